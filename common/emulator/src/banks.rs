@@ -1,0 +1,85 @@
+//! How an H100 serves one warp-level access: wavefronts of shared memory, sectors of global memory.
+//!
+//! The rules are measured, on one-instruction kernels under Nsight Compute; every recorded measurement
+//! is a test (`tests/hardware.rs`).
+use crate::Wavefronts;
+
+/// Lanes of a warp.
+pub(crate) const LANES: usize = 32;
+
+/// What a warp does with shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedAccess {
+    /// An ordinary load.
+    Load,
+    /// An ordinary store.
+    Store,
+}
+
+/// Wavefronts of one shared-memory access.
+///
+/// `addresses` are byte addresses, one a lane; bit `i` of `active` says whether lane `i` takes part.
+/// Each lane asks for `bytes` bytes: 1, 2, 4, 8 or 16.
+///
+/// A warp is served in groups of consecutive lanes: 32 of them up to 4 bytes a lane, 16 at 8 bytes, 8 at
+/// 16 bytes. Loads of 8 and 16 bytes merge two groups into one if, over the whole warp, lanes `i` and
+/// `i ^ 1` ask for the same address, or lanes `i` and `i ^ 2` do; an inactive lane agrees with anything.
+/// A group takes as many wavefronts as the bank that must serve the most distinct words.
+pub fn shared_wavefronts(access: SharedAccess, bytes: u32, addresses: &[u32; LANES], active: u32) -> Wavefronts {
+    let mut group = match bytes {
+        16 => 8,
+        8 => 16,
+        _ => LANES,
+    };
+    let merges = |partner: usize| {
+        (0..LANES).all(|lane| {
+            let other = lane ^ partner;
+            let both = active >> lane & active >> other & 1 == 1;
+            !both || addresses[lane] == addresses[other]
+        })
+    };
+    if access == SharedAccess::Load && bytes >= 8 && (merges(1) || merges(2)) {
+        group *= 2;
+    }
+    let words = bytes.div_ceil(4).max(1);
+    let (mut wavefronts, mut ideal) = (0, 0);
+    for first in (0..LANES).step_by(group) {
+        let mut seen: Vec<u32> = (first..first + group)
+            .filter(|lane| active >> lane & 1 == 1)
+            .flat_map(|lane| (0..words).map(move |word| addresses[lane] / 4 + word))
+            .collect();
+        if seen.is_empty() {
+            continue;
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        let mut load = [0u64; 32];
+        for word in seen {
+            load[(word % 32) as usize] += 1;
+        }
+        wavefronts += load.into_iter().max().unwrap_or(0);
+        ideal += 1;
+    }
+    let wavefronts = wavefronts.max(1);
+    Wavefronts { wavefronts, ideal, conflicts: wavefronts - ideal }
+}
+
+/// 32-byte sectors of one global-memory access, and the fewest that could hold the bytes asked for.
+pub fn global_sectors(bytes: u32, addresses: &[u64; LANES], active: u32) -> (u64, u64) {
+    let mut sectors = Vec::with_capacity(2 * LANES);
+    let mut starts = Vec::with_capacity(LANES);
+    for (lane, &address) in addresses.iter().enumerate() {
+        if active >> lane & 1 == 1 {
+            let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
+            sectors.extend(address / 32..=last / 32);
+            starts.push(address);
+        }
+    }
+    sectors.sort_unstable();
+    sectors.dedup();
+    starts.sort_unstable();
+    // Distinct bytes: accesses are aligned to their size or overlap only by being equal.
+    starts.dedup();
+    let ideal = (starts.len() as u64 * u64::from(bytes)).div_ceil(32);
+    (sectors.len() as u64, ideal)
+}

@@ -1,0 +1,155 @@
+//! One thread block: its warps, its shared memory, its barriers.
+use super::lanes::lanes;
+use super::machine::Machine;
+use super::warp::{State, Warp};
+use crate::finding::Findings;
+use crate::memory::Writes;
+use crate::program::{Class, Code, Reduction};
+use crate::shadow::{Clocks, Shadow};
+
+/// What warps of a block share.
+pub(super) struct Block {
+    pub index: [u32; 3],
+    /// Shared memory in 4-byte words, from the start of its window.
+    pub shared: Vec<u32>,
+    pub barriers: Vec<BarrierState>,
+    pub findings: Findings,
+    /// Present under `sanitize`.
+    pub shadow: Option<Shadow>,
+    /// What each warp knows of the others' clocks; kept under `sanitize`.
+    pub clocks: Vec<Clocks>,
+    /// Threads that have not exited.
+    pub alive: u32,
+    /// Stores and atomics so far: whether anything happened at all.
+    pub activity: u64,
+}
+
+/// One of a block's 16 barriers.
+#[derive(Clone, Default)]
+pub(super) struct BarrierState {
+    /// Threads that have arrived.
+    pub arrived: u32,
+    /// Threads to wait for, if an instruction names their number.
+    pub threads: Option<u32>,
+    /// Threads that wait, and of those how many voted yes.
+    pub waiting: u32,
+    pub yes: u32,
+    /// The clocks of all that have arrived.
+    clocks: Clocks,
+}
+
+pub(super) const BARRIERS: usize = 16;
+
+impl Block {
+    pub fn new(machine: &Machine<'_>) -> Self {
+        let shadow = machine
+            .options
+            .sanitize
+            .then(|| Shadow::new(machine.shared_end as usize, machine.warps, machine.program.grain));
+        Self {
+            index: [0; 3],
+            shared: vec![0; machine.shared_end.div_ceil(4) as usize],
+            barriers: vec![BarrierState::default(); BARRIERS],
+            findings: Findings::default(),
+            shadow,
+            clocks: vec![vec![0; machine.warps]; if machine.options.sanitize { machine.warps } else { 0 }],
+            alive: 0,
+            activity: 0,
+        }
+    }
+
+    pub fn reset(&mut self, machine: &Machine<'_>, index: [u32; 3]) {
+        self.index = index;
+        self.shared.fill(0);
+        self.barriers.fill(BarrierState::default());
+        self.alive = machine.threads as u32;
+        self.activity = 0;
+        if machine.options.sanitize {
+            self.shadow = Some(Shadow::new(machine.shared_end as usize, machine.warps, machine.program.grain));
+            for (warp, clocks) in self.clocks.iter_mut().enumerate() {
+                clocks.fill(0);
+                clocks[warp] = 1;
+            }
+        }
+    }
+
+    /// Orders what a warp has done before what it does from now on, for its own threads.
+    pub fn tick(&mut self, warp: usize) {
+        if let Some(clocks) = self.clocks.get_mut(warp) {
+            clocks[warp] += 1;
+        }
+    }
+
+    /// Threads of a warp arrive at a barrier; their clocks travel with them.
+    pub fn arrive(&mut self, barrier: usize, warp: usize, threads: u32) {
+        self.tick(warp);
+        let state = &mut self.barriers[barrier];
+        state.arrived += threads;
+        if let Some(clocks) = self.clocks.get(warp) {
+            state.clocks.resize(clocks.len(), 0);
+            join(&mut state.clocks, clocks);
+        }
+    }
+}
+
+fn join(into: &mut Clocks, other: &Clocks) {
+    for (a, &b) in into.iter_mut().zip(other) {
+        *a = (*a).max(b);
+    }
+}
+
+/// Lets go the warps at every barrier that is complete.
+pub(super) fn release_barriers(machine: &Machine<'_>, block: &mut Block, warps: &mut [Warp]) -> bool {
+    let mut any = false;
+    for number in 0..BARRIERS {
+        let state = &block.barriers[number];
+        let expected = state.threads.unwrap_or(block.alive);
+        if state.arrived == 0 || state.arrived < expected {
+            continue;
+        }
+        any = true;
+        let state = std::mem::take(&mut block.barriers[number]);
+        for warp in warps.iter_mut() {
+            let mut waited = false;
+            for i in 0..warp.splits.len() {
+                if warp.splits[i].state != State::Barrier(number as u32) {
+                    continue;
+                }
+                waited = true;
+                let (pc, mask) = (warp.splits[i].pc, warp.splits[i].mask);
+                if let Code::Barrier(barrier) = &machine.program.ops[pc as usize].code {
+                    if let Some((op, d, ..)) = barrier.reduce {
+                        let result = match op {
+                            Reduction::Popc => state.yes,
+                            Reduction::And => u32::from(state.yes == state.waiting),
+                            Reduction::Or => u32::from(state.yes > 0),
+                        };
+                        match d.class {
+                            Class::Word => lanes(mask).for_each(|lane| warp.words[d.index as usize].0[lane] = result),
+                            _ => {
+                                let p = &mut warp.predicates[d.index as usize];
+                                *p = if result != 0 { *p | mask } else { *p & !mask };
+                            }
+                        }
+                    }
+                }
+                warp.splits[i].pc += 1;
+                warp.splits[i].state = State::Ready;
+            }
+            if waited {
+                if let Some(clocks) = block.clocks.get_mut(warp.index) {
+                    join(clocks, &state.clocks);
+                }
+            }
+        }
+    }
+    any
+}
+
+/// What a running warp may touch.
+pub(super) struct Context<'a> {
+    pub machine: &'a Machine<'a>,
+    pub block: &'a mut Block,
+    pub writes: &'a mut Writes,
+    pub tally: &'a mut super::tally::Tally,
+}

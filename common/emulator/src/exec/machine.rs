@@ -1,0 +1,96 @@
+//! What stays the same during a launch: the program, its arguments, and memory as it was before.
+use crate::finding::Place;
+use crate::lower::SHARED_BASE;
+use crate::program::{Fixed, Program, Special};
+use crate::{Launch, Memory, Options};
+
+pub(super) struct Machine<'a> {
+    pub program: &'a Program,
+    pub memory: &'a Memory,
+    pub launch: &'a Launch,
+    pub options: &'a Options<'a>,
+    /// Parameters as the kernel sees them.
+    pub params: Vec<u8>,
+    /// Addresses of the module's `.global` variables.
+    pub globals: Vec<u64>,
+    pub threads: usize,
+    pub warps: usize,
+    /// Bytes of shared memory, from the start of its window.
+    pub shared_end: u32,
+    pub arch: pulp::Arch,
+}
+
+impl Machine<'_> {
+    /// The value of a fixed register in one lane.
+    pub fn fixed(&self, fixed: Fixed, warp: usize, lane: usize, block: [u32; 3]) -> u64 {
+        match fixed {
+            Fixed::Const(value) => value,
+            Fixed::Param { offset, bytes, signed } => {
+                let (offset, bytes) = (offset as usize, bytes as usize);
+                let mut raw = [0; 8];
+                if let Some(from) = self.params.get(offset..offset + bytes) {
+                    raw[..bytes].copy_from_slice(from);
+                }
+                let value = u64::from_le_bytes(raw);
+                let unused = 64 - 8 * bytes as u32;
+                if signed { ((value << unused) as i64 >> unused) as u64 } else { value }
+            }
+            Fixed::Global { index, offset } => self.globals[index as usize].wrapping_add_signed(offset),
+            Fixed::Dynamic { offset } => {
+                u64::from(SHARED_BASE + dynamic_start(self.program.static_shared)).wrapping_add_signed(offset)
+            }
+            Fixed::Special(special) => u64::from(self.special(special, warp, lane, block)),
+        }
+    }
+
+    fn special(&self, special: Special, warp: usize, lane: usize, block: [u32; 3]) -> u32 {
+        let bit = 1u32 << lane;
+        match special {
+            Special::Tid(dim) => self.thread_index(warp * 32 + lane)[dim as usize],
+            Special::Ntid(dim) => self.launch.block[dim as usize],
+            Special::Ctaid(dim) => block[dim as usize],
+            Special::Nctaid(dim) => self.launch.grid[dim as usize],
+            Special::Lane => lane as u32,
+            Special::Warp => warp as u32,
+            Special::Warps => self.warps as u32,
+            Special::LaneMaskEq => bit,
+            Special::LaneMaskLe => bit | (bit - 1),
+            Special::LaneMaskLt => bit - 1,
+            Special::LaneMaskGe => !(bit - 1),
+            Special::LaneMaskGt => !(bit | (bit - 1)),
+            Special::DynamicShared => self.launch.dynamic_shared,
+            Special::TotalShared => self.shared_end - SHARED_BASE,
+        }
+    }
+
+    /// Linear thread number to threadIdx.
+    pub fn thread_index(&self, thread: usize) -> [u32; 3] {
+        let [x, y, _] = self.launch.block;
+        let thread = thread as u32;
+        [thread % x, thread / x % y, thread / x / y]
+    }
+
+    /// Linear block number to blockIdx.
+    pub fn block_index(&self, block: u64) -> [u32; 3] {
+        let [x, y, _] = self.launch.grid.map(u64::from);
+        [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32]
+    }
+
+    /// A thread and the operation it was at, for a finding.
+    pub fn place(&self, op: usize, thread: usize, block: [u32; 3]) -> Place {
+        let instruction = self.program.ops[op].instruction as usize;
+        let described = &self.program.instructions[instruction];
+        Place {
+            thread: self.thread_index(thread),
+            block,
+            instruction,
+            ptx_line: described.ptx_line,
+            source: described.source.clone(),
+        }
+    }
+}
+
+/// Dynamic shared memory follows the static, aligned so that every vector access may start there.
+pub(super) fn dynamic_start(static_shared: u32) -> u32 {
+    static_shared.next_multiple_of(16)
+}

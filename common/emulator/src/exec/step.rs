@@ -1,0 +1,503 @@
+//! The interpreter's loop: one warp until it must wait.
+use pulp::{Simd, WithSimd};
+
+use super::access::{Fatal, space_of};
+use super::block::{BARRIERS, Context};
+use super::lanes::{ALL, Doubles, Words, compare, lanes, map2, map2_double, map3, put, put_bits, put_double};
+use super::warp::{NONE, Split, State, Warp};
+use crate::finding::{Finding, Kind};
+use crate::lower::canonical;
+use crate::program::{Class, Code, Compare, Double, Logic, Op, Reg, ShuffleMode, VoteMode, Word};
+
+/// Why a warp stopped running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Nothing of it can go on by itself: it waits, or has exited.
+    Blocked,
+    /// It has run for as long as it may at a time.
+    Paused,
+    /// It arrived at a barrier without waiting; the barrier must be looked at first.
+    Arrived,
+    /// The launch cannot go on.
+    Fatal,
+}
+
+/// Runs a warp for about `budget` instructions, with the vector instructions that this CPU has.
+pub(super) fn run(warp: &mut Warp, cx: &mut Context<'_>, budget: u64) -> Stop {
+    let arch = cx.machine.arch;
+    if cx.machine.options.sanitize {
+        arch.dispatch(Run::<true> { warp, cx, budget })
+    } else {
+        arch.dispatch(Run::<false> { warp, cx, budget })
+    }
+}
+
+struct Run<'a, 'b, const SANITIZE: bool> {
+    warp: &'a mut Warp,
+    cx: &'a mut Context<'b>,
+    budget: u64,
+}
+
+impl<const SANITIZE: bool> WithSimd for Run<'_, '_, SANITIZE> {
+    type Output = Stop;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> Stop {
+        let end = self.warp.clock.saturating_add(self.budget);
+        loop {
+            let Some(next) = self.warp.splits.iter().position(|split| split.state == State::Ready) else {
+                if self.warp.alive != 0 && self.warp.has_joining() {
+                    self.warp.release_joins();
+                    continue;
+                }
+                return Stop::Blocked;
+            };
+            let split = self.warp.splits.swap_remove(next);
+            if let Some(stop) = self.warp.run_split::<SANITIZE>(split, self.cx, end) {
+                return stop;
+            }
+        }
+    }
+}
+
+impl Warp {
+    /// Runs one split until it ends, waits or has used its budget. `None`: look for another split.
+    #[inline(always)]
+    fn run_split<const SANITIZE: bool>(&mut self, split: Split, cx: &mut Context<'_>, end: u64) -> Option<Stop> {
+        let program = cx.machine.program;
+        let Split { mut pc, mut mask, mut join, .. } = split;
+        let mut join_pc = self.join_pc(join);
+        loop {
+            if pc == join_pc {
+                self.arrive(join, mask);
+                return None;
+            }
+            let op = &program.ops[pc as usize];
+            let active = match op.guard {
+                None => mask,
+                Some((p, negated)) => mask & if negated { !self.predicates[p as usize] } else { self.predicates[p as usize] },
+            };
+            self.clock += 1;
+            let counters = &mut cx.tally.ops[pc as usize];
+            counters.executions += 1;
+            counters.threads += u64::from(active.count_ones());
+            match &op.code {
+                Code::Branch { target, rejoin } => {
+                    let backwards = *target <= pc;
+                    if active == mask {
+                        pc = *target;
+                    } else if active == 0 {
+                        pc += 1;
+                    } else {
+                        join = self.open_join(*rejoin, mask, join);
+                        join_pc = self.join_pc(join);
+                        self.splits.push(Split { pc: *target, mask: active, join, state: State::Ready });
+                        mask &= !active;
+                        pc += 1;
+                    }
+                    if backwards && self.clock >= end {
+                        self.splits.push(Split { pc, mask, join, state: State::Ready });
+                        return Some(Stop::Paused);
+                    }
+                    continue;
+                }
+                Code::Exit => {
+                    if active != 0 {
+                        self.exit(active);
+                        cx.block.alive -= active.count_ones();
+                        mask &= !active;
+                        if mask == 0 {
+                            return None;
+                        }
+                        // The join may have closed over the others; they still have to come to it.
+                        join_pc = self.join_pc(join);
+                    }
+                }
+                Code::Barrier(_) | Code::WarpSync { .. } | Code::Shuffle(_) | Code::Vote(_) | Code::Match { .. }
+                | Code::Reduce { .. } => {
+                    if active == 0 {
+                        pc += 1;
+                        continue;
+                    }
+                    match self.meet(op, pc, mask, active, join, cx) {
+                        Meeting::Done => {}
+                        Meeting::Waiting => return None,
+                        Meeting::Stop(stop) => return Some(stop),
+                    }
+                }
+                Code::Trap => {
+                    if active != 0 {
+                        self.report(Kind::Trap, pc, active, cx);
+                        return Some(Stop::Fatal);
+                    }
+                }
+                _ => {
+                    if self.execute::<SANITIZE>(op, pc as usize, active, cx).is_err() {
+                        return Some(Stop::Fatal);
+                    }
+                }
+            }
+            pc += 1;
+        }
+    }
+
+    fn report(&self, kind: Kind, pc: u32, mask: u32, cx: &mut Context<'_>) {
+        let place = cx.machine.place(pc as usize, self.first_thread(mask), cx.block.index);
+        cx.block.findings.add(Finding { kind, place, count: 1 });
+    }
+
+    /// Everything that one split does alone.
+    #[inline(always)]
+    fn execute<const SANITIZE: bool>(&mut self, op: &Op, pc: usize, mask: u32, cx: &mut Context<'_>) -> Result<(), Fatal> {
+        if mask == 0 {
+            return Ok(());
+        }
+        let w = &mut self.words[..];
+        match op.code {
+            Code::FmaF32 { d, a, b, c } => map3(w, [d, a, b, c], mask, |x, y, z| {
+                canonical(f32::from_bits(x).mul_add(f32::from_bits(y), f32::from_bits(z))).to_bits()
+            }),
+            Code::Word { op, d, a, b } => match op {
+                Word::Add => map2(w, d, a, b, mask, u32::wrapping_add),
+                Word::Sub => map2(w, d, a, b, mask, u32::wrapping_sub),
+                Word::Mul => map2(w, d, a, b, mask, u32::wrapping_mul),
+                Word::And => map2(w, d, a, b, mask, |x, y| x & y),
+                Word::Or => map2(w, d, a, b, mask, |x, y| x | y),
+                Word::Xor => map2(w, d, a, b, mask, |x, y| x ^ y),
+                Word::Shl => map2(w, d, a, b, mask, |x, n| if n > 31 { 0 } else { x << (n & 31) }),
+                Word::ShrU => map2(w, d, a, b, mask, |x, n| if n > 31 { 0 } else { x >> (n & 31) }),
+                Word::ShrS => map2(w, d, a, b, mask, |x, n| (x as i32 >> n.min(31)) as u32),
+                Word::AddF32 => map2(w, d, a, b, mask, |x, y| canonical(f32::from_bits(x) + f32::from_bits(y)).to_bits()),
+                Word::MulF32 => map2(w, d, a, b, mask, |x, y| canonical(f32::from_bits(x) * f32::from_bits(y)).to_bits()),
+            },
+            Code::MadLo { d, a, b, c } => map3(w, [d, a, b, c], mask, |x, y, z| x.wrapping_mul(y).wrapping_add(z)),
+            Code::Double { op, d, a, b } => {
+                let v = &mut self.doubles[..];
+                match op {
+                    Double::Add => map2_double(v, d, a, b, mask, u64::wrapping_add),
+                    Double::Sub => map2_double(v, d, a, b, mask, u64::wrapping_sub),
+                    Double::And => map2_double(v, d, a, b, mask, |x, y| x & y),
+                    Double::Or => map2_double(v, d, a, b, mask, |x, y| x | y),
+                    Double::Xor => map2_double(v, d, a, b, mask, |x, y| x ^ y),
+                }
+            }
+            Code::MadWide { signed, d, a, b, c } => {
+                let (x, y, z) = (&w[a as usize].0, &w[b as usize].0, &self.doubles[c as usize].0);
+                let mut out = Doubles::ZERO;
+                for i in 0..32 {
+                    let product = if signed {
+                        (i64::from(x[i] as i32) * i64::from(y[i] as i32)) as u64
+                    } else {
+                        u64::from(x[i]) * u64::from(y[i])
+                    };
+                    out.0[i] = product.wrapping_add(z[i]);
+                }
+                put_double(&mut self.doubles[d as usize], &out, mask);
+            }
+            Code::Extend { signed, d, a } => {
+                let x = &w[a as usize].0;
+                let mut out = Doubles::ZERO;
+                for i in 0..32 {
+                    out.0[i] = if signed { i64::from(x[i] as i32) as u64 } else { u64::from(x[i]) };
+                }
+                put_double(&mut self.doubles[d as usize], &out, mask);
+            }
+            Code::Truncate { d, a } => {
+                let mut out = Words::ZERO;
+                for i in 0..32 {
+                    out.0[i] = self.doubles[a as usize].0[i] as u32;
+                }
+                put(&mut w[d as usize], &out, mask);
+            }
+            Code::MoveWord { d, a } => {
+                let value = w[a as usize];
+                put(&mut w[d as usize], &value, mask);
+            }
+            Code::MoveDouble { d, a } => {
+                let value = self.doubles[a as usize];
+                put_double(&mut self.doubles[d as usize], &value, mask);
+            }
+            Code::HalfToFloat { d, a } => {
+                let out = half_to_float(&w[a as usize]);
+                put(&mut w[d as usize], &out, mask);
+            }
+            Code::FloatToHalf { d, a } => {
+                let out = float_to_half(&w[a as usize]);
+                put(&mut w[d as usize], &out, mask);
+            }
+            Code::Compare { op, d, a, b } => {
+                let bits = match op {
+                    Compare::Eq => compare(w, a, b, |x, y| x == y),
+                    Compare::Ne => compare(w, a, b, |x, y| x != y),
+                    Compare::LtS => compare(w, a, b, |x, y| (x as i32) < y as i32),
+                    Compare::LeS => compare(w, a, b, |x, y| x as i32 <= y as i32),
+                    Compare::GtS => compare(w, a, b, |x, y| x as i32 > y as i32),
+                    Compare::GeS => compare(w, a, b, |x, y| x as i32 >= y as i32),
+                    Compare::LtU => compare(w, a, b, |x, y| x < y),
+                    Compare::LeU => compare(w, a, b, |x, y| x <= y),
+                    Compare::GtU => compare(w, a, b, |x, y| x > y),
+                    Compare::GeU => compare(w, a, b, |x, y| x >= y),
+                };
+                put_bits(&mut self.predicates[d as usize], bits, mask);
+            }
+            Code::Select { d, a, b, p } => {
+                let chosen = self.predicates[p as usize];
+                let mut out = w[b as usize];
+                put(&mut out, &w[a as usize].clone(), chosen);
+                put(&mut w[d as usize], &out, mask);
+            }
+            Code::Logic { op, d, a, b, negate_b } => {
+                let (x, y) = (self.predicates[a as usize], self.predicates[b as usize]);
+                let y = if negate_b { !y } else { y };
+                let bits = match op {
+                    Logic::And => x & y,
+                    Logic::Or => x | y,
+                    Logic::Xor => x ^ y,
+                    Logic::Not => !x,
+                    Logic::Move => x,
+                };
+                put_bits(&mut self.predicates[d as usize], bits, mask);
+            }
+            Code::Load(ref access) => return self.load::<SANITIZE>(access, pc, mask, cx),
+            Code::Store(ref access) => return self.store::<SANITIZE>(access, pc, mask, cx),
+            Code::Atomic(ref access) => return self.atomic(access, pc, mask, cx),
+            _ => self.execute_rarely(op, mask),
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn execute_rarely(&mut self, op: &Op, mask: u32) {
+        match op.code {
+            Code::Scalar { f, d, a, b, c } => {
+                for lane in lanes(mask) {
+                    let result = f([self.get(a, lane), self.get(b, lane), self.get(c, lane)]);
+                    self.set(d, lane, result);
+                }
+            }
+            Code::Lop3 { d, a, b, c, table } => map3(&mut self.words, [d, a, b, c], mask, |x, y, z| {
+                (0..8).filter(|i| table >> i & 1 == 1).fold(0, |result, i| {
+                    let pick = |v: u32, bit: u32| if i >> bit & 1 == 1 { v } else { !v };
+                    result | pick(x, 2) & pick(y, 1) & pick(z, 0)
+                })
+            }),
+            Code::Pack { d, ref parts, bits } => {
+                for lane in lanes(mask) {
+                    let value = parts.iter().rev().fold(0, |value, &part| value << bits | self.get(part, lane) & ((1 << bits) - 1));
+                    self.set(d, lane, value);
+                }
+            }
+            Code::Unpack { ref parts, a, bits } => {
+                for lane in lanes(mask) {
+                    let value = self.get(a, lane);
+                    for (i, &part) in parts.iter().enumerate() {
+                        self.set(part, lane, value >> (i as u32 * bits) & ((1 << bits) - 1));
+                    }
+                }
+            }
+            Code::ActiveMask { d } => lanes(mask).for_each(|lane| self.words[d as usize].0[lane] = mask),
+            Code::Clock { d } => lanes(mask).for_each(|lane| self.set(d, lane, self.clock)),
+            Code::IsSpace { d, a, space } => {
+                for lane in lanes(mask) {
+                    let is = u64::from(space_of(self.get(a, lane)) == space);
+                    self.set(Reg { class: Class::Predicate, index: d }, lane, is);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How a split fared at an instruction that concerns others too.
+enum Meeting {
+    Done,
+    Waiting,
+    Stop(Stop),
+}
+
+impl Warp {
+    /// Barriers, shuffles, votes: what needs more threads than this split has.
+    #[inline(never)]
+    fn meet(&mut self, op: &Op, pc: u32, mask: u32, active: u32, join: u32, cx: &mut Context<'_>) -> Meeting {
+        if let Code::Barrier(barrier) = &op.code {
+            return self.barrier(barrier, pc, mask, active, join, cx);
+        }
+        let wanted = match &op.code {
+            Code::WarpSync { mask } | Code::Match { mask, .. } | Code::Reduce { mask, .. } => *mask,
+            Code::Shuffle(s) => s.mask,
+            Code::Vote(v) => v.mask,
+            _ => return Meeting::Done,
+        };
+        let members = self.words[wanted as usize].0[active.trailing_zeros() as usize];
+        let Some(there) = self.gather(pc, members, active) else {
+            self.splits.push(Split { pc, mask, join, state: State::Warp(members) });
+            return Meeting::Waiting;
+        };
+        self.together(op, there & members);
+        cx.block.tick(self.index);
+        for split in &mut self.splits {
+            if split.pc == pc && split.state == State::Warp(members) {
+                (split.pc, split.state) = (pc + 1, State::Ready);
+            }
+        }
+        Meeting::Done
+    }
+
+    fn barrier(
+        &mut self,
+        barrier: &crate::program::Barrier,
+        pc: u32,
+        mask: u32,
+        active: u32,
+        join: u32,
+        cx: &mut Context<'_>,
+    ) -> Meeting {
+        let lane = active.trailing_zeros() as usize;
+        let missing = (self.alive & !active).count_ones();
+        if barrier.aligned && missing > 0 {
+            self.report(Kind::DivergentBarrier { missing }, pc, active, cx);
+            return Meeting::Stop(Stop::Fatal);
+        }
+        let id = self.words[barrier.id as usize].0[lane];
+        let threads = barrier.threads.map(|threads| self.words[threads as usize].0[lane]);
+        let reason = match threads {
+            _ if id as usize >= BARRIERS => Some(format!("barrier {id}, but there are only {BARRIERS}")),
+            Some(n) if n % 32 != 0 || n == 0 => Some(format!("{n} threads are not a multiple of 32")),
+            Some(n) if n as usize > cx.machine.threads.next_multiple_of(32) => {
+                Some(format!("{n} threads, but the block has {}", cx.machine.threads))
+            }
+            _ => None,
+        };
+        if let Some(reason) = reason {
+            self.report(Kind::InvalidBarrier { reason }, pc, active, cx);
+            return Meeting::Stop(Stop::Fatal);
+        }
+        // A named number of threads counts whole warps.
+        let arriving = if threads.is_some() { 32 } else { active.count_ones() };
+        cx.block.arrive(id as usize, self.index, arriving);
+        let state = &mut cx.block.barriers[id as usize];
+        state.threads = threads;
+        if let Some((_, _, p, negated)) = barrier.reduce {
+            let votes = if negated { !self.predicates[p as usize] } else { self.predicates[p as usize] };
+            state.yes += (votes & active).count_ones();
+            state.waiting += active.count_ones();
+        }
+        if !barrier.wait {
+            self.splits.push(Split { pc: pc + 1, mask, join, state: State::Ready });
+            return Meeting::Stop(Stop::Arrived);
+        }
+        if active != mask {
+            // Lanes that the guard switched off go on (only a barrier that is not aligned lets them).
+            self.splits.push(Split { pc: pc + 1, mask: mask & !active, join, state: State::Ready });
+        }
+        self.splits.push(Split { pc, mask: active, join, state: State::Barrier(id) });
+        Meeting::Waiting
+    }
+
+    /// Warp-level instructions, for all lanes that take part.
+    fn together(&mut self, op: &Op, mask: u32) {
+        match &op.code {
+            Code::Shuffle(s) => {
+                let (a, b, c) = (self.words[s.a as usize], self.words[s.b as usize], self.words[s.c as usize]);
+                for lane in lanes(mask) {
+                    // PTX ISA, "shfl.sync": the clamp is in bits 0 to 4 of c, the segment mask in 8 to 12.
+                    let (b, c) = (b.0[lane] & 31, c.0[lane]);
+                    let (clamp, segment) = (c & 31, c >> 8 & 31);
+                    let own = lane as u32;
+                    let last = own & segment | clamp & !segment;
+                    let first = own & segment;
+                    let (from, inside) = match s.mode {
+                        ShuffleMode::Up => (own.wrapping_sub(b), own as i64 - i64::from(b) >= i64::from(last)),
+                        ShuffleMode::Down => (own + b, own + b <= last),
+                        ShuffleMode::Bfly => (own ^ b, own ^ b <= last),
+                        ShuffleMode::Idx => (first | b & !segment, (first | b & !segment) <= last),
+                    };
+                    let from = if inside { from & 31 } else { own };
+                    self.words[s.d as usize].0[lane] = a.0[from as usize];
+                    if let Some(p) = s.p {
+                        self.set(Reg { class: Class::Predicate, index: p }, lane, inside.into());
+                    }
+                }
+            }
+            Code::Vote(v) => {
+                let votes = self.predicates[v.a as usize];
+                let votes = (if v.negate { !votes } else { votes }) & mask;
+                let result = match v.mode {
+                    VoteMode::Ballot => votes,
+                    VoteMode::All => u32::from(votes == mask),
+                    VoteMode::Any => u32::from(votes != 0),
+                    VoteMode::Uni => u32::from(votes == mask || votes == 0),
+                };
+                lanes(mask).for_each(|lane| self.set(v.d, lane, result.into()));
+            }
+            Code::Match { all, d, p, a, .. } => {
+                let values: Vec<u64> = (0..32).map(|lane| self.get(*a, lane)).collect();
+                for lane in lanes(mask) {
+                    let same = lanes(mask).filter(|&other| values[other] == values[lane]).fold(0, |m, l| m | 1 << l);
+                    let everyone = same == mask;
+                    self.words[*d as usize].0[lane] = if *all && !everyone { 0 } else { same };
+                    self.set(Reg { class: Class::Predicate, index: *p }, lane, everyone.into());
+                }
+            }
+            Code::Reduce { f, d, a, .. } => {
+                let values = lanes(mask).map(|lane| u64::from(self.words[*a as usize].0[lane]));
+                let result = values.reduce(|x, y| f([x, y, 0]) & 0xffff_ffff).unwrap_or(0);
+                lanes(mask).for_each(|lane| self.words[*d as usize].0[lane] = result as u32);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[inline(always)]
+fn half_to_float(a: &Words) -> Words {
+    let mut out = Words::ZERO;
+    for i in 0..32 {
+        // Move exponent and mantissa up, then scale away the difference of the biases: exact for
+        // subnormals as well. Infinity and NaN have the top exponent in both formats.
+        let bits = a.0[i] & 0xffff;
+        let magnitude = bits & 0x7fff;
+        let scaled = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);
+        let special = if magnitude > 0x7c00 { 0x7fff_ffff } else { 0x7f80_0000 };
+        let value = if magnitude >= 0x7c00 { special } else { scaled.to_bits() };
+        let sign = if magnitude > 0x7c00 { 0 } else { (bits & 0x8000) << 16 };
+        out.0[i] = value | sign;
+    }
+    out
+}
+
+#[inline(never)]
+fn float_to_half(a: &Words) -> Words {
+    let mut out = Words::ZERO;
+    for i in 0..32 {
+        let value = f32::from_bits(a.0[i]);
+        out.0[i] = if value.is_nan() { 0x7fff } else { u32::from(half::f16::from_f32_const(value).to_bits()) };
+    }
+    out
+}
+
+/// What a blocked warp waits for, for a deadlock's report.
+pub(super) fn waiting(warp: &Warp, cx: &Context<'_>) -> Vec<String> {
+    let place = |pc: u32| {
+        let described = &cx.machine.program.instructions[cx.machine.program.ops[pc as usize].instruction as usize];
+        match &described.source {
+            Some(source) => source.to_string(),
+            None => format!("PTX line {}", described.ptx_line),
+        }
+    };
+    let mut lines = Vec::new();
+    for split in &warp.splits {
+        let who = if split.mask == ALL { format!("warp {}", warp.index) } else { format!("warp {} lanes 0x{:08x}", warp.index, split.mask) };
+        lines.push(match split.state {
+            State::Barrier(id) => {
+                let state = &cx.block.barriers[id as usize];
+                let expected = state.threads.unwrap_or(cx.block.alive);
+                format!("{who} waits at barrier {id} at {}: {} of {expected} threads have arrived", place(split.pc), state.arrived)
+            }
+            State::Warp(mask) => format!("{who} waits for lanes 0x{mask:08x} at {}", place(split.pc)),
+            State::Ready => format!("{who} loops at {} and nothing changes", place(split.pc)),
+        });
+    }
+    let _ = NONE;
+    lines
+}

@@ -1,0 +1,86 @@
+//! Counters while a kernel runs. Warps repeat themselves: the pattern of an instruction's addresses is
+//! remembered with what it cost, and only a new pattern is worked out.
+use crate::banks::{LANES, SharedAccess, global_sectors, shared_wavefronts};
+use crate::{Counters, Wavefronts};
+
+pub(super) struct Tally {
+    /// One for each operation.
+    pub ops: Vec<Counters>,
+    shared: Vec<SharedPattern>,
+    global: Vec<GlobalPattern>,
+}
+
+/// The last pattern of a shared-memory instruction. Moving all addresses by a multiple of 128 bytes
+/// changes neither banks nor distinct words, so they are kept relative to one.
+#[derive(Clone)]
+struct SharedPattern {
+    active: u32,
+    relative: [u32; LANES],
+    cost: Wavefronts,
+}
+
+/// The same for global memory and its 32-byte sectors.
+#[derive(Clone)]
+struct GlobalPattern {
+    active: u32,
+    relative: [u64; LANES],
+    cost: (u64, u64),
+}
+
+impl Tally {
+    pub fn new(ops: usize, slots: usize) -> Self {
+        Self {
+            ops: vec![Counters::default(); ops],
+            shared: vec![SharedPattern { active: 0, relative: [0; LANES], cost: Wavefronts::default() }; slots],
+            global: vec![GlobalPattern { active: 0, relative: [0; LANES], cost: (0, 0) }; slots],
+        }
+    }
+
+    /// Addresses of inactive lanes must be those of an active one.
+    #[inline(always)]
+    pub fn shared(&mut self, op: usize, slot: u32, access: SharedAccess, bytes: u32, addresses: &[u32; LANES], active: u32) {
+        let base = addresses[0] & !127;
+        let mut relative = [0; LANES];
+        for i in 0..LANES {
+            relative[i] = addresses[i].wrapping_sub(base);
+        }
+        let pattern = &mut self.shared[slot as usize];
+        if pattern.active != active || pattern.relative != relative {
+            pattern.active = active;
+            pattern.relative = relative;
+            pattern.cost = shared_wavefronts(access, bytes, addresses, active);
+        }
+        let counters = &mut self.ops[op];
+        counters.bytes += u64::from(bytes * active.count_ones());
+        counters.shared.wavefronts += pattern.cost.wavefronts;
+        counters.shared.ideal += pattern.cost.ideal;
+        counters.shared.conflicts += pattern.cost.conflicts;
+    }
+
+    /// Addresses of inactive lanes must be those of an active one.
+    #[inline(always)]
+    pub fn global(&mut self, op: usize, slot: u32, bytes: u32, addresses: &[u64; LANES], active: u32) {
+        let base = addresses[0] & !31;
+        let mut relative = [0; LANES];
+        for i in 0..LANES {
+            relative[i] = addresses[i].wrapping_sub(base);
+        }
+        let pattern = &mut self.global[slot as usize];
+        if pattern.active != active || pattern.relative != relative {
+            pattern.active = active;
+            pattern.relative = relative;
+            pattern.cost = global_sectors(bytes, addresses, active);
+        }
+        let counters = &mut self.ops[op];
+        counters.bytes += u64::from(bytes * active.count_ones());
+        counters.global_requests += 1;
+        counters.global_sectors += pattern.cost.0;
+        counters.global_sectors_ideal += pattern.cost.1;
+    }
+
+    pub fn add(&mut self, other: &Tally) {
+        for (a, b) in self.ops.iter_mut().zip(&other.ops) {
+            *a += *b;
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! One warp: its registers, and its threads as groups that go their own ways and meet again.
+use super::lanes::{Doubles, Words, lanes};
+use super::machine::Machine;
+
+/// Threads of a warp that are at the same place.
+#[derive(Clone, Debug)]
+pub(super) struct Split {
+    pub pc: u32,
+    pub mask: u32,
+    /// The join that these threads will reach next; `NONE` if only the end of the kernel.
+    pub join: u32,
+    pub state: State,
+}
+
+/// What a split waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Ready,
+    /// `bar.sync` with this number.
+    Barrier(u32),
+    /// A warp-level instruction that these lanes must reach.
+    Warp(u32),
+}
+
+/// A place where threads that diverged meet again: the post-dominator of their branch.
+#[derive(Clone, Debug)]
+struct Join {
+    pc: u32,
+    /// The threads that will come here, unless they exit first.
+    members: u32,
+    arrived: u32,
+    outer: u32,
+    free: bool,
+}
+
+pub(super) const NONE: u32 = u32::MAX;
+
+pub(super) struct Warp {
+    pub words: Vec<Words>,
+    pub doubles: Vec<Doubles>,
+    pub predicates: Vec<u32>,
+    /// Local memory: `local_bytes` for each lane, one lane after the other.
+    pub local: Vec<u8>,
+    /// Index of the warp in its block.
+    pub index: usize,
+    /// Threads that have not exited.
+    pub alive: u32,
+    pub splits: Vec<Split>,
+    joins: Vec<Join>,
+    /// Instructions executed.
+    pub clock: u64,
+    /// Where a loop stood, and in which state, when its warp was last interrupted; to see that it spins.
+    pub watched: Option<(u32, u64)>,
+    pub spinning: bool,
+}
+
+impl Warp {
+    pub fn new(machine: &Machine<'_>) -> Self {
+        let program = machine.program;
+        Self {
+            words: vec![Words::ZERO; program.words],
+            doubles: vec![Doubles::ZERO; program.doubles],
+            predicates: vec![0; program.predicates],
+            local: vec![0; program.local_bytes as usize * 32],
+            index: 0,
+            alive: 0,
+            splits: Vec::new(),
+            joins: Vec::new(),
+            clock: 0,
+            watched: None,
+            spinning: false,
+        }
+    }
+
+    /// Makes the warp ready for a block: registers zero but for the fixed ones.
+    pub fn reset(&mut self, machine: &Machine<'_>, index: usize, block: [u32; 3]) {
+        self.words.fill(Words::ZERO);
+        self.doubles.fill(Doubles::ZERO);
+        self.predicates.fill(0);
+        self.local.fill(0);
+        self.index = index;
+        let threads = machine.threads - index * 32;
+        self.alive = if threads >= 32 { u32::MAX } else { (1 << threads) - 1 };
+        self.splits.clear();
+        self.splits.push(Split { pc: 0, mask: self.alive, join: NONE, state: State::Ready });
+        self.joins.clear();
+        (self.clock, self.watched, self.spinning) = (0, None, false);
+        for (register, &fixed) in self.words.iter_mut().zip(&machine.program.fixed_words) {
+            for lane in 0..32 {
+                register.0[lane] = machine.fixed(fixed, index, lane, block) as u32;
+            }
+        }
+        for (register, &fixed) in self.doubles.iter_mut().zip(&machine.program.fixed_doubles) {
+            for lane in 0..32 {
+                register.0[lane] = machine.fixed(fixed, index, lane, block);
+            }
+        }
+    }
+
+    pub fn join_pc(&self, join: u32) -> u32 {
+        self.joins.get(join as usize).map_or(NONE, |join| join.pc)
+    }
+
+    /// The join for threads `mask` that diverge now and meet at `rejoin`, within `outer`.
+    pub fn open_join(&mut self, rejoin: u32, mask: u32, outer: u32) -> u32 {
+        // A loop diverges again and again on the way to one place.
+        if rejoin == NONE || self.join_pc(outer) == rejoin {
+            return outer;
+        }
+        let join = Join { pc: rejoin, members: mask, arrived: 0, outer, free: false };
+        match self.joins.iter().position(|join| join.free) {
+            Some(slot) => {
+                self.joins[slot] = join;
+                slot as u32
+            }
+            None => {
+                self.joins.push(join);
+                self.joins.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Threads `mask` have come to their join. The whole group, if it is complete now.
+    pub fn arrive(&mut self, join: u32, mask: u32) {
+        self.joins[join as usize].arrived |= mask;
+        self.close_join(join);
+    }
+
+    /// Lets a complete group go on.
+    fn close_join(&mut self, index: u32) {
+        let join = &mut self.joins[index as usize];
+        if join.free || join.arrived != join.members {
+            return;
+        }
+        join.free = true;
+        if join.members != 0 {
+            let split = Split { pc: join.pc, mask: join.members, join: join.outer, state: State::Ready };
+            self.splits.push(split);
+        }
+    }
+
+    /// Threads `mask` have exited: nobody waits for them any more.
+    pub fn exit(&mut self, mask: u32) {
+        self.alive &= !mask;
+        for index in 0..self.joins.len() {
+            let join = &mut self.joins[index];
+            if !join.free && join.members & mask != 0 {
+                join.members &= !mask;
+                self.close_join(index as u32);
+            }
+        }
+    }
+
+    /// Whether threads wait at a join for others of their warp.
+    pub fn has_joining(&self) -> bool {
+        self.joins.iter().any(|join| !join.free && join.arrived != 0)
+    }
+
+    /// Lets threads that wait at joins go on by themselves: the others cannot come before they do.
+    /// Threads of a warp make progress independently since Volta; to rejoin is no duty.
+    pub fn release_joins(&mut self) {
+        for index in 0..self.joins.len() {
+            let join = &mut self.joins[index];
+            if !join.free && join.arrived != 0 {
+                let split = Split { pc: join.pc, mask: join.arrived, join: join.outer, state: State::Ready };
+                join.members &= !join.arrived;
+                join.arrived = 0;
+                self.splits.push(split);
+                self.close_join(index as u32);
+            }
+        }
+    }
+
+    /// Lets the splits at a warp-level instruction go on once all lanes of its mask are there.
+    /// The instruction runs once, for all of them.
+    pub fn gather(&self, pc: u32, mask: u32, own: u32) -> Option<u32> {
+        let mut there = own;
+        for split in &self.splits {
+            if split.pc == pc && split.state == State::Warp(mask) {
+                there |= split.mask;
+            }
+        }
+        (there & mask & self.alive == mask & self.alive).then_some(there)
+    }
+
+    /// A digest of everything that decides what the warp does next, but memory.
+    pub fn digest(&self) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut mix = |x: u64| hash = (hash ^ x).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+        self.words.iter().for_each(|w| w.0.iter().for_each(|&x| mix(u64::from(x))));
+        self.doubles.iter().for_each(|d| d.0.iter().for_each(|&x| mix(x)));
+        self.predicates.iter().for_each(|&p| mix(u64::from(p)));
+        for split in &self.splits {
+            mix(u64::from(split.pc) << 32 | u64::from(split.mask));
+        }
+        hash
+    }
+
+    /// Linear thread index in the block of each lane.
+    pub fn thread(&self, lane: usize) -> usize {
+        self.index * 32 + lane
+    }
+
+    /// Any thread of a mask, for a finding.
+    pub fn first_thread(&self, mask: u32) -> usize {
+        self.thread(lanes(mask).next().unwrap_or(0))
+    }
+}

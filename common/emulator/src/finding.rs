@@ -1,0 +1,252 @@
+//! What a run found wrong, in the words of compute-sanitizer.
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::program::SourceLine;
+
+/// A state space, printed as compute-sanitizer does (`__shared__`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Space {
+    /// `__global__`
+    Global,
+    /// `__shared__`
+    Shared,
+    /// `__local__`
+    Local,
+    /// `__constant__`
+    Const,
+    /// Kernel parameters.
+    Param,
+    /// A generic address that lies in no space.
+    Generic,
+}
+
+/// Read, write or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Access {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// `atom` or `red`.
+    Atomic,
+}
+
+/// A thread and the instruction it was at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// `threadIdx`.
+    pub thread: [u32; 3],
+    /// `blockIdx`.
+    pub block: [u32; 3],
+    /// Index into [`crate::Program::instructions`].
+    pub instruction: usize,
+    /// 1-based line of the PTX.
+    pub ptx_line: u32,
+    /// Line of the CUDA source.
+    pub source: Option<SourceLine>,
+}
+
+/// One mistake, with the first place where it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What is wrong.
+    pub kind: Kind,
+    /// Where it was first seen.
+    pub place: Place,
+    /// How often it was seen, at this instruction (and, for a race, against the same other one).
+    pub count: u64,
+}
+
+/// What can be wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// memcheck: no allocation holds these bytes.
+    OutOfBounds {
+        /// Where the address points.
+        space: Space,
+        /// What was tried.
+        access: Access,
+        /// Size of the access.
+        bytes: u32,
+        /// Address in its space.
+        address: u64,
+        /// Where the address lies, in words.
+        nearest: String,
+    },
+    /// memcheck: the address is no multiple of the access's size.
+    Misaligned {
+        /// Where the address points.
+        space: Space,
+        /// What was tried.
+        access: Access,
+        /// Size of the access.
+        bytes: u32,
+        /// Address in its space.
+        address: u64,
+    },
+    /// initcheck: nobody wrote what is read.
+    Uninitialised {
+        /// Where the address points.
+        space: Space,
+        /// Size of the access.
+        bytes: u32,
+        /// Address in its space.
+        address: u64,
+    },
+    /// racecheck: two threads, no order between them, and at least one of them writes.
+    Race {
+        /// What this thread did.
+        access: Access,
+        /// What the other had done.
+        other_access: Access,
+        /// The other thread.
+        other: Box<Place>,
+        /// Address in shared memory.
+        address: u64,
+    },
+    /// synccheck: some threads of a warp are not at its barrier.
+    DivergentBarrier {
+        /// How many live threads of the warp are elsewhere.
+        missing: u32,
+    },
+    /// synccheck: a barrier number above 15, or a thread count that is no multiple of 32.
+    InvalidBarrier {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Nobody can go on.
+    Deadlock {
+        /// What each warp that is left waits for.
+        waiting: Vec<String>,
+    },
+    /// The kernel executed `trap`.
+    Trap,
+}
+
+impl Finding {
+    /// Whether the launch stopped here.
+    pub fn is_fatal(&self) -> bool {
+        !matches!(self.kind, Kind::Uninitialised { .. } | Kind::Race { .. })
+    }
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Space::Global => "__global__",
+            Space::Shared => "__shared__",
+            Space::Local => "__local__",
+            Space::Const => "__constant__",
+            Space::Param => "parameter",
+            Space::Generic => "generic",
+        })
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Access::Read => "read",
+            Access::Write => "write",
+            Access::Atomic => "atomic",
+        })
+    }
+}
+
+impl Place {
+    fn at(&self) -> String {
+        match &self.source {
+            Some(source) => format!("{source} (PTX line {})", self.ptx_line),
+            None => format!("PTX line {}", self.ptx_line),
+        }
+    }
+    fn by(&self) -> String {
+        let ([x, y, z], [bx, by, bz]) = (self.thread, self.block);
+        format!("thread ({x},{y},{z}) in block ({bx},{by},{bz})")
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (at, by) = (self.place.at(), self.place.by());
+        match &self.kind {
+            Kind::OutOfBounds { space, access, bytes, address, nearest } => {
+                writeln!(f, "Invalid {space} {access} of size {bytes} bytes")?;
+                writeln!(f, "    at {at}\n    by {by}")?;
+                write!(f, "    Access at 0x{address:x} is out of bounds\n    and is {nearest}")?;
+            }
+            Kind::Misaligned { space, access, bytes, address } => {
+                writeln!(f, "Invalid {space} {access} of size {bytes} bytes")?;
+                write!(f, "    at {at}\n    by {by}\n    Access at 0x{address:x} is misaligned")?;
+            }
+            Kind::Uninitialised { space, bytes, address } => {
+                writeln!(f, "Uninitialized {space} memory read of size {bytes} bytes")?;
+                write!(f, "    at {at}\n    by {by}\n    Access at 0x{address:x}")?;
+            }
+            Kind::Race { access, other_access, other, address } => {
+                let name = |access: &Access| match access {
+                    Access::Read => "Read",
+                    Access::Write => "Write",
+                    Access::Atomic => "Atomic",
+                };
+                writeln!(f, "Race reported between {} access at {}", name(other_access), other.at())?;
+                writeln!(f, "    by {}", other.by())?;
+                writeln!(f, "    and {} access at {at}\n    by {by}", name(access))?;
+                write!(f, "    at __shared__ address 0x{address:x}")?;
+            }
+            Kind::DivergentBarrier { missing } => {
+                writeln!(f, "Barrier error detected. Divergent thread(s) in warp")?;
+                write!(f, "    at {at}\n    by {by}\n    {missing} live threads of the warp are elsewhere")?;
+            }
+            Kind::InvalidBarrier { reason } => {
+                writeln!(f, "Barrier error detected. Invalid arguments")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::Deadlock { waiting } => {
+                writeln!(f, "Deadlock: no thread can go on")?;
+                write!(f, "    at {at}\n    by {by}")?;
+                for line in waiting {
+                    write!(f, "\n    {line}")?;
+                }
+            }
+            Kind::Trap => write!(f, "Trap instruction executed\n    at {at}\n    by {by}")?,
+        }
+        if self.count > 1 {
+            write!(f, "\n    {} times in all", self.count)?;
+        }
+        Ok(())
+    }
+}
+
+/// Findings of a launch, each mistake once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings {
+    list: Vec<Finding>,
+    seen: HashMap<(std::mem::Discriminant<Kind>, usize, usize), usize>,
+}
+
+impl Findings {
+    pub fn add(&mut self, finding: Finding) {
+        let other = match &finding.kind {
+            Kind::Race { other, .. } => other.instruction,
+            _ => 0,
+        };
+        let key = (std::mem::discriminant(&finding.kind), finding.place.instruction, other);
+        match self.seen.get(&key) {
+            Some(&i) => self.list[i].count += finding.count,
+            None => {
+                self.seen.insert(key, self.list.len());
+                self.list.push(finding);
+            }
+        }
+    }
+    pub fn is_fatal(&self) -> bool {
+        self.list.iter().any(Finding::is_fatal)
+    }
+    pub fn take(&mut self) -> Vec<Finding> {
+        self.seen.clear();
+        std::mem::take(&mut self.list)
+    }
+}

@@ -1,0 +1,32 @@
+//! Runs PTX as an H100 would: the same bits, the same memory counters, and the faults that
+//! compute-sanitizer would find. It knows PTX and hardware, and nothing of any kernel in particular.
+//!
+//! From text to counters:
+//!
+//! | step | where |
+//! | --- | --- |
+//! | text to statements | [`Module::parse`], `ptx/` |
+//! | statements to typed operations, once | [`Program::new`], `lower/` |
+//! | device memory | [`Memory`], `memory.rs` |
+//! | operations over grid, blocks, warps | [`launch`], `exec/` |
+//! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
+//! | races and uninitialised reads | `shadow.rs` |
+//! | what was found wrong | [`Finding`], `finding.rs` |
+mod banks;
+mod counters;
+mod exec;
+mod finding;
+mod launch;
+mod lower;
+mod memory;
+mod program;
+mod ptx;
+mod shadow;
+
+pub use banks::{SharedAccess, global_sectors, shared_wavefronts};
+pub use counters::{Counters, Wavefronts};
+pub use finding::{Access, Finding, Kind, Place, Space};
+pub use launch::{Arg, Launch, LaunchError, Limits, Options, Run, Simd, launch};
+pub use memory::{Memory, OutOfMemory};
+pub use program::{Instruction, Param, Program, SourceLine};
+pub use ptx::{Module, PtxError};

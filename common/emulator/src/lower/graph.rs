@@ -1,0 +1,132 @@
+//! The control-flow graph: basic blocks, and where the two ways of a branch meet again.
+use crate::program::{Code, Op};
+
+/// Basic blocks of a kernel, in the order of the text.
+pub(super) struct Graph {
+    /// First operation of each block; a block ends where the next one starts.
+    pub starts: Vec<usize>,
+    pub successors: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    pub fn new(ops: &[Op]) -> Self {
+        let mut leader = vec![false; ops.len() + 1];
+        leader[0] = true;
+        for (i, op) in ops.iter().enumerate() {
+            match op.code {
+                Code::Branch { target, .. } => {
+                    leader[target as usize] = true;
+                    leader[i + 1] = true;
+                }
+                Code::Exit | Code::Trap => leader[i + 1] = true,
+                _ => {}
+            }
+        }
+        let starts: Vec<usize> = (0..ops.len()).filter(|&i| leader[i]).collect();
+        let block_of = |op: usize| starts.partition_point(|&start| start <= op) - 1;
+        let successors = (0..starts.len())
+            .map(|block| {
+                let last = starts.get(block + 1).copied().unwrap_or(ops.len()) - 1;
+                let mut next = Vec::new();
+                let falls = match ops[last].code {
+                    Code::Branch { target, .. } => {
+                        next.push(block_of(target as usize));
+                        ops[last].guard.is_some()
+                    }
+                    Code::Exit | Code::Trap => ops[last].guard.is_some(),
+                    _ => true,
+                };
+                if falls && last + 1 < ops.len() {
+                    next.push(block_of(last + 1));
+                }
+                next
+            })
+            .collect();
+        Self { starts, successors }
+    }
+
+    pub fn end(&self, block: usize, ops: usize) -> usize {
+        self.starts.get(block + 1).copied().unwrap_or(ops)
+    }
+
+    /// Immediate post-dominator of each block; `None` if only the kernel's end is one.
+    ///
+    /// Cooper, Harvey and Kennedy's iteration, on the reversed graph with one virtual exit.
+    fn post_dominators(&self) -> Vec<Option<usize>> {
+        let count = self.starts.len();
+        let exit = count;
+        let mut predecessors = vec![Vec::new(); count + 1];
+        for (block, next) in self.successors.iter().enumerate() {
+            for &n in next {
+                predecessors[n].push(block);
+            }
+            if next.is_empty() {
+                predecessors[exit].push(block);
+            }
+        }
+        // Post-order of the reversed graph from the exit, with an explicit stack.
+        let mut number = vec![usize::MAX; count + 1];
+        let mut order = Vec::with_capacity(count + 1);
+        let mut seen = vec![false; count + 1];
+        let mut stack = vec![(exit, 0)];
+        seen[exit] = true;
+        while let Some((block, child)) = stack.pop() {
+            if let Some(&next) = predecessors[block].get(child) {
+                stack.push((block, child + 1));
+                if !seen[next] {
+                    seen[next] = true;
+                    stack.push((next, 0));
+                }
+            } else {
+                number[block] = order.len();
+                order.push(block);
+            }
+        }
+        let mut dominator = vec![None; count + 1];
+        dominator[exit] = Some(exit);
+        let meet = |dominator: &[Option<usize>], mut a: usize, mut b: usize| {
+            while a != b {
+                while number[a] < number[b] {
+                    a = dominator[a].unwrap_or(exit);
+                }
+                while number[b] < number[a] {
+                    b = dominator[b].unwrap_or(exit);
+                }
+            }
+            a
+        };
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &block in order.iter().rev().filter(|&&block| block != exit) {
+                let exits = [exit];
+                let next = if self.successors[block].is_empty() { &exits[..] } else { &self.successors[block][..] };
+                let mut new = None;
+                for &n in next {
+                    // A block that never reaches the exit has no number and no say.
+                    if dominator[n].is_some() {
+                        new = Some(new.map_or(n, |other| meet(&dominator, n, other)));
+                    }
+                }
+                if dominator[block] != new {
+                    dominator[block] = new;
+                    changed = true;
+                }
+            }
+        }
+        dominator.truncate(count);
+        dominator.into_iter().map(|d| d.filter(|&d| d != exit)).collect()
+    }
+}
+
+/// Writes into every branch the operation at which its threads meet again.
+pub(super) fn set_rejoin(ops: &mut [Op]) {
+    let graph = Graph::new(ops);
+    let meets = graph.post_dominators();
+    for (block, meet) in meets.iter().enumerate() {
+        let last = graph.end(block, ops.len()) - 1;
+        if let Code::Branch { rejoin, .. } = &mut ops[last].code {
+            *rejoin = meet.map_or(u32::MAX, |b| graph.starts[b] as u32);
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! Statements to typed operations: every name, type and branch target is settled here, once.
+mod arithmetic;
+mod control;
+mod float;
+mod graph;
+mod memory;
+mod registers;
+mod scalar;
+
+use std::collections::HashMap;
+
+pub(crate) use float::canonical;
+pub(crate) use scalar::Scalar;
+
+use crate::program::{Class, Code, Fixed, Instruction, Op, Param, Program, Reg, SourceLine, Special};
+use crate::ptx::{Instr, Kernel, Kind, Module, Operand, PtxError, RegisterId, Statement, Type, VariableSpace};
+
+pub(crate) type Result<T> = std::result::Result<T, PtxError>;
+
+/// Shared memory starts here in its window; the bytes below belong to the system, as on an H100.
+pub(crate) const SHARED_BASE: u32 = 1024;
+
+/// Where generic addresses of each space start. Global allocations lie between 2^40 and 2^46.
+pub(crate) mod window {
+    pub const SHARED: u64 = 0x7000_0000_0000;
+    pub const LOCAL: u64 = 0x7100_0000_0000;
+    pub const CONST: u64 = 0x7200_0000_0000;
+    pub const PARAM: u64 = 0x7300_0000_0000;
+    pub const END: u64 = 0x7400_0000_0000;
+}
+
+/// A variable's place in its state space.
+#[derive(Clone, Copy)]
+enum Place {
+    Global(u32),
+    Const(u32),
+    Shared(u32),
+    Dynamic,
+    Local(u32),
+}
+
+/// Everything that one kernel's lowering knows.
+pub(crate) struct Lowering<'a> {
+    kernel: &'a Kernel,
+    places: HashMap<&'a str, Place>,
+    params: HashMap<&'a str, (u32, u32)>,
+    ops: Vec<Op>,
+    /// Class of each register in the text and of the temporaries after them.
+    registers: Vec<Reg>,
+    counts: [u32; 3],
+    fixed_words: Vec<Fixed>,
+    fixed_doubles: Vec<Fixed>,
+    fixed: HashMap<(Class, Fixed), u32>,
+    warnings: Vec<String>,
+    memory_slots: u32,
+    talks: bool,
+    grain: u32,
+    /// The instruction that operations are being made for.
+    instruction: u32,
+}
+
+/// Fixed registers are numbered from here until all are known.
+const FIXED: u32 = 1 << 31;
+
+pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
+    let Some(kernel) = module.kernels.iter().find(|kernel| kernel.name == name) else {
+        let others: Vec<&str> = module.kernels().collect();
+        let others = if others.is_empty() { "no kernel at all".into() } else { format!("only {}", others.join(", ")) };
+        return Err(PtxError::new(
+            0,
+            format!("there is no kernel `{name}` in this PTX, {others}; declare it as extern \"C\" __global__ void {name}(…)"),
+        ));
+    };
+    let layout = Layout::new(module, kernel)?;
+    let mut lowering = Lowering::new(kernel, &layout);
+    let mut instructions = Vec::new();
+    let mut labels: HashMap<u32, u32> = HashMap::new();
+    for statement in &kernel.body {
+        match statement {
+            Statement::Label(label) => {
+                labels.insert(*label, lowering.ops.len() as u32);
+            }
+            Statement::Instr(instr) => {
+                lowering.instruction = instructions.len() as u32;
+                instructions.push(describe(module, instr));
+                lowering.instr(instr)?;
+            }
+        }
+    }
+    // Falling off the end is an exit.
+    lowering.push(None, Code::Exit);
+    let last = instructions.len().saturating_sub(1) as u32;
+    if let Some(op) = lowering.ops.last_mut() {
+        (op.instruction, op.first) = (last, false);
+    }
+    if instructions.is_empty() {
+        return Err(PtxError::new(kernel.line, format!("the kernel `{name}` is empty")));
+    }
+    let mut ops = lowering.ops;
+    control::resolve(&mut ops, &labels, kernel.line)?;
+    graph::set_rejoin(&mut ops);
+    let fixed = [lowering.fixed_words.len() as u32, lowering.fixed_doubles.len() as u32, 0];
+    let [words, doubles, predicates] = registers::allocate(&mut ops, lowering.counts, fixed);
+    Ok(Program {
+        name: name.to_string(),
+        instructions,
+        params: layout.params,
+        warnings: lowering.warnings,
+        ops,
+        fixed_words: lowering.fixed_words,
+        fixed_doubles: lowering.fixed_doubles,
+        words,
+        doubles,
+        predicates,
+        static_shared: layout.shared,
+        local_bytes: layout.local,
+        constants: layout.constants,
+        globals: layout.globals,
+        max_threads: kernel.max_threads,
+        talks: lowering.talks,
+        grain: lowering.grain,
+    })
+}
+
+fn describe(module: &Module, instr: &Instr) -> Instruction {
+    let line = |file: u32, line: u32| module.files.get(&file).map(|name| SourceLine { file: name.clone(), line });
+    let (source, inlined_from) = match instr.loc {
+        None => (None, None),
+        Some(loc) => match loc.inlined_at {
+            Some((file, at)) => (line(file, at), line(loc.file, loc.line)),
+            None => (line(loc.file, loc.line), None),
+        },
+    };
+    Instruction { ptx_line: instr.line, text: instr.text.clone(), source, inlined_from }
+}
+
+/// Where the variables and parameters lie.
+struct Layout<'a> {
+    places: HashMap<&'a str, Place>,
+    params: Vec<Param>,
+    shared: u32,
+    local: u32,
+    constants: Vec<u8>,
+    globals: Vec<(String, Vec<u8>)>,
+}
+
+impl<'a> Layout<'a> {
+    fn new(module: &'a Module, kernel: &'a Kernel) -> Result<Self> {
+        let mut layout = Layout {
+            places: HashMap::new(),
+            params: Vec::new(),
+            shared: 0,
+            local: 0,
+            constants: Vec::new(),
+            globals: Vec::new(),
+        };
+        let mut param_bytes = 0u32;
+        for param in &kernel.params {
+            let offset = param_bytes.next_multiple_of(param.align.max(1));
+            param_bytes = offset + param.bytes;
+            layout.params.push(Param { name: param.name.clone(), bytes: param.bytes, offset });
+        }
+        for variable in module.variables.iter().chain(&kernel.variables) {
+            let too_large = || PtxError::new(0, format!("the variable `{}` does not fit its memory", variable.name));
+            let place = match variable.space {
+                VariableSpace::DynamicShared => Place::Dynamic,
+                VariableSpace::Global => {
+                    let mut bytes = variable.init.clone();
+                    bytes.resize(variable.bytes as usize, 0);
+                    layout.globals.push((variable.name.clone(), bytes));
+                    Place::Global(layout.globals.len() as u32 - 1)
+                }
+                VariableSpace::Const => {
+                    let at = layout.constants.len().next_multiple_of(variable.align as usize);
+                    // 64 KiB is the whole bank (CUDA C++ Programming Guide, "Compute Capabilities").
+                    if at as u64 + variable.bytes > 1 << 16 {
+                        return Err(too_large());
+                    }
+                    layout.constants.resize(at, 0);
+                    layout.constants.extend_from_slice(&variable.init);
+                    layout.constants.resize(at + variable.bytes as usize, 0);
+                    Place::Const(at as u32)
+                }
+                VariableSpace::Shared => {
+                    let at = layout.shared.next_multiple_of(variable.align);
+                    if u64::from(at) + variable.bytes > 1 << 18 {
+                        return Err(too_large());
+                    }
+                    layout.shared = at + variable.bytes as u32;
+                    Place::Shared(SHARED_BASE + at)
+                }
+                VariableSpace::Local => {
+                    let at = layout.local.next_multiple_of(variable.align);
+                    // 512 KiB a thread (same table).
+                    if u64::from(at) + variable.bytes > 1 << 19 {
+                        return Err(too_large());
+                    }
+                    layout.local = at + variable.bytes as u32;
+                    Place::Local(at)
+                }
+            };
+            layout.places.insert(&variable.name, place);
+        }
+        Ok(layout)
+    }
+}
+
+impl<'a> Lowering<'a> {
+    fn new(kernel: &'a Kernel, layout: &Layout<'a>) -> Self {
+        let mut counts = [0; 3];
+        let registers = kernel
+            .registers
+            .iter()
+            .map(|&ty| {
+                let class = class_of(ty);
+                let index = counts[class as usize];
+                counts[class as usize] += 1;
+                Reg { class, index }
+            })
+            .collect();
+        let params = kernel.params.iter().zip(&layout.params);
+        Self {
+            kernel,
+            places: layout.places.clone(),
+            params: params.map(|(decl, param)| (decl.name.as_str(), (param.offset, param.bytes))).collect(),
+            ops: Vec::new(),
+            registers,
+            counts,
+            fixed_words: Vec::new(),
+            fixed_doubles: Vec::new(),
+            fixed: HashMap::new(),
+            warnings: Vec::new(),
+            memory_slots: 0,
+            talks: false,
+            grain: 4,
+            instruction: 0,
+        }
+    }
+
+    fn push(&mut self, guard: Option<(u32, bool)>, code: Code) {
+        let first = self.ops.last().is_none_or(|op| op.instruction != self.instruction);
+        self.ops.push(Op { guard, code, instruction: self.instruction, first });
+    }
+
+    fn temp(&mut self, class: Class) -> Reg {
+        let index = self.counts[class as usize];
+        self.counts[class as usize] += 1;
+        Reg { class, index }
+    }
+
+    fn reg(&self, id: RegisterId) -> Reg {
+        self.registers[id as usize]
+    }
+
+    fn type_of(&self, id: RegisterId) -> Type {
+        self.kernel.registers[id as usize]
+    }
+
+    /// The register that holds `value` in every lane.
+    fn constant(&mut self, class: Class, value: u64) -> Reg {
+        let value = if class == Class::Word { value & 0xffff_ffff } else { value };
+        self.fixed(class, Fixed::Const(value))
+    }
+
+    fn fixed(&mut self, class: Class, fixed: Fixed) -> Reg {
+        let list = if class == Class::Word { &mut self.fixed_words } else { &mut self.fixed_doubles };
+        let index = *self.fixed.entry((class, fixed)).or_insert_with(|| {
+            list.push(fixed);
+            FIXED + list.len() as u32 - 1
+        });
+        Reg { class, index }
+    }
+
+    /// A source operand, in a register of the class that `class` names.
+    fn source(&mut self, instr: &Instr, operand: &Operand, class: Class) -> Result<Reg> {
+        match operand {
+            Operand::Register(id) => {
+                let reg = self.reg(*id);
+                self.widen(instr, reg, class)
+            }
+            Operand::Int(value) => Ok(self.constant(class, *value)),
+            Operand::F32(bits) if class == Class::Double => Ok(self.constant(class, f64::from(f32::from_bits(*bits)).to_bits())),
+            Operand::F32(bits) => Ok(self.constant(class, u64::from(*bits))),
+            Operand::F64(bits) if class == Class::Double => Ok(self.constant(class, *bits)),
+            Operand::F64(bits) => Ok(self.constant(class, u64::from((f64::from_bits(*bits) as f32).to_bits()))),
+            Operand::Special(name) => self.special(instr, name, class),
+            Operand::Symbol(name, offset) => self.symbol(instr, name, *offset, class),
+            _ => Err(instr.error(format!("an operand of `{}` is of the wrong kind", instr.text))),
+        }
+    }
+
+    /// PTX lets an instruction read the low part of a wider register, for `.b` types and conversions.
+    fn widen(&mut self, instr: &Instr, reg: Reg, class: Class) -> Result<Reg> {
+        match (reg.class, class) {
+            (a, b) if a == b => Ok(reg),
+            (Class::Double, Class::Word) => {
+                let d = self.temp(Class::Word);
+                self.push(None, Code::Truncate { d: d.index, a: reg.index });
+                Ok(d)
+            }
+            (Class::Word, Class::Double) => {
+                let d = self.temp(Class::Double);
+                self.push(None, Code::Extend { signed: false, d: d.index, a: reg.index });
+                Ok(d)
+            }
+            _ => Err(instr.error(format!("`{}` mixes predicates with other registers", instr.text))),
+        }
+    }
+
+    fn special(&mut self, instr: &Instr, name: &str, class: Class) -> Result<Reg> {
+        let (base, dim) = match name.rsplit_once('.') {
+            Some((base, "x")) => (base, 0),
+            Some((base, "y")) => (base, 1),
+            Some((base, "z")) => (base, 2),
+            _ => (name, 0),
+        };
+        let fixed = match base {
+            "%tid" => Fixed::Special(Special::Tid(dim)),
+            "%ntid" => Fixed::Special(Special::Ntid(dim)),
+            // A cluster holds one block.
+            "%ctaid" | "%clusterid" => Fixed::Special(Special::Ctaid(dim)),
+            "%nctaid" | "%nclusterid" => Fixed::Special(Special::Nctaid(dim)),
+            "%cluster_ctaid" | "%cluster_ctarank" => Fixed::Const(0),
+            "%cluster_nctaid" | "%cluster_nctarank" => Fixed::Const(1),
+            "%laneid" => Fixed::Special(Special::Lane),
+            "%warpid" => Fixed::Special(Special::Warp),
+            "%nwarpid" => Fixed::Special(Special::Warps),
+            "%lanemask_eq" => Fixed::Special(Special::LaneMaskEq),
+            "%lanemask_le" => Fixed::Special(Special::LaneMaskLe),
+            "%lanemask_lt" => Fixed::Special(Special::LaneMaskLt),
+            "%lanemask_ge" => Fixed::Special(Special::LaneMaskGe),
+            "%lanemask_gt" => Fixed::Special(Special::LaneMaskGt),
+            "%dynamic_smem_size" => Fixed::Special(Special::DynamicShared),
+            "%total_smem_size" => Fixed::Special(Special::TotalShared),
+            "%clock" | "%clock_hi" | "%clock64" | "%globaltimer" | "%globaltimer_lo" | "%globaltimer_hi" => {
+                let d = self.temp(class);
+                self.push(None, Code::Clock { d });
+                return Ok(d);
+            }
+            "WARP_SZ" => Fixed::Const(32),
+            _ if name.starts_with('%') => {
+                return Err(instr.error(format!("`{name}` is neither a declared register nor a special register that the emulator has")));
+            }
+            _ => return Err(instr.unsupported()),
+        };
+        Ok(self.fixed(class, fixed))
+    }
+
+    fn symbol(&mut self, instr: &Instr, name: &str, offset: i64, class: Class) -> Result<Reg> {
+        if name == "WARP_SZ" {
+            return Ok(self.constant(class, 32));
+        }
+        let fixed = match self.places.get(name) {
+            Some(Place::Global(index)) => Fixed::Global { index: *index, offset },
+            Some(Place::Const(at) | Place::Shared(at) | Place::Local(at)) => {
+                Fixed::Const(u64::from(*at).wrapping_add_signed(offset))
+            }
+            Some(Place::Dynamic) => Fixed::Dynamic { offset },
+            None => match self.params.get(name) {
+                Some((at, _)) => Fixed::Const(u64::from(*at).wrapping_add_signed(offset)),
+                None => return Err(instr.error(format!("`{name}` is not declared"))),
+            },
+        };
+        if let Fixed::Const(value) = fixed {
+            return Ok(self.constant(class, value));
+        }
+        Ok(self.fixed(class, fixed))
+    }
+
+    /// A destination register.
+    fn dest(&mut self, instr: &Instr, operand: &Operand) -> Result<Reg> {
+        match operand {
+            Operand::Register(id) => Ok(self.reg(*id)),
+            _ => Err(instr.error(format!("`{}` has no register to write to", instr.text))),
+        }
+    }
+
+    fn predicate(&mut self, instr: &Instr, operand: &Operand) -> Result<(u32, bool)> {
+        let (id, negated) = match operand {
+            Operand::Register(id) => (*id, false),
+            Operand::NotRegister(id) => (*id, true),
+            // `-1` and `1` stand for true.
+            Operand::Int(value) => {
+                let p = self.temp(Class::Predicate);
+                self.push(None, Code::Logic { op: crate::program::Logic::Xor, d: p.index, a: p.index, b: p.index, negate_b: *value != 0 });
+                return Ok((p.index, false));
+            }
+            _ => return Err(instr.error(format!("`{}` needs a predicate", instr.text))),
+        };
+        let reg = self.reg(id);
+        if reg.class != Class::Predicate {
+            return Err(instr.error(format!("`{}` needs a predicate", instr.text)));
+        }
+        Ok((reg.index, negated))
+    }
+
+    /// The operands, which must be as many as the instruction takes.
+    fn operands<'i, const N: usize>(&self, instr: &'i Instr) -> Result<&'i [Operand; N]> {
+        instr.operands.first_chunk::<N>().filter(|_| instr.operands.len() == N).ok_or_else(|| {
+            instr.error(format!("`{}` takes {N} operands, not {}", instr.text, instr.operands.len()))
+        })
+    }
+
+    fn instr(&mut self, instr: &Instr) -> Result<()> {
+        let guard = instr.guard.map(|(id, negated)| (self.reg(id).index, negated));
+        match instr.opcode[0].as_str() {
+            "ld" | "ldu" | "st" | "atom" | "red" => self.memory(instr, guard),
+            "bra" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence" | "shfl" | "vote" | "match"
+            | "redux" | "activemask" | "nanosleep" | "prefetch" | "prefetchu" | "brkpt" | "pmevent" | "discard"
+            | "applypriority" | "griddepcontrol" => self.control(instr, guard),
+            _ => self.arithmetic(instr, guard),
+        }
+    }
+}
+
+/// 64-bit types take a double register, predicates a bit, everything else a word.
+fn class_of(ty: Type) -> Class {
+    match (ty.kind, ty.bits) {
+        (Kind::Predicate, _) => Class::Predicate,
+        (_, 64) => Class::Double,
+        _ => Class::Word,
+    }
+}

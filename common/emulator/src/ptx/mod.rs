@@ -1,0 +1,183 @@
+//! PTX text in, statements out: what the text says, before anything is known of what it means.
+mod lex;
+mod number;
+mod parse;
+mod types;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(crate) use types::{Kind, Type};
+
+/// Why PTX was refused, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("PTX line {line}: {message}")]
+pub struct PtxError {
+    /// 1-based line of the PTX text; 0 where no line can be named.
+    pub line: u32,
+    /// What is wrong, and where it can be said, what to do about it.
+    pub message: String,
+}
+
+impl PtxError {
+    pub(crate) fn new(line: u32, message: impl Into<String>) -> Self {
+        Self { line, message: message.into() }
+    }
+}
+
+/// A parsed PTX module.
+#[derive(Clone, Debug)]
+pub struct Module {
+    pub(crate) version: (u32, u32),
+    pub(crate) target: String,
+    pub(crate) files: BTreeMap<u32, Arc<str>>,
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) kernels: Vec<Kernel>,
+}
+
+/// A state space in which a variable can be declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VariableSpace {
+    Global,
+    Const,
+    Shared,
+    /// `.extern .shared`: the dynamic shared memory of the launch.
+    DynamicShared,
+    Local,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Variable {
+    pub name: String,
+    pub space: VariableSpace,
+    pub align: u32,
+    pub bytes: u64,
+    /// Initial bytes, no longer than `bytes`; the rest is zero.
+    pub init: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Kernel {
+    pub name: String,
+    pub line: u32,
+    pub params: Vec<ParamDecl>,
+    /// Type of each register; a [`RegisterId`] is an index here.
+    pub registers: Vec<Type>,
+    /// Variables declared in the body.
+    pub variables: Vec<Variable>,
+    pub body: Vec<Statement>,
+    /// `.maxntid`, if given.
+    pub max_threads: Option<[u32; 3]>,
+    /// `.minnctapersm`, if given.
+    pub min_blocks: Option<u32>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ParamDecl {
+    pub name: String,
+    pub bytes: u32,
+    pub align: u32,
+}
+
+pub(crate) type RegisterId = u32;
+pub(crate) type LabelId = u32;
+
+#[derive(Clone, Debug)]
+pub(crate) enum Statement {
+    Label(LabelId),
+    Instr(Box<Instr>),
+}
+
+/// A position in a source file, as `.loc` gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loc {
+    pub file: u32,
+    pub line: u32,
+    /// The position of the outermost call, if the code was inlined.
+    pub inlined_at: Option<(u32, u32)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Instr {
+    pub line: u32,
+    pub loc: Option<Loc>,
+    /// `@p` or `@!p`: the register, and whether it is negated.
+    pub guard: Option<(RegisterId, bool)>,
+    /// The opcode split at its dots: `ld`, `shared`, `v4`, `f32`.
+    pub opcode: Vec<String>,
+    pub operands: Vec<Operand>,
+    /// The instruction as written, on one line.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Operand {
+    Register(RegisterId),
+    /// `!p`, as `selp` and `setp` with a combined predicate take it.
+    NotRegister(RegisterId),
+    /// An integer, or the bits of `0f…` and `0d…` with that many bits.
+    Int(u64),
+    F32(u32),
+    F64(u64),
+    /// `%tid.x` and its kin.
+    Special(String),
+    /// The name of a variable or parameter, plus an offset.
+    Symbol(String, i64),
+    Label(LabelId),
+    /// `[base + offset]`.
+    Address(Box<Operand>, i64),
+    Vector(Vec<Operand>),
+    /// `d|p`: two results.
+    Pair(Box<Operand>, Box<Operand>),
+    /// `_`: a result that is thrown away.
+    Sink,
+    /// A list of labels, as `.branchtargets` declares it.
+    Targets(Vec<LabelId>),
+}
+
+impl Instr {
+    /// Whether a suffix stands in the opcode.
+    pub fn has(&self, suffix: &str) -> bool {
+        self.opcode.iter().skip(1).any(|part| part == suffix)
+    }
+    /// The types among the suffixes, in their order.
+    pub fn types(&self) -> Vec<Type> {
+        self.opcode.iter().skip(1).filter_map(|part| Type::parse(part)).collect()
+    }
+    pub fn error(&self, message: impl Into<String>) -> PtxError {
+        PtxError::new(self.line, message)
+    }
+    /// The refusal that names what the emulator cannot execute.
+    pub fn unsupported(&self) -> PtxError {
+        self.error(format!("the emulator cannot execute `{}`", self.text))
+    }
+}
+
+impl Module {
+    /// Parses PTX text.
+    ///
+    /// # Errors
+    /// The line and the reason, if the text is not PTX.
+    pub fn parse(text: &str) -> Result<Self, PtxError> {
+        parse::module(text)
+    }
+    /// Names of the kernels (`.entry`), in the order of the text.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.kernels.iter().map(|kernel| kernel.name.as_str())
+    }
+    /// The `.target`, such as `sm_80`.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+    /// The `.version`, such as `(7, 0)`.
+    pub fn version(&self) -> (u32, u32) {
+        self.version
+    }
+    /// The initial bytes of a `.const` or `.global` variable; those that the text leaves out are zero.
+    pub fn variable(&self, name: &str) -> Option<Vec<u8>> {
+        let variable = self.variables.iter().find(|v| v.name == name)?;
+        let mut bytes = variable.init.clone();
+        bytes.resize(usize::try_from(variable.bytes).ok()?, 0);
+        Some(bytes)
+    }
+}

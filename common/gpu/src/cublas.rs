@@ -1,0 +1,229 @@
+//! cuBLAS, the opponent: row-major C = A B.
+//!
+//! cuBLAS thinks in columns: a row-major matrix is to it the transposed one. Since
+//! C^T = B^T A^T, swapping the operands is all it takes.
+use crate::context::Context;
+use crate::dynamic::api;
+use crate::{Buffer, Gpu, GpuError, search};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::rc::Rc;
+
+type Handle = *mut c_void;
+api!(Api {
+    cublasCreate_v2: fn(*mut Handle) -> c_int;
+    cublasDestroy_v2: fn(Handle) -> c_int;
+    cublasGetVersion_v2: fn(Handle, *mut c_int) -> c_int;
+    cublasGetStatusString: fn(c_int) -> *const c_char;
+    cublasSetStream_v2: fn(Handle, *mut c_void) -> c_int;
+    cublasSetWorkspace_v2: fn(Handle, *mut c_void, usize) -> c_int;
+    cublasGemmEx: fn(
+        Handle, c_int, c_int, c_int, c_int, c_int, *const c_void, // transpositions, m, n, k, alpha
+        *const c_void, c_int, c_int, *const c_void, c_int, c_int, // A, B: pointer, type, stride
+        *const c_void, *mut c_void, c_int, c_int, // beta, C
+        c_int, c_int // compute type, algorithm
+    ) -> c_int;
+});
+
+// The values of NVIDIA's headers (library_types.h, cublas_api.h), under their names.
+pub(crate) const CUDA_R_32F: c_int = 0;
+pub(crate) const CUDA_R_16F: c_int = 2;
+pub(crate) const CUBLAS_COMPUTE_32F: c_int = 68;
+const CUBLAS_OP_N: c_int = 0;
+const CUBLAS_GEMM_DEFAULT: c_int = -1;
+
+/// Scratch memory for cuBLAS: what it wants on Hopper at most is 32 MiB.
+pub(crate) const WORKSPACE_BYTES: usize = 64 << 20;
+
+/// A cuBLAS handle on a [`Gpu`]'s stream, with 64 MiB of workspace.
+pub struct Cublas {
+    api: Api,
+    handle: Handle,
+    context: Rc<Context>,
+    /// cuBLAS holds its address.
+    workspace: Buffer,
+}
+
+impl Cublas {
+    /// Finds cuBLAS where [`Nvrtc::find`](crate::Nvrtc::find) looks for NVRTC, and opens it.
+    ///
+    /// # Errors
+    /// [`GpuError::NoCublas`]; [`GpuError::Cublas`] if it does not fit the driver.
+    pub fn new(gpu: &Gpu) -> Result<Self, GpuError> {
+        let found = search::load("cublas", &["cublasLt"], None)
+            .map_err(|searched| GpuError::NoCublas { searched })?;
+        let api = Api::load(found.library)?;
+        let workspace = gpu.alloc(WORKSPACE_BYTES)?;
+        gpu.context.bind()?;
+        let mut handle = null_mut();
+        // SAFETY: a valid place for the handle, in the context that is current.
+        api.check("cublasCreate", unsafe {
+            (api.cublasCreate_v2)(&raw mut handle)
+        })?;
+        let this = Self {
+            api,
+            handle,
+            context: Rc::clone(&gpu.context),
+            workspace,
+        };
+        // SAFETY: a live handle, the stream of the current context, and device memory that lives as
+        // long as the handle. The stream comes first: setting it drops the workspace.
+        unsafe {
+            this.api.check(
+                "cublasSetStream",
+                (api.cublasSetStream_v2)(handle, gpu.context.stream().cast()),
+            )?;
+            let workspace = this.workspace.address() as *mut c_void;
+            this.api.check(
+                "cublasSetWorkspace",
+                (api.cublasSetWorkspace_v2)(handle, workspace, WORKSPACE_BYTES),
+            )?;
+        }
+        Ok(this)
+    }
+
+    /// Its version, such as `13.0.2`.
+    pub fn version(&self) -> String {
+        let mut version = 0;
+        // SAFETY: a live handle and a valid place for an int.
+        let status = unsafe { (self.api.cublasGetVersion_v2)(self.handle, &raw mut version) };
+        if status == 0 {
+            version_text(version.unsigned_abs() as usize)
+        } else {
+            "unknown".into()
+        }
+    }
+
+    /// Enqueues C = A B, row-major: A m x k, B k x n and C m x n in f16, computed in f32
+    /// (`CUBLAS_COMPUTE_32F`).
+    ///
+    /// # Errors
+    /// [`GpuError::Size`], [`GpuError::Dimension`], [`GpuError::Cublas`].
+    pub fn gemm_f16(
+        &self,
+        a: &Buffer,
+        b: &Buffer,
+        c: &Buffer,
+        m: usize,
+        n: usize,
+        k: usize,
+    ) -> Result<(), GpuError> {
+        self.gemm([a, b, c], [m, n, k], CUDA_R_16F, CUDA_R_16F)
+    }
+
+    /// As [`gemm_f16`](Self::gemm_f16), but C in f32: not rounded to f16 at the end.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn gemm_f16_to_f32(
+        &self,
+        a: &Buffer,
+        b: &Buffer,
+        c: &Buffer,
+        m: usize,
+        n: usize,
+        k: usize,
+    ) -> Result<(), GpuError> {
+        self.gemm([a, b, c], [m, n, k], CUDA_R_16F, CUDA_R_32F)
+    }
+
+    /// As [`gemm_f16`](Self::gemm_f16), but A, B and C in f32, on CUDA cores: no TF32.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn gemm_f32(
+        &self,
+        a: &Buffer,
+        b: &Buffer,
+        c: &Buffer,
+        m: usize,
+        n: usize,
+        k: usize,
+    ) -> Result<(), GpuError> {
+        self.gemm([a, b, c], [m, n, k], CUDA_R_32F, CUDA_R_32F)
+    }
+
+    fn gemm(
+        &self,
+        [a, b, c]: [&Buffer; 3],
+        [m, n, k]: [usize; 3],
+        input: c_int,
+        output: c_int,
+    ) -> Result<(), GpuError> {
+        a.holds("A", [m, k], bytes(input))?;
+        b.holds("B", [k, n], bytes(input))?;
+        c.holds("C", [m, n], bytes(output))?;
+        let [m, n, k] = [dimension(m)?, dimension(n)?, dimension(k)?];
+        let (alpha, beta) = (1.0f32, 0.0f32);
+        self.context.bind()?;
+        // SAFETY: a live handle, operands that hold their matrices (checked above), and alpha and beta
+        // on the host in the compute type, read before the call returns. Columns for rows: B comes
+        // first.
+        let status = unsafe {
+            (self.api.cublasGemmEx)(
+                self.handle,
+                CUBLAS_OP_N,
+                CUBLAS_OP_N,
+                n,
+                m,
+                k,
+                (&raw const alpha).cast(),
+                b.address() as *const c_void,
+                input,
+                n,
+                a.address() as *const c_void,
+                input,
+                k,
+                (&raw const beta).cast(),
+                c.address() as *mut c_void,
+                output,
+                n,
+                CUBLAS_COMPUTE_32F,
+                CUBLAS_GEMM_DEFAULT,
+            )
+        };
+        self.api.check("cublasGemmEx", status)
+    }
+}
+
+impl Drop for Cublas {
+    fn drop(&mut self) {
+        let _ = self.context.synchronize();
+        // SAFETY: a live handle, destroyed once, before its workspace.
+        unsafe { (self.api.cublasDestroy_v2)(self.handle) };
+    }
+}
+
+impl Api {
+    fn check(&self, call: &'static str, status: c_int) -> Result<(), GpuError> {
+        if status == 0 {
+            return Ok(());
+        }
+        // SAFETY: for any status cuBLAS returns static, NUL-terminated text.
+        let message = unsafe { CStr::from_ptr((self.cublasGetStatusString)(status)) };
+        Err(GpuError::Cublas {
+            call,
+            message: message.to_string_lossy().into_owned(),
+        })
+    }
+}
+
+/// `130002` is 13.0.2.
+pub(crate) fn version_text(version: usize) -> String {
+    format!(
+        "{}.{}.{}",
+        version / 10_000,
+        version / 100 % 100,
+        version % 100
+    )
+}
+
+/// A dimension as cuBLAS takes it.
+pub(crate) fn dimension(size: usize) -> Result<c_int, GpuError> {
+    c_int::try_from(size).map_err(|_| GpuError::Dimension { size })
+}
+
+/// Bytes of an element.
+fn bytes(kind: c_int) -> usize {
+    if kind == CUDA_R_16F { 2 } else { 4 }
+}

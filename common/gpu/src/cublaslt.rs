@@ -1,0 +1,304 @@
+//! cuBLASLt with the best of its heuristics: the strongest opponent of the house.
+use crate::context::Context;
+use crate::cublas::{
+    CUBLAS_COMPUTE_32F, CUDA_R_16F, CUDA_R_32F, WORKSPACE_BYTES, dimension, version_text,
+};
+use crate::dynamic::api;
+use crate::{Buffer, Contestant, Gpu, GpuError, Timing, alternate, search};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::rc::Rc;
+
+type Opaque = *mut c_void;
+api!(Api {
+    cublasLtCreate: fn(*mut Opaque) -> c_int;
+    cublasLtDestroy: fn(Opaque) -> c_int;
+    cublasLtGetVersion: fn() -> usize;
+    cublasLtGetStatusString: fn(c_int) -> *const c_char;
+    cublasLtMatmulDescCreate: fn(*mut Opaque, c_int, c_int) -> c_int;
+    cublasLtMatmulDescDestroy: fn(Opaque) -> c_int;
+    cublasLtMatrixLayoutCreate: fn(*mut Opaque, c_int, u64, u64, i64) -> c_int;
+    cublasLtMatrixLayoutDestroy: fn(Opaque) -> c_int;
+    cublasLtMatmulPreferenceCreate: fn(*mut Opaque) -> c_int;
+    cublasLtMatmulPreferenceSetAttribute: fn(Opaque, c_int, *const c_void, usize) -> c_int;
+    cublasLtMatmulPreferenceDestroy: fn(Opaque) -> c_int;
+    cublasLtMatmulAlgoGetHeuristic: fn(
+        Opaque, Opaque, Opaque, Opaque, Opaque, Opaque, Opaque, // handle, operation, A, B, C, D, preference
+        c_int, *mut Candidate, *mut c_int // how many at most, where to, how many there are
+    ) -> c_int;
+    cublasLtMatmul: fn(
+        Opaque, Opaque, *const c_void, // handle, operation, alpha
+        *const c_void, Opaque, *const c_void, Opaque, // A, B: pointer, layout
+        *const c_void, *const c_void, Opaque, *mut c_void, Opaque, // beta, C, D
+        *const Algorithm, *mut c_void, usize, *mut c_void // algorithm, workspace, stream
+    ) -> c_int;
+});
+
+const CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES: c_int = 1;
+
+/// `cublasLtMatmulAlgo_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Algorithm([u64; 8]);
+
+/// `cublasLtMatmulHeuristicResult_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Candidate {
+    algorithm: Algorithm,
+    workspace_bytes: usize,
+    status: c_int,
+    waves: f32,
+    reserved: [c_int; 4],
+}
+
+/// How many candidates [`CublasLt::tune`] asks for and times.
+const CANDIDATES: usize = 8;
+
+/// cuBLASLt for one shape, with the fastest algorithm that its heuristic offers there.
+pub struct CublasLt {
+    algorithm: Algorithm,
+    description: Part,
+    layouts: [Part; 3],
+    handle: Part,
+    api: Api,
+    workspace: Buffer,
+    context: Rc<Context>,
+    shape: [usize; 3],
+}
+
+impl CublasLt {
+    /// Asks the heuristic for its 8 best algorithms for C = A B (row-major f16, computed in f32, 64 MiB
+    /// of workspace), times each on these buffers, and keeps the fastest. C is overwritten.
+    ///
+    /// # Errors
+    /// [`GpuError::NoCublas`], [`GpuError::Size`], [`GpuError::Dimension`], [`GpuError::Cublas`].
+    pub fn tune(
+        gpu: &Gpu,
+        a: &Buffer,
+        b: &Buffer,
+        c: &Buffer,
+        m: usize,
+        n: usize,
+        k: usize,
+    ) -> Result<Self, GpuError> {
+        let mut this = Self::open(gpu, [m, n, k])?;
+        this.fit([a, b, c])?;
+        let mut candidates = this.candidates()?;
+        // The heuristic may offer what then refuses to run.
+        candidates.retain(|algorithm| this.enqueue(algorithm, [a, b, c]).is_ok());
+        let contestants: Vec<Contestant<'_>> = candidates
+            .iter()
+            .map(|algorithm| Contestant {
+                name: String::new(),
+                enqueue: Box::new(|_| this.enqueue(algorithm, [a, b, c])),
+            })
+            .collect();
+        let timing = Timing {
+            rounds: 7,
+            warmup: 2,
+            launches_per_sample: 5,
+            graph: false,
+            rotations: 1,
+        };
+        let samples = alternate(gpu, &contestants, &timing)?;
+        drop(contestants);
+        let fastest = candidates
+            .iter()
+            .zip(&samples)
+            .min_by(|x, y| x.1.median().total_cmp(&y.1.median()));
+        let none = || GpuError::Cublas {
+            call: "cublasLtMatmulAlgoGetHeuristic",
+            message: format!("no algorithm for {m} x {n} x {k}"),
+        };
+        this.algorithm = *fastest.ok_or_else(none)?.0;
+        Ok(this)
+    }
+
+    /// Enqueues C = A B by the algorithm chosen, for matrices of the shape tuned for.
+    ///
+    /// # Errors
+    /// [`GpuError::Size`], [`GpuError::Cublas`].
+    pub fn run(&self, a: &Buffer, b: &Buffer, c: &Buffer) -> Result<(), GpuError> {
+        self.enqueue(&self.algorithm, [a, b, c])
+    }
+
+    /// Its version, such as `13.0.2`.
+    pub fn version(&self) -> String {
+        // SAFETY: takes nothing.
+        version_text(unsafe { (self.api.cublasLtGetVersion)() })
+    }
+
+    fn open(gpu: &Gpu, shape: [usize; 3]) -> Result<Self, GpuError> {
+        let found = search::load("cublasLt", &[], None)
+            .map_err(|searched| GpuError::NoCublas { searched })?;
+        let api = Api::load(found.library)?;
+        let workspace = gpu.alloc(WORKSPACE_BYTES)?;
+        let [m, n, k] = shape;
+        gpu.context.bind()?;
+        // SAFETY: each call below gets a valid place for its handle, in the context that is current.
+        let handle = Part::new(&api, "cublasLtCreate", api.cublasLtDestroy, |part| unsafe {
+            (api.cublasLtCreate)(part)
+        })?;
+        let (call, destroy) = ("cublasLtMatmulDescCreate", api.cublasLtMatmulDescDestroy);
+        // SAFETY: as above.
+        let description = Part::new(&api, call, destroy, |part| unsafe {
+            (api.cublasLtMatmulDescCreate)(part, CUBLAS_COMPUTE_32F, CUDA_R_32F)
+        })?;
+        let layout = |rows: usize, columns: usize| {
+            let (rows, columns) = (dimension(rows)?, dimension(columns)?);
+            let (call, destroy) = (
+                "cublasLtMatrixLayoutCreate",
+                api.cublasLtMatrixLayoutDestroy,
+            );
+            let [rows, columns] = [rows, columns].map(|side| side.unsigned_abs().into());
+            let stride = rows as i64; // of a column: at most 32 bits
+            // SAFETY: as above.
+            Part::new(&api, call, destroy, |part| unsafe {
+                (api.cublasLtMatrixLayoutCreate)(part, CUDA_R_16F, rows, columns, stride)
+            })
+        };
+        // Columns for rows, as in cublas.rs: B, then A, then C.
+        let layouts = [layout(n, k)?, layout(k, m)?, layout(n, m)?];
+        let (algorithm, context) = (Algorithm::default(), Rc::clone(&gpu.context));
+        Ok(Self {
+            algorithm,
+            description,
+            layouts,
+            handle,
+            api,
+            workspace,
+            context,
+            shape,
+        })
+    }
+
+    /// The heuristic's algorithms, its favourite first.
+    fn candidates(&self) -> Result<Vec<Algorithm>, GpuError> {
+        let api = &self.api;
+        let (call, destroy) = (
+            "cublasLtMatmulPreferenceCreate",
+            api.cublasLtMatmulPreferenceDestroy,
+        );
+        // SAFETY: a valid place for the handle.
+        let preference = Part::new(api, call, destroy, |part| unsafe {
+            (api.cublasLtMatmulPreferenceCreate)(part)
+        })?;
+        let workspace_bytes = WORKSPACE_BYTES;
+        let mut found = [Candidate::default(); CANDIDATES];
+        let mut count = 0;
+        let [b, a, c] = &self.layouts;
+        // SAFETY: live handles, an attribute of its own size, room for as many candidates as asked for.
+        unsafe {
+            let status = (api.cublasLtMatmulPreferenceSetAttribute)(
+                preference.raw,
+                CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                (&raw const workspace_bytes).cast(),
+                size_of::<usize>(),
+            );
+            api.check("cublasLtMatmulPreferenceSetAttribute", status)?;
+            let status = (api.cublasLtMatmulAlgoGetHeuristic)(
+                self.handle.raw,
+                self.description.raw,
+                b.raw,
+                a.raw,
+                c.raw,
+                c.raw,
+                preference.raw,
+                CANDIDATES as c_int,
+                found.as_mut_ptr(),
+                &raw mut count,
+            );
+            api.check("cublasLtMatmulAlgoGetHeuristic", status)?;
+        }
+        let found = found.iter().take(count.unsigned_abs() as usize);
+        Ok(found
+            .filter(|candidate| candidate.status == 0)
+            .map(|candidate| candidate.algorithm)
+            .collect())
+    }
+
+    /// That these operands hold matrices of the shape tuned for.
+    fn fit(&self, [a, b, c]: [&Buffer; 3]) -> Result<(), GpuError> {
+        let [m, n, k] = self.shape;
+        a.holds("A", [m, k], 2)?;
+        b.holds("B", [k, n], 2)?;
+        c.holds("C", [m, n], 2)
+    }
+
+    fn enqueue(&self, algorithm: &Algorithm, [a, b, c]: [&Buffer; 3]) -> Result<(), GpuError> {
+        self.fit([a, b, c])?;
+        let (alpha, beta) = (1.0f32, 0.0f32);
+        let [b_layout, a_layout, c_layout] = &self.layouts;
+        self.context.bind()?;
+        // SAFETY: live handles, operands that hold their matrices (checked above), alpha and beta on
+        // the host in the scale type, an algorithm of this shape, and a workspace of the size stated.
+        let status = unsafe {
+            (self.api.cublasLtMatmul)(
+                self.handle.raw,
+                self.description.raw,
+                (&raw const alpha).cast(),
+                b.address() as *const c_void,
+                b_layout.raw,
+                a.address() as *const c_void,
+                a_layout.raw,
+                (&raw const beta).cast(),
+                c.address() as *const c_void,
+                c_layout.raw,
+                c.address() as *mut c_void,
+                c_layout.raw,
+                algorithm,
+                self.workspace.address() as *mut c_void,
+                WORKSPACE_BYTES,
+                self.context.stream().cast(),
+            )
+        };
+        self.api.check("cublasLtMatmul", status)
+    }
+}
+
+impl Drop for CublasLt {
+    fn drop(&mut self) {
+        let _ = self.context.synchronize(); // before its parts and its workspace go
+    }
+}
+
+/// One of cuBLASLt's opaque objects, destroyed with this value.
+struct Part {
+    raw: Opaque,
+    destroy: unsafe extern "C" fn(Opaque) -> c_int,
+}
+
+impl Part {
+    fn new(
+        api: &Api,
+        call: &'static str,
+        destroy: unsafe extern "C" fn(Opaque) -> c_int,
+        create: impl FnOnce(*mut Opaque) -> c_int,
+    ) -> Result<Self, GpuError> {
+        let mut raw = null_mut();
+        api.check(call, create(&raw mut raw))?;
+        Ok(Self { raw, destroy })
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // SAFETY: made by the matching function in `new`, and destroyed once.
+        unsafe { (self.destroy)(self.raw) };
+    }
+}
+
+impl Api {
+    fn check(&self, call: &'static str, status: c_int) -> Result<(), GpuError> {
+        if status == 0 {
+            return Ok(());
+        }
+        // SAFETY: for any status cuBLASLt returns static, NUL-terminated text.
+        let message = unsafe { CStr::from_ptr((self.cublasLtGetStatusString)(status)) };
+        Err(GpuError::Cublas {
+            call,
+            message: message.to_string_lossy().into_owned(),
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! Which GPUs there are, and one of them opened.
+use crate::GpuError;
+use crate::context::Context;
+use crate::driver::{self, check};
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
+use std::ffi::c_int;
+use std::rc::Rc;
+
+/// What a GPU is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Its number, from 0, as CUDA counts (and CUDA_VISIBLE_DEVICES reorders).
+    pub ordinal: usize,
+    /// Its name, such as `NVIDIA H100 80GB HBM3`.
+    pub name: String,
+    /// Compute capability: (9, 0) is sm_90.
+    pub sm: (u32, u32),
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// L2 cache, in bytes.
+    pub l2_bytes: u64,
+    /// Device memory, in bytes.
+    pub memory_bytes: u64,
+    /// Shared memory that a block may have if it asks for it, in bytes.
+    pub shared_per_block_optin: u32,
+    /// The newest CUDA version that the driver supports, such as `13.0`.
+    pub driver_version: String,
+}
+
+/// All GPUs that CUDA sees.
+///
+/// # Errors
+/// [`GpuError::NoDriver`], [`GpuError::OldDriver`] or [`GpuError::NoDevice`]; never an empty list.
+pub fn devices() -> Result<Vec<DeviceInfo>, GpuError> {
+    driver::ready()?;
+    (0..count()?)
+        .map(|ordinal| describe(ordinal, handle(ordinal)?))
+        .collect()
+}
+
+/// An open GPU: its context and a stream, on which all work goes in order.
+///
+/// Values made from it ([`Buffer`](crate::Buffer), [`Kernel`](crate::Kernel), …) may outlive it. It
+/// stays on the thread that opened it.
+pub struct Gpu {
+    pub(crate) context: Rc<Context>,
+    info: DeviceInfo,
+}
+
+impl Gpu {
+    /// Opens GPU number `ordinal`.
+    ///
+    /// # Errors
+    /// As [`devices`], and [`GpuError::NoSuchDevice`].
+    pub fn open(ordinal: usize) -> Result<Self, GpuError> {
+        driver::ready()?;
+        let count = count()?;
+        if ordinal >= count {
+            return Err(GpuError::NoSuchDevice { ordinal, count });
+        }
+        let device = handle(ordinal)?;
+        Ok(Self {
+            info: describe(ordinal, device)?,
+            context: Rc::new(Context::open(device)?),
+        })
+    }
+
+    /// What this GPU is.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    /// Waits until all enqueued work is done.
+    ///
+    /// # Errors
+    /// [`GpuError::Driver`] if that work went wrong: a kernel's fault shows here.
+    pub fn synchronize(&self) -> Result<(), GpuError> {
+        self.context.synchronize()
+    }
+}
+
+/// How many GPUs there are, at least one. The driver is ready.
+fn count() -> Result<usize, GpuError> {
+    let mut count = 0;
+    // SAFETY: a valid place for an int.
+    check("cuDeviceGetCount", unsafe {
+        sys::cuDeviceGetCount(&raw mut count)
+    })?;
+    usize::try_from(count)
+        .ok()
+        .filter(|&count| count > 0)
+        .ok_or(GpuError::NoDevice)
+}
+
+fn handle(ordinal: usize) -> Result<sys::CUdevice, GpuError> {
+    let mut device = 0;
+    let number = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
+    // SAFETY: a valid place for the handle; a wrong number is an error.
+    check("cuDeviceGet", unsafe {
+        sys::cuDeviceGet(&raw mut device, number)
+    })?;
+    Ok(device)
+}
+
+fn describe(ordinal: usize, device: sys::CUdevice) -> Result<DeviceInfo, GpuError> {
+    let attribute = |which: Attribute| {
+        let mut value = 0;
+        // SAFETY: a device from cuDeviceGet and a valid place for an int.
+        check("cuDeviceGetAttribute", unsafe {
+            sys::cuDeviceGetAttribute(&raw mut value, which, device)
+        })?;
+        Ok(value.unsigned_abs())
+    };
+    let mut name = [0u8; 256];
+    let mut memory = 0usize;
+    // SAFETY: a device from cuDeviceGet, a buffer with its length, and a valid place for the size.
+    unsafe {
+        check(
+            "cuDeviceGetName",
+            sys::cuDeviceGetName(name.as_mut_ptr().cast(), 256, device),
+        )?;
+        check(
+            "cuDeviceTotalMem",
+            sys::cuDeviceTotalMem_v2(&raw mut memory, device),
+        )?;
+    }
+    let (major, minor) = driver::cuda_version()?;
+    Ok(DeviceInfo {
+        ordinal,
+        name: driver::text(&name),
+        sm: (
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        l2_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?.into(),
+        memory_bytes: memory as u64,
+        shared_per_block_optin: attribute(
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        )?,
+        driver_version: format!("{major}.{minor}"),
+    })
+}

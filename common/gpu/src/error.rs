@@ -1,0 +1,203 @@
+//! What can go wrong, and what to do about it.
+
+/// Why the GPU, or a CUDA library, could not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GpuError {
+    /// NVRTC was found nowhere.
+    #[error(
+        "no NVRTC, the compiler from CUDA C++ to PTX: run `cargo ladder get-nvrtc`, or set GEMM_NVRTC \
+         to its folder; looked in{}",
+        list(searched)
+    )]
+    NoNvrtc {
+        /// Where it was looked for, in order; with the loader's reason where a file would not load.
+        searched: Vec<String>,
+    },
+    /// The source did not compile, or an option was refused.
+    #[error("NVRTC refused the kernel; mend what it names:\n{log}")]
+    Compile {
+        /// NVRTC's log.
+        log: String,
+    },
+    /// NVRTC itself failed, not the source.
+    #[error("{call} failed: {message}; get a fresh NVRTC with `cargo ladder get-nvrtc`")]
+    Nvrtc {
+        /// The function that failed.
+        call: &'static str,
+        /// NVRTC's words.
+        message: String,
+    },
+    /// Text for CUDA holds a NUL byte, which would end it there.
+    #[error("{what} holds a NUL byte: remove it")]
+    Nul {
+        /// Which text.
+        what: &'static str,
+    },
+    /// A library was found but lacks a function.
+    #[error("a CUDA library is too old or damaged: {reason}; install CUDA 12 or later")]
+    Library {
+        /// The loader's words.
+        reason: String,
+    },
+    /// No libcuda on this machine.
+    #[error(
+        "no NVIDIA driver on this machine (libcuda is missing, or a stub): install the driver, or run \
+         on the emulator with `--device emulator`"
+    )]
+    NoDriver,
+    /// The driver is older than CUDA 12.0.
+    #[error(
+        "the NVIDIA driver is too old: it supports CUDA {found}, 12.0 is needed; update the driver, or \
+         run on the emulator with `--device emulator`"
+    )]
+    OldDriver {
+        /// The CUDA version that it supports.
+        found: String,
+    },
+    /// A driver, but no GPU.
+    #[error(
+        "the NVIDIA driver sees no GPU: check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or run on the \
+         emulator with `--device emulator`"
+    )]
+    NoDevice,
+    /// No GPU of that number.
+    #[error("no GPU number {ordinal}: this machine has {count}, counted from 0 (`--device gpu:N`)")]
+    NoSuchDevice {
+        /// The number asked for.
+        ordinal: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A driver call failed.
+    #[error("{call} failed: {name} ({code}); {}", remedy(*code))]
+    Driver {
+        /// The driver function.
+        call: &'static str,
+        /// Its `CUresult`.
+        code: u32,
+        /// The name of that code, such as `CUDA_ERROR_OUT_OF_MEMORY`.
+        name: String,
+    },
+    /// The driver's assembler refused the PTX.
+    #[error("the driver refused the PTX: {name}; {}\n{log}", remedy(*code))]
+    Load {
+        /// Its `CUresult`.
+        code: u32,
+        /// The name of that code, such as `CUDA_ERROR_INVALID_PTX`.
+        name: String,
+        /// The assembler's log, which names the PTX lines.
+        log: String,
+    },
+    /// The PTX has no such kernel.
+    #[error(
+        "the PTX has no kernel `{entry}`: declare it `extern \"C\" __global__ void {entry}(…)`"
+    )]
+    NoEntry {
+        /// The name asked for.
+        entry: String,
+    },
+    /// The arguments do not fit the kernel's parameters.
+    #[error(
+        "kernel `{entry}` takes parameters of {expected:?} bytes and was given {given:?}: make the \
+         launch fit its signature"
+    )]
+    Arguments {
+        /// The kernel.
+        entry: String,
+        /// Bytes of each parameter, from the PTX.
+        expected: Vec<usize>,
+        /// Bytes of each argument.
+        given: Vec<usize>,
+    },
+    /// More shared memory than a block may have.
+    #[error(
+        "kernel `{entry}` asks for {asked} bytes of shared memory, a block may have {allowed}: use a \
+         smaller tile or fewer stages"
+    )]
+    SharedMemory {
+        /// The kernel.
+        entry: String,
+        /// Static and dynamic bytes together.
+        asked: u64,
+        /// What the GPU allows a block.
+        allowed: u32,
+    },
+    /// A buffer does not hold what was to be read from or written to it.
+    #[error(
+        "{what} needs {need} bytes and the buffer has {have}: allocate it for the padded shape"
+    )]
+    Size {
+        /// Which operand.
+        what: &'static str,
+        /// Bytes needed.
+        need: usize,
+        /// Bytes there are.
+        have: usize,
+    },
+    /// A dimension beyond the 32 bits that cuBLAS takes.
+    #[error("dimension {size} is beyond what cuBLAS takes: use a smaller `--size`")]
+    Dimension {
+        /// The dimension.
+        size: usize,
+    },
+    /// A tensor map that its own fields contradict.
+    #[error(
+        "a tensor map of {dimensions} dimensions with {strides} strides and {tile} tile sides: give N, \
+         N - 1 and N of them, for an N from 1 to 5"
+    )]
+    TensorRank {
+        /// Extents given.
+        dimensions: usize,
+        /// Strides given.
+        strides: usize,
+        /// Sides of the tile given.
+        tile: usize,
+    },
+    /// cuBLAS was found nowhere.
+    #[error(
+        "no cuBLAS to compare with: install the CUDA toolkit and set CUDA_HOME, or activate a Python \
+         environment that has nvidia-cublas; looked in{}",
+        list(searched)
+    )]
+    NoCublas {
+        /// Where it was looked for, in order.
+        searched: Vec<String>,
+    },
+    /// A cuBLAS call failed.
+    #[error(
+        "{call} failed: {message}; check that the driver supports this cuBLAS's CUDA version and that \
+         the GPU has memory to spare"
+    )]
+    Cublas {
+        /// The function that failed.
+        call: &'static str,
+        /// cuBLAS's words.
+        message: String,
+    },
+}
+
+fn list(places: &[String]) -> String {
+    places.iter().map(|place| format!("\n  {place}")).collect()
+}
+
+/// What to do about a `CUresult`.
+fn remedy(code: u32) -> &'static str {
+    match code {
+        1 => "check grid, block, cluster and shared memory against the GPU's limits",
+        2 => "use a smaller `--size`, or close what else uses this GPU",
+        209 => "the PTX is for another architecture: choose the GPU's own with `--arch`",
+        218 => "its log names the line to mend",
+        222 => {
+            "the PTX is newer than the driver: update the driver, or compile with the NVRTC that \
+             `cargo ladder get-nvrtc` pins"
+        }
+        700 | 714..=719 => {
+            "the kernel went wrong on the GPU: run it with `sanitize`, which names thread, address \
+             and line (this process can use the GPU no more)"
+        }
+        701 => "the block needs more registers or threads than there are: use fewer threads",
+        900..=908 => "a graph may hold launches only: take copies and allocations out of it",
+        912 => "the cluster is too large for this kernel: use a smaller one",
+        _ => "look at `nvidia-smi`, and at this code in the CUDA driver's list of errors",
+    }
+}

@@ -1,0 +1,118 @@
+//! Many launches as one, and the clock that times them.
+use crate::GpuError;
+use crate::context::Context;
+use crate::driver::check;
+use cudarc::driver::sys;
+use std::ptr::null_mut;
+use std::rc::Rc;
+
+/// Launches captured once and ready to run again, as one launch.
+pub(crate) struct Graph {
+    context: Rc<Context>,
+    graph: sys::CUgraphExec,
+}
+
+impl Graph {
+    /// Captures what `enqueue` puts on the stream; nothing of it runs yet.
+    pub(crate) fn capture(
+        context: &Rc<Context>,
+        enqueue: impl FnOnce() -> Result<(), GpuError>,
+    ) -> Result<Self, GpuError> {
+        context.bind()?;
+        // Relaxed: a kernel that the driver loads lazily may allocate while it is captured.
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: a live stream that is not the default one.
+        check("cuStreamBeginCapture", unsafe {
+            sys::cuStreamBeginCapture_v2(context.stream(), mode)
+        })?;
+        let enqueued = enqueue();
+        let mut template = null_mut();
+        // SAFETY: capture has begun above, and must end even where `enqueue` failed.
+        let ended = check("cuStreamEndCapture", unsafe {
+            sys::cuStreamEndCapture(context.stream(), &raw mut template)
+        });
+        let mut this = Self {
+            context: Rc::clone(context),
+            graph: null_mut(),
+        };
+        let made = enqueued.and(ended).and_then(|()| {
+            // SAFETY: a captured graph, and a valid place for what is made of it.
+            check("cuGraphInstantiate", unsafe {
+                sys::cuGraphInstantiateWithFlags(&raw mut this.graph, template, 0)
+            })
+        });
+        if !template.is_null() {
+            // SAFETY: what was instantiated does not need the template any more.
+            let _ = unsafe { sys::cuGraphDestroy(template) };
+        }
+        made.map(|()| this)
+    }
+
+    /// Enqueues all of it.
+    pub(crate) fn launch(&self) -> Result<(), GpuError> {
+        self.context.bind()?;
+        // SAFETY: a live graph and a live stream.
+        check("cuGraphLaunch", unsafe {
+            sys::cuGraphLaunch(self.graph, self.context.stream())
+        })
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        if !self.graph.is_null() {
+            let _ = self.context.synchronize();
+            // SAFETY: made in `capture`, destroyed once, and no longer running.
+            let _ = unsafe { sys::cuGraphExecDestroy(self.graph) };
+        }
+    }
+}
+
+/// A point in the stream with the time at which the GPU reached it.
+pub(crate) struct Event {
+    context: Rc<Context>,
+    event: sys::CUevent,
+}
+
+impl Event {
+    /// Enqueues a new event.
+    pub(crate) fn record(context: &Rc<Context>) -> Result<Self, GpuError> {
+        context.bind()?;
+        let mut this = Self {
+            context: Rc::clone(context),
+            event: null_mut(),
+        };
+        // The default flags keep the time; several wrappers switch it off.
+        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as u32;
+        // SAFETY: a valid place for the handle, then a live event and a live stream.
+        unsafe {
+            check(
+                "cuEventCreate",
+                sys::cuEventCreate(&raw mut this.event, flags),
+            )?;
+            check(
+                "cuEventRecord",
+                sys::cuEventRecord(this.event, context.stream()),
+            )?;
+        }
+        Ok(this)
+    }
+
+    /// Milliseconds from `earlier` to this event; both have been reached.
+    pub(crate) fn milliseconds_since(&self, earlier: &Self) -> Result<f64, GpuError> {
+        let mut milliseconds = 0.0f32;
+        // SAFETY: two live events and a valid place for a float.
+        let result =
+            unsafe { sys::cuEventElapsedTime(&raw mut milliseconds, earlier.event, self.event) };
+        check("cuEventElapsedTime", result)?;
+        Ok(milliseconds.into())
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        let _ = self.context.bind();
+        // SAFETY: a live event, or null, which the driver refuses; destroyed once.
+        let _ = unsafe { sys::cuEventDestroy_v2(self.event) };
+    }
+}

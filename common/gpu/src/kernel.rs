@@ -1,0 +1,224 @@
+//! PTX in, a kernel on the device out.
+use crate::context::Context;
+use crate::driver::{self, check};
+use crate::{Gpu, GpuError, params};
+use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUjit_option, CUresult};
+use std::cell::Cell;
+use std::ffi::{CString, c_int, c_void};
+use std::ptr::null_mut;
+use std::rc::Rc;
+
+const LOG_BYTES: usize = 64 * 1024;
+
+/// A kernel, assembled for this GPU and loaded.
+pub struct Kernel {
+    module: Module,
+    function: sys::CUfunction,
+    entry: String,
+    /// Bytes of each parameter.
+    params: Vec<usize>,
+    registers: u32,
+    static_shared: u32,
+    local_bytes: u32,
+    max_threads: u32,
+    /// What the GPU allows a block, static and dynamic.
+    shared_limit: u32,
+    /// The dynamic shared memory allowed so far: over 48 KiB a kernel has to ask.
+    shared_allowed: Cell<u32>,
+}
+
+impl Gpu {
+    /// Assembles `ptx` for this GPU and takes kernel `entry` from it.
+    ///
+    /// # Errors
+    /// [`GpuError::Load`] with the assembler's log; [`GpuError::NoEntry`].
+    pub fn load(&self, ptx: &str, entry: &str) -> Result<Kernel, GpuError> {
+        let no_entry = || GpuError::NoEntry {
+            entry: entry.to_owned(),
+        };
+        let module = Module::load(&self.context, ptx)?;
+        let params = params::sizes(ptx, entry).ok_or_else(no_entry)?;
+        let name = CString::new(entry).map_err(|_| no_entry())?;
+        let mut function = null_mut();
+        // SAFETY: a loaded module, NUL-terminated text, and a valid place for the handle.
+        match unsafe { sys::cuModuleGetFunction(&raw mut function, module.module, name.as_ptr()) } {
+            CUresult::CUDA_ERROR_NOT_FOUND => return Err(no_entry()),
+            result => check("cuModuleGetFunction", result)?,
+        }
+        let attribute = |which| {
+            let mut value: c_int = 0;
+            // SAFETY: a function of a loaded module and a valid place for an int.
+            check("cuFuncGetAttribute", unsafe {
+                sys::cuFuncGetAttribute(&raw mut value, which, function)
+            })?;
+            Ok(value.unsigned_abs())
+        };
+        Ok(Kernel {
+            registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            static_shared: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            local_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+            max_threads: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            shared_limit: self.info().shared_per_block_optin,
+            shared_allowed: Cell::new(0),
+            entry: entry.to_owned(),
+            params,
+            module,
+            function,
+        })
+    }
+}
+
+impl Kernel {
+    /// Registers a thread.
+    pub fn registers(&self) -> u32 {
+        self.registers
+    }
+
+    /// Static shared memory a block, in bytes.
+    pub fn static_shared(&self) -> u32 {
+        self.static_shared
+    }
+
+    /// Local memory a thread, in bytes: spilled registers, and arrays indexed at run time.
+    pub fn local_bytes(&self) -> u32 {
+        self.local_bytes
+    }
+
+    /// Threads that a block may have, given the kernel's registers and `__launch_bounds__`.
+    pub fn max_threads(&self) -> u32 {
+        self.max_threads
+    }
+
+    /// Blocks of `threads` threads and `dynamic_shared` bytes that one multiprocessor holds at a time.
+    ///
+    /// # Errors
+    /// [`GpuError::SharedMemory`] if a block cannot have that much; [`GpuError::Driver`].
+    pub fn blocks_per_multiprocessor(
+        &self,
+        threads: u32,
+        dynamic_shared: u32,
+    ) -> Result<u32, GpuError> {
+        self.allow_shared(dynamic_shared)?;
+        let mut blocks = 0;
+        let threads = c_int::try_from(threads).unwrap_or(c_int::MAX);
+        // SAFETY: a function of a loaded module, its context current, and a valid place for an int.
+        let result = unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &raw mut blocks,
+                self.function,
+                threads,
+                dynamic_shared as usize,
+            )
+        };
+        check("cuOccupancyMaxActiveBlocksPerMultiprocessor", result)?;
+        Ok(blocks.unsigned_abs())
+    }
+
+    pub(crate) fn function(&self) -> sys::CUfunction {
+        self.function
+    }
+
+    /// That arguments of these sizes are what the kernel takes.
+    pub(crate) fn takes(&self, given: &[usize]) -> Result<(), GpuError> {
+        if given == self.params {
+            return Ok(());
+        }
+        let (entry, expected) = (self.entry.clone(), self.params.clone());
+        Err(GpuError::Arguments {
+            entry,
+            expected,
+            given: given.to_vec(),
+        })
+    }
+
+    /// Allows blocks `bytes` of dynamic shared memory. Makes the kernel's context current.
+    pub(crate) fn allow_shared(&self, bytes: u32) -> Result<(), GpuError> {
+        self.module.context.bind()?;
+        if bytes <= self.shared_allowed.get() {
+            return Ok(());
+        }
+        let asked = u64::from(self.static_shared) + u64::from(bytes);
+        if asked > self.shared_limit.into() {
+            let (entry, allowed) = (self.entry.clone(), self.shared_limit);
+            return Err(GpuError::SharedMemory {
+                entry,
+                asked,
+                allowed,
+            });
+        }
+        self.set(
+            Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            bytes,
+        )?;
+        self.shared_allowed.set(bytes);
+        Ok(())
+    }
+
+    /// Allows clusters of more than 8 blocks, which not every Hopper part can run.
+    pub(crate) fn allow_large_clusters(&self) -> Result<(), GpuError> {
+        self.set(
+            Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+            1,
+        )
+    }
+
+    fn set(&self, which: Attribute, value: u32) -> Result<(), GpuError> {
+        let value = c_int::try_from(value).unwrap_or(c_int::MAX);
+        // SAFETY: a function of a loaded module; a wrong value is an error.
+        check("cuFuncSetAttribute", unsafe {
+            sys::cuFuncSetAttribute(self.function, which, value)
+        })
+    }
+}
+
+/// A loaded module, unloaded with this value.
+struct Module {
+    context: Rc<Context>,
+    module: sys::CUmodule,
+}
+
+impl Module {
+    fn load(context: &Rc<Context>, ptx: &str) -> Result<Self, GpuError> {
+        let ptx = CString::new(ptx).map_err(|_| GpuError::Nul { what: "the PTX" })?;
+        context.bind()?;
+        let mut module = null_mut();
+        let mut log = vec![0u8; LOG_BYTES];
+        let mut options = [
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        ];
+        // The driver takes each value as a pointer's bits, numbers too.
+        let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), LOG_BYTES as *mut c_void];
+        // SAFETY: NUL-terminated PTX, two options with two values, and a log of the size stated.
+        let result = unsafe {
+            sys::cuModuleLoadDataEx(
+                &raw mut module,
+                ptx.as_ptr().cast(),
+                2,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        if result != CUresult::CUDA_SUCCESS {
+            let (code, name) = (result as u32, driver::name(result));
+            return Err(GpuError::Load {
+                code,
+                name,
+                log: driver::text(&log),
+            });
+        }
+        Ok(Self {
+            context: Rc::clone(context),
+            module,
+        })
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        // A kernel of this module may still run.
+        let _ = self.context.synchronize();
+        // SAFETY: loaded in `load` and unloaded once.
+        let _ = unsafe { sys::cuModuleUnload(self.module) };
+    }
+}

@@ -1,0 +1,114 @@
+//! One kernel launch.
+use crate::driver::check;
+use crate::{Buffer, Gpu, GpuError, Kernel};
+use cudarc::driver::sys;
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+/// The shape of a launch, as `cuLaunchKernelEx` takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchConfig {
+    /// Blocks in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads a block in x, y and z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory a block, in bytes; may exceed 48 KiB.
+    pub dynamic_shared: u32,
+    /// Blocks a cluster, in x; 0 and 1 mean no cluster.
+    pub cluster: u32,
+}
+
+/// One kernel argument.
+#[derive(Clone, Copy)]
+pub enum KernelArg<'a> {
+    /// A pointer to device memory.
+    Buffer(&'a Buffer),
+    /// A 32-bit number.
+    U32(u32),
+    /// A parameter by value, such as the 128 bytes of a tensor map.
+    Bytes(&'a [u8]),
+}
+
+impl KernelArg<'_> {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Buffer(_) => 8,
+            Self::U32(_) => 4,
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+
+    /// Where the launch reads it from.
+    fn pointer(&self) -> *mut c_void {
+        match self {
+            Self::Buffer(buffer) => buffer.argument().cast_mut().cast(),
+            Self::U32(value) => (&raw const *value).cast_mut().cast(),
+            Self::Bytes(bytes) => bytes.as_ptr().cast_mut().cast(),
+        }
+    }
+}
+
+impl Gpu {
+    /// Enqueues `kernel`. It runs after all that was enqueued before; a fault of its own shows at the
+    /// next [`synchronize`](Self::synchronize) or [`download`](Self::download).
+    ///
+    /// # Errors
+    /// [`GpuError::Arguments`] if `args` do not fit the kernel's parameters;
+    /// [`GpuError::SharedMemory`]; [`GpuError::Driver`] for a shape that the GPU refuses.
+    pub fn launch(
+        &self,
+        kernel: &Kernel,
+        config: &LaunchConfig,
+        args: &[KernelArg],
+    ) -> Result<(), GpuError> {
+        let sizes: Vec<usize> = args.iter().map(KernelArg::bytes).collect();
+        kernel.takes(&sizes)?;
+        kernel.allow_shared(config.dynamic_shared)?;
+        if config.cluster > 8 {
+            kernel.allow_large_clusters()?;
+        }
+        let mut pointers: Vec<*mut c_void> = args.iter().map(KernelArg::pointer).collect();
+        let mut cluster = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue {
+                clusterDim: sys::CUlaunchAttributeValue_union__bindgen_ty_1 {
+                    x: config.cluster,
+                    y: 1,
+                    z: 1,
+                },
+            },
+        };
+        let clustered = config.cluster > 1;
+        let shape = sys::CUlaunchConfig {
+            gridDimX: config.grid[0],
+            gridDimY: config.grid[1],
+            gridDimZ: config.grid[2],
+            blockDimX: config.block[0],
+            blockDimY: config.block[1],
+            blockDimZ: config.block[2],
+            sharedMemBytes: config.dynamic_shared,
+            hStream: self.context.stream(),
+            attrs: if clustered {
+                &raw mut cluster
+            } else {
+                null_mut()
+            },
+            numAttrs: clustered.into(),
+        };
+        self.context.bind()?;
+        // SAFETY: the function is loaded; there is one pointer for each parameter that its PTX
+        // declares, to as many bytes as it declares (checked above), which the driver copies before it
+        // returns; the attribute outlives the call. What the kernel then does on the device is its
+        // author's word: it can spoil this context's device memory, not the host's.
+        let result = unsafe {
+            sys::cuLaunchKernelEx(
+                &raw const shape,
+                kernel.function(),
+                pointers.as_mut_ptr(),
+                null_mut(),
+            )
+        };
+        check("cuLaunchKernelEx", result)
+    }
+}

@@ -1,0 +1,48 @@
+//! The only crate that talks to CUDA: NVRTC, the driver, events, cuBLAS.
+//!
+//! It builds with no CUDA on the machine and loads every library at run time. Whatever is missing is
+//! a [`GpuError`] that names the remedy; nothing here panics.
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | `nvrtc` | CUDA C++ in, PTX out |
+//! | `device` | which GPUs there are; a [`Gpu`] is one of them, with a stream |
+//! | `memory`, `tensor` | bytes on the device; the map by which TMA reads them |
+//! | `kernel`, `launch`, `params` | PTX in, a kernel out; its launch, with arguments checked against the PTX |
+//! | `cublas`, `cublaslt` | the opponents |
+//! | `timing`, `graph` | who is faster: events, graphs, and alternation |
+//! | `provenance` | clocks, power and temperature while it ran |
+//! | `driver`, `context` | what every call to the driver needs |
+//! | `dynamic`, `search` | loading a library, and finding it |
+#![allow(unsafe_code)] // A C interface is unsafe by nature: it is confined to this crate.
+
+mod context;
+mod cublas;
+mod cublaslt;
+mod device;
+mod driver;
+mod dynamic;
+mod error;
+mod graph;
+mod kernel;
+mod launch;
+mod memory;
+mod nvrtc;
+mod params;
+mod provenance;
+mod search;
+mod statistics;
+mod tensor;
+mod timing;
+
+pub use cublas::Cublas;
+pub use cublaslt::CublasLt;
+pub use device::{DeviceInfo, Gpu, devices};
+pub use error::GpuError;
+pub use kernel::Kernel;
+pub use launch::{KernelArg, LaunchConfig};
+pub use memory::Buffer;
+pub use nvrtc::{Compiled, Nvrtc};
+pub use provenance::{Range, Telemetry, driver_version};
+pub use tensor::{Swizzle, TensorMap};
+pub use timing::{Contestant, Samples, Timing, alternate};

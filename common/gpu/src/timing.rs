@@ -1,0 +1,200 @@
+//! Who is faster: contestants that take turns in one process.
+//!
+//! Clocks and power drift, so that a baseline from another minute compares the weather. Here every
+//! contestant gives one sample a round, and every other round runs backwards, so that nobody always
+//! follows the same neighbour. All samples are enqueued before any is waited for: the GPU never
+//! idles in between, and no sample holds the time of a launch that came late.
+use crate::graph::{Event, Graph};
+use crate::statistics::percentile;
+use crate::{Gpu, GpuError};
+
+/// Something to be timed.
+pub struct Contestant<'a> {
+    /// What the report calls it.
+    pub name: String,
+    /// Enqueues one launch on the [`Gpu`]'s stream, with buffer set number `rotation`
+    /// (0 to `Timing::rotations` - 1). It must not wait, copy or allocate.
+    #[allow(clippy::type_complexity)]
+    pub enqueue: Box<dyn Fn(usize) -> Result<(), GpuError> + 'a>,
+}
+
+/// How to time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Samples for each contestant.
+    pub rounds: usize,
+    /// Launches of each contestant before the first sample.
+    pub warmup: usize,
+    /// Launches that one sample averages over; at least 1.
+    pub launches_per_sample: usize,
+    /// Whether a sample is one launch of a graph that holds those launches, which takes the host's
+    /// time for each launch out of the measurement of short kernels.
+    pub graph: bool,
+    /// Sets of buffers to rotate over, so that none is still in the L2 cache; at least 1.
+    pub rotations: usize,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            rounds: 30,
+            warmup: 5,
+            launches_per_sample: 20,
+            graph: false,
+            rotations: 1,
+        }
+    }
+}
+
+/// What one contestant needed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    /// Its name.
+    pub name: String,
+    /// Milliseconds per launch, one value a round, in the order of the rounds.
+    pub milliseconds: Vec<f64>,
+}
+
+impl Samples {
+    /// The median, in milliseconds; NaN without samples, as all of these.
+    pub fn median(&self) -> f64 {
+        self.percentile(50.0)
+    }
+
+    /// The fastest sample, in milliseconds.
+    pub fn min(&self) -> f64 {
+        self.percentile(0.0)
+    }
+
+    /// The slowest sample, in milliseconds.
+    pub fn max(&self) -> f64 {
+        self.percentile(100.0)
+    }
+
+    /// The `p`-th percentile (0 to 100), in milliseconds, interpolated.
+    pub fn percentile(&self, p: f64) -> f64 {
+        percentile(&self.milliseconds, p)
+    }
+
+    /// The width of the middle 80% of all samples, as a fraction of the median.
+    pub fn spread(&self) -> f64 {
+        (self.percentile(90.0) - self.percentile(10.0)) / self.median()
+    }
+}
+
+/// Times `contestants` against each other; the result has their order.
+///
+/// # Errors
+/// The first error of any contestant, and faults of their kernels.
+pub fn alternate(
+    gpu: &Gpu,
+    contestants: &[Contestant<'_>],
+    options: &Timing,
+) -> Result<Vec<Samples>, GpuError> {
+    let launches = options.launches_per_sample.max(1);
+    let mut prepared = contestants
+        .iter()
+        .map(|contestant| Prepared::new(gpu, contestant, options))
+        .collect::<Result<Vec<_>, _>>()?;
+    gpu.synchronize()?; // a fault in the warm-up is reported before anything is timed
+
+    // Round 0 is not kept: in its first sample the GPU waits for the host.
+    let mut spans = Vec::new();
+    for round in 0..=options.rounds {
+        for which in order(round, prepared.len()) {
+            let start = Event::record(&gpu.context)?;
+            prepared[which].sample(launches, options.rotations)?;
+            spans.push((round, which, start, Event::record(&gpu.context)?));
+        }
+    }
+    gpu.synchronize()?;
+
+    let mut samples: Vec<Samples> = contestants
+        .iter()
+        .map(|contestant| Samples {
+            name: contestant.name.clone(),
+            milliseconds: Vec::new(),
+        })
+        .collect();
+    for (_, which, start, stop) in spans.iter().filter(|(round, ..)| *round > 0) {
+        samples[*which]
+            .milliseconds
+            .push(stop.milliseconds_since(start)? / launches as f64);
+    }
+    Ok(samples)
+}
+
+/// Who runs when in a round: every other round backwards.
+fn order(round: usize, contestants: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..contestants).collect();
+    if round % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+/// A contestant, warmed up.
+struct Prepared<'a> {
+    contestant: &'a Contestant<'a>,
+    graph: Option<Graph>,
+    /// Launches so far, which choose the buffer set.
+    launched: usize,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(gpu: &Gpu, contestant: &'a Contestant<'a>, options: &Timing) -> Result<Self, GpuError> {
+        let mut this = Self {
+            contestant,
+            graph: None,
+            launched: 0,
+        };
+        this.enqueue(options.warmup, options.rotations)?;
+        if options.graph {
+            let launches = options.launches_per_sample.max(1);
+            let graph = Graph::capture(&gpu.context, || this.enqueue(launches, options.rotations))?;
+            graph.launch()?; // the first launch also uploads it
+            this.graph = Some(graph);
+        }
+        Ok(this)
+    }
+
+    /// Enqueues what one sample measures.
+    fn sample(&mut self, launches: usize, rotations: usize) -> Result<(), GpuError> {
+        match &self.graph {
+            Some(graph) => graph.launch(),
+            None => self.enqueue(launches, rotations),
+        }
+    }
+
+    fn enqueue(&mut self, launches: usize, rotations: usize) -> Result<(), GpuError> {
+        for _ in 0..launches {
+            (self.contestant.enqueue)(self.launched % rotations.max(1))?;
+            self.launched += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_always_follows_the_same_neighbour() {
+        assert_eq!(order(1, 3), [2, 1, 0]);
+        assert_eq!(order(2, 3), [0, 1, 2]);
+    }
+
+    #[test]
+    fn samples_say_what_is_typical() {
+        let samples = Samples {
+            name: "a".into(),
+            milliseconds: vec![2.0, 1.0, 3.0],
+        };
+        assert_eq!(
+            (samples.min(), samples.median(), samples.max()),
+            (1.0, 2.0, 3.0)
+        );
+        assert!((samples.spread() - 0.8).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,104 @@
+//! NVRTC, where this machine has it: it needs no GPU. With GEMM_REQUIRE_NVRTC=1 (as in CI) a missing
+//! NVRTC fails these tests instead of skipping them.
+#![allow(clippy::unwrap_used)]
+use gpu::{GpuError, Nvrtc};
+
+const KERNEL: &str =
+    "extern \"C\" __global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }";
+
+fn nvrtc() -> Option<Nvrtc> {
+    match Nvrtc::find() {
+        Ok(nvrtc) => Some(nvrtc),
+        Err(error) => {
+            let required = std::env::var_os("GEMM_REQUIRE_NVRTC").is_some_and(|value| value == "1");
+            assert!(!required, "GEMM_REQUIRE_NVRTC is set: {error}");
+            assert!(matches!(error, GpuError::NoNvrtc { .. }), "{error}");
+            assert!(
+                error.to_string().contains("cargo ladder get-nvrtc"),
+                "{error}"
+            );
+            println!("skipped: no NVRTC");
+            None
+        }
+    }
+}
+
+fn options(text: &[&str]) -> Vec<String> {
+    text.iter().map(|&option| option.to_owned()).collect()
+}
+
+#[test]
+fn compiles_to_the_same_ptx_every_time() {
+    let Some(nvrtc) = nvrtc() else { return };
+    assert!(nvrtc.version() >= (12, 0), "{:?}", nvrtc.version());
+    let options = options(&["--gpu-architecture=compute_80", "--generate-line-info"]);
+    let [first, second] = [1, 2].map(|_| {
+        nvrtc
+            .compile(KERNEL, "/rungs/scale/kernel.cu", &options)
+            .unwrap()
+    });
+    assert_eq!(first.ptx, second.ptx);
+    assert_eq!(first.log, "");
+    for part in [
+        ".target sm_80",
+        ".visible .entry scale(",
+        "/rungs/scale/kernel.cu",
+    ] {
+        assert!(first.ptx.contains(part), "no {part} in\n{}", first.ptx);
+    }
+    assert!(!first.ptx.contains('\0'));
+}
+
+#[test]
+fn a_fault_in_the_source_comes_back_with_its_line() {
+    let Some(nvrtc) = nvrtc() else { return };
+    let error = nvrtc
+        .compile("\n\nint x = y;", "/broken.cu", &[])
+        .unwrap_err();
+    let GpuError::Compile { log } = error else {
+        panic!("{error}")
+    };
+    assert!(
+        log.contains("/broken.cu(3)") && log.contains("\"y\""),
+        "{log}"
+    );
+}
+
+#[test]
+fn a_warning_is_no_fault() {
+    let Some(nvrtc) = nvrtc() else { return };
+    let source = format!("#warning mind the gap\n{KERNEL}");
+    let compiled = nvrtc.compile(&source, "/warned.cu", &[]).unwrap();
+    assert!(compiled.log.contains("mind the gap"), "{}", compiled.log);
+}
+
+#[test]
+fn an_option_that_it_does_not_know_is_named() {
+    let Some(nvrtc) = nvrtc() else { return };
+    let error = nvrtc
+        .compile(KERNEL, "/scale.cu", &options(&["--no-such-option"]))
+        .unwrap_err();
+    assert!(error.to_string().contains("no-such-option"), "{error}");
+}
+
+#[test]
+fn a_nul_byte_is_refused() {
+    let Some(nvrtc) = nvrtc() else { return };
+    let error = nvrtc.compile("int x;\0", "/nul.cu", &[]).unwrap_err();
+    assert!(matches!(error, GpuError::Nul { .. }), "{error}");
+}
+
+#[test]
+fn its_headers_are_found_beside_it() {
+    let Some(nvrtc) = nvrtc() else { return };
+    let Some(include) = nvrtc.include_dir() else {
+        return println!("skipped: no headers beside {:?}", nvrtc.path());
+    };
+    let source = "#include <cuda_fp16.h>\nextern \"C\" __global__ void half_of(__half *x) { *x = __hmul(*x, __half(0.5f)); }";
+    let options = [
+        format!("--include-path={}", include.display()),
+        "--gpu-architecture=compute_90a".into(),
+    ];
+    let compiled = nvrtc.compile(source, "/half.cu", &options).unwrap();
+    assert!(compiled.ptx.contains(".target sm_90a"), "{}", compiled.ptx);
+}

@@ -1,0 +1,315 @@
+//! How fast: the kernel and cuBLAS by turns, in one process, on the same buffers.
+use gpu::{Contestant, CublasLt, GpuError, Samples, Telemetry, Timing, alternate};
+use half::f16;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::occupancy::Resources;
+use crate::on_gpu::{Operands, Session, sides};
+use crate::{Problem, Result, Size};
+
+/// How much of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// A second, against `cublasGemmEx` in f16.
+    Run,
+    /// Some seconds, against all baselines.
+    Bench,
+}
+
+/// How fast the kernel is, and its baselines beside it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Time {
+    /// The kernel's median.
+    pub median_ms: f64,
+    /// At the median.
+    pub tflops: f64,
+    /// Speed as a fraction of cuBLAS's f16 GEMM: the median over the rounds.
+    pub of_cublas: Option<f64>,
+    /// Samples of each contestant.
+    pub rounds: usize,
+    /// Launches that a sample is the mean of.
+    pub launches_per_sample: usize,
+    /// Whether those launches were one graph.
+    pub graph: bool,
+    /// Sets of buffers taken by turns, more than twice the L2 together.
+    pub buffer_sets: usize,
+    /// The kernel first, then the baselines.
+    pub contestants: Vec<Contest>,
+    /// What a block takes of a multiprocessor.
+    pub resources: Resources,
+}
+
+/// One contestant.
+#[derive(Clone, Debug, Serialize)]
+pub struct Contest {
+    /// `kernel`, `cuBLAS f16`, `cuBLASLt f16` or `cuBLAS f32`.
+    pub name: String,
+    /// The median of all samples.
+    pub median_ms: f64,
+    /// A tenth of the samples lies below.
+    pub p10_ms: f64,
+    /// A tenth of the samples lies above.
+    pub p90_ms: f64,
+    /// At the median.
+    pub tflops: f64,
+    /// The kernel's speed as a fraction of this one's: the median over the rounds.
+    pub kernel_speed: f64,
+    /// All samples, in the order of the rounds, to a tenth of a nanosecond.
+    pub samples_ms: Vec<f64>,
+}
+
+/// The name of the baseline that sets the ratio.
+const CUBLAS: &str = "cuBLAS f16";
+
+/// Times a kernel whose C was found right. `on` holds its operands; more sets are made as needed.
+pub fn time(
+    session: &Session,
+    problem: &Problem,
+    on: Operands,
+    effort: Effort,
+) -> Result<(Time, Option<Telemetry>)> {
+    let gpu = &session.gpu;
+    let [m, n, k] = sides(problem.padded);
+    let buffer_sets = sets(problem.padded, gpu.info().l2_bytes, gpu.info().memory_bytes);
+    let mut f16_sets = vec![on];
+    while f16_sets.len() < buffer_sets {
+        f16_sets.push(session.upload(problem)?);
+    }
+
+    let cuda_cores_only = effort == Effort::Bench && session.is_for_cuda_cores();
+    let lt = match (&session.cublas, effort) {
+        (Ok(_), Effort::Bench) => {
+            let Operands { a, b, c } = &f16_sets[0];
+            Some(CublasLt::tune(gpu, a, b, c, m, n, k)?)
+        }
+        _ => None,
+    };
+    let mut f32_sets = Vec::new();
+    if cuda_cores_only && session.cublas.is_ok() {
+        let (a, b) = (to_f32_bytes(&problem.a), to_f32_bytes(&problem.b));
+        for _ in 0..buffer_sets {
+            f32_sets.push(Operands {
+                a: gpu.upload(&a)?,
+                b: gpu.upload(&b)?,
+                c: gpu.alloc(4 * m * n)?,
+            });
+        }
+    }
+    let mut contestants = vec![contestant("kernel", |set| {
+        session.launch(problem.padded, &f16_sets[set])
+    })];
+    if let Ok(cublas) = &session.cublas {
+        let sets = &f16_sets;
+        contestants.push(contestant(CUBLAS, move |set| {
+            let Operands { a, b, c } = &sets[set];
+            cublas.gemm_f16(a, b, c, m, n, k)
+        }));
+        if let Some(lt) = &lt {
+            contestants.push(contestant("cuBLASLt f16", move |set| {
+                let Operands { a, b, c } = &sets[set];
+                lt.run(a, b, c)
+            }));
+        }
+        if !f32_sets.is_empty() {
+            let sets = &f32_sets;
+            contestants.push(contestant("cuBLAS f32", move |set| {
+                let Operands { a, b, c } = &sets[set];
+                cublas.gemm_f32(a, b, c, m, n, k)
+            }));
+        }
+    }
+
+    let rough = alternate(
+        gpu,
+        &contestants,
+        &Timing {
+            rounds: 2,
+            warmup: 1,
+            launches_per_sample: 1,
+            graph: false,
+            rotations: buffer_sets,
+        },
+    )?;
+    let timing = plan(&rough, problem.size, buffer_sets, effort);
+    let (samples, sensors) = Telemetry::during(gpu, || alternate(gpu, &contestants, &timing));
+    let samples = samples?;
+
+    let contests = contests(&samples, problem.size);
+    let time = Time {
+        median_ms: contests[0].median_ms,
+        tflops: contests[0].tflops,
+        of_cublas: contests
+            .iter()
+            .find(|contest| contest.name == CUBLAS)
+            .map(|contest| contest.kernel_speed),
+        rounds: timing.rounds,
+        launches_per_sample: timing.launches_per_sample,
+        graph: timing.graph,
+        buffer_sets,
+        contestants: contests,
+        resources: session.resources()?,
+    };
+    Ok((time, sensors))
+}
+
+fn contestant<'a>(
+    name: &str,
+    enqueue: impl Fn(usize) -> std::result::Result<(), GpuError> + 'a,
+) -> Contestant<'a> {
+    Contestant {
+        name: name.into(),
+        enqueue: Box::new(enqueue),
+    }
+}
+
+/// Sets of A, B and C that together exceed twice the L2, at least two, at most half the memory.
+fn sets(padded: Size, l2_bytes: u64, memory_bytes: u64) -> usize {
+    let set = 2 * padded.elements().iter().sum::<u64>();
+    let wanted = 2 * l2_bytes / set + 1;
+    // The f32 copies of a set take twice its space.
+    let room = memory_bytes / 2 / (3 * set);
+    wanted.max(2).min(room.max(1)) as usize
+}
+
+/// How many samples of how many launches: up to 2048 a graph that goes round all sets and has at least
+/// 20 launches, beyond that enough launches for some milliseconds; rounds for the time that the
+/// effort allows.
+fn plan(rough: &[Samples], size: Size, buffer_sets: usize, effort: Effort) -> Timing {
+    let graph = size.flop() <= Size::cube(2048).flop();
+    let round_ms = rough.iter().map(Samples::median).sum::<f64>().max(1e-3);
+    let launches_per_sample = if graph {
+        buffer_sets.next_multiple_of(20).max(20)
+    } else {
+        ((10.0 / round_ms) as usize).clamp(1, 20)
+    };
+    let (budget_ms, least, most) = match effort {
+        Effort::Run => (1000.0, 5, 100),
+        Effort::Bench => (3000.0, 11, 300),
+    };
+    let rounds =
+        ((budget_ms / (round_ms * launches_per_sample as f64)) as usize).clamp(least, most);
+    Timing {
+        rounds,
+        warmup: buffer_sets.max(3),
+        launches_per_sample,
+        graph,
+        rotations: buffer_sets,
+    }
+}
+
+fn contests(samples: &[Samples], size: Size) -> Vec<Contest> {
+    let tflops = |ms: f64| size.flop() / ms / 1e9;
+    let contest = |theirs: &Samples| {
+        let ratios = theirs
+            .milliseconds
+            .iter()
+            .zip(&samples[0].milliseconds)
+            .map(|(theirs, ours)| theirs / ours);
+        Contest {
+            name: theirs.name.clone(),
+            median_ms: theirs.median(),
+            p10_ms: theirs.percentile(10.0),
+            p90_ms: theirs.percentile(90.0),
+            tflops: tflops(theirs.median()),
+            kernel_speed: Samples {
+                name: String::new(),
+                milliseconds: ratios.collect(),
+            }
+            .median(),
+            samples_ms: theirs
+                .milliseconds
+                .iter()
+                .map(|ms| (ms * 1e7).round() / 1e7)
+                .collect(),
+        }
+    };
+    samples.iter().map(contest).collect()
+}
+
+fn to_f32_bytes(values: &[f16]) -> Vec<u8> {
+    let mut bytes = vec![0; 4 * values.len()];
+    bytes
+        .par_chunks_exact_mut(4)
+        .with_min_len(1 << 16)
+        .zip(values.par_iter())
+        .for_each(|(bytes, value)| bytes.copy_from_slice(&value.to_f32().to_le_bytes()));
+    bytes
+}
+
+/// The contestants of one size, for a terminal.
+pub fn table(time: &Time) -> Vec<String> {
+    let row = |contest: &Contest| {
+        vec![
+            contest.name.clone(),
+            format!("{:.4}", contest.median_ms),
+            format!("{:.4} to {:.4}", contest.p10_ms, contest.p90_ms),
+            format!("{:.1}", contest.tflops),
+            format!("{:.1}%", 100.0 * contest.kernel_speed),
+        ]
+    };
+    let mut lines = crate::table::table(
+        &["", "median ms", "middle 80%", "TFLOP/s", "kernel is at"],
+        &time.contestants.iter().map(row).collect::<Vec<_>>(),
+    );
+    let graph = if time.graph { "a graph of " } else { "" };
+    lines.push(format!(
+        "{} of {graph}{} each, by turns, over {}",
+        crate::table::plural(time.rounds as u64, "sample"),
+        crate::table::plural(time.launches_per_sample as u64, "launch"),
+        crate::table::plural(time.buffer_sets as u64, "buffer set"),
+    ));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(name: &str, milliseconds: &[f64]) -> Samples {
+        Samples {
+            name: name.into(),
+            milliseconds: milliseconds.to_vec(),
+        }
+    }
+
+    #[test]
+    fn buffers_exceed_the_cache_twice_and_fit_into_memory() {
+        let (l2, memory) = (50 << 20, 80 << 30);
+        for size in [1, 256, 512, 2048, 4096, 8192].map(Size::cube) {
+            let set = 2 * size.elements().iter().sum::<u64>();
+            let sets = sets(size, l2, memory) as u64;
+            assert!(
+                sets >= 2 && sets * set > 2 * l2 && 3 * sets * set < memory,
+                "{size}: {sets}"
+            );
+        }
+    }
+
+    #[test]
+    fn small_problems_are_graphs_of_at_least_20_launches() {
+        let rough = [samples("kernel", &[0.01]), samples(CUBLAS, &[0.01])];
+        let small = plan(&rough, Size::cube(512), 67, Effort::Bench);
+        assert!(small.graph && small.launches_per_sample >= 67);
+        let large = plan(
+            &[samples("kernel", &[20.0])],
+            Size::cube(4096),
+            2,
+            Effort::Run,
+        );
+        assert!(!large.graph && large.launches_per_sample == 1 && large.rounds == 50);
+    }
+
+    #[test]
+    fn the_ratio_is_the_median_over_the_rounds() {
+        let found = contests(
+            &[
+                samples("kernel", &[2.0, 4.0, 8.0]),
+                samples(CUBLAS, &[1.0, 1.0, 6.0]),
+            ],
+            Size::cube(1000),
+        );
+        assert_eq!((found[0].kernel_speed, found[1].kernel_speed), (1.0, 0.5));
+        assert_eq!((found[1].median_ms, found[0].tflops), (1.0, 0.5));
+    }
+}

@@ -1,0 +1,150 @@
+//! Emulator or GPU, and which of the rung's kernels it runs.
+use std::path::Path;
+
+use gpu::Nvrtc;
+
+use crate::arguments::{Arguments, Command, Device as Wanted};
+use crate::{Error, KernelFile, Result, Rung, Size, source};
+
+/// Where the kernel runs.
+#[derive(Clone, Debug)]
+pub enum Device {
+    /// On this machine's processor.
+    Emulator,
+    /// On this GPU.
+    Gpu(gpu::DeviceInfo),
+}
+
+impl Device {
+    /// What the arguments ask for, if it is there.
+    pub fn choose(arguments: &Arguments) -> Result<Self> {
+        let emulator_only = match arguments.command {
+            Some(Command::Profile) => Some("profile"),
+            Some(Command::Sanitize) => Some("sanitize"),
+            _ => None,
+        };
+        let bench = matches!(arguments.command, Some(Command::Bench { .. }));
+        match (arguments.device, emulator_only) {
+            (Wanted::Gpu(_), Some(command)) => Err(Error::EmulatorOnly(command)),
+            (Wanted::Gpu(ordinal), None) => Ok(Self::Gpu(gpu_at(ordinal)?)),
+            (Wanted::Emulator, _) if bench => {
+                Err(Error::BenchNeedsGpu("the emulator is none".into()))
+            }
+            (Wanted::Auto, None) => match gpu_at(0) {
+                Ok(info) => Ok(Self::Gpu(info)),
+                Err(why) if bench => Err(Error::BenchNeedsGpu(why.to_string())),
+                Err(_) => Ok(Self::Emulator),
+            },
+            (Wanted::Emulator | Wanted::Auto, _) => Ok(Self::Emulator),
+        }
+    }
+
+    /// As `--device` names it.
+    pub fn flag(&self) -> String {
+        match self {
+            Self::Emulator => "emulator".into(),
+            Self::Gpu(info) => format!("gpu:{}", info.ordinal),
+        }
+    }
+
+    /// The size where none is asked for: one that takes about a second.
+    pub fn default_size(&self) -> Size {
+        match self {
+            Self::Emulator => Size::cube(256),
+            Self::Gpu(_) => Size::cube(4096),
+        }
+    }
+
+    /// The PTX for this device: the reader's file, or the rung's kernel that fits best.
+    pub fn source(&self, rung: &Rung, arguments: &Arguments) -> Result<source::Source> {
+        let source = match &arguments.kernel {
+            Some(path) => self.source_of_file(path, arguments.arch.as_deref())?,
+            None => source::of_rung(
+                rung.name,
+                self.kernel(rung, arguments.arch.as_deref())?,
+                Nvrtc::find(),
+            )?,
+        };
+        self.check_arch(&source.arch)?;
+        Ok(source)
+    }
+
+    fn source_of_file(&self, path: &Path, arch: Option<&str>) -> Result<source::Source> {
+        let mut source = source::of_file(path, arch.unwrap_or("sm_80"), Nvrtc::find())?;
+        if source.origin == source::Origin::File {
+            // PTX says itself what it is for; what cannot be parsed is refused later, with its line.
+            if let Ok(module) = emulator::Module::parse(&source.ptx) {
+                source.arch = module.target().to_owned();
+            }
+            if let Some(wanted) = arch.filter(|wanted| *wanted != source.arch) {
+                return Err(Error::ArchOfPtx {
+                    file: source.file,
+                    found: source.arch,
+                    wanted: wanted.into(),
+                });
+            }
+        }
+        Ok(source)
+    }
+
+    /// The kernel for `arch`, or the last of those that this device runs: a rung lists the newest last.
+    fn kernel<'a>(&self, rung: &'a Rung, arch: Option<&str>) -> Result<&'a KernelFile<'a>> {
+        let fits = |kernel: &&KernelFile<'_>| match arch {
+            Some(arch) => kernel.arch == arch,
+            None => self.check_arch(kernel.arch).is_ok(),
+        };
+        let newest = rung
+            .kernels
+            .iter()
+            .rfind(fits)
+            .or(rung.kernels.first().filter(|_| arch.is_none()));
+        newest.ok_or_else(|| Error::NoArch {
+            rung: rung.name.into(),
+            wanted: arch.unwrap_or("this device").into(),
+            has: rung
+                .kernels
+                .iter()
+                .map(|kernel| kernel.arch.to_owned())
+                .collect(),
+        })
+    }
+
+    /// Whether this device runs code for `arch`: `sm_90a` only on 9.0, others on all that are newer.
+    fn check_arch(&self, arch: &str) -> Result<()> {
+        let Self::Gpu(info) = self else { return Ok(()) };
+        let digits = arch.trim_start_matches("sm_");
+        let number = digits.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let needed = number
+            .parse::<u32>()
+            .map(|n| (n / 10, n % 10))
+            .unwrap_or((0, 0));
+        let exact = digits.ends_with('a');
+        if if exact {
+            info.sm == needed
+        } else {
+            info.sm >= needed
+        } {
+            Ok(())
+        } else {
+            Err(Error::WrongGpu {
+                gpu: info.name.clone(),
+                sm: info.sm,
+                arch: arch.into(),
+            })
+        }
+    }
+}
+
+fn gpu_at(ordinal: usize) -> std::result::Result<gpu::DeviceInfo, gpu::GpuError> {
+    let devices = gpu::devices()?;
+    let count = devices.len();
+    let none = if count == 0 {
+        gpu::GpuError::NoDevice
+    } else {
+        gpu::GpuError::NoSuchDevice { ordinal, count }
+    };
+    devices
+        .into_iter()
+        .find(|device| device.ordinal == ordinal)
+        .ok_or(none)
+}

@@ -1,0 +1,197 @@
+//! What can go wrong, and what the reader can do about it.
+use std::path::PathBuf;
+
+use crate::Size;
+
+/// The result of anything in the harness.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a run could not be made, or what was found wrong. Each message names the remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A command that only a GPU can carry out.
+    #[error(
+        "bench times the kernel on a GPU: {0}\n  without one, `profile` shows what the kernel does to the memory system"
+    )]
+    BenchNeedsGpu(String),
+    /// A command that only the emulator can carry out.
+    #[error("`{0}` runs on the emulator, on any machine; leave `--device gpu` away")]
+    EmulatorOnly(&'static str),
+    /// A kernel that this GPU cannot run.
+    #[error("{gpu} has compute capability {}.{}, and this kernel is for {arch}; `--device emulator` runs it", sm.0, sm.1)]
+    WrongGpu {
+        /// The GPU's name.
+        gpu: String,
+        /// Its compute capability.
+        sm: (u32, u32),
+        /// What the kernel is for.
+        arch: String,
+    },
+    /// `--arch` names what the rung has no kernel for.
+    #[error("{rung} has no kernel for {wanted}; it has one for {}", has.join(" and "))]
+    NoArch {
+        /// The rung's name.
+        rung: String,
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        has: Vec<String>,
+    },
+    /// `--arch` and the PTX file disagree.
+    #[error("{file} is for {found}, not for {wanted}; leave `--arch` away")]
+    ArchOfPtx {
+        /// The PTX file.
+        file: String,
+        /// Its `.target`.
+        found: String,
+        /// `--arch`.
+        wanted: String,
+    },
+    /// A problem too large to be indexed.
+    #[error(
+        "a size of {size} is too large: padded to whole tiles, {matrix} is {rows} x {cols}, and at most 2147483647 elements are allowed; take a smaller `--size`"
+    )]
+    TooLarge {
+        /// The size asked for.
+        size: Size,
+        /// `A`, `B` or `C`.
+        matrix: char,
+        /// Rows after padding.
+        rows: u64,
+        /// Columns after padding.
+        cols: u64,
+    },
+    /// A problem larger than the emulated memory.
+    #[error(
+        "the matrices need {wanted} bytes, and `--max-memory` allows {limit}; raise it, or take a smaller `--size`"
+    )]
+    Memory {
+        /// Bytes needed.
+        wanted: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// A file that cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// `--kernel` with something other than `.cu` or `.ptx`.
+    #[error("cannot tell what {} is: `--kernel` takes a file ending in .cu or .ptx", .0.display())]
+    KernelEnding(PathBuf),
+    /// A `.cu` file and no compiler.
+    #[error("{file} has to be compiled, and there is {why}")]
+    NoNvrtc {
+        /// The source file.
+        file: String,
+        /// Why NVRTC was not found, and how to get it.
+        why: gpu::GpuError,
+    },
+    /// Committed PTX that no longer belongs to its source, and no compiler.
+    #[error("{file} has changed since its PTX was committed ({mismatch}), and there is {why}")]
+    StalePtx {
+        /// The source file.
+        file: String,
+        /// What does not fit.
+        mismatch: String,
+        /// Why NVRTC was not found, and how to get it.
+        why: gpu::GpuError,
+    },
+    /// NVRTC refused the source.
+    #[error("{file} does not compile:\n{log}")]
+    Compile {
+        /// The source file.
+        file: String,
+        /// NVRTC's messages.
+        log: String,
+    },
+    /// PTX that the emulator cannot read or run.
+    #[error("{file}: {error}")]
+    Ptx {
+        /// The file the PTX came from.
+        file: String,
+        /// What the emulator says, with the PTX line.
+        error: emulator::PtxError,
+    },
+    /// PTX without a kernel of the right name.
+    #[error(
+        "{file} has no kernel named `gemm`{}; write `extern \"C\" __global__ void gemm(...)`",
+        found(has)
+    )]
+    NoGemm {
+        /// The file.
+        file: String,
+        /// The kernels that it has.
+        has: Vec<String>,
+    },
+    /// A kernel with other parameters.
+    #[error("`gemm` in {file} takes parameters of {found} bytes; expected {expected}")]
+    Parameters {
+        /// The file.
+        file: String,
+        /// The sizes found.
+        found: String,
+        /// The parameters expected.
+        expected: String,
+    },
+    /// A kernel that does not say how it is launched.
+    #[error(
+        "{file} does not say how `gemm` is launched ({why}); it needs\n  extern \"C\" __constant__ int gemm_launch[] = {{BM, BN, BK, threads, dynamic shared bytes, cluster}};"
+    )]
+    NoLaunch {
+        /// The file.
+        file: String,
+        /// What is missing.
+        why: String,
+    },
+    /// A launch that no GPU allows.
+    #[error("`gemm_launch` in {file} has {why}")]
+    BadLaunch {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The emulator could not launch.
+    #[error("{0}")]
+    Launch(emulator::LaunchError),
+    /// CUDA reported an error.
+    #[error("{0}")]
+    Gpu(#[from] gpu::GpuError),
+    /// The kernel did something that no kernel may do.
+    #[error("{}\nThe kernel made {} mistake{}; `sanitize` looks for more.", .0.join("\n"), .0.len(), if .0.len() == 1 { "" } else { "s" })]
+    Fault(Vec<String>),
+    /// The report could not be written.
+    #[error("cannot write the report: {0}")]
+    Output(std::io::Error),
+}
+
+/// ` (it has a, b)`, or nothing.
+fn found(names: &[String]) -> String {
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!(" (it has {})", names.join(", "))
+    }
+}
+
+impl Error {
+    /// The exit code: 1 for a wrong result or a fault found, 2 for bad usage or something missing.
+    ///
+    /// A kernel stopped by `--max-instructions` counts as a fault: most that get there never end.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Fault(_) | Self::Launch(emulator::LaunchError::InstructionLimit(_)) => 1,
+            // The codes that a kernel brings about: an illegal address, a trap, and their like.
+            Self::Gpu(gpu::GpuError::Driver {
+                code: 700 | 714..=719,
+                ..
+            }) => 1,
+            _ => 2,
+        }
+    }
+}

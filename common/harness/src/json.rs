@@ -1,0 +1,167 @@
+//! The object that `--json` prints.
+use serde::Serialize;
+
+use crate::lines::{by_line, sum};
+use crate::provenance::Provenance;
+use crate::run::Outcome;
+use crate::{Result, Verification, Wrong, bench};
+
+/// One run.
+#[derive(Serialize)]
+struct Report<'a> {
+    rung: &'a str,
+    device: String,
+    arch: &'a str,
+    size: String,
+    seed: u64,
+    time: Option<&'a bench::Time>,
+    provenance: &'a Provenance,
+    verify: Verify,
+    counters: Option<Counters>,
+    c_sha256: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    findings: Option<Vec<String>>,
+}
+
+/// One `bench`: several sizes.
+#[derive(Serialize)]
+struct Bench<'a> {
+    rung: &'a str,
+    device: String,
+    arch: &'a str,
+    seed: u64,
+    sizes: Vec<Report<'a>>,
+}
+
+#[derive(Serialize)]
+struct Verify {
+    ok: bool,
+    checked: u64,
+    max_error: f64,
+    bound: f64,
+    first_wrong: Vec<WrongElement>,
+}
+
+#[derive(Serialize)]
+struct WrongElement {
+    row: u32,
+    col: u32,
+    got: f64,
+    want: f64,
+    bound: f64,
+}
+
+/// The launch, added up, and each line that touches memory.
+#[derive(Serialize)]
+struct Counters {
+    shared_wavefronts: u64,
+    shared_wavefronts_ideal: u64,
+    bank_conflicts: u64,
+    global_sectors: u64,
+    global_requests: u64,
+    lines: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    line: u32,
+    executions: u64,
+    shared_wavefronts: u64,
+    shared_wavefronts_ideal: u64,
+    bank_conflicts: u64,
+    global_sectors: u64,
+    global_sectors_ideal: u64,
+    global_requests: u64,
+}
+
+/// One run as JSON; with what was found wrong, if that was asked for.
+pub fn text(outcome: &Outcome, findings: Option<Vec<String>>) -> Result<String> {
+    Ok(pretty(&report(outcome, findings)?))
+}
+
+/// Runs of one rung at several sizes as JSON.
+pub fn bench(outcomes: &[Outcome]) -> Result<String> {
+    let sizes = outcomes
+        .iter()
+        .map(|outcome| report(outcome, None))
+        .collect::<Result<Vec<_>>>()?;
+    let Some(first) = outcomes.first() else {
+        return Ok("{}\n".into());
+    };
+    Ok(pretty(&Bench {
+        rung: first.rung.name,
+        device: first.device.flag(),
+        arch: &first.kernel.source.arch,
+        seed: first.arguments.seed,
+        sizes,
+    }))
+}
+
+fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Result<Report<'a>> {
+    Ok(Report {
+        rung: outcome.rung.name,
+        device: outcome.device.flag(),
+        arch: &outcome.kernel.source.arch,
+        size: outcome.size.to_string(),
+        seed: outcome.arguments.seed,
+        time: outcome.time.as_ref(),
+        provenance: &outcome.provenance,
+        verify: verify(&outcome.verification),
+        counters: outcome
+            .emulated
+            .as_ref()
+            .map(|run| counters(outcome, &run.counters))
+            .transpose()?,
+        c_sha256: &outcome.c_sha256,
+        findings,
+    })
+}
+
+fn pretty(value: &impl Serialize) -> String {
+    // Serialising plain structs cannot fail: no map with keys other than strings.
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
+fn verify(found: &Verification) -> Verify {
+    let wrong = |w: &Wrong| WrongElement {
+        row: w.row,
+        col: w.col,
+        got: w.got,
+        want: w.want,
+        bound: w.bound,
+    };
+    Verify {
+        ok: found.ok(),
+        checked: found.checked,
+        max_error: found.max_error,
+        bound: found.bound,
+        first_wrong: found.first_wrong.iter().map(wrong).collect(),
+    }
+}
+
+fn counters(outcome: &Outcome, counters: &[emulator::Counters]) -> Result<Counters> {
+    let all = sum(counters);
+    let lines = by_line(
+        outcome.kernel,
+        outcome.kernel.program()?.instructions(),
+        counters,
+    );
+    let line = |(number, line): (&u32, &crate::lines::Line)| Line {
+        line: *number,
+        executions: line.counters.executions,
+        shared_wavefronts: line.counters.shared.wavefronts,
+        shared_wavefronts_ideal: line.counters.shared.ideal,
+        bank_conflicts: line.counters.shared.conflicts,
+        global_sectors: line.counters.global_sectors,
+        global_sectors_ideal: line.counters.global_sectors_ideal,
+        global_requests: line.counters.global_requests,
+    };
+    Ok(Counters {
+        shared_wavefronts: all.shared.wavefronts,
+        shared_wavefronts_ideal: all.shared.ideal,
+        bank_conflicts: all.shared.conflicts,
+        global_sectors: all.global_sectors,
+        global_requests: all.global_requests,
+        lines: lines.iter().map(line).collect(),
+    })
+}

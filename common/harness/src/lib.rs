@@ -1,0 +1,53 @@
+//! What a rung's `main.rs` calls: it takes the arguments, finds a device and the kernel's PTX, sets up
+//! the problem, launches, verifies, times and reports.
+//!
+//! A map, in the order in which a run passes through:
+//!
+//! | file | what it answers |
+//! | --- | --- |
+//! | `rung` | what is a rung? |
+//! | `arguments` | what did the reader ask for? |
+//! | `device` | emulator or GPU? |
+//! | `source` | where does the PTX come from: NVRTC, the committed file, a file of the reader's? |
+//! | `ptx_file` | what does a committed `kernel.ptx` look like, and is it current? |
+//! | `kernel` | does the PTX hold a `gemm` that can be launched, and how is it launched? |
+//! | `size`, `problem` | which numbers are multiplied? |
+//! | `run` | one run: launch, verify, report |
+//! | `on_emulator`, `on_gpu` | how is it launched there? |
+//! | `verify`, `reference` | is C right? |
+//! | `bench`, `occupancy`, `provenance` | how fast is it, and what do the numbers belong to? |
+//! | `lines` | what did each line of `kernel.cu` do to the memory? |
+//! | `report`, `profile`, `sanitize`, `json`, `table`, `progress` | how does the reader see it? |
+//! | `error` | what went wrong, and what to do about it |
+mod arguments;
+mod bench;
+mod device;
+mod error;
+mod json;
+mod kernel;
+mod lines;
+mod occupancy;
+mod on_emulator;
+mod on_gpu;
+mod problem;
+mod profile;
+mod progress;
+mod provenance;
+pub mod ptx_file;
+mod reference;
+mod report;
+mod run;
+mod rung;
+mod sanitize;
+mod size;
+mod source;
+mod table;
+mod verify;
+
+pub use error::{Error, Result};
+pub use kernel::{Kernel, Tile};
+pub use problem::Problem;
+pub use run::main;
+pub use rung::{KernelFile, Rung, Switch};
+pub use size::Size;
+pub use verify::{Verification, Wrong, verify};

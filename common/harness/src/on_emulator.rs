@@ -1,0 +1,79 @@
+//! One launch on the emulator.
+use emulator::{Arg, Launch, Limits, Memory, Options, Run};
+use half::f16;
+
+use crate::arguments::Arguments;
+use crate::problem::{from_bytes, to_bytes};
+use crate::progress::Progress;
+use crate::{Error, Kernel, Problem, Result};
+
+/// Launches the kernel; returns C (padded) and what the emulator saw.
+pub fn run(
+    kernel: &Kernel,
+    problem: &Problem,
+    arguments: &Arguments,
+    sanitize: bool,
+) -> Result<(Vec<f16>, Run)> {
+    let program = kernel.program()?;
+    if kernel.cluster != 1 {
+        let why = format!(
+            "cluster = {}, and the emulator runs clusters of one block so far",
+            kernel.cluster
+        );
+        return Err(Error::BadLaunch {
+            file: kernel.source.file.clone(),
+            why,
+        });
+    }
+    let limit = arguments.max_memory.0;
+    let wanted = 2 * problem.padded.elements().iter().sum::<u64>();
+    if wanted > limit {
+        return Err(Error::Memory { wanted, limit });
+    }
+    let mut memory = Memory::new(limit);
+    let mut alloc = |name, values: &[f16]| {
+        memory
+            .alloc(name, to_bytes(values))
+            .map_err(|error| Error::Memory {
+                wanted: error.wanted,
+                limit: error.limit,
+            })
+    };
+    let a = alloc("A", &problem.a)?;
+    let b = alloc("B", &problem.b)?;
+    let c = alloc("C", &problem.poisoned_c())?;
+
+    let sides = [problem.padded.m, problem.padded.n, problem.padded.k];
+    let launch = Launch {
+        grid: kernel.grid(problem.padded),
+        block: [kernel.threads, 1, 1],
+        dynamic_shared: kernel.dynamic_shared,
+        args: [a, b, c]
+            .map(Arg::U64)
+            .into_iter()
+            .chain(
+                sides
+                    .into_iter()
+                    .chain(arguments.switches.iter().copied())
+                    .map(Arg::U32),
+            )
+            .collect(),
+    };
+    let progress = Progress::new();
+    let set = |done, all| progress.set(done, all);
+    let options = Options {
+        sanitize,
+        schedule: arguments.schedule,
+        limits: Limits {
+            instructions: arguments.max_instructions,
+            blocks: arguments.max_blocks,
+        },
+        progress: Some(&set),
+        ..Options::default()
+    };
+    let run = emulator::launch(program, &mut memory, &launch, &options);
+    progress.finish();
+    let run = run.map_err(Error::Launch)?;
+    let c = memory.bytes(c).map(from_bytes).unwrap_or_default();
+    Ok((c, run))
+}

@@ -1,0 +1,165 @@
+//! One launch on a GPU, and the buffers that a timing rotates over.
+use gpu::{Buffer, Cublas, Gpu, GpuError, KernelArg, LaunchConfig};
+use half::f16;
+use rayon::prelude::*;
+
+use crate::kernel::ENTRY;
+use crate::occupancy::{self, Resources};
+use crate::problem::{from_bytes, to_bytes};
+use crate::verify::against_cublas;
+use crate::{Kernel, Problem, Result, Size, Verification, ptx_file};
+
+/// A GPU with the kernel loaded, and cuBLAS if it is there.
+pub struct Session<'a> {
+    /// The GPU.
+    pub gpu: Gpu,
+    /// What to compare with; without it a run is verified by samples only.
+    pub cublas: std::result::Result<Cublas, GpuError>,
+    kernel: &'a Kernel,
+    loaded: gpu::Kernel,
+    switches: &'a [u32],
+}
+
+/// A, B and C on the GPU, of the padded size.
+pub struct Operands {
+    /// M x K.
+    pub a: Buffer,
+    /// K x N.
+    pub b: Buffer,
+    /// M x N.
+    pub c: Buffer,
+}
+
+impl<'a> Session<'a> {
+    /// Opens the GPU and loads the kernel.
+    pub fn open(ordinal: usize, kernel: &'a Kernel, switches: &'a [u32]) -> Result<Self> {
+        let gpu = Gpu::open(ordinal)?;
+        let loaded = load(&gpu, kernel)?;
+        let cublas = Cublas::new(&gpu);
+        Ok(Self {
+            gpu,
+            cublas,
+            kernel,
+            loaded,
+            switches,
+        })
+    }
+
+    /// Whether the kernel leaves the tensor cores alone, so that cuBLAS's f32 GEMM is its equal.
+    pub fn is_for_cuda_cores(&self) -> bool {
+        !self.kernel.source.ptx.contains("mma")
+    }
+
+    /// What the kernel takes of a multiprocessor.
+    pub fn resources(&self) -> Result<Resources> {
+        let info = self.gpu.info();
+        let (registers, threads) = (self.loaded.registers(), self.kernel.threads);
+        let shared_bytes = self.loaded.static_shared() + self.kernel.dynamic_shared;
+        Ok(Resources {
+            threads,
+            registers,
+            shared_bytes,
+            local_bytes: self.loaded.local_bytes(),
+            blocks_per_multiprocessor: self
+                .loaded
+                .blocks_per_multiprocessor(threads, self.kernel.dynamic_shared)?,
+            limited_by: occupancy::limits(
+                info.sm,
+                info.shared_per_block_optin,
+                threads,
+                registers,
+                shared_bytes,
+            ),
+        })
+    }
+
+    /// Copies A, B and a poisoned C to the GPU.
+    pub fn upload(&self, problem: &Problem) -> Result<Operands> {
+        Ok(Operands {
+            a: self.gpu.upload(&to_bytes(&problem.a))?,
+            b: self.gpu.upload(&to_bytes(&problem.b))?,
+            c: self.gpu.upload(&to_bytes(&problem.poisoned_c()))?,
+        })
+    }
+
+    /// Enqueues one launch of the kernel.
+    pub fn launch(&self, padded: Size, on: &Operands) -> std::result::Result<(), GpuError> {
+        let config = LaunchConfig {
+            grid: self.kernel.grid(padded),
+            block: [self.kernel.threads, 1, 1],
+            dynamic_shared: self.kernel.dynamic_shared,
+            cluster: self.kernel.cluster,
+        };
+        let mut arguments = vec![
+            KernelArg::Buffer(&on.a),
+            KernelArg::Buffer(&on.b),
+            KernelArg::Buffer(&on.c),
+        ];
+        arguments.extend([padded.m, padded.n, padded.k].map(KernelArg::U32));
+        arguments.extend(self.switches.iter().copied().map(KernelArg::U32));
+        self.gpu.launch(&self.loaded, &config, &arguments)
+    }
+
+    /// Runs the kernel once; returns C (padded).
+    pub fn run(&self, problem: &Problem, on: &Operands) -> Result<Vec<f16>> {
+        self.launch(problem.padded, on)?;
+        Ok(from_bytes(&self.gpu.download(&on.c)?))
+    }
+
+    /// Compares every element of C with cuBLAS's, if there is a cuBLAS; adds to what was `found`.
+    pub fn verify(
+        &self,
+        found: Verification,
+        problem: &Problem,
+        on: &Operands,
+        c: &[f16],
+    ) -> Result<Verification> {
+        let Ok(cublas) = &self.cublas else {
+            return Ok(found);
+        };
+        let [m, n, k] = sides(problem.padded);
+        let theirs = self.gpu.upload(&to_bytes(&problem.poisoned_c()))?;
+        cublas.gemm_f16(&on.a, &on.b, &theirs, m, n, k)?;
+        let theirs = from_bytes(&self.gpu.download(&theirs)?);
+
+        let a = self.gpu.upload(&to_bytes(&squares(&problem.a)))?;
+        let b = self.gpu.upload(&to_bytes(&squares(&problem.b)))?;
+        let sums = self.gpu.alloc(4 * m * n)?;
+        cublas.gemm_f16_to_f32(&a, &b, &sums, m, n, k)?;
+        let sums = self.gpu.download(&sums)?;
+        let sums: Vec<f32> = sums
+            .par_chunks_exact(4)
+            .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+            .collect();
+        Ok(against_cublas(found, problem, c, &theirs, &sums))
+    }
+}
+
+/// The sides of a problem, as cuBLAS takes them.
+pub fn sides(size: Size) -> [usize; 3] {
+    [size.m, size.n, size.k].map(|side| side as usize)
+}
+
+fn squares(values: &[f16]) -> Vec<f16> {
+    values
+        .par_iter()
+        .map(|value| f16::from_f32(value.to_f32() * value.to_f32()))
+        .collect()
+}
+
+/// Loads the PTX; where the driver is older than its `.version`, once more with a lower one.
+fn load(gpu: &Gpu, kernel: &Kernel) -> Result<gpu::Kernel> {
+    const UNSUPPORTED_PTX_VERSION: u32 = 222;
+    match gpu.load(&kernel.source.ptx, ENTRY) {
+        Err(
+            error @ GpuError::Load {
+                code: UNSUPPORTED_PTX_VERSION,
+                ..
+            },
+        ) => {
+            let lower = ptx_file::lower_version(&kernel.source.ptx, &kernel.source.arch);
+            gpu.load(&lower, ENTRY).map_err(|_| error.into())
+        }
+        loaded => Ok(loaded?),
+    }
+}

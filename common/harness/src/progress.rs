@@ -1,0 +1,48 @@
+//! A progress bar on a terminal, for runs that take longer than a second.
+use std::io::IsTerminal;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// How long a run may take before it shows its progress.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Counts blocks; shows nothing unless standard error is a terminal.
+pub struct Progress {
+    start: Instant,
+    terminal: bool,
+    bar: OnceLock<ProgressBar>,
+}
+
+impl Progress {
+    /// Starts the clock.
+    pub fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            terminal: std::io::stderr().is_terminal(),
+            bar: OnceLock::new(),
+        }
+    }
+
+    /// Says how far the run is; may be called from any thread.
+    pub fn set(&self, done: u64, all: u64) {
+        if self.terminal && self.start.elapsed() >= PATIENCE {
+            self.bar.get_or_init(|| bar(all)).set_position(done);
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar(all: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template(
+        "emulating {wide_bar} {human_pos} of {human_len} blocks, {eta} left",
+    );
+    ProgressBar::new(all).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

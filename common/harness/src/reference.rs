@@ -1,0 +1,80 @@
+//! The f64 reference: plain dot products, no cleverness but the order in which they are taken.
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+use rayon::prelude::*;
+
+use crate::Problem;
+
+/// What an element of C ought to be, and how far off it may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Expected {
+    /// The sum of a b.
+    pub value: f64,
+    /// The sum of (a b)^2.
+    pub squares: f64,
+}
+
+impl Expected {
+    /// 2^-10 |value| + 2^-12 sqrt(squares): one rounding to f16 and the f32 roundings of the sum, with room.
+    pub fn bound(&self) -> f64 {
+        self.value.abs() / 1024.0 + self.squares.sqrt() / 4096.0
+    }
+}
+
+/// Rows and columns whose elements are computed at once: what fits into a core's nearest cache.
+const CHUNK: usize = 2048;
+
+/// Calls `visit(row, col, expected)` for every element of `rows` x `cols`, in parallel, and folds what
+/// the calls of each chunk return with `merge`.
+pub fn visit<T: Send>(
+    problem: &Problem,
+    rows: &[u32],
+    cols: &[u32],
+    new: impl Fn() -> T + Sync,
+    visit: impl Fn(&mut T, u32, u32, Expected) + Sync,
+    merge: impl Fn(T, T) -> T + Sync + Send,
+) -> T {
+    let wide = cols.len().clamp(1, 256);
+    let col_chunks: Vec<_> = cols.chunks(wide).collect();
+    let row_chunks: Vec<_> = rows.chunks(CHUNK / wide).collect();
+    let chunks = row_chunks.len() * col_chunks.len();
+    (0..chunks)
+        .into_par_iter()
+        .map(|chunk| {
+            let rows = row_chunks[chunk / col_chunks.len()];
+            let cols = col_chunks[chunk % col_chunks.len()];
+            let mut state = new();
+            let expected = block(problem, rows, cols);
+            for (row, expected) in rows.iter().zip(expected.chunks_exact(cols.len())) {
+                for (col, expected) in cols.iter().zip(expected) {
+                    visit(&mut state, *row, *col, *expected);
+                }
+            }
+            state
+        })
+        .reduce(&new, merge)
+}
+
+/// The elements of `rows` x `cols`, row-major.
+fn block(problem: &Problem, rows: &[u32], cols: &[u32]) -> Vec<Expected> {
+    let (lda, ldb) = (problem.padded.k as usize, problem.padded.n as usize);
+    let mut sums = vec![Expected::default(); rows.len() * cols.len()];
+    let mut half_b = vec![f16::ZERO; cols.len()];
+    let mut b = vec![0.0f32; cols.len()];
+    for k in 0..problem.size.k as usize {
+        let row = &problem.b[k * ldb..][..ldb];
+        for (b, col) in half_b.iter_mut().zip(cols) {
+            *b = row[*col as usize];
+        }
+        half_b.convert_to_f32_slice(&mut b);
+        for (row, sums) in rows.iter().zip(sums.chunks_exact_mut(cols.len())) {
+            let a = f64::from(problem.a[*row as usize * lda + k].to_f32_const());
+            for (sum, b) in sums.iter_mut().zip(&b) {
+                let product = a * f64::from(*b);
+                sum.value += product;
+                sum.squares += product * product;
+            }
+        }
+    }
+    sums
+}

@@ -1,0 +1,426 @@
+//! One run, from the arguments to the exit code.
+use std::io::Write;
+use std::process::ExitCode;
+
+use half::f16;
+use owo_colors::OwoColorize;
+
+use crate::arguments::{Arguments, Command};
+use crate::bench::{self, Effort, Time};
+use crate::device::Device;
+use crate::on_gpu::Session;
+use crate::provenance::{OnGpu, Provenance};
+use crate::{
+    Error, Kernel, Problem, Result, Rung, Size, Verification, json, on_emulator, profile, report,
+    sanitize, verify,
+};
+
+/// What a run found.
+pub struct Outcome<'a> {
+    /// Which rung.
+    pub rung: &'a Rung,
+    /// What was asked for.
+    pub arguments: &'a Arguments,
+    /// Where it ran.
+    pub device: &'a Device,
+    /// What ran.
+    pub kernel: &'a Kernel,
+    /// The problem.
+    pub size: Size,
+    /// The problem, rounded up to whole tiles.
+    pub padded: Size,
+    /// Whether C is right.
+    pub verification: Verification,
+    /// C, in 64 digits.
+    pub c_sha256: String,
+    /// What the emulator saw.
+    pub emulated: Option<emulator::Run>,
+    /// How fast it was, on a GPU.
+    pub time: Option<Time>,
+    /// What the numbers belong to.
+    pub provenance: Provenance,
+}
+
+/// Everything that a rung's `main` does.
+pub fn main(rung: &Rung) -> ExitCode {
+    let arguments = Arguments::from_env(rung);
+    match execute(rung, &arguments, &mut anstream::stdout()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            anstream::eprintln!("{} {error}", "error:".red().bold());
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Does what the arguments say and reports to `out`; whether all was well.
+fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
+    let device = Device::choose(arguments)?;
+    let kernel = Kernel::new(rung, device.source(rung, arguments)?)?;
+    let run = Run {
+        rung,
+        arguments,
+        device: &device,
+        kernel: &kernel,
+    };
+    let size = arguments.size.unwrap_or(device.default_size());
+    match &device {
+        Device::Emulator => {
+            let sanitizes = arguments.command == Some(Command::Sanitize);
+            let outcome = run.on_emulator(size, sanitizes)?;
+            let right = outcome.verification.ok();
+            let findings = sanitizes.then(|| sanitize::findings(&outcome));
+            let clean = findings.as_ref().is_none_or(Vec::is_empty);
+            let text = match (&arguments.command, findings) {
+                (_, findings) if arguments.json => json::text(&outcome, findings)?,
+                (_, Some(findings)) => sanitize::text(&findings, right),
+                (Some(Command::Profile), None) => profile::text(&outcome)?,
+                (_, None) => report::text(&outcome),
+            };
+            report::print(out, &text)?;
+            Ok(clean && right)
+        }
+        Device::Gpu(info) => {
+            let session = Session::open(info.ordinal, &kernel, &arguments.switches)?;
+            if let Some(Command::Bench { sizes }) = &arguments.command {
+                return run.bench(&session, sizes, out);
+            }
+            let outcome = run.on_gpu(&session, size, Effort::Run)?;
+            report::print(
+                out,
+                &if arguments.json {
+                    json::text(&outcome, None)?
+                } else {
+                    report::text(&outcome)
+                },
+            )?;
+            Ok(outcome.verification.ok())
+        }
+    }
+}
+
+/// What all sizes share.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    rung: &'a Rung,
+    arguments: &'a Arguments,
+    device: &'a Device,
+    kernel: &'a Kernel,
+}
+
+impl<'a> Run<'a> {
+    fn on_emulator(&self, size: Size, sanitize: bool) -> Result<Outcome<'a>> {
+        let problem = Problem::new(size, self.kernel.tile, self.arguments.seed)?;
+        let (c, run) = on_emulator::run(self.kernel, &problem, self.arguments, sanitize)?;
+        if !sanitize && !run.findings.is_empty() {
+            return Err(Error::Fault(
+                run.findings.iter().map(ToString::to_string).collect(),
+            ));
+        }
+        let mut outcome = self.outcome(&problem, &c);
+        outcome.emulated = Some(run);
+        Ok(outcome)
+    }
+
+    /// Launches, verifies, and times only what is right.
+    fn on_gpu(&self, session: &Session, size: Size, effort: Effort) -> Result<Outcome<'a>> {
+        let problem = Problem::new(size, self.kernel.tile, self.arguments.seed)?;
+        let operands = session.upload(&problem)?;
+        let c = session.run(&problem, &operands)?;
+        let mut outcome = self.outcome(&problem, &c);
+        outcome.verification = session.verify(outcome.verification, &problem, &operands, &c)?;
+        let cublas = session.cublas.as_ref().ok().map(gpu::Cublas::version);
+        let mut on_gpu = OnGpu::new(session.gpu.info(), cublas);
+        if outcome.verification.ok() {
+            let (time, sensors) = bench::time(session, &problem, operands, effort)?;
+            on_gpu = on_gpu.with(sensors);
+            outcome.time = Some(time);
+        }
+        outcome.provenance.gpu = Some(on_gpu);
+        Ok(outcome)
+    }
+
+    fn bench(&self, session: &Session, sizes: &[Size], out: &mut dyn Write) -> Result<bool> {
+        if let Err(error) = &session.cublas {
+            return Err(error.clone().into());
+        }
+        let usual = [512, 1024, 2048, 4096, 8192].map(Size::cube);
+        let sizes = match (self.arguments.size, sizes) {
+            (Some(size), _) => vec![size],
+            (None, []) => usual.to_vec(),
+            (None, sizes) => sizes.to_vec(),
+        };
+        let mut outcomes = Vec::new();
+        for size in sizes {
+            let outcome = self.on_gpu(session, size, Effort::Bench)?;
+            if !self.arguments.json {
+                report::print(out, &report::text(&outcome))?;
+            }
+            outcomes.push(outcome);
+        }
+        let text = if self.arguments.json {
+            json::bench(&outcomes)?
+        } else {
+            report::summary(&outcomes)
+        };
+        report::print(out, &text)?;
+        Ok(outcomes.iter().all(|outcome| outcome.verification.ok()))
+    }
+
+    /// C compared with the reference, nothing timed.
+    fn outcome(&self, problem: &Problem, c: &[f16]) -> Outcome<'a> {
+        Outcome {
+            rung: self.rung,
+            arguments: self.arguments,
+            device: self.device,
+            kernel: self.kernel,
+            size: problem.size,
+            padded: problem.padded,
+            verification: verify(problem, self.kernel.tile, c),
+            c_sha256: problem.c_sha256(c),
+            emulated: None,
+            time: None,
+            provenance: Provenance::new(self.kernel),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::Switch;
+
+    const TINY: &str = include_str!("testdata/tiny.ptx");
+    const SWITCH: Switch = Switch {
+        flag: "half-only",
+        help: "Leave the second half of K away",
+    };
+    const RUNG: Rung = Rung {
+        name: "00_tiny",
+        kernels: &[],
+        switches: &[SWITCH],
+    };
+
+    /// Runs the tiny kernel, changed by `change`, on the emulator.
+    fn run(name: &str, change: impl Fn(String) -> String, words: &[&str]) -> Result<bool> {
+        run_into(name, change, words, &mut Vec::new())
+    }
+
+    /// As [`run`], and keeps the report.
+    fn run_into(
+        name: &str,
+        change: impl Fn(String) -> String,
+        words: &[&str],
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let path: PathBuf =
+            std::env::temp_dir().join(format!("harness-{}-{name}.ptx", std::process::id()));
+        std::fs::write(&path, change(TINY.into())).expect("a writable folder for temporary files");
+        let kernel = path.display().to_string();
+        let all = [
+            &["rung00_tiny", "--device", "emulator", "--kernel", &kernel],
+            words,
+        ]
+        .concat();
+        let result = execute(
+            &RUNG,
+            &Arguments::from_words(&RUNG, &all).expect("good usage"),
+            out,
+        );
+        std::fs::remove_file(path).expect("it was written above");
+        result
+    }
+
+    /// The message of an error, which exits with `code`.
+    fn message(result: Result<bool>, code: u8) -> String {
+        let error = result.expect_err("an error");
+        assert_eq!(error.exit_code(), code, "{error}");
+        error.to_string()
+    }
+
+    fn same(text: String) -> String {
+        text
+    }
+
+    #[test]
+    fn a_kernel_runs_and_is_verified() {
+        for size in ["1", "17x33x65", "8x16x4", "70x1x3"] {
+            assert!(
+                run(size, same, &["--size", size]).expect("it runs"),
+                "{size}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_wrong_kernel_is_found_out() {
+        assert!(!run("half", same, &["--size", "64", "--half-only"]).expect("it runs"));
+        assert!(
+            !run(
+                "half-k",
+                same,
+                &["--size", "8x8x16384", "--half-only", "--json"]
+            )
+            .expect("it runs")
+        );
+    }
+
+    #[test]
+    fn every_command_runs() {
+        for (command, expected) in [
+            ("run", "all 256 elements"),
+            ("profile", "executions"),
+            ("sanitize", "ERROR SUMMARY: 0 errors"),
+        ] {
+            let mut out = Vec::new();
+            assert!(
+                run_into(command, same, &[command, "--size", "16"], &mut out).expect("it runs")
+            );
+            let out = String::from_utf8(out).expect("text");
+            assert!(out.contains(expected), "{out}");
+        }
+    }
+
+    #[test]
+    fn json_is_one_object_with_the_promised_fields() {
+        for command in ["run", "profile", "sanitize"] {
+            let mut out = Vec::new();
+            assert!(
+                run_into(
+                    "json",
+                    same,
+                    &[command, "--size", "16x16x8", "--json"],
+                    &mut out
+                )
+                .expect("it runs")
+            );
+            let json: serde_json::Value = serde_json::from_slice(&out).expect("one object");
+            assert_eq!(
+                (&json["rung"], &json["device"]),
+                (&"00_tiny".into(), &"emulator".into())
+            );
+            assert_eq!(
+                (&json["arch"], &json["size"]),
+                (&"sm_80".into(), &"16x16x8".into())
+            );
+            assert_eq!(
+                (&json["seed"], &json["time"]),
+                (&0.into(), &serde_json::Value::Null)
+            );
+            assert_eq!(json["verify"]["ok"], true);
+            assert_eq!(json["verify"]["checked"], 256);
+            assert_eq!(json["verify"]["first_wrong"], serde_json::json!([]));
+            assert!(json["verify"]["max_error"].as_f64() <= json["verify"]["bound"].as_f64());
+            assert_eq!(json["c_sha256"].as_str().map(str::len), Some(64));
+            assert!(json["counters"]["global_requests"].as_u64() > Some(0));
+            let lines = json["counters"]["lines"].as_array().expect("a list");
+            let requests: u64 = lines
+                .iter()
+                .filter_map(|line| line["global_requests"].as_u64())
+                .sum();
+            assert_eq!(Some(requests), json["counters"]["global_requests"].as_u64());
+            assert_eq!(json.get("findings").is_some(), command == "sanitize");
+        }
+    }
+
+    #[test]
+    fn what_is_no_ptx_is_refused() {
+        for (name, text) in [
+            ("empty", ""),
+            ("prose", "This is not PTX.\n"),
+            ("binary", "\u{0}\u{7f}ELF\u{1}"),
+        ] {
+            let message = message(run(name, |_| text.into(), &[]), 2);
+            assert!(message.contains("PTX"), "{message}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_instruction_is_refused_by_name() {
+        let change = |text: String| text.replace("fma.rn.f32", "frobnicate.f32");
+        let message = message(run("unknown", change, &[]), 2);
+        assert!(message.contains("frobnicate"), "{message}");
+    }
+
+    #[test]
+    fn a_kernel_of_another_name_is_refused() {
+        let message = message(
+            run(
+                "name",
+                |text| text.replace(".entry gemm(", ".entry gemv("),
+                &[],
+            ),
+            2,
+        );
+        assert!(
+            message.contains("gemm") && message.contains("gemv"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn other_parameters_are_refused() {
+        let change =
+            |text: String| text.replace(".param .u32 gemm_param_6", ".param .u64 gemm_param_6");
+        let message = message(run("parameters", change, &[]), 2);
+        assert!(
+            message.contains("8, 8, 8, 4, 4, 4, 8") && message.contains("int half_only"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_state_its_launch_is_refused() {
+        let renamed = message(
+            run(
+                "launch",
+                |text| text.replace("gemm_launch", "gemm_lunch"),
+                &[],
+            ),
+            2,
+        );
+        assert!(renamed.contains("gemm_launch[] ="), "{renamed}");
+        let zero = |text: String| text.replace("gemm_launch[24] = {8,", "gemm_launch[24] = {0,");
+        let zero = message(run("zero", zero, &[]), 2);
+        assert!(zero.contains("BM = 0"), "{zero}");
+    }
+
+    #[test]
+    fn too_much_is_refused() {
+        for (words, expected) in [
+            (["--size", "2147483647"], "too large"),
+            (["--size", "1x1x2147483647"], "too large"),
+            (["--max-memory", "1K"], "--max-memory"),
+            (["--max-blocks", "1"], "--max-blocks"),
+        ] {
+            let message = message(run("much", same, &words), 2);
+            assert!(message.contains(expected), "{words:?}: {message}");
+        }
+        let stopped = message(run("stopped", same, &["--max-instructions", "10"]), 1);
+        assert!(stopped.contains("--max-instructions"), "{stopped}");
+    }
+
+    #[test]
+    fn another_arch_than_the_files_is_refused() {
+        let message = message(run("arch", same, &["--arch", "sm_90a"]), 2);
+        assert!(
+            message.contains("sm_80") && message.contains("sm_90a"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn without_a_gpu_what_needs_one_is_refused_with_the_remedy() {
+        let bench = message(run("bench", same, &["bench"]), 2);
+        assert!(bench.contains("profile"), "{bench}");
+        if gpu::devices().is_err() {
+            let gpu = message(run("gpu", same, &["--device", "gpu"]), 2);
+            assert!(gpu.contains("--device emulator"), "{gpu}");
+        }
+        let profile = message(run("profile-gpu", same, &["profile", "--device", "gpu"]), 2);
+        assert!(profile.contains("emulator"), "{profile}");
+    }
+}

@@ -1,0 +1,259 @@
+//! Where the PTX comes from: NVRTC where it is found, else the committed file, else the reader's own file.
+use std::fs;
+use std::path::{Component, Path};
+
+use gpu::{GpuError, Nvrtc};
+
+use crate::{Error, KernelFile, Result, ptx_file};
+
+/// PTX, and what is known of its origin.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file, as a message names it.
+    pub file: String,
+    /// The file, as the PTX's line information names it.
+    pub name: String,
+    /// The CUDA source, unless the reader gave PTX.
+    pub text: Option<String>,
+    /// What it was compiled for, such as `sm_80`.
+    pub arch: String,
+    /// Who compiled it.
+    pub origin: Origin,
+    /// The PTX.
+    pub ptx: String,
+}
+
+/// Who compiled the PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// NVRTC, just now.
+    Nvrtc(String),
+    /// NVRTC, when the rung was committed.
+    Committed(String),
+    /// The reader.
+    File,
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Nvrtc(compiler) => write!(f, "compiled by {compiler}"),
+            Self::Committed(compiler) => write!(f, "committed PTX, made by {compiler}"),
+            Self::File => f.write_str("PTX as it is"),
+        }
+    }
+}
+
+/// NVRTC, or why there is none.
+pub type Compiler = std::result::Result<Nvrtc, GpuError>;
+
+/// The PTX of a rung's own kernel.
+pub fn of_rung(rung: &str, kernel: &KernelFile, compiler: Compiler) -> Result<Source> {
+    let (origin, ptx) = match compiler {
+        Ok(nvrtc) => {
+            let output = compile_rung(rung, kernel, &nvrtc)?;
+            (
+                Origin::Nvrtc(ptx_file::compiler(&output)),
+                ptx_file::lower_version(&output, kernel.arch),
+            )
+        }
+        Err(why) => {
+            if let Err(mismatch) = ptx_file::check(kernel.ptx, kernel.source, kernel.arch) {
+                return Err(Error::StalePtx {
+                    file: kernel.file.into(),
+                    mismatch,
+                    why,
+                });
+            }
+            (
+                Origin::Committed(ptx_file::compiler_of(kernel.ptx).into()),
+                kernel.ptx.to_owned(),
+            )
+        }
+    };
+    Ok(Source {
+        file: kernel.file.into(),
+        name: ptx_file::program_name(rung, kernel.file),
+        text: Some(kernel.source.into()),
+        arch: kernel.arch.into(),
+        origin,
+        ptx,
+    })
+}
+
+impl KernelFile<'_> {
+    /// The text of the `kernel.ptx` to commit beside this kernel of `rung`; takes NVRTC.
+    pub fn committed_ptx(&self, rung: &str) -> Result<String> {
+        let nvrtc = Nvrtc::find().map_err(|why| Error::NoNvrtc {
+            file: self.file.into(),
+            why,
+        })?;
+        Ok(ptx_file::text(
+            self.file,
+            self.source,
+            self.arch,
+            &compile_rung(rung, self, &nvrtc)?,
+        ))
+    }
+
+    /// The PTX that a run would use: NVRTC's where it is found, else the committed one if it is current.
+    pub fn current_ptx(&self, rung: &str) -> Result<String> {
+        Ok(of_rung(rung, self, Nvrtc::find())?.ptx)
+    }
+}
+
+fn compile_rung(rung: &str, kernel: &KernelFile, nvrtc: &Nvrtc) -> Result<String> {
+    compile(
+        nvrtc,
+        kernel.source,
+        &ptx_file::program_name(rung, kernel.file),
+        kernel.arch,
+        kernel.file,
+    )
+}
+
+/// The PTX of a reader's file: `.cu` is compiled for `arch`, `.ptx` is taken as it is.
+pub fn of_file(path: &Path, arch: &str, compiler: Compiler) -> Result<Source> {
+    let read = || {
+        fs::read_to_string(path).map_err(|error| Error::Read {
+            path: path.to_owned(),
+            error,
+        })
+    };
+    let file = path.display().to_string();
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("cu") => {
+            let text = read()?;
+            let name = name_in_ptx(path);
+            let nvrtc = compiler.map_err(|why| Error::NoNvrtc {
+                file: file.clone(),
+                why,
+            })?;
+            let ptx = compile(&nvrtc, &text, &name, arch, &file)?;
+            let origin = Origin::Nvrtc(ptx_file::compiler(&ptx));
+            Ok(Source {
+                file,
+                name,
+                text: Some(text),
+                arch: arch.into(),
+                origin,
+                ptx,
+            })
+        }
+        Some("ptx") => Ok(Source {
+            name: file.clone(),
+            file,
+            text: None,
+            arch: arch.into(),
+            origin: Origin::File,
+            ptx: read()?,
+        }),
+        _ => Err(Error::KernelEnding(path.to_owned())),
+    }
+}
+
+/// What NVRTC makes of `source`; `name` stands in the PTX, `file` in messages.
+fn compile(nvrtc: &Nvrtc, source: &str, name: &str, arch: &str, file: &str) -> Result<String> {
+    let mut options = ptx_file::options(arch);
+    if let Some(include) = nvrtc.include_dir() {
+        options.push(format!("--include-path={}", include.display()));
+    }
+    match nvrtc.compile(source, name, &options) {
+        Ok(compiled) => Ok(compiled.ptx),
+        Err(GpuError::Compile { log }) => Err(Error::Compile {
+            file: file.into(),
+            log: log.replace(name, file).trim_end().into(),
+        }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The path as an absolute one: NVRTC puts the current folder before any other.
+fn name_in_ptx(path: &Path) -> String {
+    if path.is_absolute() {
+        return path.display().to_string();
+    }
+    let plain = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let mut parts = path.components().filter_map(|part| match part {
+        Component::Normal(name) => name.to_str(),
+        _ => None,
+    });
+    let parts: Vec<_> = if plain {
+        parts.collect()
+    } else {
+        parts.next_back().into_iter().collect()
+    };
+    format!("/{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_readers_file_gets_an_absolute_name() {
+        assert_eq!(name_in_ptx(Path::new("./a/b.cu")), "/a/b.cu");
+        assert_eq!(name_in_ptx(Path::new("../a/b.cu")), "/b.cu");
+        assert_eq!(name_in_ptx(Path::new("/tmp/b.cu")), "/tmp/b.cu");
+    }
+
+    /// As on a machine without NVRTC.
+    fn none() -> Compiler {
+        Err(GpuError::NoNvrtc {
+            searched: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let read = |file: &str| of_file(Path::new(file), "sm_80", none());
+        assert!(matches!(read("kernel.txt"), Err(Error::KernelEnding(_))));
+        assert!(matches!(read("no/such.ptx"), Err(Error::Read { .. })));
+        assert!(matches!(read("no/such.cu"), Err(Error::Read { .. })));
+    }
+
+    #[test]
+    fn without_nvrtc_a_source_is_refused_with_the_remedy() {
+        let error =
+            of_file(Path::new("src/testdata/tiny.cu"), "sm_80", none()).expect_err("no NVRTC");
+        assert!(matches!(error, Error::NoNvrtc { .. }));
+        assert!(
+            error.to_string().contains("cargo ladder get-nvrtc"),
+            "{error}"
+        );
+        assert_eq!(error.exit_code(), 2);
+    }
+
+    #[test]
+    fn without_nvrtc_the_committed_ptx_is_used_while_it_is_current() {
+        let source = include_str!("testdata/tiny.cu");
+        let ptx = ptx_file::text(
+            "kernel.cu",
+            source,
+            "sm_80",
+            include_str!("testdata/tiny.ptx"),
+        );
+        let kernel = KernelFile {
+            file: "kernel.cu",
+            source,
+            ptx: &ptx,
+            arch: "sm_80",
+        };
+        let found = of_rung("00_tiny", &kernel, none()).expect("current");
+        assert_eq!(found.origin, Origin::Committed("NVRTC 13.0.88".into()));
+
+        let changed = source.replace("BM = 8", "BM = 16");
+        let kernel = KernelFile {
+            source: &changed,
+            ..kernel
+        };
+        let error = of_rung("00_tiny", &kernel, none()).expect_err("stale");
+        assert!(matches!(error, Error::StalePtx { .. }));
+        assert!(
+            error.to_string().contains("cargo ladder get-nvrtc"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! `cargo ladder get-nvrtc`: NVRTC and CUDA's headers, as pinned wheels into .cuda/.
+use std::env;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use owo_colors::OwoColorize;
+
+use crate::rungs;
+
+/// Newer ones write PTX that a CUDA 13.0 driver refuses.
+const WHEELS: [&str; 2] = ["nvidia-cuda-nvrtc==13.0.88", "nvidia-cuda-runtime==13.0.96"];
+
+pub fn run() -> Result<bool> {
+    if cfg!(target_os = "macos") {
+        bail!(
+            "NVIDIA makes no NVRTC for macOS; the committed kernel.ptx run on the emulator without it"
+        );
+    }
+    let root = rungs::root()
+        .map_or_else(env::current_dir, Ok)
+        .context("the current folder is gone")?;
+    let folder = root.join(".cuda");
+    let python = python()?;
+    anstream::println!(
+        "fetching {} into {} (about 90 MB)",
+        WHEELS.join(" and "),
+        folder.display()
+    );
+    let status = Command::new(python)
+        .args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--root-user-action=ignore",
+        ])
+        .args(["--no-deps", "--upgrade", "--target"])
+        .arg(&folder)
+        .args(WHEELS)
+        .status()
+        .with_context(|| format!("cannot run {python}"))?;
+    if !status.success() {
+        bail!("pip could not fetch them; what it said stands above");
+    }
+    if !holds_nvrtc(&folder) {
+        bail!(
+            "pip said all was well, but there is no NVRTC in {}; remove that folder and try again",
+            folder.display()
+        );
+    }
+    anstream::println!(
+        "{}: runs in this folder and those below now compile kernel.cu themselves",
+        "done".green()
+    );
+    Ok(true)
+}
+
+/// The Python that has pip.
+fn python() -> Result<&'static str> {
+    let runs = |python: &str, arguments: &[&str]| {
+        let mut command = Command::new(python);
+        let status = command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        status.is_ok_and(|status| status.success())
+    };
+    let found: Vec<_> = ["python3", "python"]
+        .into_iter()
+        .filter(|python| runs(python, &["--version"]))
+        .collect();
+    match found
+        .iter()
+        .find(|python| runs(python, &["-m", "pip", "--version"]))
+    {
+        Some(python) => Ok(python),
+        None if found.is_empty() => bail!(
+            "there is no python3, whose pip fetches NVIDIA's wheels; install Python, or the CUDA toolkit and set CUDA_HOME"
+        ),
+        None => bail!(
+            "{} has no pip, which fetches NVIDIA's wheels; install it (`{} -m ensurepip`, or your system's python3-pip)",
+            found[0],
+            found[0]
+        ),
+    }
+}
+
+fn holds_nvrtc(folder: &Path) -> bool {
+    let names = ["lib", "bin", "bin/x86_64"].map(|name| folder.join("nvidia/cu13").join(name));
+    let files = names
+        .iter()
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flatten()
+        .flatten();
+    files
+        .map(|file| file.file_name())
+        .any(|name| name.to_string_lossy().contains("nvrtc"))
+}

@@ -1,0 +1,67 @@
+//! `cargo ladder`: the command over all rungs. A command a file:
+//!
+//! | file | command |
+//! | --- | --- |
+//! | `bench` | times every rung on the GPU and records it in results/ |
+//! | `diff` | shows what changed from one rung to another |
+//! | `sass` | shows a rung's machine code |
+//! | `ptx` | makes every kernel.ptx, or checks that they are current |
+//! | `get_nvrtc` | fetches NVRTC |
+//!
+//! `rungs` finds the rungs, `record` turns timings into files and tables, `tools` finds CUDA's programs.
+mod bench;
+mod diff;
+mod get_nvrtc;
+mod ptx;
+mod record;
+mod rungs;
+mod sass;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use owo_colors::OwoColorize;
+
+/// The command over all rungs.
+#[derive(Parser)]
+#[command(
+    bin_name = "cargo ladder",
+    after_help = "Exit code 0: all is well. 1: something is wrong. 2: bad usage, or something missing."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Time every rung on the GPU, against cuBLAS in the same run; write it to results/
+    Bench(bench::Arguments),
+    /// Show what changed between two rungs' kernel.cu
+    Diff(diff::Arguments),
+    /// Show a rung's machine code, where ptxas and nvdisasm are found
+    Sass(sass::Arguments),
+    /// Make every rung's kernel.ptx anew, or check that they are current
+    Ptx(ptx::Arguments),
+    /// Fetch NVRTC and CUDA's headers into .cuda/
+    GetNvrtc,
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
+        Command::Sass(arguments) => sass::run(&arguments),
+        Command::Ptx(arguments) => ptx::run(&arguments),
+        Command::GetNvrtc => get_nvrtc::run(),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            anstream::eprintln!("{} {error:#}", "error:".red().bold());
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Where data lies: banks, phases and padding, as pure functions.

@@ -1,0 +1,1 @@
+//! Facts that cross crates, and the invariants of ARCHITECTURE.md.
