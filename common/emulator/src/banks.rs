@@ -25,7 +25,12 @@ pub enum SharedAccess {
 /// 16 bytes. Loads of 8 and 16 bytes merge two groups into one if, over the whole warp, lanes `i` and
 /// `i ^ 1` ask for the same address, or lanes `i` and `i ^ 2` do; an inactive lane agrees with anything.
 /// A group takes as many wavefronts as the bank that must serve the most distinct words.
-pub fn shared_wavefronts(access: SharedAccess, bytes: u32, addresses: &[u32; LANES], active: u32) -> Wavefronts {
+pub fn shared_wavefronts(
+    access: SharedAccess,
+    bytes: u32,
+    addresses: &[u32; LANES],
+    active: u32,
+) -> Wavefronts {
     let mut group = match bytes {
         16 => 8,
         8 => 16,
@@ -61,7 +66,11 @@ pub fn shared_wavefronts(access: SharedAccess, bytes: u32, addresses: &[u32; LAN
         ideal += 1;
     }
     let wavefronts = wavefronts.max(1);
-    Wavefronts { wavefronts, ideal, conflicts: wavefronts - ideal }
+    Wavefronts {
+        wavefronts,
+        ideal,
+        conflicts: wavefronts - ideal,
+    }
 }
 
 /// 32-byte sectors of one global-memory access, and the fewest that could hold the bytes asked for.

@@ -172,33 +172,67 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (at, by) = (self.place.at(), self.place.by());
         match &self.kind {
-            Kind::OutOfBounds { space, access, bytes, address, nearest } => {
+            Kind::OutOfBounds {
+                space,
+                access,
+                bytes,
+                address,
+                nearest,
+            } => {
                 writeln!(f, "Invalid {space} {access} of size {bytes} bytes")?;
                 writeln!(f, "    at {at}\n    by {by}")?;
-                write!(f, "    Access at 0x{address:x} is out of bounds\n    and is {nearest}")?;
+                write!(
+                    f,
+                    "    Access at 0x{address:x} is out of bounds\n    and is {nearest}"
+                )?;
             }
-            Kind::Misaligned { space, access, bytes, address } => {
+            Kind::Misaligned {
+                space,
+                access,
+                bytes,
+                address,
+            } => {
                 writeln!(f, "Invalid {space} {access} of size {bytes} bytes")?;
-                write!(f, "    at {at}\n    by {by}\n    Access at 0x{address:x} is misaligned")?;
+                write!(
+                    f,
+                    "    at {at}\n    by {by}\n    Access at 0x{address:x} is misaligned"
+                )?;
             }
-            Kind::Uninitialised { space, bytes, address } => {
+            Kind::Uninitialised {
+                space,
+                bytes,
+                address,
+            } => {
                 writeln!(f, "Uninitialized {space} memory read of size {bytes} bytes")?;
                 write!(f, "    at {at}\n    by {by}\n    Access at 0x{address:x}")?;
             }
-            Kind::Race { access, other_access, other, address } => {
+            Kind::Race {
+                access,
+                other_access,
+                other,
+                address,
+            } => {
                 let name = |access: &Access| match access {
                     Access::Read => "Read",
                     Access::Write => "Write",
                     Access::Atomic => "Atomic",
                 };
-                writeln!(f, "Race reported between {} access at {}", name(other_access), other.at())?;
+                writeln!(
+                    f,
+                    "Race reported between {} access at {}",
+                    name(other_access),
+                    other.at()
+                )?;
                 writeln!(f, "    by {}", other.by())?;
                 writeln!(f, "    and {} access at {at}\n    by {by}", name(access))?;
                 write!(f, "    at __shared__ address 0x{address:x}")?;
             }
             Kind::DivergentBarrier { missing } => {
                 writeln!(f, "Barrier error detected. Divergent thread(s) in warp")?;
-                write!(f, "    at {at}\n    by {by}\n    {missing} live threads of the warp are elsewhere")?;
+                write!(
+                    f,
+                    "    at {at}\n    by {by}\n    {missing} live threads of the warp are elsewhere"
+                )?;
             }
             Kind::InvalidBarrier { reason } => {
                 writeln!(f, "Barrier error detected. Invalid arguments")?;
@@ -233,7 +267,11 @@ impl Findings {
             Kind::Race { other, .. } => other.instruction,
             _ => 0,
         };
-        let key = (std::mem::discriminant(&finding.kind), finding.place.instruction, other);
+        let key = (
+            std::mem::discriminant(&finding.kind),
+            finding.place.instruction,
+            other,
+        );
         match self.seen.get(&key) {
             Some(&i) => self.list[i].count += finding.count,
             None => {

@@ -38,7 +38,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { instructions: 1 << 40, blocks: 1 << 24, memory: 8 << 30 }
+        Self {
+            instructions: 1 << 40,
+            blocks: 1 << 24,
+            memory: 8 << 30,
+        }
     }
 }
 
@@ -83,7 +87,9 @@ pub enum LaunchError {
     #[error("{0}")]
     Invalid(String),
     /// More work than allowed.
-    #[error("the kernel was stopped after {0} warp instructions; raise the limit with --max-instructions if it is not stuck")]
+    #[error(
+        "the kernel was stopped after {0} warp instructions; raise the limit with --max-instructions if it is not stuck"
+    )]
     InstructionLimit(u64),
     /// More memory than allowed.
     #[error("the kernel's blocks write more than {0} bytes; raise the limit with --max-memory")]
@@ -97,6 +103,11 @@ pub enum LaunchError {
 /// # Errors
 /// If a GPU would refuse the launch, or a limit was met. Faults are no errors here: they are in
 /// [`Run::findings`].
-pub fn launch(program: &Program, memory: &mut Memory, launch: &Launch, options: &Options<'_>) -> Result<Run, LaunchError> {
+pub fn launch(
+    program: &Program,
+    memory: &mut Memory,
+    launch: &Launch,
+    options: &Options<'_>,
+) -> Result<Run, LaunchError> {
     exec::run(program, memory, launch, options)
 }

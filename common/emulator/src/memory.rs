@@ -19,7 +19,9 @@ struct Allocation {
 
 /// An allocation beyond the limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{wanted} bytes of device memory asked for, {limit} allowed; raise the limit with --max-memory")]
+#[error(
+    "{wanted} bytes of device memory asked for, {limit} allowed; raise the limit with --max-memory"
+)]
 pub struct OutOfMemory {
     /// Bytes that would have been in use.
     pub wanted: u64,
@@ -35,7 +37,11 @@ const GAP: u64 = 1 << 20;
 impl Memory {
     /// Memory that refuses to hold more than `limit` bytes.
     pub fn new(limit: u64) -> Self {
-        Self { limit, next: 1 << 40, allocations: Vec::new() }
+        Self {
+            limit,
+            next: 1 << 40,
+            allocations: Vec::new(),
+        }
     }
 
     /// Adds an allocation and returns its device address; `name` is used in findings.
@@ -46,17 +52,27 @@ impl Memory {
         let used: u64 = self.allocations.iter().map(|a| a.bytes.len() as u64).sum();
         let wanted = used.saturating_add(bytes.len() as u64);
         if wanted > self.limit {
-            return Err(OutOfMemory { wanted, limit: self.limit });
+            return Err(OutOfMemory {
+                wanted,
+                limit: self.limit,
+            });
         }
         let base = self.next;
         self.next = (base + bytes.len() as u64 + GAP).next_multiple_of(ALIGNMENT);
-        self.allocations.push(Allocation { name: name.to_string(), base, bytes });
+        self.allocations.push(Allocation {
+            name: name.to_string(),
+            base,
+            bytes,
+        });
         Ok(base)
     }
 
     /// The bytes of the allocation that starts at `address`.
     pub fn bytes(&self, address: u64) -> Option<&[u8]> {
-        self.allocations.iter().find(|a| a.base == address).map(|a| &a.bytes[..])
+        self.allocations
+            .iter()
+            .find(|a| a.base == address)
+            .map(|a| &a.bytes[..])
     }
 
     /// Removes the allocations made since there were `count`.
@@ -69,10 +85,14 @@ impl Memory {
 
     /// The allocation that holds `bytes` bytes at `address`: its index and the offset in it.
     pub(crate) fn find(&self, address: u64, bytes: u64) -> Option<(usize, usize)> {
-        let index = self.allocations.partition_point(|a| a.base <= address).checked_sub(1)?;
+        let index = self
+            .allocations
+            .partition_point(|a| a.base <= address)
+            .checked_sub(1)?;
         let allocation = &self.allocations[index];
         let offset = address - allocation.base;
-        (offset.checked_add(bytes)? <= allocation.bytes.len() as u64).then_some((index, offset as usize))
+        (offset.checked_add(bytes)? <= allocation.bytes.len() as u64)
+            .then_some((index, offset as usize))
     }
     pub(crate) fn base(&self, index: usize) -> u64 {
         self.allocations[index].base
@@ -85,18 +105,28 @@ impl Memory {
     pub(crate) fn nearest(&self, address: u64) -> String {
         let distance = |a: &&Allocation| {
             let end = a.base + a.bytes.len() as u64;
-            if address < a.base { a.base - address } else { (address + 1).saturating_sub(end) }
+            if address < a.base {
+                a.base - address
+            } else {
+                (address + 1).saturating_sub(end)
+            }
         };
         let Some(nearest) = self.allocations.iter().min_by_key(distance) else {
             return "there is no allocation".into();
         };
-        let (size, end) = (nearest.bytes.len(), nearest.base + nearest.bytes.len() as u64);
+        let (size, end) = (
+            nearest.bytes.len(),
+            nearest.base + nearest.bytes.len() as u64,
+        );
         let side = match address {
             a if a < nearest.base => format!("{} bytes before", nearest.base - a),
             a if a >= end => format!("{} bytes after", a - end + 1),
             _ => "across the end of".into(),
         };
-        format!("{side} the nearest allocation, {}, at 0x{:x} of size {size} bytes", nearest.name, nearest.base)
+        format!(
+            "{side} the nearest allocation, {}, at 0x{:x} of size {size} bytes",
+            nearest.name, nearest.base
+        )
     }
 }
 
@@ -159,13 +189,19 @@ impl Writes {
     /// Writes up to 16 aligned bytes, which never cross a page.
     pub fn write(&mut self, memory: &Memory, allocation: usize, offset: usize, bytes: &[u8]) {
         self.touched |= 1 << allocation.min(63);
-        let page = self.pages.entry((allocation as u32, (offset / PAGE) as u32)).or_insert_with(|| {
-            let mut page = Box::new(Page { data: [0; PAGE], written: [0; PAGE / 64] });
-            let from = &memory.data(allocation)[offset / PAGE * PAGE..];
-            let len = from.len().min(PAGE);
-            page.data[..len].copy_from_slice(&from[..len]);
-            page
-        });
+        let page = self
+            .pages
+            .entry((allocation as u32, (offset / PAGE) as u32))
+            .or_insert_with(|| {
+                let mut page = Box::new(Page {
+                    data: [0; PAGE],
+                    written: [0; PAGE / 64],
+                });
+                let from = &memory.data(allocation)[offset / PAGE * PAGE..];
+                let len = from.len().min(PAGE);
+                page.data[..len].copy_from_slice(&from[..len]);
+                page
+            });
         let at = offset % PAGE;
         page.data[at..at + bytes.len()].copy_from_slice(bytes);
         page.written[at / 64] |= ((1u64 << bytes.len()) - 1) << (at % 64);
@@ -215,6 +251,9 @@ mod tests {
         let a = memory.alloc("A", vec![0; 600]).expect("small");
         assert!(memory.alloc("B", vec![0; 600]).is_err());
         assert_eq!(memory.find(a + 597, 4), None);
-        assert_eq!(memory.nearest(a + 600), format!("1 bytes after the nearest allocation, A, at 0x{a:x} of size 600 bytes"));
+        assert_eq!(
+            memory.nearest(a + 600),
+            format!("1 bytes after the nearest allocation, A, at 0x{a:x} of size 600 bytes")
+        );
     }
 }

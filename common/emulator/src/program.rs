@@ -104,11 +104,20 @@ impl Program {
 pub(crate) enum Fixed {
     Const(u64),
     Special(Special),
-    Param { offset: u32, bytes: u32, signed: bool },
+    Param {
+        offset: u32,
+        bytes: u32,
+        signed: bool,
+    },
     /// The address of a module-scope variable in global memory, plus an offset.
-    Global { index: u32, offset: i64 },
+    Global {
+        index: u32,
+        offset: i64,
+    },
     /// The first byte of dynamic shared memory, plus an offset.
-    Dynamic { offset: i64 },
+    Dynamic {
+        offset: i64,
+    },
 }
 
 /// Special registers (PTX ISA, "Special Registers") that do not change while a warp runs.
@@ -202,60 +211,165 @@ pub(crate) enum Compare {
 #[derive(Clone, Debug)]
 pub(crate) enum Code {
     /// w = w op w
-    Word { op: Word, d: u32, a: u32, b: u32 },
+    Word {
+        op: Word,
+        d: u32,
+        a: u32,
+        b: u32,
+    },
     /// w = w * w + w
-    MadLo { d: u32, a: u32, b: u32, c: u32 },
+    MadLo {
+        d: u32,
+        a: u32,
+        b: u32,
+        c: u32,
+    },
     /// w = fma(w, w, w), f32, nearest even
-    FmaF32 { d: u32, a: u32, b: u32, c: u32 },
+    FmaF32 {
+        d: u32,
+        a: u32,
+        b: u32,
+        c: u32,
+    },
     /// d = d op d
-    Double { op: Double, d: u32, a: u32, b: u32 },
+    Double {
+        op: Double,
+        d: u32,
+        a: u32,
+        b: u32,
+    },
     /// d = w * w + d
-    MadWide { signed: bool, d: u32, a: u32, b: u32, c: u32 },
+    MadWide {
+        signed: bool,
+        d: u32,
+        a: u32,
+        b: u32,
+        c: u32,
+    },
     /// d = w
-    Extend { signed: bool, d: u32, a: u32 },
+    Extend {
+        signed: bool,
+        d: u32,
+        a: u32,
+    },
     /// w = d
-    Truncate { d: u32, a: u32 },
-    MoveWord { d: u32, a: u32 },
-    MoveDouble { d: u32, a: u32 },
+    Truncate {
+        d: u32,
+        a: u32,
+    },
+    MoveWord {
+        d: u32,
+        a: u32,
+    },
+    MoveDouble {
+        d: u32,
+        a: u32,
+    },
     /// w = f32(w), w an f16
-    HalfToFloat { d: u32, a: u32 },
+    HalfToFloat {
+        d: u32,
+        a: u32,
+    },
     /// w = f16(w), w an f32, nearest even
-    FloatToHalf { d: u32, a: u32 },
+    FloatToHalf {
+        d: u32,
+        a: u32,
+    },
     /// p = w op w
-    Compare { op: Compare, d: u32, a: u32, b: u32 },
+    Compare {
+        op: Compare,
+        d: u32,
+        a: u32,
+        b: u32,
+    },
     /// w = p ? w : w
-    Select { d: u32, a: u32, b: u32, p: u32 },
+    Select {
+        d: u32,
+        a: u32,
+        b: u32,
+        p: u32,
+    },
     /// Any arithmetic, thread by thread.
-    Scalar { f: Scalar, d: Reg, a: Reg, b: Reg, c: Reg },
+    Scalar {
+        f: Scalar,
+        d: Reg,
+        a: Reg,
+        b: Reg,
+        c: Reg,
+    },
     /// w = table of (w, w, w)
-    Lop3 { d: u32, a: u32, b: u32, c: u32, table: u8 },
+    Lop3 {
+        d: u32,
+        a: u32,
+        b: u32,
+        c: u32,
+        table: u8,
+    },
     /// p = p op p
-    Logic { op: Logic, d: u32, a: u32, b: u32, negate_b: bool },
+    Logic {
+        op: Logic,
+        d: u32,
+        a: u32,
+        b: u32,
+        negate_b: bool,
+    },
     /// Many parts into one register, low part first.
-    Pack { d: Reg, parts: Box<[Reg]>, bits: u32 },
+    Pack {
+        d: Reg,
+        parts: Box<[Reg]>,
+        bits: u32,
+    },
     /// One register into its parts.
-    Unpack { parts: Box<[Reg]>, a: Reg, bits: u32 },
+    Unpack {
+        parts: Box<[Reg]>,
+        a: Reg,
+        bits: u32,
+    },
 
     Load(Box<Access>),
     Store(Box<Access>),
     Atomic(Box<AtomicAccess>),
 
-    Branch { target: u32, rejoin: u32 },
+    Branch {
+        target: u32,
+        rejoin: u32,
+    },
     Exit,
     Trap,
     /// Block-wide barrier.
     Barrier(Box<Barrier>),
     /// `bar.warp.sync`: the mask register (w).
-    WarpSync { mask: u32 },
+    WarpSync {
+        mask: u32,
+    },
     Shuffle(Box<Shuffle>),
     Vote(Box<Vote>),
-    Match { all: bool, d: u32, p: u32, a: Reg, mask: u32 },
-    Reduce { f: Scalar, d: u32, a: u32, mask: u32 },
-    ActiveMask { d: u32 },
+    Match {
+        all: bool,
+        d: u32,
+        p: u32,
+        a: Reg,
+        mask: u32,
+    },
+    Reduce {
+        f: Scalar,
+        d: u32,
+        a: u32,
+        mask: u32,
+    },
+    ActiveMask {
+        d: u32,
+    },
     /// The number of instructions this warp has executed.
-    Clock { d: Reg },
+    Clock {
+        d: Reg,
+    },
     /// p = whether the generic address lies in a space
-    IsSpace { d: u32, a: Reg, space: Space },
+    IsSpace {
+        d: u32,
+        a: Reg,
+        space: Space,
+    },
     /// Fences, prefetches and hints: nothing to do.
     Nothing,
 }
@@ -392,7 +506,9 @@ impl Op {
                 see(Use, W, b);
                 see(Def, W, d);
             }
-            Code::MadLo { d, a, b, c } | Code::FmaF32 { d, a, b, c } | Code::Lop3 { d, a, b, c, .. } => {
+            Code::MadLo { d, a, b, c }
+            | Code::FmaF32 { d, a, b, c }
+            | Code::Lop3 { d, a, b, c, .. } => {
                 see(Use, W, a);
                 see(Use, W, b);
                 see(Use, W, c);

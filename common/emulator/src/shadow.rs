@@ -14,7 +14,10 @@ struct Stamp {
 
 impl Stamp {
     fn new(clock: u32, op: usize, thread: usize) -> Self {
-        Self { clock, who: (op as u32) << 10 | thread as u32 & 1023 }
+        Self {
+            clock,
+            who: (op as u32) << 10 | thread as u32 & 1023,
+        }
     }
     fn op(self) -> usize {
         (self.who >> 10) as usize
@@ -77,7 +80,15 @@ impl Shadow {
     }
 
     /// Notes an access to `bytes` bytes at `address` and says what is wrong with it.
-    pub fn access(&mut self, how: How, address: u32, bytes: u32, op: usize, thread: usize, clocks: &[u32]) -> Verdict {
+    pub fn access(
+        &mut self,
+        how: How,
+        address: u32,
+        bytes: u32,
+        op: usize,
+        thread: usize,
+        clocks: &[u32],
+    ) -> Verdict {
         let warp = thread / 32;
         let now = Stamp::new(clocks[warp], op, thread);
         let mut verdict = Verdict::Fine;
@@ -93,19 +104,31 @@ impl Shadow {
                 && write.thread() != thread
                 && !(how == How::Atomic && self.atomic[cell])
             {
-                verdict = Verdict::Race(Hazard { op: write.op(), thread: write.thread(), wrote: true });
+                verdict = Verdict::Race(Hazard {
+                    op: write.op(),
+                    thread: write.thread(),
+                    wrote: true,
+                });
             }
             let row = cell * self.warps;
             if how == How::Read {
-                let (read, many) = (&mut self.reads[row + warp], &mut self.shared_reads[row + warp]);
+                let (read, many) = (
+                    &mut self.reads[row + warp],
+                    &mut self.shared_reads[row + warp],
+                );
                 *many = read.clock == now.clock && (*many || read.thread() != thread);
                 *read = now;
                 continue;
             }
             for (other, read) in self.reads[row..row + self.warps].iter().enumerate() {
-                let own = other == warp && read.thread() == thread && !self.shared_reads[row + other];
+                let own =
+                    other == warp && read.thread() == thread && !self.shared_reads[row + other];
                 if read.clock != 0 && read.clock >= clocks[other] && !own {
-                    verdict = Verdict::Race(Hazard { op: read.op(), thread: read.thread(), wrote: false });
+                    verdict = Verdict::Race(Hazard {
+                        op: read.op(),
+                        thread: read.thread(),
+                        wrote: false,
+                    });
                 }
             }
             self.writes[cell] = now;
@@ -127,23 +150,50 @@ mod tests {
     fn a_barrier_orders_and_its_absence_races() {
         let mut shadow = Shadow::new(64, 2, 4);
         let (mut a, mut b): (Clocks, Clocks) = (vec![1, 0], vec![0, 1]);
-        assert!(matches!(shadow.access(How::Read, 0, 4, 0, 0, &a), Verdict::Uninitialised));
-        assert!(matches!(shadow.access(How::Write, 8, 4, 1, 0, &a), Verdict::Fine));
-        assert!(matches!(shadow.access(How::Read, 8, 4, 2, 0, &a), Verdict::Fine));
-        assert!(race(shadow.access(How::Read, 8, 4, 2, 1, &a)), "another lane, same warp, no sync");
-        assert!(race(shadow.access(How::Read, 8, 4, 2, 32, &b)), "another warp");
+        assert!(matches!(
+            shadow.access(How::Read, 0, 4, 0, 0, &a),
+            Verdict::Uninitialised
+        ));
+        assert!(matches!(
+            shadow.access(How::Write, 8, 4, 1, 0, &a),
+            Verdict::Fine
+        ));
+        assert!(matches!(
+            shadow.access(How::Read, 8, 4, 2, 0, &a),
+            Verdict::Fine
+        ));
+        assert!(
+            race(shadow.access(How::Read, 8, 4, 2, 1, &a)),
+            "another lane, same warp, no sync"
+        );
+        assert!(
+            race(shadow.access(How::Read, 8, 4, 2, 32, &b)),
+            "another warp"
+        );
         (a[0], b[1]) = (2, 2);
         (a[1], b[0]) = (2, 2);
-        assert!(matches!(shadow.access(How::Read, 8, 4, 2, 33, &b), Verdict::Fine));
-        assert!(race(shadow.access(How::Write, 8, 4, 3, 0, &a)), "write after a read that is not ordered");
+        assert!(matches!(
+            shadow.access(How::Read, 8, 4, 2, 33, &b),
+            Verdict::Fine
+        ));
+        assert!(
+            race(shadow.access(How::Write, 8, 4, 3, 0, &a)),
+            "write after a read that is not ordered"
+        );
     }
 
     #[test]
     fn halves_of_a_word_do_not_race_when_the_grain_is_two() {
         let mut shadow = Shadow::new(64, 1, 2);
         let clocks = vec![1];
-        assert!(matches!(shadow.access(How::Write, 0, 2, 0, 0, &clocks), Verdict::Fine));
-        assert!(matches!(shadow.access(How::Write, 2, 2, 0, 1, &clocks), Verdict::Fine));
+        assert!(matches!(
+            shadow.access(How::Write, 0, 2, 0, 0, &clocks),
+            Verdict::Fine
+        ));
+        assert!(matches!(
+            shadow.access(How::Write, 2, 2, 0, 1, &clocks),
+            Verdict::Fine
+        ));
         assert!(race(shadow.access(How::Write, 2, 2, 0, 2, &clocks)));
     }
 }

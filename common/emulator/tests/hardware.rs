@@ -15,7 +15,10 @@ fn lanes(field: &str) -> ([u64; 32], u32) {
 }
 
 fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
-    text.lines().skip(1).filter(|line| !line.is_empty()).map(|line| line.split(',').collect())
+    text.lines()
+        .skip(1)
+        .filter(|line| !line.is_empty())
+        .map(|line| line.split(',').collect())
 }
 
 #[test]
@@ -29,8 +32,17 @@ fn shared_memory_as_measured() {
             _ => continue,
         };
         let (addresses, active) = lanes(row[2]);
-        let cost = shared_wavefronts(access, row[1].parse().expect("bytes"), &addresses.map(|a| a as u32), active);
-        assert_eq!((cost.wavefronts, cost.conflicts), (row[3].parse().expect("n"), row[4].parse().expect("n")), "{row:?}");
+        let cost = shared_wavefronts(
+            access,
+            row[1].parse().expect("bytes"),
+            &addresses.map(|a| a as u32),
+            active,
+        );
+        assert_eq!(
+            (cost.wavefronts, cost.conflicts),
+            (row[3].parse().expect("n"), row[4].parse().expect("n")),
+            "{row:?}"
+        );
         checked += 1;
     }
     assert_eq!(checked, 345);

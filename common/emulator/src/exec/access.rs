@@ -19,14 +19,22 @@ type Result<T> = std::result::Result<T, Fatal>;
 /// Low `8 * bytes` bits.
 #[inline(always)]
 fn cut(value: u64, bytes: u32) -> u64 {
-    if bytes >= 8 { value } else { value & ((1 << (8 * bytes)) - 1) }
+    if bytes >= 8 {
+        value
+    } else {
+        value & ((1 << (8 * bytes)) - 1)
+    }
 }
 
 /// An element as its register holds it.
 #[inline(always)]
 fn extend(value: u64, bytes: u32, signed: bool) -> u64 {
     let unused = 64 - 8 * bytes;
-    if signed { ((value << unused) as i64 >> unused) as u64 } else { cut(value, bytes) }
+    if signed {
+        ((value << unused) as i64 >> unused) as u64
+    } else {
+        cut(value, bytes)
+    }
 }
 
 impl Warp {
@@ -51,21 +59,32 @@ impl Warp {
         if mask != u32::MAX {
             let first = addresses[mask.trailing_zeros() as usize & 31];
             for i in 0..LANES {
-                addresses[i] = if mask >> i & 1 == 1 { addresses[i] } else { first };
+                addresses[i] = if mask >> i & 1 == 1 {
+                    addresses[i]
+                } else {
+                    first
+                };
             }
         }
         addresses
     }
 
     #[inline(always)]
-    pub fn load<const SANITIZE: bool>(&mut self, access: &Access, op: usize, mask: u32, cx: &mut Context<'_>) -> Result<()> {
+    pub fn load<const SANITIZE: bool>(
+        &mut self,
+        access: &Access,
+        op: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<()> {
         let mut addresses = self.addresses(access.base, access.offset, mask);
         let (space, mask_left) = resolve(access.space, &mut addresses, mask);
         let bytes = access.bytes * access.count;
         match space {
             Space::Shared if mask_left == 0 => {
                 if let Some(addresses) = shared_window(&addresses, bytes, cx.machine.shared_end) {
-                    cx.tally.shared(op, access.slot, SharedAccess::Load, bytes, &addresses, mask);
+                    cx.tally
+                        .shared(op, access.slot, SharedAccess::Load, bytes, &addresses, mask);
                     if SANITIZE {
                         self.check_shared(How::Read, bytes, &addresses, op, mask, cx);
                     }
@@ -77,7 +96,13 @@ impl Warp {
                 if let Some((allocation, base)) = one_allocation(&addresses, bytes, cx) {
                     cx.tally.global(op, access.slot, bytes, &addresses, mask);
                     if !cx.writes.touched(allocation) {
-                        self.load_global(access, &addresses, base, cx.machine.memory.data(allocation), mask);
+                        self.load_global(
+                            access,
+                            &addresses,
+                            base,
+                            cx.machine.memory.data(allocation),
+                            mask,
+                        );
                         return Ok(());
                     }
                     return self.load_slowly(access, space, &addresses, op, mask, cx);
@@ -85,12 +110,34 @@ impl Warp {
             }
             _ => {}
         }
-        self.count_slowly(access.slot, access.space, bytes, SharedAccess::Load, op, &addresses, mask, cx);
-        self.load_slowly(access, access.space, &self.addresses(access.base, access.offset, mask), op, mask, cx)
+        self.count_slowly(
+            access.slot,
+            access.space,
+            bytes,
+            SharedAccess::Load,
+            op,
+            &addresses,
+            mask,
+            cx,
+        );
+        self.load_slowly(
+            access,
+            access.space,
+            &self.addresses(access.base, access.offset, mask),
+            op,
+            mask,
+            cx,
+        )
     }
 
     #[inline(always)]
-    fn load_shared(&mut self, access: &Access, addresses: &[u32; LANES], mask: u32, cx: &Context<'_>) {
+    fn load_shared(
+        &mut self,
+        access: &Access,
+        addresses: &[u32; LANES],
+        mask: u32,
+        cx: &Context<'_>,
+    ) {
         let shared = &cx.block.shared[..];
         let d = access.regs;
         match (access.class, access.bytes, access.count) {
@@ -98,7 +145,9 @@ impl Warp {
                 let mut out = [Words::ZERO; 4];
                 for i in 0..LANES {
                     let at = addresses[i] as usize / 4;
-                    if let Some(&[a, b, c, d]) = shared.get(at..at + 4).and_then(|s| s.first_chunk::<4>()) {
+                    if let Some(&[a, b, c, d]) =
+                        shared.get(at..at + 4).and_then(|s| s.first_chunk::<4>())
+                    {
                         (out[0].0[i], out[1].0[i], out[2].0[i], out[3].0[i]) = (a, b, c, d);
                     }
                 }
@@ -110,7 +159,8 @@ impl Warp {
                 let mut out = [Words::ZERO; 2];
                 for i in 0..LANES {
                     let at = addresses[i] as usize / 4;
-                    if let Some(&[a, b]) = shared.get(at..at + 2).and_then(|s| s.first_chunk::<2>()) {
+                    if let Some(&[a, b]) = shared.get(at..at + 2).and_then(|s| s.first_chunk::<2>())
+                    {
                         (out[0].0[i], out[1].0[i]) = (a, b);
                     }
                 }
@@ -128,8 +178,19 @@ impl Warp {
                 for lane in lanes(mask) {
                     for (i, &d) in d[..access.count as usize].iter().enumerate() {
                         let address = addresses[lane] + i as u32 * access.bytes;
-                        let value = extend(shared_read(shared, address, access.bytes), access.bytes, access.signed);
-                        self.set(Reg { class: access.class, index: d }, lane, value);
+                        let value = extend(
+                            shared_read(shared, address, access.bytes),
+                            access.bytes,
+                            access.signed,
+                        );
+                        self.set(
+                            Reg {
+                                class: access.class,
+                                index: d,
+                            },
+                            lane,
+                            value,
+                        );
                     }
                 }
             }
@@ -137,7 +198,14 @@ impl Warp {
     }
 
     #[inline(always)]
-    fn load_global(&mut self, access: &Access, addresses: &[u64; LANES], base: u64, data: &[u8], mask: u32) {
+    fn load_global(
+        &mut self,
+        access: &Access,
+        addresses: &[u64; LANES],
+        base: u64,
+        data: &[u8],
+        mask: u32,
+    ) {
         macro_rules! gather {
             ($bytes:literal, $count:literal, $int:ty) => {{
                 let mut out = [[0u64; LANES]; $count];
@@ -152,7 +220,15 @@ impl Warp {
                     }
                 }
                 for (n, out) in out.iter().enumerate() {
-                    self.put_all(Reg { class: access.class, index: access.regs[n] }, out, access, mask);
+                    self.put_all(
+                        Reg {
+                            class: access.class,
+                            index: access.regs[n],
+                        },
+                        out,
+                        access,
+                        mask,
+                    );
                 }
             }};
         }
@@ -207,14 +283,27 @@ impl Warp {
                 let mut wide = [0; 8];
                 wide[..piece.len()].copy_from_slice(piece);
                 let value = extend(u64::from_le_bytes(wide), access.bytes, access.signed);
-                self.set(Reg { class: access.class, index: access.regs[i] }, lane, value);
+                self.set(
+                    Reg {
+                        class: access.class,
+                        index: access.regs[i],
+                    },
+                    lane,
+                    value,
+                );
             }
         }
         Ok(())
     }
 
     #[inline(always)]
-    pub fn store<const SANITIZE: bool>(&mut self, access: &Access, op: usize, mask: u32, cx: &mut Context<'_>) -> Result<()> {
+    pub fn store<const SANITIZE: bool>(
+        &mut self,
+        access: &Access,
+        op: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<()> {
         cx.block.activity += 1;
         let mut addresses = self.addresses(access.base, access.offset, mask);
         let (space, mask_left) = resolve(access.space, &mut addresses, mask);
@@ -222,7 +311,14 @@ impl Warp {
         match space {
             Space::Shared if mask_left == 0 => {
                 if let Some(addresses) = shared_window(&addresses, bytes, cx.machine.shared_end) {
-                    cx.tally.shared(op, access.slot, SharedAccess::Store, bytes, &addresses, mask);
+                    cx.tally.shared(
+                        op,
+                        access.slot,
+                        SharedAccess::Store,
+                        bytes,
+                        &addresses,
+                        mask,
+                    );
                     if SANITIZE {
                         self.check_shared(How::Write, bytes, &addresses, op, mask, cx);
                     }
@@ -231,12 +327,24 @@ impl Warp {
                         if access.class == Class::Word && access.bytes == 4 {
                             let values = &self.words[a as usize].0;
                             for lane in lanes(mask) {
-                                cx.block.shared[(addresses[lane] + offset) as usize / 4] = values[lane];
+                                cx.block.shared[(addresses[lane] + offset) as usize / 4] =
+                                    values[lane];
                             }
                         } else {
                             for lane in lanes(mask) {
-                                let value = self.get(Reg { class: access.class, index: a }, lane);
-                                shared_write(&mut cx.block.shared, addresses[lane] + offset, access.bytes, value);
+                                let value = self.get(
+                                    Reg {
+                                        class: access.class,
+                                        index: a,
+                                    },
+                                    lane,
+                                );
+                                shared_write(
+                                    &mut cx.block.shared,
+                                    addresses[lane] + offset,
+                                    access.bytes,
+                                    value,
+                                );
                             }
                         }
                     }
@@ -249,18 +357,39 @@ impl Warp {
                     for lane in lanes(mask) {
                         let raw = self.raw(access, lane);
                         let offset = (addresses[lane] - base) as usize;
-                        cx.writes.write(cx.machine.memory, allocation, offset, &raw[..bytes as usize]);
+                        cx.writes.write(
+                            cx.machine.memory,
+                            allocation,
+                            offset,
+                            &raw[..bytes as usize],
+                        );
                     }
                     return Ok(());
                 }
             }
             _ => {}
         }
-        self.count_slowly(access.slot, access.space, bytes, SharedAccess::Store, op, &addresses, mask, cx);
+        self.count_slowly(
+            access.slot,
+            access.space,
+            bytes,
+            SharedAccess::Store,
+            op,
+            &addresses,
+            mask,
+            cx,
+        );
         let addresses = self.addresses(access.base, access.offset, mask);
         for lane in lanes(mask) {
             let raw = self.raw(access, lane);
-            cx.write(self, access.space, addresses[lane], &raw[..bytes as usize], op, lane)?;
+            cx.write(
+                self,
+                access.space,
+                addresses[lane],
+                &raw[..bytes as usize],
+                op,
+                lane,
+            )?;
         }
         Ok(())
     }
@@ -270,7 +399,15 @@ impl Warp {
         let mut raw = [0; 16];
         for (i, &a) in access.regs[..access.count as usize].iter().enumerate() {
             let (at, bytes) = (i * access.bytes as usize, access.bytes as usize);
-            let value = self.get(Reg { class: access.class, index: a }, lane).to_le_bytes();
+            let value = self
+                .get(
+                    Reg {
+                        class: access.class,
+                        index: a,
+                    },
+                    lane,
+                )
+                .to_le_bytes();
             raw[at..at + bytes].copy_from_slice(&value[..bytes]);
         }
         raw
@@ -278,22 +415,56 @@ impl Warp {
 
     /// Atomics are served lane by lane, in order; the hardware's order is open.
     #[inline(never)]
-    pub fn atomic(&mut self, access: &AtomicAccess, op: usize, mask: u32, cx: &mut Context<'_>) -> Result<()> {
+    pub fn atomic(
+        &mut self,
+        access: &AtomicAccess,
+        op: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<()> {
         cx.block.activity += 1;
         let addresses = self.addresses(access.base, access.offset, mask);
         let mut relative = addresses;
         resolve(access.space, &mut relative, mask);
-        self.count_slowly(access.slot, access.space, access.bytes, SharedAccess::Store, op, &relative, mask, cx);
+        self.count_slowly(
+            access.slot,
+            access.space,
+            access.bytes,
+            SharedAccess::Store,
+            op,
+            &relative,
+            mask,
+            cx,
+        );
         for lane in lanes(mask) {
             let mut raw = [0; 8];
             let bytes = access.bytes as usize;
-            let address = cx.locate(self, access.space, addresses[lane], access.bytes, Verb::Atomic, op, lane)?;
+            let address = cx.locate(
+                self,
+                access.space,
+                addresses[lane],
+                access.bytes,
+                Verb::Atomic,
+                op,
+                lane,
+            )?;
             cx.get(self, &address, &mut raw[..bytes], lane);
             if let (Place::Shared(at), Some(_)) = (&address, &cx.block.shadow) {
-                cx.check(How::Atomic, *at, access.bytes, op, self.thread(lane), self.index);
+                cx.check(
+                    How::Atomic,
+                    *at,
+                    access.bytes,
+                    op,
+                    self.thread(lane),
+                    self.index,
+                );
             }
             let old = u64::from_le_bytes(raw);
-            let new = (access.f)([old, cut(self.get(access.b, lane), access.bytes), cut(self.get(access.c, lane), access.bytes)]);
+            let new = (access.f)([
+                old,
+                cut(self.get(access.b, lane), access.bytes),
+                cut(self.get(access.c, lane), access.bytes),
+            ]);
             cx.put(self, &address, &new.to_le_bytes()[..bytes], lane);
             if let Some(d) = access.d {
                 self.set(d, lane, old);
@@ -330,10 +501,23 @@ impl Warp {
         }
         let fill = |some: u32| {
             let first = addresses[some.trailing_zeros() as usize & 31];
-            std::array::from_fn::<u64, LANES, _>(|i| if some >> i & 1 == 1 { addresses[i] } else { first })
+            std::array::from_fn::<u64, LANES, _>(|i| {
+                if some >> i & 1 == 1 {
+                    addresses[i]
+                } else {
+                    first
+                }
+            })
         };
         if shared != 0 {
-            cx.tally.shared(op, slot, kind, bytes, &fill(shared).map(|a| a as u32), shared);
+            cx.tally.shared(
+                op,
+                slot,
+                kind,
+                bytes,
+                &fill(shared).map(|a| a as u32),
+                shared,
+            );
         }
         if global != 0 {
             cx.tally.global(op, slot, bytes, &fill(global), global);
@@ -341,9 +525,24 @@ impl Warp {
     }
 
     #[inline(never)]
-    fn check_shared(&self, how: How, bytes: u32, addresses: &[u32; LANES], op: usize, mask: u32, cx: &mut Context<'_>) {
+    fn check_shared(
+        &self,
+        how: How,
+        bytes: u32,
+        addresses: &[u32; LANES],
+        op: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) {
         for lane in lanes(mask) {
-            cx.check(how, addresses[lane], bytes, op, self.thread(lane), self.index);
+            cx.check(
+                how,
+                addresses[lane],
+                bytes,
+                op,
+                self.thread(lane),
+                self.index,
+            );
         }
     }
 
@@ -388,7 +587,9 @@ fn resolve(space: Space, addresses: &mut [u64; LANES], mask: u32) -> (Space, u32
         return (space, 0);
     }
     let first = space_of(addresses[0]);
-    let elsewhere = lanes(mask).filter(|&lane| space_of(addresses[lane]) != first).fold(0, |m, lane| m | 1 << lane);
+    let elsewhere = lanes(mask)
+        .filter(|&lane| space_of(addresses[lane]) != first)
+        .fold(0, |m, lane| m | 1 << lane);
     if elsewhere == 0 && first == Space::Shared {
         for address in addresses.iter_mut() {
             *address -= window::SHARED;
@@ -405,7 +606,9 @@ fn shared_window(addresses: &[u64; LANES], bytes: u32, end: u32) -> Option<[u32;
     let last = u64::from(end).wrapping_sub(u64::from(bytes));
     for i in 0..LANES {
         let address = addresses[i];
-        bad |= address & u64::from(bytes - 1) != 0 || address < u64::from(SHARED_BASE) || address > last;
+        bad |= address & u64::from(bytes - 1) != 0
+            || address < u64::from(SHARED_BASE)
+            || address > last;
         out[i] = address as u32;
     }
     (!bad && end >= bytes).then_some(out)
@@ -462,11 +665,24 @@ pub(super) enum Place {
 impl Context<'_> {
     fn report(&mut self, kind: Kind, op: usize, thread: usize) {
         let place = self.machine.place(op, thread, self.block.index);
-        self.block.findings.add(Finding { kind, place, count: 1 });
+        self.block.findings.add(Finding {
+            kind,
+            place,
+            count: 1,
+        });
     }
 
     /// Checks one lane's access and finds what it touches.
-    fn locate(&mut self, warp: &Warp, space: Space, address: u64, bytes: u32, verb: Verb, op: usize, lane: usize) -> Result<Place> {
+    fn locate(
+        &mut self,
+        warp: &Warp,
+        space: Space,
+        address: u64,
+        bytes: u32,
+        verb: Verb,
+        op: usize,
+        lane: usize,
+    ) -> Result<Place> {
         let (space, address) = match space {
             Space::Generic => match space_of(address) {
                 Space::Shared => (Space::Shared, address - window::SHARED),
@@ -487,23 +703,45 @@ impl Context<'_> {
         };
         let thread = warp.thread(lane);
         if address % u64::from(bytes) != 0 {
-            self.report(Kind::Misaligned { space: named, access: verb, bytes, address }, op, thread);
+            self.report(
+                Kind::Misaligned {
+                    space: named,
+                    access: verb,
+                    bytes,
+                    address,
+                },
+                op,
+                thread,
+            );
             return Err(Fatal);
         }
         let local = self.machine.program.local_bytes;
-        let within = |from: u64, end: u64| address >= from && address.checked_add(u64::from(bytes)).is_some_and(|last| last <= end);
+        let within = |from: u64, end: u64| {
+            address >= from
+                && address
+                    .checked_add(u64::from(bytes))
+                    .is_some_and(|last| last <= end)
+        };
         let found = match space {
-            Space::Global | Space::Generic => {
-                self.machine.memory.find(address, u64::from(bytes)).map(|(index, offset)| Place::Global(index, offset))
-            }
-            Space::Shared => within(SHARED_BASE.into(), self.machine.shared_end.into()).then_some(Place::Shared(address as u32)),
-            Space::Local => within(0, local.into()).then(|| Place::Local(lane * local as usize + address as usize)),
-            Space::Const => within(0, self.machine.program.constants.len() as u64).then_some(Place::Const(address as usize)),
-            Space::Param => within(0, self.machine.params.len() as u64).then_some(Place::Param(address as usize)),
+            Space::Global | Space::Generic => self
+                .machine
+                .memory
+                .find(address, u64::from(bytes))
+                .map(|(index, offset)| Place::Global(index, offset)),
+            Space::Shared => within(SHARED_BASE.into(), self.machine.shared_end.into())
+                .then_some(Place::Shared(address as u32)),
+            Space::Local => within(0, local.into())
+                .then(|| Place::Local(lane * local as usize + address as usize)),
+            Space::Const => within(0, self.machine.program.constants.len() as u64)
+                .then_some(Place::Const(address as usize)),
+            Space::Param => within(0, self.machine.params.len() as u64)
+                .then_some(Place::Param(address as usize)),
         };
         let writes = verb != Verb::Read;
         match found {
-            Some(place) if !(writes && matches!(place, Place::Const(_) | Place::Param(_))) => Ok(place),
+            Some(place) if !(writes && matches!(place, Place::Const(_) | Place::Param(_))) => {
+                Ok(place)
+            }
             _ => {
                 let nearest = match space {
                     Space::Global | Space::Generic => self.machine.memory.nearest(address),
@@ -512,9 +750,21 @@ impl Context<'_> {
                         self.machine.shared_end - SHARED_BASE
                     ),
                     Space::Local => format!("outside the thread's {local} bytes of local memory"),
-                    Space::Const | Space::Param => "outside the bank, or a write to read-only memory".into(),
+                    Space::Const | Space::Param => {
+                        "outside the bank, or a write to read-only memory".into()
+                    }
                 };
-                self.report(Kind::OutOfBounds { space: named, access: verb, bytes, address, nearest }, op, thread);
+                self.report(
+                    Kind::OutOfBounds {
+                        space: named,
+                        access: verb,
+                        bytes,
+                        address,
+                        nearest,
+                    },
+                    op,
+                    thread,
+                );
                 Err(Fatal)
             }
         }
@@ -523,7 +773,10 @@ impl Context<'_> {
     fn get(&self, warp: &Warp, place: &Place, out: &mut [u8], _lane: usize) {
         let len = out.len();
         match *place {
-            Place::Global(allocation, offset) => self.writes.read(self.machine.memory, allocation, offset, out),
+            Place::Global(allocation, offset) => {
+                self.writes
+                    .read(self.machine.memory, allocation, offset, out)
+            }
             Place::Shared(address) => {
                 for (i, byte) in out.iter_mut().enumerate() {
                     let at = address as usize + i;
@@ -538,7 +791,10 @@ impl Context<'_> {
 
     fn put(&mut self, warp: &mut Warp, place: &Place, bytes: &[u8], _lane: usize) {
         match *place {
-            Place::Global(allocation, offset) => self.writes.write(self.machine.memory, allocation, offset, bytes),
+            Place::Global(allocation, offset) => {
+                self.writes
+                    .write(self.machine.memory, allocation, offset, bytes)
+            }
             Place::Shared(address) => {
                 for (i, &byte) in bytes.iter().enumerate() {
                     shared_write(&mut self.block.shared, address + i as u32, 1, byte.into());
@@ -549,19 +805,57 @@ impl Context<'_> {
         }
     }
 
-    fn read(&mut self, warp: &Warp, space: Space, address: u64, out: &mut [u8], op: usize, lane: usize) -> Result<()> {
+    fn read(
+        &mut self,
+        warp: &Warp,
+        space: Space,
+        address: u64,
+        out: &mut [u8],
+        op: usize,
+        lane: usize,
+    ) -> Result<()> {
         let place = self.locate(warp, space, address, out.len() as u32, Verb::Read, op, lane)?;
         if let (Place::Shared(at), Some(_)) = (&place, &self.block.shadow) {
-            self.check(How::Read, *at, out.len() as u32, op, warp.thread(lane), warp.index);
+            self.check(
+                How::Read,
+                *at,
+                out.len() as u32,
+                op,
+                warp.thread(lane),
+                warp.index,
+            );
         }
         self.get(warp, &place, out, lane);
         Ok(())
     }
 
-    fn write(&mut self, warp: &mut Warp, space: Space, address: u64, bytes: &[u8], op: usize, lane: usize) -> Result<()> {
-        let place = self.locate(warp, space, address, bytes.len() as u32, Verb::Write, op, lane)?;
+    fn write(
+        &mut self,
+        warp: &mut Warp,
+        space: Space,
+        address: u64,
+        bytes: &[u8],
+        op: usize,
+        lane: usize,
+    ) -> Result<()> {
+        let place = self.locate(
+            warp,
+            space,
+            address,
+            bytes.len() as u32,
+            Verb::Write,
+            op,
+            lane,
+        )?;
         if let (Place::Shared(at), Some(_)) = (&place, &self.block.shadow) {
-            self.check(How::Write, *at, bytes.len() as u32, op, warp.thread(lane), warp.index);
+            self.check(
+                How::Write,
+                *at,
+                bytes.len() as u32,
+                op,
+                warp.thread(lane),
+                warp.index,
+            );
         }
         self.put(warp, &place, bytes, lane);
         Ok(())
@@ -570,7 +864,9 @@ impl Context<'_> {
     /// Shows an access to the sanitizer.
     fn check(&mut self, how: How, address: u32, bytes: u32, op: usize, thread: usize, warp: usize) {
         let block = &mut *self.block;
-        let Some(shadow) = &mut block.shadow else { return };
+        let Some(shadow) = &mut block.shadow else {
+            return;
+        };
         let verdict = shadow.access(how, address, bytes, op, thread, &block.clocks[warp]);
         let access = match how {
             How::Read => Verb::Read,
@@ -580,12 +876,37 @@ impl Context<'_> {
         match verdict {
             Verdict::Fine => {}
             Verdict::Uninitialised => {
-                self.report(Kind::Uninitialised { space: Where::Shared, bytes, address: address.into() }, op, thread);
+                self.report(
+                    Kind::Uninitialised {
+                        space: Where::Shared,
+                        bytes,
+                        address: address.into(),
+                    },
+                    op,
+                    thread,
+                );
             }
             Verdict::Race(hazard) => {
-                let other = Box::new(self.machine.place(hazard.op, hazard.thread, self.block.index));
-                let other_access = if hazard.wrote { Verb::Write } else { Verb::Read };
-                self.report(Kind::Race { access, other_access, other, address: address.into() }, op, thread);
+                let other = Box::new(self.machine.place(
+                    hazard.op,
+                    hazard.thread,
+                    self.block.index,
+                ));
+                let other_access = if hazard.wrote {
+                    Verb::Write
+                } else {
+                    Verb::Read
+                };
+                self.report(
+                    Kind::Race {
+                        access,
+                        other_access,
+                        other,
+                        address: address.into(),
+                    },
+                    op,
+                    thread,
+                );
             }
         }
     }

@@ -42,17 +42,27 @@ pub(super) const BARRIERS: usize = 16;
 
 impl Block {
     pub fn new(machine: &Machine<'_>) -> Self {
-        let shadow = machine
-            .options
-            .sanitize
-            .then(|| Shadow::new(machine.shared_end as usize, machine.warps, machine.program.grain));
+        let shadow = machine.options.sanitize.then(|| {
+            Shadow::new(
+                machine.shared_end as usize,
+                machine.warps,
+                machine.program.grain,
+            )
+        });
         Self {
             index: [0; 3],
             shared: vec![0; machine.shared_end.div_ceil(4) as usize],
             barriers: vec![BarrierState::default(); BARRIERS],
             findings: Findings::default(),
             shadow,
-            clocks: vec![vec![0; machine.warps]; if machine.options.sanitize { machine.warps } else { 0 }],
+            clocks: vec![
+                vec![0; machine.warps];
+                if machine.options.sanitize {
+                    machine.warps
+                } else {
+                    0
+                }
+            ],
             alive: 0,
             activity: 0,
         }
@@ -65,7 +75,11 @@ impl Block {
         self.alive = machine.threads as u32;
         self.activity = 0;
         if machine.options.sanitize {
-            self.shadow = Some(Shadow::new(machine.shared_end as usize, machine.warps, machine.program.grain));
+            self.shadow = Some(Shadow::new(
+                machine.shared_end as usize,
+                machine.warps,
+                machine.program.grain,
+            ));
             for (warp, clocks) in self.clocks.iter_mut().enumerate() {
                 clocks.fill(0);
                 clocks[warp] = 1;
@@ -99,7 +113,11 @@ fn join(into: &mut Clocks, other: &Clocks) {
 }
 
 /// Lets go the warps at every barrier that is complete.
-pub(super) fn release_barriers(machine: &Machine<'_>, block: &mut Block, warps: &mut [Warp]) -> bool {
+pub(super) fn release_barriers(
+    machine: &Machine<'_>,
+    block: &mut Block,
+    warps: &mut [Warp],
+) -> bool {
     let mut any = false;
     for number in 0..BARRIERS {
         let state = &block.barriers[number];
@@ -125,7 +143,8 @@ pub(super) fn release_barriers(machine: &Machine<'_>, block: &mut Block, warps: 
                             Reduction::Or => u32::from(state.yes > 0),
                         };
                         match d.class {
-                            Class::Word => lanes(mask).for_each(|lane| warp.words[d.index as usize].0[lane] = result),
+                            Class::Word => lanes(mask)
+                                .for_each(|lane| warp.words[d.index as usize].0[lane] = result),
                             _ => {
                                 let p = &mut warp.predicates[d.index as usize];
                                 *p = if result != 0 { *p | mask } else { *p & !mask };

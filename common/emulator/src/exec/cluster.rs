@@ -60,7 +60,13 @@ impl Cluster {
     }
 
     /// Runs the cluster's warps in turns, for about `budget` instructions.
-    pub fn run(&mut self, machine: &Machine<'_>, writes: &mut Writes, tally: &mut Tally, budget: u64) -> Turn {
+    pub fn run(
+        &mut self,
+        machine: &Machine<'_>,
+        writes: &mut Writes,
+        tally: &mut Tally,
+        budget: u64,
+    ) -> Turn {
         let shuffled = machine.options.schedule != 0;
         let end = self.instructions().saturating_add(budget);
         loop {
@@ -71,11 +77,22 @@ impl Cluster {
             }
             for i in 0..self.order.len() {
                 let warp = &mut self.warps[self.order[i]];
-                if !warp.splits.iter().any(|split| split.state == State::Ready) && !warp.has_joining() {
+                if !warp.splits.iter().any(|split| split.state == State::Ready)
+                    && !warp.has_joining()
+                {
                     continue;
                 }
-                let quantum = if shuffled { 1 + self.random.below(256) } else { QUANTUM };
-                let mut cx = Context { machine, block: &mut self.block, writes, tally };
+                let quantum = if shuffled {
+                    1 + self.random.below(256)
+                } else {
+                    QUANTUM
+                };
+                let mut cx = Context {
+                    machine,
+                    block: &mut self.block,
+                    writes,
+                    tally,
+                };
                 match step::run(warp, &mut cx, quantum) {
                     Stop::Fatal => return Turn::Fatal,
                     Stop::Paused => {
@@ -111,11 +128,21 @@ impl Cluster {
     }
 
     /// Reports that the cluster can never go on.
-    pub fn report_deadlock(&mut self, machine: &Machine<'_>, writes: &mut Writes, tally: &mut Tally) {
+    pub fn report_deadlock(
+        &mut self,
+        machine: &Machine<'_>,
+        writes: &mut Writes,
+        tally: &mut Tally,
+    ) {
         let mut lines = Vec::new();
         let mut first = None;
         for warp in &self.warps {
-            let cx = Context { machine, block: &mut self.block, writes, tally };
+            let cx = Context {
+                machine,
+                block: &mut self.block,
+                writes,
+                tally,
+            };
             lines.extend(step::waiting(warp, &cx));
             if let (None, Some(split)) = (&first, warp.splits.first()) {
                 first = Some((split.pc as usize, warp.first_thread(split.mask)));
@@ -128,7 +155,11 @@ impl Cluster {
         }
         let (op, thread) = first.unwrap_or((0, 0));
         let place = machine.place(op, thread, self.block.index);
-        self.block.findings.add(Finding { kind: Kind::Deadlock { waiting: lines }, place, count: 1 });
+        self.block.findings.add(Finding {
+            kind: Kind::Deadlock { waiting: lines },
+            place,
+            count: 1,
+        });
     }
 }
 
@@ -137,7 +168,9 @@ fn spins(warp: &mut Warp, quantum: u64) -> bool {
     if quantum < QUANTUM && warp.clock < QUANTUM {
         return false;
     }
-    let Some(split) = warp.splits.last() else { return false };
+    let Some(split) = warp.splits.last() else {
+        return false;
+    };
     let now = (split.pc, warp.digest());
     let same = warp.watched == Some(now);
     warp.watched = Some(now);

@@ -24,7 +24,12 @@ const MULTIPROCESSORS: usize = 132;
 /// Instructions that a cluster runs before another one's turn, where they are interleaved.
 const TURN: u64 = 1 << 14;
 
-pub(crate) fn run(program: &Program, memory: &mut Memory, launch: &Launch, options: &Options<'_>) -> Result<Run, LaunchError> {
+pub(crate) fn run(
+    program: &Program,
+    memory: &mut Memory,
+    launch: &Launch,
+    options: &Options<'_>,
+) -> Result<Run, LaunchError> {
     let params = check(program, launch, options)?;
     let count = memory.count();
     let mut globals = Vec::new();
@@ -54,7 +59,11 @@ pub(crate) fn run(program: &Program, memory: &mut Memory, launch: &Launch, optio
         },
     };
     let blocks: u64 = launch.grid.iter().map(|&d| u64::from(d)).product();
-    let outcome = if program.talks { interleaved(&machine, blocks) } else { parallel(&machine, blocks) };
+    let outcome = if program.talks {
+        interleaved(&machine, blocks)
+    } else {
+        parallel(&machine, blocks)
+    };
     drop(machine);
     let done = match outcome {
         Ok(done) => done,
@@ -65,14 +74,23 @@ pub(crate) fn run(program: &Program, memory: &mut Memory, launch: &Launch, optio
     };
     let fatal = done.findings.iter().any(Finding::is_fatal);
     let mut findings = Findings::default();
-    done.findings.into_iter().for_each(|finding| findings.add(finding));
+    done.findings
+        .into_iter()
+        .for_each(|finding| findings.add(finding));
     for writes in done.writes {
         writes.apply(memory);
     }
     memory.truncate(count);
     // After a fatal fault, how far the other blocks came depends on chance: no counters then.
-    let counters = if fatal { Vec::new() } else { per_instruction(program, &done.tally) };
-    Ok(Run { counters, findings: findings.take() })
+    let counters = if fatal {
+        Vec::new()
+    } else {
+        per_instruction(program, &done.tally)
+    };
+    Ok(Run {
+        counters,
+        findings: findings.take(),
+    })
 }
 
 struct Outcome {
@@ -95,12 +113,22 @@ struct Budget {
 impl Budget {
     fn new() -> Self {
         let zero = || AtomicU64::new(0);
-        Self { instructions: zero(), written: zero(), fault: AtomicU64::new(u64::MAX), done: zero(), broken: zero() }
+        Self {
+            instructions: zero(),
+            written: zero(),
+            fault: AtomicU64::new(u64::MAX),
+            done: zero(),
+            broken: zero(),
+        }
     }
 }
 
 fn tally(program: &Program) -> Tally {
-    let slots = program.ops.iter().filter(|op| matches!(op.code, Code::Load(_) | Code::Store(_) | Code::Atomic(_))).count();
+    let slots = program
+        .ops
+        .iter()
+        .filter(|op| matches!(op.code, Code::Load(_) | Code::Store(_) | Code::Atomic(_)))
+        .count();
     Tally::new(program.ops.len(), slots)
 }
 
@@ -117,18 +145,29 @@ fn parallel(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchError> 
     let workers: Vec<Worker> = (0..blocks)
         .into_par_iter()
         .fold(
-            || Worker { cluster: Cluster::new(machine), tally: tally(machine.program), findings: Vec::new(), writes: Vec::new() },
+            || Worker {
+                cluster: Cluster::new(machine),
+                tally: tally(machine.program),
+                findings: Vec::new(),
+                writes: Vec::new(),
+            },
             |mut worker, block| {
-                if budget.broken.load(Ordering::Relaxed) != 0 || budget.fault.load(Ordering::Relaxed) < block {
+                if budget.broken.load(Ordering::Relaxed) != 0
+                    || budget.fault.load(Ordering::Relaxed) < block
+                {
                     return worker;
                 }
                 let mut writes = Writes::default();
                 worker.cluster.reset(machine, block);
                 loop {
                     let before = worker.cluster.instructions();
-                    let turn = worker.cluster.run(machine, &mut writes, &mut worker.tally, 1 << 22);
+                    let turn = worker
+                        .cluster
+                        .run(machine, &mut writes, &mut worker.tally, 1 << 22);
                     let ran = worker.cluster.instructions() - before;
-                    if budget.instructions.fetch_add(ran, Ordering::Relaxed) + ran > limits.instructions {
+                    if budget.instructions.fetch_add(ran, Ordering::Relaxed) + ran
+                        > limits.instructions
+                    {
                         budget.broken.fetch_max(1, Ordering::Relaxed);
                         return worker;
                     }
@@ -136,7 +175,9 @@ fn parallel(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchError> 
                         Turn::Unfinished => continue,
                         Turn::Done => break,
                         Turn::Stuck => {
-                            worker.cluster.report_deadlock(machine, &mut writes, &mut worker.tally);
+                            worker
+                                .cluster
+                                .report_deadlock(machine, &mut writes, &mut worker.tally);
                             budget.fault.fetch_min(block, Ordering::Relaxed);
                             break;
                         }
@@ -146,7 +187,9 @@ fn parallel(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchError> 
                         }
                     }
                 }
-                if budget.written.fetch_add(writes.bytes(), Ordering::Relaxed) + writes.bytes() > limits.memory {
+                if budget.written.fetch_add(writes.bytes(), Ordering::Relaxed) + writes.bytes()
+                    > limits.memory
+                {
                     budget.broken.fetch_max(2, Ordering::Relaxed);
                 }
                 worker.writes.push(writes);
@@ -167,13 +210,22 @@ fn parallel(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchError> 
         2 => return Err(LaunchError::MemoryLimit(limits.memory)),
         _ => {}
     }
-    let mut outcome = Outcome { tally: tally(machine.program), findings: Vec::new(), writes: Vec::new() };
+    let mut outcome = Outcome {
+        tally: tally(machine.program),
+        findings: Vec::new(),
+        writes: Vec::new(),
+    };
     let last = budget.fault.into_inner();
     for worker in workers {
         outcome.tally.add(&worker.tally);
         outcome.writes.extend(worker.writes);
-        let kept = worker.findings.into_iter().filter(|&(block, _)| block <= last);
-        outcome.findings.extend(kept.flat_map(|(_, findings)| findings));
+        let kept = worker
+            .findings
+            .into_iter()
+            .filter(|&(block, _)| block <= last);
+        outcome
+            .findings
+            .extend(kept.flat_map(|(_, findings)| findings));
     }
     Ok(outcome)
 }
@@ -183,10 +235,17 @@ fn interleaved(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchErro
     // The system takes 1 KiB of shared memory a block.
     let by_shared = SHARED_PER_MULTIPROCESSOR / machine.shared_end;
     let by_threads = THREADS_PER_MULTIPROCESSOR / (machine.warps * 32);
-    let resident = MULTIPROCESSORS * (by_shared as usize).min(by_threads).clamp(1, BLOCKS_PER_MULTIPROCESSOR);
+    let resident = MULTIPROCESSORS
+        * (by_shared as usize)
+            .min(by_threads)
+            .clamp(1, BLOCKS_PER_MULTIPROCESSOR);
     let limits = machine.options.limits;
     let mut writes = Writes::default();
-    let mut outcome = Outcome { tally: tally(machine.program), findings: Vec::new(), writes: Vec::new() };
+    let mut outcome = Outcome {
+        tally: tally(machine.program),
+        findings: Vec::new(),
+        writes: Vec::new(),
+    };
     let mut next = 0;
     let mut clusters: Vec<Cluster> = Vec::new();
     let mut spare: Vec<Cluster> = Vec::new();
@@ -261,30 +320,52 @@ fn per_instruction(program: &Program, tally: &Tally) -> Vec<crate::Counters> {
 }
 
 /// Checks the launch and lays out its parameters.
-fn check(program: &Program, launch: &Launch, options: &Options<'_>) -> Result<Vec<u8>, LaunchError> {
+fn check(
+    program: &Program,
+    launch: &Launch,
+    options: &Options<'_>,
+) -> Result<Vec<u8>, LaunchError> {
     let invalid = |message: String| Err(LaunchError::Invalid(message));
     let threads: u64 = launch.block.iter().map(|&d| u64::from(d)).product();
-    let blocks = launch.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
+    let blocks = launch
+        .grid
+        .iter()
+        .try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
     if threads == 0 || threads > MAX_THREADS {
-        return invalid(format!("a block of {threads} threads; a GPU takes 1 to {MAX_THREADS}"));
+        return invalid(format!(
+            "a block of {threads} threads; a GPU takes 1 to {MAX_THREADS}"
+        ));
     }
     if let Some(max) = program.max_threads {
         let max: u64 = max.iter().map(|&d| u64::from(d)).product();
         if threads > max {
-            return invalid(format!("a block of {threads} threads, but the kernel is compiled for at most {max}; see __launch_bounds__"));
+            return invalid(format!(
+                "a block of {threads} threads, but the kernel is compiled for at most {max}; see __launch_bounds__"
+            ));
         }
     }
     match blocks {
         Some(0) => return invalid("a grid without blocks".into()),
         Some(n) if n <= options.limits.blocks => {}
-        _ => return invalid(format!("a grid of more than {} blocks; raise the limit with --max-blocks", options.limits.blocks)),
+        _ => {
+            return invalid(format!(
+                "a grid of more than {} blocks; raise the limit with --max-blocks",
+                options.limits.blocks
+            ));
+        }
     }
     let shared = dynamic_start(program.static_shared).saturating_add(launch.dynamic_shared);
     if shared > MAX_SHARED {
-        return invalid(format!("{shared} bytes of shared memory a block; an H100 has {MAX_SHARED}"));
+        return invalid(format!(
+            "{shared} bytes of shared memory a block; an H100 has {MAX_SHARED}"
+        ));
     }
     if launch.args.len() != program.params.len() {
-        return invalid(format!("the kernel takes {} parameters, not {}", program.params.len(), launch.args.len()));
+        return invalid(format!(
+            "the kernel takes {} parameters, not {}",
+            program.params.len(),
+            launch.args.len()
+        ));
     }
     let mut params = Vec::new();
     for (param, arg) in program.params.iter().zip(&launch.args) {
@@ -294,7 +375,12 @@ fn check(program: &Program, launch: &Launch, options: &Options<'_>) -> Result<Ve
             Arg::Bytes(bytes) => bytes,
         };
         if bytes.len() != param.bytes as usize {
-            return invalid(format!("parameter {} takes {} bytes, not {}", param.name, param.bytes, bytes.len()));
+            return invalid(format!(
+                "parameter {} takes {} bytes, not {}",
+                param.name,
+                param.bytes,
+                bytes.len()
+            ));
         }
         params.resize(param.offset as usize, 0);
         params.extend_from_slice(bytes);

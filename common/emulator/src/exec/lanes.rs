@@ -27,8 +27,10 @@ impl Doubles {
 /// The active lanes, in order.
 #[inline(always)]
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
-    std::iter::successors((mask != 0).then_some(mask), |m| Some(m & (m - 1)).filter(|&m| m != 0))
-        .map(|m| m.trailing_zeros() as usize)
+    std::iter::successors((mask != 0).then_some(mask), |m| {
+        Some(m & (m - 1)).filter(|&m| m != 0)
+    })
+    .map(|m| m.trailing_zeros() as usize)
 }
 
 /// Writes the active lanes of a register.
@@ -38,7 +40,11 @@ pub(super) fn put(to: &mut Words, value: &Words, mask: u32) {
         *to = *value;
     } else {
         for i in 0..LANES {
-            to.0[i] = if mask >> i & 1 == 1 { value.0[i] } else { to.0[i] };
+            to.0[i] = if mask >> i & 1 == 1 {
+                value.0[i]
+            } else {
+                to.0[i]
+            };
         }
     }
 }
@@ -49,7 +55,11 @@ pub(super) fn put_double(to: &mut Doubles, value: &Doubles, mask: u32) {
         *to = *value;
     } else {
         for i in 0..LANES {
-            to.0[i] = if mask >> i & 1 == 1 { value.0[i] } else { to.0[i] };
+            to.0[i] = if mask >> i & 1 == 1 {
+                value.0[i]
+            } else {
+                to.0[i]
+            };
         }
     }
 }
@@ -60,7 +70,14 @@ pub(super) fn put_bits(to: &mut u32, value: u32, mask: u32) {
 }
 
 #[inline(always)]
-pub(super) fn map2(w: &mut [Words], d: u32, a: u32, b: u32, mask: u32, f: impl Fn(u32, u32) -> u32) {
+pub(super) fn map2(
+    w: &mut [Words],
+    d: u32,
+    a: u32,
+    b: u32,
+    mask: u32,
+    f: impl Fn(u32, u32) -> u32,
+) {
     let mut out = Words::ZERO;
     let (x, y) = (&w[a as usize].0, &w[b as usize].0);
     for i in 0..LANES {
@@ -70,7 +87,12 @@ pub(super) fn map2(w: &mut [Words], d: u32, a: u32, b: u32, mask: u32, f: impl F
 }
 
 #[inline(always)]
-pub(super) fn map3(w: &mut [Words], [d, a, b, c]: [u32; 4], mask: u32, f: impl Fn(u32, u32, u32) -> u32) {
+pub(super) fn map3(
+    w: &mut [Words],
+    [d, a, b, c]: [u32; 4],
+    mask: u32,
+    f: impl Fn(u32, u32, u32) -> u32,
+) {
     let mut out = Words::ZERO;
     let (x, y, z) = (&w[a as usize].0, &w[b as usize].0, &w[c as usize].0);
     for i in 0..LANES {
@@ -80,7 +102,14 @@ pub(super) fn map3(w: &mut [Words], [d, a, b, c]: [u32; 4], mask: u32, f: impl F
 }
 
 #[inline(always)]
-pub(super) fn map2_double(d64: &mut [Doubles], d: u32, a: u32, b: u32, mask: u32, f: impl Fn(u64, u64) -> u64) {
+pub(super) fn map2_double(
+    d64: &mut [Doubles],
+    d: u32,
+    a: u32,
+    b: u32,
+    mask: u32,
+    f: impl Fn(u64, u64) -> u64,
+) {
     let mut out = Doubles::ZERO;
     let (x, y) = (&d64[a as usize].0, &d64[b as usize].0);
     for i in 0..LANES {

@@ -25,7 +25,11 @@ impl Machine<'_> {
     pub fn fixed(&self, fixed: Fixed, warp: usize, lane: usize, block: [u32; 3]) -> u64 {
         match fixed {
             Fixed::Const(value) => value,
-            Fixed::Param { offset, bytes, signed } => {
+            Fixed::Param {
+                offset,
+                bytes,
+                signed,
+            } => {
                 let (offset, bytes) = (offset as usize, bytes as usize);
                 let mut raw = [0; 8];
                 if let Some(from) = self.params.get(offset..offset + bytes) {
@@ -33,11 +37,18 @@ impl Machine<'_> {
                 }
                 let value = u64::from_le_bytes(raw);
                 let unused = 64 - 8 * bytes as u32;
-                if signed { ((value << unused) as i64 >> unused) as u64 } else { value }
+                if signed {
+                    ((value << unused) as i64 >> unused) as u64
+                } else {
+                    value
+                }
             }
-            Fixed::Global { index, offset } => self.globals[index as usize].wrapping_add_signed(offset),
+            Fixed::Global { index, offset } => {
+                self.globals[index as usize].wrapping_add_signed(offset)
+            }
             Fixed::Dynamic { offset } => {
-                u64::from(SHARED_BASE + dynamic_start(self.program.static_shared)).wrapping_add_signed(offset)
+                u64::from(SHARED_BASE + dynamic_start(self.program.static_shared))
+                    .wrapping_add_signed(offset)
             }
             Fixed::Special(special) => u64::from(self.special(special, warp, lane, block)),
         }
@@ -73,7 +84,11 @@ impl Machine<'_> {
     /// Linear block number to blockIdx.
     pub fn block_index(&self, block: u64) -> [u32; 3] {
         let [x, y, _] = self.launch.grid.map(u64::from);
-        [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32]
+        [
+            (block % x) as u32,
+            (block / x % y) as u32,
+            (block / x / y) as u32,
+        ]
     }
 
     /// A thread and the operation it was at, for a finding.

@@ -3,7 +3,9 @@ use pulp::{Simd, WithSimd};
 
 use super::access::{Fatal, space_of};
 use super::block::{BARRIERS, Context};
-use super::lanes::{ALL, Doubles, Words, compare, lanes, map2, map2_double, map3, put, put_bits, put_double};
+use super::lanes::{
+    ALL, Doubles, Words, compare, lanes, map2, map2_double, map3, put, put_bits, put_double,
+};
 use super::warp::{NONE, Split, State, Warp};
 use crate::finding::{Finding, Kind};
 use crate::lower::canonical;
@@ -45,7 +47,12 @@ impl<const SANITIZE: bool> WithSimd for Run<'_, '_, SANITIZE> {
     fn with_simd<S: Simd>(self, _simd: S) -> Stop {
         let end = self.warp.clock.saturating_add(self.budget);
         loop {
-            let Some(next) = self.warp.splits.iter().position(|split| split.state == State::Ready) else {
+            let Some(next) = self
+                .warp
+                .splits
+                .iter()
+                .position(|split| split.state == State::Ready)
+            else {
                 if self.warp.alive != 0 && self.warp.has_joining() {
                     self.warp.release_joins();
                     continue;
@@ -63,9 +70,19 @@ impl<const SANITIZE: bool> WithSimd for Run<'_, '_, SANITIZE> {
 impl Warp {
     /// Runs one split until it ends, waits or has used its budget. `None`: look for another split.
     #[inline(always)]
-    fn run_split<const SANITIZE: bool>(&mut self, split: Split, cx: &mut Context<'_>, end: u64) -> Option<Stop> {
+    fn run_split<const SANITIZE: bool>(
+        &mut self,
+        split: Split,
+        cx: &mut Context<'_>,
+        end: u64,
+    ) -> Option<Stop> {
         let program = cx.machine.program;
-        let Split { mut pc, mut mask, mut join, .. } = split;
+        let Split {
+            mut pc,
+            mut mask,
+            mut join,
+            ..
+        } = split;
         let mut join_pc = self.join_pc(join);
         loop {
             if pc == join_pc {
@@ -75,7 +92,13 @@ impl Warp {
             let op = &program.ops[pc as usize];
             let active = match op.guard {
                 None => mask,
-                Some((p, negated)) => mask & if negated { !self.predicates[p as usize] } else { self.predicates[p as usize] },
+                Some((p, negated)) => {
+                    mask & if negated {
+                        !self.predicates[p as usize]
+                    } else {
+                        self.predicates[p as usize]
+                    }
+                }
             };
             self.clock += 1;
             let counters = &mut cx.tally.ops[pc as usize];
@@ -91,12 +114,22 @@ impl Warp {
                     } else {
                         join = self.open_join(*rejoin, mask, join);
                         join_pc = self.join_pc(join);
-                        self.splits.push(Split { pc: *target, mask: active, join, state: State::Ready });
+                        self.splits.push(Split {
+                            pc: *target,
+                            mask: active,
+                            join,
+                            state: State::Ready,
+                        });
                         mask &= !active;
                         pc += 1;
                     }
                     if backwards && self.clock >= end {
-                        self.splits.push(Split { pc, mask, join, state: State::Ready });
+                        self.splits.push(Split {
+                            pc,
+                            mask,
+                            join,
+                            state: State::Ready,
+                        });
                         return Some(Stop::Paused);
                     }
                     continue;
@@ -113,7 +146,11 @@ impl Warp {
                         join_pc = self.join_pc(join);
                     }
                 }
-                Code::Barrier(_) | Code::WarpSync { .. } | Code::Shuffle(_) | Code::Vote(_) | Code::Match { .. }
+                Code::Barrier(_)
+                | Code::WarpSync { .. }
+                | Code::Shuffle(_)
+                | Code::Vote(_)
+                | Code::Match { .. }
                 | Code::Reduce { .. } => {
                     if active == 0 {
                         pc += 1;
@@ -132,7 +169,10 @@ impl Warp {
                     }
                 }
                 _ => {
-                    if self.execute::<SANITIZE>(op, pc as usize, active, cx).is_err() {
+                    if self
+                        .execute::<SANITIZE>(op, pc as usize, active, cx)
+                        .is_err()
+                    {
                         return Some(Stop::Fatal);
                     }
                 }
@@ -142,13 +182,25 @@ impl Warp {
     }
 
     fn report(&self, kind: Kind, pc: u32, mask: u32, cx: &mut Context<'_>) {
-        let place = cx.machine.place(pc as usize, self.first_thread(mask), cx.block.index);
-        cx.block.findings.add(Finding { kind, place, count: 1 });
+        let place = cx
+            .machine
+            .place(pc as usize, self.first_thread(mask), cx.block.index);
+        cx.block.findings.add(Finding {
+            kind,
+            place,
+            count: 1,
+        });
     }
 
     /// Everything that one split does alone.
     #[inline(always)]
-    fn execute<const SANITIZE: bool>(&mut self, op: &Op, pc: usize, mask: u32, cx: &mut Context<'_>) -> Result<(), Fatal> {
+    fn execute<const SANITIZE: bool>(
+        &mut self,
+        op: &Op,
+        pc: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Fatal> {
         if mask == 0 {
             return Ok(());
         }
@@ -164,13 +216,33 @@ impl Warp {
                 Word::And => map2(w, d, a, b, mask, |x, y| x & y),
                 Word::Or => map2(w, d, a, b, mask, |x, y| x | y),
                 Word::Xor => map2(w, d, a, b, mask, |x, y| x ^ y),
-                Word::Shl => map2(w, d, a, b, mask, |x, n| if n > 31 { 0 } else { x << (n & 31) }),
-                Word::ShrU => map2(w, d, a, b, mask, |x, n| if n > 31 { 0 } else { x >> (n & 31) }),
+                Word::Shl => map2(
+                    w,
+                    d,
+                    a,
+                    b,
+                    mask,
+                    |x, n| if n > 31 { 0 } else { x << (n & 31) },
+                ),
+                Word::ShrU => map2(
+                    w,
+                    d,
+                    a,
+                    b,
+                    mask,
+                    |x, n| if n > 31 { 0 } else { x >> (n & 31) },
+                ),
                 Word::ShrS => map2(w, d, a, b, mask, |x, n| (x as i32 >> n.min(31)) as u32),
-                Word::AddF32 => map2(w, d, a, b, mask, |x, y| canonical(f32::from_bits(x) + f32::from_bits(y)).to_bits()),
-                Word::MulF32 => map2(w, d, a, b, mask, |x, y| canonical(f32::from_bits(x) * f32::from_bits(y)).to_bits()),
+                Word::AddF32 => map2(w, d, a, b, mask, |x, y| {
+                    canonical(f32::from_bits(x) + f32::from_bits(y)).to_bits()
+                }),
+                Word::MulF32 => map2(w, d, a, b, mask, |x, y| {
+                    canonical(f32::from_bits(x) * f32::from_bits(y)).to_bits()
+                }),
             },
-            Code::MadLo { d, a, b, c } => map3(w, [d, a, b, c], mask, |x, y, z| x.wrapping_mul(y).wrapping_add(z)),
+            Code::MadLo { d, a, b, c } => map3(w, [d, a, b, c], mask, |x, y, z| {
+                x.wrapping_mul(y).wrapping_add(z)
+            }),
             Code::Double { op, d, a, b } => {
                 let v = &mut self.doubles[..];
                 match op {
@@ -182,7 +254,11 @@ impl Warp {
                 }
             }
             Code::MadWide { signed, d, a, b, c } => {
-                let (x, y, z) = (&w[a as usize].0, &w[b as usize].0, &self.doubles[c as usize].0);
+                let (x, y, z) = (
+                    &w[a as usize].0,
+                    &w[b as usize].0,
+                    &self.doubles[c as usize].0,
+                );
                 let mut out = Doubles::ZERO;
                 for i in 0..32 {
                     let product = if signed {
@@ -198,7 +274,11 @@ impl Warp {
                 let x = &w[a as usize].0;
                 let mut out = Doubles::ZERO;
                 for i in 0..32 {
-                    out.0[i] = if signed { i64::from(x[i] as i32) as u64 } else { u64::from(x[i]) };
+                    out.0[i] = if signed {
+                        i64::from(x[i] as i32) as u64
+                    } else {
+                        u64::from(x[i])
+                    };
                 }
                 put_double(&mut self.doubles[d as usize], &out, mask);
             }
@@ -246,7 +326,13 @@ impl Warp {
                 put(&mut out, &w[a as usize].clone(), chosen);
                 put(&mut w[d as usize], &out, mask);
             }
-            Code::Logic { op, d, a, b, negate_b } => {
+            Code::Logic {
+                op,
+                d,
+                a,
+                b,
+                negate_b,
+            } => {
                 let (x, y) = (self.predicates[a as usize], self.predicates[b as usize]);
                 let y = if negate_b { !y } else { y };
                 let bits = match op {
@@ -275,15 +361,19 @@ impl Warp {
                     self.set(d, lane, result);
                 }
             }
-            Code::Lop3 { d, a, b, c, table } => map3(&mut self.words, [d, a, b, c], mask, |x, y, z| {
-                (0..8).filter(|i| table >> i & 1 == 1).fold(0, |result, i| {
-                    let pick = |v: u32, bit: u32| if i >> bit & 1 == 1 { v } else { !v };
-                    result | pick(x, 2) & pick(y, 1) & pick(z, 0)
+            Code::Lop3 { d, a, b, c, table } => {
+                map3(&mut self.words, [d, a, b, c], mask, |x, y, z| {
+                    (0..8).filter(|i| table >> i & 1 == 1).fold(0, |result, i| {
+                        let pick = |v: u32, bit: u32| if i >> bit & 1 == 1 { v } else { !v };
+                        result | pick(x, 2) & pick(y, 1) & pick(z, 0)
+                    })
                 })
-            }),
+            }
             Code::Pack { d, ref parts, bits } => {
                 for lane in lanes(mask) {
-                    let value = parts.iter().rev().fold(0, |value, &part| value << bits | self.get(part, lane) & ((1 << bits) - 1));
+                    let value = parts.iter().rev().fold(0, |value, &part| {
+                        value << bits | self.get(part, lane) & ((1 << bits) - 1)
+                    });
                     self.set(d, lane, value);
                 }
             }
@@ -295,12 +385,21 @@ impl Warp {
                     }
                 }
             }
-            Code::ActiveMask { d } => lanes(mask).for_each(|lane| self.words[d as usize].0[lane] = mask),
+            Code::ActiveMask { d } => {
+                lanes(mask).for_each(|lane| self.words[d as usize].0[lane] = mask)
+            }
             Code::Clock { d } => lanes(mask).for_each(|lane| self.set(d, lane, self.clock)),
             Code::IsSpace { d, a, space } => {
                 for lane in lanes(mask) {
                     let is = u64::from(space_of(self.get(a, lane)) == space);
-                    self.set(Reg { class: Class::Predicate, index: d }, lane, is);
+                    self.set(
+                        Reg {
+                            class: Class::Predicate,
+                            index: d,
+                        },
+                        lane,
+                        is,
+                    );
                 }
             }
             _ => {}
@@ -318,7 +417,15 @@ enum Meeting {
 impl Warp {
     /// Barriers, shuffles, votes: what needs more threads than this split has.
     #[inline(never)]
-    fn meet(&mut self, op: &Op, pc: u32, mask: u32, active: u32, join: u32, cx: &mut Context<'_>) -> Meeting {
+    fn meet(
+        &mut self,
+        op: &Op,
+        pc: u32,
+        mask: u32,
+        active: u32,
+        join: u32,
+        cx: &mut Context<'_>,
+    ) -> Meeting {
         if let Code::Barrier(barrier) = &op.code {
             return self.barrier(barrier, pc, mask, active, join, cx);
         }
@@ -330,7 +437,12 @@ impl Warp {
         };
         let members = self.words[wanted as usize].0[active.trailing_zeros() as usize];
         let Some(there) = self.gather(pc, members, active) else {
-            self.splits.push(Split { pc, mask, join, state: State::Warp(members) });
+            self.splits.push(Split {
+                pc,
+                mask,
+                join,
+                state: State::Warp(members),
+            });
             return Meeting::Waiting;
         };
         self.together(op, there & members);
@@ -359,13 +471,20 @@ impl Warp {
             return Meeting::Stop(Stop::Fatal);
         }
         let id = self.words[barrier.id as usize].0[lane];
-        let threads = barrier.threads.map(|threads| self.words[threads as usize].0[lane]);
+        let threads = barrier
+            .threads
+            .map(|threads| self.words[threads as usize].0[lane]);
         let reason = match threads {
-            _ if id as usize >= BARRIERS => Some(format!("barrier {id}, but there are only {BARRIERS}")),
-            Some(n) if n % 32 != 0 || n == 0 => Some(format!("{n} threads are not a multiple of 32")),
-            Some(n) if n as usize > cx.machine.threads.next_multiple_of(32) => {
-                Some(format!("{n} threads, but the block has {}", cx.machine.threads))
+            _ if id as usize >= BARRIERS => {
+                Some(format!("barrier {id}, but there are only {BARRIERS}"))
             }
+            Some(n) if n % 32 != 0 || n == 0 => {
+                Some(format!("{n} threads are not a multiple of 32"))
+            }
+            Some(n) if n as usize > cx.machine.threads.next_multiple_of(32) => Some(format!(
+                "{n} threads, but the block has {}",
+                cx.machine.threads
+            )),
             _ => None,
         };
         if let Some(reason) = reason {
@@ -373,24 +492,47 @@ impl Warp {
             return Meeting::Stop(Stop::Fatal);
         }
         // A named number of threads counts whole warps.
-        let arriving = if threads.is_some() { 32 } else { active.count_ones() };
+        let arriving = if threads.is_some() {
+            32
+        } else {
+            active.count_ones()
+        };
         cx.block.arrive(id as usize, self.index, arriving);
         let state = &mut cx.block.barriers[id as usize];
         state.threads = threads;
         if let Some((_, _, p, negated)) = barrier.reduce {
-            let votes = if negated { !self.predicates[p as usize] } else { self.predicates[p as usize] };
+            let votes = if negated {
+                !self.predicates[p as usize]
+            } else {
+                self.predicates[p as usize]
+            };
             state.yes += (votes & active).count_ones();
             state.waiting += active.count_ones();
         }
         if !barrier.wait {
-            self.splits.push(Split { pc: pc + 1, mask, join, state: State::Ready });
+            self.splits.push(Split {
+                pc: pc + 1,
+                mask,
+                join,
+                state: State::Ready,
+            });
             return Meeting::Stop(Stop::Arrived);
         }
         if active != mask {
             // Lanes that the guard switched off go on (only a barrier that is not aligned lets them).
-            self.splits.push(Split { pc: pc + 1, mask: mask & !active, join, state: State::Ready });
+            self.splits.push(Split {
+                pc: pc + 1,
+                mask: mask & !active,
+                join,
+                state: State::Ready,
+            });
         }
-        self.splits.push(Split { pc, mask: active, join, state: State::Barrier(id) });
+        self.splits.push(Split {
+            pc,
+            mask: active,
+            join,
+            state: State::Barrier(id),
+        });
         Meeting::Waiting
     }
 
@@ -398,7 +540,11 @@ impl Warp {
     fn together(&mut self, op: &Op, mask: u32) {
         match &op.code {
             Code::Shuffle(s) => {
-                let (a, b, c) = (self.words[s.a as usize], self.words[s.b as usize], self.words[s.c as usize]);
+                let (a, b, c) = (
+                    self.words[s.a as usize],
+                    self.words[s.b as usize],
+                    self.words[s.c as usize],
+                );
                 for lane in lanes(mask) {
                     // PTX ISA, "shfl.sync": the clamp is in bits 0 to 4 of c, the segment mask in 8 to 12.
                     let (b, c) = (b.0[lane] & 31, c.0[lane]);
@@ -407,7 +553,10 @@ impl Warp {
                     let last = own & segment | clamp & !segment;
                     let first = own & segment;
                     let (from, inside) = match s.mode {
-                        ShuffleMode::Up => (own.wrapping_sub(b), own as i64 - i64::from(b) >= i64::from(last)),
+                        ShuffleMode::Up => (
+                            own.wrapping_sub(b),
+                            own as i64 - i64::from(b) >= i64::from(last),
+                        ),
                         ShuffleMode::Down => (own + b, own + b <= last),
                         ShuffleMode::Bfly => (own ^ b, own ^ b <= last),
                         ShuffleMode::Idx => (first | b & !segment, (first | b & !segment) <= last),
@@ -415,7 +564,14 @@ impl Warp {
                     let from = if inside { from & 31 } else { own };
                     self.words[s.d as usize].0[lane] = a.0[from as usize];
                     if let Some(p) = s.p {
-                        self.set(Reg { class: Class::Predicate, index: p }, lane, inside.into());
+                        self.set(
+                            Reg {
+                                class: Class::Predicate,
+                                index: p,
+                            },
+                            lane,
+                            inside.into(),
+                        );
                     }
                 }
             }
@@ -433,15 +589,26 @@ impl Warp {
             Code::Match { all, d, p, a, .. } => {
                 let values: Vec<u64> = (0..32).map(|lane| self.get(*a, lane)).collect();
                 for lane in lanes(mask) {
-                    let same = lanes(mask).filter(|&other| values[other] == values[lane]).fold(0, |m, l| m | 1 << l);
+                    let same = lanes(mask)
+                        .filter(|&other| values[other] == values[lane])
+                        .fold(0, |m, l| m | 1 << l);
                     let everyone = same == mask;
                     self.words[*d as usize].0[lane] = if *all && !everyone { 0 } else { same };
-                    self.set(Reg { class: Class::Predicate, index: *p }, lane, everyone.into());
+                    self.set(
+                        Reg {
+                            class: Class::Predicate,
+                            index: *p,
+                        },
+                        lane,
+                        everyone.into(),
+                    );
                 }
             }
             Code::Reduce { f, d, a, .. } => {
                 let values = lanes(mask).map(|lane| u64::from(self.words[*a as usize].0[lane]));
-                let result = values.reduce(|x, y| f([x, y, 0]) & 0xffff_ffff).unwrap_or(0);
+                let result = values
+                    .reduce(|x, y| f([x, y, 0]) & 0xffff_ffff)
+                    .unwrap_or(0);
                 lanes(mask).for_each(|lane| self.words[*d as usize].0[lane] = result as u32);
             }
             _ => {}
@@ -458,9 +625,21 @@ fn half_to_float(a: &Words) -> Words {
         let bits = a.0[i] & 0xffff;
         let magnitude = bits & 0x7fff;
         let scaled = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);
-        let special = if magnitude > 0x7c00 { 0x7fff_ffff } else { 0x7f80_0000 };
-        let value = if magnitude >= 0x7c00 { special } else { scaled.to_bits() };
-        let sign = if magnitude > 0x7c00 { 0 } else { (bits & 0x8000) << 16 };
+        let special = if magnitude > 0x7c00 {
+            0x7fff_ffff
+        } else {
+            0x7f80_0000
+        };
+        let value = if magnitude >= 0x7c00 {
+            special
+        } else {
+            scaled.to_bits()
+        };
+        let sign = if magnitude > 0x7c00 {
+            0
+        } else {
+            (bits & 0x8000) << 16
+        };
         out.0[i] = value | sign;
     }
     out
@@ -471,7 +650,11 @@ fn float_to_half(a: &Words) -> Words {
     let mut out = Words::ZERO;
     for i in 0..32 {
         let value = f32::from_bits(a.0[i]);
-        out.0[i] = if value.is_nan() { 0x7fff } else { u32::from(half::f16::from_f32_const(value).to_bits()) };
+        out.0[i] = if value.is_nan() {
+            0x7fff
+        } else {
+            u32::from(half::f16::from_f32_const(value).to_bits())
+        };
     }
     out
 }
@@ -479,7 +662,8 @@ fn float_to_half(a: &Words) -> Words {
 /// What a blocked warp waits for, for a deadlock's report.
 pub(super) fn waiting(warp: &Warp, cx: &Context<'_>) -> Vec<String> {
     let place = |pc: u32| {
-        let described = &cx.machine.program.instructions[cx.machine.program.ops[pc as usize].instruction as usize];
+        let described = &cx.machine.program.instructions
+            [cx.machine.program.ops[pc as usize].instruction as usize];
         match &described.source {
             Some(source) => source.to_string(),
             None => format!("PTX line {}", described.ptx_line),
@@ -487,14 +671,24 @@ pub(super) fn waiting(warp: &Warp, cx: &Context<'_>) -> Vec<String> {
     };
     let mut lines = Vec::new();
     for split in &warp.splits {
-        let who = if split.mask == ALL { format!("warp {}", warp.index) } else { format!("warp {} lanes 0x{:08x}", warp.index, split.mask) };
+        let who = if split.mask == ALL {
+            format!("warp {}", warp.index)
+        } else {
+            format!("warp {} lanes 0x{:08x}", warp.index, split.mask)
+        };
         lines.push(match split.state {
             State::Barrier(id) => {
                 let state = &cx.block.barriers[id as usize];
                 let expected = state.threads.unwrap_or(cx.block.alive);
-                format!("{who} waits at barrier {id} at {}: {} of {expected} threads have arrived", place(split.pc), state.arrived)
+                format!(
+                    "{who} waits at barrier {id} at {}: {} of {expected} threads have arrived",
+                    place(split.pc),
+                    state.arrived
+                )
             }
-            State::Warp(mask) => format!("{who} waits for lanes 0x{mask:08x} at {}", place(split.pc)),
+            State::Warp(mask) => {
+                format!("{who} waits for lanes 0x{mask:08x} at {}", place(split.pc))
+            }
             State::Ready => format!("{who} loops at {} and nothing changes", place(split.pc)),
         });
     }

@@ -31,14 +31,36 @@ impl Tally {
     pub fn new(ops: usize, slots: usize) -> Self {
         Self {
             ops: vec![Counters::default(); ops],
-            shared: vec![SharedPattern { active: 0, relative: [0; LANES], cost: Wavefronts::default() }; slots],
-            global: vec![GlobalPattern { active: 0, relative: [0; LANES], cost: (0, 0) }; slots],
+            shared: vec![
+                SharedPattern {
+                    active: 0,
+                    relative: [0; LANES],
+                    cost: Wavefronts::default()
+                };
+                slots
+            ],
+            global: vec![
+                GlobalPattern {
+                    active: 0,
+                    relative: [0; LANES],
+                    cost: (0, 0)
+                };
+                slots
+            ],
         }
     }
 
     /// Addresses of inactive lanes must be those of an active one.
     #[inline(always)]
-    pub fn shared(&mut self, op: usize, slot: u32, access: SharedAccess, bytes: u32, addresses: &[u32; LANES], active: u32) {
+    pub fn shared(
+        &mut self,
+        op: usize,
+        slot: u32,
+        access: SharedAccess,
+        bytes: u32,
+        addresses: &[u32; LANES],
+        active: u32,
+    ) {
         let base = addresses[0] & !127;
         let mut relative = [0; LANES];
         for i in 0..LANES {
@@ -59,7 +81,14 @@ impl Tally {
 
     /// Addresses of inactive lanes must be those of an active one.
     #[inline(always)]
-    pub fn global(&mut self, op: usize, slot: u32, bytes: u32, addresses: &[u64; LANES], active: u32) {
+    pub fn global(
+        &mut self,
+        op: usize,
+        slot: u32,
+        bytes: u32,
+        addresses: &[u64; LANES],
+        active: u32,
+    ) {
         let base = addresses[0] & !31;
         let mut relative = [0; LANES];
         for i in 0..LANES {

@@ -80,9 +80,18 @@ impl Warp {
         self.local.fill(0);
         self.index = index;
         let threads = machine.threads - index * 32;
-        self.alive = if threads >= 32 { u32::MAX } else { (1 << threads) - 1 };
+        self.alive = if threads >= 32 {
+            u32::MAX
+        } else {
+            (1 << threads) - 1
+        };
         self.splits.clear();
-        self.splits.push(Split { pc: 0, mask: self.alive, join: NONE, state: State::Ready });
+        self.splits.push(Split {
+            pc: 0,
+            mask: self.alive,
+            join: NONE,
+            state: State::Ready,
+        });
         self.joins.clear();
         (self.clock, self.watched, self.spinning) = (0, None, false);
         for (register, &fixed) in self.words.iter_mut().zip(&machine.program.fixed_words) {
@@ -107,7 +116,13 @@ impl Warp {
         if rejoin == NONE || self.join_pc(outer) == rejoin {
             return outer;
         }
-        let join = Join { pc: rejoin, members: mask, arrived: 0, outer, free: false };
+        let join = Join {
+            pc: rejoin,
+            members: mask,
+            arrived: 0,
+            outer,
+            free: false,
+        };
         match self.joins.iter().position(|join| join.free) {
             Some(slot) => {
                 self.joins[slot] = join;
@@ -134,7 +149,12 @@ impl Warp {
         }
         join.free = true;
         if join.members != 0 {
-            let split = Split { pc: join.pc, mask: join.members, join: join.outer, state: State::Ready };
+            let split = Split {
+                pc: join.pc,
+                mask: join.members,
+                join: join.outer,
+                state: State::Ready,
+            };
             self.splits.push(split);
         }
     }
@@ -153,7 +173,9 @@ impl Warp {
 
     /// Whether threads wait at a join for others of their warp.
     pub fn has_joining(&self) -> bool {
-        self.joins.iter().any(|join| !join.free && join.arrived != 0)
+        self.joins
+            .iter()
+            .any(|join| !join.free && join.arrived != 0)
     }
 
     /// Lets threads that wait at joins go on by themselves: the others cannot come before they do.
@@ -162,7 +184,12 @@ impl Warp {
         for index in 0..self.joins.len() {
             let join = &mut self.joins[index];
             if !join.free && join.arrived != 0 {
-                let split = Split { pc: join.pc, mask: join.arrived, join: join.outer, state: State::Ready };
+                let split = Split {
+                    pc: join.pc,
+                    mask: join.arrived,
+                    join: join.outer,
+                    state: State::Ready,
+                };
                 join.members &= !join.arrived;
                 join.arrived = 0;
                 self.splits.push(split);
@@ -187,8 +214,12 @@ impl Warp {
     pub fn digest(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut mix = |x: u64| hash = (hash ^ x).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
-        self.words.iter().for_each(|w| w.0.iter().for_each(|&x| mix(u64::from(x))));
-        self.doubles.iter().for_each(|d| d.0.iter().for_each(|&x| mix(x)));
+        self.words
+            .iter()
+            .for_each(|w| w.0.iter().for_each(|&x| mix(u64::from(x))));
+        self.doubles
+            .iter()
+            .for_each(|d| d.0.iter().for_each(|&x| mix(x)));
         self.predicates.iter().for_each(|&p| mix(u64::from(p)));
         for split in &self.splits {
             mix(u64::from(split.pc) << 32 | u64::from(split.mask));

@@ -9,7 +9,9 @@ type Guard = Option<(u32, bool)>;
 impl Lowering<'_> {
     pub(super) fn arithmetic(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
         let types = instr.types();
-        let Some(&ty) = types.last() else { return Err(instr.unsupported()) };
+        let Some(&ty) = types.last() else {
+            return Err(instr.unsupported());
+        };
         match instr.opcode[0].as_str() {
             "mov" => self.mov(instr, guard, ty),
             "setp" => self.setp(instr, guard),
@@ -29,18 +31,33 @@ impl Lowering<'_> {
 
     /// Everything that takes one to three registers of one type and gives one.
     fn compute(&mut self, instr: &Instr, guard: Guard, ty: Type) -> Result<()> {
-        let Some(f) = scalar::find(instr) else { return Err(self.refuse(instr)) };
+        let Some(f) = scalar::find(instr) else {
+            return Err(self.refuse(instr));
+        };
         let name = instr.opcode[0].as_str();
-        let Some((first, rest)) = instr.operands.split_first() else { return Err(instr.unsupported()) };
+        let Some((first, rest)) = instr.operands.split_first() else {
+            return Err(instr.unsupported());
+        };
         let wanted = match name {
-            "not" | "neg" | "abs" | "popc" | "clz" | "brev" | "bfind" | "cnot" | "rcp" | "sqrt" => 1,
+            "not" | "neg" | "abs" | "popc" | "clz" | "brev" | "bfind" | "cnot" | "rcp" | "sqrt" => {
+                1
+            }
             "mad" | "mad24" | "fma" | "bfe" | "sad" | "shf" => 3,
             _ => 2,
         };
         if rest.len() != wanted {
-            return Err(instr.error(format!("`{}` takes {} operands, not {}", instr.text, wanted + 1, rest.len() + 1)));
+            return Err(instr.error(format!(
+                "`{}` takes {} operands, not {}",
+                instr.text,
+                wanted + 1,
+                rest.len() + 1
+            )));
         }
-        if ty.kind == Kind::Float && ty.bits == 32 && !ty.pair && matches!(name, "add" | "sub" | "mul") {
+        if ty.kind == Kind::Float
+            && ty.bits == 32
+            && !ty.pair
+            && matches!(name, "add" | "sub" | "mul")
+        {
             self.warn_unrounded(instr);
         }
         let class = class_of(ty);
@@ -66,11 +83,29 @@ impl Lowering<'_> {
         let [a, b, c] = sources;
         if name == "mul" && instr.has("wide") && ty.bits == 32 {
             let c = self.constant(Class::Double, 0);
-            self.push(guard, Code::MadWide { signed: ty.is_signed(), d: d.index, a: a.index, b: b.index, c: c.index });
+            self.push(
+                guard,
+                Code::MadWide {
+                    signed: ty.is_signed(),
+                    d: d.index,
+                    a: a.index,
+                    b: b.index,
+                    c: c.index,
+                },
+            );
             return Ok(());
         }
         if name == "mad" && instr.has("wide") && ty.bits == 32 {
-            self.push(guard, Code::MadWide { signed: ty.is_signed(), d: d.index, a: a.index, b: b.index, c: c.index });
+            self.push(
+                guard,
+                Code::MadWide {
+                    signed: ty.is_signed(),
+                    d: d.index,
+                    a: a.index,
+                    b: b.index,
+                    c: c.index,
+                },
+            );
             return Ok(());
         }
         if let Some(code) = fast(instr, ty, d, a, b, c) {
@@ -78,12 +113,23 @@ impl Lowering<'_> {
             return Ok(());
         }
         // A result narrower than its register: only the low bits are defined, and they are kept clean.
-        let narrow = matches!(class, Class::Word) && ty.bits < 32 && !instr.has("wide") && result == Class::Word;
+        let narrow = matches!(class, Class::Word)
+            && ty.bits < 32
+            && !instr.has("wide")
+            && result == Class::Word;
         if narrow {
             let t = self.temp(Class::Word);
             self.push(None, Code::Scalar { f, d: t, a, b, c });
             let mask = self.constant(Class::Word, (1 << ty.bits) - 1);
-            self.push(guard, Code::Word { op: Word::And, d: d.index, a: t.index, b: mask.index });
+            self.push(
+                guard,
+                Code::Word {
+                    op: Word::And,
+                    d: d.index,
+                    a: t.index,
+                    b: mask.index,
+                },
+            );
             return Ok(());
         }
         self.push(guard, Code::Scalar { f, d, a, b, c });
@@ -93,13 +139,22 @@ impl Lowering<'_> {
     /// An immediate of a narrow type arrives with clean upper bits.
     fn trim(&mut self, reg: Reg, class: Class, ty: Type, operand: &Operand) -> Reg {
         match operand {
-            Operand::Int(value) if class == Class::Word && ty.bits < 32 => self.constant(class, value & ((1 << ty.bits) - 1)),
+            Operand::Int(value) if class == Class::Word && ty.bits < 32 => {
+                self.constant(class, value & ((1 << ty.bits) - 1))
+            }
             _ => reg,
         }
     }
 
     fn check_class(&self, instr: &Instr, d: Reg, class: Class) -> Result<()> {
-        if d.class == class { Ok(()) } else { Err(instr.error(format!("the result register of `{}` has the wrong width", instr.text))) }
+        if d.class == class {
+            Ok(())
+        } else {
+            Err(instr.error(format!(
+                "the result register of `{}` has the wrong width",
+                instr.text
+            )))
+        }
     }
 
     /// ptxas may contract an f32 `mul` and `add` without `.rn` into one `fma`.
@@ -130,7 +185,16 @@ impl Lowering<'_> {
             self.check_class(instr, target, Class::Predicate)?;
             let (a, negated) = self.predicate(instr, a)?;
             let op = if negated { Logic::Not } else { Logic::Move };
-            self.push(guard, Code::Logic { op, d: target.index, a, b: a, negate_b: false });
+            self.push(
+                guard,
+                Code::Logic {
+                    op,
+                    d: target.index,
+                    a,
+                    b: a,
+                    negate_b: false,
+                },
+            );
             return Ok(());
         }
         match (d, a) {
@@ -144,7 +208,14 @@ impl Lowering<'_> {
                         part => self.dest(instr, part)?,
                     });
                 }
-                self.push(guard, Code::Unpack { parts: registers.into(), a, bits });
+                self.push(
+                    guard,
+                    Code::Unpack {
+                        parts: registers.into(),
+                        a,
+                        bits,
+                    },
+                );
             }
             (d, Operand::Vector(parts)) => {
                 let d = self.dest(instr, d)?;
@@ -154,7 +225,14 @@ impl Lowering<'_> {
                 for part in parts {
                     registers.push(self.source(instr, part, part_class(bits))?);
                 }
-                self.push(guard, Code::Pack { d, parts: registers.into(), bits });
+                self.push(
+                    guard,
+                    Code::Pack {
+                        d,
+                        parts: registers.into(),
+                        bits,
+                    },
+                );
             }
             (d, a) => {
                 let d = self.dest(instr, d)?;
@@ -178,11 +256,21 @@ impl Lowering<'_> {
     }
 
     fn setp(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
-        let Some(f) = scalar::compare(instr) else { return Err(instr.unsupported()) };
-        let Some(&ty) = instr.types().last() else { return Err(instr.unsupported()) };
-        let (d, rest) = instr.operands.split_first().ok_or_else(|| instr.unsupported())?;
+        let Some(f) = scalar::compare(instr) else {
+            return Err(instr.unsupported());
+        };
+        let Some(&ty) = instr.types().last() else {
+            return Err(instr.unsupported());
+        };
+        let (d, rest) = instr
+            .operands
+            .split_first()
+            .ok_or_else(|| instr.unsupported())?;
         let (d, other) = match d {
-            Operand::Pair(d, other) => (self.dest_or_sink(instr, d)?, Some(self.dest_or_sink(instr, other)?)),
+            Operand::Pair(d, other) => (
+                self.dest_or_sink(instr, d)?,
+                Some(self.dest_or_sink(instr, other)?),
+            ),
             d => (self.dest_or_sink(instr, d)?, None),
         };
         let (combine, operands) = match rest {
@@ -199,7 +287,12 @@ impl Lowering<'_> {
         }
         let [a, b] = sources;
         let compare = |d: Reg| match fast_compare(instr, ty) {
-            Some(op) => Code::Compare { op, d: d.index, a: a.index, b: b.index },
+            Some(op) => Code::Compare {
+                op,
+                d: d.index,
+                a: a.index,
+                b: b.index,
+            },
             None => Code::Scalar { f, d, a, b, c: a },
         };
         if combine.is_none() && other.is_none() {
@@ -210,17 +303,44 @@ impl Lowering<'_> {
         let direct = self.temp(Class::Predicate);
         self.push(None, compare(direct));
         let inverse = self.temp(Class::Predicate);
-        self.push(None, Code::Logic { op: Logic::Not, d: inverse.index, a: direct.index, b: direct.index, negate_b: false });
+        self.push(
+            None,
+            Code::Logic {
+                op: Logic::Not,
+                d: inverse.index,
+                a: direct.index,
+                b: direct.index,
+                negate_b: false,
+            },
+        );
         // Combined before anything is written, since a result may be an input of the other.
         if let Some((p, negate_b)) = combine {
             let op = self.boolean(instr)?;
             for value in [direct.index, inverse.index] {
-                self.push(None, Code::Logic { op, d: value, a: value, b: p, negate_b });
+                self.push(
+                    None,
+                    Code::Logic {
+                        op,
+                        d: value,
+                        a: value,
+                        b: p,
+                        negate_b,
+                    },
+                );
             }
         }
         for (target, value) in [(Some(d), direct), (other, inverse)] {
             if let Some(target) = target {
-                self.push(guard, Code::Logic { op: Logic::Move, d: target.index, a: value.index, b: value.index, negate_b: false });
+                self.push(
+                    guard,
+                    Code::Logic {
+                        op: Logic::Move,
+                        d: target.index,
+                        a: value.index,
+                        b: value.index,
+                        negate_b: false,
+                    },
+                );
             }
         }
         Ok(())
@@ -236,21 +356,54 @@ impl Lowering<'_> {
     }
 
     fn dest_or_sink(&mut self, instr: &Instr, operand: &Operand) -> Result<Reg> {
-        if *operand == Operand::Sink { Ok(self.temp(Class::Predicate)) } else { self.dest(instr, operand) }
+        if *operand == Operand::Sink {
+            Ok(self.temp(Class::Predicate))
+        } else {
+            self.dest(instr, operand)
+        }
     }
 
     /// `set`: the comparison as all ones, or as 1.0.
     fn set(&mut self, instr: &Instr, guard: Guard, types: &[Type]) -> Result<()> {
         let [d, a, b] = self.operands::<3>(instr)?;
-        let (Some(f), &[to, from]) = (scalar::compare(instr), types) else { return Err(instr.unsupported()) };
+        let (Some(f), &[to, from]) = (scalar::compare(instr), types) else {
+            return Err(instr.unsupported());
+        };
         let d = self.dest(instr, d)?;
         self.check_class(instr, d, Class::Word)?;
-        let (a, b) = (self.source(instr, a, class_of(from))?, self.source(instr, b, class_of(from))?);
+        let (a, b) = (
+            self.source(instr, a, class_of(from))?,
+            self.source(instr, b, class_of(from))?,
+        );
         let p = self.temp(Class::Predicate);
-        self.push(None, Code::Scalar { f, d: p, a, b, c: a });
-        let one = if to.is_float() { u64::from(1f32.to_bits()) } else { u64::MAX };
-        let (one, zero) = (self.constant(Class::Word, one), self.constant(Class::Word, 0));
-        self.push(guard, Code::Select { d: d.index, a: one.index, b: zero.index, p: p.index });
+        self.push(
+            None,
+            Code::Scalar {
+                f,
+                d: p,
+                a,
+                b,
+                c: a,
+            },
+        );
+        let one = if to.is_float() {
+            u64::from(1f32.to_bits())
+        } else {
+            u64::MAX
+        };
+        let (one, zero) = (
+            self.constant(Class::Word, one),
+            self.constant(Class::Word, 0),
+        );
+        self.push(
+            guard,
+            Code::Select {
+                d: d.index,
+                a: one.index,
+                b: zero.index,
+                p: p.index,
+            },
+        );
         Ok(())
     }
 
@@ -258,14 +411,37 @@ impl Lowering<'_> {
         let [d, a, b, p] = self.operands::<4>(instr)?;
         let d = self.dest(instr, d)?;
         self.check_class(instr, d, class_of(ty))?;
-        let (a, b) = (self.source(instr, a, d.class)?, self.source(instr, b, d.class)?);
+        let (a, b) = (
+            self.source(instr, a, d.class)?,
+            self.source(instr, b, d.class)?,
+        );
         let (p, negated) = self.predicate(instr, p)?;
         let (a, b) = if negated { (b, a) } else { (a, b) };
         if d.class == Class::Word {
-            self.push(guard, Code::Select { d: d.index, a: a.index, b: b.index, p });
+            self.push(
+                guard,
+                Code::Select {
+                    d: d.index,
+                    a: a.index,
+                    b: b.index,
+                    p,
+                },
+            );
         } else {
-            let p = Reg { class: Class::Predicate, index: p };
-            self.push(guard, Code::Scalar { f: |v| if v[2] != 0 { v[0] } else { v[1] }, d, a, b, c: p });
+            let p = Reg {
+                class: Class::Predicate,
+                index: p,
+            };
+            self.push(
+                guard,
+                Code::Scalar {
+                    f: |v| if v[2] != 0 { v[0] } else { v[1] },
+                    d,
+                    a,
+                    b,
+                    c: p,
+                },
+            );
         }
         Ok(())
     }
@@ -273,12 +449,24 @@ impl Lowering<'_> {
     /// `slct d, a, b, c`: a where c >= 0.
     fn slct(&mut self, instr: &Instr, guard: Guard, types: &[Type]) -> Result<()> {
         let [d, a, b, c] = self.operands::<4>(instr)?;
-        let &[ty, by] = types else { return Err(instr.unsupported()) };
+        let &[ty, by] = types else {
+            return Err(instr.unsupported());
+        };
         let d = self.dest(instr, d)?;
         self.check_class(instr, d, class_of(ty))?;
-        let (a, b, c) = (self.source(instr, a, d.class)?, self.source(instr, b, d.class)?, self.source(instr, c, Class::Word)?);
+        let (a, b, c) = (
+            self.source(instr, a, d.class)?,
+            self.source(instr, b, d.class)?,
+            self.source(instr, c, Class::Word)?,
+        );
         let f: scalar::Scalar = if by.is_float() {
-            |v| if f32::from_bits(v[2] as u32) >= 0.0 { v[0] } else { v[1] }
+            |v| {
+                if f32::from_bits(v[2] as u32) >= 0.0 {
+                    v[0]
+                } else {
+                    v[1]
+                }
+            }
         } else {
             |v| if v[2] as u32 as i32 >= 0 { v[0] } else { v[1] }
         };
@@ -287,27 +475,50 @@ impl Lowering<'_> {
     }
 
     fn cvt(&mut self, instr: &Instr, guard: Guard, types: &[Type]) -> Result<()> {
-        let &[to, from] = types else { return Err(instr.unsupported()) };
+        let &[to, from] = types else {
+            return Err(instr.unsupported());
+        };
         if to.pair && from == Type::parse("f32").unwrap_or(from) {
             return self.cvt_pair(instr, guard, to);
         }
         let [d, a] = self.operands::<2>(instr)?;
-        let Some(f) = scalar::convert(instr, to, from) else { return Err(self.refuse(instr)) };
+        let Some(f) = scalar::convert(instr, to, from) else {
+            return Err(self.refuse(instr));
+        };
         let d = self.dest(instr, d)?;
         // The result register may be wider than the result: it is extended as its type says.
         if d.class == Class::Predicate || (d.class == Class::Word && to.bits > 32) {
-            return Err(instr.error(format!("the result register of `{}` has the wrong width", instr.text)));
+            return Err(instr.error(format!(
+                "the result register of `{}` has the wrong width",
+                instr.text
+            )));
         }
         let a = self.source(instr, a, class_of(from))?;
         let plain = |k: Kind| !matches!(k, Kind::Float | Kind::Brain);
         let code = match (from.kind, from.bits, to.kind, to.bits, d.class) {
-            (Kind::Float, 16, Kind::Float, 32, Class::Word) => Some(Code::HalfToFloat { d: d.index, a: a.index }),
-            (Kind::Float, 32, Kind::Float, 16, Class::Word) if instr.has("rn") => Some(Code::FloatToHalf { d: d.index, a: a.index }),
-            (k, 32, t, 64, Class::Double) if plain(k) && plain(t) => {
-                Some(Code::Extend { signed: k == Kind::Signed, d: d.index, a: a.index })
+            (Kind::Float, 16, Kind::Float, 32, Class::Word) => Some(Code::HalfToFloat {
+                d: d.index,
+                a: a.index,
+            }),
+            (Kind::Float, 32, Kind::Float, 16, Class::Word) if instr.has("rn") => {
+                Some(Code::FloatToHalf {
+                    d: d.index,
+                    a: a.index,
+                })
             }
-            (k, 64, t, 32, Class::Word) if plain(k) && plain(t) => Some(Code::Truncate { d: d.index, a: a.index }),
-            (k, 32, t, 32, Class::Word) if plain(k) && plain(t) => Some(Code::MoveWord { d: d.index, a: a.index }),
+            (k, 32, t, 64, Class::Double) if plain(k) && plain(t) => Some(Code::Extend {
+                signed: k == Kind::Signed,
+                d: d.index,
+                a: a.index,
+            }),
+            (k, 64, t, 32, Class::Word) if plain(k) && plain(t) => Some(Code::Truncate {
+                d: d.index,
+                a: a.index,
+            }),
+            (k, 32, t, 32, Class::Word) if plain(k) && plain(t) => Some(Code::MoveWord {
+                d: d.index,
+                a: a.index,
+            }),
             _ => None,
         };
         if let Some(code) = code {
@@ -315,23 +526,60 @@ impl Lowering<'_> {
             return Ok(());
         }
         if to.bits >= 32 || to.is_float() {
-            self.push(guard, Code::Scalar { f, d, a, b: a, c: a });
+            self.push(
+                guard,
+                Code::Scalar {
+                    f,
+                    d,
+                    a,
+                    b: a,
+                    c: a,
+                },
+            );
             return Ok(());
         }
         // Narrow integer results: cut to their width, then extended into the register.
         let t = self.temp(d.class);
-        self.push(None, Code::Scalar { f, d: t, a, b: a, c: a });
+        self.push(
+            None,
+            Code::Scalar {
+                f,
+                d: t,
+                a,
+                b: a,
+                c: a,
+            },
+        );
         let cut: scalar::Scalar = match (to.is_signed(), to.bits) {
             (true, 8) => |v| v[0] as u8 as i8 as i64 as u64,
-            (true, _) if d.class == Class::Word && self.is_16(&instr.operands[0]) => |v| v[0] & 0xffff,
+            (true, _) if d.class == Class::Word && self.is_16(&instr.operands[0]) => {
+                |v| v[0] & 0xffff
+            }
             (true, _) => |v| v[0] as u16 as i16 as i64 as u64,
             (false, 8) => |v| v[0] & 0xff,
             (false, _) => |v| v[0] & 0xffff,
         };
-        self.push(guard, Code::Scalar { f: cut, d, a: t, b: t, c: t });
+        self.push(
+            guard,
+            Code::Scalar {
+                f: cut,
+                d,
+                a: t,
+                b: t,
+                c: t,
+            },
+        );
         if (to.is_signed(), to.bits) == (true, 8) && self.is_16(&instr.operands[0]) {
             let mask = self.constant(Class::Word, 0xffff);
-            self.push(guard, Code::Word { op: Word::And, d: d.index, a: d.index, b: mask.index });
+            self.push(
+                guard,
+                Code::Word {
+                    op: Word::And,
+                    d: d.index,
+                    a: d.index,
+                    b: mask.index,
+                },
+            );
         }
         Ok(())
     }
@@ -348,14 +596,23 @@ impl Lowering<'_> {
         }
         let d = self.dest(instr, d)?;
         self.check_class(instr, d, Class::Word)?;
-        let (a, b) = (self.source(instr, a, Class::Word)?, self.source(instr, b, Class::Word)?);
+        let (a, b) = (
+            self.source(instr, a, Class::Word)?,
+            self.source(instr, b, Class::Word)?,
+        );
         let f: scalar::Scalar = if to.kind == Kind::Float {
             |v| pair(v, F16)
         } else {
             |v| pair(v, BF16)
         };
         fn pair(v: [u64; 3], format: super::float::Format) -> u64 {
-            let half = |x: u64| u64::from(narrow(f64::from(f32::from_bits(x as u32)), format, Rounding::Rn));
+            let half = |x: u64| {
+                u64::from(narrow(
+                    f64::from(f32::from_bits(x as u32)),
+                    format,
+                    Rounding::Rn,
+                ))
+            };
             half(v[0]) << 16 | half(v[1])
         }
         self.push(guard, Code::Scalar { f, d, a, b, c: a });
@@ -380,8 +637,20 @@ impl Lowering<'_> {
             return Ok(());
         }
         let base = self.constant(Class::Double, base);
-        let op = if instr.has("to") { Double::Sub } else { Double::Add };
-        self.push(guard, Code::Double { op, d: d.index, a: a.index, b: base.index });
+        let op = if instr.has("to") {
+            Double::Sub
+        } else {
+            Double::Add
+        };
+        self.push(
+            guard,
+            Code::Double {
+                op,
+                d: d.index,
+                a: a.index,
+                b: base.index,
+            },
+        );
         Ok(())
     }
 
@@ -398,17 +667,39 @@ impl Lowering<'_> {
         let d = self.dest(instr, d)?;
         self.check_class(instr, d, Class::Predicate)?;
         let a = self.source(instr, a, Class::Double)?;
-        self.push(guard, Code::IsSpace { d: d.index, a, space });
+        self.push(
+            guard,
+            Code::IsSpace {
+                d: d.index,
+                a,
+                space,
+            },
+        );
         Ok(())
     }
 
     fn lop3(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
         let [d, a, b, c, table] = self.operands::<5>(instr)?;
-        let (Operand::Int(table), false) = (table, instr.has("or") || instr.has("and")) else { return Err(instr.unsupported()) };
+        let (Operand::Int(table), false) = (table, instr.has("or") || instr.has("and")) else {
+            return Err(instr.unsupported());
+        };
         let d = self.dest(instr, d)?;
         self.check_class(instr, d, Class::Word)?;
-        let (a, b, c) = (self.source(instr, a, Class::Word)?, self.source(instr, b, Class::Word)?, self.source(instr, c, Class::Word)?);
-        self.push(guard, Code::Lop3 { d: d.index, a: a.index, b: b.index, c: c.index, table: *table as u8 });
+        let (a, b, c) = (
+            self.source(instr, a, Class::Word)?,
+            self.source(instr, b, Class::Word)?,
+            self.source(instr, c, Class::Word)?,
+        );
+        self.push(
+            guard,
+            Code::Lop3 {
+                d: d.index,
+                a: a.index,
+                b: b.index,
+                c: c.index,
+                table: *table as u8,
+            },
+        );
         Ok(())
     }
 
@@ -419,22 +710,63 @@ impl Lowering<'_> {
         }
         let d = self.dest(instr, d)?;
         self.check_class(instr, d, Class::Word)?;
-        let (a, b, c) = (self.source(instr, a, Class::Word)?, self.source(instr, b, Class::Word)?, self.source(instr, c, Class::Word)?);
-        self.push(guard, Code::Scalar { f: scalar::prmt, d, a, b, c });
+        let (a, b, c) = (
+            self.source(instr, a, Class::Word)?,
+            self.source(instr, b, Class::Word)?,
+            self.source(instr, c, Class::Word)?,
+        );
+        self.push(
+            guard,
+            Code::Scalar {
+                f: scalar::prmt,
+                d,
+                a,
+                b,
+                c,
+            },
+        );
         Ok(())
     }
 
     /// `bfi d, a, b, position, length`: the last two are packed into one register.
     fn bfi(&mut self, instr: &Instr, guard: Guard, ty: Type) -> Result<()> {
         let [d, a, b, position, length] = self.operands::<5>(instr)?;
-        let f: scalar::Scalar = if ty.bits == 64 { scalar::bfi::<64> } else { scalar::bfi::<32> };
+        let f: scalar::Scalar = if ty.bits == 64 {
+            scalar::bfi::<64>
+        } else {
+            scalar::bfi::<32>
+        };
         let d = self.dest(instr, d)?;
         self.check_class(instr, d, class_of(ty))?;
-        let (a, b) = (self.source(instr, a, d.class)?, self.source(instr, b, d.class)?);
-        let (position, length) = (self.source(instr, position, Class::Word)?, self.source(instr, length, Class::Word)?);
+        let (a, b) = (
+            self.source(instr, a, d.class)?,
+            self.source(instr, b, d.class)?,
+        );
+        let (position, length) = (
+            self.source(instr, position, Class::Word)?,
+            self.source(instr, length, Class::Word)?,
+        );
         let packed = self.temp(Class::Word);
-        self.push(None, Code::Scalar { f: |v| v[0] & 0xff | (v[1] & 0xff) << 8, d: packed, a: position, b: length, c: position });
-        self.push(guard, Code::Scalar { f, d, a, b, c: packed });
+        self.push(
+            None,
+            Code::Scalar {
+                f: |v| v[0] & 0xff | (v[1] & 0xff) << 8,
+                d: packed,
+                a: position,
+                b: length,
+                c: position,
+            },
+        );
+        self.push(
+            guard,
+            Code::Scalar {
+                f,
+                d,
+                a,
+                b,
+                c: packed,
+            },
+        );
         Ok(())
     }
 
@@ -445,7 +777,9 @@ impl Lowering<'_> {
             "xor" => Logic::Xor,
             _ => Logic::Not,
         };
-        let Some((d, rest)) = instr.operands.split_first() else { return Err(instr.unsupported()) };
+        let Some((d, rest)) = instr.operands.split_first() else {
+            return Err(instr.unsupported());
+        };
         let d = self.dest(instr, d)?;
         self.check_class(instr, d, Class::Predicate)?;
         let mut inputs = Vec::new();
@@ -459,29 +793,54 @@ impl Lowering<'_> {
         let (a, b) = match (&inputs[..], op) {
             (&[a], Logic::Not) => (a, a),
             (&[a, b], _) => (a, b),
-            _ => return Err(instr.error(format!("`{}` has the wrong number of operands", instr.text))),
+            _ => {
+                return Err(
+                    instr.error(format!("`{}` has the wrong number of operands", instr.text))
+                );
+            }
         };
-        self.push(guard, Code::Logic { op, d: d.index, a, b, negate_b: false });
+        self.push(
+            guard,
+            Code::Logic {
+                op,
+                d: d.index,
+                a,
+                b,
+                negate_b: false,
+            },
+        );
         Ok(())
     }
 }
 
 pub(super) fn copy(d: Reg, a: Reg) -> Code {
     if d.class == Class::Double {
-        Code::MoveDouble { d: d.index, a: a.index }
+        Code::MoveDouble {
+            d: d.index,
+            a: a.index,
+        }
     } else {
-        Code::MoveWord { d: d.index, a: a.index }
+        Code::MoveWord {
+            d: d.index,
+            a: a.index,
+        }
     }
 }
 
 fn part_class(bits: u32) -> Class {
-    if bits == 64 { Class::Double } else { Class::Word }
+    if bits == 64 {
+        Class::Double
+    } else {
+        Class::Word
+    }
 }
 
 /// The vector form of an instruction, where there is one. The thread-by-thread form is its oracle.
 fn fast(instr: &Instr, ty: Type, d: Reg, a: Reg, b: Reg, c: Reg) -> Option<Code> {
     let name = instr.opcode[0].as_str();
-    let plain = ["sat", "ftz", "hi", "wide", "NaN"].iter().all(|s| !instr.has(s));
+    let plain = ["sat", "ftz", "hi", "wide", "NaN"]
+        .iter()
+        .all(|s| !instr.has(s));
     if !plain || ty.pair {
         return None;
     }

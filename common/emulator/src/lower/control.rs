@@ -12,15 +12,22 @@ impl Lowering<'_> {
     pub(super) fn control(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
         let code = match instr.opcode[0].as_str() {
             "bra" => {
-                let [Operand::Label(label)] = &instr.operands[..] else { return Err(instr.unsupported()) };
+                let [Operand::Label(label)] = &instr.operands[..] else {
+                    return Err(instr.unsupported());
+                };
                 // The label's place is put in once all are known.
-                Code::Branch { target: *label, rejoin: u32::MAX }
+                Code::Branch {
+                    target: *label,
+                    rejoin: u32::MAX,
+                }
             }
             "ret" | "exit" => Code::Exit,
             "trap" => Code::Trap,
             "bar" if instr.has("warp") => {
                 let [mask] = self.operands::<1>(instr)?;
-                Code::WarpSync { mask: self.source(instr, mask, Class::Word)?.index }
+                Code::WarpSync {
+                    mask: self.source(instr, mask, Class::Word)?.index,
+                }
             }
             "bar" | "barrier" => return self.barrier(instr, guard),
             "membar" | "fence" => {
@@ -32,10 +39,13 @@ impl Lowering<'_> {
                 }
                 Code::Nothing
             }
-            "nanosleep" | "prefetch" | "prefetchu" | "brkpt" | "pmevent" | "discard" | "applypriority" => Code::Nothing,
+            "nanosleep" | "prefetch" | "prefetchu" | "brkpt" | "pmevent" | "discard"
+            | "applypriority" => Code::Nothing,
             "activemask" => {
                 let [d] = self.operands::<1>(instr)?;
-                Code::ActiveMask { d: self.word_dest(instr, d)? }
+                Code::ActiveMask {
+                    d: self.word_dest(instr, d)?,
+                }
             }
             "shfl" => self.shuffle(instr)?,
             "vote" => self.vote(instr)?,
@@ -49,7 +59,14 @@ impl Lowering<'_> {
 
     fn word_dest(&mut self, instr: &Instr, operand: &Operand) -> Result<u32> {
         let d = self.dest(instr, operand)?;
-        if d.class == Class::Word { Ok(d.index) } else { Err(instr.error(format!("the result register of `{}` has the wrong width", instr.text))) }
+        if d.class == Class::Word {
+            Ok(d.index)
+        } else {
+            Err(instr.error(format!(
+                "the result register of `{}` has the wrong width",
+                instr.text
+            )))
+        }
     }
 
     fn barrier(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
@@ -72,7 +89,11 @@ impl Lowering<'_> {
                 return Err(instr.unsupported());
             };
             let d = self.dest(instr, d)?;
-            let class = if op == Reduction::Popc { Class::Word } else { Class::Predicate };
+            let class = if op == Reduction::Popc {
+                Class::Word
+            } else {
+                Class::Predicate
+            };
             if d.class != class || rest.len() < 2 {
                 return Err(instr.unsupported());
             }
@@ -86,13 +107,24 @@ impl Lowering<'_> {
         };
         let threads = match operands.next() {
             Some(threads) => Some(self.source(instr, threads, Class::Word)?.index),
-            None if !wait => return Err(instr.error(format!("`{}` needs a number of threads", instr.text))),
+            None if !wait => {
+                return Err(instr.error(format!("`{}` needs a number of threads", instr.text)));
+            }
             None => None,
         };
         if operands.next().is_some() {
             return Err(instr.unsupported());
         }
-        self.push(guard, Code::Barrier(Box::new(Barrier { id: id.index, threads, aligned, wait, reduce })));
+        self.push(
+            guard,
+            Code::Barrier(Box::new(Barrier {
+                id: id.index,
+                threads,
+                aligned,
+                wait,
+                reduce,
+            })),
+        );
         Ok(())
     }
 
@@ -105,7 +137,10 @@ impl Lowering<'_> {
             () => return Err(instr.unsupported()),
         };
         if !instr.has("sync") {
-            return Err(instr.error(format!("`{}` was removed from PTX; use shfl.sync", instr.text)));
+            return Err(instr.error(format!(
+                "`{}` was removed from PTX; use shfl.sync",
+                instr.text
+            )));
         }
         let [d, a, b, c, mask] = self.operands::<5>(instr)?;
         let (d, p) = match d {
@@ -118,9 +153,20 @@ impl Lowering<'_> {
             }
             d => (self.word_dest(instr, d)?, None),
         };
-        let mut source = |operand| self.source(instr, operand, Class::Word).map(|reg| reg.index);
+        let mut source = |operand| {
+            self.source(instr, operand, Class::Word)
+                .map(|reg| reg.index)
+        };
         let (a, b, c, mask) = (source(a)?, source(b)?, source(c)?, source(mask)?);
-        Ok(Code::Shuffle(Box::new(Shuffle { mode, d, p, a, b, c, mask })))
+        Ok(Code::Shuffle(Box::new(Shuffle {
+            mode,
+            d,
+            p,
+            a,
+            b,
+            c,
+            mask,
+        })))
     }
 
     fn vote(&mut self, instr: &Instr) -> Result<Code> {
@@ -133,13 +179,23 @@ impl Lowering<'_> {
         };
         let [d, a, mask] = self.operands::<3>(instr)?;
         let d = self.dest(instr, d)?;
-        let class = if mode == VoteMode::Ballot { Class::Word } else { Class::Predicate };
+        let class = if mode == VoteMode::Ballot {
+            Class::Word
+        } else {
+            Class::Predicate
+        };
         if d.class != class || !instr.has("sync") {
             return Err(instr.unsupported());
         }
         let (a, negate) = self.predicate(instr, a)?;
         let mask = self.source(instr, mask, Class::Word)?.index;
-        Ok(Code::Vote(Box::new(Vote { mode, d, a, negate, mask })))
+        Ok(Code::Vote(Box::new(Vote {
+            mode,
+            d,
+            a,
+            negate,
+            mask,
+        })))
     }
 
     fn matching(&mut self, instr: &Instr) -> Result<Code> {
@@ -151,22 +207,44 @@ impl Lowering<'_> {
         if p.class != Class::Predicate {
             return Err(instr.unsupported());
         }
-        let class = if instr.has("b64") { Class::Double } else { Class::Word };
-        let (a, mask) = (self.source(instr, a, class)?, self.source(instr, mask, Class::Word)?.index);
-        Ok(Code::Match { all: instr.has("all"), d, p: p.index, a, mask })
+        let class = if instr.has("b64") {
+            Class::Double
+        } else {
+            Class::Word
+        };
+        let (a, mask) = (
+            self.source(instr, a, class)?,
+            self.source(instr, mask, Class::Word)?.index,
+        );
+        Ok(Code::Match {
+            all: instr.has("all"),
+            d,
+            p: p.index,
+            a,
+            mask,
+        })
     }
 
     fn redux(&mut self, instr: &Instr) -> Result<Code> {
         let [d, a, mask] = self.operands::<3>(instr)?;
-        let Some(ty) = instr.types().last().copied().filter(|ty: &Type| ty.bits == 32 && !ty.is_float()) else {
+        let Some(ty) = instr
+            .types()
+            .last()
+            .copied()
+            .filter(|ty: &Type| ty.bits == 32 && !ty.is_float())
+        else {
             return Err(instr.unsupported());
         };
         // The same operations as atomics, without the exchanges.
-        let Some(f) = scalar::atomic(instr, ty).filter(|_| !instr.has("exch") && !instr.has("cas")) else {
+        let Some(f) = scalar::atomic(instr, ty).filter(|_| !instr.has("exch") && !instr.has("cas"))
+        else {
             return Err(instr.unsupported());
         };
         let d = self.word_dest(instr, d)?;
-        let (a, mask) = (self.source(instr, a, Class::Word)?.index, self.source(instr, mask, Class::Word)?.index);
+        let (a, mask) = (
+            self.source(instr, a, Class::Word)?.index,
+            self.source(instr, mask, Class::Word)?.index,
+        );
         Ok(Code::Reduce { f, d, a, mask })
     }
 }
@@ -175,7 +253,9 @@ impl Lowering<'_> {
 pub(super) fn resolve(ops: &mut [Op], labels: &HashMap<u32, u32>, line: u32) -> Result<()> {
     for op in ops {
         if let Code::Branch { target, .. } = &mut op.code {
-            *target = *labels.get(target).ok_or_else(|| PtxError::new(line, "a branch goes to a label that stands nowhere"))?;
+            *target = *labels.get(target).ok_or_else(|| {
+                PtxError::new(line, "a branch goes to a label that stands nowhere")
+            })?;
         }
     }
     Ok(())

@@ -6,7 +6,11 @@ pub(crate) const NAN_F32: u32 = 0x7fff_ffff;
 /// An f32 result, with NVIDIA's NaN in place of this machine's.
 #[inline(always)]
 pub(crate) fn canonical(value: f32) -> f32 {
-    if value.is_nan() { f32::from_bits(NAN_F32) } else { value }
+    if value.is_nan() {
+        f32::from_bits(NAN_F32)
+    } else {
+        value
+    }
 }
 
 /// A binary format narrower than f64: bits of mantissa (without the hidden one) and of exponent.
@@ -15,9 +19,18 @@ pub(crate) struct Format {
     mantissa: u32,
     exponent: u32,
 }
-pub(crate) const F16: Format = Format { mantissa: 10, exponent: 5 };
-pub(crate) const BF16: Format = Format { mantissa: 7, exponent: 8 };
-pub(crate) const F32: Format = Format { mantissa: 23, exponent: 8 };
+pub(crate) const F16: Format = Format {
+    mantissa: 10,
+    exponent: 5,
+};
+pub(crate) const BF16: Format = Format {
+    mantissa: 7,
+    exponent: 8,
+};
+pub(crate) const F32: Format = Format {
+    mantissa: 23,
+    exponent: 8,
+};
 
 /// IEEE 754 rounding directions, by their PTX names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,14 +64,22 @@ pub(crate) fn narrow(value: f64, format: Format, rounding: Rounding) -> u32 {
     // far below every format here and keep a smaller one).
     let raw = ((bits >> 52) & 0x7ff) as i32;
     let fraction = bits & ((1 << 52) - 1);
-    let (significand, exponent) = if raw == 0 { (fraction, -1022) } else { (fraction | 1 << 52, raw - 1023) };
+    let (significand, exponent) = if raw == 0 {
+        (fraction, -1022)
+    } else {
+        (fraction | 1 << 52, raw - 1023)
+    };
     // How many low bits go: more for a result below the smallest normal exponent.
     let normal = exponent.max(1 - bias);
     let drop = (52 - format.mantissa as i32) + (normal - exponent);
     let (kept, rest, half) = if drop >= 64 {
         (0, 1u64, 2u64)
     } else {
-        (significand >> drop, significand & ((1u64 << drop) - 1), 1u64 << (drop - 1))
+        (
+            significand >> drop,
+            significand & ((1u64 << drop) - 1),
+            1u64 << (drop - 1),
+        )
     };
     let negative = sign != 0;
     let up = match rounding {
@@ -106,7 +127,11 @@ pub(crate) fn fma_to_odd(a: f64, b: f64, c: f64) -> f64 {
         return sum;
     }
     let toward_error = (error > 0.0) == (sum > 0.0);
-    f64::from_bits(if toward_error { sum.to_bits() + 1 } else { sum.to_bits() - 1 })
+    f64::from_bits(if toward_error {
+        sum.to_bits() + 1
+    } else {
+        sum.to_bits() - 1
+    })
 }
 
 #[cfg(test)]
@@ -125,14 +150,26 @@ mod tests {
             // Nudged by less than half a unit, it rounds back.
             for nudge in [x * (1.0 + 1e-5), x * (1.0 - 1e-5)] {
                 let expected = half::f16::from_f32_const(nudge as f32).to_bits();
-                assert_eq!(narrow(f64::from(nudge as f32), F16, Rounding::Rn), u32::from(expected), "{nudge}");
+                assert_eq!(
+                    narrow(f64::from(nudge as f32), F16, Rounding::Rn),
+                    u32::from(expected),
+                    "{nudge}"
+                );
             }
         }
     }
 
     #[test]
     fn narrowing_agrees_with_rust_on_f32() {
-        for x in [0.1, 1e-40, 1e-46, 1e39, -3.5, 1.000_000_059_604_644_8, f64::MIN_POSITIVE] {
+        for x in [
+            0.1,
+            1e-40,
+            1e-46,
+            1e39,
+            -3.5,
+            1.000_000_059_604_644_8,
+            f64::MIN_POSITIVE,
+        ] {
             assert_eq!(narrow(x, F32, Rounding::Rn), (x as f32).to_bits(), "{x}");
         }
         assert_eq!(narrow(1e39, F32, Rounding::Rz), f32::MAX.to_bits());

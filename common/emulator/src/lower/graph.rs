@@ -100,7 +100,11 @@ impl Graph {
             changed = false;
             for &block in order.iter().rev().filter(|&&block| block != exit) {
                 let exits = [exit];
-                let next = if self.successors[block].is_empty() { &exits[..] } else { &self.successors[block][..] };
+                let next = if self.successors[block].is_empty() {
+                    &exits[..]
+                } else {
+                    &self.successors[block][..]
+                };
                 let mut new = None;
                 for &n in next {
                     // A block that never reaches the exit has no number and no say.
@@ -115,7 +119,10 @@ impl Graph {
             }
         }
         dominator.truncate(count);
-        dominator.into_iter().map(|d| d.filter(|&d| d != exit)).collect()
+        dominator
+            .into_iter()
+            .map(|d| d.filter(|&d| d != exit))
+            .collect()
     }
 }
 

@@ -35,8 +35,30 @@ impl Lowering<'_> {
     fn shape(&mut self, instr: &Instr, space: Space) -> Result<(Type, u32)> {
         let mut count = 1;
         let known = [
-            "weak", "relaxed", "acquire", "release", "volatile", "cta", "cluster", "gpu", "sys", "ca", "cg", "cs", "lu",
-            "cv", "wb", "wt", "nc", "global", "shared", "shared::cta", "local", "const", "param", "param::entry",
+            "weak",
+            "relaxed",
+            "acquire",
+            "release",
+            "volatile",
+            "cta",
+            "cluster",
+            "gpu",
+            "sys",
+            "ca",
+            "cg",
+            "cs",
+            "lu",
+            "cv",
+            "wb",
+            "wt",
+            "nc",
+            "global",
+            "shared",
+            "shared::cta",
+            "local",
+            "const",
+            "param",
+            "param::entry",
         ];
         for part in &instr.opcode[1..] {
             match part.as_str() {
@@ -44,15 +66,20 @@ impl Lowering<'_> {
                 "v4" => count = 4,
                 part if known.contains(&part) || Type::parse(part).is_some() => {}
                 // Where a line may stay in a cache; no bits and no counter here depend on it.
-                part if part.starts_with("L1::") || (part.starts_with("L2::") && part != "L2::cache_hint") => {}
+                part if part.starts_with("L1::")
+                    || (part.starts_with("L2::") && part != "L2::cache_hint") => {}
                 _ => return Err(instr.unsupported()),
             }
         }
-        let ordered = ["volatile", "relaxed", "acquire", "release", "cv"].iter().any(|s| instr.has(s));
+        let ordered = ["volatile", "relaxed", "acquire", "release", "cv"]
+            .iter()
+            .any(|s| instr.has(s));
         if ordered && matches!(space, Space::Global | Space::Generic) {
             self.talks = true;
         }
-        let Some(&ty) = instr.types().last() else { return Err(instr.unsupported()) };
+        let Some(&ty) = instr.types().last() else {
+            return Err(instr.unsupported());
+        };
         if ty == Type::PRED || ty.bits > 64 || ty.bytes() * count > 16 {
             return Err(instr.unsupported());
         }
@@ -84,13 +111,24 @@ impl Lowering<'_> {
     }
 
     /// The registers of a load or store, all of one class.
-    fn elements(&mut self, instr: &Instr, operand: &Operand, ty: Type, count: u32, write: bool) -> Result<(Class, [u32; 4])> {
+    fn elements(
+        &mut self,
+        instr: &Instr,
+        operand: &Operand,
+        ty: Type,
+        count: u32,
+        write: bool,
+    ) -> Result<(Class, [u32; 4])> {
         let list = match operand {
             Operand::Vector(list) => &list[..],
             one => std::slice::from_ref(one),
         };
         if list.len() != count as usize {
-            return Err(instr.error(format!("`{}` names {} registers, not {count}", instr.text, list.len())));
+            return Err(instr.error(format!(
+                "`{}` names {} registers, not {count}",
+                instr.text,
+                list.len()
+            )));
         }
         let class = list
             .iter()
@@ -100,7 +138,10 @@ impl Lowering<'_> {
             })
             .unwrap_or(class_of(ty));
         if class == Class::Predicate || (class == Class::Word && ty.bits > 32) {
-            return Err(instr.error(format!("the registers of `{}` have the wrong width", instr.text)));
+            return Err(instr.error(format!(
+                "the registers of `{}` have the wrong width",
+                instr.text
+            )));
         }
         let mut regs = [0; 4];
         for (reg, element) in regs.iter_mut().zip(list) {
@@ -110,7 +151,9 @@ impl Lowering<'_> {
                 element => self.source(instr, element, class)?,
             };
             if found.class != class {
-                return Err(instr.error(format!("the registers of `{}` differ in width", instr.text)));
+                return Err(
+                    instr.error(format!("the registers of `{}` differ in width", instr.text))
+                );
             }
             *reg = found.index;
         }
@@ -125,21 +168,44 @@ impl Lowering<'_> {
         // A signed byte in a 16-bit register is extended to 16 bits only; 32 do no harm, since every
         // reader of a 16-bit register cuts its operand or ignores the rest.
         let slot = self.slot();
-        let access = Access { space, base, offset, bytes: ty.bytes(), count, signed: ty.is_signed(), class, regs, slot };
+        let access = Access {
+            space,
+            base,
+            offset,
+            bytes: ty.bytes(),
+            count,
+            signed: ty.is_signed(),
+            class,
+            regs,
+            slot,
+        };
         self.push(guard, Code::Load(Box::new(access)));
         Ok(())
     }
 
     fn store(&mut self, instr: &Instr, guard: Guard, space: Space) -> Result<()> {
         if matches!(space, Space::Const | Space::Param) {
-            return Err(instr.error(format!("`{}` writes to memory that is read-only", instr.text)));
+            return Err(instr.error(format!(
+                "`{}` writes to memory that is read-only",
+                instr.text
+            )));
         }
         let (ty, count) = self.shape(instr, space)?;
         let [address, a] = self.operands::<2>(instr)?;
         let (base, offset) = self.address(instr, address)?;
         let (class, regs) = self.elements(instr, a, ty, count, false)?;
         let slot = self.slot();
-        let access = Access { space, base, offset, bytes: ty.bytes(), count, signed: false, class, regs, slot };
+        let access = Access {
+            space,
+            base,
+            offset,
+            bytes: ty.bytes(),
+            count,
+            signed: false,
+            class,
+            regs,
+            slot,
+        };
         self.push(guard, Code::Store(Box::new(access)));
         Ok(())
     }
@@ -150,12 +216,17 @@ impl Lowering<'_> {
         let [d, address] = self.operands::<2>(instr)?;
         let place = match address {
             Operand::Address(base, offset) => match &**base {
-                Operand::Symbol(name, _) => self.params.get(name.as_str()).map(|(at, bytes)| (*at, *bytes, *offset)),
+                Operand::Symbol(name, _) => self
+                    .params
+                    .get(name.as_str())
+                    .map(|(at, bytes)| (*at, *bytes, *offset)),
                 _ => None,
             },
             _ => None,
         };
-        let Some((at, size, offset)) = place else { return self.load(instr, guard, Space::Param) };
+        let Some((at, size, offset)) = place else {
+            return self.load(instr, guard, Space::Param);
+        };
         let end = offset.checked_add(i64::from(ty.bytes() * count));
         if offset < 0 || end.is_none_or(|end| end > i64::from(size)) {
             return Err(instr.error(format!("`{}` reads past its parameter", instr.text)));
@@ -163,7 +234,14 @@ impl Lowering<'_> {
         let (class, regs) = self.elements(instr, d, ty, count, true)?;
         for (i, &index) in regs[..count as usize].iter().enumerate() {
             let offset = at + offset as u32 + i as u32 * ty.bytes();
-            let value = self.fixed(class, Fixed::Param { offset, bytes: ty.bytes(), signed: ty.is_signed() });
+            let value = self.fixed(
+                class,
+                Fixed::Param {
+                    offset,
+                    bytes: ty.bytes(),
+                    signed: ty.is_signed(),
+                },
+            );
             self.push(guard, arithmetic::copy(Reg { class, index }, value));
         }
         Ok(())
@@ -173,26 +251,49 @@ impl Lowering<'_> {
         if !matches!(space, Space::Global | Space::Shared | Space::Generic) {
             return Err(instr.unsupported());
         }
-        let Some(&ty) = instr.types().last() else { return Err(instr.unsupported()) };
-        if instr.opcode.iter().any(|s| matches!(s.as_str(), "v2" | "v4" | "v8" | "ftz")) || !matches!(ty.bits, 16 | 32 | 64) {
+        let Some(&ty) = instr.types().last() else {
+            return Err(instr.unsupported());
+        };
+        if instr
+            .opcode
+            .iter()
+            .any(|s| matches!(s.as_str(), "v2" | "v4" | "v8" | "ftz"))
+            || !matches!(ty.bits, 16 | 32 | 64)
+        {
             return Err(instr.unsupported());
         }
-        let Some(f) = scalar::atomic(instr, ty) else { return Err(instr.unsupported()) };
+        let Some(f) = scalar::atomic(instr, ty) else {
+            return Err(instr.unsupported());
+        };
         let (d, rest) = if instr.opcode[0] == "red" {
             (None, &instr.operands[..])
         } else {
-            let (d, rest) = instr.operands.split_first().ok_or_else(|| instr.unsupported())?;
-            let d = if *d == Operand::Sink { None } else { Some(self.dest(instr, d)?) };
+            let (d, rest) = instr
+                .operands
+                .split_first()
+                .ok_or_else(|| instr.unsupported())?;
+            let d = if *d == Operand::Sink {
+                None
+            } else {
+                Some(self.dest(instr, d)?)
+            };
             (d, rest)
         };
         let class = class_of(ty);
         let (address, b, c) = match rest {
             [address, b] => (address, b, b),
             [address, b, c] if instr.has("cas") => (address, b, c),
-            _ => return Err(instr.error(format!("`{}` has the wrong number of operands", instr.text))),
+            _ => {
+                return Err(
+                    instr.error(format!("`{}` has the wrong number of operands", instr.text))
+                );
+            }
         };
         if d.is_some_and(|d| d.class != class) {
-            return Err(instr.error(format!("the result register of `{}` has the wrong width", instr.text)));
+            return Err(instr.error(format!(
+                "the result register of `{}` has the wrong width",
+                instr.text
+            )));
         }
         let (base, offset) = self.address(instr, address)?;
         let (b, c) = (self.source(instr, b, class)?, self.source(instr, c, class)?);
@@ -203,7 +304,17 @@ impl Lowering<'_> {
             self.grain = self.grain.min(ty.bytes());
         }
         let slot = self.slot();
-        let access = AtomicAccess { space, base, offset, bytes: ty.bytes(), f, d, b, c, slot };
+        let access = AtomicAccess {
+            space,
+            base,
+            offset,
+            bytes: ty.bytes(),
+            f,
+            d,
+            b,
+            c,
+            slot,
+        };
         self.push(guard, Code::Atomic(Box::new(access)));
         Ok(())
     }

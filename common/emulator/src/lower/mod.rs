@@ -12,8 +12,12 @@ use std::collections::HashMap;
 pub(crate) use float::canonical;
 pub(crate) use scalar::Scalar;
 
-use crate::program::{Class, Code, Fixed, Instruction, Op, Param, Program, Reg, SourceLine, Special};
-use crate::ptx::{Instr, Kernel, Kind, Module, Operand, PtxError, RegisterId, Statement, Type, VariableSpace};
+use crate::program::{
+    Class, Code, Fixed, Instruction, Op, Param, Program, Reg, SourceLine, Special,
+};
+use crate::ptx::{
+    Instr, Kernel, Kind, Module, Operand, PtxError, RegisterId, Statement, Type, VariableSpace,
+};
 
 pub(crate) type Result<T> = std::result::Result<T, PtxError>;
 
@@ -65,10 +69,16 @@ const FIXED: u32 = 1 << 31;
 pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
     let Some(kernel) = module.kernels.iter().find(|kernel| kernel.name == name) else {
         let others: Vec<&str> = module.kernels().collect();
-        let others = if others.is_empty() { "no kernel at all".into() } else { format!("only {}", others.join(", ")) };
+        let others = if others.is_empty() {
+            "no kernel at all".into()
+        } else {
+            format!("only {}", others.join(", "))
+        };
         return Err(PtxError::new(
             0,
-            format!("there is no kernel `{name}` in this PTX, {others}; declare it as extern \"C\" __global__ void {name}(…)"),
+            format!(
+                "there is no kernel `{name}` in this PTX, {others}; declare it as extern \"C\" __global__ void {name}(…)"
+            ),
         ));
     };
     let layout = Layout::new(module, kernel)?;
@@ -94,12 +104,19 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
         (op.instruction, op.first) = (last, false);
     }
     if instructions.is_empty() {
-        return Err(PtxError::new(kernel.line, format!("the kernel `{name}` is empty")));
+        return Err(PtxError::new(
+            kernel.line,
+            format!("the kernel `{name}` is empty"),
+        ));
     }
     let mut ops = lowering.ops;
     control::resolve(&mut ops, &labels, kernel.line)?;
     graph::set_rejoin(&mut ops);
-    let fixed = [lowering.fixed_words.len() as u32, lowering.fixed_doubles.len() as u32, 0];
+    let fixed = [
+        lowering.fixed_words.len() as u32,
+        lowering.fixed_doubles.len() as u32,
+        0,
+    ];
     let [words, doubles, predicates] = registers::allocate(&mut ops, lowering.counts, fixed);
     Ok(Program {
         name: name.to_string(),
@@ -123,7 +140,12 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
 }
 
 fn describe(module: &Module, instr: &Instr) -> Instruction {
-    let line = |file: u32, line: u32| module.files.get(&file).map(|name| SourceLine { file: name.clone(), line });
+    let line = |file: u32, line: u32| {
+        module.files.get(&file).map(|name| SourceLine {
+            file: name.clone(),
+            line,
+        })
+    };
     let (source, inlined_from) = match instr.loc {
         None => (None, None),
         Some(loc) => match loc.inlined_at {
@@ -131,7 +153,12 @@ fn describe(module: &Module, instr: &Instr) -> Instruction {
             None => (line(loc.file, loc.line), None),
         },
     };
-    Instruction { ptx_line: instr.line, text: instr.text.clone(), source, inlined_from }
+    Instruction {
+        ptx_line: instr.line,
+        text: instr.text.clone(),
+        source,
+        inlined_from,
+    }
 }
 
 /// Where the variables and parameters lie.
@@ -158,10 +185,19 @@ impl<'a> Layout<'a> {
         for param in &kernel.params {
             let offset = param_bytes.next_multiple_of(param.align.max(1));
             param_bytes = offset + param.bytes;
-            layout.params.push(Param { name: param.name.clone(), bytes: param.bytes, offset });
+            layout.params.push(Param {
+                name: param.name.clone(),
+                bytes: param.bytes,
+                offset,
+            });
         }
         for variable in module.variables.iter().chain(&kernel.variables) {
-            let too_large = || PtxError::new(0, format!("the variable `{}` does not fit its memory", variable.name));
+            let too_large = || {
+                PtxError::new(
+                    0,
+                    format!("the variable `{}` does not fit its memory", variable.name),
+                )
+            };
             let place = match variable.space {
                 VariableSpace::DynamicShared => Place::Dynamic,
                 VariableSpace::Global => {
@@ -171,7 +207,10 @@ impl<'a> Layout<'a> {
                     Place::Global(layout.globals.len() as u32 - 1)
                 }
                 VariableSpace::Const => {
-                    let at = layout.constants.len().next_multiple_of(variable.align as usize);
+                    let at = layout
+                        .constants
+                        .len()
+                        .next_multiple_of(variable.align as usize);
                     // 64 KiB is the whole bank (CUDA C++ Programming Guide, "Compute Capabilities").
                     if at as u64 + variable.bytes > 1 << 16 {
                         return Err(too_large());
@@ -222,7 +261,9 @@ impl<'a> Lowering<'a> {
         Self {
             kernel,
             places: layout.places.clone(),
-            params: params.map(|(decl, param)| (decl.name.as_str(), (param.offset, param.bytes))).collect(),
+            params: params
+                .map(|(decl, param)| (decl.name.as_str(), (param.offset, param.bytes)))
+                .collect(),
             ops: Vec::new(),
             registers,
             counts,
@@ -238,8 +279,16 @@ impl<'a> Lowering<'a> {
     }
 
     fn push(&mut self, guard: Option<(u32, bool)>, code: Code) {
-        let first = self.ops.last().is_none_or(|op| op.instruction != self.instruction);
-        self.ops.push(Op { guard, code, instruction: self.instruction, first });
+        let first = self
+            .ops
+            .last()
+            .is_none_or(|op| op.instruction != self.instruction);
+        self.ops.push(Op {
+            guard,
+            code,
+            instruction: self.instruction,
+            first,
+        });
     }
 
     fn temp(&mut self, class: Class) -> Reg {
@@ -258,12 +307,20 @@ impl<'a> Lowering<'a> {
 
     /// The register that holds `value` in every lane.
     fn constant(&mut self, class: Class, value: u64) -> Reg {
-        let value = if class == Class::Word { value & 0xffff_ffff } else { value };
+        let value = if class == Class::Word {
+            value & 0xffff_ffff
+        } else {
+            value
+        };
         self.fixed(class, Fixed::Const(value))
     }
 
     fn fixed(&mut self, class: Class, fixed: Fixed) -> Reg {
-        let list = if class == Class::Word { &mut self.fixed_words } else { &mut self.fixed_doubles };
+        let list = if class == Class::Word {
+            &mut self.fixed_words
+        } else {
+            &mut self.fixed_doubles
+        };
         let index = *self.fixed.entry((class, fixed)).or_insert_with(|| {
             list.push(fixed);
             FIXED + list.len() as u32 - 1
@@ -279,13 +336,20 @@ impl<'a> Lowering<'a> {
                 self.widen(instr, reg, class)
             }
             Operand::Int(value) => Ok(self.constant(class, *value)),
-            Operand::F32(bits) if class == Class::Double => Ok(self.constant(class, f64::from(f32::from_bits(*bits)).to_bits())),
+            Operand::F32(bits) if class == Class::Double => {
+                Ok(self.constant(class, f64::from(f32::from_bits(*bits)).to_bits()))
+            }
             Operand::F32(bits) => Ok(self.constant(class, u64::from(*bits))),
             Operand::F64(bits) if class == Class::Double => Ok(self.constant(class, *bits)),
-            Operand::F64(bits) => Ok(self.constant(class, u64::from((f64::from_bits(*bits) as f32).to_bits()))),
+            Operand::F64(bits) => {
+                Ok(self.constant(class, u64::from((f64::from_bits(*bits) as f32).to_bits())))
+            }
             Operand::Special(name) => self.special(instr, name, class),
             Operand::Symbol(name, offset) => self.symbol(instr, name, *offset, class),
-            _ => Err(instr.error(format!("an operand of `{}` is of the wrong kind", instr.text))),
+            _ => Err(instr.error(format!(
+                "an operand of `{}` is of the wrong kind",
+                instr.text
+            ))),
         }
     }
 
@@ -295,15 +359,31 @@ impl<'a> Lowering<'a> {
             (a, b) if a == b => Ok(reg),
             (Class::Double, Class::Word) => {
                 let d = self.temp(Class::Word);
-                self.push(None, Code::Truncate { d: d.index, a: reg.index });
+                self.push(
+                    None,
+                    Code::Truncate {
+                        d: d.index,
+                        a: reg.index,
+                    },
+                );
                 Ok(d)
             }
             (Class::Word, Class::Double) => {
                 let d = self.temp(Class::Double);
-                self.push(None, Code::Extend { signed: false, d: d.index, a: reg.index });
+                self.push(
+                    None,
+                    Code::Extend {
+                        signed: false,
+                        d: d.index,
+                        a: reg.index,
+                    },
+                );
                 Ok(d)
             }
-            _ => Err(instr.error(format!("`{}` mixes predicates with other registers", instr.text))),
+            _ => Err(instr.error(format!(
+                "`{}` mixes predicates with other registers",
+                instr.text
+            ))),
         }
     }
 
@@ -332,7 +412,8 @@ impl<'a> Lowering<'a> {
             "%lanemask_gt" => Fixed::Special(Special::LaneMaskGt),
             "%dynamic_smem_size" => Fixed::Special(Special::DynamicShared),
             "%total_smem_size" => Fixed::Special(Special::TotalShared),
-            "%clock" | "%clock_hi" | "%clock64" | "%globaltimer" | "%globaltimer_lo" | "%globaltimer_hi" => {
+            "%clock" | "%clock_hi" | "%clock64" | "%globaltimer" | "%globaltimer_lo"
+            | "%globaltimer_hi" => {
                 let d = self.temp(class);
                 self.push(None, Code::Clock { d });
                 return Ok(d);
@@ -351,7 +432,10 @@ impl<'a> Lowering<'a> {
             return Ok(self.constant(class, 32));
         }
         let fixed = match self.places.get(name) {
-            Some(Place::Global(index)) => Fixed::Global { index: *index, offset },
+            Some(Place::Global(index)) => Fixed::Global {
+                index: *index,
+                offset,
+            },
             Some(Place::Const(at) | Place::Shared(at) | Place::Local(at)) => {
                 Fixed::Const(u64::from(*at).wrapping_add_signed(offset))
             }
@@ -382,7 +466,16 @@ impl<'a> Lowering<'a> {
             // `-1` and `1` stand for true.
             Operand::Int(value) => {
                 let p = self.temp(Class::Predicate);
-                self.push(None, Code::Logic { op: crate::program::Logic::Xor, d: p.index, a: p.index, b: p.index, negate_b: *value != 0 });
+                self.push(
+                    None,
+                    Code::Logic {
+                        op: crate::program::Logic::Xor,
+                        d: p.index,
+                        a: p.index,
+                        b: p.index,
+                        negate_b: *value != 0,
+                    },
+                );
                 return Ok((p.index, false));
             }
             _ => return Err(instr.error(format!("`{}` needs a predicate", instr.text))),
@@ -396,18 +489,29 @@ impl<'a> Lowering<'a> {
 
     /// The operands, which must be as many as the instruction takes.
     fn operands<'i, const N: usize>(&self, instr: &'i Instr) -> Result<&'i [Operand; N]> {
-        instr.operands.first_chunk::<N>().filter(|_| instr.operands.len() == N).ok_or_else(|| {
-            instr.error(format!("`{}` takes {N} operands, not {}", instr.text, instr.operands.len()))
-        })
+        instr
+            .operands
+            .first_chunk::<N>()
+            .filter(|_| instr.operands.len() == N)
+            .ok_or_else(|| {
+                instr.error(format!(
+                    "`{}` takes {N} operands, not {}",
+                    instr.text,
+                    instr.operands.len()
+                ))
+            })
     }
 
     fn instr(&mut self, instr: &Instr) -> Result<()> {
-        let guard = instr.guard.map(|(id, negated)| (self.reg(id).index, negated));
+        let guard = instr
+            .guard
+            .map(|(id, negated)| (self.reg(id).index, negated));
         match instr.opcode[0].as_str() {
             "ld" | "ldu" | "st" | "atom" | "red" => self.memory(instr, guard),
-            "bra" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence" | "shfl" | "vote" | "match"
-            | "redux" | "activemask" | "nanosleep" | "prefetch" | "prefetchu" | "brkpt" | "pmevent" | "discard"
-            | "applypriority" | "griddepcontrol" => self.control(instr, guard),
+            "bra" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence" | "shfl"
+            | "vote" | "match" | "redux" | "activemask" | "nanosleep" | "prefetch"
+            | "prefetchu" | "brkpt" | "pmevent" | "discard" | "applypriority"
+            | "griddepcontrol" => self.control(instr, guard),
             _ => self.arithmetic(instr, guard),
         }
     }

@@ -27,8 +27,10 @@ impl Bits {
     }
     fn iter(&self) -> impl Iterator<Item = usize> {
         self.0.iter().enumerate().flat_map(|(word, &bits)| {
-            std::iter::successors((bits != 0).then_some(bits), |b| Some(b & (b - 1)).filter(|&b| b != 0))
-                .map(move |b| word * 64 + b.trailing_zeros() as usize)
+            std::iter::successors((bits != 0).then_some(bits), |b| {
+                Some(b & (b - 1)).filter(|&b| b != 0)
+            })
+            .map(move |b| word * 64 + b.trailing_zeros() as usize)
         })
     }
 }
@@ -45,7 +47,11 @@ pub(super) fn allocate(ops: &mut [Op], counts: [u32; 3], fixed: [u32; 3]) -> [us
         for op in ops.iter_mut() {
             op.registers(|_, of, reg| {
                 if of == class {
-                    *reg = if *reg >= FIXED { *reg - FIXED } else { fixed[c] + names[*reg as usize] };
+                    *reg = if *reg >= FIXED {
+                        *reg - FIXED
+                    } else {
+                        fixed[c] + names[*reg as usize]
+                    };
                 }
             });
         }
@@ -56,7 +62,12 @@ pub(super) fn allocate(ops: &mut [Op], counts: [u32; 3], fixed: [u32; 3]) -> [us
 
 /// First and last point at which each register of a class holds something. Operation `i` reads at
 /// point `2 i` and writes at `2 i + 1`.
-fn intervals(ops: &mut [Op], graph: &Graph, class: Class, count: usize) -> Vec<Option<(usize, usize)>> {
+fn intervals(
+    ops: &mut [Op],
+    graph: &Graph,
+    class: Class,
+    count: usize,
+) -> Vec<Option<(usize, usize)>> {
     let (blocks, total) = (graph.starts.len(), ops.len());
     // What a block reads before it writes, and what it writes for sure.
     let mut reads = vec![Bits::new(count); blocks];
@@ -130,11 +141,15 @@ fn intervals(ops: &mut [Op], graph: &Graph, class: Class, count: usize) -> Vec<O
 /// take the register of an operand that ends at the same operation, but no two results share one.
 fn scan(intervals: &[Option<(usize, usize)>]) -> (Vec<u32>, u32) {
     let mut names = vec![0; intervals.len()];
-    let mut order: Vec<(usize, usize, usize)> =
-        intervals.iter().enumerate().filter_map(|(reg, i)| i.map(|(first, last)| (first, last, reg))).collect();
+    let mut order: Vec<(usize, usize, usize)> = intervals
+        .iter()
+        .enumerate()
+        .filter_map(|(reg, i)| i.map(|(first, last)| (first, last, reg)))
+        .collect();
     order.sort_unstable();
     let mut free: Vec<u32> = Vec::new();
-    let mut active: std::collections::BinaryHeap<std::cmp::Reverse<(usize, u32)>> = Default::default();
+    let mut active: std::collections::BinaryHeap<std::cmp::Reverse<(usize, u32)>> =
+        Default::default();
     let mut used = 0;
     for (first, last, reg) in order {
         while let Some(&std::cmp::Reverse((end, name))) = active.peek() {

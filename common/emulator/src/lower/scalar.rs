@@ -2,7 +2,9 @@
 //!
 //! Operands arrive as the zero-extended bits of their registers; of the result, the low bits count.
 //! Rules: PTX ISA, chapter "Instruction Set", under the instruction's name.
-use super::float::{BF16, F16, F32, Rounding, bf16_to_f64, canonical, f16_to_f64, fma_to_odd, narrow};
+use super::float::{
+    BF16, F16, F32, Rounding, bf16_to_f64, canonical, f16_to_f64, fma_to_odd, narrow,
+};
 use crate::ptx::{Instr, Kind, Type};
 
 /// One thread's result from up to three operands.
@@ -72,38 +74,90 @@ fn integer(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
         return None;
     }
     Some(match name {
-        "add" if instr.has("sat") => |v| (sx::<32>(v[0]) + sx::<32>(v[1])).clamp(i32::MIN.into(), i32::MAX.into()) as u64,
-        "sub" if instr.has("sat") => |v| (sx::<32>(v[0]) - sx::<32>(v[1])).clamp(i32::MIN.into(), i32::MAX.into()) as u64,
+        "add" if instr.has("sat") => {
+            |v| (sx::<32>(v[0]) + sx::<32>(v[1])).clamp(i32::MIN.into(), i32::MAX.into()) as u64
+        }
+        "sub" if instr.has("sat") => {
+            |v| (sx::<32>(v[0]) - sx::<32>(v[1])).clamp(i32::MIN.into(), i32::MAX.into()) as u64
+        }
         // Carries are not kept: `addc` and `.cc` are refused.
         "add" | "sub" | "mad" if instr.has("cc") => return None,
         "add" => |v| v[0].wrapping_add(v[1]),
         "sub" => |v| v[0].wrapping_sub(v[1]),
         "mul" | "mad" if instr.has("lo") => |v| v[0].wrapping_mul(v[1]).wrapping_add(v[2]),
         "mul" | "mad" if instr.has("wide") => return wide(bits, signed),
-        "mul" | "mad" if instr.has("hi") => return if signed { by_width!(bits, mad_hi_s) } else { by_width!(bits, mad_hi_u) },
-        "mul24" | "mad24" if instr.has("lo") && signed => |v| (sx::<24>(v[0]).wrapping_mul(sx::<24>(v[1])) as u64).wrapping_add(v[2]),
-        "mul24" | "mad24" if instr.has("lo") => |v| zx::<24>(v[0]).wrapping_mul(zx::<24>(v[1])).wrapping_add(v[2]),
+        "mul" | "mad" if instr.has("hi") => {
+            return if signed {
+                by_width!(bits, mad_hi_s)
+            } else {
+                by_width!(bits, mad_hi_u)
+            };
+        }
+        "mul24" | "mad24" if instr.has("lo") && signed => {
+            |v| (sx::<24>(v[0]).wrapping_mul(sx::<24>(v[1])) as u64).wrapping_add(v[2])
+        }
+        "mul24" | "mad24" if instr.has("lo") => |v| {
+            zx::<24>(v[0])
+                .wrapping_mul(zx::<24>(v[1]))
+                .wrapping_add(v[2])
+        },
         "sad" if signed => |v| v[2].wrapping_add((sx::<32>(v[0]) - sx::<32>(v[1])).unsigned_abs()),
         "sad" => |v| v[2].wrapping_add(v[0].abs_diff(v[1])),
-        "div" => return if signed { by_width!(bits, div_s) } else { by_width!(bits, div_u) },
-        "rem" => return if signed { by_width!(bits, rem_s) } else { by_width!(bits, rem_u) },
+        "div" => {
+            return if signed {
+                by_width!(bits, div_s)
+            } else {
+                by_width!(bits, div_u)
+            };
+        }
+        "rem" => {
+            return if signed {
+                by_width!(bits, rem_s)
+            } else {
+                by_width!(bits, rem_u)
+            };
+        }
         "abs" => return by_width!(bits, abs_s),
         "neg" => |v| v[0].wrapping_neg(),
         "min" if instr.has("relu") => return None,
-        "min" => return if signed { by_width!(bits, min_s) } else { by_width!(bits, min_u) },
-        "max" => return if signed { by_width!(bits, max_s) } else { by_width!(bits, max_u) },
+        "min" => {
+            return if signed {
+                by_width!(bits, min_s)
+            } else {
+                by_width!(bits, min_u)
+            };
+        }
+        "max" => {
+            return if signed {
+                by_width!(bits, max_s)
+            } else {
+                by_width!(bits, max_u)
+            };
+        }
         "and" => |v| v[0] & v[1],
         "or" => |v| v[0] | v[1],
         "xor" => |v| v[0] ^ v[1],
         "not" => |v| !v[0],
         "cnot" => |v| u64::from(v[0] == 0),
         "shl" => return by_width!(bits, shl),
-        "shr" => return if signed { by_width!(bits, shr_s) } else { by_width!(bits, shr_u) },
+        "shr" => {
+            return if signed {
+                by_width!(bits, shr_s)
+            } else {
+                by_width!(bits, shr_u)
+            };
+        }
         "popc" => |v| u64::from(v[0].count_ones()),
         "clz" => return by_width!(bits, clz),
         "brev" => return by_width!(bits, brev),
         "bfind" => return bfind(instr, bits, signed),
-        "bfe" => return if signed { by_width!(bits, bfe_s) } else { by_width!(bits, bfe_u) },
+        "bfe" => {
+            return if signed {
+                by_width!(bits, bfe_s)
+            } else {
+                by_width!(bits, bfe_u)
+            };
+        }
         // bfi's four operands are folded by the lowering.
         "shf" => return shf(instr),
         "lop3" | "prmt" | "bfi" | "dp4a" | "dp2a" | "addc" | "subc" | "madc" => return None,
@@ -121,20 +175,29 @@ fn wide(bits: u32, signed: bool) -> Option<Scalar> {
     })
 }
 fn mad_hi_s<const BITS: u32>(v: [u64; 3]) -> u64 {
-    (((i128::from(sx::<BITS>(v[0])) * i128::from(sx::<BITS>(v[1]))) >> BITS) as u64).wrapping_add(v[2])
+    (((i128::from(sx::<BITS>(v[0])) * i128::from(sx::<BITS>(v[1]))) >> BITS) as u64)
+        .wrapping_add(v[2])
 }
 fn mad_hi_u<const BITS: u32>(v: [u64; 3]) -> u64 {
     ((u128::from(v[0]) * u128::from(v[1]) >> BITS) as u64).wrapping_add(v[2])
 }
 /// Division by zero gives all ones: the PTX ISA leaves it open, and this is what hardware returns for u32.
 fn div_s<const BITS: u32>(v: [u64; 3]) -> u64 {
-    if v[1] == 0 { u64::MAX } else { sx::<BITS>(v[0]).wrapping_div(sx::<BITS>(v[1])) as u64 }
+    if v[1] == 0 {
+        u64::MAX
+    } else {
+        sx::<BITS>(v[0]).wrapping_div(sx::<BITS>(v[1])) as u64
+    }
 }
 fn div_u<const BITS: u32>(v: [u64; 3]) -> u64 {
     v[0].checked_div(v[1]).unwrap_or(u64::MAX)
 }
 fn rem_s<const BITS: u32>(v: [u64; 3]) -> u64 {
-    if v[1] == 0 { v[0] } else { sx::<BITS>(v[0]).wrapping_rem(sx::<BITS>(v[1])) as u64 }
+    if v[1] == 0 {
+        v[0]
+    } else {
+        sx::<BITS>(v[0]).wrapping_rem(sx::<BITS>(v[1])) as u64
+    }
 }
 fn rem_u<const BITS: u32>(v: [u64; 3]) -> u64 {
     v[0].checked_rem(v[1]).unwrap_or(v[0])
@@ -175,14 +238,22 @@ fn brev<const BITS: u32>(v: [u64; 3]) -> u64 {
 }
 fn bfind(instr: &Instr, bits: u32, signed: bool) -> Option<Scalar> {
     fn top(x: u64) -> u64 {
-        if x == 0 { 0xffff_ffff } else { 63 - u64::from(x.leading_zeros()) }
+        if x == 0 {
+            0xffff_ffff
+        } else {
+            63 - u64::from(x.leading_zeros())
+        }
     }
     fn magnitude<const BITS: u32>(x: u64) -> u64 {
         let s = sx::<BITS>(x);
         zx::<BITS>(if s < 0 { !s } else { s } as u64)
     }
     fn amount<const BITS: u32>(x: u64) -> u64 {
-        if x == 0xffff_ffff { x } else { u64::from(BITS) - 1 - x }
+        if x == 0xffff_ffff {
+            x
+        } else {
+            u64::from(BITS) - 1 - x
+        }
     }
     Some(match (bits, signed, instr.has("shiftamt")) {
         (_, false, false) => |v| top(v[0]),
@@ -202,7 +273,11 @@ fn bfe_u<const BITS: u32>(v: [u64; 3]) -> u64 {
         return 0;
     }
     let field = v[0] >> pos;
-    if len >= 64 { field } else { field & ((1 << len) - 1) }
+    if len >= 64 {
+        field
+    } else {
+        field & ((1 << len) - 1)
+    }
 }
 fn bfe_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     let (pos, len) = ((v[1] & 0xff) as u32, (v[2] & 0xff) as u32);
@@ -211,7 +286,11 @@ fn bfe_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     }
     let x = sx::<BITS>(v[0]);
     let sign = (x >> (pos + len - 1).min(BITS - 1)) & 1;
-    let mut field = if pos >= BITS { 0 } else { zx::<BITS>(v[0]) >> pos };
+    let mut field = if pos >= BITS {
+        0
+    } else {
+        zx::<BITS>(v[0]) >> pos
+    };
     let width = len.min(BITS.saturating_sub(pos));
     if width < 64 {
         field &= (1u64 << width) - 1;
@@ -227,14 +306,20 @@ pub(crate) fn bfi<const BITS: u32>(v: [u64; 3]) -> u64 {
     if len == 0 || pos >= BITS {
         return v[1];
     }
-    let field = if len >= 64 { u64::MAX } else { (1u64 << len) - 1 };
+    let field = if len >= 64 {
+        u64::MAX
+    } else {
+        (1u64 << len) - 1
+    };
     let mask = zx::<BITS>(field << pos);
     (v[1] & !mask) | (v[0] << pos & mask)
 }
 fn shf(instr: &Instr) -> Option<Scalar> {
     Some(match (instr.has("l"), instr.has("wrap")) {
         (true, true) => |v| ((v[1] << 32 | v[0]) << (v[2] & 31)) >> 32,
-        (true, false) => |v| (u128::from(v[1] << 32 | v[0]) << (v[2] & 0xffff_ffff).min(32) >> 32) as u64,
+        (true, false) => {
+            |v| (u128::from(v[1] << 32 | v[0]) << (v[2] & 0xffff_ffff).min(32) >> 32) as u64
+        }
         (false, true) => |v| (v[1] << 32 | v[0]) >> (v[2] & 31),
         (false, false) => |v| (v[1] << 32 | v[0]) >> (v[2] & 0xffff_ffff).min(32),
     })
@@ -245,7 +330,11 @@ pub(crate) fn prmt(v: [u64; 3]) -> u64 {
     (0..4).fold(0, |result, i| {
         let selector = v[2] >> (4 * i);
         let byte = bytes[(selector & 7) as usize];
-        let byte = if selector & 8 != 0 { (byte as i8 >> 7) as u8 } else { byte };
+        let byte = if selector & 8 != 0 {
+            (byte as i8 >> 7) as u8
+        } else {
+            byte
+        };
         result | u64::from(byte) << (8 * i)
     })
 }
@@ -262,46 +351,84 @@ fn min32(a: f32, b: f32) -> f32 {
         (true, _) => b,
         (_, true) => a,
         // -0 counts as less than +0.
-        _ if a == b => if a.is_sign_negative() { a } else { b },
-        _ => if a < b { a } else { b },
+        _ if a == b => {
+            if a.is_sign_negative() {
+                a
+            } else {
+                b
+            }
+        }
+        _ => {
+            if a < b {
+                a
+            } else {
+                b
+            }
+        }
     }
 }
 fn max32(a: f32, b: f32) -> f32 {
     -min32(-a, -b)
 }
 fn flush(x: f32) -> f32 {
-    if x.is_subnormal() { 0.0f32.copysign(x) } else { x }
+    if x.is_subnormal() {
+        0.0f32.copysign(x)
+    } else {
+        x
+    }
 }
 
 fn float32(name: &str, instr: &Instr) -> Option<Scalar> {
     let directed = ["rz", "rm", "rp"].iter().any(|r| instr.has(r));
-    if directed || ["approx", "full", "xorsign", "abs", "relu"].iter().any(|s| instr.has(s)) {
+    if directed
+        || ["approx", "full", "xorsign", "abs", "relu"]
+            .iter()
+            .any(|s| instr.has(s))
+    {
         return None;
     }
-    Some(match (name, instr.has("ftz"), instr.has("sat"), instr.has("NaN")) {
-        ("add", false, false, _) => |v| put(f(v[0]) + f(v[1])),
-        ("sub", false, false, _) => |v| put(f(v[0]) - f(v[1])),
-        ("mul", false, false, _) => |v| put(f(v[0]) * f(v[1])),
-        ("fma" | "mad", false, false, _) => |v| put(f(v[0]).mul_add(f(v[1]), f(v[2]))),
-        ("add", true, false, _) => |v| put(flush(flush(f(v[0])) + flush(f(v[1])))),
-        ("sub", true, false, _) => |v| put(flush(flush(f(v[0])) - flush(f(v[1])))),
-        ("mul", true, false, _) => |v| put(flush(flush(f(v[0])) * flush(f(v[1])))),
-        ("fma" | "mad", true, false, _) => |v| put(flush(flush(f(v[0])).mul_add(flush(f(v[1])), flush(f(v[2]))))),
-        ("add", false, true, _) => |v| put(saturate(f(v[0]) + f(v[1]))),
-        ("mul", false, true, _) => |v| put(saturate(f(v[0]) * f(v[1]))),
-        ("fma", false, true, _) => |v| put(saturate(f(v[0]).mul_add(f(v[1]), f(v[2])))),
-        ("div", false, false, _) => |v| put(f(v[0]) / f(v[1])),
-        ("rcp", false, false, _) => |v| put(1.0 / f(v[0])),
-        ("sqrt", false, false, _) => |v| put(f(v[0]).sqrt()),
-        ("min", false, false, false) => |v| put(min32(f(v[0]), f(v[1]))),
-        ("max", false, false, false) => |v| put(max32(f(v[0]), f(v[1]))),
-        ("min", false, false, true) => |v| put(if f(v[0]).is_nan() || f(v[1]).is_nan() { f32::NAN } else { min32(f(v[0]), f(v[1])) }),
-        ("max", false, false, true) => |v| put(if f(v[0]).is_nan() || f(v[1]).is_nan() { f32::NAN } else { max32(f(v[0]), f(v[1])) }),
-        ("abs", false, ..) => |v| v[0] & 0x7fff_ffff,
-        ("neg", false, ..) => |v| v[0] ^ 0x8000_0000,
-        ("copysign", ..) => |v| v[1] & 0x7fff_ffff | v[0] & 0x8000_0000,
-        _ => return None,
-    })
+    Some(
+        match (name, instr.has("ftz"), instr.has("sat"), instr.has("NaN")) {
+            ("add", false, false, _) => |v| put(f(v[0]) + f(v[1])),
+            ("sub", false, false, _) => |v| put(f(v[0]) - f(v[1])),
+            ("mul", false, false, _) => |v| put(f(v[0]) * f(v[1])),
+            ("fma" | "mad", false, false, _) => |v| put(f(v[0]).mul_add(f(v[1]), f(v[2]))),
+            ("add", true, false, _) => |v| put(flush(flush(f(v[0])) + flush(f(v[1])))),
+            ("sub", true, false, _) => |v| put(flush(flush(f(v[0])) - flush(f(v[1])))),
+            ("mul", true, false, _) => |v| put(flush(flush(f(v[0])) * flush(f(v[1])))),
+            ("fma" | "mad", true, false, _) => |v| {
+                put(flush(
+                    flush(f(v[0])).mul_add(flush(f(v[1])), flush(f(v[2]))),
+                ))
+            },
+            ("add", false, true, _) => |v| put(saturate(f(v[0]) + f(v[1]))),
+            ("mul", false, true, _) => |v| put(saturate(f(v[0]) * f(v[1]))),
+            ("fma", false, true, _) => |v| put(saturate(f(v[0]).mul_add(f(v[1]), f(v[2])))),
+            ("div", false, false, _) => |v| put(f(v[0]) / f(v[1])),
+            ("rcp", false, false, _) => |v| put(1.0 / f(v[0])),
+            ("sqrt", false, false, _) => |v| put(f(v[0]).sqrt()),
+            ("min", false, false, false) => |v| put(min32(f(v[0]), f(v[1]))),
+            ("max", false, false, false) => |v| put(max32(f(v[0]), f(v[1]))),
+            ("min", false, false, true) => |v| {
+                put(if f(v[0]).is_nan() || f(v[1]).is_nan() {
+                    f32::NAN
+                } else {
+                    min32(f(v[0]), f(v[1]))
+                })
+            },
+            ("max", false, false, true) => |v| {
+                put(if f(v[0]).is_nan() || f(v[1]).is_nan() {
+                    f32::NAN
+                } else {
+                    max32(f(v[0]), f(v[1]))
+                })
+            },
+            ("abs", false, ..) => |v| v[0] & 0x7fff_ffff,
+            ("neg", false, ..) => |v| v[0] ^ 0x8000_0000,
+            ("copysign", ..) => |v| v[1] & 0x7fff_ffff | v[0] & 0x8000_0000,
+            _ => return None,
+        },
+    )
 }
 fn saturate(x: f32) -> f32 {
     // NaN saturates to +0, and so does -0.
@@ -330,7 +457,10 @@ fn float64(name: &str, instr: &Instr) -> Option<Scalar> {
 }
 
 fn float16(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
-    if ["ftz", "sat", "approx", "relu", "NaN", "xorsign"].iter().any(|s| instr.has(s)) {
+    if ["ftz", "sat", "approx", "relu", "NaN", "xorsign"]
+        .iter()
+        .any(|s| instr.has(s))
+    {
         return None;
     }
     /// f16 and bf16, alone and in pairs, from one expression over f64.
@@ -429,7 +559,12 @@ pub(crate) fn compare(instr: &Instr) -> Option<Scalar> {
 
 /// `cvt`: destination type first. Packed conversions are folded by the lowering.
 pub(crate) fn convert(instr: &Instr, to: Type, from: Type) -> Option<Scalar> {
-    if ["sat", "ftz", "relu", "satfinite", "rna"].iter().any(|s| instr.has(s)) || to.pair || from.pair {
+    if ["sat", "ftz", "relu", "satfinite", "rna"]
+        .iter()
+        .any(|s| instr.has(s))
+        || to.pair
+        || from.pair
+    {
         return None;
     }
     /// Reads the source as f64: exact for everything but 64-bit integers.
@@ -448,8 +583,12 @@ pub(crate) fn convert(instr: &Instr, to: Type, from: Type) -> Option<Scalar> {
     macro_rules! to_integer {
         ($round:expr) => {{
             match (to.kind, to.bits) {
-                (Kind::Signed, 8) => from_float!(|x| ($round)(x).clamp(-128.0, 127.0) as i64 as u64),
-                (Kind::Signed, 16) => from_float!(|x| ($round)(x).clamp(-32768.0, 32767.0) as i64 as u64),
+                (Kind::Signed, 8) => {
+                    from_float!(|x| ($round)(x).clamp(-128.0, 127.0) as i64 as u64)
+                }
+                (Kind::Signed, 16) => {
+                    from_float!(|x| ($round)(x).clamp(-32768.0, 32767.0) as i64 as u64)
+                }
                 (Kind::Signed, 32) => from_float!(|x| ($round)(x) as i32 as i64 as u64),
                 (Kind::Signed, 64) => from_float!(|x| ($round)(x) as i64 as u64),
                 (Kind::Unsigned, 8) => from_float!(|x| u64::from(($round)(x) as u8)),
@@ -511,7 +650,9 @@ pub(crate) fn convert(instr: &Instr, to: Type, from: Type) -> Option<Scalar> {
             }
         }
         (true, true) => {
-            let integral = ["rni", "rzi", "rmi", "rpi"].into_iter().find(|r| instr.has(r));
+            let integral = ["rni", "rzi", "rmi", "rpi"]
+                .into_iter()
+                .find(|r| instr.has(r));
             match (integral, to.kind, to.bits) {
                 (None, Kind::Float, 16) => to_narrow!(F16),
                 (None, Kind::Brain, 16) => to_narrow!(BF16),
@@ -538,13 +679,23 @@ fn rounding(instr: &Instr) -> Rounding {
 
 /// What an atomic operation leaves in memory, from (old value, operand, second operand).
 pub(crate) fn atomic(instr: &Instr, ty: Type) -> Option<Scalar> {
-    let op = ["add", "exch", "cas", "min", "max", "and", "or", "xor", "inc", "dec"].into_iter().find(|op| instr.has(op))?;
+    let op = [
+        "add", "exch", "cas", "min", "max", "and", "or", "xor", "inc", "dec",
+    ]
+    .into_iter()
+    .find(|op| instr.has(op))?;
     let name = op;
     Some(match (op, ty.kind, ty.bits) {
         ("exch", ..) => |v| v[1],
         ("cas", ..) => |v| if v[0] == v[1] { v[2] } else { v[0] },
         ("inc", _, 32) => |v| if v[0] >= v[1] { 0 } else { v[0] + 1 },
-        ("dec", _, 32) => |v| if v[0] == 0 || v[0] > v[1] { v[1] } else { v[0] - 1 },
+        ("dec", _, 32) => |v| {
+            if v[0] == 0 || v[0] > v[1] {
+                v[1]
+            } else {
+                v[0] - 1
+            }
+        },
         (_, Kind::Float, 32) if !ty.pair => return float32(name, instr),
         (_, Kind::Float, 64) => return float64(name, instr),
         (_, Kind::Float | Kind::Brain, _) => return float16(name, ty, instr),

@@ -48,17 +48,26 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Spanned<'_>>, PtxError> {
                 continue;
             }
             b'/' if bytes[at..].starts_with(b"/*") => {
-                let len = text[at..].find("*/").ok_or_else(|| PtxError::new(line, "a comment that starts with /* never ends"))?;
+                let len = text[at..].find("*/").ok_or_else(|| {
+                    PtxError::new(line, "a comment that starts with /* never ends")
+                })?;
                 line += count_lines(&bytes[at..at + len]);
                 at += len + 2;
                 continue;
             }
             b'"' => {
-                let len = text[at + 1..].find('"').ok_or_else(|| PtxError::new(line, "a string never ends"))?;
+                let len = text[at + 1..]
+                    .find('"')
+                    .ok_or_else(|| PtxError::new(line, "a string never ends"))?;
                 at += len + 2;
                 let inside = &text[start + 1..at - 1];
                 let token = Token::Text(inside);
-                tokens.push(Spanned { token, line, start, end: at });
+                tokens.push(Spanned {
+                    token,
+                    line,
+                    start,
+                    end: at,
+                });
                 line += count_lines(inside.as_bytes());
                 continue;
             }
@@ -80,7 +89,12 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Spanned<'_>>, PtxError> {
             }
             _ => return Err(PtxError::new(line, "PTX is ASCII text, and this is not")),
         };
-        tokens.push(Spanned { token, line, start, end: at });
+        tokens.push(Spanned {
+            token,
+            line,
+            start,
+            end: at,
+        });
     }
     Ok(tokens)
 }

@@ -21,7 +21,10 @@ pub struct PtxError {
 
 impl PtxError {
     pub(crate) fn new(line: u32, message: impl Into<String>) -> Self {
-        Self { line, message: message.into() }
+        Self {
+            line,
+            message: message.into(),
+        }
     }
 }
 
@@ -142,7 +145,11 @@ impl Instr {
     }
     /// The types among the suffixes, in their order.
     pub fn types(&self) -> Vec<Type> {
-        self.opcode.iter().skip(1).filter_map(|part| Type::parse(part)).collect()
+        self.opcode
+            .iter()
+            .skip(1)
+            .filter_map(|part| Type::parse(part))
+            .collect()
     }
     pub fn error(&self, message: impl Into<String>) -> PtxError {
         PtxError::new(self.line, message)

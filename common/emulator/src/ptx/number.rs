@@ -10,13 +10,22 @@ pub(crate) enum Number {
 pub(crate) fn parse(text: &str) -> Option<Number> {
     let lower = text.to_ascii_lowercase();
     if let Some(hex) = lower.strip_prefix("0f") {
-        return (hex.len() == 8).then(|| u32::from_str_radix(hex, 16).ok()).flatten().map(Number::F32);
+        return (hex.len() == 8)
+            .then(|| u32::from_str_radix(hex, 16).ok())
+            .flatten()
+            .map(Number::F32);
     }
     if let Some(hex) = lower.strip_prefix("0d") {
-        return (hex.len() == 16).then(|| u64::from_str_radix(hex, 16).ok()).flatten().map(Number::F64);
+        return (hex.len() == 16)
+            .then(|| u64::from_str_radix(hex, 16).ok())
+            .flatten()
+            .map(Number::F64);
     }
     if lower.contains('.') {
-        return lower.parse::<f64>().ok().map(|value| Number::F64(value.to_bits()));
+        return lower
+            .parse::<f64>()
+            .ok()
+            .map(|value| Number::F64(value.to_bits()));
     }
     let digits = lower.strip_suffix('u').unwrap_or(&lower);
     let (digits, radix) = match digits {
@@ -39,7 +48,10 @@ mod tests {
         assert_eq!(parse("010"), Some(Number::Int(8)));
         assert_eq!(parse("0b101"), Some(Number::Int(5)));
         assert_eq!(parse("0f3F800000"), Some(Number::F32(0x3f80_0000)));
-        assert_eq!(parse("0d3FF0000000000000"), Some(Number::F64(0x3ff0_0000_0000_0000)));
+        assert_eq!(
+            parse("0d3FF0000000000000"),
+            Some(Number::F64(0x3ff0_0000_0000_0000))
+        );
         assert_eq!(parse("0f3F8"), None);
         assert_eq!(parse("99999999999999999999999"), None);
     }

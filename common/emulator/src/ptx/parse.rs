@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::lex::{Spanned, Token, lex};
 use super::number::{self, Number};
 use super::{
-    Instr, Kernel, LabelId, Loc, Module, Operand, ParamDecl, PtxError, RegisterId, Statement, Type, Variable,
-    VariableSpace,
+    Instr, Kernel, LabelId, Loc, Module, Operand, ParamDecl, PtxError, RegisterId, Statement, Type,
+    Variable, VariableSpace,
 };
 
 type Result<T> = std::result::Result<T, PtxError>;
@@ -21,10 +21,23 @@ const MAX_DEPTH: usize = 64;
 
 pub(super) fn module(text: &str) -> Result<Module> {
     let tokens = lex(text)?;
-    if !matches!(tokens.first(), Some(Spanned { token: Token::Word(".version"), .. })) {
-        return Err(PtxError::new(1, "this is not PTX: it does not start with `.version`"));
+    if !matches!(
+        tokens.first(),
+        Some(Spanned {
+            token: Token::Word(".version"),
+            ..
+        })
+    ) {
+        return Err(PtxError::new(
+            1,
+            "this is not PTX: it does not start with `.version`",
+        ));
     }
-    let mut parser = Parser { text, tokens: &tokens, at: 0 };
+    let mut parser = Parser {
+        text,
+        tokens: &tokens,
+        at: 0,
+    };
     let mut module = Module {
         version: (0, 0),
         target: String::new(),
@@ -64,7 +77,10 @@ struct Body<'a> {
 
 impl<'a> Parser<'a> {
     fn line(&self) -> u32 {
-        self.tokens.get(self.at).or(self.tokens.last()).map_or(0, |t| t.line)
+        self.tokens
+            .get(self.at)
+            .or(self.tokens.last())
+            .map_or(0, |t| t.line)
     }
     fn error<T>(&self, message: impl Into<String>) -> Result<T> {
         Err(PtxError::new(self.line(), message))
@@ -73,7 +89,9 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.at).map(|t| t.token)
     }
     fn next(&mut self) -> Result<Token<'a>> {
-        let Some(token) = self.peek() else { return self.error("the text ends in the middle of a statement") };
+        let Some(token) = self.peek() else {
+            return self.error("the text ends in the middle of a statement");
+        };
         self.at += 1;
         Ok(token)
     }
@@ -83,7 +101,11 @@ impl<'a> Parser<'a> {
         found
     }
     fn expect(&mut self, punct: char) -> Result<()> {
-        if self.eat(punct) { Ok(()) } else { self.error(format!("`{punct}` expected")) }
+        if self.eat(punct) {
+            Ok(())
+        } else {
+            self.error(format!("`{punct}` expected"))
+        }
     }
     fn word(&mut self) -> Result<&'a str> {
         match self.next()? {
@@ -119,7 +141,9 @@ impl<'a> Parser<'a> {
         let word = self.word()?;
         match word {
             ".version" => {
-                let Token::Number(text) = self.next()? else { return self.error("a version such as 7.0 expected") };
+                let Token::Number(text) = self.next()? else {
+                    return self.error("a version such as 7.0 expected");
+                };
                 let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
                 match (major.parse(), minor.parse()) {
                     (Ok(major), Ok(minor)) => module.version = (major, minor),
@@ -139,7 +163,9 @@ impl<'a> Parser<'a> {
             }
             ".file" => {
                 let index = self.small()?;
-                let Token::Text(name) = self.next()? else { return self.error("a file name expected") };
+                let Token::Text(name) = self.next()? else {
+                    return self.error("a file name expected");
+                };
                 module.files.insert(index, Arc::from(name));
                 while self.eat(',') {
                     self.next()?;
@@ -156,9 +182,15 @@ impl<'a> Parser<'a> {
                     module.variables.extend(variable);
                 }
             }
-            ".global" => module.variables.extend(self.variable(VariableSpace::Global)?),
-            ".const" => module.variables.extend(self.variable(VariableSpace::Const)?),
-            ".shared" => module.variables.extend(self.variable(VariableSpace::Shared)?),
+            ".global" => module
+                .variables
+                .extend(self.variable(VariableSpace::Global)?),
+            ".const" => module
+                .variables
+                .extend(self.variable(VariableSpace::Const)?),
+            ".shared" => module
+                .variables
+                .extend(self.variable(VariableSpace::Shared)?),
             ".entry" => {
                 let kernel = self.entry()?;
                 module.kernels.push(kernel);
@@ -207,20 +239,26 @@ impl<'a> Parser<'a> {
     fn variable(&mut self, space: VariableSpace) -> Result<Vec<Variable>> {
         let (mut align, mut ty, mut vector) = (0, None, 1);
         while let Some(Token::Word(word)) = self.peek() {
-            let Some(suffix) = word.strip_prefix('.') else { break };
+            let Some(suffix) = word.strip_prefix('.') else {
+                break;
+            };
             self.at += 1;
             match suffix {
                 "align" => align = self.small()?,
                 "v2" => vector = 2,
                 "v4" => vector = 4,
-                "ptr" | "global" | "attribute" => return self.error(format!("`{word}` is not supported here")),
+                "ptr" | "global" | "attribute" => {
+                    return self.error(format!("`{word}` is not supported here"));
+                }
                 _ => match Type::parse(suffix) {
                     Some(parsed) => ty = Some(parsed),
                     None => return self.error(format!("`{word}` is not a type")),
                 },
             }
         }
-        let Some(ty) = ty else { return self.error("a type expected") };
+        let Some(ty) = ty else {
+            return self.error("a type expected");
+        };
         let element = ty.bytes() * vector;
         let mut variables = Vec::new();
         loop {
@@ -238,13 +276,21 @@ impl<'a> Parser<'a> {
                     }
                 }
             }
-            let init = if self.eat('=') { self.initialiser(ty)? } else { Vec::new() };
+            let init = if self.eat('=') {
+                self.initialiser(ty)?
+            } else {
+                Vec::new()
+            };
             let bytes = match count {
-                Some(count) => count.checked_mul(u64::from(element)).filter(|&b| b <= MAX_VARIABLE),
+                Some(count) => count
+                    .checked_mul(u64::from(element))
+                    .filter(|&b| b <= MAX_VARIABLE),
                 None if init.is_empty() => Some(0),
                 None => Some(init.len() as u64),
             };
-            let Some(bytes) = bytes else { return self.error(format!("`{name}` is larger than {MAX_VARIABLE} bytes")) };
+            let Some(bytes) = bytes else {
+                return self.error(format!("`{name}` is larger than {MAX_VARIABLE} bytes"));
+            };
             if init.len() as u64 > bytes {
                 return self.error(format!("`{name}` has more initial values than elements"));
             }
@@ -252,7 +298,13 @@ impl<'a> Parser<'a> {
             if !align.is_power_of_two() || align > 1 << 16 {
                 return self.error(format!("{align} is not an alignment"));
             }
-            variables.push(Variable { name, space, align, bytes, init });
+            variables.push(Variable {
+                name,
+                space,
+                align,
+                bytes,
+                init,
+            });
             if !self.eat(',') {
                 break;
             }
@@ -336,8 +388,13 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        let mut body =
-            Body { kernel, scopes: vec![Scope::default()], pending: Vec::new(), labels: 0, loc: None };
+        let mut body = Body {
+            kernel,
+            scopes: vec![Scope::default()],
+            pending: Vec::new(),
+            labels: 0,
+            loc: None,
+        };
         self.expect('{')?;
         self.block(&mut body)?;
         Ok(body.kernel)
@@ -347,7 +404,9 @@ impl<'a> Parser<'a> {
     fn param(&mut self) -> Result<ParamDecl> {
         let (mut align, mut ty) = (None, None);
         while let Some(Token::Word(word)) = self.peek() {
-            let Some(suffix) = word.strip_prefix('.') else { break };
+            let Some(suffix) = word.strip_prefix('.') else {
+                break;
+            };
             self.at += 1;
             match suffix {
                 "align" => align = Some(self.small()?),
@@ -355,7 +414,9 @@ impl<'a> Parser<'a> {
                 _ => ty = Type::parse(suffix).or(ty),
             }
         }
-        let Some(ty) = ty else { return self.error("a parameter's type expected") };
+        let Some(ty) = ty else {
+            return self.error("a parameter's type expected");
+        };
         let name = self.word()?.to_string();
         let mut bytes = u64::from(ty.bytes());
         if self.eat('[') {
@@ -363,7 +424,9 @@ impl<'a> Parser<'a> {
             self.expect(']')?;
         }
         // PTX ISA, "Kernel Function Parameters": 32,764 bytes at most since 8.1.
-        let Ok(bytes @ 0..=32764) = u32::try_from(bytes) else { return self.error("this parameter is too large") };
+        let Ok(bytes @ 0..=32764) = u32::try_from(bytes) else {
+            return self.error("this parameter is too large");
+        };
         let align = align.unwrap_or(ty.bytes());
         if !align.is_power_of_two() || align > 1 << 16 {
             return self.error(format!("{align} is not an alignment"));
@@ -411,7 +474,10 @@ impl<'a> Parser<'a> {
         for (name, at, _, line) in &mut body.pending {
             if *at == depth {
                 if depth == 1 {
-                    return Err(PtxError::new(*line, format!("the label `{name}` stands nowhere")));
+                    return Err(PtxError::new(
+                        *line,
+                        format!("the label `{name}` stands nowhere"),
+                    ));
                 }
                 *at -= 1;
             }
@@ -450,12 +516,18 @@ impl<'a> Parser<'a> {
 
     fn use_label(&mut self, body: &mut Body<'a>, name: &'a str) -> LabelId {
         // Only labels of the innermost scope are known for sure: an inner one may still follow.
-        if let Some(&id) = body.scopes.iter().rev().find_map(|scope| scope.labels.get(name)) {
+        if let Some(&id) = body
+            .scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.labels.get(name))
+        {
             return id;
         }
         let id = body.labels;
         body.labels += 1;
-        body.pending.push((name, body.scopes.len(), id, self.line()));
+        body.pending
+            .push((name, body.scopes.len(), id, self.line()));
         id
     }
 
@@ -491,14 +563,24 @@ impl<'a> Parser<'a> {
                     }
                 }
                 // A call within an inlined function names the line inside it: follow it outwards.
-                if let (Some((file, line)), Some(Loc { file: f, line: l, inlined_at: Some(outer) })) =
-                    (inlined_at, body.loc)
+                if let (
+                    Some((file, line)),
+                    Some(Loc {
+                        file: f,
+                        line: l,
+                        inlined_at: Some(outer),
+                    }),
+                ) = (inlined_at, body.loc)
                 {
                     if (file, line) == (f, l) {
                         inlined_at = Some(outer);
                     }
                 }
-                body.loc = Some(Loc { file, line, inlined_at });
+                body.loc = Some(Loc {
+                    file,
+                    line,
+                    inlined_at,
+                });
                 Ok(())
             }
             ".pragma" => self.skip_statement(),
@@ -513,14 +595,18 @@ impl<'a> Parser<'a> {
     fn registers(&mut self, body: &mut Body<'a>) -> Result<()> {
         let mut ty = None;
         while let Some(Token::Word(word)) = self.peek() {
-            let Some(suffix) = word.strip_prefix('.') else { break };
+            let Some(suffix) = word.strip_prefix('.') else {
+                break;
+            };
             match Type::parse(suffix) {
                 Some(parsed) if parsed.bits <= 64 => ty = Some(parsed),
                 _ => return self.error(format!("registers of type `{word}` are not supported")),
             }
             self.at += 1;
         }
-        let Some(ty) = ty else { return self.error("a register's type expected") };
+        let Some(ty) = ty else {
+            return self.error("a register's type expected");
+        };
         loop {
             let name = self.word()?;
             let count = if self.eat('<') {
@@ -578,11 +664,16 @@ impl<'a> Parser<'a> {
         }
         let opcode: Vec<String> = self.word()?.split('.').map(str::to_string).collect();
         if matches!(opcode[0].as_str(), "call") {
-            let end = self.tokens[self.at..].iter().position(|t| t.token == Token::Punct(';')).unwrap_or(0);
+            let end = self.tokens[self.at..]
+                .iter()
+                .position(|t| t.token == Token::Punct(';'))
+                .unwrap_or(0);
             let text = self.excerpt(first, self.at + end);
             return Err(PtxError::new(
                 line,
-                format!("the emulator cannot execute `{text}`: only functions that NVRTC inlines are supported (add __forceinline__, remove printf and assert)"),
+                format!(
+                    "the emulator cannot execute `{text}`: only functions that NVRTC inlines are supported (add __forceinline__, remove printf and assert)"
+                ),
             ));
         }
         let mut operands = Vec::new();
@@ -602,15 +693,27 @@ impl<'a> Parser<'a> {
             self.expect(';')?;
         }
         let text = self.excerpt(first, self.at - 1);
-        let instr = Instr { line, loc: body.loc, guard, opcode, operands, text };
+        let instr = Instr {
+            line,
+            loc: body.loc,
+            guard,
+            opcode,
+            operands,
+            text,
+        };
         body.kernel.body.push(Statement::Instr(Box::new(instr)));
         Ok(())
     }
 
     /// The text of some tokens, on one line, with single spaces.
     fn excerpt(&self, first: usize, end: usize) -> String {
-        let (Some(a), Some(b)) = (self.tokens.get(first), self.tokens.get(end)) else { return String::new() };
-        self.text[a.start..b.start.max(a.end)].split_whitespace().collect::<Vec<_>>().join(" ")
+        let (Some(a), Some(b)) = (self.tokens.get(first), self.tokens.get(end)) else {
+            return String::new();
+        };
+        self.text[a.start..b.start.max(a.end)]
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     fn operand(&mut self, body: &mut Body<'a>, depth: usize) -> Result<Operand> {
@@ -632,9 +735,10 @@ impl<'a> Parser<'a> {
                 }
                 self.expect(']')?;
                 Ok(match base {
-                    Operand::Symbol(name, inner) => {
-                        Operand::Address(Box::new(Operand::Symbol(name, 0)), inner.wrapping_add(offset))
-                    }
+                    Operand::Symbol(name, inner) => Operand::Address(
+                        Box::new(Operand::Symbol(name, 0)),
+                        inner.wrapping_add(offset),
+                    ),
                     base => Operand::Address(Box::new(base), offset),
                 })
             }
@@ -699,7 +803,12 @@ impl<'a> Parser<'a> {
 
     /// Whether the operand just read belongs to `bra`: walk back to the start of the statement.
     fn is_branch_operand(&self) -> bool {
-        match self.at.checked_sub(2).and_then(|i| self.tokens.get(i)).map(|t| t.token) {
+        match self
+            .at
+            .checked_sub(2)
+            .and_then(|i| self.tokens.get(i))
+            .map(|t| t.token)
+        {
             Some(Token::Word(word)) => word == "bra" || word == "bra.uni",
             _ => false,
         }

@@ -21,10 +21,18 @@ pub(crate) struct Type {
 
 impl Type {
     const fn new(kind: Kind, bits: u32) -> Self {
-        Self { kind, bits, pair: false }
+        Self {
+            kind,
+            bits,
+            pair: false,
+        }
     }
     const fn pair(kind: Kind) -> Self {
-        Self { kind, bits: 32, pair: true }
+        Self {
+            kind,
+            bits: 32,
+            pair: true,
+        }
     }
     pub const B32: Type = Type::new(Kind::Bits, 32);
     pub const B64: Type = Type::new(Kind::Bits, 64);
