@@ -3,7 +3,7 @@
 // `cargo run -p rung01_naive -- profile`, then once more with `--uncoalesced`.
 
 constexpr int BM = 16;  // rows of C that a block computes
-constexpr int BN = 32;  // columns of C that a block computes: one warp's worth
+constexpr int BN = 64;  // columns of C that a block computes: two warps' worth
 constexpr int BK = 1;   // steps of k between two looks at memory
 constexpr int THREADS = BM * BN;
 
@@ -33,13 +33,15 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
 
-    // Where am I? The 32 lanes of a warp lie along a row of C: B[k][col] is then 64 consecutive bytes.
-    // `uncoalesced` lets them lie along a column instead, which puts every lane in a row of its own.
+    // Where am I? The 32 lanes of a warp lie along a row of C: B[k][col] is then 64 consecutive bytes, two
+    // sectors. `uncoalesced` lays them along two columns instead: A and C are then touched in 16 rows at a
+    // time, and each row costs a sector of its own.
     const int threadRow = uncoalesced ? threadIdx.x % BM : threadIdx.x / BN;
     const int threadCol = uncoalesced ? threadIdx.x / BM : threadIdx.x % BN;
     const int row = tileRow + threadRow;
     const int col = tileCol + threadCol;
 
+    // Unrolled, so that 16 steps' loads are on their way before the first is needed.
     float acc = 0.0f;
     #pragma unroll 16
     for (int k = 0; k < K; ++k) {

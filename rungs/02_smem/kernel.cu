@@ -42,7 +42,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const int tileCol = blockIdx.x / rowTiles * BN;
 
     // Where am I? A warp computes 32 x 64 elements with its lanes as 4 x 8: lane = 0bRCCCr, row Rr, column CCC.
-    // Then lanes i and i^2 read the same floats of As, and i and i^1 nearly so of Bs: see below.
+    // Lanes i and i^1 then read the same floats of Bs, lanes i and i^2 the same of As, and where that holds
+    // all over the warp, a float4 is served to 16 lanes at a time instead of 8.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int threadRow = (lane & 1) + 2 * (lane >> 4) + 4 * (warp / 2);   // 0 to 15
     const int threadCol = (lane >> 1) % 8 + 8 * (warp % 2);                // 0 to 15
