@@ -1,1 +1,4 @@
-//! Facts that cross crates, and the invariants of ARCHITECTURE.md.
+//! Facts that cross crates: the rungs as a reader runs them, prediction against measurement, and the
+//! invariants of ARCHITECTURE.md.
+pub mod broken;
+pub mod workspace;

@@ -32,7 +32,8 @@ pub struct Limits {
     pub instructions: u64,
     /// Blocks of the grid.
     pub blocks: u64,
-    /// Bytes of this machine's memory for what the blocks write.
+    /// Bytes of this machine's memory for what the blocks write, and for the registers, local and
+    /// shared memory of those that run at the same time.
     pub memory: u64,
 }
 
@@ -92,13 +93,16 @@ pub enum LaunchError {
     )]
     InstructionLimit(u64),
     /// More memory than allowed.
-    #[error("the kernel's blocks write more than {0} bytes; raise the limit with --max-memory")]
+    #[error(
+        "the kernel's blocks need more than {0} bytes of memory; raise the limit with --max-memory"
+    )]
     MemoryLimit(u64),
 }
 
 /// Runs `program` over the whole grid; global memory is changed in `memory`.
 ///
-/// The result is the same on every run and on any number of cores.
+/// The result is the same on every run and on any number of cores, but for one thing: of a fault and a
+/// limit that blocks running side by side meet, either may be reported.
 ///
 /// # Errors
 /// If a GPU would refuse the launch, or a limit was met. Faults are no errors here: they are in

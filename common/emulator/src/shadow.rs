@@ -67,8 +67,7 @@ pub(crate) enum How {
 impl Shadow {
     /// `bytes` of shared memory for `warps` warps, of which at least `grain` bytes are touched at a time.
     pub fn new(bytes: usize, warps: usize, grain: u32) -> Self {
-        let shift = grain.clamp(1, 4).ilog2();
-        let cells = (bytes >> shift) + 1;
+        let (shift, cells) = Self::cells(bytes, grain);
         Self {
             warps,
             shift,
@@ -77,6 +76,17 @@ impl Shadow {
             reads: vec![Stamp::default(); cells * warps],
             shared_reads: vec![false; cells * warps],
         }
+    }
+
+    fn cells(bytes: usize, grain: u32) -> (u32, usize) {
+        let shift = grain.clamp(1, 4).ilog2();
+        (shift, (bytes >> shift) + 1)
+    }
+
+    /// The shadow's own size in bytes.
+    pub fn bytes(bytes: usize, warps: usize, grain: u32) -> usize {
+        let (_, cells) = Self::cells(bytes, grain);
+        cells * (warps + 1) * (size_of::<Stamp>() + size_of::<bool>())
     }
 
     /// Notes an access to `bytes` bytes at `address` and says what is wrong with it.

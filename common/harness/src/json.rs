@@ -110,6 +110,7 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Result<Rep
         counters: outcome
             .emulated
             .as_ref()
+            .filter(|run| !run.counters.is_empty()) // none after a fatal finding
             .map(|run| counters(outcome, &run.counters))
             .transpose()?,
         c_sha256: &outcome.c_sha256,

@@ -45,7 +45,8 @@ mod table;
 mod verify;
 
 pub use error::{Error, Result};
-pub use kernel::{Kernel, Tile};
+pub(crate) use kernel::Kernel;
+pub use kernel::Tile;
 pub use problem::Problem;
 pub use run::main;
 pub use rung::{KernelFile, Rung, Switch};

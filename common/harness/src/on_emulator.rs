@@ -67,6 +67,7 @@ pub fn run(
         limits: Limits {
             instructions: arguments.max_instructions,
             blocks: arguments.max_blocks,
+            memory: limit,
         },
         progress: Some(&set),
         ..Options::default()

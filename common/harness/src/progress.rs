@@ -3,7 +3,7 @@ use std::io::IsTerminal;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// How long a run may take before it shows its progress.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -27,9 +27,14 @@ impl Progress {
 
     /// Says how far the run is; may be called from any thread.
     pub fn set(&self, done: u64, all: u64) {
-        if self.terminal && self.start.elapsed() >= PATIENCE {
-            self.bar.get_or_init(|| bar(all)).set_position(done);
+        if !self.terminal {
+            return;
         }
+        let bar = self.bar.get_or_init(|| hidden(all));
+        if bar.is_hidden() && self.start.elapsed() >= PATIENCE {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        bar.set_position(done);
     }
 
     /// Takes the bar away.
@@ -40,9 +45,11 @@ impl Progress {
     }
 }
 
-fn bar(all: u64) -> ProgressBar {
+/// A bar that counts but is not drawn yet, so that it knows its speed when it is.
+fn hidden(all: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(
         "emulating {wide_bar} {human_pos} of {human_len} blocks, {eta} left",
     );
-    ProgressBar::new(all).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::hidden())
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

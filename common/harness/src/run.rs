@@ -317,11 +317,17 @@ mod tests {
             assert_eq!(json["c_sha256"].as_str().map(str::len), Some(64));
             assert!(json["counters"]["global_requests"].as_u64() > Some(0));
             let lines = json["counters"]["lines"].as_array().expect("a list");
-            let requests: u64 = lines
-                .iter()
-                .filter_map(|line| line["global_requests"].as_u64())
-                .sum();
-            assert_eq!(Some(requests), json["counters"]["global_requests"].as_u64());
+            let counters = &json["counters"];
+            for counter in [
+                "shared_wavefronts",
+                "shared_wavefronts_ideal",
+                "bank_conflicts",
+                "global_sectors",
+                "global_requests",
+            ] {
+                let sum: u64 = lines.iter().filter_map(|line| line[counter].as_u64()).sum();
+                assert_eq!(Some(sum), counters[counter].as_u64(), "{counter}");
+            }
             assert_eq!(json.get("findings").is_some(), command == "sanitize");
         }
     }

@@ -4,10 +4,10 @@ use crate::table::plural;
 
 /// The findings and their number.
 pub fn text(findings: &[String], c_is_right: bool) -> String {
-    let mut text: String = findings
-        .iter()
-        .map(|finding| format!("{finding}\n"))
-        .collect();
+    let mut text = String::new();
+    for line in findings.iter().flat_map(|finding| finding.lines()) {
+        text += &format!("========= {line}\n");
+    }
     text += &format!(
         "========= ERROR SUMMARY: {}\n",
         plural(findings.len() as u64, "error")

@@ -90,7 +90,7 @@ impl Block {
     /// Orders what a warp has done before what it does from now on, for its own threads.
     pub fn tick(&mut self, warp: usize) {
         if let Some(clocks) = self.clocks.get_mut(warp) {
-            clocks[warp] += 1;
+            clocks[warp] = clocks[warp].saturating_add(1);
         }
     }
 

@@ -1,11 +1,14 @@
 //! The unit of scheduling: a cluster of blocks that run at the same time. For now it holds one block.
 use super::block::{Block, Context, release_barriers};
+use super::lanes::{Doubles, Words};
 use super::machine::Machine;
+use super::meet;
 use super::step::{self, Stop};
 use super::tally::Tally;
 use super::warp::{State, Warp};
 use crate::finding::{Finding, Kind};
 use crate::memory::Writes;
+use crate::shadow::Shadow;
 
 pub(super) struct Cluster {
     block: Block,
@@ -40,6 +43,24 @@ impl Cluster {
         }
     }
 
+    /// Memory that a cluster takes on this machine, in bytes.
+    pub fn bytes(machine: &Machine<'_>) -> u64 {
+        let program = machine.program;
+        let warp = program.words * size_of::<Words>()
+            + program.doubles * size_of::<Doubles>()
+            + program.predicates * size_of::<u32>()
+            + program.local_bytes as usize * 32;
+        let shadow = match machine.options.sanitize {
+            true => Shadow::bytes(
+                machine.shared_end as usize,
+                machine.warps,
+                machine.program.grain,
+            ),
+            false => 0,
+        };
+        (warp * machine.warps + machine.shared_end as usize + shadow) as u64
+    }
+
     /// Makes the cluster ready for block `number`.
     pub fn reset(&mut self, machine: &Machine<'_>, number: u64) {
         let index = machine.block_index(number);
@@ -69,6 +90,7 @@ impl Cluster {
     ) -> Turn {
         let shuffled = machine.options.schedule != 0;
         let end = self.instructions().saturating_add(budget);
+        let activity = self.block.activity;
         loop {
             let before = self.block.activity;
             let mut progress = false;
@@ -118,7 +140,9 @@ impl Cluster {
                     }
                 }
                 if !released {
-                    return Turn::Stuck;
+                    // What this turn has written may let another block go on.
+                    let wrote = self.block.activity != activity;
+                    return if wrote { Turn::Unfinished } else { Turn::Stuck };
                 }
             }
             if self.instructions() >= end {
@@ -143,7 +167,7 @@ impl Cluster {
                 writes,
                 tally,
             };
-            lines.extend(step::waiting(warp, &cx));
+            lines.extend(meet::waiting(warp, &cx));
             if let (None, Some(split)) = (&first, warp.splits.first()) {
                 first = Some((split.pc as usize, warp.first_thread(split.mask)));
             }

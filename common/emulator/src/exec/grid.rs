@@ -4,18 +4,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
+use super::check::check;
 use super::cluster::{Cluster, Turn};
 use super::machine::{Machine, dynamic_start};
 use super::tally::Tally;
 use crate::finding::{Finding, Findings};
-use crate::launch::{Arg, Launch, LaunchError, Options, Run, Simd};
+use crate::launch::{Launch, LaunchError, Options, Run, Simd};
 use crate::lower::SHARED_BASE;
 use crate::memory::{Memory, Writes};
 use crate::program::{Code, Program};
 
 /// Limits of an H100 (CUDA C++ Programming Guide, "Compute Capabilities", 9.0).
-const MAX_THREADS: u64 = 1024;
-const MAX_SHARED: u32 = 227 << 10;
 const SHARED_PER_MULTIPROCESSOR: u32 = 228 << 10;
 const THREADS_PER_MULTIPROCESSOR: usize = 2048;
 const BLOCKS_PER_MULTIPROCESSOR: usize = 32;
@@ -30,7 +29,7 @@ pub(crate) fn run(
     launch: &Launch,
     options: &Options<'_>,
 ) -> Result<Run, LaunchError> {
-    let params = check(program, launch, options)?;
+    let (params, threads, blocks) = check(program, launch, options)?;
     let count = memory.count();
     let mut globals = Vec::new();
     for (name, bytes) in &program.globals {
@@ -42,7 +41,6 @@ pub(crate) fn run(
             }
         }
     }
-    let threads: u64 = launch.block.iter().map(|&d| u64::from(d)).product();
     let machine = Machine {
         program,
         memory,
@@ -50,15 +48,14 @@ pub(crate) fn run(
         options,
         params,
         globals,
-        threads: threads as usize,
-        warps: (threads as usize).div_ceil(32),
+        threads,
+        warps: threads.div_ceil(32),
         shared_end: SHARED_BASE + dynamic_start(program.static_shared) + launch.dynamic_shared,
         arch: match options.simd {
             Simd::Auto => pulp::Arch::new(),
             Simd::Scalar => pulp::Arch::Scalar,
         },
     };
-    let blocks: u64 = launch.grid.iter().map(|&d| u64::from(d)).product();
     let outcome = if program.talks {
         interleaved(&machine, blocks)
     } else {
@@ -132,102 +129,118 @@ fn tally(program: &Program) -> Tally {
     Tally::new(program.ops.len(), slots)
 }
 
-struct Worker {
-    cluster: Cluster,
+/// What some neighbouring blocks did.
+struct Part {
     tally: Tally,
     findings: Vec<(u64, Vec<Finding>)>,
-    writes: Vec<Writes>,
+    writes: Vec<(u64, Writes)>,
 }
 
 fn parallel(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchError> {
     let budget = Budget::new();
     let limits = machine.options.limits;
-    let workers: Vec<Worker> = (0..blocks)
+    let at_once = (rayon::current_num_threads() as u64).min(blocks);
+    if at_once.saturating_mul(Cluster::bytes(machine)) > limits.memory {
+        return Err(LaunchError::MemoryLimit(limits.memory));
+    }
+    let parts: Vec<Part> = (0..blocks)
         .into_par_iter()
         .fold(
-            || Worker {
-                cluster: Cluster::new(machine),
-                tally: tally(machine.program),
-                findings: Vec::new(),
-                writes: Vec::new(),
+            || {
+                let part = Part {
+                    tally: tally(machine.program),
+                    findings: Vec::new(),
+                    writes: Vec::new(),
+                };
+                (Cluster::new(machine), part)
             },
-            |mut worker, block| {
-                if budget.broken.load(Ordering::Relaxed) != 0
-                    || budget.fault.load(Ordering::Relaxed) < block
-                {
-                    return worker;
-                }
-                let mut writes = Writes::default();
-                worker.cluster.reset(machine, block);
-                loop {
-                    let before = worker.cluster.instructions();
-                    let turn = worker
-                        .cluster
-                        .run(machine, &mut writes, &mut worker.tally, 1 << 22);
-                    let ran = worker.cluster.instructions() - before;
-                    if budget.instructions.fetch_add(ran, Ordering::Relaxed) + ran
-                        > limits.instructions
-                    {
-                        budget.broken.fetch_max(1, Ordering::Relaxed);
-                        return worker;
-                    }
-                    match turn {
-                        Turn::Unfinished => continue,
-                        Turn::Done => break,
-                        Turn::Stuck => {
-                            worker
-                                .cluster
-                                .report_deadlock(machine, &mut writes, &mut worker.tally);
-                            budget.fault.fetch_min(block, Ordering::Relaxed);
-                            break;
-                        }
-                        Turn::Fatal => {
-                            budget.fault.fetch_min(block, Ordering::Relaxed);
-                            break;
-                        }
-                    }
-                }
-                if budget.written.fetch_add(writes.bytes(), Ordering::Relaxed) + writes.bytes()
-                    > limits.memory
-                {
-                    budget.broken.fetch_max(2, Ordering::Relaxed);
-                }
-                worker.writes.push(writes);
-                let findings = worker.cluster.findings();
-                if !findings.is_empty() {
-                    worker.findings.push((block, findings));
-                }
-                let done = budget.done.fetch_add(1, Ordering::Relaxed) + 1;
-                if let Some(progress) = machine.options.progress {
-                    progress(done, blocks);
-                }
-                worker
+            |(mut cluster, mut part), block| {
+                budget.block(machine, block, blocks, &mut cluster, &mut part);
+                (cluster, part)
             },
         )
+        .map(|(_, part)| part)
         .collect();
     match budget.broken.into_inner() {
+        0 => {}
         1 => return Err(LaunchError::InstructionLimit(limits.instructions)),
-        2 => return Err(LaunchError::MemoryLimit(limits.memory)),
-        _ => {}
+        _ => return Err(LaunchError::MemoryLimit(limits.memory)),
     }
     let mut outcome = Outcome {
         tally: tally(machine.program),
         findings: Vec::new(),
         writes: Vec::new(),
     };
+    // How far the blocks after a fatal fault came depends on chance: nothing of them is kept.
     let last = budget.fault.into_inner();
-    for worker in workers {
-        outcome.tally.add(&worker.tally);
-        outcome.writes.extend(worker.writes);
-        let kept = worker
-            .findings
-            .into_iter()
-            .filter(|&(block, _)| block <= last);
-        outcome
-            .findings
-            .extend(kept.flat_map(|(_, findings)| findings));
+    for part in parts {
+        outcome.tally.add(&part.tally);
+        let writes = part.writes.into_iter();
+        let kept = writes.filter(|&(block, _)| block <= last);
+        outcome.writes.extend(kept.map(|(_, writes)| writes));
+        let findings = part.findings.into_iter();
+        let kept = findings.filter(|&(block, _)| block <= last);
+        outcome.findings.extend(kept.flat_map(|(_, found)| found));
     }
     Ok(outcome)
+}
+
+impl Budget {
+    /// Runs one block, unless the launch has failed before it.
+    fn block(
+        &self,
+        machine: &Machine<'_>,
+        block: u64,
+        blocks: u64,
+        cluster: &mut Cluster,
+        part: &mut Part,
+    ) {
+        let limits = machine.options.limits;
+        let failed = || {
+            self.broken.load(Ordering::Relaxed) != 0 || self.fault.load(Ordering::Relaxed) < block
+        };
+        if failed() {
+            return;
+        }
+        let mut writes = Writes::default();
+        cluster.reset(machine, block);
+        loop {
+            let left = limits
+                .instructions
+                .saturating_sub(self.instructions.load(Ordering::Relaxed));
+            let before = cluster.instructions();
+            let turn = cluster.run(machine, &mut writes, &mut part.tally, left.min(1 << 22));
+            let ran = cluster.instructions() - before;
+            if self.instructions.fetch_add(ran, Ordering::Relaxed) + ran > limits.instructions {
+                self.broken.fetch_max(1, Ordering::Relaxed);
+            }
+            if writes.bytes() > limits.memory {
+                self.broken.fetch_max(2, Ordering::Relaxed);
+            }
+            match turn {
+                Turn::Unfinished if failed() => return,
+                Turn::Unfinished => continue,
+                Turn::Done => break,
+                Turn::Stuck => cluster.report_deadlock(machine, &mut writes, &mut part.tally),
+                Turn::Fatal => {}
+            }
+            self.fault.fetch_min(block, Ordering::Relaxed);
+            break;
+        }
+        let written = self.written.fetch_add(writes.bytes(), Ordering::Relaxed);
+        if written.saturating_add(writes.bytes()) > limits.memory {
+            self.broken.fetch_max(2, Ordering::Relaxed);
+        }
+        part.writes.push((block, writes));
+        let findings = cluster.findings();
+        if !findings.is_empty() {
+            part.findings.push((block, findings));
+        }
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(progress) = machine.options.progress {
+            progress(done, blocks);
+        }
+    }
 }
 
 /// Blocks that may talk to each other: as many at a time as the card holds, in turns.
@@ -240,6 +253,11 @@ fn interleaved(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchErro
             .min(by_threads)
             .clamp(1, BLOCKS_PER_MULTIPROCESSOR);
     let limits = machine.options.limits;
+    let at_once = (resident as u64).min(blocks);
+    let held = at_once.saturating_mul(Cluster::bytes(machine));
+    if held > limits.memory {
+        return Err(LaunchError::MemoryLimit(limits.memory));
+    }
     let mut writes = Writes::default();
     let mut outcome = Outcome {
         tally: tally(machine.program),
@@ -283,7 +301,8 @@ fn interleaved(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchErro
                     }
                 }
                 Turn::Fatal => {
-                    outcome.findings.extend(clusters[i].findings());
+                    let all = clusters.iter_mut().flat_map(Cluster::findings);
+                    outcome.findings.extend(all);
                     outcome.writes.push(writes);
                     return Ok(outcome);
                 }
@@ -291,14 +310,14 @@ fn interleaved(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchErro
             if instructions > limits.instructions {
                 return Err(LaunchError::InstructionLimit(limits.instructions));
             }
-            if writes.bytes() > limits.memory {
+            if writes.bytes().saturating_add(held) > limits.memory {
                 return Err(LaunchError::MemoryLimit(limits.memory));
             }
         }
         if stuck {
-            let cluster = &mut clusters[0];
-            cluster.report_deadlock(machine, &mut writes, &mut outcome.tally);
-            outcome.findings.extend(cluster.findings());
+            clusters[0].report_deadlock(machine, &mut writes, &mut outcome.tally);
+            let all = clusters.iter_mut().flat_map(Cluster::findings);
+            outcome.findings.extend(all);
             break;
         }
     }
@@ -317,73 +336,4 @@ fn per_instruction(program: &Program, tally: &Tally) -> Vec<crate::Counters> {
         counters[op.instruction as usize] += own;
     }
     counters
-}
-
-/// Checks the launch and lays out its parameters.
-fn check(
-    program: &Program,
-    launch: &Launch,
-    options: &Options<'_>,
-) -> Result<Vec<u8>, LaunchError> {
-    let invalid = |message: String| Err(LaunchError::Invalid(message));
-    let threads: u64 = launch.block.iter().map(|&d| u64::from(d)).product();
-    let blocks = launch
-        .grid
-        .iter()
-        .try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
-    if threads == 0 || threads > MAX_THREADS {
-        return invalid(format!(
-            "a block of {threads} threads; a GPU takes 1 to {MAX_THREADS}"
-        ));
-    }
-    if let Some(max) = program.max_threads {
-        let max: u64 = max.iter().map(|&d| u64::from(d)).product();
-        if threads > max {
-            return invalid(format!(
-                "a block of {threads} threads, but the kernel is compiled for at most {max}; see __launch_bounds__"
-            ));
-        }
-    }
-    match blocks {
-        Some(0) => return invalid("a grid without blocks".into()),
-        Some(n) if n <= options.limits.blocks => {}
-        _ => {
-            return invalid(format!(
-                "a grid of more than {} blocks; raise the limit with --max-blocks",
-                options.limits.blocks
-            ));
-        }
-    }
-    let shared = dynamic_start(program.static_shared).saturating_add(launch.dynamic_shared);
-    if shared > MAX_SHARED {
-        return invalid(format!(
-            "{shared} bytes of shared memory a block; an H100 has {MAX_SHARED}"
-        ));
-    }
-    if launch.args.len() != program.params.len() {
-        return invalid(format!(
-            "the kernel takes {} parameters, not {}",
-            program.params.len(),
-            launch.args.len()
-        ));
-    }
-    let mut params = Vec::new();
-    for (param, arg) in program.params.iter().zip(&launch.args) {
-        let bytes: &[u8] = match arg {
-            Arg::U32(value) => &value.to_le_bytes(),
-            Arg::U64(value) => &value.to_le_bytes(),
-            Arg::Bytes(bytes) => bytes,
-        };
-        if bytes.len() != param.bytes as usize {
-            return invalid(format!(
-                "parameter {} takes {} bytes, not {}",
-                param.name,
-                param.bytes,
-                bytes.len()
-            ));
-        }
-        params.resize(param.offset as usize, 0);
-        params.extend_from_slice(bytes);
-    }
-    Ok(params)
 }

@@ -2,14 +2,15 @@
 use pulp::{Simd, WithSimd};
 
 use super::access::{Fatal, space_of};
-use super::block::{BARRIERS, Context};
+use super::block::Context;
 use super::lanes::{
-    ALL, Doubles, Words, compare, lanes, map2, map2_double, map3, put, put_bits, put_double,
+    Doubles, Words, compare, lanes, map2, map2_double, map3, put, put_bits, put_double,
 };
-use super::warp::{NONE, Split, State, Warp};
+use super::meet::Meeting;
+use super::warp::{Split, State, Warp};
 use crate::finding::{Finding, Kind};
 use crate::lower::canonical;
-use crate::program::{Class, Code, Compare, Double, Logic, Op, Reg, ShuffleMode, VoteMode, Word};
+use crate::program::{Class, Code, Compare, Double, Logic, Op, Reg, Word};
 
 /// Why a warp stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,13 +54,17 @@ impl<const SANITIZE: bool> WithSimd for Run<'_, '_, SANITIZE> {
                 .iter()
                 .position(|split| split.state == State::Ready)
             else {
+                if self.warp.report_divergent_barrier(self.cx) {
+                    return Stop::Fatal;
+                }
                 if self.warp.alive != 0 && self.warp.has_joining() {
                     self.warp.release_joins();
                     continue;
                 }
                 return Stop::Blocked;
             };
-            let split = self.warp.splits.swap_remove(next);
+            // First come, first served: each split has its turn, whatever the others wait for.
+            let split = self.warp.splits.remove(next);
             if let Some(stop) = self.warp.run_split::<SANITIZE>(split, self.cx, end) {
                 return stop;
             }
@@ -157,7 +162,10 @@ impl Warp {
                         continue;
                     }
                     match self.meet(op, pc, mask, active, join, cx) {
-                        Meeting::Done => {}
+                        Meeting::Done(united) => {
+                            (mask, join) = united;
+                            join_pc = self.join_pc(join);
+                        }
                         Meeting::Waiting => return None,
                         Meeting::Stop(stop) => return Some(stop),
                     }
@@ -181,7 +189,7 @@ impl Warp {
         }
     }
 
-    fn report(&self, kind: Kind, pc: u32, mask: u32, cx: &mut Context<'_>) {
+    pub(super) fn report(&self, kind: Kind, pc: u32, mask: u32, cx: &mut Context<'_>) {
         let place = cx
             .machine
             .place(pc as usize, self.first_thread(mask), cx.block.index);
@@ -407,215 +415,6 @@ impl Warp {
     }
 }
 
-/// How a split fared at an instruction that concerns others too.
-enum Meeting {
-    Done,
-    Waiting,
-    Stop(Stop),
-}
-
-impl Warp {
-    /// Barriers, shuffles, votes: what needs more threads than this split has.
-    #[inline(never)]
-    fn meet(
-        &mut self,
-        op: &Op,
-        pc: u32,
-        mask: u32,
-        active: u32,
-        join: u32,
-        cx: &mut Context<'_>,
-    ) -> Meeting {
-        if let Code::Barrier(barrier) = &op.code {
-            return self.barrier(barrier, pc, mask, active, join, cx);
-        }
-        let wanted = match &op.code {
-            Code::WarpSync { mask } | Code::Match { mask, .. } | Code::Reduce { mask, .. } => *mask,
-            Code::Shuffle(s) => s.mask,
-            Code::Vote(v) => v.mask,
-            _ => return Meeting::Done,
-        };
-        let members = self.words[wanted as usize].0[active.trailing_zeros() as usize];
-        let Some(there) = self.gather(pc, members, active) else {
-            self.splits.push(Split {
-                pc,
-                mask,
-                join,
-                state: State::Warp(members),
-            });
-            return Meeting::Waiting;
-        };
-        self.together(op, there & members);
-        cx.block.tick(self.index);
-        for split in &mut self.splits {
-            if split.pc == pc && split.state == State::Warp(members) {
-                (split.pc, split.state) = (pc + 1, State::Ready);
-            }
-        }
-        Meeting::Done
-    }
-
-    fn barrier(
-        &mut self,
-        barrier: &crate::program::Barrier,
-        pc: u32,
-        mask: u32,
-        active: u32,
-        join: u32,
-        cx: &mut Context<'_>,
-    ) -> Meeting {
-        let lane = active.trailing_zeros() as usize;
-        let missing = (self.alive & !active).count_ones();
-        if barrier.aligned && missing > 0 {
-            self.report(Kind::DivergentBarrier { missing }, pc, active, cx);
-            return Meeting::Stop(Stop::Fatal);
-        }
-        let id = self.words[barrier.id as usize].0[lane];
-        let threads = barrier
-            .threads
-            .map(|threads| self.words[threads as usize].0[lane]);
-        let reason = match threads {
-            _ if id as usize >= BARRIERS => {
-                Some(format!("barrier {id}, but there are only {BARRIERS}"))
-            }
-            Some(n) if n % 32 != 0 || n == 0 => {
-                Some(format!("{n} threads are not a multiple of 32"))
-            }
-            Some(n) if n as usize > cx.machine.threads.next_multiple_of(32) => Some(format!(
-                "{n} threads, but the block has {}",
-                cx.machine.threads
-            )),
-            _ => None,
-        };
-        if let Some(reason) = reason {
-            self.report(Kind::InvalidBarrier { reason }, pc, active, cx);
-            return Meeting::Stop(Stop::Fatal);
-        }
-        // A named number of threads counts whole warps.
-        let arriving = if threads.is_some() {
-            32
-        } else {
-            active.count_ones()
-        };
-        cx.block.arrive(id as usize, self.index, arriving);
-        let state = &mut cx.block.barriers[id as usize];
-        state.threads = threads;
-        if let Some((_, _, p, negated)) = barrier.reduce {
-            let votes = if negated {
-                !self.predicates[p as usize]
-            } else {
-                self.predicates[p as usize]
-            };
-            state.yes += (votes & active).count_ones();
-            state.waiting += active.count_ones();
-        }
-        if !barrier.wait {
-            self.splits.push(Split {
-                pc: pc + 1,
-                mask,
-                join,
-                state: State::Ready,
-            });
-            return Meeting::Stop(Stop::Arrived);
-        }
-        if active != mask {
-            // Lanes that the guard switched off go on (only a barrier that is not aligned lets them).
-            self.splits.push(Split {
-                pc: pc + 1,
-                mask: mask & !active,
-                join,
-                state: State::Ready,
-            });
-        }
-        self.splits.push(Split {
-            pc,
-            mask: active,
-            join,
-            state: State::Barrier(id),
-        });
-        Meeting::Waiting
-    }
-
-    /// Warp-level instructions, for all lanes that take part.
-    fn together(&mut self, op: &Op, mask: u32) {
-        match &op.code {
-            Code::Shuffle(s) => {
-                let (a, b, c) = (
-                    self.words[s.a as usize],
-                    self.words[s.b as usize],
-                    self.words[s.c as usize],
-                );
-                for lane in lanes(mask) {
-                    // PTX ISA, "shfl.sync": the clamp is in bits 0 to 4 of c, the segment mask in 8 to 12.
-                    let (b, c) = (b.0[lane] & 31, c.0[lane]);
-                    let (clamp, segment) = (c & 31, c >> 8 & 31);
-                    let own = lane as u32;
-                    let last = own & segment | clamp & !segment;
-                    let first = own & segment;
-                    let (from, inside) = match s.mode {
-                        ShuffleMode::Up => (
-                            own.wrapping_sub(b),
-                            own as i64 - i64::from(b) >= i64::from(last),
-                        ),
-                        ShuffleMode::Down => (own + b, own + b <= last),
-                        ShuffleMode::Bfly => (own ^ b, own ^ b <= last),
-                        ShuffleMode::Idx => (first | b & !segment, (first | b & !segment) <= last),
-                    };
-                    let from = if inside { from & 31 } else { own };
-                    self.words[s.d as usize].0[lane] = a.0[from as usize];
-                    if let Some(p) = s.p {
-                        self.set(
-                            Reg {
-                                class: Class::Predicate,
-                                index: p,
-                            },
-                            lane,
-                            inside.into(),
-                        );
-                    }
-                }
-            }
-            Code::Vote(v) => {
-                let votes = self.predicates[v.a as usize];
-                let votes = (if v.negate { !votes } else { votes }) & mask;
-                let result = match v.mode {
-                    VoteMode::Ballot => votes,
-                    VoteMode::All => u32::from(votes == mask),
-                    VoteMode::Any => u32::from(votes != 0),
-                    VoteMode::Uni => u32::from(votes == mask || votes == 0),
-                };
-                lanes(mask).for_each(|lane| self.set(v.d, lane, result.into()));
-            }
-            Code::Match { all, d, p, a, .. } => {
-                let values: Vec<u64> = (0..32).map(|lane| self.get(*a, lane)).collect();
-                for lane in lanes(mask) {
-                    let same = lanes(mask)
-                        .filter(|&other| values[other] == values[lane])
-                        .fold(0, |m, l| m | 1 << l);
-                    let everyone = same == mask;
-                    self.words[*d as usize].0[lane] = if *all && !everyone { 0 } else { same };
-                    self.set(
-                        Reg {
-                            class: Class::Predicate,
-                            index: *p,
-                        },
-                        lane,
-                        everyone.into(),
-                    );
-                }
-            }
-            Code::Reduce { f, d, a, .. } => {
-                let values = lanes(mask).map(|lane| u64::from(self.words[*a as usize].0[lane]));
-                let result = values
-                    .reduce(|x, y| f([x, y, 0]) & 0xffff_ffff)
-                    .unwrap_or(0);
-                lanes(mask).for_each(|lane| self.words[*d as usize].0[lane] = result as u32);
-            }
-            _ => {}
-        }
-    }
-}
-
 #[inline(always)]
 fn half_to_float(a: &Words) -> Words {
     let mut out = Words::ZERO;
@@ -657,41 +456,4 @@ fn float_to_half(a: &Words) -> Words {
         };
     }
     out
-}
-
-/// What a blocked warp waits for, for a deadlock's report.
-pub(super) fn waiting(warp: &Warp, cx: &Context<'_>) -> Vec<String> {
-    let place = |pc: u32| {
-        let described = &cx.machine.program.instructions
-            [cx.machine.program.ops[pc as usize].instruction as usize];
-        match &described.source {
-            Some(source) => source.to_string(),
-            None => format!("PTX line {}", described.ptx_line),
-        }
-    };
-    let mut lines = Vec::new();
-    for split in &warp.splits {
-        let who = if split.mask == ALL {
-            format!("warp {}", warp.index)
-        } else {
-            format!("warp {} lanes 0x{:08x}", warp.index, split.mask)
-        };
-        lines.push(match split.state {
-            State::Barrier(id) => {
-                let state = &cx.block.barriers[id as usize];
-                let expected = state.threads.unwrap_or(cx.block.alive);
-                format!(
-                    "{who} waits at barrier {id} at {}: {} of {expected} threads have arrived",
-                    place(split.pc),
-                    state.arrived
-                )
-            }
-            State::Warp(mask) => {
-                format!("{who} waits for lanes 0x{mask:08x} at {}", place(split.pc))
-            }
-            State::Ready => format!("{who} loops at {} and nothing changes", place(split.pc)),
-        });
-    }
-    let _ = NONE;
-    lines
 }

@@ -20,6 +20,8 @@ pub(super) enum State {
     Barrier(u32),
     /// A warp-level instruction that these lanes must reach.
     Warp(u32),
+    /// An aligned barrier, for the rest of the warp.
+    Mates,
 }
 
 /// A place where threads that diverged meet again: the post-dominator of their branch.
@@ -162,6 +164,12 @@ impl Warp {
     /// Threads `mask` have exited: nobody waits for them any more.
     pub fn exit(&mut self, mask: u32) {
         self.alive &= !mask;
+        // Who waited for these threads may find that all others are there.
+        for split in &mut self.splits {
+            if matches!(split.state, State::Warp(_) | State::Mates) {
+                split.state = State::Ready;
+            }
+        }
         for index in 0..self.joins.len() {
             let join = &mut self.joins[index];
             if !join.free && join.members & mask != 0 {
@@ -198,16 +206,46 @@ impl Warp {
         }
     }
 
-    /// Lets the splits at a warp-level instruction go on once all lanes of its mask are there.
-    /// The instruction runs once, for all of them.
-    pub fn gather(&self, pc: u32, mask: u32, own: u32) -> Option<u32> {
+    /// The lanes of `mask` that have not exited, if all of them are at `pc` in `state`, or are `own`.
+    pub fn gather(&self, pc: u32, state: State, mask: u32, own: u32) -> Option<u32> {
         let mut there = own;
         for split in &self.splits {
-            if split.pc == pc && split.state == State::Warp(mask) {
+            if split.pc == pc && split.state == state {
                 there |= split.mask;
             }
         }
-        (there & mask & self.alive == mask & self.alive).then_some(there)
+        let wanted = mask & self.alive;
+        (there & wanted == wanted).then_some(there)
+    }
+
+    /// Unites the splits that waited in `state` at `pc` with the lanes `mask`, which got there last.
+    /// Lanes on their way to another join than `join` go on from the next operation by themselves.
+    /// Returns the united lanes and their join.
+    pub fn unite(&mut self, pc: u32, state: State, mut mask: u32, join: u32) -> (u32, u32) {
+        let mut others = 0;
+        for split in &self.splits {
+            if split.pc == pc && split.state == state {
+                others |= split.mask;
+            }
+        }
+        if mask | others == self.alive {
+            // Everybody is here, so nobody is left to be waited for at any join.
+            self.splits.clear();
+            self.joins.clear();
+            return (self.alive, NONE);
+        }
+        self.splits.retain_mut(|split| {
+            let here = split.pc == pc && split.state == state;
+            if here && split.join == join {
+                mask |= split.mask;
+                return false;
+            }
+            if here {
+                (split.pc, split.state) = (pc + 1, State::Ready);
+            }
+            true
+        });
+        (mask, join)
     }
 
     /// A digest of everything that decides what the warp does next, but memory.

@@ -126,7 +126,8 @@ impl Graph {
     }
 }
 
-/// Writes into every branch the operation at which its threads meet again.
+/// Writes into every branch the operation at which its threads meet again. Nobody waits for others
+/// only to exit with them: barriers count the threads that are left.
 pub(super) fn set_rejoin(ops: &mut [Op]) {
     let graph = Graph::new(ops);
     let meets = graph.post_dominators();
@@ -134,6 +135,18 @@ pub(super) fn set_rejoin(ops: &mut [Op]) {
         let last = graph.end(block, ops.len()) - 1;
         if let Code::Branch { rejoin, .. } = &mut ops[last].code {
             *rejoin = meet.map_or(u32::MAX, |b| graph.starts[b] as u32);
+        }
+    }
+    for i in 0..ops.len() {
+        if let Code::Branch { rejoin, .. } = ops[i].code
+            && let Some(Op {
+                guard: None,
+                code: Code::Exit,
+                ..
+            }) = ops.get(rejoin as usize)
+            && let Code::Branch { rejoin, .. } = &mut ops[i].code
+        {
+            *rejoin = u32::MAX;
         }
     }
 }

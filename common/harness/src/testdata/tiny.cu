@@ -10,8 +10,8 @@ __device__ float to_float(unsigned short half) {
 
 extern "C" __global__ void gemm(const unsigned short* A, const unsigned short* B, unsigned short* C,
                                 int M, int N, int K, int half_only) {
-    int row = blockIdx.y * BM + threadIdx.x / BN;
-    int col = blockIdx.x * BN + threadIdx.x % BN;
+    int row = blockIdx.x % (M / BM) * BM + threadIdx.x / BN;
+    int col = blockIdx.x / (M / BM) * BN + threadIdx.x % BN;
     float sum = 0.0f;
     for (int k = 0; k < (half_only ? K / 2 : K); ++k) {
         sum = fmaf(to_float(A[row * K + k]), to_float(B[k * N + col]), sum);

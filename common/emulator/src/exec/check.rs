@@ -1,0 +1,84 @@
+//! What a GPU would refuse to launch.
+use super::machine::dynamic_start;
+use crate::launch::{Arg, Launch, LaunchError, Options};
+use crate::program::Program;
+
+/// Limits of an H100 (CUDA C++ Programming Guide, "Compute Capabilities", 9.0).
+const MAX_THREADS: u64 = 1024;
+const MAX_DEPTH: u32 = 64;
+const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65535, 65535];
+const MAX_SHARED: u32 = 227 << 10;
+
+/// Checks the launch. Its parameters as the kernel sees them, the threads of a block, the blocks.
+pub(super) fn check(
+    program: &Program,
+    launch: &Launch,
+    options: &Options<'_>,
+) -> Result<(Vec<u8>, usize, u64), LaunchError> {
+    let invalid = |message: String| Err(LaunchError::Invalid(message));
+    let product = |dims: [u32; 3]| {
+        dims.iter()
+            .fold(1u64, |n, &d| n.saturating_mul(u64::from(d)))
+    };
+    let shape = |[x, y, z]: [u32; 3]| format!("{x} x {y} x {z}");
+    let (threads, blocks) = (product(launch.block), product(launch.grid));
+    if threads == 0 || threads > MAX_THREADS || launch.block[2] > MAX_DEPTH {
+        return invalid(format!(
+            "a block of {} threads; a GPU takes 1 to {MAX_THREADS}, and no more than {MAX_DEPTH} in z",
+            shape(launch.block)
+        ));
+    }
+    if blocks == 0 || launch.grid.iter().zip(MAX_GRID).any(|(&d, max)| d > max) {
+        return invalid(format!(
+            "a grid of {} blocks; a GPU takes 1 to {}",
+            shape(launch.grid),
+            shape(MAX_GRID)
+        ));
+    }
+    if let Some(max) = program.max_threads {
+        let max = product(max);
+        if threads > max {
+            return invalid(format!(
+                "a block of {threads} threads, but the kernel is compiled for at most {max}; see __launch_bounds__"
+            ));
+        }
+    }
+    if blocks > options.limits.blocks {
+        return invalid(format!(
+            "a grid of {blocks} blocks, {} allowed; raise the limit with --max-blocks",
+            options.limits.blocks
+        ));
+    }
+    let shared = dynamic_start(program.static_shared).saturating_add(launch.dynamic_shared);
+    if shared > MAX_SHARED {
+        return invalid(format!(
+            "{shared} bytes of shared memory a block; an H100 has {MAX_SHARED}"
+        ));
+    }
+    if launch.args.len() != program.params.len() {
+        return invalid(format!(
+            "the kernel takes {} parameters, not {}",
+            program.params.len(),
+            launch.args.len()
+        ));
+    }
+    let mut params = Vec::new();
+    for (param, arg) in program.params.iter().zip(&launch.args) {
+        let bytes: &[u8] = match arg {
+            Arg::U32(value) => &value.to_le_bytes(),
+            Arg::U64(value) => &value.to_le_bytes(),
+            Arg::Bytes(bytes) => bytes,
+        };
+        if bytes.len() != param.bytes as usize {
+            return invalid(format!(
+                "parameter {} takes {} bytes, not {}",
+                param.name,
+                param.bytes,
+                bytes.len()
+            ));
+        }
+        params.resize(param.offset as usize, 0);
+        params.extend_from_slice(bytes);
+    }
+    Ok((params, threads as usize, blocks))
+}

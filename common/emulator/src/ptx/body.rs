@@ -1,0 +1,370 @@
+//! Statements of a kernel: scopes, labels, directives, instructions and their operands.
+use std::collections::HashMap;
+
+use super::lex::Token;
+use super::number::{self, Number};
+use super::parse::{Parser, Result};
+use super::{
+    Instr, Kernel, LabelId, Loc, Operand, PtxError, RegisterId, Statement, Type, VariableSpace,
+};
+
+/// Bounds for hostile input: scopes within scopes and operands within operands, and branches to labels
+/// that are still to come.
+const MAX_DEPTH: usize = 64;
+const MAX_PENDING: usize = 1 << 14;
+
+/// Names known in one pair of braces.
+#[derive(Default)]
+struct Scope<'a> {
+    registers: HashMap<&'a str, RegisterId>,
+    /// `%r<20>`: prefix to first register and count.
+    ranges: HashMap<&'a str, (RegisterId, u32)>,
+    labels: HashMap<&'a str, LabelId>,
+}
+
+struct Body<'a> {
+    kernel: Kernel,
+    scopes: Vec<Scope<'a>>,
+    /// Labels that were used before they stood anywhere, by name: (depth of the use, label, line).
+    pending: Vec<(&'a str, usize, LabelId, u32)>,
+    labels: LabelId,
+    loc: Option<Loc>,
+}
+
+impl<'a> Parser<'a> {
+    /// Statements up to the closing brace, which is eaten.
+    fn block(&mut self, body: &mut Body<'a>) -> Result<()> {
+        loop {
+            match self.peek() {
+                None => return self.error("a kernel's closing `}` is missing"),
+                Some(Token::Punct('}')) => {
+                    self.at += 1;
+                    return self.close(body);
+                }
+                Some(Token::Punct('{')) => {
+                    self.at += 1;
+                    if body.scopes.len() >= MAX_DEPTH {
+                        return self.error("too many braces within braces");
+                    }
+                    body.scopes.push(Scope::default());
+                    self.block(body)?;
+                }
+                Some(Token::Punct(';')) => self.at += 1,
+                Some(Token::Punct('@')) => self.instruction(body)?,
+                Some(Token::Word(word)) if word.starts_with('.') => self.directive(body)?,
+                Some(Token::Word(name)) => {
+                    if self.tokens.get(self.at + 1).map(|t| t.token) == Some(Token::Punct(':')) {
+                        self.at += 2;
+                        self.label(body, name)?;
+                    } else {
+                        self.instruction(body)?;
+                    }
+                }
+                Some(_) => return self.error("an instruction expected"),
+            }
+        }
+    }
+
+    /// Ends a scope: labels that were used in it and stood nowhere may stand further out.
+    fn close(&mut self, body: &mut Body<'a>) -> Result<()> {
+        let depth = body.scopes.len();
+        body.scopes.pop();
+        for (name, at, _, line) in &mut body.pending {
+            if *at == depth {
+                if depth == 1 {
+                    return Err(PtxError::new(
+                        *line,
+                        format!("the label `{name}` stands nowhere"),
+                    ));
+                }
+                *at -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn label(&mut self, body: &mut Body<'a>, name: &'a str) -> Result<()> {
+        // `name: .branchtargets a, b;` names a list of labels, not a place.
+        if self.peek() == Some(Token::Word(".branchtargets")) {
+            return self.error("indirect branches (`brx.idx`) are not supported");
+        }
+        let depth = body.scopes.len();
+        let id = body.labels;
+        body.labels += 1;
+        if let Some(scope) = body.scopes.last_mut() {
+            if scope.labels.insert(name, id).is_some() {
+                return self.error(format!("the label `{name}` stands twice"));
+            }
+        }
+        body.kernel.body.push(Statement::Label(id));
+        // Uses that came before, from this scope or from one inside it that is closed by now.
+        let mut resolved: Vec<LabelId> = Vec::new();
+        body.pending.retain(|&(pending, at, placeholder, _)| {
+            let hit = pending == name && at == depth;
+            if hit {
+                resolved.push(placeholder);
+            }
+            !hit
+        });
+        for placeholder in resolved {
+            body.kernel.body.push(Statement::Label(placeholder));
+        }
+        Ok(())
+    }
+
+    fn use_label(&mut self, body: &mut Body<'a>, name: &'a str) -> LabelId {
+        // Only labels of the innermost scope are known for sure: an inner one may still follow.
+        if let Some(&id) = body
+            .scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.labels.get(name))
+        {
+            return id;
+        }
+        let id = body.labels;
+        body.labels += 1;
+        body.pending
+            .push((name, body.scopes.len(), id, self.line()));
+        id
+    }
+
+    fn directive(&mut self, body: &mut Body<'a>) -> Result<()> {
+        match self.word()? {
+            ".reg" => self.registers(body),
+            ".shared" => {
+                let variables = self.variable(VariableSpace::Shared)?;
+                body.kernel.variables.extend(variables);
+                Ok(())
+            }
+            ".local" => {
+                let variables = self.variable(VariableSpace::Local)?;
+                body.kernel.variables.extend(variables);
+                Ok(())
+            }
+            ".loc" => {
+                let (file, line, _column) = (self.small()?, self.small()?, self.small()?);
+                let mut inlined_at = None;
+                while self.eat(',') {
+                    match self.word()? {
+                        "function_name" => {
+                            self.next()?;
+                            if self.eat('+') {
+                                self.next()?;
+                            }
+                        }
+                        "inlined_at" => {
+                            inlined_at = Some((self.small()?, self.small()?));
+                            self.small()?;
+                        }
+                        other => return self.error(format!("`{other}` is not known in `.loc`")),
+                    }
+                }
+                // A call within an inlined function names the line inside it: follow it outwards.
+                if let (
+                    Some((file, line)),
+                    Some(Loc {
+                        file: f,
+                        line: l,
+                        inlined_at: Some(outer),
+                    }),
+                ) = (inlined_at, body.loc)
+                {
+                    if (file, line) == (f, l) {
+                        inlined_at = Some(outer);
+                    }
+                }
+                body.loc = Some(Loc {
+                    file,
+                    line,
+                    inlined_at,
+                });
+                Ok(())
+            }
+            ".pragma" => self.skip_statement(),
+            other => {
+                self.at -= 1;
+                self.error(format!("`{other}` is not supported in a kernel"))
+            }
+        }
+    }
+
+    fn find_register(body: &Body<'a>, name: &str) -> Option<RegisterId> {
+        body.scopes.iter().rev().find_map(|scope| {
+            if let Some(&id) = scope.registers.get(name) {
+                return Some(id);
+            }
+            let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+            let &(first, count) = scope.ranges.get(prefix)?;
+            let index: u32 = name[prefix.len()..].parse().ok()?;
+            (index < count).then_some(first + index)
+        })
+    }
+
+    fn instruction(&mut self, body: &mut Body<'a>) -> Result<()> {
+        let first = self.at;
+        let line = self.line();
+        let mut guard = None;
+        if self.eat('@') {
+            let negated = self.eat('!');
+            let name = self.word()?;
+            let Some(register) = Self::find_register(body, name) else {
+                return self.error(format!("`{name}` is not a register"));
+            };
+            if body.kernel.registers[register as usize] != Type::PRED {
+                return self.error(format!("`{name}` is not a predicate"));
+            }
+            guard = Some((register, negated));
+        }
+        let opcode: Vec<String> = self.word()?.split('.').map(str::to_string).collect();
+        if matches!(opcode[0].as_str(), "call") {
+            let end = self.tokens[self.at..]
+                .iter()
+                .position(|t| t.token == Token::Punct(';'))
+                .unwrap_or(0);
+            let text = self.excerpt(first, self.at + end);
+            return Err(PtxError::new(
+                line,
+                format!(
+                    "the emulator cannot execute `{text}`: only functions that NVRTC inlines are supported (add __forceinline__, remove printf and assert)"
+                ),
+            ));
+        }
+        let mut operands = Vec::new();
+        if !self.eat(';') {
+            loop {
+                operands.push(self.operand(body, 0)?);
+                if self.eat('|') {
+                    let second = self.operand(body, 0)?;
+                    if let Some(first) = operands.pop() {
+                        operands.push(Operand::Pair(Box::new(first), Box::new(second)));
+                    }
+                }
+                if !self.eat(',') {
+                    break;
+                }
+            }
+            self.expect(';')?;
+        }
+        let text = self.excerpt(first, self.at - 1);
+        let instr = Instr {
+            line,
+            loc: body.loc,
+            guard,
+            opcode,
+            operands,
+            text,
+        };
+        body.kernel.body.push(Statement::Instr(Box::new(instr)));
+        Ok(())
+    }
+
+    /// The text of some tokens, on one line, with single spaces.
+    fn excerpt(&self, first: usize, end: usize) -> String {
+        let (Some(a), Some(b)) = (self.tokens.get(first), self.tokens.get(end)) else {
+            return String::new();
+        };
+        self.text[a.start..b.start.max(a.end)]
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    fn operand(&mut self, body: &mut Body<'a>, depth: usize) -> Result<Operand> {
+        if depth > MAX_DEPTH {
+            return self.error("too many brackets within brackets");
+        }
+        match self.next()? {
+            Token::Punct('[') => {
+                let base = self.operand(body, depth + 1)?;
+                let mut offset = 0_i64;
+                loop {
+                    if self.eat('+') {
+                        offset = offset.wrapping_add(self.int()? as i64);
+                    } else if self.peek() == Some(Token::Punct('-')) {
+                        offset = offset.wrapping_add(self.int()? as i64);
+                    } else {
+                        break;
+                    }
+                }
+                self.expect(']')?;
+                Ok(match base {
+                    Operand::Symbol(name, inner) => Operand::Address(
+                        Box::new(Operand::Symbol(name, 0)),
+                        inner.wrapping_add(offset),
+                    ),
+                    base => Operand::Address(Box::new(base), offset),
+                })
+            }
+            Token::Punct('{') => {
+                let mut elements = Vec::new();
+                loop {
+                    elements.push(self.operand(body, depth + 1)?);
+                    if !self.eat(',') {
+                        break;
+                    }
+                }
+                self.expect('}')?;
+                Ok(Operand::Vector(elements))
+            }
+            Token::Punct('!') => {
+                let name = self.word()?;
+                match Self::find_register(body, name) {
+                    Some(id) => Ok(Operand::NotRegister(id)),
+                    None => self.error(format!("`{name}` is not a register")),
+                }
+            }
+            Token::Punct('-') => match self.operand(body, depth + 1)? {
+                Operand::Int(value) => Ok(Operand::Int(value.wrapping_neg())),
+                Operand::F32(bits) => Ok(Operand::F32(bits ^ (1 << 31))),
+                Operand::F64(bits) => Ok(Operand::F64(bits ^ (1 << 63))),
+                _ => self.error("only a number can be negated"),
+            },
+            Token::Number(text) => match number::parse(text) {
+                Some(Number::Int(value)) => Ok(Operand::Int(value)),
+                Some(Number::F32(bits)) => Ok(Operand::F32(bits)),
+                Some(Number::F64(bits)) => Ok(Operand::F64(bits)),
+                None => {
+                    self.at -= 1;
+                    self.error(format!("`{text}` is not a number"))
+                }
+            },
+            Token::Word("_") => Ok(Operand::Sink),
+            Token::Word(name) => {
+                if let Some(id) = Self::find_register(body, name) {
+                    return Ok(Operand::Register(id));
+                }
+                if name.starts_with('%') {
+                    return Ok(Operand::Special(name.to_string()));
+                }
+                let is_branch = depth == 0 && self.is_branch_operand();
+                if is_branch {
+                    return Ok(Operand::Label(self.use_label(body, name)));
+                }
+                let mut offset = 0_i64;
+                while self.peek() == Some(Token::Punct('+')) {
+                    self.at += 1;
+                    offset = offset.wrapping_add(self.int()? as i64);
+                }
+                Ok(Operand::Symbol(name.to_string(), offset))
+            }
+            _ => {
+                self.at -= 1;
+                self.error("an operand expected")
+            }
+        }
+    }
+
+    /// Whether the operand just read belongs to `bra`: walk back to the start of the statement.
+    fn is_branch_operand(&self) -> bool {
+        match self
+            .at
+            .checked_sub(2)
+            .and_then(|i| self.tokens.get(i))
+            .map(|t| t.token)
+        {
+            Some(Token::Word(word)) => word == "bra" || word == "bra.uni",
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Declarations: variables with their initial values, parameters, registers.
+use super::body::Body;
+use super::lex::Token;
+use super::number::{self, Number};
+use super::parse::{Parser, Result};
+use super::{ParamDecl, RegisterId, Type, Variable, VariableSpace};
+
+/// More registers than any kernel of ours or a student's; a bound for hostile input.
+const MAX_REGISTERS: usize = 1 << 20;
+/// The same for variables, in bytes.
+const MAX_VARIABLE: u64 = 1 << 28;
+
+impl<'a> Parser<'a> {
+    /// `.align 4 .b8 name[24] = {…}, …;`
+    fn variable(&mut self, space: VariableSpace) -> Result<Vec<Variable>> {
+        let (mut align, mut ty, mut vector) = (0, None, 1);
+        while let Some(Token::Word(word)) = self.peek() {
+            let Some(suffix) = word.strip_prefix('.') else {
+                break;
+            };
+            self.at += 1;
+            match suffix {
+                "align" => align = self.small()?,
+                "v2" => vector = 2,
+                "v4" => vector = 4,
+                "ptr" | "global" | "attribute" => {
+                    return self.error(format!("`{word}` is not supported here"));
+                }
+                _ => match Type::parse(suffix) {
+                    Some(parsed) => ty = Some(parsed),
+                    None => return self.error(format!("`{word}` is not a type")),
+                },
+            }
+        }
+        let Some(ty) = ty else {
+            return self.error("a type expected");
+        };
+        let element = ty.bytes() * vector;
+        let mut variables = Vec::new();
+        loop {
+            let name = self.word()?.to_string();
+            let mut count: Option<u64> = Some(1);
+            while self.eat('[') {
+                if self.eat(']') {
+                    count = None;
+                } else {
+                    let n = self.int()?;
+                    self.expect(']')?;
+                    count = count.and_then(|c| c.checked_mul(n));
+                    if count.is_none() {
+                        return self.error("this variable is too large");
+                    }
+                }
+            }
+            let init = if self.eat('=') {
+                self.initialiser(ty)?
+            } else {
+                Vec::new()
+            };
+            let bytes = match count {
+                Some(count) => count
+                    .checked_mul(u64::from(element))
+                    .filter(|&b| b <= MAX_VARIABLE),
+                None if init.is_empty() => Some(0),
+                None => Some(init.len() as u64),
+            };
+            let Some(bytes) = bytes else {
+                return self.error(format!("`{name}` is larger than {MAX_VARIABLE} bytes"));
+            };
+            if init.len() as u64 > bytes {
+                return self.error(format!("`{name}` has more initial values than elements"));
+            }
+            let align = if align == 0 { element } else { align };
+            if !align.is_power_of_two() || align > 1 << 16 {
+                return self.error(format!("{align} is not an alignment"));
+            }
+            variables.push(Variable {
+                name,
+                space,
+                align,
+                bytes,
+                init,
+            });
+            if !self.eat(',') {
+                break;
+            }
+        }
+        self.expect(';')?;
+        Ok(variables)
+    }
+
+    fn initialiser(&mut self, ty: Type) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut depth = 0;
+        loop {
+            while self.eat('{') {
+                depth += 1;
+            }
+            let negative = self.eat('-');
+            let Token::Number(text) = self.next()? else {
+                self.at -= 1;
+                return self.error("only numbers are supported as initial values");
+            };
+            let value = match number::parse(text) {
+                Some(Number::Int(v)) if negative => v.wrapping_neg(),
+                Some(Number::Int(v)) => v,
+                Some(Number::F32(v)) => u64::from(v) ^ (u64::from(negative) << 31),
+                Some(Number::F64(v)) => v ^ (u64::from(negative) << 63),
+                None => return self.error(format!("`{text}` is not a number")),
+            };
+            let width = (ty.bytes() as usize).min(8);
+            bytes.extend_from_slice(&value.to_le_bytes()[..width]);
+            while depth > 0 && self.eat('}') {
+                depth -= 1;
+            }
+            if depth == 0 || !self.eat(',') {
+                break;
+            }
+        }
+        if depth > 0 {
+            return self.error("`}` expected");
+        }
+        Ok(bytes)
+    }
+
+    /// `.param .u64 .ptr .global .align 4 name[16]`
+    fn param(&mut self) -> Result<ParamDecl> {
+        let (mut align, mut ty) = (None, None);
+        while let Some(Token::Word(word)) = self.peek() {
+            let Some(suffix) = word.strip_prefix('.') else {
+                break;
+            };
+            self.at += 1;
+            match suffix {
+                "align" => align = Some(self.small()?),
+                "param" | "ptr" | "global" | "const" | "shared" | "local" => {}
+                _ => ty = Type::parse(suffix).or(ty),
+            }
+        }
+        let Some(ty) = ty else {
+            return self.error("a parameter's type expected");
+        };
+        let name = self.word()?.to_string();
+        let mut bytes = u64::from(ty.bytes());
+        if self.eat('[') {
+            bytes = bytes.saturating_mul(self.int()?);
+            self.expect(']')?;
+        }
+        // PTX ISA, "Kernel Function Parameters": 32,764 bytes at most since 8.1.
+        let Ok(bytes @ 0..=32764) = u32::try_from(bytes) else {
+            return self.error("this parameter is too large");
+        };
+        let align = align.unwrap_or(ty.bytes());
+        if !align.is_power_of_two() || align > 1 << 16 {
+            return self.error(format!("{align} is not an alignment"));
+        }
+        Ok(ParamDecl { name, bytes, align })
+    }
+
+    /// `.reg .f32 %f<31>, %x;`
+    fn registers(&mut self, body: &mut Body<'a>) -> Result<()> {
+        let mut ty = None;
+        while let Some(Token::Word(word)) = self.peek() {
+            let Some(suffix) = word.strip_prefix('.') else {
+                break;
+            };
+            match Type::parse(suffix) {
+                Some(parsed) if parsed.bits <= 64 => ty = Some(parsed),
+                _ => return self.error(format!("registers of type `{word}` are not supported")),
+            }
+            self.at += 1;
+        }
+        let Some(ty) = ty else {
+            return self.error("a register's type expected");
+        };
+        loop {
+            let name = self.word()?;
+            let count = if self.eat('<') {
+                let count = self.small()?;
+                self.expect('>')?;
+                Some(count)
+            } else {
+                None
+            };
+            let first = body.kernel.registers.len();
+            let total = first + count.unwrap_or(1) as usize;
+            if total > MAX_REGISTERS {
+                return self.error(format!("more than {MAX_REGISTERS} registers"));
+            }
+            body.kernel.registers.resize(total, ty);
+            if let Some(scope) = body.scopes.last_mut() {
+                match count {
+                    Some(count) => drop(scope.ranges.insert(name, (first as RegisterId, count))),
+                    None => drop(scope.registers.insert(name, first as RegisterId)),
+                }
+            }
+            if !self.eat(',') {
+                break;
+            }
+        }
+        self.expect(';')
+    }
+}

@@ -1,0 +1,124 @@
+//! Broken kernels: each is a rung's `kernel.cu` with one mistake put in.
+use std::path::Path;
+
+use crate::workspace::{read, root};
+
+/// One mistake.
+#[derive(Clone, Copy, Debug)]
+pub struct Broken {
+    /// What it does wrong; the file's name without `.cu`.
+    pub name: &'static str,
+    /// The folder of the rung it is made from.
+    pub rung: &'static str,
+    /// Text of that rung's kernel, and what stands there instead.
+    pub edits: &'static [(&'static str, &'static str)],
+    /// How it is found out.
+    pub caught: Caught,
+}
+
+/// What must notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caught {
+    /// Verification: C is wrong.
+    Values,
+    /// `sanitize`, with these words on a line of `kernel.cu` that holds this text.
+    Sanitizer {
+        /// Part of the finding's text.
+        says: &'static str,
+        /// Part of the line that it must name.
+        at: &'static str,
+    },
+}
+
+const STORE: &str = "C[row * N + col] = float_to_half(acc);";
+
+/// All of them.
+pub const ALL: &[Broken] = &[
+    Broken { name: "writes_nothing", rung: "01_naive", edits: &[(STORE, "if (acc == 12345.678f) C[0] = 1;")], caught: Caught::Values },
+    Broken { name: "writes_nan", rung: "01_naive", edits: &[(STORE, "C[row * N + col] = 0x7fff;")], caught: Caught::Values },
+    Broken {
+        name: "skips_the_last_k_tile",
+        rung: "03_padded",
+        edits: &[("k0 < K; k0 += BK", "k0 < K - BK; k0 += BK")],
+        caught: Caught::Values,
+    },
+    Broken {
+        name: "wrong_in_one_element",
+        rung: "01_naive",
+        edits: &[(STORE, "C[row * N + col] = float_to_half(row == M / 2 + 3 && col == N / 2 + 5 ? acc * 1.02f + 0.1f : acc);")],
+        caught: Caught::Values,
+    },
+    Broken {
+        name: "reads_past_the_end_of_a",
+        rung: "01_naive",
+        edits: &[("k < K; ++k", "k <= K; ++k")],
+        caught: Caught::Sanitizer { says: "Invalid __global__ read of size 2 bytes", at: "half_to_float(A[" },
+    },
+    Broken {
+        name: "misaligned_float4",
+        rung: "03_padded",
+        edits: &[("LDA = 128 + 4;", "LDA = 128 + 1;"), (" && LDA % 4 == 0", "")],
+        caught: Caught::Sanitizer { says: "is misaligned", at: "&As[k * LDA" },
+    },
+    Broken {
+        name: "no_barrier_after_the_copy",
+        rung: "02_smem",
+        edits: &[("        // Wait until the whole tile is there.\n        __syncthreads();\n", "")],
+        caught: Caught::Sanitizer { says: "Race reported between Write access", at: "regA[0]" },
+    },
+    Broken {
+        name: "no_barrier_before_the_next_copy",
+        rung: "02_smem",
+        edits: &[("        B += BK * N;\n        __syncthreads();\n", "        B += BK * N;\n")],
+        caught: Caught::Sanitizer { says: "Race reported between Read access", at: "As[(aCol + 0)" },
+    },
+    Broken {
+        name: "forgets_to_copy_b",
+        rung: "02_smem",
+        edits: &[("*(float4*)&Bs[bRow * BN + bCol] =\n            make_float4(half_to_float(b.x), half_to_float(b.y), half_to_float(b.z), half_to_float(b.w));", "")],
+        caught: Caught::Sanitizer { says: "Uninitialized __shared__ memory read of size 16 bytes", at: "regB[0]" },
+    },
+    Broken {
+        name: "half_a_warp_at_the_barrier",
+        rung: "02_smem",
+        edits: &[("        // Wait until the whole tile is there.\n        __syncthreads();", "        if (lane < 16) __syncthreads();")],
+        caught: Caught::Sanitizer { says: "Divergent thread(s) in warp", at: "if (lane < 16)" },
+    },
+    Broken {
+        name: "half_the_block_at_the_barrier",
+        rung: "02_smem",
+        edits: &[("        // Wait until the whole tile is there.\n        __syncthreads();", "        if (warp < 4 || k0 > 0) __syncthreads();")],
+        caught: Caught::Sanitizer { says: "Race reported", at: "As[(aCol" },
+    },
+    Broken {
+        name: "waits_for_a_warp_that_never_comes",
+        rung: "02_smem",
+        edits: &[("        // Wait until the whole tile is there.\n        __syncthreads();", "        if (warp > 0) asm volatile(\"bar.sync 1, 256;\");\n        __syncthreads();")],
+        caught: Caught::Sanitizer { says: "waits at barrier 1", at: "bar.sync 1, 256" },
+    },
+];
+
+impl Broken {
+    /// Its text.
+    ///
+    /// # Panics
+    /// If the rung no longer holds what is to be edited.
+    pub fn source(&self) -> String {
+        let path = root().join("rungs").join(self.rung).join("kernel.cu");
+        self.edits.iter().fold(read(&path), |text, (from, to)| {
+            assert_eq!(text.matches(from).count(), 1, "{}: {from:?} stands not once in {}", self.name, path.display());
+            text.replace(from, to)
+        })
+    }
+
+    /// Writes it into a folder; returns the file's path.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&self, folder: &Path) -> std::io::Result<std::path::PathBuf> {
+        std::fs::create_dir_all(folder)?;
+        let path = folder.join(format!("{}.cu", self.name));
+        std::fs::write(&path, self.source())?;
+        Ok(path)
+    }
+}

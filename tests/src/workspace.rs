@@ -1,0 +1,96 @@
+//! Where things are, and how to run a rung as a reader would.
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::{env, fs};
+
+/// The workspace's folder.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+/// The folders in `rungs/`, sorted: the list of rungs.
+pub fn rungs() -> Vec<PathBuf> {
+    folders(&root().join("rungs"))
+}
+
+/// The folders in a folder, sorted.
+pub fn folders(of: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> =
+        entries(of).into_iter().filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+/// What is in a folder; nothing if it cannot be read.
+pub fn entries(of: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(of).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// All files below a folder whose name ends so; build outputs are left out.
+pub fn files(below: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in entries(below) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            found.extend(files(&path, ending));
+        } else if name.ends_with(ending) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The text of a file.
+///
+/// # Panics
+/// If it cannot be read: a test that needs it has failed.
+pub fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The program of a rung (`03_padded`) or of the ladder, built as `cargo run` would build it.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn program(package: &str) -> Command {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let folder = BUILT.get_or_init(|| {
+        let cargo = env::var_os("CARGO").unwrap_or("cargo".into());
+        let status = Command::new(cargo)
+            .args(["build", "--quiet", "--bins", "--workspace"])
+            .current_dir(root())
+            .status();
+        assert!(status.is_ok_and(|status| status.success()), "the programs cannot be built");
+        // tests lie in target/debug/deps, programs in target/debug; without --release, both times.
+        let target = env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
+        target.join("debug")
+    });
+    Command::new(folder.join(format!("{package}{}", env::consts::EXE_SUFFIX)))
+}
+
+/// Runs a rung on the emulator, with PTX that needs no compiler.
+///
+/// # Panics
+/// If it cannot be started.
+pub fn run(rung: &Path, arguments: &[&str]) -> Output {
+    let name = rung.file_name().unwrap_or_default().to_string_lossy();
+    let mut program = program(&format!("rung{name}"));
+    program.args(["--device", "emulator"]).args(arguments);
+    program.output().unwrap_or_else(|error| panic!("rung{name}: {error}"))
+}
+
+/// Whether NVRTC is there. Where `GEMM_REQUIRE_NVRTC=1` is set, as in CI, it has to be.
+///
+/// # Panics
+/// If it has to be and is not.
+pub fn has_nvrtc(found: bool) -> bool {
+    let required = env::var("GEMM_REQUIRE_NVRTC").is_ok_and(|value| value == "1");
+    assert!(found || !required, "GEMM_REQUIRE_NVRTC=1, but there is no NVRTC");
+    if !found {
+        eprintln!("skipped: no NVRTC (`cargo ladder get-nvrtc` fetches it)");
+    }
+    found
+}

@@ -1,0 +1,102 @@
+//! Every rung on the emulator, as a reader runs it.
+use ladder_tests::workspace::{rungs, run};
+use serde_json::Value;
+
+const SIZES: &[&str] = &["1", "17x33x65", "128", "200x136x72", "1x300x500", "300x1x7"];
+
+fn json(rung: &std::path::Path, arguments: &[&str]) -> Value {
+    let output = run(rung, &[&["--json"], arguments].concat());
+    assert!(output.status.success(), "{rung:?} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+#[test]
+fn verified_at_every_size() {
+    for rung in rungs() {
+        for size in SIZES {
+            let object = json(&rung, &["--size", size]);
+            assert_eq!(object["verify"]["ok"], true, "{rung:?} {size}");
+            assert_eq!(object["verify"]["first_wrong"].as_array().map(Vec::len), Some(0));
+        }
+    }
+}
+
+#[test]
+fn sanitize_finds_nothing_in_the_rungs() {
+    for rung in rungs() {
+        let output = run(&rung, &["sanitize", "--size", "128x256x64"]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("ERROR SUMMARY: 0 errors"), "{rung:?}: {text}");
+    }
+}
+
+#[test]
+fn the_same_bits_and_counters_in_every_order_of_warps() {
+    for rung in rungs() {
+        let first = json(&rung, &["--size", "200x136x72"]);
+        for schedule in 1..=10 {
+            let other = json(&rung, &["--size", "200x136x72", "--schedule", &schedule.to_string()]);
+            assert_eq!(first["c_sha256"], other["c_sha256"], "{rung:?}, schedule {schedule}");
+            assert_eq!(first["counters"], other["counters"], "{rung:?}, schedule {schedule}");
+        }
+    }
+}
+
+#[test]
+fn another_seed_is_another_problem() {
+    for rung in rungs() {
+        let [a, b] = ["0", "1"].map(|seed| json(&rung, &["--size", "64", "--seed", seed]));
+        assert_ne!(a["c_sha256"], b["c_sha256"]);
+    }
+}
+
+#[test]
+fn a_kernel_that_is_stopped_says_which_flag_lets_it_go_on() {
+    for rung in rungs() {
+        let output = run(&rung, &["--max-instructions", "10"]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && text.contains("--max-instructions"), "{rung:?}: {text}");
+    }
+}
+
+/// The lessons, as counters: what each rung promises in its header.
+#[test]
+fn each_rung_moves_its_counter() {
+    let counters = |name: &str, arguments: &[&str]| {
+        let rung = rungs().into_iter().find(|rung| rung.ends_with(name)).expect("a rung");
+        json(&rung, arguments)["counters"].clone()
+    };
+    let number = |counters: &Value, key: &str| counters[key].as_u64().expect("a number");
+    let coalesced = counters("01_naive", &["--size", "256"]);
+    let uncoalesced = counters("01_naive", &["--size", "256", "--uncoalesced"]);
+    let smem = counters("02_smem", &["--size", "256"]);
+    let padded = counters("03_padded", &["--size", "256"]);
+    assert_eq!(number(&coalesced, "global_requests"), number(&uncoalesced, "global_requests"));
+    assert!(number(&uncoalesced, "global_sectors") > 5 * number(&coalesced, "global_sectors"));
+    assert!(number(&coalesced, "global_sectors") > 20 * number(&smem, "global_sectors"));
+    assert!(number(&smem, "bank_conflicts") > 0);
+    assert_eq!(number(&padded, "bank_conflicts"), 0);
+    assert_eq!(number(&padded, "shared_wavefronts"), number(&padded, "shared_wavefronts_ideal"));
+}
+
+#[test]
+fn bad_input_is_named_and_never_a_panic() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["--size", "0"], "0"),
+        (&["--size", "12x"], "size"),
+        (&["--size", "99999999999"], "size"),
+        (&["--size", "100000x100000x100000"], "elements"),
+        (&["--device", "tpu"], "device"),
+        (&["--kernel", "nowhere.ptx"], "nowhere.ptx"),
+        (&["--kernel", "Cargo.toml"], "Cargo.toml"),
+        (&["--max-memory", "1K"], "--max-memory"),
+    ];
+    for rung in rungs() {
+        for (arguments, named) in cases {
+            let output = run(&rung, arguments);
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+            assert!(text.contains(named) && !text.contains("panicked"), "{arguments:?}: {text}");
+        }
+    }
+}
