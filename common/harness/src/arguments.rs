@@ -35,6 +35,9 @@ pub struct Arguments {
     /// The emulator's order of warps and blocks; 0 is the plain one
     #[arg(long, global = true, value_name = "N", default_value_t = 0)]
     pub schedule: u64,
+    /// Launch so many times, on the emulator each time in another order; C must keep its bits
+    #[arg(long, global = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: u32,
     /// Print one JSON object
     #[arg(long, global = true)]
     pub json: bool,

@@ -62,6 +62,14 @@ pub enum Error {
         /// Columns after padding.
         cols: u64,
     },
+    /// A kernel whose result depends on chance.
+    #[error("run {run} left other bits than run 1 in {elements} elements of C: the kernel races; `sanitize` looks for where")]
+    Unsteady {
+        /// The run that differs, from 1.
+        run: u32,
+        /// How many elements of C differ.
+        elements: usize,
+    },
     /// A problem larger than the emulated memory.
     #[error(
         "the matrices need {wanted} bytes, and `--max-memory` allows {limit}; raise it, or take a smaller `--size`"
@@ -185,7 +193,9 @@ impl Error {
     /// A kernel stopped by `--max-instructions` counts as a fault: most that get there never end.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Fault(_) | Self::Launch(emulator::LaunchError::InstructionLimit(_)) => 1,
+            Self::Fault(_)
+            | Self::Unsteady { .. }
+            | Self::Launch(emulator::LaunchError::InstructionLimit(_)) => 1,
             // The codes that a kernel brings about: an illegal address, a trap, and their like.
             Self::Gpu(gpu::GpuError::Driver {
                 code: 700 | 714..=719,

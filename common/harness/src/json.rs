@@ -19,6 +19,7 @@ struct Report<'a> {
     verify: Verify,
     counters: Option<Counters>,
     c_sha256: &'a str,
+    runs: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<Vec<String>>,
 }
@@ -114,6 +115,7 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Result<Rep
             .map(|run| counters(outcome, &run.counters))
             .transpose()?,
         c_sha256: &outcome.c_sha256,
+        runs: outcome.arguments.runs,
         findings,
     })
 }

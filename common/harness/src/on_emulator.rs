@@ -7,11 +7,13 @@ use crate::problem::{from_bytes, to_bytes};
 use crate::progress::Progress;
 use crate::{Error, Kernel, Problem, Result};
 
-/// Launches the kernel; returns C (padded) and what the emulator saw.
+/// Launches the kernel with its warps in the order of this schedule; returns C (padded) and what the
+/// emulator saw.
 pub fn run(
     kernel: &Kernel,
     problem: &Problem,
     arguments: &Arguments,
+    schedule: u64,
     sanitize: bool,
 ) -> Result<(Vec<f16>, Run)> {
     let program = kernel.program()?;
@@ -63,7 +65,7 @@ pub fn run(
     let set = |done, all| progress.set(done, all);
     let options = Options {
         sanitize,
-        schedule: arguments.schedule,
+        schedule,
         limits: Limits {
             instructions: arguments.max_instructions,
             blocks: arguments.max_blocks,

@@ -106,7 +106,13 @@ pub fn head(outcome: &Outcome) -> String {
     }
     let (label, verdict) = verdict(&outcome.verification, *size);
     line(label, verdict);
-    line("sha256", outcome.c_sha256.clone());
+    let runs = outcome.arguments.runs;
+    let steady = if runs > 1 {
+        format!(", the same in {runs} runs")
+    } else {
+        String::new()
+    };
+    line("sha256", outcome.c_sha256.clone() + &steady);
     for wrong in wrong_elements(&outcome.verification) {
         let _ = writeln!(text, "    {wrong}");
     }

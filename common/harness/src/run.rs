@@ -100,6 +100,18 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
     }
 }
 
+/// Whether a repeated launch left the bits of the first.
+fn same_bits(repeat: u32, first: &[f16], again: &[f16]) -> Result<()> {
+    let differs = |(a, b): (&f16, &f16)| a.to_bits() != b.to_bits();
+    match first.iter().zip(again).filter(|&pair| differs(pair)).count() {
+        0 => Ok(()),
+        elements => Err(Error::Unsteady {
+            run: repeat + 1,
+            elements,
+        }),
+    }
+}
+
 /// What all sizes share.
 #[derive(Clone, Copy)]
 struct Run<'a> {
@@ -112,7 +124,14 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn on_emulator(&self, size: Size, sanitize: bool) -> Result<Outcome<'a>> {
         let problem = Problem::new(size, self.kernel.tile, self.arguments.seed)?;
-        let (c, run) = on_emulator::run(self.kernel, &problem, self.arguments, sanitize)?;
+        let launch = |schedule| {
+            on_emulator::run(self.kernel, &problem, self.arguments, schedule, sanitize)
+        };
+        let (c, run) = launch(self.arguments.schedule)?;
+        for repeat in 1..self.arguments.runs {
+            let schedule = self.arguments.schedule.wrapping_add(repeat.into());
+            same_bits(repeat, &c, &launch(schedule)?.0)?;
+        }
         if !sanitize && !run.findings.is_empty() {
             return Err(Error::Fault(
                 run.findings.iter().map(ToString::to_string).collect(),
@@ -127,7 +146,11 @@ impl<'a> Run<'a> {
     fn on_gpu(&self, session: &Session, size: Size, effort: Effort) -> Result<Outcome<'a>> {
         let problem = Problem::new(size, self.kernel.tile, self.arguments.seed)?;
         let operands = session.upload(&problem)?;
-        let c = session.run(&problem, &operands)?;
+        let mut operands = operands;
+        let c = session.run(&problem, &mut operands)?;
+        for repeat in 1..self.arguments.runs {
+            same_bits(repeat, &c, &session.run(&problem, &mut operands)?)?;
+        }
         let mut outcome = self.outcome(&problem, &c);
         outcome.verification = session.verify(outcome.verification, &problem, &operands, &c)?;
         let cublas = session.cublas.as_ref().ok().map(gpu::Cublas::version);

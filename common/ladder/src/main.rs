@@ -3,16 +3,20 @@
 //! | file | command |
 //! | --- | --- |
 //! | `bench` | times every rung on the GPU and records it in results/ |
+//! | `bits` | compares the bits of C on the GPU with those on the emulator |
 //! | `diff` | shows what changed from one rung to another |
 //! | `sass` | shows a rung's machine code |
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
 //! | `get_nvrtc` | fetches NVRTC |
+//! | `readme` | puts into README.md what its commands print, or checks it |
 //!
 //! `rungs` finds the rungs, `record` turns timings into files and tables, `tools` finds CUDA's programs.
 mod bench;
+mod bits;
 mod diff;
 mod get_nvrtc;
 mod ptx;
+mod readme;
 mod record;
 mod rungs;
 mod sass;
@@ -38,6 +42,8 @@ struct Arguments {
 enum Command {
     /// Time every rung on the GPU, against cuBLAS in the same run; write it to results/
     Bench(bench::Arguments),
+    /// Compare the bits of every rung's C on the GPU with those on the emulator
+    Bits(bits::Arguments),
     /// Show what changed between two rungs' kernel.cu
     Diff(diff::Arguments),
     /// Show a rung's machine code, where ptxas and nvdisasm are found
@@ -46,6 +52,8 @@ enum Command {
     Ptx(ptx::Arguments),
     /// Fetch NVRTC and CUDA's headers into .cuda/
     GetNvrtc,
+    /// Put into README.md what its commands print, or check that it stands there
+    Readme(readme::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +62,8 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),
+        Command::Bits(arguments) => bits::run(&arguments),
+        Command::Readme(arguments) => readme::run(&arguments),
         Command::GetNvrtc => get_nvrtc::run(),
     };
     match done {

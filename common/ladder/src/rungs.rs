@@ -129,7 +129,7 @@ fn profile(folder: &Path) -> Vec<String> {
     }
 }
 
-fn folder_of_executables() -> Result<PathBuf> {
+pub fn folder_of_executables() -> Result<PathBuf> {
     let this = env::current_exe().context("where this program lies is unknown")?;
     Ok(this.parent().map(Path::to_owned).unwrap_or_default())
 }

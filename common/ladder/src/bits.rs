@@ -1,0 +1,87 @@
+//! `cargo ladder bits`: has C the same bits on the GPU, in every run, as on the emulator, in every order?
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::rungs::{self, Rung};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The sizes
+    #[arg(long, value_name = "N|MxNxK,...", value_delimiter = ',', default_value = "256,200x136x72")]
+    sizes: Vec<harness::Size>,
+    /// Runs on the GPU
+    #[arg(long, default_value_t = 100)]
+    runs: u32,
+    /// Orders of warps and blocks on the emulator
+    #[arg(long, default_value_t = 10)]
+    schedules: u32,
+    /// Which GPU: gpu or gpu:N
+    #[arg(long, default_value = "gpu")]
+    device: String,
+    /// Write the result here as well, as CSV
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let rungs = rungs::all()?;
+    rungs::build(&rungs)?;
+    let mut csv = String::from("rung,size,gpu_runs,emulator_schedules,gpu_sha256,emulator_sha256,gpu,driver,commit,date\n");
+    let mut equal = 0;
+    let mut all = 0;
+    for rung in &rungs {
+        for size in &arguments.sizes {
+            let gpu = one(rung, size, &arguments.device, arguments.runs)?;
+            let emulator = one(rung, size, "emulator", arguments.schedules)?;
+            let same = gpu["c_sha256"] == emulator["c_sha256"];
+            all += 1;
+            equal += u32::from(same);
+            let verdict = if same { "equal" } else { "DIFFERENT" };
+            anstream::println!("{:<12} {size:<14} {verdict}  {}", rung.name, text(&gpu["c_sha256"]));
+            let provenance = &gpu["provenance"];
+            let fields = [
+                rung.name.clone(),
+                size.to_string(),
+                arguments.runs.to_string(),
+                arguments.schedules.to_string(),
+                text(&gpu["c_sha256"]),
+                text(&emulator["c_sha256"]),
+                text(&provenance["gpu"]),
+                text(&provenance["driver"]),
+                text(&provenance["commit"]),
+                text(&provenance["date"]),
+            ];
+            csv += &(fields.join(",") + "\n");
+        }
+    }
+    anstream::println!(
+        "equal {equal} of {all}, over {} runs on the GPU and {} orders on the emulator",
+        arguments.runs,
+        arguments.schedules
+    );
+    if let Some(file) = &arguments.out {
+        std::fs::write(file, csv).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(equal == all)
+}
+
+/// One rung's JSON. A run whose bits change from launch to launch ends it with its own message.
+fn one(rung: &Rung, size: &harness::Size, device: &str, runs: u32) -> Result<Value> {
+    let output = Command::new(rung.executable()?)
+        .args(["--json", "--device", device, "--size", &size.to_string()])
+        .args(["--runs", &runs.to_string()])
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run {}", rung.package()))?;
+    match serde_json::from_slice(&output.stdout) {
+        Ok(object) if output.status.success() => Ok(object),
+        _ => bail!("{} at {size} on {device} failed", rung.package()),
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or("unknown").to_owned()
+}

@@ -1,0 +1,123 @@
+//! `cargo ladder readme`: README.md shows what its commands print, and never anything else.
+//!
+//! A fenced block whose first line is a command is an output:
+//!
+//! ```text
+//! $ cargo run -p rung03_padded
+//! (what it prints, on the emulator, with the committed PTX)
+//! ```
+//!
+//! A table between `<!-- table: results/… -->` and `<!-- end -->` is that file's table.
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::rungs;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Only say whether it is current
+    #[arg(long)]
+    check: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let root = rungs::root().context("README.md is not here; run this in the workspace")?;
+    rungs::build(&rungs::all()?)?;
+    let file = root.join("README.md");
+    let text = fs::read_to_string(&file).context("cannot read README.md")?;
+    let current = filled(&root, &text)?;
+    if text == current {
+        anstream::println!("README.md is current");
+        return Ok(true);
+    }
+    if arguments.check {
+        for line in similar::TextDiff::from_lines(&text, &current).unified_diff().to_string().lines() {
+            anstream::println!("{line}");
+        }
+        anstream::println!("README.md is not current; `cargo ladder readme` mends it");
+        return Ok(false);
+    }
+    fs::write(&file, current).context("cannot write README.md")?;
+    anstream::println!("README.md written");
+    Ok(true)
+}
+
+/// The text with every output and table put in anew.
+fn filled(root: &Path, text: &str) -> Result<String> {
+    let mut out = String::new();
+    let mut lines = text.lines().zip(1..).peekable();
+    while let Some((line, number)) = lines.next() {
+        out += line;
+        out.push('\n');
+        let (end, content) = if line == "```text" {
+            match lines.peek().and_then(|(next, _)| next.strip_prefix("$ ")) {
+                Some(command) => ("```", format!("$ {command}\n{}", output(root, command)?)),
+                None => continue,
+            }
+        } else if let Some(file) = line.strip_prefix("<!-- table: ").and_then(|l| l.strip_suffix(" -->")) {
+            ("<!-- end -->", table(root, file)?)
+        } else {
+            continue;
+        };
+        if !lines.any(|(line, _)| line == end) {
+            bail!("README.md:{number}: what starts here never ends with `{end}`");
+        }
+        out += &content;
+        out += end;
+        out.push('\n');
+    }
+    Ok(out)
+}
+
+/// What a command prints, on the emulator and without a compiler: the same on every machine.
+fn output(root: &Path, command: &str) -> Result<String> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let (package, arguments) = match &words[..] {
+        ["cargo", "run", "-p", package] => (*package, &[][..]),
+        ["cargo", "run", "-p", package, "--", arguments @ ..] => (*package, arguments),
+        ["cargo", "ladder", arguments @ ..] => ("ladder", arguments),
+        _ => bail!("README.md: `{command}` is neither `cargo run -p …` nor `cargo ladder …`"),
+    };
+    let mut program = Command::new(rungs::folder_of_executables()?.join(package.to_owned() + std::env::consts::EXE_SUFFIX));
+    if package != "ladder" {
+        program.args(["--device", "emulator"]);
+    }
+    let output = program
+        .args(arguments)
+        .env("GEMM_NVRTC", root.join("no-compiler"))
+        .current_dir(root)
+        .output()
+        .with_context(|| format!("cannot run `{command}`"))?;
+    if !output.status.success() {
+        bail!("`{command}` failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The lines of a Markdown file that belong to a table.
+fn table(root: &Path, file: &str) -> Result<String> {
+    let text = fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {file}, which README.md shows"))?;
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+    if rows.is_empty() {
+        bail!("{file} holds no table");
+    }
+    Ok(rows.join("\n") + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_text_stays_and_open_blocks_are_named() {
+        let root = Path::new(".");
+        let text = "# Title\n\n```text\nno command\n```\nend\n";
+        assert_eq!(filled(root, text).expect("nothing to run"), text);
+        let error = filled(root, "a\n<!-- table: nowhere.md -->\n").expect_err("no such file");
+        assert!(error.to_string().contains("nowhere.md"));
+        assert!(output(root, "rm -r x").is_err());
+    }
+}
