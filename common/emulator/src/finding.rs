@@ -280,9 +280,6 @@ impl Findings {
             }
         }
     }
-    pub fn is_fatal(&self) -> bool {
-        self.list.iter().any(Finding::is_fatal)
-    }
     pub fn take(&mut self) -> Vec<Finding> {
         self.seen.clear();
         std::mem::take(&mut self.list)

@@ -47,7 +47,6 @@ pub struct Instruction {
 /// A kernel ready to run.
 #[derive(Clone, Debug)]
 pub struct Program {
-    pub(crate) name: String,
     pub(crate) instructions: Vec<Instruction>,
     pub(crate) params: Vec<Param>,
     pub(crate) warnings: Vec<String>,
@@ -420,6 +419,8 @@ pub(crate) struct AtomicAccess {
     pub offset: i64,
     pub bytes: u32,
     pub f: Scalar,
+    /// The same on global memory, where the addition of f32 flushes subnormal numbers.
+    pub on_global: Scalar,
     /// The old value's register, if it is kept.
     pub d: Option<Reg>,
     pub b: Reg,

@@ -460,7 +460,11 @@ impl Warp {
                 );
             }
             let old = u64::from_le_bytes(raw);
-            let new = (access.f)([
+            let f = match address {
+                Place::Global(..) => access.on_global,
+                _ => access.f,
+            };
+            let new = f([
                 old,
                 cut(self.get(access.b, lane), access.bytes),
                 cut(self.get(access.c, lane), access.bytes),

@@ -215,7 +215,7 @@ impl Warp {
         let w = &mut self.words[..];
         match op.code {
             Code::FmaF32 { d, a, b, c } => map3(w, [d, a, b, c], mask, |x, y, z| {
-                canonical(f32::from_bits(x).mul_add(f32::from_bits(y), f32::from_bits(z))).to_bits()
+                canonical(f32::from_bits(x).mul_add(f32::from_bits(y), f32::from_bits(z)))
             }),
             Code::Word { op, d, a, b } => match op {
                 Word::Add => map2(w, d, a, b, mask, u32::wrapping_add),
@@ -242,10 +242,10 @@ impl Warp {
                 ),
                 Word::ShrS => map2(w, d, a, b, mask, |x, n| (x as i32 >> n.min(31)) as u32),
                 Word::AddF32 => map2(w, d, a, b, mask, |x, y| {
-                    canonical(f32::from_bits(x) + f32::from_bits(y)).to_bits()
+                    canonical(f32::from_bits(x) + f32::from_bits(y))
                 }),
                 Word::MulF32 => map2(w, d, a, b, mask, |x, y| {
-                    canonical(f32::from_bits(x) * f32::from_bits(y)).to_bits()
+                    canonical(f32::from_bits(x) * f32::from_bits(y))
                 }),
             },
             Code::MadLo { d, a, b, c } => map3(w, [d, a, b, c], mask, |x, y, z| {

@@ -3,7 +3,9 @@ use std::collections::HashMap;
 
 use super::{Lowering, Result, scalar};
 use crate::PtxError;
-use crate::program::{Barrier, Class, Code, Op, Reduction, Shuffle, ShuffleMode, Vote, VoteMode};
+use crate::program::{
+    Barrier, Class, Code, Compare, Op, Reduction, Shuffle, ShuffleMode, Vote, VoteMode,
+};
 use crate::ptx::{Instr, Operand, Type};
 
 type Guard = Option<(u32, bool)>;
@@ -21,6 +23,7 @@ impl Lowering<'_> {
                     rejoin: u32::MAX,
                 }
             }
+            "brx" => return self.indirect(instr, guard),
             "ret" | "exit" => Code::Exit,
             "trap" => Code::Trap,
             "bar" if instr.has("warp") => {
@@ -54,6 +57,29 @@ impl Lowering<'_> {
             _ => return Err(instr.unsupported()),
         };
         self.push(guard, code);
+        Ok(())
+    }
+
+    /// `brx.idx index, list`: a branch for each label but the last, to which everybody else goes. An index
+    /// beyond the list is undefined (PTX ISA, "brx.idx").
+    fn indirect(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
+        let [index, Operand::Targets(targets)] = self.operands::<2>(instr)? else {
+            return Err(instr.unsupported());
+        };
+        let (Some((last, others)), None) = (targets.split_last(), guard) else {
+            return Err(instr.unsupported());
+        };
+        let a = self.source(instr, index, Class::Word)?.index;
+        let rejoin = u32::MAX;
+        for (i, &target) in others.iter().enumerate() {
+            let b = self.constant(Class::Word, i as u64).index;
+            let d = self.temp(Class::Predicate).index;
+            let op = Compare::Eq;
+            self.push(None, Code::Compare { op, d, a, b });
+            self.push(Some((d, false)), Code::Branch { target, rejoin });
+        }
+        let target = *last;
+        self.push(None, Code::Branch { target, rejoin });
         Ok(())
     }
 

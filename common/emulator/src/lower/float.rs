@@ -3,14 +3,12 @@
 /// Every NaN that an NVIDIA f32 instruction makes (PTX ISA, "Floating Point Instructions").
 pub(crate) const NAN_F32: u32 = 0x7fff_ffff;
 
-/// An f32 result, with NVIDIA's NaN in place of this machine's.
+/// The bits of an f32 result, with NVIDIA's NaN in place of this machine's. Chosen among integers: the
+/// compiler takes one NaN to be as good as another.
 #[inline(always)]
-pub(crate) fn canonical(value: f32) -> f32 {
-    if value.is_nan() {
-        f32::from_bits(NAN_F32)
-    } else {
-        value
-    }
+pub(crate) fn canonical(value: f32) -> u32 {
+    let bits = value.to_bits();
+    if value.is_nan() { NAN_F32 } else { bits }
 }
 
 /// A binary format narrower than f64: bits of mantissa (without the hidden one) and of exponent.
@@ -43,6 +41,18 @@ pub(crate) enum Rounding {
     Rm,
     /// Toward plus infinity.
     Rp,
+}
+
+impl Rounding {
+    /// For const generics, which take no enums.
+    pub const fn from_u8(x: u8) -> Self {
+        match x {
+            x if x == Rounding::Rz as u8 => Rounding::Rz,
+            x if x == Rounding::Rm as u8 => Rounding::Rm,
+            x if x == Rounding::Rp as u8 => Rounding::Rp,
+            _ => Rounding::Rn,
+        }
+    }
 }
 
 /// Rounds an f64 to `format` once and returns its bits; NaN becomes all ones but the sign.
@@ -90,9 +100,9 @@ pub(crate) fn narrow(value: f64, format: Format, rounding: Rounding) -> u32 {
     };
     let kept = (kept + u64::from(up)) as u32;
     // The hidden bit, where there is one, carries into the exponent field.
-    let biased = (normal + bias - 1) as u32;
-    let magnitude = (biased << format.mantissa) + kept;
-    if magnitude >= infinity {
+    let biased = (normal + bias - 1) as u64;
+    let magnitude = (biased << format.mantissa) + u64::from(kept);
+    if magnitude >= u64::from(infinity) {
         let away = match rounding {
             Rounding::Rn => true,
             Rounding::Rz => false,
@@ -101,7 +111,7 @@ pub(crate) fn narrow(value: f64, format: Format, rounding: Rounding) -> u32 {
         };
         return sign | if away { infinity } else { infinity - 1 };
     }
-    sign | magnitude
+    sign | magnitude as u32
 }
 
 pub(crate) fn f16_to_f64(bits: u64) -> f64 {

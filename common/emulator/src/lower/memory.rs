@@ -1,5 +1,6 @@
 //! Loads, stores and atomics.
-use super::{Lowering, Result, arithmetic, class_of, scalar};
+use super::layout::Place;
+use super::{Lowering, Result, class_of, moves, scalar};
 use crate::program::{Access, AtomicAccess, Class, Code, Fixed, Reg, Space};
 use crate::ptx::{Instr, Operand, Type};
 
@@ -7,7 +8,15 @@ type Guard = Option<(u32, bool)>;
 
 impl Lowering<'_> {
     pub(super) fn memory(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
-        let space = self.space(instr)?;
+        let mut space = self.space(instr)?;
+        // Arguments and results of an inlined call are local variables.
+        let local = |operand: &Operand| {
+            matches!(operand, Operand::Address(base, _) if matches!(&**base, Operand::Symbol(name, _)
+                if matches!(self.places.get(name.as_str()), Some(Place::Local(_)))))
+        };
+        if space == Space::Param && instr.operands.iter().any(local) {
+            space = Space::Local;
+        }
         match instr.opcode[0].as_str() {
             "atom" | "red" => self.atomic(instr, guard, space),
             "st" => self.store(instr, guard, space),
@@ -23,8 +32,8 @@ impl Lowering<'_> {
                 "shared" | "shared::cta" => return Ok(Space::Shared),
                 "local" => return Ok(Space::Local),
                 "const" => return Ok(Space::Const),
-                "param" | "param::entry" => return Ok(Space::Param),
-                "shared::cluster" | "param::func" => return Err(instr.unsupported()),
+                "param" | "param::entry" | "param::func" => return Ok(Space::Param),
+                "shared::cluster" => return Err(instr.unsupported()),
                 _ => {}
             }
         }
@@ -59,6 +68,7 @@ impl Lowering<'_> {
             "const",
             "param",
             "param::entry",
+            "param::func",
         ];
         for part in &instr.opcode[1..] {
             match part.as_str() {
@@ -165,8 +175,6 @@ impl Lowering<'_> {
         let [d, address] = self.operands::<2>(instr)?;
         let (base, offset) = self.address(instr, address)?;
         let (class, regs) = self.elements(instr, d, ty, count, true)?;
-        // A signed byte in a 16-bit register is extended to 16 bits only; 32 do no harm, since every
-        // reader of a 16-bit register cuts its operand or ignores the rest.
         let slot = self.slot();
         let access = Access {
             space,
@@ -180,6 +188,7 @@ impl Lowering<'_> {
             slot,
         };
         self.push(guard, Code::Load(Box::new(access)));
+        self.clear_upper(instr, guard, d, ty);
         Ok(())
     }
 
@@ -242,9 +251,26 @@ impl Lowering<'_> {
                     signed: ty.is_signed(),
                 },
             );
-            self.push(guard, arithmetic::copy(Reg { class, index }, value));
+            self.push(guard, moves::copy(Reg { class, index }, value));
         }
+        self.clear_upper(instr, guard, d, ty);
         Ok(())
+    }
+
+    /// A signed byte in a 16-bit register is extended to 16 bits only.
+    fn clear_upper(&mut self, instr: &Instr, guard: Guard, loaded: &Operand, ty: Type) {
+        let list = match loaded {
+            Operand::Vector(list) => &list[..],
+            one => std::slice::from_ref(one),
+        };
+        for element in list {
+            if ty.is_signed()
+                && self.is_16(element)
+                && let Ok(Reg { index, .. }) = self.dest(instr, element)
+            {
+                self.push_16(guard, index);
+            }
+        }
     }
 
     fn atomic(&mut self, instr: &Instr, guard: Guard, space: Space) -> Result<()> {
@@ -310,6 +336,9 @@ impl Lowering<'_> {
             offset,
             bytes: ty.bytes(),
             f,
+            on_global: scalar::atomic_on_global(ty)
+                .filter(|_| instr.has("add"))
+                .unwrap_or(f),
             d,
             b,
             c,

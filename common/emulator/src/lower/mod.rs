@@ -1,23 +1,29 @@
 //! Statements to typed operations: every name, type and branch target is settled here, once.
 mod arithmetic;
+mod compare;
 mod control;
+mod convert;
 mod float;
+mod floating;
 mod graph;
+mod inline;
+mod layout;
 mod memory;
+mod moves;
 mod registers;
 mod scalar;
 
 use std::collections::HashMap;
 
+use layout::{Layout, Place};
+
 pub(crate) use float::canonical;
 pub(crate) use scalar::Scalar;
 
 use crate::program::{
-    Class, Code, Fixed, Instruction, Op, Param, Program, Reg, SourceLine, Special,
+    Class, Code, Fixed, Instruction, Op, Program, Reg, SourceLine, Special, Word,
 };
-use crate::ptx::{
-    Instr, Kernel, Kind, Module, Operand, PtxError, RegisterId, Statement, Type, VariableSpace,
-};
+use crate::ptx::{Instr, Kernel, Kind, Module, Operand, PtxError, RegisterId, Statement, Type};
 
 pub(crate) type Result<T> = std::result::Result<T, PtxError>;
 
@@ -31,16 +37,6 @@ pub(crate) mod window {
     pub const CONST: u64 = 0x7200_0000_0000;
     pub const PARAM: u64 = 0x7300_0000_0000;
     pub const END: u64 = 0x7400_0000_0000;
-}
-
-/// A variable's place in its state space.
-#[derive(Clone, Copy)]
-enum Place {
-    Global(u32),
-    Const(u32),
-    Shared(u32),
-    Dynamic,
-    Local(u32),
 }
 
 /// Everything that one kernel's lowering knows.
@@ -81,6 +77,7 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
             ),
         ));
     };
+    let kernel = &*inline::inlined(module, kernel)?;
     let layout = Layout::new(module, kernel)?;
     let mut lowering = Lowering::new(kernel, &layout);
     let mut instructions = Vec::new();
@@ -92,8 +89,11 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
             }
             Statement::Instr(instr) => {
                 lowering.instruction = instructions.len() as u32;
-                instructions.push(describe(module, instr));
-                lowering.instr(instr)?;
+                let described = describe(module, instr);
+                lowering
+                    .instr(instr)
+                    .map_err(|error| error.at(described.source.clone()))?;
+                instructions.push(described);
             }
         }
     }
@@ -117,9 +117,9 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
         lowering.fixed_doubles.len() as u32,
         0,
     ];
-    let [words, doubles, predicates] = registers::allocate(&mut ops, lowering.counts, fixed);
+    let [words, doubles, predicates] = registers::allocate(&mut ops, lowering.counts, fixed)
+        .map_err(|message| PtxError::new(kernel.line, message))?;
     Ok(Program {
-        name: name.to_string(),
         instructions,
         params: layout.params,
         warnings: lowering.warnings,
@@ -158,89 +158,6 @@ fn describe(module: &Module, instr: &Instr) -> Instruction {
         text: instr.text.clone(),
         source,
         inlined_from,
-    }
-}
-
-/// Where the variables and parameters lie.
-struct Layout<'a> {
-    places: HashMap<&'a str, Place>,
-    params: Vec<Param>,
-    shared: u32,
-    local: u32,
-    constants: Vec<u8>,
-    globals: Vec<(String, Vec<u8>)>,
-}
-
-impl<'a> Layout<'a> {
-    fn new(module: &'a Module, kernel: &'a Kernel) -> Result<Self> {
-        let mut layout = Layout {
-            places: HashMap::new(),
-            params: Vec::new(),
-            shared: 0,
-            local: 0,
-            constants: Vec::new(),
-            globals: Vec::new(),
-        };
-        let mut param_bytes = 0u32;
-        for param in &kernel.params {
-            let offset = param_bytes.next_multiple_of(param.align.max(1));
-            param_bytes = offset + param.bytes;
-            layout.params.push(Param {
-                name: param.name.clone(),
-                bytes: param.bytes,
-                offset,
-            });
-        }
-        for variable in module.variables.iter().chain(&kernel.variables) {
-            let too_large = || {
-                PtxError::new(
-                    0,
-                    format!("the variable `{}` does not fit its memory", variable.name),
-                )
-            };
-            let place = match variable.space {
-                VariableSpace::DynamicShared => Place::Dynamic,
-                VariableSpace::Global => {
-                    let mut bytes = variable.init.clone();
-                    bytes.resize(variable.bytes as usize, 0);
-                    layout.globals.push((variable.name.clone(), bytes));
-                    Place::Global(layout.globals.len() as u32 - 1)
-                }
-                VariableSpace::Const => {
-                    let at = layout
-                        .constants
-                        .len()
-                        .next_multiple_of(variable.align as usize);
-                    // 64 KiB is the whole bank (CUDA C++ Programming Guide, "Compute Capabilities").
-                    if at as u64 + variable.bytes > 1 << 16 {
-                        return Err(too_large());
-                    }
-                    layout.constants.resize(at, 0);
-                    layout.constants.extend_from_slice(&variable.init);
-                    layout.constants.resize(at + variable.bytes as usize, 0);
-                    Place::Const(at as u32)
-                }
-                VariableSpace::Shared => {
-                    let at = layout.shared.next_multiple_of(variable.align);
-                    if u64::from(at) + variable.bytes > 1 << 18 {
-                        return Err(too_large());
-                    }
-                    layout.shared = at + variable.bytes as u32;
-                    Place::Shared(SHARED_BASE + at)
-                }
-                VariableSpace::Local => {
-                    let at = layout.local.next_multiple_of(variable.align);
-                    // 512 KiB a thread (same table).
-                    if u64::from(at) + variable.bytes > 1 << 19 {
-                        return Err(too_large());
-                    }
-                    layout.local = at + variable.bytes as u32;
-                    Place::Local(at)
-                }
-            };
-            layout.places.insert(&variable.name, place);
-        }
-        Ok(layout)
     }
 }
 
@@ -334,6 +251,10 @@ impl<'a> Lowering<'a> {
             Operand::Register(id) => {
                 let reg = self.reg(*id);
                 self.widen(instr, reg, class)
+            }
+            // No fixed register holds predicates; `predicate` takes those that may be written as numbers.
+            _ if class == Class::Predicate => {
+                Err(instr.error(format!("`{}` needs a predicate", instr.text)))
             }
             Operand::Int(value) => Ok(self.constant(class, *value)),
             Operand::F32(bits) if class == Class::Double => {
@@ -487,6 +408,25 @@ impl<'a> Lowering<'a> {
         Ok((reg.index, negated))
     }
 
+    fn wrong_width(&self, instr: &Instr) -> PtxError {
+        instr.error(format!(
+            "the result register of `{}` has the wrong width",
+            instr.text
+        ))
+    }
+
+    /// Whether an operand is a register of 16 bits. Its upper half is always zero.
+    fn is_16(&self, operand: &Operand) -> bool {
+        matches!(operand, Operand::Register(id) if self.type_of(*id).bits == 16)
+    }
+
+    /// Clears the upper half of a 16-bit register.
+    fn push_16(&mut self, guard: Option<(u32, bool)>, d: u32) {
+        let b = self.constant(Class::Word, 0xffff).index;
+        let op = Word::And;
+        self.push(guard, Code::Word { op, d, a: d, b });
+    }
+
     /// The operands, which must be as many as the instruction takes.
     fn operands<'i, const N: usize>(&self, instr: &'i Instr) -> Result<&'i [Operand; N]> {
         instr
@@ -508,8 +448,8 @@ impl<'a> Lowering<'a> {
             .map(|(id, negated)| (self.reg(id).index, negated));
         match instr.opcode[0].as_str() {
             "ld" | "ldu" | "st" | "atom" | "red" => self.memory(instr, guard),
-            "bra" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence" | "shfl"
-            | "vote" | "match" | "redux" | "activemask" | "nanosleep" | "prefetch"
+            "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence"
+            | "shfl" | "vote" | "match" | "redux" | "activemask" | "nanosleep" | "prefetch"
             | "prefetchu" | "brkpt" | "pmevent" | "discard" | "applypriority"
             | "griddepcontrol" => self.control(instr, guard),
             _ => self.arithmetic(instr, guard),

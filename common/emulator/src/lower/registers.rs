@@ -6,16 +6,17 @@ use super::FIXED;
 use super::graph::Graph;
 use crate::program::{Class, Op, Role};
 
-/// A growable set of small numbers.
+/// A set of small numbers.
 #[derive(Clone, PartialEq)]
 struct Bits(Vec<u64>);
 
 impl Bits {
-    fn new(len: usize) -> Self {
-        Self(vec![0; len.div_ceil(64)])
-    }
-    fn insert(&mut self, i: usize) {
-        self.0[i / 64] |= 1 << (i % 64);
+    fn of(members: &[usize], len: usize) -> Self {
+        let mut bits = vec![0; len.div_ceil(64)];
+        for &i in members {
+            bits[i / 64] |= 1 << (i % 64);
+        }
+        Self(bits)
     }
     fn remove(&mut self, i: usize) {
         self.0[i / 64] &= !(1 << (i % 64));
@@ -35,14 +36,21 @@ impl Bits {
     }
 }
 
+/// A bound for hostile input: bits of one set for every basic block.
+const MAX_BITS: usize = 1 << 30;
+
 /// Renames the registers of `ops` and returns how many of each class there are, fixed ones included.
 /// `counts` are the virtual registers of each class, `fixed` those that keep their numbers.
-pub(super) fn allocate(ops: &mut [Op], counts: [u32; 3], fixed: [u32; 3]) -> [usize; 3] {
+pub(super) fn allocate(
+    ops: &mut [Op],
+    counts: [u32; 3],
+    fixed: [u32; 3],
+) -> Result<[usize; 3], String> {
     let graph = Graph::new(ops);
     let mut sizes = [0; 3];
     for class in [Class::Word, Class::Double, Class::Predicate] {
         let c = class as usize;
-        let intervals = intervals(ops, &graph, class, counts[c] as usize);
+        let intervals = intervals(ops, &graph, class, counts[c] as usize)?;
         let (names, used) = scan(&intervals);
         for op in ops.iter_mut() {
             op.registers(|_, of, reg| {
@@ -57,7 +65,7 @@ pub(super) fn allocate(ops: &mut [Op], counts: [u32; 3], fixed: [u32; 3]) -> [us
         }
         sizes[c] = (fixed[c] + used) as usize;
     }
-    sizes
+    Ok(sizes)
 }
 
 /// First and last point at which each register of a class holds something. Operation `i` reads at
@@ -67,11 +75,15 @@ fn intervals(
     graph: &Graph,
     class: Class,
     count: usize,
-) -> Vec<Option<(usize, usize)>> {
+) -> Result<Vec<Option<(usize, usize)>>, String> {
     let (blocks, total) = (graph.starts.len(), ops.len());
-    // What a block reads before it writes, and what it writes for sure.
-    let mut reads = vec![Bits::new(count); blocks];
-    let mut writes = vec![Bits::new(count); blocks];
+    // What each block reads before it writes it, and what it writes for sure.
+    let mut reads = vec![Vec::new(); blocks];
+    let mut writes = vec![Vec::new(); blocks];
+    let mut written = vec![usize::MAX; count];
+    // Registers that some block reads before it writes them, numbered: no other passes between blocks.
+    let mut crossing = vec![None; count];
+    let mut crossings = Vec::new();
     for block in 0..blocks {
         for op in &mut ops[graph.starts[block]..graph.end(block, total)] {
             let guarded = op.guard.is_some();
@@ -80,36 +92,49 @@ fn intervals(
                     return;
                 }
                 let reg = reg as usize;
-                let written = writes[block].0[reg / 64] >> (reg % 64) & 1 == 1;
                 // A guarded write leaves the other lanes as they were, which reads them.
-                if (role == Role::Use || guarded) && !written {
-                    reads[block].insert(reg);
+                if (role == Role::Use || guarded) && written[reg] != block {
+                    let number = *crossing[reg].get_or_insert_with(|| {
+                        crossings.push(reg);
+                        crossings.len() - 1
+                    });
+                    reads[block].push(number);
                 }
-                if role == Role::Def && !guarded {
-                    writes[block].insert(reg);
+                if role == Role::Def && !guarded && written[reg] != block {
+                    written[reg] = block;
+                    writes[block].push(reg);
                 }
             });
         }
     }
-    let mut live_in = reads.clone();
-    let mut live_out = vec![Bits::new(count); blocks];
+    if crossings.len().saturating_mul(blocks) > MAX_BITS {
+        return Err(format!(
+            "the kernel is too large for the emulator: {} registers live across {blocks} basic blocks",
+            crossings.len()
+        ));
+    }
+    let mut live_in: Vec<Bits> = reads
+        .iter()
+        .map(|list| Bits::of(list, crossings.len()))
+        .collect();
+    let mut live_out = vec![Bits::of(&[], crossings.len()); blocks];
     let mut changed = true;
     while changed {
         changed = false;
         for block in (0..blocks).rev() {
-            let mut out = Bits::new(count);
+            let mut out = Bits::of(&[], crossings.len());
             for &next in &graph.successors[block] {
                 out.union(&live_in[next]);
             }
             if out != live_out[block] {
                 changed = true;
-                let mut through = out.clone();
-                for reg in writes[block].iter() {
-                    through.remove(reg);
+                live_out[block] = out.clone();
+                for &reg in &writes[block] {
+                    if let Some(number) = crossing[reg] {
+                        out.remove(number);
+                    }
                 }
-                through.union(&reads[block]);
-                live_in[block] = through;
-                live_out[block] = out;
+                live_in[block].union(&out);
             }
         }
     }
@@ -120,11 +145,11 @@ fn intervals(
     };
     for block in 0..blocks {
         let (start, end) = (graph.starts[block], graph.end(block, total));
-        for reg in live_in[block].iter() {
-            extend(reg, 2 * start);
+        for number in live_in[block].iter() {
+            extend(crossings[number], 2 * start);
         }
-        for reg in live_out[block].iter() {
-            extend(reg, 2 * end);
+        for number in live_out[block].iter() {
+            extend(crossings[number], 2 * end);
         }
         for (at, op) in ops.iter_mut().enumerate().take(end).skip(start) {
             op.registers(|role, of, &mut reg| {
@@ -134,7 +159,7 @@ fn intervals(
             });
         }
     }
-    intervals
+    Ok(intervals)
 }
 
 /// Linear scan: a register for each interval, free again after the interval's last point. A result may

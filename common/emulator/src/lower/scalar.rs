@@ -2,45 +2,31 @@
 //!
 //! Operands arrive as the zero-extended bits of their registers; of the result, the low bits count.
 //! Rules: PTX ISA, chapter "Instruction Set", under the instruction's name.
-use super::float::{
-    BF16, F16, F32, Rounding, bf16_to_f64, canonical, f16_to_f64, fma_to_odd, narrow,
-};
+use super::float::canonical;
+use super::floating::{float16, float32, float64, flush};
 use crate::ptx::{Instr, Kind, Type};
 
 /// One thread's result from up to three operands.
 pub(crate) type Scalar = fn([u64; 3]) -> u64;
 
-fn sx<const BITS: u32>(x: u64) -> i64 {
+pub(super) fn sx<const BITS: u32>(x: u64) -> i64 {
     ((x << (64 - BITS)) as i64) >> (64 - BITS)
 }
-fn zx<const BITS: u32>(x: u64) -> u64 {
+pub(super) fn zx<const BITS: u32>(x: u64) -> u64 {
     x << (64 - BITS) >> (64 - BITS)
 }
-fn f(x: u64) -> f32 {
+pub(super) fn f(x: u64) -> f32 {
     f32::from_bits(x as u32)
 }
-fn d(x: u64) -> f64 {
+pub(super) fn d(x: u64) -> f64 {
     f64::from_bits(x)
 }
-fn put(x: f32) -> u64 {
-    u64::from(canonical(x).to_bits())
+pub(super) fn put(x: f32) -> u64 {
+    u64::from(canonical(x))
 }
-fn put64(x: f64) -> u64 {
+pub(super) fn put64(x: f64) -> u64 {
     x.to_bits()
 }
-/// Applies an operation to both halves of a packed pair.
-fn both(v: [u64; 3], op: fn([u64; 3]) -> u64) -> u64 {
-    let low = op(v.map(|x| x & 0xffff)) & 0xffff;
-    let high = op(v.map(|x| x >> 16 & 0xffff)) & 0xffff;
-    high << 16 | low
-}
-fn h(x: f64) -> u64 {
-    u64::from(narrow(x, F16, Rounding::Rn))
-}
-fn b(x: f64) -> u64 {
-    u64::from(narrow(x, BF16, Rounding::Rn))
-}
-
 /// Picks a const-generic function by width.
 macro_rules! by_width {
     ($bits:expr, $name:ident) => {
@@ -59,6 +45,14 @@ macro_rules! by_width {
 pub(crate) fn find(instr: &Instr) -> Option<Scalar> {
     let name = instr.opcode[0].as_str();
     let ty = *instr.types().last()?;
+    let known = [
+        "lo", "hi", "wide", "sat", "rn", "rz", "rm", "rp", "ftz", "NaN", "l", "r", "wrap", "clamp",
+        "shiftamt",
+    ];
+    let mut suffixes = instr.opcode.iter().skip(1);
+    if !suffixes.all(|s| known.contains(&s.as_str()) || Type::parse(s).is_some()) {
+        return None;
+    }
     match (ty.kind, ty.bits, ty.pair) {
         (Kind::Float, 32, false) => float32(name, instr),
         (Kind::Float, 64, _) => float64(name, instr),
@@ -70,7 +64,9 @@ pub(crate) fn find(instr: &Instr) -> Option<Scalar> {
 fn integer(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
     let bits = ty.bits;
     let signed = ty.is_signed();
-    if instr.has("sat") && name != "add" && name != "sub" {
+    if !matches!(bits, 16 | 32 | 64)
+        || instr.has("sat") && !(bits == 32 && matches!(name, "add" | "sub"))
+    {
         return None;
     }
     Some(match name {
@@ -80,8 +76,6 @@ fn integer(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
         "sub" if instr.has("sat") => {
             |v| (sx::<32>(v[0]) - sx::<32>(v[1])).clamp(i32::MIN.into(), i32::MAX.into()) as u64
         }
-        // Carries are not kept: `addc` and `.cc` are refused.
-        "add" | "sub" | "mad" if instr.has("cc") => return None,
         "add" => |v| v[0].wrapping_add(v[1]),
         "sub" => |v| v[0].wrapping_sub(v[1]),
         "mul" | "mad" if instr.has("lo") => |v| v[0].wrapping_mul(v[1]).wrapping_add(v[2]),
@@ -101,8 +95,9 @@ fn integer(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
                 .wrapping_mul(zx::<24>(v[1]))
                 .wrapping_add(v[2])
         },
-        "sad" if signed => |v| v[2].wrapping_add((sx::<32>(v[0]) - sx::<32>(v[1])).unsigned_abs()),
+        "sad" if signed => return by_width!(bits, sad_s),
         "sad" => |v| v[2].wrapping_add(v[0].abs_diff(v[1])),
+        "dp4a" => return dp4a(instr),
         "div" => {
             return if signed {
                 by_width!(bits, div_s)
@@ -119,7 +114,6 @@ fn integer(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
         }
         "abs" => return by_width!(bits, abs_s),
         "neg" => |v| v[0].wrapping_neg(),
-        "min" if instr.has("relu") => return None,
         "min" => {
             return if signed {
                 by_width!(bits, min_s)
@@ -158,9 +152,7 @@ fn integer(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
                 by_width!(bits, bfe_u)
             };
         }
-        // bfi's four operands are folded by the lowering.
         "shf" => return shf(instr),
-        "lop3" | "prmt" | "bfi" | "dp4a" | "dp2a" | "addc" | "subc" | "madc" => return None,
         _ => return None,
     })
 }
@@ -181,7 +173,7 @@ fn mad_hi_s<const BITS: u32>(v: [u64; 3]) -> u64 {
 fn mad_hi_u<const BITS: u32>(v: [u64; 3]) -> u64 {
     ((u128::from(v[0]) * u128::from(v[1]) >> BITS) as u64).wrapping_add(v[2])
 }
-/// Division by zero gives all ones: the PTX ISA leaves it open, and this is what hardware returns for u32.
+/// Division by zero is open (PTX ISA, "div"); quotient and remainder are all ones on an H100.
 fn div_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     if v[1] == 0 {
         u64::MAX
@@ -194,13 +186,37 @@ fn div_u<const BITS: u32>(v: [u64; 3]) -> u64 {
 }
 fn rem_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     if v[1] == 0 {
-        v[0]
+        u64::MAX
     } else {
         sx::<BITS>(v[0]).wrapping_rem(sx::<BITS>(v[1])) as u64
     }
 }
 fn rem_u<const BITS: u32>(v: [u64; 3]) -> u64 {
-    v[0].checked_rem(v[1]).unwrap_or(v[0])
+    v[0].checked_rem(v[1]).unwrap_or(u64::MAX)
+}
+fn sad_s<const BITS: u32>(v: [u64; 3]) -> u64 {
+    v[2].wrapping_add(sx::<BITS>(v[0]).abs_diff(sx::<BITS>(v[1])))
+}
+/// Four products of bytes, added to the third operand; each factor is signed or not.
+fn dp4a(instr: &Instr) -> Option<Scalar> {
+    fn dot<const A: bool, const B: bool>(v: [u64; 3]) -> u64 {
+        let byte = |x: u64, i: u32, signed: bool| match (x >> (8 * i)) as u8 {
+            byte if signed => i64::from(byte as i8),
+            byte => i64::from(byte),
+        };
+        (0..4).fold(v[2], |sum, i| {
+            sum.wrapping_add((byte(v[0], i, A) * byte(v[1], i, B)) as u64)
+        })
+    }
+    Some(match instr.types()[..] {
+        [a, b] => match (a.is_signed(), b.is_signed()) {
+            (false, false) => dot::<false, false>,
+            (false, true) => dot::<false, true>,
+            (true, false) => dot::<true, false>,
+            (true, true) => dot::<true, true>,
+        },
+        _ => return None,
+    })
 }
 fn abs_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     sx::<BITS>(v[0]).wrapping_abs() as u64
@@ -266,9 +282,20 @@ fn bfind(instr: &Instr, bits: u32, signed: bool) -> Option<Scalar> {
         _ => return None,
     })
 }
-/// Position and length are the low 8 bits of their operands.
+/// Position and length of a bit field: the low 8 bits of their operands, but for 64-bit fields all of
+/// them, as on an H100 (the PTX ISA leaves numbers above 255 open).
+fn field<const BITS: u32>(pos: u64, len: u64) -> (u32, u32) {
+    let cut = |x: u64| {
+        if BITS == 64 {
+            (x as u32).min(255)
+        } else {
+            x as u32 & 0xff
+        }
+    };
+    (cut(pos), cut(len))
+}
 fn bfe_u<const BITS: u32>(v: [u64; 3]) -> u64 {
-    let (pos, len) = ((v[1] & 0xff) as u32, (v[2] & 0xff) as u32);
+    let (pos, len) = field::<BITS>(v[1], v[2]);
     if len == 0 || pos >= BITS {
         return 0;
     }
@@ -280,7 +307,7 @@ fn bfe_u<const BITS: u32>(v: [u64; 3]) -> u64 {
     }
 }
 fn bfe_s<const BITS: u32>(v: [u64; 3]) -> u64 {
-    let (pos, len) = ((v[1] & 0xff) as u32, (v[2] & 0xff) as u32);
+    let (pos, len) = field::<BITS>(v[1], v[2]);
     if len == 0 {
         return 0;
     }
@@ -300,9 +327,9 @@ fn bfe_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     }
     field
 }
-/// `bfi.b32 d, a, b, c, e`: bits of a put into b; the position and length come packed in `v[2]`.
+/// `bfi.b32 d, a, b, c, e`: bits of a put into b; the halves of `v[2]` are position and length.
 pub(crate) fn bfi<const BITS: u32>(v: [u64; 3]) -> u64 {
-    let (pos, len) = ((v[2] & 0xff) as u32, (v[2] >> 8 & 0xff) as u32);
+    let (pos, len) = field::<BITS>(v[2] & 0xffff_ffff, v[2] >> 32);
     if len == 0 || pos >= BITS {
         return v[1];
     }
@@ -338,344 +365,6 @@ pub(crate) fn prmt(v: [u64; 3]) -> u64 {
         result | u64::from(byte) << (8 * i)
     })
 }
-/// `lop3.b32` by its truth table.
-pub(crate) fn lop3(a: u64, b: u64, c: u64, table: u64) -> u64 {
-    (0..8).filter(|i| table >> i & 1 == 1).fold(0, |result, i| {
-        let pick = |x: u64, bit: u64| if i >> bit & 1 == 1 { x } else { !x };
-        result | pick(a, 2) & pick(b, 1) & pick(c, 0)
-    })
-}
-
-fn min32(a: f32, b: f32) -> f32 {
-    match (a.is_nan(), b.is_nan()) {
-        (true, _) => b,
-        (_, true) => a,
-        // -0 counts as less than +0.
-        _ if a == b => {
-            if a.is_sign_negative() {
-                a
-            } else {
-                b
-            }
-        }
-        _ => {
-            if a < b {
-                a
-            } else {
-                b
-            }
-        }
-    }
-}
-fn max32(a: f32, b: f32) -> f32 {
-    -min32(-a, -b)
-}
-fn flush(x: f32) -> f32 {
-    if x.is_subnormal() {
-        0.0f32.copysign(x)
-    } else {
-        x
-    }
-}
-
-fn float32(name: &str, instr: &Instr) -> Option<Scalar> {
-    let directed = ["rz", "rm", "rp"].iter().any(|r| instr.has(r));
-    if directed
-        || ["approx", "full", "xorsign", "abs", "relu"]
-            .iter()
-            .any(|s| instr.has(s))
-    {
-        return None;
-    }
-    Some(
-        match (name, instr.has("ftz"), instr.has("sat"), instr.has("NaN")) {
-            ("add", false, false, _) => |v| put(f(v[0]) + f(v[1])),
-            ("sub", false, false, _) => |v| put(f(v[0]) - f(v[1])),
-            ("mul", false, false, _) => |v| put(f(v[0]) * f(v[1])),
-            ("fma" | "mad", false, false, _) => |v| put(f(v[0]).mul_add(f(v[1]), f(v[2]))),
-            ("add", true, false, _) => |v| put(flush(flush(f(v[0])) + flush(f(v[1])))),
-            ("sub", true, false, _) => |v| put(flush(flush(f(v[0])) - flush(f(v[1])))),
-            ("mul", true, false, _) => |v| put(flush(flush(f(v[0])) * flush(f(v[1])))),
-            ("fma" | "mad", true, false, _) => |v| {
-                put(flush(
-                    flush(f(v[0])).mul_add(flush(f(v[1])), flush(f(v[2]))),
-                ))
-            },
-            ("add", false, true, _) => |v| put(saturate(f(v[0]) + f(v[1]))),
-            ("mul", false, true, _) => |v| put(saturate(f(v[0]) * f(v[1]))),
-            ("fma", false, true, _) => |v| put(saturate(f(v[0]).mul_add(f(v[1]), f(v[2])))),
-            ("div", false, false, _) => |v| put(f(v[0]) / f(v[1])),
-            ("rcp", false, false, _) => |v| put(1.0 / f(v[0])),
-            ("sqrt", false, false, _) => |v| put(f(v[0]).sqrt()),
-            ("min", false, false, false) => |v| put(min32(f(v[0]), f(v[1]))),
-            ("max", false, false, false) => |v| put(max32(f(v[0]), f(v[1]))),
-            ("min", false, false, true) => |v| {
-                put(if f(v[0]).is_nan() || f(v[1]).is_nan() {
-                    f32::NAN
-                } else {
-                    min32(f(v[0]), f(v[1]))
-                })
-            },
-            ("max", false, false, true) => |v| {
-                put(if f(v[0]).is_nan() || f(v[1]).is_nan() {
-                    f32::NAN
-                } else {
-                    max32(f(v[0]), f(v[1]))
-                })
-            },
-            ("abs", false, ..) => |v| v[0] & 0x7fff_ffff,
-            ("neg", false, ..) => |v| v[0] ^ 0x8000_0000,
-            ("copysign", ..) => |v| v[1] & 0x7fff_ffff | v[0] & 0x8000_0000,
-            _ => return None,
-        },
-    )
-}
-fn saturate(x: f32) -> f32 {
-    // NaN saturates to +0, and so does -0.
-    if x > 0.0 { x.min(1.0) } else { 0.0 }
-}
-
-fn float64(name: &str, instr: &Instr) -> Option<Scalar> {
-    if ["rz", "rm", "rp", "approx"].iter().any(|s| instr.has(s)) {
-        return None;
-    }
-    Some(match name {
-        "add" => |v| put64(d(v[0]) + d(v[1])),
-        "sub" => |v| put64(d(v[0]) - d(v[1])),
-        "mul" => |v| put64(d(v[0]) * d(v[1])),
-        "fma" | "mad" => |v| put64(d(v[0]).mul_add(d(v[1]), d(v[2]))),
-        "div" => |v| put64(d(v[0]) / d(v[1])),
-        "rcp" => |v| put64(1.0 / d(v[0])),
-        "sqrt" => |v| put64(d(v[0]).sqrt()),
-        "min" => |v| put64(d(v[0]).min(d(v[1]))),
-        "max" => |v| put64(d(v[0]).max(d(v[1]))),
-        "abs" => |v| v[0] & !(1 << 63),
-        "neg" => |v| v[0] ^ (1 << 63),
-        "copysign" => |v| v[1] & !(1 << 63) | v[0] & (1 << 63),
-        _ => return None,
-    })
-}
-
-fn float16(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
-    if ["ftz", "sat", "approx", "relu", "NaN", "xorsign"]
-        .iter()
-        .any(|s| instr.has(s))
-    {
-        return None;
-    }
-    /// f16 and bf16, alone and in pairs, from one expression over f64.
-    macro_rules! narrow {
-        ($op:expr) => {{
-            const OP: fn([f64; 3]) -> f64 = $op;
-            fn half(v: [u64; 3]) -> u64 {
-                h(OP(v.map(f16_to_f64)))
-            }
-            fn brain(v: [u64; 3]) -> u64 {
-                b(OP(v.map(bf16_to_f64)))
-            }
-            match (ty.kind, ty.pair) {
-                (Kind::Float, false) => half,
-                (Kind::Float, true) => |v| both(v, half),
-                (_, false) => brain,
-                (_, true) => |v| both(v, brain),
-            }
-        }};
-    }
-    Some(match name {
-        "add" => narrow!(|v| fma_to_odd(v[0], 1.0, v[1])),
-        "sub" => narrow!(|v| fma_to_odd(v[0], 1.0, -v[1])),
-        "mul" => narrow!(|v| v[0] * v[1]),
-        "fma" => narrow!(|v| fma_to_odd(v[0], v[1], v[2])),
-        "min" => narrow!(|v| f64::from(min32(v[0] as f32, v[1] as f32))),
-        "max" => narrow!(|v| f64::from(max32(v[0] as f32, v[1] as f32))),
-        "neg" if ty.pair => |v| v[0] ^ 0x8000_8000,
-        "neg" => |v| v[0] ^ 0x8000,
-        "abs" if ty.pair => |v| v[0] & 0x7fff_7fff,
-        "abs" => |v| v[0] & 0x7fff,
-        _ => return None,
-    })
-}
-
-/// The comparison of `setp` and `set`: 1 or 0.
-pub(crate) fn compare(instr: &Instr) -> Option<Scalar> {
-    let ty = *instr.types().last()?;
-    let op = instr.opcode.get(1)?.as_str();
-    macro_rules! ordered {
-        ($load:expr, $op:tt) => {{
-            |v: [u64; 3]| u64::from($load(v[0]) $op $load(v[1]))
-        }};
-    }
-    macro_rules! all {
-        ($load:expr) => {
-            match op {
-                "eq" => ordered!($load, ==),
-                "ne" => ordered!($load, !=),
-                "lt" | "lo" => ordered!($load, <),
-                "le" | "ls" => ordered!($load, <=),
-                "gt" | "hi" => ordered!($load, >),
-                "ge" | "hs" => ordered!($load, >=),
-                _ => return None,
-            }
-        };
-    }
-    macro_rules! float {
-        ($load:expr) => {{
-            const LOAD: fn(u64) -> f64 = $load;
-            fn nan(v: [u64; 3]) -> bool {
-                LOAD(v[0]).is_nan() || LOAD(v[1]).is_nan()
-            }
-            match op {
-                // Ordered `ne` is false on NaN, unlike Rust's.
-                "ne" => |v: [u64; 3]| u64::from(!nan(v) && LOAD(v[0]) != LOAD(v[1])),
-                "equ" => |v: [u64; 3]| u64::from(nan(v) || LOAD(v[0]) == LOAD(v[1])),
-                "neu" => |v: [u64; 3]| u64::from(nan(v) || LOAD(v[0]) != LOAD(v[1])),
-                "ltu" => |v: [u64; 3]| u64::from(nan(v) || LOAD(v[0]) < LOAD(v[1])),
-                "leu" => |v: [u64; 3]| u64::from(nan(v) || LOAD(v[0]) <= LOAD(v[1])),
-                "gtu" => |v: [u64; 3]| u64::from(nan(v) || LOAD(v[0]) > LOAD(v[1])),
-                "geu" => |v: [u64; 3]| u64::from(nan(v) || LOAD(v[0]) >= LOAD(v[1])),
-                "num" => |v: [u64; 3]| u64::from(!nan(v)),
-                "nan" => |v: [u64; 3]| u64::from(nan(v)),
-                _ => all!(LOAD),
-            }
-        }};
-    }
-    if instr.has("ftz") {
-        return None;
-    }
-    Some(match (ty.kind, ty.bits) {
-        (Kind::Signed, 16) => all!(sx::<16>),
-        (Kind::Signed, 32) => all!(sx::<32>),
-        (Kind::Signed, 64) => all!(sx::<64>),
-        (Kind::Unsigned | Kind::Bits, 16) => all!(zx::<16>),
-        (Kind::Unsigned | Kind::Bits, 32) => all!(zx::<32>),
-        (Kind::Unsigned | Kind::Bits, 64) => all!(zx::<64>),
-        (Kind::Float, 16) => float!(f16_to_f64),
-        (Kind::Brain, 16) => float!(bf16_to_f64),
-        (Kind::Float, 32) if !ty.pair => float!(|x| f64::from(f(x))),
-        (Kind::Float, 64) => float!(d),
-        _ => return None,
-    })
-}
-
-/// `cvt`: destination type first. Packed conversions are folded by the lowering.
-pub(crate) fn convert(instr: &Instr, to: Type, from: Type) -> Option<Scalar> {
-    if ["sat", "ftz", "relu", "satfinite", "rna"]
-        .iter()
-        .any(|s| instr.has(s))
-        || to.pair
-        || from.pair
-    {
-        return None;
-    }
-    /// Reads the source as f64: exact for everything but 64-bit integers.
-    macro_rules! from_float {
-        ($then:expr) => {{
-            const THEN: fn(f64) -> u64 = $then;
-            match (from.kind, from.bits) {
-                (Kind::Float, 16) => |v| THEN(f16_to_f64(v[0])),
-                (Kind::Brain, 16) => |v| THEN(bf16_to_f64(v[0])),
-                (Kind::Float, 32) => |v| THEN(f64::from(f(v[0]))),
-                (Kind::Float, 64) => |v| THEN(d(v[0])),
-                _ => return None,
-            }
-        }};
-    }
-    macro_rules! to_integer {
-        ($round:expr) => {{
-            match (to.kind, to.bits) {
-                (Kind::Signed, 8) => {
-                    from_float!(|x| ($round)(x).clamp(-128.0, 127.0) as i64 as u64)
-                }
-                (Kind::Signed, 16) => {
-                    from_float!(|x| ($round)(x).clamp(-32768.0, 32767.0) as i64 as u64)
-                }
-                (Kind::Signed, 32) => from_float!(|x| ($round)(x) as i32 as i64 as u64),
-                (Kind::Signed, 64) => from_float!(|x| ($round)(x) as i64 as u64),
-                (Kind::Unsigned, 8) => from_float!(|x| u64::from(($round)(x) as u8)),
-                (Kind::Unsigned, 16) => from_float!(|x| u64::from(($round)(x) as u16)),
-                (Kind::Unsigned, 32) => from_float!(|x| u64::from(($round)(x) as u32)),
-                (Kind::Unsigned, 64) => from_float!(|x| ($round)(x) as u64),
-                _ => return None,
-            }
-        }};
-    }
-    macro_rules! to_narrow {
-        ($format:expr) => {
-            match rounding(instr) {
-                Rounding::Rn => from_float!(|x| u64::from(narrow(x, $format, Rounding::Rn))),
-                Rounding::Rz => from_float!(|x| u64::from(narrow(x, $format, Rounding::Rz))),
-                Rounding::Rm => from_float!(|x| u64::from(narrow(x, $format, Rounding::Rm))),
-                Rounding::Rp => from_float!(|x| u64::from(narrow(x, $format, Rounding::Rp))),
-            }
-        };
-    }
-    Some(match (from.is_float(), to.is_float()) {
-        (false, false) => match (from.is_signed(), from.bits) {
-            (true, 8) => |v| sx::<8>(v[0]) as u64,
-            (true, 16) => |v| sx::<16>(v[0]) as u64,
-            (true, 32) => |v| sx::<32>(v[0]) as u64,
-            (false, 8) => |v| zx::<8>(v[0]),
-            (false, 16) => |v| zx::<16>(v[0]),
-            (false, 32) => |v| zx::<32>(v[0]),
-            (_, 64) => |v| v[0],
-            _ => return None,
-        },
-        (true, false) if instr.has("rni") => to_integer!(f64::round_ties_even),
-        (true, false) if instr.has("rzi") => to_integer!(f64::trunc),
-        (true, false) if instr.has("rmi") => to_integer!(f64::floor),
-        (true, false) if instr.has("rpi") => to_integer!(f64::ceil),
-        (true, false) => return None,
-        (false, true) => {
-            if rounding(instr) != Rounding::Rn {
-                return None;
-            }
-            match (from.is_signed(), from.bits, to.kind, to.bits) {
-                (true, 32, Kind::Float, 32) => |v| put(sx::<32>(v[0]) as f32),
-                (true, 64, Kind::Float, 32) => |v| put(v[0] as i64 as f32),
-                (true, 16, Kind::Float, 32) => |v| put(sx::<16>(v[0]) as f32),
-                (true, 8, Kind::Float, 32) => |v| put(sx::<8>(v[0]) as f32),
-                (false, 8, Kind::Float, 32) => |v| put(zx::<8>(v[0]) as f32),
-                (false, 16, Kind::Float, 32) => |v| put(zx::<16>(v[0]) as f32),
-                (false, 32 | 64, Kind::Float, 32) => |v| put(v[0] as f32),
-                (true, 32, Kind::Float, 64) => |v| put64(sx::<32>(v[0]) as f64),
-                (true, 64, Kind::Float, 64) => |v| put64(v[0] as i64 as f64),
-                (false, 16, Kind::Float, 64) => |v| put64(zx::<16>(v[0]) as f64),
-                (false, 32 | 64, Kind::Float, 64) => |v| put64(v[0] as f64),
-                // 32-bit integers and shorter are exact in f64, so this rounds once.
-                (true, 16, Kind::Float, 16) => |v| h(sx::<16>(v[0]) as f64),
-                (true, 32, Kind::Float, 16) => |v| h(sx::<32>(v[0]) as f64),
-                (false, 16, Kind::Float, 16) => |v| h(zx::<16>(v[0]) as f64),
-                (false, 32, Kind::Float, 16) => |v| h(v[0] as f64),
-                _ => return None,
-            }
-        }
-        (true, true) => {
-            let integral = ["rni", "rzi", "rmi", "rpi"]
-                .into_iter()
-                .find(|r| instr.has(r));
-            match (integral, to.kind, to.bits) {
-                (None, Kind::Float, 16) => to_narrow!(F16),
-                (None, Kind::Brain, 16) => to_narrow!(BF16),
-                (None, Kind::Float, 32) => to_narrow!(F32),
-                (None, Kind::Float, 64) => from_float!(put64),
-                (Some("rni"), Kind::Float, 32) => from_float!(|x| put(x.round_ties_even() as f32)),
-                (Some("rzi"), Kind::Float, 32) => from_float!(|x| put(x.trunc() as f32)),
-                (Some("rmi"), Kind::Float, 32) => from_float!(|x| put(x.floor() as f32)),
-                (Some("rpi"), Kind::Float, 32) => from_float!(|x| put(x.ceil() as f32)),
-                _ => return None,
-            }
-        }
-    })
-}
-
-fn rounding(instr: &Instr) -> Rounding {
-    match () {
-        () if instr.has("rz") => Rounding::Rz,
-        () if instr.has("rm") => Rounding::Rm,
-        () if instr.has("rp") => Rounding::Rp,
-        () => Rounding::Rn,
-    }
-}
 
 /// What an atomic operation leaves in memory, from (old value, operand, second operand).
 pub(crate) fn atomic(instr: &Instr, ty: Type) -> Option<Scalar> {
@@ -701,4 +390,10 @@ pub(crate) fn atomic(instr: &Instr, ty: Type) -> Option<Scalar> {
         (_, Kind::Float | Kind::Brain, _) => return float16(name, ty, instr),
         _ => return integer(name, ty, instr),
     })
+}
+
+/// f32 is added to global memory with subnormal numbers flushed (PTX ISA, "atom").
+pub(crate) fn atomic_on_global(ty: Type) -> Option<Scalar> {
+    let f32 = (ty.kind, ty.bits, ty.pair) == (Kind::Float, 32, false);
+    f32.then_some(|v| put(flush(flush(f(v[0])) + flush(f(v[1])))))
 }

@@ -1,5 +1,5 @@
 //! Statements of a kernel: scopes, labels, directives, instructions and their operands.
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::lex::Token;
 use super::number::{self, Number};
@@ -15,25 +15,55 @@ const MAX_PENDING: usize = 1 << 14;
 
 /// Names known in one pair of braces.
 #[derive(Default)]
-struct Scope<'a> {
-    registers: HashMap<&'a str, RegisterId>,
+pub(super) struct Scope<'a> {
+    pub registers: HashMap<&'a str, RegisterId>,
     /// `%r<20>`: prefix to first register and count.
-    ranges: HashMap<&'a str, (RegisterId, u32)>,
+    pub ranges: HashMap<&'a str, (RegisterId, u32)>,
     labels: HashMap<&'a str, LabelId>,
+    /// Lists of labels, as `.branchtargets` names them.
+    targets: HashMap<&'a str, Vec<LabelId>>,
+    /// Variables whose names were taken in a scope before: what they are called now.
+    renamed: HashMap<&'a str, String>,
 }
 
-struct Body<'a> {
-    kernel: Kernel,
-    scopes: Vec<Scope<'a>>,
+pub(super) struct Body<'a> {
+    pub kernel: Kernel,
+    pub scopes: Vec<Scope<'a>>,
     /// Labels that were used before they stood anywhere, by name: (depth of the use, label, line).
     pending: Vec<(&'a str, usize, LabelId, u32)>,
     labels: LabelId,
+    names: HashSet<&'a str>,
     loc: Option<Loc>,
+}
+
+impl<'a> Body<'a> {
+    pub fn new(kernel: Kernel) -> Self {
+        Self {
+            kernel,
+            scopes: vec![Scope::default()],
+            pending: Vec::new(),
+            labels: 0,
+            names: HashSet::new(),
+            loc: None,
+        }
+    }
+    pub fn finish(mut self) -> Kernel {
+        self.kernel.labels = self.labels;
+        self.kernel
+    }
+    fn new_label(&mut self) -> LabelId {
+        self.labels += 1;
+        self.labels - 1
+    }
+    /// What the innermost scope that knows `name` says of it.
+    fn find<T>(&self, look: impl Fn(&Scope<'a>) -> Option<T>) -> Option<T> {
+        self.scopes.iter().rev().find_map(look)
+    }
 }
 
 impl<'a> Parser<'a> {
     /// Statements up to the closing brace, which is eaten.
-    fn block(&mut self, body: &mut Body<'a>) -> Result<()> {
+    pub fn block(&mut self, body: &mut Body<'a>) -> Result<()> {
         loop {
             match self.peek() {
                 None => return self.error("a kernel's closing `}` is missing"),
@@ -86,15 +116,30 @@ impl<'a> Parser<'a> {
     fn label(&mut self, body: &mut Body<'a>, name: &'a str) -> Result<()> {
         // `name: .branchtargets a, b;` names a list of labels, not a place.
         if self.peek() == Some(Token::Word(".branchtargets")) {
-            return self.error("indirect branches (`brx.idx`) are not supported");
+            self.at += 1;
+            let mut targets = Vec::new();
+            loop {
+                let target = self.word()?;
+                targets.push(self.use_label(body, target)?);
+                if !self.eat(',') {
+                    break;
+                }
+            }
+            if let Some(scope) = body.scopes.last_mut() {
+                scope.targets.insert(name, targets);
+            }
+            return self.expect(';');
+        }
+        // The type of a function behind a pointer; the call itself is refused.
+        if self.peek() == Some(Token::Word(".callprototype")) {
+            return self.skip_statement();
         }
         let depth = body.scopes.len();
-        let id = body.labels;
-        body.labels += 1;
-        if let Some(scope) = body.scopes.last_mut() {
-            if scope.labels.insert(name, id).is_some() {
-                return self.error(format!("the label `{name}` stands twice"));
-            }
+        let id = body.new_label();
+        if let Some(scope) = body.scopes.last_mut()
+            && scope.labels.insert(name, id).is_some()
+        {
+            return self.error(format!("the label `{name}` stands twice"));
         }
         body.kernel.body.push(Statement::Label(id));
         // Uses that came before, from this scope or from one inside it that is closed by now.
@@ -112,36 +157,41 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn use_label(&mut self, body: &mut Body<'a>, name: &'a str) -> LabelId {
+    fn use_label(&mut self, body: &mut Body<'a>, name: &'a str) -> Result<LabelId> {
         // Only labels of the innermost scope are known for sure: an inner one may still follow.
-        if let Some(&id) = body
-            .scopes
-            .iter()
-            .rev()
-            .find_map(|scope| scope.labels.get(name))
-        {
-            return id;
+        if let Some(id) = body.find(|scope| scope.labels.get(name).copied()) {
+            return Ok(id);
         }
-        let id = body.labels;
-        body.labels += 1;
-        body.pending
-            .push((name, body.scopes.len(), id, self.line()));
-        id
+        if body.pending.len() >= MAX_PENDING {
+            return self.error(format!("more than {MAX_PENDING} branches forward"));
+        }
+        let id = body.new_label();
+        let (depth, line) = (body.scopes.len(), self.line());
+        body.pending.push((name, depth, id, line));
+        Ok(id)
+    }
+
+    /// A variable of the body. Scopes may use a name again: the later ones are renamed.
+    fn local_variable(&mut self, body: &mut Body<'a>, space: VariableSpace) -> Result<()> {
+        for (name, mut variable) in self.variable(space)? {
+            if !body.names.insert(name) {
+                variable.name = format!("{name}@{}", body.kernel.variables.len());
+                if let Some(scope) = body.scopes.last_mut() {
+                    scope.renamed.insert(name, variable.name.clone());
+                }
+            }
+            body.kernel.variables.push(variable);
+        }
+        Ok(())
     }
 
     fn directive(&mut self, body: &mut Body<'a>) -> Result<()> {
         match self.word()? {
             ".reg" => self.registers(body),
-            ".shared" => {
-                let variables = self.variable(VariableSpace::Shared)?;
-                body.kernel.variables.extend(variables);
-                Ok(())
-            }
-            ".local" => {
-                let variables = self.variable(VariableSpace::Local)?;
-                body.kernel.variables.extend(variables);
-                Ok(())
-            }
+            ".shared" => self.local_variable(body, VariableSpace::Shared),
+            ".local" => self.local_variable(body, VariableSpace::Local),
+            // Arguments and results of calls. The called function is inlined: its threads keep them.
+            ".param" => self.local_variable(body, VariableSpace::Local),
             ".loc" => {
                 let (file, line, _column) = (self.small()?, self.small()?, self.small()?);
                 let mut inlined_at = None;
@@ -161,18 +211,11 @@ impl<'a> Parser<'a> {
                     }
                 }
                 // A call within an inlined function names the line inside it: follow it outwards.
-                if let (
-                    Some((file, line)),
-                    Some(Loc {
-                        file: f,
-                        line: l,
-                        inlined_at: Some(outer),
-                    }),
-                ) = (inlined_at, body.loc)
+                if let Some(at) = inlined_at
+                    && let Some(before) = body.loc
+                    && at == (before.file, before.line)
                 {
-                    if (file, line) == (f, l) {
-                        inlined_at = Some(outer);
-                    }
+                    inlined_at = before.inlined_at.or(inlined_at);
                 }
                 body.loc = Some(Loc {
                     file,
@@ -217,19 +260,6 @@ impl<'a> Parser<'a> {
             guard = Some((register, negated));
         }
         let opcode: Vec<String> = self.word()?.split('.').map(str::to_string).collect();
-        if matches!(opcode[0].as_str(), "call") {
-            let end = self.tokens[self.at..]
-                .iter()
-                .position(|t| t.token == Token::Punct(';'))
-                .unwrap_or(0);
-            let text = self.excerpt(first, self.at + end);
-            return Err(PtxError::new(
-                line,
-                format!(
-                    "the emulator cannot execute `{text}`: only functions that NVRTC inlines are supported (add __forceinline__, remove printf and assert)"
-                ),
-            ));
-        }
         let mut operands = Vec::new();
         if !self.eat(';') {
             loop {
@@ -278,33 +308,41 @@ impl<'a> Parser<'a> {
             Token::Punct('[') => {
                 let base = self.operand(body, depth + 1)?;
                 let mut offset = 0_i64;
-                loop {
-                    if self.eat('+') {
-                        offset = offset.wrapping_add(self.int()? as i64);
-                    } else if self.peek() == Some(Token::Punct('-')) {
-                        offset = offset.wrapping_add(self.int()? as i64);
-                    } else {
-                        break;
+                while self.eat('+') || self.peek() == Some(Token::Punct('-')) {
+                    offset = offset.wrapping_add(self.int()? as i64);
+                }
+                let address = match base {
+                    Operand::Symbol(name, inner) => {
+                        let base = Operand::Symbol(name, 0);
+                        Operand::Address(Box::new(base), inner.wrapping_add(offset))
                     }
+                    base => Operand::Address(Box::new(base), offset),
+                };
+                // `[map, {x, y}]`: a tensor's coordinates.
+                let mut list = vec![address];
+                while self.eat(',') {
+                    list.push(self.operand(body, depth + 1)?);
                 }
                 self.expect(']')?;
-                Ok(match base {
-                    Operand::Symbol(name, inner) => Operand::Address(
-                        Box::new(Operand::Symbol(name, 0)),
-                        inner.wrapping_add(offset),
-                    ),
-                    base => Operand::Address(Box::new(base), offset),
+                Ok(match (list.pop(), list.is_empty()) {
+                    (Some(address), true) => address,
+                    (last, _) => {
+                        list.extend(last);
+                        Operand::Vector(list)
+                    }
                 })
             }
-            Token::Punct('{') => {
+            // Arguments and results of calls stand in parentheses.
+            Token::Punct(open @ ('{' | '(')) => {
+                let close = if open == '{' { '}' } else { ')' };
                 let mut elements = Vec::new();
-                loop {
+                while !self.eat(close) {
                     elements.push(self.operand(body, depth + 1)?);
                     if !self.eat(',') {
+                        self.expect(close)?;
                         break;
                     }
                 }
-                self.expect('}')?;
                 Ok(Operand::Vector(elements))
             }
             Token::Punct('!') => {
@@ -339,14 +377,21 @@ impl<'a> Parser<'a> {
                 }
                 let is_branch = depth == 0 && self.is_branch_operand();
                 if is_branch {
-                    return Ok(Operand::Label(self.use_label(body, name)));
+                    return Ok(Operand::Label(self.use_label(body, name)?));
+                }
+                if let Some(targets) = body.find(|scope| scope.targets.get(name).cloned()) {
+                    return Ok(Operand::Targets(targets));
                 }
                 let mut offset = 0_i64;
                 while self.peek() == Some(Token::Punct('+')) {
                     self.at += 1;
                     offset = offset.wrapping_add(self.int()? as i64);
                 }
-                Ok(Operand::Symbol(name.to_string(), offset))
+                let renamed = body.find(|scope| scope.renamed.get(name).cloned());
+                Ok(Operand::Symbol(
+                    renamed.unwrap_or_else(|| name.to_string()),
+                    offset,
+                ))
             }
             _ => {
                 self.at -= 1;

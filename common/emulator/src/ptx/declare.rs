@@ -12,7 +12,7 @@ const MAX_VARIABLE: u64 = 1 << 28;
 
 impl<'a> Parser<'a> {
     /// `.align 4 .b8 name[24] = {…}, …;`
-    fn variable(&mut self, space: VariableSpace) -> Result<Vec<Variable>> {
+    pub fn variable(&mut self, space: VariableSpace) -> Result<Vec<(&'a str, Variable)>> {
         let (mut align, mut ty, mut vector) = (0, None, 1);
         while let Some(Token::Word(word)) = self.peek() {
             let Some(suffix) = word.strip_prefix('.') else {
@@ -38,7 +38,7 @@ impl<'a> Parser<'a> {
         let element = ty.bytes() * vector;
         let mut variables = Vec::new();
         loop {
-            let name = self.word()?.to_string();
+            let name = self.word()?;
             let mut count: Option<u64> = Some(1);
             while self.eat('[') {
                 if self.eat(']') {
@@ -74,13 +74,14 @@ impl<'a> Parser<'a> {
             if !align.is_power_of_two() || align > 1 << 16 {
                 return self.error(format!("{align} is not an alignment"));
             }
-            variables.push(Variable {
-                name,
+            let variable = Variable {
+                name: name.to_string(),
                 space,
                 align,
                 bytes,
                 init,
-            });
+            };
+            variables.push((name, variable));
             if !self.eat(',') {
                 break;
             }
@@ -123,6 +124,21 @@ impl<'a> Parser<'a> {
         Ok(bytes)
     }
 
+    /// `(.param …, .param …)`, or nothing.
+    pub fn params(&mut self) -> Result<Vec<ParamDecl>> {
+        let mut params = Vec::new();
+        if self.eat('(') && !self.eat(')') {
+            loop {
+                params.push(self.param()?);
+                if !self.eat(',') {
+                    break;
+                }
+            }
+            self.expect(')')?;
+        }
+        Ok(params)
+    }
+
     /// `.param .u64 .ptr .global .align 4 name[16]`
     fn param(&mut self) -> Result<ParamDecl> {
         let (mut align, mut ty) = (None, None);
@@ -158,7 +174,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `.reg .f32 %f<31>, %x;`
-    fn registers(&mut self, body: &mut Body<'a>) -> Result<()> {
+    pub fn registers(&mut self, body: &mut Body<'a>) -> Result<()> {
         let mut ty = None;
         while let Some(Token::Word(word)) = self.peek() {
             let Some(suffix) = word.strip_prefix('.') else {

@@ -1,4 +1,6 @@
 //! PTX text in, statements out: what the text says, before anything is known of what it means.
+mod body;
+mod declare;
 mod lex;
 mod number;
 mod parse;
@@ -7,14 +9,18 @@ mod types;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::program::SourceLine;
+
 pub(crate) use types::{Kind, Type};
 
 /// Why PTX was refused, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("PTX line {line}: {message}")]
+#[error("PTX line {line}{}: {message}", from(.source_line))]
 pub struct PtxError {
     /// 1-based line of the PTX text; 0 where no line can be named.
     pub line: u32,
+    /// The line of the CUDA source, where it is known.
+    pub source_line: Option<SourceLine>,
     /// What is wrong, and where it can be said, what to do about it.
     pub message: String,
 }
@@ -23,9 +29,21 @@ impl PtxError {
     pub(crate) fn new(line: u32, message: impl Into<String>) -> Self {
         Self {
             line,
+            source_line: None,
             message: message.into(),
         }
     }
+    /// Names the line of the CUDA source, where none was named yet.
+    pub(crate) fn at(mut self, source: Option<SourceLine>) -> Self {
+        self.source_line = self.source_line.or(source);
+        self
+    }
+}
+
+fn from(source: &Option<SourceLine>) -> String {
+    source
+        .as_ref()
+        .map_or(String::new(), |at| format!(" ({at})"))
 }
 
 /// A parsed PTX module.
@@ -36,6 +54,8 @@ pub struct Module {
     pub(crate) files: BTreeMap<u32, Arc<str>>,
     pub(crate) variables: Vec<Variable>,
     pub(crate) kernels: Vec<Kernel>,
+    /// Device functions (`.func`) with a body.
+    pub(crate) functions: Vec<Kernel>,
 }
 
 /// A state space in which a variable can be declared.
@@ -59,20 +79,23 @@ pub(crate) struct Variable {
     pub init: Vec<u8>,
 }
 
+/// A kernel or a device function.
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
     pub name: String,
     pub line: u32,
     pub params: Vec<ParamDecl>,
+    /// Results of a device function.
+    pub returns: Vec<ParamDecl>,
     /// Type of each register; a [`RegisterId`] is an index here.
     pub registers: Vec<Type>,
     /// Variables declared in the body.
     pub variables: Vec<Variable>,
     pub body: Vec<Statement>,
+    /// How many labels there are: a [`LabelId`] is below.
+    pub labels: LabelId,
     /// `.maxntid`, if given.
     pub max_threads: Option<[u32; 3]>,
-    /// `.minnctapersm`, if given.
-    pub min_blocks: Option<u32>,
 }
 
 #[derive(Clone, Debug)]

@@ -1,23 +1,14 @@
 //! Tokens to a [`Module`]. Registers and labels are resolved here, scope by scope: inline assembly
 //! opens scopes of its own.
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::body::Body;
 use super::lex::{Spanned, Token, lex};
 use super::number::{self, Number};
-use super::{
-    Instr, Kernel, LabelId, Loc, Module, Operand, ParamDecl, PtxError, RegisterId, Statement, Type,
-    Variable, VariableSpace,
-};
+use super::{Kernel, Module, PtxError, VariableSpace};
 
-type Result<T> = std::result::Result<T, PtxError>;
-
-/// More registers than any kernel of ours or a student's; a bound for hostile input.
-const MAX_REGISTERS: usize = 1 << 20;
-/// The same for variables, in bytes.
-const MAX_VARIABLE: u64 = 1 << 28;
-/// The same for scopes within scopes and operands within operands.
-const MAX_DEPTH: usize = 64;
+pub(super) type Result<T> = std::result::Result<T, PtxError>;
 
 pub(super) fn module(text: &str) -> Result<Module> {
     let tokens = lex(text)?;
@@ -44,6 +35,7 @@ pub(super) fn module(text: &str) -> Result<Module> {
         files: BTreeMap::new(),
         variables: Vec::new(),
         kernels: Vec::new(),
+        functions: Vec::new(),
     };
     while parser.at < tokens.len() {
         parser.item(&mut module)?;
@@ -51,45 +43,45 @@ pub(super) fn module(text: &str) -> Result<Module> {
     Ok(module)
 }
 
-struct Parser<'a> {
-    text: &'a str,
-    tokens: &'a [Spanned<'a>],
-    at: usize,
+pub(super) struct Parser<'a> {
+    pub text: &'a str,
+    pub tokens: &'a [Spanned<'a>],
+    pub at: usize,
 }
 
 impl<'a> Parser<'a> {
-    fn line(&self) -> u32 {
+    pub fn line(&self) -> u32 {
         self.tokens
             .get(self.at)
             .or(self.tokens.last())
             .map_or(0, |t| t.line)
     }
-    fn error<T>(&self, message: impl Into<String>) -> Result<T> {
+    pub fn error<T>(&self, message: impl Into<String>) -> Result<T> {
         Err(PtxError::new(self.line(), message))
     }
-    fn peek(&self) -> Option<Token<'a>> {
+    pub fn peek(&self) -> Option<Token<'a>> {
         self.tokens.get(self.at).map(|t| t.token)
     }
-    fn next(&mut self) -> Result<Token<'a>> {
+    pub fn next(&mut self) -> Result<Token<'a>> {
         let Some(token) = self.peek() else {
             return self.error("the text ends in the middle of a statement");
         };
         self.at += 1;
         Ok(token)
     }
-    fn eat(&mut self, punct: char) -> bool {
+    pub fn eat(&mut self, punct: char) -> bool {
         let found = self.peek() == Some(Token::Punct(punct));
         self.at += usize::from(found);
         found
     }
-    fn expect(&mut self, punct: char) -> Result<()> {
+    pub fn expect(&mut self, punct: char) -> Result<()> {
         if self.eat(punct) {
             Ok(())
         } else {
             self.error(format!("`{punct}` expected"))
         }
     }
-    fn word(&mut self) -> Result<&'a str> {
+    pub fn word(&mut self) -> Result<&'a str> {
         match self.next()? {
             Token::Word(word) => Ok(word),
             _ => {
@@ -98,7 +90,7 @@ impl<'a> Parser<'a> {
             }
         }
     }
-    fn int(&mut self) -> Result<u64> {
+    pub fn int(&mut self) -> Result<u64> {
         let negative = self.eat('-');
         let value = match self.next()? {
             Token::Number(text) => number::parse(text),
@@ -113,7 +105,7 @@ impl<'a> Parser<'a> {
             }
         }
     }
-    fn small(&mut self) -> Result<u32> {
+    pub fn small(&mut self) -> Result<u32> {
         let value = self.int()?;
         u32::try_from(value).or_else(|_| self.error(format!("{value} is out of range here")))
     }
@@ -157,27 +149,33 @@ impl<'a> Parser<'a> {
                 self.word()?;
                 self.skip_braces()?;
             }
-            ".visible" | ".extern" | ".weak" | ".common" | ".alias" => {
-                if word == ".extern" && self.peek() == Some(Token::Word(".shared")) {
-                    self.at += 1;
-                    let variable = self.variable(VariableSpace::DynamicShared)?;
-                    module.variables.extend(variable);
+            // Linkage says nothing here, but that `.extern .shared` is the launch's dynamic memory.
+            ".extern" if self.peek() == Some(Token::Word(".shared")) => {
+                self.at += 1;
+                self.variables(module, VariableSpace::DynamicShared)?;
+            }
+            ".visible" | ".extern" | ".weak" | ".common" => {}
+            ".global" => self.variables(module, VariableSpace::Global)?,
+            ".const" => self.variables(module, VariableSpace::Const)?,
+            ".shared" => self.variables(module, VariableSpace::Shared)?,
+            ".entry" => {
+                let line = self.line();
+                let name = self.word()?.to_string();
+                if let Some(kernel) = self.function(name, line)? {
+                    module.kernels.push(kernel);
                 }
             }
-            ".global" => module
-                .variables
-                .extend(self.variable(VariableSpace::Global)?),
-            ".const" => module
-                .variables
-                .extend(self.variable(VariableSpace::Const)?),
-            ".shared" => module
-                .variables
-                .extend(self.variable(VariableSpace::Shared)?),
-            ".entry" => {
-                let kernel = self.entry()?;
-                module.kernels.push(kernel);
+            ".func" => {
+                let line = self.line();
+                let returns = self.params()?;
+                let name = self.word()?.to_string();
+                if let Some(function) = self.function(name, line)? {
+                    module.functions.push(Kernel {
+                        returns,
+                        ..function
+                    });
+                }
             }
-            ".func" => self.skip_function()?,
             ".pragma" => self.skip_statement()?,
             other => {
                 self.at -= 1;
@@ -187,7 +185,14 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn skip_statement(&mut self) -> Result<()> {
+    fn variables(&mut self, module: &mut Module, space: VariableSpace) -> Result<()> {
+        let declared = self.variable(space)?;
+        let declared = declared.into_iter().map(|(_, variable)| variable);
+        module.variables.extend(declared);
+        Ok(())
+    }
+
+    pub fn skip_statement(&mut self) -> Result<()> {
         while self.next()? != Token::Punct(';') {}
         Ok(())
     }
@@ -203,44 +208,24 @@ impl<'a> Parser<'a> {
         }
         Ok(())
     }
-    /// Device functions that NVRTC did not inline; a call of one is refused where it stands.
-    fn skip_function(&mut self) -> Result<()> {
-        loop {
-            match self.peek() {
-                Some(Token::Punct(';')) => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                Some(Token::Punct('{')) => return self.skip_braces(),
-                _ => self.next()?,
-            };
-        }
-    }
-
-    fn entry(&mut self) -> Result<Kernel> {
-        let line = self.line();
-        let name = self.word()?.to_string();
-        let mut params = Vec::new();
-        if self.eat('(') && !self.eat(')') {
-            loop {
-                params.push(self.param()?);
-                if !self.eat(',') {
-                    break;
-                }
-            }
-            self.expect(')')?;
-        }
+    /// A kernel or device function from its parameters on; `None` if only its prototype stands here.
+    fn function(&mut self, name: String, line: u32) -> Result<Option<Kernel>> {
+        let params = self.params()?;
         let mut kernel = Kernel {
             name,
             line,
             params,
+            returns: Vec::new(),
             registers: Vec::new(),
             variables: Vec::new(),
             body: Vec::new(),
+            labels: 0,
             max_threads: None,
-            min_blocks: None,
         };
         while let Some(Token::Word(word)) = self.peek() {
+            if !word.starts_with('.') {
+                return self.error("`{` expected");
+            }
             self.at += 1;
             let mut numbers = Vec::new();
             while matches!(self.peek(), Some(Token::Number(_))) {
@@ -250,23 +235,19 @@ impl<'a> Parser<'a> {
             let dim = |i: usize| numbers.get(i).copied().unwrap_or(1);
             match word {
                 ".maxntid" | ".reqntid" => kernel.max_threads = Some([dim(0), dim(1), dim(2)]),
-                ".minnctapersm" => kernel.min_blocks = Some(dim(0)),
-                ".maxnreg" | ".noreturn" | ".maxnctapersm" => {}
+                ".minnctapersm" | ".maxnreg" | ".noreturn" | ".maxnctapersm" => {}
                 other => {
                     self.at -= 1;
                     return self.error(format!("`{other}` is not known for a kernel"));
                 }
             }
         }
-        let mut body = Body {
-            kernel,
-            scopes: vec![Scope::default()],
-            pending: Vec::new(),
-            labels: 0,
-            loc: None,
-        };
+        if self.eat(';') {
+            return Ok(None);
+        }
         self.expect('{')?;
+        let mut body = Body::new(kernel);
         self.block(&mut body)?;
-        Ok(body.kernel)
+        Ok(Some(body.finish()))
     }
 }

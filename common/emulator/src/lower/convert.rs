@@ -1,0 +1,289 @@
+//! Conversions: `cvt` as a few steps over f64, which holds every narrower number exactly.
+use super::float::{BF16, F16, F32, Format, Rounding, bf16_to_f64, f16_to_f64, narrow};
+use super::floating::nan64;
+use super::scalar::{Scalar, d, f, put64, sx, zx};
+use super::{Lowering, Result, class_of};
+use crate::program::{Class, Code, Reg};
+use crate::ptx::{Instr, Kind, Type};
+
+type Guard = Option<(u32, bool)>;
+
+/// Picks the rounding to a format.
+macro_rules! narrowing {
+    ($format:expr, $instr:expr) => {
+        match rounding($instr) {
+            Rounding::Rn => |v| u64::from(narrow(d(v[0]), $format, Rounding::Rn)),
+            Rounding::Rz => |v| u64::from(narrow(d(v[0]), $format, Rounding::Rz)),
+            Rounding::Rm => |v| u64::from(narrow(d(v[0]), $format, Rounding::Rm)),
+            Rounding::Rp => |v| u64::from(narrow(d(v[0]), $format, Rounding::Rp)),
+        }
+    };
+    ($format:expr, $instr:expr, keep) => {
+        match rounding($instr) {
+            Rounding::Rn => |v| keep_nan(v[0], $format, Rounding::Rn),
+            Rounding::Rz => |v| keep_nan(v[0], $format, Rounding::Rz),
+            Rounding::Rm => |v| keep_nan(v[0], $format, Rounding::Rm),
+            Rounding::Rp => |v| keep_nan(v[0], $format, Rounding::Rp),
+        }
+    };
+}
+/// Picks the conversion to an integer.
+macro_rules! to_integer {
+    ($from:expr, $signed:literal, $bits:literal) => {
+        match $from.bits {
+            64 => to_integer::<true, $signed, $bits>,
+            _ => to_integer::<false, $signed, $bits>,
+        }
+    };
+}
+
+impl Lowering<'_> {
+    pub(super) fn cvt(&mut self, instr: &Instr, guard: Guard, types: &[Type]) -> Result<()> {
+        let &[to, from] = types else {
+            return Err(instr.unsupported());
+        };
+        if to.pair && (from.kind, from.bits, from.pair) == (Kind::Float, 32, false) {
+            return self.cvt_pair(instr, guard, to);
+        }
+        let [d, a] = self.operands::<2>(instr)?;
+        let Some(steps) = steps(instr, to, from) else {
+            return Err(self.refuse(instr));
+        };
+        let is_16 = self.is_16(d);
+        let d = self.dest(instr, d)?;
+        // The result register may be wider than the result: it is extended as its type says.
+        if d.class == Class::Predicate || (d.class == Class::Word && to.bits > 32) {
+            return Err(self.wrong_width(instr));
+        }
+        let a = self.source(instr, a, class_of(from))?;
+        if let Some(code) = fast(instr, to, from, d, a) {
+            self.push(guard, code);
+            return Ok(());
+        }
+        let mut a = a;
+        for (i, &f) in steps.iter().enumerate() {
+            let last = i + 1 == steps.len();
+            let step = |d| Code::Scalar {
+                f,
+                d,
+                a,
+                b: a,
+                c: a,
+            };
+            if last {
+                self.push(guard, step(d));
+                if is_16 {
+                    self.push_16(guard, d.index);
+                }
+            } else {
+                let t = self.temp(Class::Double);
+                self.push(None, step(t));
+                a = t;
+            }
+        }
+        Ok(())
+    }
+
+    /// `cvt.rn.f16x2.f32 d, a, b`: a into the upper half.
+    fn cvt_pair(&mut self, instr: &Instr, guard: Guard, to: Type) -> Result<()> {
+        let [d, a, b] = self.operands::<3>(instr)?;
+        let suffixes: Vec<&str> = instr.opcode.iter().skip(1).map(String::as_str).collect();
+        if !matches!(suffixes[..], ["rn", _, _]) {
+            return Err(instr.unsupported());
+        }
+        let d = self.dest(instr, d)?;
+        self.check_class(instr, d, Class::Word)?;
+        let (a, b) = (
+            self.source(instr, a, Class::Word)?,
+            self.source(instr, b, Class::Word)?,
+        );
+        let f: Scalar = if to.kind == Kind::Float {
+            |v| pair(v, F16)
+        } else {
+            |v| pair(v, BF16)
+        };
+        fn pair(v: [u64; 3], format: Format) -> u64 {
+            let half = |x: u64| {
+                u64::from(narrow(
+                    f64::from(f32::from_bits(x as u32)),
+                    format,
+                    Rounding::Rn,
+                ))
+            };
+            half(v[0]) << 16 | half(v[1])
+        }
+        self.push(guard, Code::Scalar { f, d, a, b, c: a });
+        Ok(())
+    }
+}
+
+/// Conversions with a vector path of their own.
+fn fast(instr: &Instr, to: Type, from: Type, d: Reg, a: Reg) -> Option<Code> {
+    let integer = !to.is_float() && !from.is_float();
+    let (signed, d, a, class) = (from.is_signed(), d.index, a.index, d.class);
+    Some(match (from.bits, to.bits, class) {
+        (32, 64, Class::Double) if integer => Code::Extend { signed, d, a },
+        (64, 32, Class::Word) if integer => Code::Truncate { d, a },
+        (32, 32, Class::Word) if integer => Code::MoveWord { d, a },
+        (16, 32, Class::Word) if from.kind == Kind::Float && to.is_float() && !instr.has("sat") => {
+            Code::HalfToFloat { d, a }
+        }
+        (32, 16, Class::Word)
+            if to.kind == Kind::Float
+                && from.is_float()
+                && instr.opcode.len() == 4
+                && instr.has("rn") =>
+        {
+            Code::FloatToHalf { d, a }
+        }
+        _ => return None,
+    })
+}
+
+/// The functions that convert, one after the other.
+fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
+    let known = ["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "sat"];
+    let mut suffixes = instr.opcode.iter().skip(1);
+    if !suffixes.all(|s| known.contains(&s.as_str()) || Type::parse(s).is_some()) {
+        return None;
+    }
+    let simple = |ty: Type| !ty.pair && ty.kind != Kind::Predicate && ty.bits <= 64;
+    if !simple(to) || !simple(from) {
+        return None;
+    }
+    let sat = instr.has("sat");
+    let mut steps: Vec<Scalar> = Vec::new();
+    if from.kind == Kind::Brain && to.kind == Kind::Float && to.bits == 32 && !sat {
+        // The upper half of an f32 as it is, NaN included.
+        return Some(vec![|v| v[0] << 16]);
+    }
+    if !from.is_float() && !to.is_float() {
+        // Extended as the source says, then as the result says if that is narrower.
+        steps.push(integer(from)?);
+        if to.bits <= from.bits {
+            steps.push(integer(to)?);
+        }
+        return Some(steps).filter(|_| !sat);
+    }
+    match (from.kind, from.bits) {
+        (Kind::Float, 16) => steps.push(|v| put64(f16_to_f64(v[0]))),
+        (Kind::Brain, 16) => steps.push(|v| put64(bf16_to_f64(v[0]))),
+        (Kind::Float, 32) => steps.push(|v| put64(f(v[0]).into())),
+        (Kind::Float, 64) => {}
+        _ if to.bits == 64 => {
+            // The only conversion that f64 does not hold with room to spare.
+            steps.push(integer(from)?);
+            steps.push(match from.is_signed() {
+                true => |v| put64(v[0] as i64 as f64),
+                false => |v| put64(v[0] as f64),
+            });
+            return Some(steps).filter(|_| rounding(instr) == Rounding::Rn && !sat);
+        }
+        _ => {
+            steps.push(integer(from)?);
+            steps.push(match from.is_signed() {
+                true => |v| match v[0] as i64 {
+                    x if x < 0 => put64(-to_odd(x.unsigned_abs())),
+                    x => put64(to_odd(x.unsigned_abs())),
+                },
+                false => |v| put64(to_odd(v[0])),
+            });
+        }
+    }
+    match ["rni", "rzi", "rmi", "rpi"].map(|r| instr.has(r)) {
+        [true, ..] => steps.push(|v| nan64([v[0]], d(v[0]).round_ties_even())),
+        [_, true, ..] => steps.push(|v| nan64([v[0]], d(v[0]).trunc())),
+        [_, _, true, _] => steps.push(|v| nan64([v[0]], d(v[0]).floor())),
+        [_, _, _, true] => steps.push(|v| nan64([v[0]], d(v[0]).ceil())),
+        _ if !to.is_float() => return None,
+        _ => {}
+    }
+    if to.is_float() && sat {
+        // NaN saturates to +0, and so does -0.
+        steps.push(|v| put64(if d(v[0]) > 0.0 { d(v[0]).min(1.0) } else { 0.0 }));
+    }
+    match (to.kind, to.bits) {
+        (Kind::Float, 16) if from.bits == 64 => steps.push(narrowing!(F16, instr, keep)),
+        (Kind::Float, 32) if from.bits == 64 => steps.push(narrowing!(F32, instr, keep)),
+        (Kind::Float, 16) => steps.push(narrowing!(F16, instr)),
+        (Kind::Brain, 16) => steps.push(narrowing!(BF16, instr)),
+        (Kind::Float, 32) => steps.push(narrowing!(F32, instr)),
+        (Kind::Float, 64) => {}
+        (Kind::Signed, 8) => steps.push(to_integer!(from, true, 8)),
+        (Kind::Signed, 16) => steps.push(to_integer!(from, true, 16)),
+        (Kind::Signed, 32) => steps.push(to_integer!(from, true, 32)),
+        (Kind::Signed, 64) => steps.push(to_integer!(from, true, 64)),
+        (Kind::Unsigned, 8) => steps.push(to_integer!(from, false, 8)),
+        (Kind::Unsigned, 16) => steps.push(to_integer!(from, false, 16)),
+        (Kind::Unsigned, 32) => steps.push(to_integer!(from, false, 32)),
+        (Kind::Unsigned, 64) => steps.push(to_integer!(from, false, 64)),
+        _ => return None,
+    }
+    if steps.is_empty() {
+        steps.push(|v| v[0]);
+    }
+    Some(steps)
+}
+
+/// Rounds an f64, of which a NaN keeps its sign and upper bits.
+fn keep_nan(x: u64, format: Format, rounding: Rounding) -> u64 {
+    if !d(x).is_nan() {
+        return u64::from(narrow(d(x), format, rounding));
+    }
+    let nan = narrow(f64::NAN, format, rounding);
+    let (sign, fraction) = (x >> 63, x << 12 | 1 << 63);
+    let top = u64::from(nan).count_ones();
+    let quiet = u64::from(nan & !narrow(f64::INFINITY, format, rounding)).count_ones();
+    let infinity = u64::from(narrow(f64::INFINITY, format, rounding));
+    sign << top | infinity | fraction >> (64 - quiet)
+}
+
+/// An integer's value in 64 bits, from the low bits of its register.
+fn integer(ty: Type) -> Option<Scalar> {
+    Some(match (ty.is_signed(), ty.bits) {
+        (true, 8) => |v| sx::<8>(v[0]) as u64,
+        (true, 16) => |v| sx::<16>(v[0]) as u64,
+        (true, 32) => |v| sx::<32>(v[0]) as u64,
+        (false, 8) => |v| zx::<8>(v[0]),
+        (false, 16) => |v| zx::<16>(v[0]),
+        (false, 32) => |v| zx::<32>(v[0]),
+        (_, 64) => |v| v[0],
+        _ => return None,
+    })
+}
+
+/// An integer as f64, with the last bit set if anything was lost: one more rounding then gives what a
+/// single one would.
+fn to_odd(x: u64) -> f64 {
+    let lost = x.leading_zeros().min(11);
+    let (kept, rest) = (x >> (11 - lost), x & ((1 << (11 - lost)) - 1));
+    (kept | u64::from(rest != 0)) as f64 * f64::from(1u32 << (11 - lost))
+}
+
+/// Beyond the range: its nearest end. NaN: 0, or the top bit alone where 64 bits come in or go out
+/// (PTX ISA, "cvt").
+fn to_integer<const WIDE: bool, const SIGNED: bool, const BITS: u32>(v: [u64; 3]) -> u64 {
+    let x = d(v[0]);
+    if x.is_nan() {
+        let top = 1u64 << (BITS - 1);
+        return match WIDE || BITS == 64 {
+            true if SIGNED => sx::<BITS>(top) as u64,
+            true => top,
+            false => 0,
+        };
+    }
+    let (low, high) = match SIGNED {
+        true => (-(1i128 << (BITS - 1)), (1i128 << (BITS - 1)) - 1),
+        false => (0, (1i128 << BITS) - 1),
+    };
+    (x as i128).clamp(low, high) as u64
+}
+
+pub(super) fn rounding(instr: &Instr) -> Rounding {
+    match () {
+        () if instr.has("rz") => Rounding::Rz,
+        () if instr.has("rm") => Rounding::Rm,
+        () if instr.has("rp") => Rounding::Rp,
+        () => Rounding::Rn,
+    }
+}
