@@ -19,8 +19,10 @@ mod finding;
 mod launch;
 mod lower;
 mod memory;
+mod op;
 mod program;
 mod ptx;
+mod roles;
 mod shadow;
 
 pub use banks::{SharedAccess, global_sectors, shared_wavefronts};

@@ -4,7 +4,7 @@ use super::machine::Machine;
 use super::warp::{State, Warp};
 use crate::finding::Findings;
 use crate::memory::Writes;
-use crate::program::{Class, Code, Reduction};
+use crate::op::{Code, Reduction};
 use crate::shadow::{Clocks, Shadow};
 
 /// What warps of a block share.
@@ -135,30 +135,23 @@ pub(super) fn release_barriers(
                 }
                 waited = true;
                 let (pc, mask) = (warp.splits[i].pc, warp.splits[i].mask);
-                if let Code::Barrier(barrier) = &machine.program.ops[pc as usize].code {
-                    if let Some((op, d, ..)) = barrier.reduce {
-                        let result = match op {
-                            Reduction::Popc => state.yes,
-                            Reduction::And => u32::from(state.yes == state.waiting),
-                            Reduction::Or => u32::from(state.yes > 0),
-                        };
-                        match d.class {
-                            Class::Word => lanes(mask)
-                                .for_each(|lane| warp.words[d.index as usize].0[lane] = result),
-                            _ => {
-                                let p = &mut warp.predicates[d.index as usize];
-                                *p = if result != 0 { *p | mask } else { *p & !mask };
-                            }
-                        }
+                if let Code::Barrier(barrier) = &machine.program.ops[pc as usize].code
+                    && let Some((op, d, ..)) = barrier.reduce
+                {
+                    let result = match op {
+                        Reduction::Popc => state.yes,
+                        Reduction::And => u32::from(state.yes == state.waiting),
+                        Reduction::Or => u32::from(state.yes > 0),
+                    };
+                    for lane in lanes(mask) {
+                        warp.set(d, lane, result.into());
                     }
                 }
                 warp.splits[i].pc += 1;
                 warp.splits[i].state = State::Ready;
             }
-            if waited {
-                if let Some(clocks) = block.clocks.get_mut(warp.index) {
-                    join(clocks, &state.clocks);
-                }
+            if waited && let Some(clocks) = block.clocks.get_mut(warp.index) {
+                join(clocks, &state.clocks);
             }
         }
     }

@@ -12,7 +12,8 @@ use crate::finding::{Finding, Findings};
 use crate::launch::{Launch, LaunchError, Options, Run, Simd};
 use crate::lower::SHARED_BASE;
 use crate::memory::{Memory, Writes};
-use crate::program::{Code, Program};
+use crate::op::Code;
+use crate::program::Program;
 
 /// Limits of an H100 (CUDA C++ Programming Guide, "Compute Capabilities", 9.0).
 const SHARED_PER_MULTIPROCESSOR: u32 = 228 << 10;

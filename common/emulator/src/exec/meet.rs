@@ -4,7 +4,7 @@ use super::lanes::{ALL, lanes};
 use super::step::Stop;
 use super::warp::{Split, State, Warp};
 use crate::finding::Kind;
-use crate::program::{Barrier, Class, Code, Op, Reg, ShuffleMode, VoteMode};
+use crate::op::{Barrier, Class, Code, Op, Reg, ShuffleMode, VoteMode};
 
 /// How a split fared at an instruction that concerns others too.
 pub(super) enum Meeting {

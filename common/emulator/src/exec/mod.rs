@@ -1,10 +1,17 @@
 //! Executes a lowered kernel: grid, clusters, blocks, warps.
+#![expect(
+    clippy::needless_range_loop,
+    reason = "loops over the 32 lanes become vector instructions when they index arrays"
+)]
+
 mod access;
 mod block;
 mod check;
+mod checked;
 mod cluster;
 mod grid;
 mod lanes;
+mod load;
 mod machine;
 mod meet;
 mod step;

@@ -1,8 +1,8 @@
 //! The interpreter's loop: one warp until it must wait.
 use pulp::{Simd, WithSimd};
 
-use super::access::{Fatal, space_of};
 use super::block::Context;
+use super::checked::{Fatal, space_of};
 use super::lanes::{
     Doubles, Words, compare, lanes, map2, map2_double, map3, put, put_bits, put_double,
 };
@@ -10,7 +10,7 @@ use super::meet::Meeting;
 use super::warp::{Split, State, Warp};
 use crate::finding::{Finding, Kind};
 use crate::lower::canonical;
-use crate::program::{Class, Code, Compare, Double, Logic, Op, Reg, Word};
+use crate::op::{Class, Code, Compare, Double, Logic, Op, Reg, Word};
 
 /// Why a warp stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

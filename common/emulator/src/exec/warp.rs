@@ -1,6 +1,7 @@
 //! One warp: its registers, and its threads as groups that go their own ways and meet again.
 use super::lanes::{Doubles, Words, lanes};
 use super::machine::Machine;
+use crate::op::{Class, Reg};
 
 /// Threads of a warp that are at the same place.
 #[derive(Clone, Debug)]
@@ -104,6 +105,27 @@ impl Warp {
         for (register, &fixed) in self.doubles.iter_mut().zip(&machine.program.fixed_doubles) {
             for lane in 0..32 {
                 register.0[lane] = machine.fixed(fixed, index, lane, block);
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub fn get(&self, reg: Reg, lane: usize) -> u64 {
+        match reg.class {
+            Class::Word => u64::from(self.words[reg.index as usize].0[lane]),
+            Class::Double => self.doubles[reg.index as usize].0[lane],
+            Class::Predicate => u64::from(self.predicates[reg.index as usize] >> lane & 1),
+        }
+    }
+
+    #[inline(always)]
+    pub fn set(&mut self, reg: Reg, lane: usize, value: u64) {
+        match reg.class {
+            Class::Word => self.words[reg.index as usize].0[lane] = value as u32,
+            Class::Double => self.doubles[reg.index as usize].0[lane] = value,
+            Class::Predicate => {
+                let p = &mut self.predicates[reg.index as usize];
+                *p = *p & !(1 << lane) | ((value & 1) as u32) << lane;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Arithmetic: instructions of one type, from one to three registers to one.
 use super::{Lowering, Result, class_of, scalar};
-use crate::program::{Class, Code, Double, Reg, Word};
+use crate::op::{Class, Code, Double, Reg, Word};
 use crate::ptx::{Instr, Kind, Operand, Type};
 
 type Guard = Option<(u32, bool)>;

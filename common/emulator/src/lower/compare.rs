@@ -2,7 +2,7 @@
 use super::float::{bf16_to_f64, f16_to_f64};
 use super::scalar::{Scalar, d, f, sx, zx};
 use super::{Lowering, Result, class_of};
-use crate::program::{Class, Code, Compare, Logic, Reg};
+use crate::op::{Class, Code, Compare, Logic, Reg};
 use crate::ptx::{Instr, Kind, Operand, Type};
 
 type Guard = Option<(u32, bool)>;

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 
 use super::{Lowering, Result, scalar};
 use crate::PtxError;
-use crate::program::{
+use crate::op::{
     Barrier, Class, Code, Compare, Op, Reduction, Shuffle, ShuffleMode, Vote, VoteMode,
 };
 use crate::ptx::{Instr, Operand, Type};

@@ -3,7 +3,7 @@ use super::float::{BF16, F16, F32, Format, Rounding, bf16_to_f64, f16_to_f64, na
 use super::floating::nan64;
 use super::scalar::{Scalar, d, f, put64, sx, zx};
 use super::{Lowering, Result, class_of};
-use crate::program::{Class, Code, Reg};
+use crate::op::{Class, Code, Reg};
 use crate::ptx::{Instr, Kind, Type};
 
 type Guard = Option<(u32, bool)>;

@@ -1,5 +1,5 @@
 //! The control-flow graph: basic blocks, and where the two ways of a branch meet again.
-use crate::program::{Code, Op};
+use crate::op::{Code, Op};
 
 /// Basic blocks of a kernel, in the order of the text.
 pub(super) struct Graph {

@@ -1,7 +1,8 @@
 //! Loads, stores and atomics.
 use super::layout::Place;
 use super::{Lowering, Result, class_of, moves, scalar};
-use crate::program::{Access, AtomicAccess, Class, Code, Fixed, Reg, Space};
+use crate::op::{Access, AtomicAccess, Class, Code, Reg, Space};
+use crate::program::Fixed;
 use crate::ptx::{Instr, Operand, Type};
 
 type Guard = Option<(u32, bool)>;

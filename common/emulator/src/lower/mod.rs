@@ -20,9 +20,8 @@ use layout::{Layout, Place};
 pub(crate) use float::canonical;
 pub(crate) use scalar::Scalar;
 
-use crate::program::{
-    Class, Code, Fixed, Instruction, Op, Program, Reg, SourceLine, Special, Word,
-};
+use crate::op::{Class, Code, Op, Reg, Word};
+use crate::program::{Fixed, Instruction, Program, SourceLine, Special};
 use crate::ptx::{Instr, Kernel, Kind, Module, Operand, PtxError, RegisterId, Statement, Type};
 
 pub(crate) type Result<T> = std::result::Result<T, PtxError>;
@@ -390,7 +389,7 @@ impl<'a> Lowering<'a> {
                 self.push(
                     None,
                     Code::Logic {
-                        op: crate::program::Logic::Xor,
+                        op: crate::op::Logic::Xor,
                         d: p.index,
                         a: p.index,
                         b: p.index,

@@ -1,6 +1,6 @@
 //! Moves and everything that only picks bits: vectors, selections, address spaces, permutations.
 use super::{Lowering, Result, class_of, scalar, window};
-use crate::program::{Class, Code, Double, Logic, Reg, Space};
+use crate::op::{Class, Code, Double, Logic, Reg, Space};
 use crate::ptx::{Instr, Operand, Type};
 
 type Guard = Option<(u32, bool)>;

@@ -4,7 +4,8 @@
 //! Valid for every thread by itself, and so for a diverged warp: operations write active lanes only.
 use super::FIXED;
 use super::graph::Graph;
-use crate::program::{Class, Op, Role};
+use crate::op::{Class, Op};
+use crate::roles::Role;
 
 /// A set of small numbers.
 #[derive(Clone, PartialEq)]

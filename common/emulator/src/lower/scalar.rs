@@ -171,7 +171,7 @@ fn mad_hi_s<const BITS: u32>(v: [u64; 3]) -> u64 {
         .wrapping_add(v[2])
 }
 fn mad_hi_u<const BITS: u32>(v: [u64; 3]) -> u64 {
-    ((u128::from(v[0]) * u128::from(v[1]) >> BITS) as u64).wrapping_add(v[2])
+    (((u128::from(v[0]) * u128::from(v[1])) >> BITS) as u64).wrapping_add(v[2])
 }
 /// Division by zero is open (PTX ISA, "div"); quotient and remainder are all ones on an H100.
 fn div_s<const BITS: u32>(v: [u64; 3]) -> u64 {

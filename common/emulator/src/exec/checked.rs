@@ -1,0 +1,282 @@
+//! One lane's access: checked against every rule, byte by byte.
+use super::access::cut;
+use super::block::Context;
+use super::warp::Warp;
+use crate::finding::{Access as Verb, Finding, Kind, Space as Where};
+use crate::lower::{SHARED_BASE, window};
+use crate::op::Space;
+use crate::shadow::{How, Verdict};
+
+/// The launch cannot go on; the finding is noted.
+pub(super) struct Fatal;
+
+pub(super) type Result<T> = std::result::Result<T, Fatal>;
+
+/// One lane's access.
+pub(super) struct Touch {
+    pub space: Space,
+    pub address: u64,
+    pub bytes: u32,
+    pub op: usize,
+    pub lane: usize,
+}
+
+/// The space of a generic address.
+pub(super) fn space_of(address: u64) -> Space {
+    match address {
+        window::SHARED..window::LOCAL => Space::Shared,
+        window::LOCAL..window::CONST => Space::Local,
+        window::CONST..window::PARAM => Space::Const,
+        window::PARAM..window::END => Space::Param,
+        _ => Space::Global,
+    }
+}
+
+pub(super) fn shared_read(shared: &[u32], address: u32, bytes: u32) -> u64 {
+    let at = address as usize / 4;
+    match bytes {
+        8 => u64::from(shared[at]) | u64::from(shared[at + 1]) << 32,
+        _ => cut(u64::from(shared[at] >> (8 * (address % 4))), bytes),
+    }
+}
+
+pub(super) fn shared_write(shared: &mut [u32], address: u32, bytes: u32, value: u64) {
+    let at = address as usize / 4;
+    match bytes {
+        8 => (shared[at], shared[at + 1]) = (value as u32, (value >> 32) as u32),
+        4 => shared[at] = value as u32,
+        _ => {
+            let shift = 8 * (address % 4);
+            let mask = ((1u32 << (8 * bytes)) - 1) << shift;
+            shared[at] = shared[at] & !mask | (value as u32) << shift & mask;
+        }
+    }
+}
+
+/// A checked address.
+pub(super) enum Place {
+    Global(usize, usize),
+    Shared(u32),
+    /// Offset in the warp's local memory.
+    Local(usize),
+    Const(usize),
+    Param(usize),
+}
+
+impl Context<'_> {
+    fn report(&mut self, kind: Kind, op: usize, thread: usize) {
+        let place = self.machine.place(op, thread, self.block.index);
+        self.block.findings.add(Finding {
+            kind,
+            place,
+            count: 1,
+        });
+    }
+
+    /// Checks one lane's access and finds what it touches.
+    pub fn locate(&mut self, warp: &Warp, touch: &Touch, verb: Verb) -> Result<Place> {
+        let &Touch {
+            bytes, op, lane, ..
+        } = touch;
+        let (space, address) = match (touch.space, touch.address) {
+            (Space::Generic, address) => match space_of(address) {
+                Space::Shared => (Space::Shared, address - window::SHARED),
+                Space::Local => (Space::Local, address - window::LOCAL),
+                Space::Const => (Space::Const, address - window::CONST),
+                Space::Param => (Space::Param, address - window::PARAM),
+                other => (other, address),
+            },
+            named => named,
+        };
+        let named = match space {
+            Space::Global => Where::Global,
+            Space::Shared => Where::Shared,
+            Space::Local => Where::Local,
+            Space::Const => Where::Const,
+            Space::Param => Where::Param,
+            Space::Generic => Where::Generic,
+        };
+        let thread = warp.thread(lane);
+        if address % u64::from(bytes) != 0 {
+            self.report(
+                Kind::Misaligned {
+                    space: named,
+                    access: verb,
+                    bytes,
+                    address,
+                },
+                op,
+                thread,
+            );
+            return Err(Fatal);
+        }
+        let local = self.machine.program.local_bytes;
+        let within = |from: u64, end: u64| {
+            address >= from
+                && address
+                    .checked_add(u64::from(bytes))
+                    .is_some_and(|last| last <= end)
+        };
+        let found = match space {
+            Space::Global | Space::Generic => self
+                .machine
+                .memory
+                .find(address, u64::from(bytes))
+                .map(|(index, offset)| Place::Global(index, offset)),
+            Space::Shared => within(SHARED_BASE.into(), self.machine.shared_end.into())
+                .then_some(Place::Shared(address as u32)),
+            Space::Local => within(0, local.into())
+                .then(|| Place::Local(lane * local as usize + address as usize)),
+            Space::Const => within(0, self.machine.program.constants.len() as u64)
+                .then_some(Place::Const(address as usize)),
+            Space::Param => within(0, self.machine.params.len() as u64)
+                .then_some(Place::Param(address as usize)),
+        };
+        let writes = verb != Verb::Read;
+        match found {
+            Some(place) if !(writes && matches!(place, Place::Const(_) | Place::Param(_))) => {
+                Ok(place)
+            }
+            _ => {
+                let nearest = match space {
+                    Space::Global | Space::Generic => self.machine.memory.nearest(address),
+                    Space::Shared => format!(
+                        "outside the block's {} bytes of shared memory, which start at 0x{SHARED_BASE:x}",
+                        self.machine.shared_end - SHARED_BASE
+                    ),
+                    Space::Local => format!("outside the thread's {local} bytes of local memory"),
+                    Space::Const | Space::Param => {
+                        "outside the bank, or a write to read-only memory".into()
+                    }
+                };
+                self.report(
+                    Kind::OutOfBounds {
+                        space: named,
+                        access: verb,
+                        bytes,
+                        address,
+                        nearest,
+                    },
+                    op,
+                    thread,
+                );
+                Err(Fatal)
+            }
+        }
+    }
+
+    pub fn get(&self, warp: &Warp, place: &Place, out: &mut [u8]) {
+        let len = out.len();
+        match *place {
+            Place::Global(allocation, offset) => {
+                self.writes
+                    .read(self.machine.memory, allocation, offset, out)
+            }
+            Place::Shared(address) => {
+                for (i, byte) in out.iter_mut().enumerate() {
+                    let at = address as usize + i;
+                    *byte = (self.block.shared[at / 4] >> (8 * (at % 4))) as u8;
+                }
+            }
+            Place::Local(at) => out.copy_from_slice(&warp.local[at..at + len]),
+            Place::Const(at) => out.copy_from_slice(&self.machine.program.constants[at..at + len]),
+            Place::Param(at) => out.copy_from_slice(&self.machine.params[at..at + len]),
+        }
+    }
+
+    pub fn put(&mut self, warp: &mut Warp, place: &Place, bytes: &[u8]) {
+        match *place {
+            Place::Global(allocation, offset) => {
+                self.writes
+                    .write(self.machine.memory, allocation, offset, bytes)
+            }
+            Place::Shared(address) => {
+                for (i, &byte) in bytes.iter().enumerate() {
+                    shared_write(&mut self.block.shared, address + i as u32, 1, byte.into());
+                }
+            }
+            Place::Local(at) => warp.local[at..at + bytes.len()].copy_from_slice(bytes),
+            Place::Const(_) | Place::Param(_) => {}
+        }
+    }
+
+    pub fn read(&mut self, warp: &Warp, touch: &Touch, out: &mut [u8]) -> Result<()> {
+        let place = self.locate(warp, touch, Verb::Read)?;
+        if let Place::Shared(at) = place {
+            self.check(
+                How::Read,
+                at,
+                touch.bytes,
+                touch.op,
+                warp.thread(touch.lane),
+            );
+        }
+        self.get(warp, &place, out);
+        Ok(())
+    }
+
+    pub fn write(&mut self, warp: &mut Warp, touch: &Touch, bytes: &[u8]) -> Result<()> {
+        let place = self.locate(warp, touch, Verb::Write)?;
+        if let Place::Shared(at) = place {
+            self.check(
+                How::Write,
+                at,
+                touch.bytes,
+                touch.op,
+                warp.thread(touch.lane),
+            );
+        }
+        self.put(warp, &place, bytes);
+        Ok(())
+    }
+
+    /// Shows an access to the sanitizer.
+    pub fn check(&mut self, how: How, address: u32, bytes: u32, op: usize, thread: usize) {
+        let block = &mut *self.block;
+        let Some(shadow) = &mut block.shadow else {
+            return;
+        };
+        let verdict = shadow.access(how, address, bytes, op, thread, &block.clocks[thread / 32]);
+        let access = match how {
+            How::Read => Verb::Read,
+            How::Write => Verb::Write,
+            How::Atomic => Verb::Atomic,
+        };
+        match verdict {
+            Verdict::Fine => {}
+            Verdict::Uninitialised => {
+                self.report(
+                    Kind::Uninitialised {
+                        space: Where::Shared,
+                        bytes,
+                        address: address.into(),
+                    },
+                    op,
+                    thread,
+                );
+            }
+            Verdict::Race(hazard) => {
+                let other = Box::new(self.machine.place(
+                    hazard.op,
+                    hazard.thread,
+                    self.block.index,
+                ));
+                let other_access = if hazard.wrote {
+                    Verb::Write
+                } else {
+                    Verb::Read
+                };
+                self.report(
+                    Kind::Race {
+                        access,
+                        other_access,
+                        other,
+                        address: address.into(),
+                    },
+                    op,
+                    thread,
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Loads of one warp.
+use super::access::{Request, cut, one_allocation, resolve, shared_window};
+use super::block::Context;
+use super::checked::{Result, Touch, shared_read};
+use super::lanes::{Doubles, Words, lanes, put, put_double};
+use super::warp::Warp;
+use crate::banks::{LANES, SharedAccess};
+use crate::op::{Access, Class, Reg, Space};
+use crate::shadow::How;
+
+/// An element as its register holds it.
+#[inline(always)]
+fn extend(value: u64, bytes: u32, signed: bool) -> u64 {
+    let unused = 64 - 8 * bytes;
+    if signed {
+        ((value << unused) as i64 >> unused) as u64
+    } else {
+        cut(value, bytes)
+    }
+}
+
+impl Warp {
+    #[inline(always)]
+    pub fn load<const SANITIZE: bool>(
+        &mut self,
+        access: &Access,
+        op: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<()> {
+        let mut addresses = self.addresses(access.base, access.offset, mask);
+        let (space, mask_left) = resolve(access.space, &mut addresses, mask);
+        let bytes = access.bytes * access.count;
+        match space {
+            Space::Shared if mask_left == 0 => {
+                if let Some(addresses) = shared_window(&addresses, bytes, cx.machine.shared_end) {
+                    cx.tally
+                        .shared(op, access.slot, SharedAccess::Load, bytes, &addresses, mask);
+                    if SANITIZE {
+                        self.check_shared(How::Read, bytes, &addresses, op, mask, cx);
+                    }
+                    self.load_shared(access, &addresses, mask, cx);
+                    return Ok(());
+                }
+            }
+            Space::Global if mask_left == 0 => {
+                if let Some((allocation, base)) = one_allocation(&addresses, bytes, cx) {
+                    cx.tally.global(op, access.slot, bytes, &addresses, mask);
+                    if !cx.writes.touched(allocation) {
+                        self.load_global(
+                            access,
+                            &addresses,
+                            base,
+                            cx.machine.memory.data(allocation),
+                            mask,
+                        );
+                        return Ok(());
+                    }
+                    return self.load_slowly(access, op, mask, cx);
+                }
+            }
+            _ => {}
+        }
+        let request = Request {
+            op,
+            slot: access.slot,
+            space: access.space,
+            bytes,
+            kind: SharedAccess::Load,
+        };
+        self.count_slowly(&request, &addresses, mask, cx);
+        self.load_slowly(access, op, mask, cx)
+    }
+
+    #[inline(always)]
+    fn load_shared(
+        &mut self,
+        access: &Access,
+        addresses: &[u32; LANES],
+        mask: u32,
+        cx: &Context<'_>,
+    ) {
+        let shared = &cx.block.shared[..];
+        let d = access.regs;
+        match (access.class, access.bytes, access.count) {
+            (Class::Word, 4, 4) => {
+                let mut out = [Words::ZERO; 4];
+                for i in 0..LANES {
+                    let at = addresses[i] as usize / 4;
+                    if let Some(&[a, b, c, d]) =
+                        shared.get(at..at + 4).and_then(|s| s.first_chunk::<4>())
+                    {
+                        (out[0].0[i], out[1].0[i], out[2].0[i], out[3].0[i]) = (a, b, c, d);
+                    }
+                }
+                for (d, out) in d.iter().zip(&out) {
+                    put(&mut self.words[*d as usize], out, mask);
+                }
+            }
+            (Class::Word, 4, 2) => {
+                let mut out = [Words::ZERO; 2];
+                for i in 0..LANES {
+                    let at = addresses[i] as usize / 4;
+                    if let Some(&[a, b]) = shared.get(at..at + 2).and_then(|s| s.first_chunk::<2>())
+                    {
+                        (out[0].0[i], out[1].0[i]) = (a, b);
+                    }
+                }
+                put(&mut self.words[d[0] as usize], &out[0], mask);
+                put(&mut self.words[d[1] as usize], &out[1], mask);
+            }
+            (Class::Word, 4, 1) => {
+                let mut out = Words::ZERO;
+                for i in 0..LANES {
+                    out.0[i] = shared[addresses[i] as usize / 4];
+                }
+                put(&mut self.words[d[0] as usize], &out, mask);
+            }
+            _ => {
+                for lane in lanes(mask) {
+                    for (i, &d) in d[..access.count as usize].iter().enumerate() {
+                        let address = addresses[lane] + i as u32 * access.bytes;
+                        let value = extend(
+                            shared_read(shared, address, access.bytes),
+                            access.bytes,
+                            access.signed,
+                        );
+                        self.set(
+                            Reg {
+                                class: access.class,
+                                index: d,
+                            },
+                            lane,
+                            value,
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn load_global(
+        &mut self,
+        access: &Access,
+        addresses: &[u64; LANES],
+        base: u64,
+        data: &[u8],
+        mask: u32,
+    ) {
+        macro_rules! gather {
+            ($bytes:literal, $count:literal, $int:ty) => {{
+                let mut out = [[0u64; LANES]; $count];
+                for i in 0..LANES {
+                    let at = (addresses[i] - base) as usize;
+                    if let Some(chunk) = data.get(at..at + $bytes * $count) {
+                        for (n, piece) in chunk.chunks_exact($bytes).enumerate() {
+                            let mut raw = [0; $bytes];
+                            raw.copy_from_slice(piece);
+                            out[n][i] = u64::from(<$int>::from_le_bytes(raw));
+                        }
+                    }
+                }
+                for (n, out) in out.iter().enumerate() {
+                    self.put_all(
+                        Reg {
+                            class: access.class,
+                            index: access.regs[n],
+                        },
+                        out,
+                        access,
+                        mask,
+                    );
+                }
+            }};
+        }
+        match (access.bytes, access.count) {
+            (1, 1) => gather!(1, 1, u8),
+            (2, 1) => gather!(2, 1, u16),
+            (2, 2) => gather!(2, 2, u16),
+            (2, 4) => gather!(2, 4, u16),
+            (4, 1) => gather!(4, 1, u32),
+            (4, 2) => gather!(4, 2, u32),
+            (4, 4) => gather!(4, 4, u32),
+            (8, 1) => gather!(8, 1, u64),
+            (8, 2) => gather!(8, 2, u64),
+            (1, 2) => gather!(1, 2, u8),
+            _ => gather!(1, 4, u8),
+        }
+    }
+
+    #[inline(always)]
+    fn put_all(&mut self, d: Reg, values: &[u64; LANES], access: &Access, mask: u32) {
+        if d.class == Class::Word {
+            let mut out = Words::ZERO;
+            for i in 0..LANES {
+                out.0[i] = extend(values[i], access.bytes, access.signed) as u32;
+            }
+            put(&mut self.words[d.index as usize], &out, mask);
+        } else {
+            let mut out = Doubles::ZERO;
+            for i in 0..LANES {
+                out.0[i] = extend(values[i], access.bytes, access.signed);
+            }
+            put_double(&mut self.doubles[d.index as usize], &out, mask);
+        }
+    }
+
+    #[inline(never)]
+    fn load_slowly(
+        &mut self,
+        access: &Access,
+        op: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<()> {
+        let addresses = self.addresses(access.base, access.offset, mask);
+        let bytes = access.bytes * access.count;
+        for lane in lanes(mask) {
+            let mut raw = [0; 16];
+            let raw = &mut raw[..bytes as usize];
+            let touch = Touch {
+                space: access.space,
+                address: addresses[lane],
+                bytes,
+                op,
+                lane,
+            };
+            cx.read(self, &touch, raw)?;
+            for (i, piece) in raw.chunks_exact(access.bytes as usize).enumerate() {
+                let mut wide = [0; 8];
+                wide[..piece.len()].copy_from_slice(piece);
+                let value = extend(u64::from_le_bytes(wide), access.bytes, access.signed);
+                self.set(
+                    Reg {
+                        class: access.class,
+                        index: access.regs[i],
+                    },
+                    lane,
+                    value,
+                );
+            }
+        }
+        Ok(())
+    }
+}

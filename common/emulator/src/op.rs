@@ -1,0 +1,350 @@
+//! Typed operations: what a kernel is lowered to.
+use crate::lower::Scalar;
+
+/// The class of a register: 32 lanes of 32 bits, of 64 bits, or of one bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Class {
+    Word,
+    Double,
+    Predicate,
+}
+
+/// A register of any class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reg {
+    pub class: Class,
+    pub index: u32,
+}
+
+/// One operation; several may stand for one PTX instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Op {
+    /// Predicate register and whether it is negated.
+    pub guard: Option<(u32, bool)>,
+    pub code: Code,
+    /// Index into [`Program::instructions`].
+    pub instruction: u32,
+    /// Whether this is the operation that counts as the instruction's execution.
+    pub first: bool,
+}
+
+/// 32-bit operations with a vector path of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    Add,
+    Sub,
+    Mul,
+    And,
+    Or,
+    Xor,
+    Shl,
+    ShrU,
+    ShrS,
+    AddF32,
+    MulF32,
+}
+
+/// 64-bit operations with a vector path of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Double {
+    Add,
+    Sub,
+    And,
+    Or,
+    Xor,
+}
+
+/// Comparisons with a vector path of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compare {
+    Eq,
+    Ne,
+    LtS,
+    LeS,
+    GtS,
+    GeS,
+    LtU,
+    LeU,
+    GtU,
+    GeU,
+}
+
+/// What an operation does. Register numbers are of the class that the comment names (w, d, p).
+#[derive(Clone, Debug)]
+pub(crate) enum Code {
+    /// w = w op w
+    Word {
+        op: Word,
+        d: u32,
+        a: u32,
+        b: u32,
+    },
+    /// w = w * w + w
+    MadLo {
+        d: u32,
+        a: u32,
+        b: u32,
+        c: u32,
+    },
+    /// w = fma(w, w, w), f32, nearest even
+    FmaF32 {
+        d: u32,
+        a: u32,
+        b: u32,
+        c: u32,
+    },
+    /// d = d op d
+    Double {
+        op: Double,
+        d: u32,
+        a: u32,
+        b: u32,
+    },
+    /// d = w * w + d
+    MadWide {
+        signed: bool,
+        d: u32,
+        a: u32,
+        b: u32,
+        c: u32,
+    },
+    /// d = w
+    Extend {
+        signed: bool,
+        d: u32,
+        a: u32,
+    },
+    /// w = d
+    Truncate {
+        d: u32,
+        a: u32,
+    },
+    MoveWord {
+        d: u32,
+        a: u32,
+    },
+    MoveDouble {
+        d: u32,
+        a: u32,
+    },
+    /// w = f32(w), w an f16
+    HalfToFloat {
+        d: u32,
+        a: u32,
+    },
+    /// w = f16(w), w an f32, nearest even
+    FloatToHalf {
+        d: u32,
+        a: u32,
+    },
+    /// p = w op w
+    Compare {
+        op: Compare,
+        d: u32,
+        a: u32,
+        b: u32,
+    },
+    /// w = p ? w : w
+    Select {
+        d: u32,
+        a: u32,
+        b: u32,
+        p: u32,
+    },
+    /// Any arithmetic, thread by thread.
+    Scalar {
+        f: Scalar,
+        d: Reg,
+        a: Reg,
+        b: Reg,
+        c: Reg,
+    },
+    /// w = table of (w, w, w)
+    Lop3 {
+        d: u32,
+        a: u32,
+        b: u32,
+        c: u32,
+        table: u8,
+    },
+    /// p = p op p
+    Logic {
+        op: Logic,
+        d: u32,
+        a: u32,
+        b: u32,
+        negate_b: bool,
+    },
+    /// Many parts into one register, low part first.
+    Pack {
+        d: Reg,
+        parts: Box<[Reg]>,
+        bits: u32,
+    },
+    /// One register into its parts.
+    Unpack {
+        parts: Box<[Reg]>,
+        a: Reg,
+        bits: u32,
+    },
+
+    Load(Box<Access>),
+    Store(Box<Access>),
+    Atomic(Box<AtomicAccess>),
+
+    Branch {
+        target: u32,
+        rejoin: u32,
+    },
+    Exit,
+    Trap,
+    /// Block-wide barrier.
+    Barrier(Box<Barrier>),
+    /// `bar.warp.sync`: the mask register (w).
+    WarpSync {
+        mask: u32,
+    },
+    Shuffle(Box<Shuffle>),
+    Vote(Box<Vote>),
+    Match {
+        all: bool,
+        d: u32,
+        p: u32,
+        a: Reg,
+        mask: u32,
+    },
+    Reduce {
+        f: Scalar,
+        d: u32,
+        a: u32,
+        mask: u32,
+    },
+    ActiveMask {
+        d: u32,
+    },
+    /// The number of instructions this warp has executed.
+    Clock {
+        d: Reg,
+    },
+    /// p = whether the generic address lies in a space
+    IsSpace {
+        d: u32,
+        a: Reg,
+        space: Space,
+    },
+    /// Fences, prefetches and hints: nothing to do.
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Logic {
+    And,
+    Or,
+    Xor,
+    /// The first operand, inverted.
+    Not,
+    /// The first operand.
+    Move,
+}
+
+/// State spaces that an access can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    Global,
+    Shared,
+    Local,
+    Const,
+    Param,
+    Generic,
+}
+
+/// A load or a store of `count` elements of `bytes` bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub space: Space,
+    pub base: Reg,
+    pub offset: i64,
+    pub bytes: u32,
+    pub count: u32,
+    /// Sign-extend what is loaded.
+    pub signed: bool,
+    pub class: Class,
+    pub regs: [u32; 4],
+    /// Index among the memory operations, for what the counters remember.
+    pub slot: u32,
+}
+
+/// `atom` and `red`.
+#[derive(Clone, Debug)]
+pub(crate) struct AtomicAccess {
+    pub space: Space,
+    pub base: Reg,
+    pub offset: i64,
+    pub bytes: u32,
+    pub f: Scalar,
+    /// The same on global memory, where the addition of f32 flushes subnormal numbers.
+    pub on_global: Scalar,
+    /// The old value's register, if it is kept.
+    pub d: Option<Reg>,
+    pub b: Reg,
+    pub c: Reg,
+    pub slot: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Barrier {
+    /// Barrier number (w).
+    pub id: u32,
+    /// Number of threads (w), if it is given.
+    pub threads: Option<u32>,
+    /// All threads of a warp must arrive together.
+    pub aligned: bool,
+    /// `bar.arrive` does not wait.
+    pub wait: bool,
+    /// `bar.red`: operation, result, predicate and whether it is negated.
+    pub reduce: Option<(Reduction, Reg, u32, bool)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduction {
+    Popc,
+    And,
+    Or,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Shuffle {
+    pub mode: ShuffleMode,
+    pub d: u32,
+    /// Whether the source lane was in range, if asked for.
+    pub p: Option<u32>,
+    pub a: u32,
+    pub b: u32,
+    pub c: u32,
+    pub mask: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ShuffleMode {
+    Up,
+    Down,
+    Bfly,
+    Idx,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Vote {
+    pub mode: VoteMode,
+    pub d: Reg,
+    pub a: u32,
+    pub negate: bool,
+    pub mask: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VoteMode {
+    All,
+    Any,
+    Uni,
+    Ballot,
+}

@@ -1,0 +1,159 @@
+//! Which registers an operation reads and writes.
+use crate::op::{Class, Code, Op};
+
+/// How an operation touches a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Use,
+    Def,
+}
+
+impl Op {
+    /// Shows every register to `see`, uses first; the register allocator renames them so.
+    pub fn registers(&mut self, mut see: impl FnMut(Role, Class, &mut u32)) {
+        use Class::{Double as D, Predicate as P, Word as W};
+        use Role::{Def, Use};
+        if let Some((p, _)) = &mut self.guard {
+            see(Use, P, p);
+        }
+        match &mut self.code {
+            Code::Word { d, a, b, .. } => {
+                see(Use, W, a);
+                see(Use, W, b);
+                see(Def, W, d);
+            }
+            Code::MadLo { d, a, b, c }
+            | Code::FmaF32 { d, a, b, c }
+            | Code::Lop3 { d, a, b, c, .. } => {
+                see(Use, W, a);
+                see(Use, W, b);
+                see(Use, W, c);
+                see(Def, W, d);
+            }
+            Code::Double { d, a, b, .. } => {
+                see(Use, D, a);
+                see(Use, D, b);
+                see(Def, D, d);
+            }
+            Code::MadWide { d, a, b, c, .. } => {
+                see(Use, W, a);
+                see(Use, W, b);
+                see(Use, D, c);
+                see(Def, D, d);
+            }
+            Code::Extend { d, a, .. } => {
+                see(Use, W, a);
+                see(Def, D, d);
+            }
+            Code::Truncate { d, a } => {
+                see(Use, D, a);
+                see(Def, W, d);
+            }
+            Code::MoveWord { d, a } | Code::HalfToFloat { d, a } | Code::FloatToHalf { d, a } => {
+                see(Use, W, a);
+                see(Def, W, d);
+            }
+            Code::MoveDouble { d, a } => {
+                see(Use, D, a);
+                see(Def, D, d);
+            }
+            Code::Compare { d, a, b, .. } => {
+                see(Use, W, a);
+                see(Use, W, b);
+                see(Def, P, d);
+            }
+            Code::Select { d, a, b, p } => {
+                see(Use, W, a);
+                see(Use, W, b);
+                see(Use, P, p);
+                see(Def, W, d);
+            }
+            Code::Scalar { d, a, b, c, .. } => {
+                for reg in [a, b, c] {
+                    see(Use, reg.class, &mut reg.index);
+                }
+                see(Def, d.class, &mut d.index);
+            }
+            Code::Logic { d, a, b, .. } => {
+                see(Use, P, a);
+                see(Use, P, b);
+                see(Def, P, d);
+            }
+            Code::Pack { d, parts, .. } => {
+                for part in parts {
+                    see(Use, part.class, &mut part.index);
+                }
+                see(Def, d.class, &mut d.index);
+            }
+            Code::Unpack { parts, a, .. } => {
+                see(Use, a.class, &mut a.index);
+                for part in parts {
+                    see(Def, part.class, &mut part.index);
+                }
+            }
+            Code::Load(access) => {
+                see(Use, access.base.class, &mut access.base.index);
+                for reg in &mut access.regs[..access.count as usize] {
+                    see(Def, access.class, reg);
+                }
+            }
+            Code::Store(access) => {
+                see(Use, access.base.class, &mut access.base.index);
+                for reg in &mut access.regs[..access.count as usize] {
+                    see(Use, access.class, reg);
+                }
+            }
+            Code::Atomic(access) => {
+                for reg in [&mut access.base, &mut access.b, &mut access.c] {
+                    see(Use, reg.class, &mut reg.index);
+                }
+                if let Some(d) = &mut access.d {
+                    see(Def, d.class, &mut d.index);
+                }
+            }
+            Code::Barrier(barrier) => {
+                see(Use, W, &mut barrier.id);
+                if let Some(threads) = &mut barrier.threads {
+                    see(Use, W, threads);
+                }
+                if let Some((_, d, p, _)) = &mut barrier.reduce {
+                    see(Use, P, p);
+                    see(Def, d.class, &mut d.index);
+                }
+            }
+            Code::WarpSync { mask } => see(Use, W, mask),
+            Code::Shuffle(s) => {
+                for reg in [&mut s.a, &mut s.b, &mut s.c, &mut s.mask] {
+                    see(Use, W, reg);
+                }
+                see(Def, W, &mut s.d);
+                if let Some(p) = &mut s.p {
+                    see(Def, P, p);
+                }
+            }
+            Code::Vote(vote) => {
+                see(Use, P, &mut vote.a);
+                see(Use, W, &mut vote.mask);
+                see(Def, vote.d.class, &mut vote.d.index);
+            }
+            Code::Match { d, p, a, mask, .. } => {
+                see(Use, a.class, &mut a.index);
+                see(Use, W, mask);
+                see(Def, W, d);
+                see(Def, P, p);
+            }
+            Code::Reduce { d, a, mask, .. } => {
+                see(Use, W, a);
+                see(Use, W, mask);
+                see(Def, W, d);
+            }
+            Code::ActiveMask { d } => see(Def, W, d),
+            Code::Clock { d } => see(Def, d.class, &mut d.index),
+            Code::IsSpace { d, a, .. } => {
+                see(Use, a.class, &mut a.index);
+                see(Def, P, d);
+            }
+            Code::Branch { .. } | Code::Exit | Code::Trap | Code::Nothing => {}
+        }
+    }
+}
