@@ -143,6 +143,8 @@ pub(crate) struct Writes {
     pages: HashMap<(u32, u32), Box<Page>, BuildHasherDefault<PageHasher>>,
     /// Bit for each of the first 64 allocations that was written; later ones share the last bit.
     touched: u64,
+    /// Changes so far: whether anything has happened at all.
+    pub activity: u64,
 }
 
 struct Page {
@@ -203,6 +205,7 @@ impl Writes {
                 page
             });
         let at = offset % PAGE;
+        self.activity += u64::from(page.data[at..at + bytes.len()] != *bytes);
         page.data[at..at + bytes.len()].copy_from_slice(bytes);
         page.written[at / 64] |= ((1u64 << bytes.len()) - 1) << (at % 64);
     }

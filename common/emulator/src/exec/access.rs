@@ -188,7 +188,6 @@ impl Warp {
         mask: u32,
         cx: &mut Context<'_>,
     ) -> Result<()> {
-        cx.block.activity += 1;
         let addresses = self.addresses(access.base, access.offset, mask);
         let mut relative = addresses;
         let space = match resolve(access.space, &mut relative, mask) {
@@ -228,6 +227,8 @@ impl Warp {
                 cut(self.get(access.b, lane), access.bytes),
                 cut(self.get(access.c, lane), access.bytes),
             ]);
+            // A failed attempt, such as that to take a lock, changes nothing.
+            cx.block.activity += u64::from(cut(new, access.bytes) != old);
             cx.put(self, &address, &new.to_le_bytes()[..bytes]);
             if let Some(d) = access.d {
                 self.set(d, lane, old);

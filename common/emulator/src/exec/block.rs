@@ -20,7 +20,7 @@ pub(super) struct Block {
     pub clocks: Vec<Clocks>,
     /// Threads that have not exited.
     pub alive: u32,
-    /// Stores and atomics so far: whether anything happened at all.
+    /// Stores so far to the block's own memory: whether anything has happened at all.
     pub activity: u64,
 }
 
@@ -113,19 +113,13 @@ fn join(into: &mut Clocks, other: &Clocks) {
 }
 
 /// Lets go the warps at every barrier that is complete.
-pub(super) fn release_barriers(
-    machine: &Machine<'_>,
-    block: &mut Block,
-    warps: &mut [Warp],
-) -> bool {
-    let mut any = false;
+pub(super) fn release_barriers(machine: &Machine<'_>, block: &mut Block, warps: &mut [Warp]) {
     for number in 0..BARRIERS {
         let state = &block.barriers[number];
         let expected = state.threads.unwrap_or(block.alive);
         if state.arrived == 0 || state.arrived < expected {
             continue;
         }
-        any = true;
         let state = std::mem::take(&mut block.barriers[number]);
         for warp in warps.iter_mut() {
             let mut waited = false;
@@ -155,7 +149,6 @@ pub(super) fn release_barriers(
             }
         }
     }
-    any
 }
 
 /// What a running warp may touch.

@@ -5,7 +5,7 @@ use super::machine::Machine;
 use super::meet;
 use super::step::{self, Stop};
 use super::tally::Tally;
-use super::warp::{State, Warp};
+use super::warp::{Warp, Watch};
 use crate::finding::{Finding, Kind};
 use crate::memory::Writes;
 use crate::shadow::Shadow;
@@ -31,7 +31,7 @@ pub(super) enum Turn {
 }
 
 /// Instructions that a warp runs before another one's turn, unless it must wait earlier.
-const QUANTUM: u64 = 1 << 16;
+const QUANTUM: u64 = 1 << 13;
 
 impl Cluster {
     pub fn new(machine: &Machine<'_>) -> Self {
@@ -90,24 +90,18 @@ impl Cluster {
     ) -> Turn {
         let shuffled = machine.options.schedule != 0;
         let end = self.instructions().saturating_add(budget);
-        let activity = self.block.activity;
         loop {
-            let before = self.block.activity;
-            let mut progress = false;
             if shuffled {
                 self.random.shuffle(&mut self.order);
             }
             for i in 0..self.order.len() {
                 let warp = &mut self.warps[self.order[i]];
-                if !warp.splits.iter().any(|split| split.state == State::Ready)
-                    && !warp.has_joining()
-                {
+                if warp.is_blocked() {
                     continue;
                 }
-                let quantum = if shuffled {
-                    1 + self.random.below(256)
-                } else {
-                    QUANTUM
+                let quantum = match shuffled {
+                    true => 1 + self.random.below(256),
+                    false => QUANTUM,
                 };
                 let mut cx = Context {
                     machine,
@@ -117,32 +111,33 @@ impl Cluster {
                 };
                 match step::run(warp, &mut cx, quantum) {
                     Stop::Fatal => return Turn::Fatal,
-                    Stop::Paused => {
-                        progress |= !spins(warp, quantum);
-                    }
-                    Stop::Blocked | Stop::Arrived => {
-                        progress = true;
-                        warp.watched = None;
-                    }
+                    Stop::Paused => watch(warp, self.block.activity + writes.activity),
+                    Stop::Blocked | Stop::Arrived => warp.watched = None,
                 }
-                progress |= release_barriers(machine, &mut self.block, &mut self.warps);
+                release_barriers(machine, &mut self.block, &mut self.warps);
             }
             if self.warps.iter().all(|warp| warp.alive == 0) {
                 return Turn::Done;
             }
-            if !progress && self.block.activity == before {
+            let activity = self.block.activity + writes.activity;
+            let spins = |warp: &Warp| {
+                warp.watched
+                    .is_some_and(|w| w.spins && w.activity == activity)
+            };
+            if self
+                .warps
+                .iter()
+                .all(|warp| warp.is_blocked() || spins(warp))
+            {
                 // Threads that wait for those who loop must go on by themselves.
                 let mut released = false;
-                for warp in &mut self.warps {
-                    if warp.has_joining() {
-                        warp.release_joins();
-                        released = true;
-                    }
+                for warp in self.warps.iter_mut().filter(|warp| warp.has_joining()) {
+                    warp.release_joins();
+                    warp.watched = None;
+                    released = true;
                 }
                 if !released {
-                    // What this turn has written may let another block go on.
-                    let wrote = self.block.activity != activity;
-                    return if wrote { Turn::Unfinished } else { Turn::Stuck };
+                    return Turn::Stuck;
                 }
             }
             if self.instructions() >= end {
@@ -187,18 +182,20 @@ impl Cluster {
     }
 }
 
-/// Whether a warp that was interrupted in a loop is in the state of its last interruption there.
-fn spins(warp: &mut Warp, quantum: u64) -> bool {
-    if quantum < QUANTUM && warp.clock < QUANTUM {
-        return false;
+/// Looks at a warp that was interrupted in a loop: if it is in the state of an earlier interruption, and
+/// memory has not changed since, it spins.
+fn watch(warp: &mut Warp, activity: u64) {
+    let before = warp.watched.filter(|before| before.activity == activity);
+    if before.is_some_and(|before| warp.clock - before.clock < QUANTUM) {
+        return;
     }
-    let Some(split) = warp.splits.last() else {
-        return false;
-    };
-    let now = (split.pc, warp.digest());
-    let same = warp.watched == Some(now);
-    warp.watched = Some(now);
-    same
+    let digest = warp.digest();
+    warp.watched = Some(Watch {
+        digest,
+        activity,
+        clock: warp.clock,
+        spins: before.is_some_and(|before| before.digest == digest),
+    });
 }
 
 /// A small deterministic generator (SplitMix64), for the order of warps.

@@ -279,7 +279,7 @@ fn interleaved(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchErro
         if clusters.is_empty() {
             break;
         }
-        let mut stuck = true;
+        let (mut stuck, activity) = (true, writes.activity);
         let mut i = 0;
         while i < clusters.len() {
             let before = clusters[i].instructions();
@@ -315,7 +315,7 @@ fn interleaved(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchErro
                 return Err(LaunchError::MemoryLimit(limits.memory));
             }
         }
-        if stuck {
+        if stuck && writes.activity == activity {
             clusters[0].report_deadlock(machine, &mut writes, &mut outcome.tally);
             let all = clusters.iter_mut().flat_map(Cluster::findings);
             outcome.findings.extend(all);

@@ -38,6 +38,16 @@ struct Join {
 
 pub(super) const NONE: u32 = u32::MAX;
 
+/// A warp's state when it was interrupted, to see that it spins.
+#[derive(Clone, Copy)]
+pub(super) struct Watch {
+    pub digest: u64,
+    /// Changes of memory up to then.
+    pub activity: u64,
+    pub clock: u64,
+    pub spins: bool,
+}
+
 pub(super) struct Warp {
     pub words: Vec<Words>,
     pub doubles: Vec<Doubles>,
@@ -52,9 +62,8 @@ pub(super) struct Warp {
     joins: Vec<Join>,
     /// Instructions executed.
     pub clock: u64,
-    /// Where a loop stood, and in which state, when its warp was last interrupted; to see that it spins.
-    pub watched: Option<(u32, u64)>,
-    pub spinning: bool,
+    /// What it was like when it was interrupted in a loop.
+    pub watched: Option<Watch>,
 }
 
 impl Warp {
@@ -71,7 +80,6 @@ impl Warp {
             joins: Vec::new(),
             clock: 0,
             watched: None,
-            spinning: false,
         }
     }
 
@@ -96,7 +104,7 @@ impl Warp {
             state: State::Ready,
         });
         self.joins.clear();
-        (self.clock, self.watched, self.spinning) = (0, None, false);
+        (self.clock, self.watched) = (0, None);
         for (register, &fixed) in self.words.iter_mut().zip(&machine.program.fixed_words) {
             for lane in 0..32 {
                 register.0[lane] = machine.fixed(fixed, index, lane, block) as u32;
@@ -199,6 +207,11 @@ impl Warp {
                 self.close_join(index as u32);
             }
         }
+    }
+
+    /// Whether nothing of it can go on by itself: it waits, or has exited.
+    pub fn is_blocked(&self) -> bool {
+        !self.has_joining() && self.splits.iter().all(|split| split.state != State::Ready)
     }
 
     /// Whether threads wait at a join for others of their warp.
