@@ -14,6 +14,9 @@ pub enum SharedAccess {
     Load,
     /// An ordinary store.
     Store,
+    /// `ldmatrix` or `stmatrix`: 16 bytes a row, the eight rows of a matrix form a group. Only the lanes
+    /// that name a row are active.
+    Matrix,
 }
 
 /// Wavefronts of one shared-memory access.

@@ -24,6 +24,7 @@ mod program;
 mod ptx;
 mod roles;
 mod shadow;
+pub mod tensor;
 
 pub use banks::{SharedAccess, global_sectors, shared_wavefronts};
 pub use counters::{Counters, Wavefronts};

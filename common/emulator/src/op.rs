@@ -1,5 +1,6 @@
 //! Typed operations: what a kernel is lowered to.
 use crate::lower::Scalar;
+use crate::tensor::Factor;
 
 /// The class of a register: 32 lanes of 32 bits, of 64 bits, or of one bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -204,6 +205,18 @@ pub(crate) enum Code {
     WarpSync {
         mask: u32,
     },
+    /// `ldmatrix` and `stmatrix`
+    Matrix(Box<MatrixAccess>),
+    /// `mma.sync`
+    Mma(Box<Mma>),
+    /// `cp.async`
+    AsyncCopy(Box<AsyncCopy>),
+    /// `cp.async.commit_group`
+    AsyncCommit,
+    /// `cp.async.wait_group`: all but so many groups have landed; all copies for `wait_all`.
+    AsyncWait {
+        pending: Option<u32>,
+    },
     Shuffle(Box<Shuffle>),
     Vote(Box<Vote>),
     Match {
@@ -347,4 +360,47 @@ pub(crate) enum VoteMode {
     Any,
     Uni,
     Ballot,
+}
+
+/// `ldmatrix` and `stmatrix`: 8x8 matrices of 16-bit elements.
+#[derive(Clone, Debug)]
+pub(crate) struct MatrixAccess {
+    pub store: bool,
+    /// The addresses are generic rather than in shared memory.
+    pub generic: bool,
+    pub transposed: bool,
+    pub base: Reg,
+    pub offset: i64,
+    /// Matrices: 1, 2 or 4.
+    pub count: u32,
+    /// A word register for each.
+    pub regs: [u32; 4],
+    pub slot: u32,
+}
+
+/// `mma.sync` m16n8k8 or m16n8k16 with f32 sums; the registers are words.
+#[derive(Clone, Debug)]
+pub(crate) struct Mma {
+    pub factor: Factor,
+    pub k: u32,
+    pub d: [u32; 4],
+    /// 2 of them for k8.
+    pub a: [u32; 4],
+    /// 1 of them for k8.
+    pub b: [u32; 2],
+    pub c: [u32; 4],
+}
+
+/// `cp.async`: from global to shared memory.
+#[derive(Clone, Debug)]
+pub(crate) struct AsyncCopy {
+    pub to: Reg,
+    pub to_offset: i64,
+    pub from: Reg,
+    pub from_offset: i64,
+    pub bytes: u32,
+    /// How many of the bytes to read (w); the rest are zero.
+    pub size: Option<u32>,
+    /// For what the counters remember of the shared and of the global side.
+    pub slots: [u32; 2],
 }

@@ -59,6 +59,8 @@ pub struct Program {
     pub(crate) words: usize,
     pub(crate) doubles: usize,
     pub(crate) predicates: usize,
+    /// Memory operations, for which the counters remember the last pattern of addresses.
+    pub(crate) slots: usize,
     pub(crate) static_shared: u32,
     pub(crate) local_bytes: u32,
     /// The constant bank's initial bytes.

@@ -122,6 +122,28 @@ impl Op {
                 }
             }
             Code::WarpSync { mask } => see(Use, W, mask),
+            Code::Matrix(access) => {
+                see(Use, access.base.class, &mut access.base.index);
+                let role = if access.store { Use } else { Def };
+                for reg in &mut access.regs[..access.count as usize] {
+                    see(role, W, reg);
+                }
+            }
+            Code::Mma(mma) => {
+                let (a, b) = (mma.k as usize / 4, mma.k as usize / 8);
+                for reg in mma.a[..a].iter_mut().chain(&mut mma.b[..b]) {
+                    see(Use, W, reg);
+                }
+                mma.c.iter_mut().for_each(|reg| see(Use, W, reg));
+                mma.d.iter_mut().for_each(|reg| see(Def, W, reg));
+            }
+            Code::AsyncCopy(copy) => {
+                see(Use, copy.to.class, &mut copy.to.index);
+                see(Use, copy.from.class, &mut copy.from.index);
+                if let Some(size) = &mut copy.size {
+                    see(Use, W, size);
+                }
+            }
             Code::Shuffle(s) => {
                 for reg in [&mut s.a, &mut s.b, &mut s.c, &mut s.mask] {
                     see(Use, W, reg);
@@ -153,7 +175,7 @@ impl Op {
                 see(Use, a.class, &mut a.index);
                 see(Def, P, d);
             }
-            Code::Branch { .. } | Code::Exit | Code::Trap | Code::Nothing => {}
+            Code::AsyncCommit | Code::AsyncWait { .. } | Code::Branch { .. } | Code::Exit | Code::Trap | Code::Nothing => {}
         }
     }
 }

@@ -49,8 +49,7 @@ pub(crate) struct Shadow {
     /// log2 of the bytes of a cell.
     shift: u32,
     writes: Vec<Stamp>,
-    /// Whether the last write was atomic: atomics do not race with each other.
-    atomic: Vec<bool>,
+    last: Vec<Last>,
     /// One for each cell and warp.
     reads: Vec<Stamp>,
     /// Several lanes of the warp have read at that clock.
@@ -62,6 +61,20 @@ pub(crate) enum How {
     Read,
     Write,
     Atomic,
+    /// An asynchronous copy starts. It may land at any time from now on, though here it lands late.
+    Launch,
+    /// Its thread has waited for it.
+    Land,
+}
+
+/// The last write of a cell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Plain,
+    /// Atomics do not race with each other.
+    Atomic,
+    /// An asynchronous copy that its thread has not waited for: nobody may touch the cell.
+    InFlight,
 }
 
 impl Shadow {
@@ -72,7 +85,7 @@ impl Shadow {
             warps,
             shift,
             writes: vec![Stamp::default(); cells],
-            atomic: vec![false; cells],
+            last: vec![Last::Plain; cells],
             reads: vec![Stamp::default(); cells * warps],
             shared_reads: vec![false; cells * warps],
         }
@@ -106,13 +119,23 @@ impl Shadow {
         let last = ((address + bytes - 1) >> self.shift) as usize;
         for cell in first..=last {
             let write = self.writes[cell];
-            if write.clock == 0 {
-                if how != How::Write && matches!(verdict, Verdict::Fine) {
+            if how == How::Land {
+                (self.writes[cell], self.last[cell]) = (now, Last::Plain);
+                continue;
+            }
+            if self.last[cell] == Last::InFlight {
+                verdict = Verdict::Race(Hazard {
+                    op: write.op(),
+                    thread: write.thread(),
+                    wrote: true,
+                });
+            } else if write.clock == 0 {
+                if matches!(how, How::Read | How::Atomic) && matches!(verdict, Verdict::Fine) {
                     verdict = Verdict::Uninitialised;
                 }
             } else if write.clock >= clocks[write.thread() / 32]
                 && write.thread() != thread
-                && !(how == How::Atomic && self.atomic[cell])
+                && !(how == How::Atomic && self.last[cell] == Last::Atomic)
             {
                 verdict = Verdict::Race(Hazard {
                     op: write.op(),
@@ -142,7 +165,11 @@ impl Shadow {
                 }
             }
             self.writes[cell] = now;
-            self.atomic[cell] = how == How::Atomic;
+            self.last[cell] = match how {
+                How::Atomic => Last::Atomic,
+                How::Launch => Last::InFlight,
+                _ => Last::Plain,
+            };
         }
         verdict
     }

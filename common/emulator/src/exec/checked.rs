@@ -239,7 +239,7 @@ impl Context<'_> {
         let verdict = shadow.access(how, address, bytes, op, thread, &block.clocks[thread / 32]);
         let access = match how {
             How::Read => Verb::Read,
-            How::Write => Verb::Write,
+            How::Write | How::Launch | How::Land => Verb::Write,
             How::Atomic => Verb::Atomic,
         };
         match verdict {

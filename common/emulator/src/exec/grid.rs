@@ -12,7 +12,6 @@ use crate::finding::{Finding, Findings};
 use crate::launch::{Launch, LaunchError, Options, Run, Simd};
 use crate::lower::SHARED_BASE;
 use crate::memory::{Memory, Writes};
-use crate::op::Code;
 use crate::program::Program;
 
 /// Limits of an H100 (CUDA C++ Programming Guide, "Compute Capabilities", 9.0).
@@ -122,12 +121,7 @@ impl Budget {
 }
 
 fn tally(program: &Program) -> Tally {
-    let slots = program
-        .ops
-        .iter()
-        .filter(|op| matches!(op.code, Code::Load(_) | Code::Store(_) | Code::Atomic(_)))
-        .count();
-    Tally::new(program.ops.len(), slots)
+    Tally::new(program.ops.len(), program.slots)
 }
 
 /// What some neighbouring blocks did.

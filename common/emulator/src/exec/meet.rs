@@ -26,6 +26,15 @@ impl Warp {
         join: u32,
         cx: &mut Context<'_>,
     ) -> Meeting {
+        if matches!(op.code, Code::Matrix(_) | Code::Mma(_)) {
+            // `.aligned`: every thread of the warp comes.
+            let own = self.part(pc, mask, active, join, |_| true);
+            let Some(all) = self.gather(pc, State::Mates, u32::MAX, own) else {
+                return self.wait(pc, own, join, State::Mates, active, cx);
+            };
+            count(pc, active, all, cx);
+            return Meeting::Done(self.unite(pc, State::Mates, own, join));
+        }
         let wanted = match &op.code {
             Code::Barrier(barrier) => return self.barrier(barrier, pc, mask, active, join, cx),
             Code::WarpSync { mask } | Code::Match { mask, .. } | Code::Reduce { mask, .. } => *mask,

@@ -13,6 +13,7 @@ mod grid;
 mod lanes;
 mod load;
 mod machine;
+mod matrix;
 mod meet;
 mod step;
 mod tally;

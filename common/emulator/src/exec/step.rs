@@ -151,6 +151,35 @@ impl Warp {
                         join_pc = self.join_pc(join);
                     }
                 }
+                Code::Matrix(_) | Code::Mma(_) => {
+                    let mut together = active;
+                    if active != self.alive {
+                        if active == 0 {
+                            pc += 1;
+                            continue;
+                        }
+                        match self.meet(op, pc, mask, active, join, cx) {
+                            Meeting::Done(united) => {
+                                (mask, join) = united;
+                                join_pc = self.join_pc(join);
+                                together = mask;
+                            }
+                            Meeting::Waiting => return None,
+                            Meeting::Stop(stop) => return Some(stop),
+                        }
+                    }
+                    let done = match &op.code {
+                        Code::Matrix(access) => self.matrix(access, pc as usize, together, cx),
+                        Code::Mma(mma) => {
+                            self.mma(mma);
+                            Ok(())
+                        }
+                        _ => Ok(()),
+                    };
+                    if done.is_err() {
+                        return Some(Stop::Fatal);
+                    }
+                }
                 Code::Barrier(_)
                 | Code::WarpSync { .. }
                 | Code::Shuffle(_)
@@ -352,6 +381,9 @@ impl Warp {
                 };
                 put_bits(&mut self.predicates[d as usize], bits, mask);
             }
+            Code::AsyncCopy(ref copy) => return self.copy_async(copy, pc, mask, cx),
+            Code::AsyncCommit => self.commit_async(mask),
+            Code::AsyncWait { pending } => self.wait_async(pending, mask, cx),
             Code::Load(ref access) => return self.load::<SANITIZE>(access, pc, mask, cx),
             Code::Store(ref access) => return self.store::<SANITIZE>(access, pc, mask, cx),
             Code::Atomic(ref access) => return self.atomic(access, pc, mask, cx),

@@ -48,6 +48,21 @@ pub(super) struct Watch {
     pub spins: bool,
 }
 
+/// One lane's asynchronous copy on its way.
+pub(super) struct Pending {
+    pub lane: usize,
+    /// The lane's group that it belongs to.
+    pub group: u32,
+    /// Address in shared memory.
+    pub to: u32,
+    /// Allocation and offset in global memory, if anything is to be read.
+    pub source: Option<(usize, usize)>,
+    pub bytes: u32,
+    /// Bytes to read; the rest are zero.
+    pub wanted: u32,
+    pub op: usize,
+}
+
 pub(super) struct Warp {
     pub words: Vec<Words>,
     pub doubles: Vec<Doubles>,
@@ -60,6 +75,10 @@ pub(super) struct Warp {
     pub alive: u32,
     pub splits: Vec<Split>,
     joins: Vec<Join>,
+    /// Asynchronous copies that have not landed, in the order of the program.
+    pub pending: Vec<Pending>,
+    /// Groups of copies that each lane has closed.
+    pub commits: [u32; 32],
     /// Instructions executed.
     pub clock: u64,
     /// What it was like when it was interrupted in a loop.
@@ -78,6 +97,8 @@ impl Warp {
             alive: 0,
             splits: Vec::new(),
             joins: Vec::new(),
+            pending: Vec::new(),
+            commits: [0; 32],
             clock: 0,
             watched: None,
         }
@@ -104,6 +125,8 @@ impl Warp {
             state: State::Ready,
         });
         self.joins.clear();
+        self.pending.clear();
+        self.commits = [0; 32];
         (self.clock, self.watched) = (0, None);
         for (register, &fixed) in self.words.iter_mut().zip(&machine.program.fixed_words) {
             for lane in 0..32 {

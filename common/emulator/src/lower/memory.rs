@@ -100,7 +100,7 @@ impl Lowering<'_> {
         Ok((ty, count))
     }
 
-    fn address(&mut self, instr: &Instr, operand: &Operand) -> Result<(Reg, i64)> {
+    pub(super) fn address(&mut self, instr: &Instr, operand: &Operand) -> Result<(Reg, i64)> {
         let Operand::Address(base, offset) = operand else {
             return Err(instr.error(format!("`{}` needs an address in brackets", instr.text)));
         };
@@ -116,7 +116,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn slot(&mut self) -> u32 {
+    pub(super) fn slot(&mut self) -> u32 {
         self.memory_slots += 1;
         self.memory_slots - 1
     }

@@ -8,6 +8,7 @@ mod floating;
 mod graph;
 mod inline;
 mod layout;
+mod matrix;
 mod memory;
 mod moves;
 mod registers;
@@ -128,6 +129,7 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
         words,
         doubles,
         predicates,
+        slots: lowering.memory_slots as usize,
         static_shared: layout.shared,
         local_bytes: layout.local,
         constants: layout.constants,
@@ -446,6 +448,9 @@ impl<'a> Lowering<'a> {
             .guard
             .map(|(id, negated)| (self.reg(id).index, negated));
         match instr.opcode[0].as_str() {
+            "ldmatrix" | "stmatrix" => self.matrix_access(instr, guard),
+            "mma" => self.mma(instr, guard),
+            "cp" if instr.has("async") => self.copy_async(instr, guard),
             "ld" | "ldu" | "st" | "atom" | "red" => self.memory(instr, guard),
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence"
             | "shfl" | "vote" | "match" | "redux" | "activemask" | "nanosleep" | "prefetch"

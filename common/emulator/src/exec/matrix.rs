@@ -1,0 +1,176 @@
+//! Matrix instructions of one warp: which lane holds which element (PTX ISA, "Matrix Fragments for
+//! mma.m16n8k16" and its neighbours, "ldmatrix", "stmatrix"), and asynchronous copies.
+use super::block::Context;
+use super::checked::{Place, Result, Touch};
+use super::lanes::lanes;
+use super::warp::{Pending, Warp};
+use crate::banks::{LANES, SharedAccess};
+use crate::finding::Access as Verb;
+use crate::op::{AsyncCopy, MatrixAccess, Mma, Space};
+use crate::shadow::How;
+use crate::tensor;
+
+impl Warp {
+    /// `ldmatrix` and `stmatrix`: lane `8 m + r` names row `r` of matrix `m`, 16 bytes. Of each matrix,
+    /// lane `l` holds row `l / 4`, columns `2 (l % 4)` and the next; with `.trans` rows and columns change
+    /// places.
+    pub(super) fn matrix(&mut self, access: &MatrixAccess, op: usize, mask: u32, cx: &mut Context<'_>) -> Result<()> {
+        let rows = 8 * access.count as usize;
+        let naming = if rows == LANES { mask } else { mask & ((1 << rows) - 1) };
+        let space = if access.generic { Space::Generic } else { Space::Shared };
+        let (verb, how) = if access.store { (Verb::Write, How::Write) } else { (Verb::Read, How::Read) };
+        let addresses = self.addresses(access.base, access.offset, mask);
+        let mut starts = [0u32; LANES];
+        for lane in lanes(naming) {
+            let touch = |space| Touch { space, address: addresses[lane], bytes: 16, op, lane };
+            starts[lane] = match cx.locate(self, &touch(space), verb)? {
+                Place::Shared(at) => at,
+                // Elsewhere than in shared memory: as an address in it, this one is out of bounds.
+                _ => match cx.locate(self, &touch(Space::Shared), verb)? {
+                    Place::Shared(at) => at,
+                    _ => continue,
+                },
+            };
+        }
+        let first = starts[naming.trailing_zeros() as usize & 31];
+        let counted = std::array::from_fn(|lane| if naming >> lane & 1 == 1 { starts[lane] } else { first });
+        cx.tally.shared(op, access.slot, SharedAccess::Matrix, 16, &counted, naming);
+        if cx.block.shadow.is_some() {
+            for lane in lanes(naming) {
+                cx.check(how, starts[lane], 16, op, self.thread(lane));
+            }
+        }
+        if access.store {
+            cx.block.activity += 1;
+        }
+        for m in 0..access.count as usize {
+            let reg = access.regs[m] as usize;
+            for lane in lanes(mask) {
+                let element = |i: usize| {
+                    let (row, column) = (lane / 4, lane % 4 * 2 + i);
+                    let (row, column) = if access.transposed { (column, row) } else { (row, column) };
+                    starts[8 * m + row] as usize / 2 + column
+                };
+                let halves = [element(0), element(1)];
+                if access.store {
+                    let value = self.words[reg].0[lane];
+                    for (i, at) in halves.into_iter().enumerate() {
+                        put_half(&mut cx.block.shared, at, (value >> (16 * i)) as u16);
+                    }
+                } else {
+                    let [low, high] = halves.map(|at| u32::from(half(&cx.block.shared, at)));
+                    self.words[reg].0[lane] = low | high << 16;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `mma.sync` m16n8k8 and m16n8k16. With g = lane / 4 and t = lane % 4, register r of A holds row
+    /// `g + 8 (r % 2)`, columns `2 t + 8 (r / 2)` and the next; register r of B rows `2 t + 8 r` and the
+    /// next, column g; register r of C row `g + 8 (r / 2)`, column `2 t + r % 2`.
+    pub(super) fn mma(&mut self, mma: &Mma) {
+        match mma.k {
+            8 => self.mma_k::<8, 128, 64>(mma),
+            _ => self.mma_k::<16, 256, 128>(mma),
+        }
+    }
+
+    fn mma_k<const K: usize, const A: usize, const B: usize>(&mut self, mma: &Mma) {
+        let (mut a, mut b, mut c) = ([0u16; A], [0u16; B], [0u32; 128]);
+        for lane in 0..LANES {
+            let (g, t) = (lane / 4, lane % 4);
+            for r in 0..K / 4 {
+                let value = self.words[mma.a[r] as usize].0[lane];
+                let at = (g + 8 * (r % 2)) * K + 2 * t + 8 * (r / 2);
+                (a[at], a[at + 1]) = (value as u16, (value >> 16) as u16);
+            }
+            for r in 0..K / 8 {
+                let value = self.words[mma.b[r] as usize].0[lane];
+                let at = (2 * t + 8 * r) * 8 + g;
+                (b[at], b[at + 8]) = (value as u16, (value >> 16) as u16);
+            }
+            for r in 0..4 {
+                c[(g + 8 * (r / 2)) * 8 + 2 * t + r % 2] = self.words[mma.c[r] as usize].0[lane];
+            }
+        }
+        let d = tensor::mma::<K, A, B>(mma.factor, &a, &b, &c);
+        for lane in 0..LANES {
+            let (g, t) = (lane / 4, lane % 4);
+            for r in 0..4 {
+                self.words[mma.d[r] as usize].0[lane] = d[(g + 8 * (r / 2)) * 8 + 2 * t + r % 2];
+            }
+        }
+    }
+
+    /// Notes a copy; it lands when the thread waits for it, as late as the program allows.
+    pub(super) fn copy_async(&mut self, copy: &AsyncCopy, op: usize, mask: u32, cx: &mut Context<'_>) -> Result<()> {
+        let to = self.addresses(copy.to, copy.to_offset, mask);
+        let from = self.addresses(copy.from, copy.from_offset, mask);
+        let mut starts = [0u32; LANES];
+        for lane in lanes(mask) {
+            // With a size given, the rest of the bytes is zero (PTX ISA, "cp.async").
+            let wanted = copy.size.map_or(copy.bytes, |size| self.words[size as usize].0[lane].min(copy.bytes));
+            let touch = |space, address| Touch { space, address, bytes: copy.bytes, op, lane };
+            let Place::Shared(at) = cx.locate(self, &touch(Space::Shared, to[lane]), Verb::Write)? else { continue };
+            starts[lane] = at;
+            let source = match wanted {
+                0 => None,
+                _ => match cx.locate(self, &touch(Space::Global, from[lane]), Verb::Read)? {
+                    Place::Global(allocation, offset) => Some((allocation, offset)),
+                    _ => None,
+                },
+            };
+            cx.check(How::Launch, at, copy.bytes, op, self.thread(lane));
+            let group = self.commits[lane];
+            self.pending.push(Pending { lane, group, to: at, source, bytes: copy.bytes, wanted, op });
+        }
+        let first = mask.trailing_zeros() as usize & 31;
+        let shared = std::array::from_fn(|lane| if mask >> lane & 1 == 1 { starts[lane] } else { starts[first] });
+        cx.tally.shared(op, copy.slots[0], SharedAccess::Store, copy.bytes, &shared, mask);
+        cx.tally.global(op, copy.slots[1], copy.bytes, &from, mask);
+        cx.block.activity += 1;
+        Ok(())
+    }
+
+    /// Closes each thread's group of copies.
+    pub(super) fn commit_async(&mut self, mask: u32) {
+        lanes(mask).for_each(|lane| self.commits[lane] += 1);
+    }
+
+    /// Lands the copies of these threads, but for the latest `pending` groups; all of them if `None`.
+    pub(super) fn wait_async(&mut self, pending: Option<u32>, mask: u32, cx: &mut Context<'_>) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let commits = self.commits;
+        let lands = |copy: &Pending| {
+            mask >> copy.lane & 1 == 1 && pending.is_none_or(|n| u64::from(copy.group) + u64::from(n) < u64::from(commits[copy.lane]))
+        };
+        let (landing, left) = std::mem::take(&mut self.pending).into_iter().partition(lands);
+        self.pending = left;
+        let landing: Vec<Pending> = landing;
+        for copy in landing {
+            let mut bytes = [0; 16];
+            if let Some((allocation, offset)) = copy.source {
+                cx.writes.read(cx.machine.memory, allocation, offset, &mut bytes[..copy.bytes as usize]);
+                bytes[copy.wanted as usize..].fill(0);
+            }
+            for (i, pair) in bytes[..copy.bytes as usize].chunks_exact(2).enumerate() {
+                put_half(&mut cx.block.shared, copy.to as usize / 2 + i, u16::from_le_bytes([pair[0], pair[1]]));
+            }
+            cx.check(How::Land, copy.to, copy.bytes, copy.op, self.thread(copy.lane));
+        }
+    }
+}
+
+/// The 16-bit element with this number.
+fn half(shared: &[u32], at: usize) -> u16 {
+    (shared[at / 2] >> (16 * (at % 2))) as u16
+}
+
+fn put_half(shared: &mut [u32], at: usize, value: u16) {
+    let shift = 16 * (at % 2);
+    let word = &mut shared[at / 2];
+    *word = *word & !(0xffff << shift) | u32::from(value) << shift;
+}

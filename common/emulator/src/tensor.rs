@@ -1,0 +1,250 @@
+//! Tensor cores: f16 or bf16 in, f32 out, to the bit.
+//!
+//! The rule is measured: it reproduces every output that was compared with an H100
+//! (`tests/hardware.rs` holds a sample). For one output, with K products and the addend:
+//!
+//! 1. NaN in, 0 x infinity, or infinities of both signs: [`NAN`]. Else any infinity wins.
+//! 2. Every input is a significand times a power of two; a subnormal keeps the smallest normal exponent.
+//!    A product has the exact product of the significands and the sum of the exponents, not normalised.
+//! 3. E is the largest exponent among the non-zero terms, but at least -133.
+//! 4. Each term is cut to a multiple of 2^(E-25), toward zero.
+//! 5. The sum of those is exact, and is
+//! 6. rounded toward zero to f32; above the largest f32 it is infinite, and a sum of zero is +0.
+
+/// Format of the factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Factor {
+    /// IEEE half precision: 5 bits of exponent, 10 of mantissa.
+    F16,
+    /// The upper half of an f32: 8 bits of exponent, 7 of mantissa.
+    Bf16,
+}
+
+/// The NaN that tensor cores return.
+pub const NAN: u32 = 0x7fff_ffff;
+
+/// Exponent of a zero: far below any other, so that it never is the largest.
+const NONE: i32 = -100_000;
+/// The smallest E.
+const LOWEST: i32 = -133;
+/// Bits that are kept below E.
+const KEPT: i32 = 25;
+
+impl Factor {
+    fn mantissa_bits(self) -> u32 {
+        if self == Factor::F16 { 10 } else { 7 }
+    }
+    fn smallest_exponent(self) -> i32 {
+        if self == Factor::F16 { -14 } else { -126 }
+    }
+    /// Signed significand and exponent: the value is `significand x 2^(exponent - mantissa_bits)`.
+    #[inline(always)]
+    fn split(self, bits: u16) -> (i32, i32) {
+        let m = self.mantissa_bits();
+        let field = i32::from(bits & 0x7fff) >> m;
+        let fraction = i32::from(bits) & ((1 << m) - 1);
+        let significand = if field == 0 { fraction } else { fraction | 1 << m };
+        let exponent = if significand == 0 { NONE } else { self.smallest_exponent() + field.max(1) - 1 };
+        (if bits & 0x8000 != 0 { -significand } else { significand }, exponent)
+    }
+    fn is_special(self, bits: u16) -> bool {
+        let top = if self == Factor::F16 { 0x7c00 } else { 0x7f80 };
+        bits & top == top
+    }
+    fn to_f32(self, bits: u16) -> f32 {
+        match self {
+            Factor::F16 => half::f16::from_bits(bits).to_f32_const(),
+            Factor::Bf16 => f32::from_bits(u32::from(bits) << 16),
+        }
+    }
+}
+
+/// Signed significand (24 bits) and exponent of an f32.
+#[inline(always)]
+fn split_f32(bits: u32) -> (i32, i32) {
+    let field = (bits >> 23 & 0xff) as i32;
+    let fraction = (bits & 0x7f_ffff) as i32;
+    let significand = if field == 0 { fraction } else { fraction | 1 << 23 };
+    let exponent = if significand == 0 { NONE } else { field.max(1) - 127 };
+    (if bits >> 31 == 1 { -significand } else { significand }, exponent)
+}
+
+/// `sum x 2^(e - 25)` as f32, rounded toward zero.
+#[inline(always)]
+fn pack(sum: i64, e: i32) -> u32 {
+    if sum == 0 {
+        return 0;
+    }
+    let sign = if sum < 0 { 1 << 31 } else { 0 };
+    let magnitude = sum.unsigned_abs();
+    let top = 63 - magnitude.leading_zeros() as i32;
+    // The value's exponent, or that of the smallest normal number for a subnormal.
+    let exponent = (e - KEPT + top).max(-126);
+    if exponent > 127 {
+        return sign | 0x7f80_0000;
+    }
+    // The unit of the result is 2^(exponent - 23).
+    let shift = (exponent - 23) - (e - KEPT);
+    let significand = if shift >= 0 { magnitude >> shift.min(63) } else { magnitude << -shift } as u32;
+    if significand < 1 << 23 {
+        return sign | significand;
+    }
+    sign | ((exponent + 127) as u32) << 23 | significand & 0x7f_ffff
+}
+
+/// One output, term by term: the rule as it is written above, and the oracle of the vector path.
+fn dot(factor: Factor, products: impl Iterator<Item = (u16, u16)> + Clone, c: u32) -> u32 {
+    let mut infinity: Option<u32> = None;
+    let mut see = |value: f32| -> bool {
+        if value.is_nan() {
+            return true;
+        }
+        if value.is_infinite() {
+            let bits = value.to_bits();
+            return infinity.replace(bits).is_some_and(|other| other != bits);
+        }
+        false
+    };
+    for (a, b) in products.clone() {
+        // Only infinities and NaN matter here; bf16 factors may overflow f32 where the sum does not.
+        if (factor.is_special(a) || factor.is_special(b)) && see(factor.to_f32(a) * factor.to_f32(b)) {
+            return NAN;
+        }
+    }
+    if see(f32::from_bits(c)) {
+        return NAN;
+    }
+    if let Some(bits) = infinity {
+        return bits;
+    }
+    let terms = products.map(|(a, b)| {
+        let ((a, ea), (b, eb)) = (factor.split(a), factor.split(b));
+        (i64::from(a) * i64::from(b), ea + eb, 2 * factor.mantissa_bits() as i32)
+    });
+    let (c, ec) = split_f32(c);
+    let terms = terms.chain([(i64::from(c), ec, 23)]);
+    let e = terms.clone().map(|(_, exponent, _)| exponent).fold(LOWEST, i32::max);
+    let sum = terms.map(|(significand, exponent, fraction_bits)| {
+        // In units of 2^(e - 25).
+        let magnitude = significand.unsigned_abs() << (KEPT - fraction_bits);
+        let cut = (magnitude >> (e - exponent).min(63)) as i64;
+        if significand < 0 { -cut } else { cut }
+    });
+    pack(sum.sum(), e)
+}
+
+/// A matrix of factors, split into significands and exponents.
+struct Split<const N: usize> {
+    significand: [i32; N],
+    exponent: [i32; N],
+}
+
+impl<const N: usize> Split<N> {
+    #[inline(always)]
+    fn new(factor: Factor, bits: &[u16; N]) -> Self {
+        let mut split = Self { significand: [0; N], exponent: [0; N] };
+        for i in 0..N {
+            (split.significand[i], split.exponent[i]) = factor.split(bits[i]);
+        }
+        split
+    }
+}
+
+/// Rows of A, and of C and D.
+pub const M: usize = 16;
+/// Columns of B, and of C and D.
+pub const N: usize = 8;
+
+/// D = A B + C as one `mma.sync` m16n8kK computes it: A is 16 x K, B is K x 8, C and D are 16 x 8, all
+/// row-major; K is 8 or 16. C and D are the bits of f32.
+///
+/// `wgmma` computes each output in the same way, so its 64 rows are four of these.
+#[inline(always)]
+pub fn mma<const K: usize, const A: usize, const B: usize>(
+    factor: Factor,
+    a: &[u16; A],
+    b: &[u16; B],
+    c: &[u32; M * N],
+) -> [u32; M * N] {
+    const { assert!(A == M * K && B == K * N) };
+    let special = a.iter().chain(b).any(|&x| factor.is_special(x)) || c.iter().any(|&x| x >> 23 & 0xff == 0xff);
+    if special {
+        return slowly::<K, A, B>(factor, a, b, c);
+    }
+    let (a, b) = (Split::new(factor, a), Split::new(factor, b));
+    let up = KEPT - 2 * factor.mantissa_bits() as i32;
+    let mut d = [0; M * N];
+    for row in 0..M {
+        let mut c_significand = [0; N];
+        let mut e = [LOWEST; N];
+        for n in 0..N {
+            let (significand, exponent) = split_f32(c[row * N + n]);
+            c_significand[n] = significand;
+            e[n] = e[n].max(exponent);
+        }
+        for k in 0..K {
+            for n in 0..N {
+                e[n] = e[n].max(a.exponent[row * K + k] + b.exponent[k * N + n]);
+            }
+        }
+        // 16 terms below 2^27 and one below 2^26 need a bit more than an i32 has: two halves.
+        let mut sums = [[0i32; N]; 2];
+        for k in 0..K {
+            for n in 0..N {
+                let product = a.significand[row * K + k] * b.significand[k * N + n];
+                let down = (e[n] - (a.exponent[row * K + k] + b.exponent[k * N + n])).min(31);
+                let sign = product >> 31;
+                let magnitude = (((product ^ sign) - sign) << up) as u32 >> down;
+                sums[k % 2][n] += (magnitude as i32 ^ sign) - sign;
+            }
+        }
+        for n in 0..N {
+            let exponent = split_f32(c[row * N + n]).1;
+            let sign = c_significand[n] >> 31;
+            let magnitude = (((c_significand[n] ^ sign) - sign) << (KEPT - 23)) as u32 >> (e[n] - exponent).min(31);
+            let addend = (magnitude as i32 ^ sign) - sign;
+            let sum = i64::from(sums[0][n]) + i64::from(sums[1][n]) + i64::from(addend);
+            d[row * N + n] = pack(sum, e[n]);
+        }
+    }
+    d
+}
+
+/// The same, output by output.
+#[inline(never)]
+fn slowly<const K: usize, const A: usize, const B: usize>(
+    factor: Factor,
+    a: &[u16; A],
+    b: &[u16; B],
+    c: &[u32; M * N],
+) -> [u32; M * N] {
+    std::array::from_fn(|i| {
+        let (row, n) = (i / N, i % N);
+        dot(factor, (0..K).map(|k| (a[row * K + k], b[k * N + n])), c[i])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_vector_path_equals_the_rule() {
+        let mut x = 1u64;
+        let mut random = || {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 32) as u32
+        };
+        for round in 0..2000 {
+            for factor in [Factor::F16, Factor::Bf16] {
+                // Narrow exponents in half of the rounds, so that terms meet and cancel.
+                let mask = if round % 2 == 0 { 0xffff } else { 0x83ff | if factor == Factor::F16 { 0x0c00 } else { 0x0380 } };
+                let top: u16 = if round % 2 == 0 { 0 } else { 0x3000 };
+                let a: [u16; 256] = std::array::from_fn(|_| random() as u16 & mask | top);
+                let b: [u16; 128] = std::array::from_fn(|_| random() as u16 & mask | top);
+                let c: [u32; 128] = std::array::from_fn(|_| if round % 3 == 0 { 0 } else { random() });
+                assert_eq!(mma::<16, 256, 128>(factor, &a, &b, &c), slowly::<16, 256, 128>(factor, &a, &b, &c));
+            }
+        }
+    }
+}
