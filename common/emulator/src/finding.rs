@@ -132,6 +132,34 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// Puts the two sides of a race in the order of the text: which of them is noticed depends on the
+    /// order of the warps.
+    fn order(&mut self) {
+        if let Kind::Race {
+            access,
+            other_access,
+            other,
+            ..
+        } = &mut self.kind
+        {
+            let key = |place: &Place| (place.instruction, place.linear());
+            if key(&self.place) < key(other) {
+                std::mem::swap(access, other_access);
+                std::mem::swap(&mut self.place, other);
+            }
+        }
+    }
+
+    fn threads(&self) -> ([u32; 3], [u32; 3]) {
+        let other = match &self.kind {
+            Kind::Race { other, .. } => other.linear(),
+            _ => [0; 3],
+        };
+        (self.place.linear(), other)
+    }
+}
+
 impl fmt::Display for Space {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -156,6 +184,11 @@ impl fmt::Display for Access {
 }
 
 impl Place {
+    /// Compares as the thread's number in its block.
+    fn linear(&self) -> [u32; 3] {
+        let [x, y, z] = self.thread;
+        [z, y, x]
+    }
     fn at(&self) -> String {
         match &self.source {
             Some(source) => format!("{source} (PTX line {})", self.ptx_line),
@@ -262,23 +295,25 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    pub fn add(&mut self, finding: Finding) {
+    pub fn add(&mut self, mut finding: Finding) {
+        finding.order();
         let other = match &finding.kind {
             Kind::Race { other, .. } => other.instruction,
             _ => 0,
         };
-        let key = (
-            std::mem::discriminant(&finding.kind),
-            finding.place.instruction,
-            other,
-        );
-        match self.seen.get(&key) {
-            Some(&i) => self.list[i].count += finding.count,
-            None => {
-                self.seen.insert(key, self.list.len());
-                self.list.push(finding);
-            }
+        let discriminant = std::mem::discriminant(&finding.kind);
+        let key = (discriminant, finding.place.instruction, other);
+        let Some(known) = self.seen.get(&key).and_then(|&i| self.list.get_mut(i)) else {
+            self.seen.insert(key, self.list.len());
+            self.list.push(finding);
+            return;
+        };
+        // The first thread of the first block, in whatever order the warps ran.
+        let count = known.count + finding.count;
+        if known.place.block == finding.place.block && finding.threads() < known.threads() {
+            *known = finding;
         }
+        known.count = count;
     }
     pub fn take(&mut self) -> Vec<Finding> {
         self.seen.clear();

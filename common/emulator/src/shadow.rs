@@ -31,7 +31,7 @@ impl Stamp {
 pub(crate) struct Hazard {
     pub op: usize,
     pub thread: usize,
-    pub wrote: bool,
+    pub how: How,
 }
 
 pub(crate) enum Verdict {
@@ -140,7 +140,11 @@ impl Shadow {
                 verdict = Verdict::Race(Hazard {
                     op: write.op(),
                     thread: write.thread(),
-                    wrote: true,
+                    how: if self.atomic[cell] {
+                        How::Atomic
+                    } else {
+                        How::Write
+                    },
                 });
             }
             let row = cell * self.warps;
@@ -160,7 +164,7 @@ impl Shadow {
                     verdict = Verdict::Race(Hazard {
                         op: read.op(),
                         thread: read.thread(),
-                        wrote: false,
+                        how: How::Read,
                     });
                 }
             }

@@ -4,6 +4,8 @@
 use emulator::{Arg, Launch, Memory, Module, Options, Program, Simd, launch};
 
 const COUNT: usize = 1024;
+/// A thread takes part in a guarded instruction if its number times this has the top bit set.
+const CHOOSE: u32 = 0x9e37_79b1;
 
 /// SplitMix64.
 fn random(state: &mut u64) -> u64 {
@@ -82,8 +84,9 @@ fn operands(number: usize, kinds: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// A kernel that does `$d = op($a, $b, $c, $e)` for each thread.
-fn kernel(number: usize, text: &str, result: &str, kinds: &[&str]) -> String {
+/// A kernel that does `$d = op($a, $b, $c, $e)` for each thread, or for those that `guard` chooses: the
+/// others keep a zero.
+fn kernel(number: usize, text: &str, result: &str, kinds: &[&str], guard: bool) -> String {
     let mut body = String::new();
     let mut instruction = text.replace("$d", "%d");
     for (i, (name, kind)) in ["a", "b", "c", "e"].into_iter().zip(kinds).enumerate() {
@@ -91,10 +94,25 @@ fn kernel(number: usize, text: &str, result: &str, kinds: &[&str]) -> String {
         body += &format!("\t.reg .b{width} %{name};\n\tld.global.u{width} %{name}, [%in+{at}];\n");
         instruction = instruction.replace(&format!("${name}"), &format!("%{name}"));
     }
+    let mut zero = String::new();
+    if guard {
+        body += &format!(
+            "\t.reg .pred %g;\n\tmul.lo.u32 %t0, %t3, {CHOOSE};\n\tsetp.lt.s32 %g, %t0, 0;\n"
+        );
+        instruction = format!("@%g {instruction}");
+        zero = match result {
+            "p" => "setp.ne.u32 %d, 0, 0;".into(),
+            bits => format!("mov.b{bits} %d, 0;"),
+        };
+    }
     body += &match result {
-        "p" => format!("\t.reg .pred %d;\n\t{instruction};\n\tselp.u64 %out64, 1, 0, %d;\n"),
-        "64" => format!("\t.reg .b64 %d;\n\t{instruction};\n\tmov.b64 %out64, %d;\n"),
-        _ => format!("\t.reg .b{result} %d;\n\t{instruction};\n\tcvt.u64.u{result} %out64, %d;\n"),
+        "p" => {
+            format!("\t.reg .pred %d;\n\t{zero}\n\t{instruction};\n\tselp.u64 %out64, 1, 0, %d;\n")
+        }
+        "64" => format!("\t.reg .b64 %d;\n\t{zero}\n\t{instruction};\n\tmov.b64 %out64, %d;\n"),
+        _ => format!(
+            "\t.reg .b{result} %d;\n\t{zero}\n\t{instruction};\n\tcvt.u64.u{result} %out64, %d;\n"
+        ),
     };
     format!(
         ".visible .entry k{number}(.param .u64 in, .param .u64 out)\n{{
@@ -171,22 +189,63 @@ fn rows(csv: &str) -> impl Iterator<Item = Row<'_>> {
     })
 }
 
-#[test]
-fn every_instruction_as_on_an_h100() {
+fn check(guard: bool) {
     let mut wrong = Vec::new();
     for row in rows(include_str!("h100/arithmetic.csv")) {
-        let ptx = HEAD.to_string() + &kernel(row.number, row.text, row.result, &row.kinds);
+        let ptx =
+            |guard| HEAD.to_string() + &kernel(row.number, row.text, row.result, &row.kinds, guard);
         let input = operands(row.number, &row.kinds);
-        let output = results(row.number, &ptx, &input, Simd::Auto);
-        assert_eq!(
-            output,
-            results(row.number, &ptx, &input, Simd::Scalar),
-            "{}",
-            row.text
-        );
-        if format!("{:016x}", digest(&output)) != row.digest {
+        let plain = results(row.number, &ptx(false), &input, Simd::Auto);
+        if guard {
+            let some = results(row.number, &ptx(true), &input, Simd::Auto);
+            let pairs = plain.chunks(8).zip(some.chunks(8)).enumerate();
+            for (thread, (plain, some)) in pairs {
+                let chosen = (thread as u32).wrapping_mul(CHOOSE) >> 31 == 1;
+                let expected = if chosen { plain } else { &[0; 8] };
+                assert_eq!(some, expected, "{} in thread {thread}", row.text);
+            }
+            continue;
+        }
+        let scalar = results(row.number, &ptx(false), &input, Simd::Scalar);
+        assert!(plain == scalar, "{} depends on the CPU", row.text);
+        if format!("{:016x}", digest(&plain)) != row.digest {
             wrong.push(row.text);
         }
     }
     assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn every_instruction_as_on_an_h100() {
+    check(false);
+}
+
+#[test]
+fn guarded_instructions_leave_the_other_lanes_alone() {
+    check(true);
+}
+
+#[test]
+fn every_f16_as_f32() {
+    let text = "cvt.f32.f16 $d, $a";
+    for first in (0..=u16::MAX).step_by(COUNT) {
+        let input: Vec<u8> = (first..=first + (COUNT as u16 - 1))
+            .flat_map(|bits| [u64::from(bits), 0, 0, 0])
+            .flat_map(u64::to_le_bytes)
+            .collect();
+        let ptx = HEAD.to_string() + &kernel(0, text, "32", &["f16"], false);
+        let output = results(0, &ptx, &input, Simd::Auto);
+        for (i, raw) in output.chunks(8).enumerate() {
+            let bits = first + i as u16;
+            let sign = if bits & 0x8000 == 0 { 1.0f32 } else { -1.0 };
+            let (exponent, mantissa) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
+            let expected = match exponent {
+                31 if mantissa > 0.0 => 0x7fff_ffff,
+                31 => (sign * f32::INFINITY).to_bits(),
+                0 => (sign * mantissa * 2f32.powi(-24)).to_bits(),
+                _ => (sign * (1024.0 + mantissa) * 2f32.powi(exponent - 25)).to_bits(),
+            };
+            assert_eq!(raw[..4], expected.to_le_bytes(), "{bits:#06x}");
+        }
+    }
 }

@@ -237,7 +237,7 @@ impl Context<'_> {
             return;
         };
         let verdict = shadow.access(how, address, bytes, op, thread, &block.clocks[thread / 32]);
-        let access = match how {
+        let verb = |how: How| match how {
             How::Read => Verb::Read,
             How::Write | How::Launch | How::Land => Verb::Write,
             How::Atomic => Verb::Atomic,
@@ -261,15 +261,10 @@ impl Context<'_> {
                     hazard.thread,
                     self.block.index,
                 ));
-                let other_access = if hazard.wrote {
-                    Verb::Write
-                } else {
-                    Verb::Read
-                };
                 self.report(
                     Kind::Race {
-                        access,
-                        other_access,
+                        access: verb(how),
+                        other_access: verb(hazard.how),
                         other,
                         address: address.into(),
                     },

@@ -30,8 +30,10 @@ pub(super) enum Turn {
     Fatal,
 }
 
-/// Instructions that a warp runs before another one's turn, unless it must wait earlier.
+/// Instructions that a warp runs before another one's turn, unless it must wait earlier. Where blocks talk
+/// to each other, they are likely to wait in loops, and it should soon be seen.
 const QUANTUM: u64 = 1 << 13;
+const QUANTUM_OF_TALK: u64 = 1 << 9;
 
 impl Cluster {
     pub fn new(machine: &Machine<'_>) -> Self {
@@ -72,8 +74,11 @@ impl Cluster {
         self.random = Random(machine.options.schedule.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number);
     }
 
+    /// What was found, in the order of the text; a fatal finding comes last.
     pub fn findings(&mut self) -> Vec<Finding> {
-        self.block.findings.take()
+        let mut findings = self.block.findings.take();
+        findings.sort_by_key(|finding| (finding.is_fatal(), finding.place.instruction));
+        findings
     }
 
     pub fn instructions(&self) -> u64 {
@@ -89,6 +94,10 @@ impl Cluster {
         budget: u64,
     ) -> Turn {
         let shuffled = machine.options.schedule != 0;
+        let patience = match machine.program.talks {
+            true => QUANTUM_OF_TALK,
+            false => QUANTUM,
+        };
         let end = self.instructions().saturating_add(budget);
         loop {
             if shuffled {
@@ -100,9 +109,12 @@ impl Cluster {
                     continue;
                 }
                 let quantum = match shuffled {
+                    // One round is enough to see that nothing has changed for it.
+                    _ if warp.watched.is_some_and(|watch| watch.spins) => 1,
                     true => 1 + self.random.below(256),
-                    false => QUANTUM,
+                    false => patience,
                 };
+                let before = self.block.activity + writes.activity;
                 let mut cx = Context {
                     machine,
                     block: &mut self.block,
@@ -111,7 +123,10 @@ impl Cluster {
                 };
                 match step::run(warp, &mut cx, quantum) {
                     Stop::Fatal => return Turn::Fatal,
-                    Stop::Paused => watch(warp, self.block.activity + writes.activity),
+                    Stop::Paused => {
+                        let quiet = self.block.activity + writes.activity == before;
+                        watch(warp, before, quiet, patience);
+                    }
                     Stop::Blocked | Stop::Arrived => warp.watched = None,
                 }
                 release_barriers(machine, &mut self.block, &mut self.warps);
@@ -182,11 +197,23 @@ impl Cluster {
     }
 }
 
-/// Looks at a warp that was interrupted in a loop: if it is in the state of an earlier interruption, and
-/// memory has not changed since, it spins.
-fn watch(warp: &mut Warp, activity: u64) {
-    let before = warp.watched.filter(|before| before.activity == activity);
-    if before.is_some_and(|before| warp.clock - before.clock < QUANTUM) {
+/// Looks at a warp that was interrupted in a loop. It spins if it is in the state of an earlier
+/// interruption and has changed no memory on the way: it will come back to it for as long as memory stays
+/// as it is, which has seen `activity` changes.
+fn watch(warp: &mut Warp, activity: u64, quiet: bool, patience: u64) {
+    let before = warp
+        .watched
+        .filter(|watch| watch.spins || watch.activity == activity);
+    let Some(before) = before.filter(|_| quiet) else {
+        warp.watched = quiet.then(|| Watch {
+            digest: warp.digest(),
+            activity,
+            clock: warp.clock,
+            spins: false,
+        });
+        return;
+    };
+    if !before.spins && warp.clock - before.clock < patience {
         return;
     }
     let digest = warp.digest();
@@ -194,7 +221,7 @@ fn watch(warp: &mut Warp, activity: u64) {
         digest,
         activity,
         clock: warp.clock,
-        spins: before.is_some_and(|before| before.digest == digest),
+        spins: digest == before.digest,
     });
 }
 

@@ -90,10 +90,9 @@ mul.wide.u32 %at, %tid, 4;
 add.u64 %at, %at, %out;
 \n"
     );
-    let mut line = text.lines().count() + 1;
-    for statement in body.trim_matches('\n').lines() {
-        text += &format!(".loc 1 {line} 0; {statement}\n").replace("0; ", "0 ");
-        line += 1;
+    let first = text.lines().count() + 1;
+    for (line, statement) in (first..).zip(body.trim_matches('\n').lines()) {
+        text += &format!(".loc 1 {line} 0 {statement}\n");
     }
     text + "ret;\n}\n.file 1 \"/home/student/kernel.cu\"\n"
 }

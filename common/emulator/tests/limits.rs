@@ -1,0 +1,174 @@
+//! Launches that a GPU would refuse, and bounds on work and memory.
+mod common;
+use common::{Setup, body, lower, module, run, threads};
+use emulator::{Arg, Kind, Launch, LaunchError, Limits, Memory, Options, launch};
+
+fn refused(setup: &Setup, text: &str) -> LaunchError {
+    run(setup, &module("", text)).expect_err("a refusal")
+}
+
+#[test]
+fn an_endless_loop_that_changes_nothing_is_a_deadlock() {
+    for schedule in [0, 1, 2] {
+        let setup = Setup {
+            schedule,
+            ..threads(64)
+        };
+        let outcome = body(&setup, "LOOP:\nbra LOOP;");
+        assert!(matches!(outcome.findings[0].kind, Kind::Deadlock { .. }));
+    }
+}
+
+#[test]
+fn an_endless_loop_that_counts_meets_the_limit() {
+    let setup = Setup {
+        limits: Limits {
+            instructions: 100_000,
+            ..Limits::default()
+        },
+        grid: [4, 1, 1],
+        ..threads(64)
+    };
+    let error = refused(&setup, "LOOP:\nadd.u32 %r0, %r0, 1;\nbra LOOP;");
+    assert_eq!(error, LaunchError::InstructionLimit(100_000));
+    let error = refused(
+        &setup,
+        "LOOP:\natom.global.add.u32 %r0, [%out], 1;\nbra LOOP;",
+    );
+    assert_eq!(error, LaunchError::InstructionLimit(100_000));
+}
+
+#[test]
+fn shapes_that_no_gpu_takes() {
+    let shape = |grid, block| Setup {
+        grid,
+        block,
+        ..Setup::default()
+    };
+    let max = u32::MAX;
+    for (setup, message) in [
+        (shape([1, 1, 1], [0, 1, 1]), "a block of 0 x 1 x 1 threads"),
+        (
+            shape([1, 1, 1], [1025, 1, 1]),
+            "a block of 1025 x 1 x 1 threads",
+        ),
+        (shape([1, 1, 1], [1, 1, 65]), "no more than 64 in z"),
+        (
+            shape([1, 1, 1], [max, max, max]),
+            "threads; a GPU takes 1 to 1024",
+        ),
+        (
+            shape([max, max, max], [1, 1, 1]),
+            "a GPU takes 1 to 2147483647 x 65535 x 65535",
+        ),
+        (shape([0, 1, 1], [1, 1, 1]), "a grid of 0 x 1 x 1 blocks"),
+        (
+            shape([1, 65536, 1], [1, 1, 1]),
+            "a grid of 1 x 65536 x 1 blocks",
+        ),
+        (
+            shape([1 << 30, 1, 1], [1, 1, 1]),
+            "raise the limit with --max-blocks",
+        ),
+    ] {
+        let error = refused(&setup, "").to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    let setup = Setup {
+        dynamic_shared: 228 << 10,
+        ..threads(1)
+    };
+    assert_eq!(
+        refused(&setup, "").to_string(),
+        "233472 bytes of shared memory a block; an H100 has 232448"
+    );
+    let text = module("", "").replace("out)\n{", "out)\n.maxntid 64, 1, 1\n{");
+    let error = run(&threads(65), &text).expect_err("too many threads");
+    assert!(
+        error
+            .to_string()
+            .contains("at most 64; see __launch_bounds__"),
+        "{error}"
+    );
+}
+
+#[test]
+fn arguments_that_do_not_fit() {
+    let program = lower(&module("", "")).expect("a kernel");
+    for (args, message) in [
+        (vec![], "the kernel takes 1 parameters, not 0"),
+        (vec![Arg::U32(1)], "parameter out takes 8 bytes, not 4"),
+        (
+            vec![Arg::Bytes(vec![0; 9])],
+            "parameter out takes 8 bytes, not 9",
+        ),
+    ] {
+        let shape = Launch {
+            grid: [1; 3],
+            block: [1; 3],
+            dynamic_shared: 0,
+            args,
+        };
+        let error = launch(&program, &mut Memory::new(0), &shape, &Options::default());
+        assert_eq!(error.expect_err("a refusal").to_string(), message);
+    }
+}
+
+#[test]
+fn memory_is_bounded() {
+    // What blocks write, what they hold in local memory, and what the sanitizer needs to know of them.
+    let limits = |memory| Limits {
+        memory,
+        ..Limits::default()
+    };
+    let setup = Setup {
+        limits: limits(1 << 20),
+        words: 1 << 20,
+        block: [1024, 1, 1],
+        grid: [1024, 1, 1],
+        sanitize: false,
+        ..Setup::default()
+    };
+    let text = "mov.u32 %r0, %ctaid.x;\nmad.lo.u32 %r0, %r0, 1024, %tid;\nmul.wide.u32 %d0, %r0, 4;\nadd.u64 %d0, %d0, %out;\nst.global.u32 [%d0], 1;";
+    assert_eq!(refused(&setup, text), LaunchError::MemoryLimit(1 << 20));
+    let text = ".local .b8 big[524288];\nmov.u64 %d1, big;\nst.local.u32 [%d1], 1;\nmembar.gl;";
+    let setup = Setup {
+        limits: limits(1 << 30),
+        ..setup
+    };
+    assert_eq!(refused(&setup, text), LaunchError::MemoryLimit(1 << 30));
+    let mut memory = Memory::new(100);
+    assert!(
+        memory
+            .alloc("a", vec![0; 101])
+            .expect_err("full")
+            .to_string()
+            .contains("--max-memory")
+    );
+}
+
+#[test]
+fn a_failed_launch_leaves_memory_as_it_was() {
+    let text = module(
+        ".global .u32 x;",
+        "st.global.u32 [%out], 1;\nLOOP:\nadd.u32 %r0, %r0, 1;\nbra LOOP;",
+    );
+    let program = lower(&text).expect("a kernel");
+    let mut memory = Memory::new(1 << 20);
+    let out = memory.alloc("out", vec![7; 4]).expect("room");
+    let shape = Launch {
+        grid: [1; 3],
+        block: [1; 3],
+        dynamic_shared: 0,
+        args: vec![Arg::U64(out)],
+    };
+    let options = Options {
+        limits: Limits {
+            instructions: 1000,
+            ..Limits::default()
+        },
+        ..Options::default()
+    };
+    launch(&program, &mut memory, &shape, &options).expect_err("endless");
+    assert_eq!(memory.bytes(out), Some(&[7; 4][..]));
+}
