@@ -49,10 +49,10 @@ pub const ALL: &[Broken] = &[
         caught: Caught::Values,
     },
     Broken {
-        name: "reads_past_the_end_of_a",
+        name: "reads_past_the_end_of_b",
         rung: "01_naive",
         edits: &[("k < K; ++k", "k <= K; ++k")],
-        caught: Caught::Sanitizer { says: "Invalid __global__ read of size 2 bytes", at: "half_to_float(A[" },
+        caught: Caught::Sanitizer { says: "Invalid __global__ read of size 2 bytes", at: "half_to_float(B[" },
     },
     Broken {
         name: "misaligned_float4",
@@ -95,6 +95,18 @@ pub const ALL: &[Broken] = &[
         rung: "02_smem",
         edits: &[("        // Wait until the whole tile is there.\n        __syncthreads();", "        if (warp > 0) asm volatile(\"bar.sync 1, 256;\");\n        __syncthreads();")],
         caught: Caught::Sanitizer { says: "waits at barrier 1", at: "bar.sync 1, 256" },
+    },
+    Broken {
+        name: "does_not_wait_for_its_copies",
+        rung: "05_swizzle",
+        edits: &[("        asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n", "")],
+        caught: Caught::Sanitizer { says: "Race reported between Write access", at: "ldmatrix(regA[m]" },
+    },
+    Broken {
+        name: "swizzles_on_one_side_only",
+        rung: "05_swizzle",
+        edits: &[("ldmatrix(regA[m], &As[row * BK + (chunk ^ (row & 7)) * CHUNK])", "ldmatrix(regA[m], &As[row * BK + chunk * CHUNK])")],
+        caught: Caught::Values,
     },
 ];
 

@@ -180,6 +180,13 @@ fn neighbouring_rungs_keep_their_shape() {
     let changed = body(&smem).iter().zip(&body(&padded)).filter(|(a, b)| a != b).count();
     assert_eq!(body(&smem).len(), body(&padded).len());
     assert_eq!(changed, 1, "03 differs from 02 in its leading dimension and nothing else");
+
+    let (mma, swizzle) = (kernel("04_mma"), kernel("05_swizzle"));
+    let only_in = |a: &str, b: &str| a.lines().filter(|line| !b.lines().any(|other| other == *line)).count();
+    let (removed, added) = (only_in(&mma, &swizzle), only_in(&swizzle, &mma));
+    assert!(removed <= 15 && added <= 15, "05 takes {removed} lines from 04 and adds {added}");
+    let without = swizzle.replace("(aChunk ^ (row & 7))", "aChunk").replace("(bChunk ^ (row & 7))", "bChunk").replace("(chunk ^ (row & 7))", "chunk");
+    assert_eq!(body(&without), body(&mma), "05 without its XOR is 04");
 }
 
 #[test]

@@ -77,6 +77,15 @@ fn each_rung_moves_its_counter() {
     assert!(number(&smem, "bank_conflicts") > 0);
     assert_eq!(number(&padded, "bank_conflicts"), 0);
     assert_eq!(number(&padded, "shared_wavefronts"), number(&padded, "shared_wavefronts_ideal"));
+    let mma = counters("04_mma", &["--size", "256"]);
+    let swizzle = counters("05_swizzle", &["--size", "256"]);
+    let lines = |counters: &Value| counters["lines"].as_array().cloned().expect("lines");
+    let ways = |line: &Value| number(line, "shared_wavefronts") as f64 / number(line, "shared_wavefronts_ideal").max(1) as f64;
+    let worst = |counters: &Value| lines(counters).iter().map(ways).fold(0.0, f64::max);
+    assert_eq!(worst(&mma), 8.0, "every `ldmatrix` is an 8-way conflict");
+    assert_eq!(worst(&swizzle), 1.0, "wavefronts are ideal on every line");
+    assert_eq!(number(&swizzle, "bank_conflicts"), 0);
+    assert_eq!(number(&mma, "global_sectors"), number(&swizzle, "global_sectors"));
 }
 
 #[test]

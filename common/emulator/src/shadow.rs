@@ -127,7 +127,7 @@ impl Shadow {
                 verdict = Verdict::Race(Hazard {
                     op: write.op(),
                     thread: write.thread(),
-                    wrote: true,
+                    how: How::Write,
                 });
             } else if write.clock == 0 {
                 if matches!(how, How::Read | How::Atomic) && matches!(verdict, Verdict::Fine) {
@@ -140,7 +140,7 @@ impl Shadow {
                 verdict = Verdict::Race(Hazard {
                     op: write.op(),
                     thread: write.thread(),
-                    how: if self.atomic[cell] {
+                    how: if self.last[cell] == Last::Atomic {
                         How::Atomic
                     } else {
                         How::Write

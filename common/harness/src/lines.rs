@@ -30,13 +30,17 @@ pub enum Row {
     SharedLoads,
     /// `st.shared`, `stmatrix`.
     SharedStores,
-    /// Atomics and copies that the emulator counts as shared accesses.
+    /// `cp.async`, where it arrives.
+    SharedCopies,
+    /// Atomics.
     SharedOther,
     /// `ld.global`.
     GlobalLoads,
     /// `st.global`.
     GlobalStores,
-    /// Atomics and copies that the emulator counts as global accesses.
+    /// `cp.async`, where it starts.
+    GlobalCopies,
+    /// Atomics.
     GlobalOther,
 }
 
@@ -85,11 +89,14 @@ pub fn totals(instructions: &[Instruction], counters: &[Counters]) -> BTreeMap<R
             .find(|word| !word.starts_with('@'))
             .unwrap_or("");
         let (load, store) = (operation.starts_with("ld"), operation.starts_with("st"));
+        let copy = operation.starts_with("cp.async");
         if counters.shared.wavefronts > 0 {
             let row = if load {
                 Row::SharedLoads
             } else if store {
                 Row::SharedStores
+            } else if copy {
+                Row::SharedCopies
             } else {
                 Row::SharedOther
             };
@@ -100,6 +107,8 @@ pub fn totals(instructions: &[Instruction], counters: &[Counters]) -> BTreeMap<R
                 Row::GlobalLoads
             } else if store {
                 Row::GlobalStores
+            } else if copy {
+                Row::GlobalCopies
             } else {
                 Row::GlobalOther
             };

@@ -181,6 +181,7 @@ fn shared(totals: &Totals) -> Vec<String> {
     let kinds = [
         (Row::SharedLoads, "shared loads"),
         (Row::SharedStores, "shared stores"),
+        (Row::SharedCopies, "async copies in"),
         (Row::SharedOther, "shared, other"),
     ];
     let rows: Vec<_> = rows(totals, &kinds, |c| {
@@ -199,6 +200,7 @@ fn global(totals: &Totals) -> Vec<String> {
     let kinds = [
         (Row::GlobalLoads, "global loads"),
         (Row::GlobalStores, "global stores"),
+        (Row::GlobalCopies, "async copies"),
         (Row::GlobalOther, "global, other"),
     ];
     let rows: Vec<_> = rows(totals, &kinds, |c| {
