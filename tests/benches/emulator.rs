@@ -2,6 +2,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use emulator::tensor::{Factor, mma};
 use emulator::{Arg, Launch, Memory, Module, Options, Program, Simd};
 use ladder_tests::workspace::{read, root};
 
@@ -32,7 +33,7 @@ fn problem(rung: &str) -> Problem {
 
 fn speed(criterion: &mut Criterion) {
     let one_core = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
-    for rung in ["01_naive", "02_smem", "03_padded"] {
+    for rung in ["01_naive", "02_smem", "03_padded", "04_mma", "05_swizzle"] {
         let Problem { program, mut memory, launch } = problem(rung);
         let counters = emulator::launch(&program, &mut memory, &launch, &Options::default()).expect("a run").counters;
         let lanes: u64 = counters.iter().map(|counters| counters.threads).sum();
@@ -54,5 +55,21 @@ fn speed(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, speed);
+/// m16n8k16 a second, on one core.
+fn tensor_cores(criterion: &mut Criterion) {
+    let a: [u16; 256] = std::array::from_fn(|i| 0x3000 + (i as u16 * 37) % 0x0fff);
+    let b: [u16; 128] = std::array::from_fn(|i| 0xb000 + (i as u16 * 91) % 0x0fff);
+    let mut group = criterion.benchmark_group("mma.m16n8k16");
+    group.throughput(Throughput::Elements(1));
+    for (name, factor) in [("f16", Factor::F16), ("bf16", Factor::Bf16)] {
+        group.bench_function(name, |bencher| {
+            let mut c = [0; 128];
+            bencher.iter(|| {
+                c = pulp::Arch::new().dispatch(|| mma::<16, 256, 128>(factor, black_box(&a), black_box(&b), black_box(&c)));
+            });
+        });
+    }
+}
+
+criterion_group!(benches, speed, tensor_cores);
 criterion_main!(benches);

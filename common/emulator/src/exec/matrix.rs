@@ -69,6 +69,7 @@ impl Warp {
     /// `mma.sync` m16n8k8 and m16n8k16. With g = lane / 4 and t = lane % 4, register r of A holds row
     /// `g + 8 (r % 2)`, columns `2 t + 8 (r / 2)` and the next; register r of B rows `2 t + 8 r` and the
     /// next, column g; register r of C row `g + 8 (r / 2)`, column `2 t + r % 2`.
+    #[inline(always)]
     pub(super) fn mma(&mut self, mma: &Mma) {
         match mma.k {
             8 => self.mma_k::<8, 128, 64>(mma),
@@ -76,6 +77,7 @@ impl Warp {
         }
     }
 
+    #[inline(always)]
     fn mma_k<const K: usize, const A: usize, const B: usize>(&mut self, mma: &Mma) {
         let (mut a, mut b, mut c) = ([0u16; A], [0u16; B], [0u32; 128]);
         for lane in 0..LANES {
