@@ -70,7 +70,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         __syncthreads();
 
         // Compute. A thread's 8 columns are two runs of four, 64 apart: the 8 float4 that a warp reads at
-        // once then lie side by side. Eight in one run would put every second one in the same banks.
+        // once then lie side by side. Eight in one run would put the fifth into the banks of the first, and so on.
         #pragma unroll
         for (int k = 0; k < BK; ++k) {
             float regA[TM], regB[TN];

@@ -1,5 +1,5 @@
 // Rung 03, padded: four unused floats after each row of As move the next row on by four banks.
-// The counter to watch is bank conflicts, on the transposed store into As: rung 02 shows 2-way, now 0.
+// The counter to watch is bank conflicts, on the transposed store into As: those of rung 02 should be gone.
 // `cargo ladder diff 2 3`, then `cargo run -p rung03_padded -- profile`.
 
 constexpr int BM = 128, BN = 128, BK = 8;              // the block's tile of C, and its step along K
@@ -69,7 +69,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         __syncthreads();
 
         // Compute. A thread's 8 columns are two runs of four, 64 apart: the 8 float4 that a warp reads at
-        // once then lie side by side. Eight in one run would put every second one in the same banks.
+        // once then lie side by side. Eight in one run would put the fifth into the banks of the first, and so on.
         #pragma unroll
         for (int k = 0; k < BK; ++k) {
             float regA[TM], regB[TN];

@@ -16,39 +16,84 @@ struct Problem {
 
 /// A rung at 256x256x256, with its tile and threads from its own `gemm_launch`.
 fn problem(rung: &str) -> Problem {
-    let module = Module::parse(&read(&root().join("rungs").join(rung).join("kernel.ptx"))).expect("PTX");
+    let module =
+        Module::parse(&read(&root().join("rungs").join(rung).join("kernel.ptx"))).expect("PTX");
     let program = Program::new(&module, "gemm").expect("a kernel");
     let bytes = module.variable("gemm_launch").expect("a launch");
-    let numbers: Vec<u32> = bytes.as_chunks::<4>().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
+    let numbers: Vec<u32> = bytes
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|&bytes| u32::from_le_bytes(bytes))
+        .collect();
     let mut memory = Memory::new(1 << 30);
     // 1.0 everywhere: the emulator's speed does not depend on the values.
     let ones = [0x00, 0x3c].repeat((SIZE * SIZE) as usize);
-    let pointers = ["A", "B", "C"].map(|name| Arg::U64(memory.alloc(name, ones.clone()).expect("small")));
-    let mut args: Vec<Arg> = pointers.into_iter().chain([Arg::U32(SIZE), Arg::U32(SIZE), Arg::U32(SIZE)]).collect();
+    let pointers =
+        ["A", "B", "C"].map(|name| Arg::U64(memory.alloc(name, ones.clone()).expect("small")));
+    let mut args: Vec<Arg> = pointers
+        .into_iter()
+        .chain([Arg::U32(SIZE), Arg::U32(SIZE), Arg::U32(SIZE)])
+        .collect();
     args.resize(program.params().len(), Arg::U32(0));
     let grid = [SIZE / numbers[0] * (SIZE / numbers[1]), 1, 1];
-    let launch = Launch { grid, block: [numbers[3], 1, 1], dynamic_shared: numbers[4], args };
-    Problem { program, memory, launch }
+    let launch = Launch {
+        grid,
+        block: [numbers[3], 1, 1],
+        dynamic_shared: numbers[4],
+        args,
+    };
+    Problem {
+        program,
+        memory,
+        launch,
+    }
 }
 
 fn speed(criterion: &mut Criterion) {
-    let one_core = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+    let one_core = rayon::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build()
+        .expect("a thread");
     for rung in ["01_naive", "02_smem", "03_padded", "04_mma", "05_swizzle"] {
-        let Problem { program, mut memory, launch } = problem(rung);
-        let counters = emulator::launch(&program, &mut memory, &launch, &Options::default()).expect("a run").counters;
+        let Problem {
+            program,
+            mut memory,
+            launch,
+        } = problem(rung);
+        let counters = emulator::launch(&program, &mut memory, &launch, &Options::default())
+            .expect("a run")
+            .counters;
         let lanes: u64 = counters.iter().map(|counters| counters.threads).sum();
         println!("{rung}: {lanes} lane-instructions a run");
         let mut group = criterion.benchmark_group(rung);
-        group.sample_size(20).throughput(Throughput::Elements(lanes));
+        group
+            .sample_size(20)
+            .throughput(Throughput::Elements(lanes));
         let plain = Options::default();
         for (name, options) in [
             ("run", plain),
-            ("sanitize", Options { sanitize: true, ..plain }),
-            ("without SIMD", Options { simd: Simd::Scalar, ..plain }),
+            (
+                "sanitize",
+                Options {
+                    sanitize: true,
+                    ..plain
+                },
+            ),
+            (
+                "without SIMD",
+                Options {
+                    simd: Simd::Scalar,
+                    ..plain
+                },
+            ),
         ] {
             group.bench_function(name, |bencher| {
                 one_core.install(|| {
-                    bencher.iter(|| emulator::launch(&program, &mut memory, black_box(&launch), &options).expect("a run"));
+                    bencher.iter(|| {
+                        emulator::launch(&program, &mut memory, black_box(&launch), &options)
+                            .expect("a run")
+                    });
                 });
             });
         }
@@ -65,7 +110,9 @@ fn tensor_cores(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| {
             let mut c = [0; 128];
             bencher.iter(|| {
-                c = pulp::Arch::new().dispatch(|| mma::<16, 256, 128>(factor, black_box(&a), black_box(&b), black_box(&c)));
+                c = pulp::Arch::new().dispatch(|| {
+                    mma::<16, 256, 128>(factor, black_box(&a), black_box(&b), black_box(&c))
+                });
             });
         });
     }

@@ -10,7 +10,11 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     for broken in ALL {
-        let caught = if broken.caught == Caught::Values { "values" } else { "sanitizer" };
+        let caught = if broken.caught == Caught::Values {
+            "values"
+        } else {
+            "sanitizer"
+        };
         let folder = std::path::Path::new(&folder).join(caught).join(broken.rung);
         if let Err(error) = broken.write(&folder) {
             eprintln!("error: {}: {error}", folder.display());

@@ -1,4 +1,5 @@
 //! Where things are, and how to run a rung as a reader would.
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -6,7 +7,9 @@ use std::{env, fs};
 
 /// The workspace's folder.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap_or(Path::new("."))
 }
 
 /// The folders in `rungs/`, sorted: the list of rungs.
@@ -16,8 +19,10 @@ pub fn rungs() -> Vec<PathBuf> {
 
 /// The folders in a folder, sorted.
 pub fn folders(of: &Path) -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> =
-        entries(of).into_iter().filter(|path| path.is_dir()).collect();
+    let mut folders: Vec<PathBuf> = entries(of)
+        .into_iter()
+        .filter(|path| path.is_dir())
+        .collect();
     folders.sort();
     folders
 }
@@ -32,7 +37,11 @@ pub fn entries(of: &Path) -> Vec<PathBuf> {
 pub fn files(below: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in entries(below) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if path.is_dir() && name != "target" && !name.starts_with('.') {
             found.extend(files(&path, ending));
         } else if name.ends_with(ending) {
@@ -58,15 +67,25 @@ pub fn read(path: &Path) -> String {
 pub fn program(package: &str) -> Command {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let folder = BUILT.get_or_init(|| {
+        // A test lies in target/debug/deps, the programs one folder up.
+        let test = env::current_exe().unwrap_or_default();
+        let folder = test
+            .ancestors()
+            .nth(2)
+            .unwrap_or(Path::new("."))
+            .to_path_buf();
+        let release = folder.ends_with("release");
         let cargo = env::var_os("CARGO").unwrap_or("cargo".into());
         let status = Command::new(cargo)
             .args(["build", "--quiet", "--bins", "--workspace"])
+            .args(release.then_some("--release"))
             .current_dir(root())
             .status();
-        assert!(status.is_ok_and(|status| status.success()), "the programs cannot be built");
-        // tests lie in target/debug/deps, programs in target/debug; without --release, both times.
-        let target = env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
-        target.join("debug")
+        assert!(
+            status.is_ok_and(|status| status.success()),
+            "the programs cannot be built"
+        );
+        folder
     });
     Command::new(folder.join(format!("{package}{}", env::consts::EXE_SUFFIX)))
 }
@@ -79,7 +98,9 @@ pub fn run(rung: &Path, arguments: &[&str]) -> Output {
     let name = rung.file_name().unwrap_or_default().to_string_lossy();
     let mut program = program(&format!("rung{name}"));
     program.args(["--device", "emulator"]).args(arguments);
-    program.output().unwrap_or_else(|error| panic!("rung{name}: {error}"))
+    program
+        .output()
+        .unwrap_or_else(|error| panic!("rung{name}: {error}"))
 }
 
 /// Whether NVRTC is there. Where `GEMM_REQUIRE_NVRTC=1` is set, as in CI, it has to be.
@@ -88,9 +109,16 @@ pub fn run(rung: &Path, arguments: &[&str]) -> Output {
 /// If it has to be and is not.
 pub fn has_nvrtc(found: bool) -> bool {
     let required = env::var("GEMM_REQUIRE_NVRTC").is_ok_and(|value| value == "1");
-    assert!(found || !required, "GEMM_REQUIRE_NVRTC=1, but there is no NVRTC");
+    assert!(
+        found || !required,
+        "GEMM_REQUIRE_NVRTC=1, but there is no NVRTC"
+    );
     if !found {
-        eprintln!("skipped: no NVRTC (`cargo ladder get-nvrtc` fetches it)");
+        // Not by eprintln!, which the test runner keeps to itself.
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: no NVRTC (`cargo ladder get-nvrtc` fetches it)"
+        );
     }
     found
 }

@@ -7,7 +7,10 @@ fn run_broken(broken: &Broken, arguments: &[&str]) -> (Option<i32>, String) {
     let folder = std::env::temp_dir().join(format!("ladder-tests-{}", std::process::id()));
     let path = broken.write(&folder).expect("a temporary file");
     let path = path.to_str().expect("a path");
-    let output = run(&root().join("rungs").join(broken.rung), &[arguments, &["--kernel", path]].concat());
+    let output = run(
+        &root().join("rungs").join(broken.rung),
+        &[arguments, &["--kernel", path]].concat(),
+    );
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     (output.status.code(), text.into_owned())
 }
@@ -21,7 +24,11 @@ fn wrong_values_never_pass() {
         for size in ["128", "200x136x72", "130x70x16384"] {
             let (code, text) = run_broken(broken, &["--size", size]);
             assert_eq!(code, Some(1), "{} at {size}: {text}", broken.name);
-            assert!(text.to_lowercase().contains("wrong"), "{} at {size}: {text}", broken.name);
+            assert!(
+                text.to_lowercase().contains("wrong"),
+                "{} at {size}: {text}",
+                broken.name
+            );
         }
     }
 }
@@ -32,10 +39,16 @@ fn the_sanitizer_names_the_mistake_and_its_line() {
         return;
     }
     for broken in ALL {
-        let Caught::Sanitizer { says, at } = broken.caught else { continue };
+        let Caught::Sanitizer { says, at } = broken.caught else {
+            continue;
+        };
         let (code, text) = run_broken(broken, &["sanitize", "--size", "128x128x64"]);
         assert_eq!(code, Some(1), "{}: {text}", broken.name);
-        assert!(text.contains(says), "{}: {says:?} is not in\n{text}", broken.name);
+        assert!(
+            text.contains(says),
+            "{}: {says:?} is not in\n{text}",
+            broken.name
+        );
         let lines: Vec<String> = broken
             .source()
             .lines()
@@ -44,6 +57,10 @@ fn the_sanitizer_names_the_mistake_and_its_line() {
             .map(|(_, number)| format!("{}.cu:{number}", broken.name))
             .collect();
         assert!(!lines.is_empty(), "{}: no line holds {at:?}", broken.name);
-        assert!(lines.iter().any(|line| text.contains(line)), "{}: none of {lines:?} is in\n{text}", broken.name);
+        assert!(
+            lines.iter().any(|line| text.contains(line)),
+            "{}: none of {lines:?} is in\n{text}",
+            broken.name
+        );
     }
 }

@@ -13,18 +13,39 @@ const PACKAGES: &[(&str, &str)] = &[
     ("ladder", "common/ladder"),
 ];
 
-/// What a package of ours depends on, from its manifest's `[dependencies]`.
+/// What a package of ours depends on, also for its tests.
 fn dependencies(folder: &Path) -> BTreeSet<String> {
     let manifest = read(&folder.join("Cargo.toml"));
-    let (_, section) = manifest.split_once("\n[dependencies]\n").unwrap_or_default();
-    let section = section.split("\n[").next().unwrap_or_default();
-    let names = section.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split(['.', ' ', '=']).next());
-    names.filter(|name| !name.is_empty()).map(str::to_string).collect()
+    let mut names = BTreeSet::new();
+    let mut inside = false;
+    for line in manifest
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+    {
+        if let Some(table) = line.strip_prefix('[') {
+            // `[dev-dependencies]` lists them, `[dependencies.name]` is one.
+            let (kind, name) = table
+                .trim_end_matches(']')
+                .split_once('.')
+                .unwrap_or((table.trim_end_matches(']'), ""));
+            inside = kind.ends_with("dependencies") && name.is_empty();
+            if kind.ends_with("dependencies") && !name.is_empty() {
+                names.insert(name.to_string());
+            }
+        } else if inside {
+            names.extend(line.split(['.', ' ', '=']).next().map(str::to_string));
+        }
+    }
+    names
 }
 
 fn ours(folder: &Path) -> BTreeSet<String> {
-    let rungs: Vec<String> = rungs().iter().filter_map(|rung| Some(format!("rung{}", rung.file_name()?.to_str()?))).collect();
-    let is_ours = |name: &String| PACKAGES.iter().any(|(package, _)| package == name) || rungs.contains(name);
+    let rungs: Vec<String> = rungs()
+        .iter()
+        .filter_map(|rung| Some(format!("rung{}", rung.file_name()?.to_str()?)))
+        .collect();
+    let is_ours =
+        |name: &String| PACKAGES.iter().any(|(package, _)| package == name) || rungs.contains(name);
     dependencies(folder).into_iter().filter(is_ours).collect()
 }
 
@@ -34,9 +55,7 @@ fn code_lines(text: &str) -> usize {
     let mut in_comment = false;
     for line in text.lines() {
         let line = line.trim();
-        if in_comment {
-            in_comment = !line.contains("*/");
-        } else if line.starts_with("/*") {
+        if in_comment || line.starts_with("/*") {
             in_comment = !line.contains("*/");
         } else if !line.is_empty() && !line.starts_with("//") {
             count += 1;
@@ -50,20 +69,35 @@ fn who_may_depend_on_whom() {
     let allowed = |package: &str| -> &[&str] {
         match package {
             "harness" => &["emulator", "gpu"],
-            "ladder" => &["layout", "emulator", "harness", "gpu"],
+            "ladder" => &["layout", "emulator", "harness"],
             _ => &[],
         }
     };
     for (package, folder) in PACKAGES {
         let found = ours(&root().join(folder));
-        let extra: Vec<_> = found.iter().filter(|name| !allowed(package).contains(&name.as_str())).collect();
+        let extra: Vec<_> = found
+            .iter()
+            .filter(|name| !allowed(package).contains(&name.as_str()))
+            .collect();
         assert!(extra.is_empty(), "{package} may not depend on {extra:?}");
     }
     for rung in rungs() {
-        assert_eq!(ours(&rung), BTreeSet::from(["harness".to_string()]), "{rung:?}");
-        assert_eq!(dependencies(&rung).len(), 1, "{rung:?} needs the harness and nothing else");
+        assert_eq!(
+            ours(&rung),
+            BTreeSet::from(["harness".to_string()]),
+            "{rung:?}"
+        );
+        assert_eq!(
+            dependencies(&rung).len(),
+            1,
+            "{rung:?} needs the harness and nothing else"
+        );
     }
-    assert_eq!(folders(&root().join("common")).len(), PACKAGES.len(), "a package in common/ that no rule names");
+    assert_eq!(
+        folders(&root().join("common")).len(),
+        PACKAGES.len(),
+        "a package in common/ that no rule names"
+    );
 }
 
 #[test]
@@ -78,14 +112,23 @@ fn the_emulator_knows_no_rung() {
 
 #[test]
 fn only_gpu_names_cudarc_and_is_unsafe() {
-    for file in files(root(), ".rs").into_iter().chain(files(root(), "Cargo.toml")) {
+    for file in files(root(), ".rs")
+        .into_iter()
+        .chain(files(root(), "Cargo.toml"))
+    {
         let inside = file.strip_prefix(root()).expect("below the root");
         if inside.starts_with("common/gpu") || inside.ends_with("invariants.rs") {
             continue;
         }
         let text = read(&file);
-        assert!(!text.contains("cudarc"), "{} names cudarc", inside.display());
-        let is_unsafe = text.lines().any(|line| line.contains("unsafe {") || line.contains("unsafe fn") || line.contains("unsafe impl"));
+        assert!(
+            !text.contains("cudarc"),
+            "{} names cudarc",
+            inside.display()
+        );
+        let is_unsafe = text.lines().any(|line| {
+            line.contains("unsafe {") || line.contains("unsafe fn") || line.contains("unsafe impl")
+        });
         assert!(!is_unsafe, "{} is unsafe", inside.display());
     }
     for file in files(&root().join("common/gpu"), ".rs") {
@@ -93,7 +136,12 @@ fn only_gpu_names_cudarc_and_is_unsafe() {
         for (i, line) in lines.iter().enumerate() {
             if line.contains("unsafe {") || line.contains("unsafe impl") {
                 let before = lines[i.saturating_sub(6)..=i].join("\n");
-                assert!(before.contains("SAFETY:"), "{}:{} has no SAFETY line", file.display(), i + 1);
+                assert!(
+                    before.contains("SAFETY:"),
+                    "{}:{} has no SAFETY line",
+                    file.display(),
+                    i + 1
+                );
             }
         }
     }
@@ -102,13 +150,25 @@ fn only_gpu_names_cudarc_and_is_unsafe() {
 #[test]
 fn the_folder_is_the_only_list_of_rungs() {
     for rung in rungs() {
-        let name = rung.file_name().and_then(|name| name.to_str()).expect("a name");
+        let name = rung
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("a name");
         let manifest = read(&rung.join("Cargo.toml"));
-        assert!(manifest.contains(&format!("name = \"rung{name}\"")), "{name}");
-        assert!(read(&rung.join("src/main.rs")).contains(&format!("\"{name}\"")), "{name} is called otherwise in main.rs");
+        assert!(
+            manifest.contains(&format!("name = \"rung{name}\"")),
+            "{name}"
+        );
+        assert!(
+            read(&rung.join("src/main.rs")).contains(&format!("\"{name}\"")),
+            "{name} is called otherwise in main.rs"
+        );
     }
     let workspace = read(&root().join("Cargo.toml"));
-    assert!(workspace.contains("\"rungs/*\"") && !workspace.contains("rungs/0"), "the workspace lists no rung by name");
+    assert!(
+        workspace.contains("\"rungs/*\"") && !workspace.contains("rungs/0"),
+        "the workspace lists no rung by name"
+    );
 }
 
 #[test]
@@ -117,9 +177,17 @@ fn files_stay_small() {
         let lines = code_lines(&read(&rung.join("src/main.rs")));
         assert!(lines < 60, "{rung:?}: main.rs has {lines} lines of code");
         for kernel in files(&rung, ".cu") {
-            let limit = if kernel.to_string_lossy().contains("hopper") { 300 } else { 150 };
+            let limit = if kernel.to_string_lossy().contains("hopper") {
+                300
+            } else {
+                150
+            };
             let lines = code_lines(&read(&kernel));
-            assert!(lines < limit, "{} has {lines} lines of code", kernel.display());
+            assert!(
+                lines < limit,
+                "{} has {lines} lines of code",
+                kernel.display()
+            );
         }
     }
 }
@@ -129,10 +197,23 @@ fn every_kernel_opens_with_its_lesson() {
     for rung in rungs() {
         for kernel in files(&rung, ".cu") {
             let text = read(&kernel);
-            let head: Vec<&str> = text.lines().take_while(|line| line.starts_with("//")).collect();
-            assert!((3..=8).contains(&head.len()), "{}: a header of three sentences", kernel.display());
+            let head: Vec<&str> = text
+                .lines()
+                .take_while(|line| line.starts_with("//"))
+                .collect();
+            assert!(
+                (3..=8).contains(&head.len()),
+                "{}: a header of three sentences",
+                kernel.display()
+            );
             let head = head.join(" ");
-            assert!(head.contains("counter") && head.contains("cargo run -p rung") || head.contains("-- profile"), "{}", kernel.display());
+            assert!(
+                head.contains("counter")
+                    && head.contains("cargo run -p rung")
+                    && head.contains("-- profile"),
+                "{}",
+                kernel.display()
+            );
         }
     }
 }
@@ -142,7 +223,10 @@ fn committed_ptx_belongs_to_its_source() {
     let mut checked = 0;
     for rung in rungs() {
         for kernel in files(&rung, ".cu") {
-            let name = kernel.file_name().and_then(|name| name.to_str()).expect("a name");
+            let name = kernel
+                .file_name()
+                .and_then(|name| name.to_str())
+                .expect("a name");
             let arch = harness::ptx_file::arch_of(name);
             let ptx = read(&kernel.with_extension("ptx"));
             if let Err(why) = harness::ptx_file::check(&ptx, &read(&kernel), arch) {
@@ -159,14 +243,30 @@ fn committed_ptx_leaves_no_rounding_open_and_names_no_machine() {
     for ptx in files(&root().join("rungs"), ".ptx") {
         let text = read(&ptx);
         for (line, number) in text.lines().map(str::trim).zip(1..) {
-            let opcode = line.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
+            let opcode = line
+                .split_whitespace()
+                .find(|word| !word.starts_with('@'))
+                .unwrap_or_default();
             let parts: Vec<&str> = opcode.split('.').collect();
-            if parts.last() == Some(&"f32") && matches!(parts[0], "add" | "sub" | "mul" | "fma" | "mad" | "div" | "sqrt" | "rcp") {
+            if parts.last() == Some(&"f32")
+                && matches!(
+                    parts[0],
+                    "add" | "sub" | "mul" | "fma" | "mad" | "div" | "sqrt" | "rcp"
+                )
+            {
                 assert!(parts.contains(&"rn"), "{}:{number}: {line}", ptx.display());
             }
-            assert!(!opcode.contains("approx"), "{}:{number}: {line}", ptx.display());
+            assert!(
+                !opcode.contains("approx"),
+                "{}:{number}: {line}",
+                ptx.display()
+            );
             if line.starts_with(".file") {
-                assert!(line.contains("\"/rungs/"), "{}:{number}: {line}", ptx.display());
+                assert!(
+                    line.contains("\"/rungs/"),
+                    "{}:{number}: {line}",
+                    ptx.display()
+                );
             }
         }
     }
@@ -176,28 +276,64 @@ fn committed_ptx_leaves_no_rounding_open_and_names_no_machine() {
 fn neighbouring_rungs_keep_their_shape() {
     let kernel = |name: &str| read(&root().join("rungs").join(name).join("kernel.cu"));
     let (smem, padded) = (kernel("02_smem"), kernel("03_padded"));
-    let body = |text: &str| text.lines().skip_while(|line| line.starts_with("//")).map(str::to_string).collect::<Vec<_>>();
-    let changed = body(&smem).iter().zip(&body(&padded)).filter(|(a, b)| a != b).count();
+    let body = |text: &str| {
+        text.lines()
+            .skip_while(|line| line.starts_with("//"))
+            .map(str::to_string)
+            .collect::<Vec<_>>()
+    };
+    let changed = body(&smem)
+        .iter()
+        .zip(&body(&padded))
+        .filter(|(a, b)| a != b)
+        .count();
     assert_eq!(body(&smem).len(), body(&padded).len());
-    assert_eq!(changed, 1, "03 differs from 02 in its leading dimension and nothing else");
+    assert_eq!(
+        changed, 1,
+        "03 differs from 02 in its leading dimension and nothing else"
+    );
 
     let (mma, swizzle) = (kernel("04_mma"), kernel("05_swizzle"));
-    let only_in = |a: &str, b: &str| a.lines().filter(|line| !b.lines().any(|other| other == *line)).count();
+    let only_in = |a: &str, b: &str| {
+        a.lines()
+            .filter(|line| !b.lines().any(|other| other == *line))
+            .count()
+    };
     let (removed, added) = (only_in(&mma, &swizzle), only_in(&swizzle, &mma));
-    assert!(removed <= 15 && added <= 15, "05 takes {removed} lines from 04 and adds {added}");
-    let without = swizzle.replace("(aChunk ^ (row & 7))", "aChunk").replace("(bChunk ^ (row & 7))", "bChunk").replace("(chunk ^ (row & 7))", "chunk");
+    assert!(
+        removed <= 15 && added <= 15,
+        "05 takes {removed} lines from 04 and adds {added}"
+    );
+    let without = swizzle
+        .replace("(aChunk ^ (row & 7))", "aChunk")
+        .replace("(bChunk ^ (row & 7))", "bChunk")
+        .replace("(chunk ^ (row & 7))", "chunk");
     assert_eq!(body(&without), body(&mma), "05 without its XOR is 04");
 }
 
 #[test]
 fn every_invariant_in_the_architecture_names_its_test() {
     let text = read(&root().join("ARCHITECTURE.md"));
-    let tests: String = entries(&root().join("tests/tests")).iter().filter(|path| path.is_file()).map(|path| read(path)).collect();
-    let (_, section) = text.split_once("## Invariants").expect("a section on invariants");
+    let tests: String = entries(&root().join("tests/tests"))
+        .iter()
+        .filter(|path| path.is_file())
+        .map(|path| read(path))
+        .collect();
+    let (_, section) = text
+        .split_once("## Invariants")
+        .expect("a section on invariants");
     let section = section.split("\n## ").next().expect("a section");
-    let named: Vec<&str> = section.split('`').skip(1).step_by(2).filter(|word| word.contains('_') && !word.contains(['.', '/', ' '])).collect();
+    let named: Vec<&str> = section
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|word| word.contains('_') && !word.contains(['.', '/', ' ']))
+        .collect();
     assert!(named.len() >= 7, "{named:?}");
     for name in named {
-        assert!(tests.contains(&format!("fn {name}()")), "ARCHITECTURE.md names the test {name}, which is not there");
+        assert!(
+            tests.contains(&format!("fn {name}()")),
+            "ARCHITECTURE.md names the test {name}, which is not there"
+        );
     }
 }

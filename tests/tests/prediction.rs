@@ -8,16 +8,31 @@ const SIZE: usize = 128;
 
 /// One tile of C, 128 deep, on the emulator: the counters of each instruction.
 fn measure(rung: &str) -> Vec<(Instruction, Counters)> {
-    let module = Module::parse(&read(&root().join("rungs").join(rung).join("kernel.ptx"))).expect("PTX");
+    let module =
+        Module::parse(&read(&root().join("rungs").join(rung).join("kernel.ptx"))).expect("PTX");
     let program = Program::new(&module, "gemm").expect("a kernel");
     let mut memory = Memory::new(1 << 30);
     let mut matrix = |name| memory.alloc(name, vec![0; 2 * SIZE * SIZE]).expect("small");
     let pointers = [matrix("A"), matrix("B"), matrix("C")];
     let sides = [SIZE as u32; 3];
-    let args = pointers.map(Arg::U64).into_iter().chain(sides.map(Arg::U32)).collect();
-    let launch = Launch { grid: [1, 1, 1], block: [256, 1, 1], dynamic_shared: 0, args };
+    let args = pointers
+        .map(Arg::U64)
+        .into_iter()
+        .chain(sides.map(Arg::U32))
+        .collect();
+    let launch = Launch {
+        grid: [1, 1, 1],
+        block: [256, 1, 1],
+        dynamic_shared: 0,
+        args,
+    };
     let run = emulator::launch(&program, &mut memory, &launch, &Options::default()).expect("a run");
-    program.instructions().iter().cloned().zip(run.counters).collect()
+    program
+        .instructions()
+        .iter()
+        .cloned()
+        .zip(run.counters)
+        .collect()
 }
 
 /// The leading dimension of As that the kernel's source states.
@@ -25,22 +40,42 @@ fn leading_dimension(rung: &str) -> u32 {
     let source = read(&root().join("rungs").join(rung).join("kernel.cu"));
     let (_, rest) = source.split_once("LDA = ").expect("LDA");
     let (sum, _) = rest.split_once(';').expect("a constant");
-    sum.split('+').map(|term| term.trim().parse::<u32>().expect("a number")).sum()
+    sum.split('+')
+        .map(|term| term.trim().parse::<u32>().expect("a number"))
+        .sum()
 }
 
 #[test]
 fn the_transposed_store_of_02_and_03() {
     for (rung, degree) in [("02_smem", 2), ("03_padded", 1)] {
-        let tile = Tile { rows: 8, columns: 128, leading_dimension: leading_dimension(rung), element_bytes: 4 };
+        let tile = Tile {
+            rows: 8,
+            columns: 128,
+            leading_dimension: leading_dimension(rung),
+            element_bytes: 4,
+        };
         let measured = measure(rung);
-        let stores: Vec<_> = measured.iter().filter(|(i, _)| i.text.starts_with("st.shared.f32")).collect();
+        let stores: Vec<_> = measured
+            .iter()
+            .filter(|(i, _)| i.text.starts_with("st.shared.f32"))
+            .collect();
         assert_eq!(stores.len(), 4, "one store for each of a lane's 4 elements");
         for (j, (_, counters)) in (0..).zip(stores) {
             // Two lanes to a row of A: the first brings k 0 to 3, the second 4 to 7.
-            let table = BankTable::new(Access::Store, 4, |lane| Some(tile.offset(lane % 2 * 4 + j, lane / 2)));
+            let table = BankTable::new(Access::Store, 4, |lane| {
+                Some(tile.offset(lane % 2 * 4 + j, lane / 2))
+            });
             assert_eq!(table.wavefronts(), degree);
-            assert_eq!(counters.shared.wavefronts, counters.executions * u64::from(table.wavefronts()), "{rung}");
-            assert_eq!(counters.shared.conflicts, counters.executions * u64::from(table.conflicts()), "{rung}");
+            assert_eq!(
+                counters.shared.wavefronts,
+                counters.executions * u64::from(table.wavefronts()),
+                "{rung}"
+            );
+            assert_eq!(
+                counters.shared.conflicts,
+                counters.executions * u64::from(table.conflicts()),
+                "{rung}"
+            );
         }
     }
 }
@@ -48,19 +83,38 @@ fn the_transposed_store_of_02_and_03() {
 #[test]
 fn the_reads_of_02_and_03() {
     for rung in ["02_smem", "03_padded"] {
-        let a = Tile { rows: 8, columns: 128, leading_dimension: leading_dimension(rung), element_bytes: 4 };
-        let b = Tile { leading_dimension: 128, ..a };
+        let a = Tile {
+            rows: 8,
+            columns: 128,
+            leading_dimension: leading_dimension(rung),
+            element_bytes: 4,
+        };
+        let b = Tile {
+            leading_dimension: 128,
+            ..a
+        };
         // The lanes lie 4 x 8: row bits 4 and 0, column bits 3 to 1.
-        let (row, column) = (|lane: u32| (lane & 1) + 2 * (lane >> 4), |lane: u32| lane / 2 % 8);
+        let (row, column) = (
+            |lane: u32| (lane & 1) + 2 * (lane >> 4),
+            |lane: u32| lane / 2 % 8,
+        );
         let as_read = BankTable::new(Access::Load, 16, |lane| Some(a.offset(0, row(lane) * 8)));
         let bs_read = BankTable::new(Access::Load, 16, |lane| Some(b.offset(0, column(lane) * 4)));
         assert_eq!((as_read.wavefronts(), as_read.conflicts()), (2, 0));
         assert_eq!((bs_read.wavefronts(), bs_read.conflicts()), (2, 0));
         let measured = measure(rung);
-        let reads: Vec<_> = measured.iter().filter(|(i, _)| i.text.starts_with("ld.shared.v4.f32")).collect();
+        let reads: Vec<_> = measured
+            .iter()
+            .filter(|(i, _)| i.text.starts_with("ld.shared.v4.f32"))
+            .collect();
         assert_eq!(reads.len(), 32, "4 reads for each of 8 steps");
         for (instruction, counters) in reads {
-            assert_eq!(counters.shared.wavefronts, 2 * counters.executions, "{rung}: {}", instruction.text);
+            assert_eq!(
+                counters.shared.wavefronts,
+                2 * counters.executions,
+                "{rung}: {}",
+                instruction.text
+            );
             assert_eq!(counters.shared.conflicts, 0, "{rung}: {}", instruction.text);
         }
     }
@@ -78,8 +132,13 @@ fn layout_and_emulator_agree_on_recorded_patterns() {
             "st" => Access::Store,
             _ => continue,
         };
-        let lanes: Vec<Option<u32>> = fields[2].split_whitespace().map(|text| text.parse().ok()).collect();
-        let table = BankTable::new(access, fields[1].parse().expect("bytes"), |lane| lanes[lane as usize]);
+        let lanes: Vec<Option<u32>> = fields[2]
+            .split_whitespace()
+            .map(|text| text.parse().ok())
+            .collect();
+        let table = BankTable::new(access, fields[1].parse().expect("bytes"), |lane| {
+            lanes[lane as usize]
+        });
         assert_eq!(table.wavefronts().to_string(), fields[3], "{line}");
         assert_eq!(table.conflicts().to_string(), fields[4], "{line}");
         checked += 1;

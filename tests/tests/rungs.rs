@@ -1,12 +1,16 @@
 //! Every rung on the emulator, as a reader runs it.
-use ladder_tests::workspace::{rungs, run};
+use ladder_tests::workspace::{run, rungs};
 use serde_json::Value;
 
 const SIZES: &[&str] = &["1", "17x33x65", "128", "200x136x72", "1x300x500", "300x1x7"];
 
 fn json(rung: &std::path::Path, arguments: &[&str]) -> Value {
     let output = run(rung, &[&["--json"], arguments].concat());
-    assert!(output.status.success(), "{rung:?} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{rung:?} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     serde_json::from_slice(&output.stdout).expect("one JSON object")
 }
 
@@ -16,7 +20,10 @@ fn verified_at_every_size() {
         for size in SIZES {
             let object = json(&rung, &["--size", size]);
             assert_eq!(object["verify"]["ok"], true, "{rung:?} {size}");
-            assert_eq!(object["verify"]["first_wrong"].as_array().map(Vec::len), Some(0));
+            assert_eq!(
+                object["verify"]["first_wrong"].as_array().map(Vec::len),
+                Some(0)
+            );
         }
     }
 }
@@ -26,7 +33,10 @@ fn sanitize_finds_nothing_in_the_rungs() {
     for rung in rungs() {
         let output = run(&rung, &["sanitize", "--size", "128x256x64"]);
         let text = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && text.contains("ERROR SUMMARY: 0 errors"), "{rung:?}: {text}");
+        assert!(
+            output.status.success() && text.contains("ERROR SUMMARY: 0 errors"),
+            "{rung:?}: {text}"
+        );
     }
 }
 
@@ -35,9 +45,18 @@ fn the_same_bits_and_counters_in_every_order_of_warps() {
     for rung in rungs() {
         let first = json(&rung, &["--size", "200x136x72"]);
         for schedule in 1..=10 {
-            let other = json(&rung, &["--size", "200x136x72", "--schedule", &schedule.to_string()]);
-            assert_eq!(first["c_sha256"], other["c_sha256"], "{rung:?}, schedule {schedule}");
-            assert_eq!(first["counters"], other["counters"], "{rung:?}, schedule {schedule}");
+            let other = json(
+                &rung,
+                &["--size", "200x136x72", "--schedule", &schedule.to_string()],
+            );
+            assert_eq!(
+                first["c_sha256"], other["c_sha256"],
+                "{rung:?}, schedule {schedule}"
+            );
+            assert_eq!(
+                first["counters"], other["counters"],
+                "{rung:?}, schedule {schedule}"
+            );
         }
     }
 }
@@ -55,7 +74,10 @@ fn a_kernel_that_is_stopped_says_which_flag_lets_it_go_on() {
     for rung in rungs() {
         let output = run(&rung, &["--max-instructions", "10"]);
         let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(1) && text.contains("--max-instructions"), "{rung:?}: {text}");
+        assert!(
+            output.status.code() == Some(1) && text.contains("--max-instructions"),
+            "{rung:?}: {text}"
+        );
     }
 }
 
@@ -63,7 +85,10 @@ fn a_kernel_that_is_stopped_says_which_flag_lets_it_go_on() {
 #[test]
 fn each_rung_moves_its_counter() {
     let counters = |name: &str, arguments: &[&str]| {
-        let rung = rungs().into_iter().find(|rung| rung.ends_with(name)).expect("a rung");
+        let rung = rungs()
+            .into_iter()
+            .find(|rung| rung.ends_with(name))
+            .expect("a rung");
         json(&rung, arguments)["counters"].clone()
     };
     let number = |counters: &Value, key: &str| counters[key].as_u64().expect("a number");
@@ -71,21 +96,33 @@ fn each_rung_moves_its_counter() {
     let uncoalesced = counters("01_naive", &["--size", "256", "--uncoalesced"]);
     let smem = counters("02_smem", &["--size", "256"]);
     let padded = counters("03_padded", &["--size", "256"]);
-    assert_eq!(number(&coalesced, "global_requests"), number(&uncoalesced, "global_requests"));
+    assert_eq!(
+        number(&coalesced, "global_requests"),
+        number(&uncoalesced, "global_requests")
+    );
     assert!(number(&uncoalesced, "global_sectors") > 5 * number(&coalesced, "global_sectors"));
     assert!(number(&coalesced, "global_sectors") > 20 * number(&smem, "global_sectors"));
     assert!(number(&smem, "bank_conflicts") > 0);
     assert_eq!(number(&padded, "bank_conflicts"), 0);
-    assert_eq!(number(&padded, "shared_wavefronts"), number(&padded, "shared_wavefronts_ideal"));
+    assert_eq!(
+        number(&padded, "shared_wavefronts"),
+        number(&padded, "shared_wavefronts_ideal")
+    );
     let mma = counters("04_mma", &["--size", "256"]);
     let swizzle = counters("05_swizzle", &["--size", "256"]);
     let lines = |counters: &Value| counters["lines"].as_array().cloned().expect("lines");
-    let ways = |line: &Value| number(line, "shared_wavefronts") as f64 / number(line, "shared_wavefronts_ideal").max(1) as f64;
+    let ways = |line: &Value| {
+        number(line, "shared_wavefronts") as f64
+            / number(line, "shared_wavefronts_ideal").max(1) as f64
+    };
     let worst = |counters: &Value| lines(counters).iter().map(ways).fold(0.0, f64::max);
     assert_eq!(worst(&mma), 8.0, "every `ldmatrix` is an 8-way conflict");
     assert_eq!(worst(&swizzle), 1.0, "wavefronts are ideal on every line");
     assert_eq!(number(&swizzle, "bank_conflicts"), 0);
-    assert_eq!(number(&mma, "global_sectors"), number(&swizzle, "global_sectors"));
+    assert_eq!(
+        number(&mma, "global_sectors"),
+        number(&swizzle, "global_sectors")
+    );
 }
 
 #[test]
@@ -105,7 +142,10 @@ fn bad_input_is_named_and_never_a_panic() {
             let output = run(&rung, arguments);
             let text = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
-            assert!(text.contains(named) && !text.contains("panicked"), "{arguments:?}: {text}");
+            assert!(
+                text.contains(named) && !text.contains("panicked"),
+                "{arguments:?}: {text}"
+            );
         }
     }
 }

@@ -175,7 +175,12 @@ impl Op {
                 see(Use, a.class, &mut a.index);
                 see(Def, P, d);
             }
-            Code::AsyncCommit | Code::AsyncWait { .. } | Code::Branch { .. } | Code::Exit | Code::Trap | Code::Nothing => {}
+            Code::AsyncCommit
+            | Code::AsyncWait { .. }
+            | Code::Branch { .. }
+            | Code::Exit
+            | Code::Trap
+            | Code::Nothing => {}
         }
     }
 }

@@ -43,9 +43,24 @@ impl Factor {
         let m = self.mantissa_bits();
         let field = i32::from(bits & 0x7fff) >> m;
         let fraction = i32::from(bits) & ((1 << m) - 1);
-        let significand = if field == 0 { fraction } else { fraction | 1 << m };
-        let exponent = if significand == 0 { NONE } else { self.smallest_exponent() + field.max(1) - 1 };
-        (if bits & 0x8000 != 0 { -significand } else { significand }, exponent)
+        let significand = if field == 0 {
+            fraction
+        } else {
+            fraction | 1 << m
+        };
+        let exponent = if significand == 0 {
+            NONE
+        } else {
+            self.smallest_exponent() + field.max(1) - 1
+        };
+        (
+            if bits & 0x8000 != 0 {
+                -significand
+            } else {
+                significand
+            },
+            exponent,
+        )
     }
     fn is_special(self, bits: u16) -> bool {
         let top = if self == Factor::F16 { 0x7c00 } else { 0x7f80 };
@@ -64,9 +79,24 @@ impl Factor {
 fn split_f32(bits: u32) -> (i32, i32) {
     let field = (bits >> 23 & 0xff) as i32;
     let fraction = (bits & 0x7f_ffff) as i32;
-    let significand = if field == 0 { fraction } else { fraction | 1 << 23 };
-    let exponent = if significand == 0 { NONE } else { field.max(1) - 127 };
-    (if bits >> 31 == 1 { -significand } else { significand }, exponent)
+    let significand = if field == 0 {
+        fraction
+    } else {
+        fraction | 1 << 23
+    };
+    let exponent = if significand == 0 {
+        NONE
+    } else {
+        field.max(1) - 127
+    };
+    (
+        if bits >> 31 == 1 {
+            -significand
+        } else {
+            significand
+        },
+        exponent,
+    )
 }
 
 /// `sum x 2^(e - 25)` as f32, rounded toward zero.
@@ -85,7 +115,11 @@ fn pack(sum: i64, e: i32) -> u32 {
     }
     // The unit of the result is 2^(exponent - 23).
     let shift = (exponent - 23) - (e - KEPT);
-    let significand = if shift >= 0 { magnitude >> shift.min(63) } else { magnitude << -shift } as u32;
+    let significand = if shift >= 0 {
+        magnitude >> shift.min(63)
+    } else {
+        magnitude << -shift
+    } as u32;
     if significand < 1 << 23 {
         return sign | significand;
     }
@@ -107,7 +141,9 @@ fn dot(factor: Factor, products: impl Iterator<Item = (u16, u16)> + Clone, c: u3
     };
     for (a, b) in products.clone() {
         // Only infinities and NaN matter here; bf16 factors may overflow f32 where the sum does not.
-        if (factor.is_special(a) || factor.is_special(b)) && see(factor.to_f32(a) * factor.to_f32(b)) {
+        if (factor.is_special(a) || factor.is_special(b))
+            && see(factor.to_f32(a) * factor.to_f32(b))
+        {
             return NAN;
         }
     }
@@ -119,11 +155,18 @@ fn dot(factor: Factor, products: impl Iterator<Item = (u16, u16)> + Clone, c: u3
     }
     let terms = products.map(|(a, b)| {
         let ((a, ea), (b, eb)) = (factor.split(a), factor.split(b));
-        (i64::from(a) * i64::from(b), ea + eb, 2 * factor.mantissa_bits() as i32)
+        (
+            i64::from(a) * i64::from(b),
+            ea + eb,
+            2 * factor.mantissa_bits() as i32,
+        )
     });
     let (c, ec) = split_f32(c);
     let terms = terms.chain([(i64::from(c), ec, 23)]);
-    let e = terms.clone().map(|(_, exponent, _)| exponent).fold(LOWEST, i32::max);
+    let e = terms
+        .clone()
+        .map(|(_, exponent, _)| exponent)
+        .fold(LOWEST, i32::max);
     let sum = terms.map(|(significand, exponent, fraction_bits)| {
         // In units of 2^(e - 25).
         let magnitude = significand.unsigned_abs() << (KEPT - fraction_bits);
@@ -142,11 +185,11 @@ struct Split<const N: usize> {
 impl<const N: usize> Split<N> {
     #[inline(always)]
     fn new(factor: Factor, bits: &[u16; N]) -> Self {
-        let mut split = Self { significand: [0; N], exponent: [0; N] };
-        for i in 0..N {
-            (split.significand[i], split.exponent[i]) = factor.split(bits[i]);
+        let pairs = bits.map(|bits| factor.split(bits));
+        Self {
+            significand: pairs.map(|(significand, _)| significand),
+            exponent: pairs.map(|(_, exponent)| exponent),
         }
-        split
     }
 }
 
@@ -167,7 +210,8 @@ pub fn mma<const K: usize, const A: usize, const B: usize>(
     c: &[u32; M * N],
 ) -> [u32; M * N] {
     const { assert!(A == M * K && B == K * N) };
-    let special = a.iter().chain(b).any(|&x| factor.is_special(x)) || c.iter().any(|&x| x >> 23 & 0xff == 0xff);
+    let special = a.iter().chain(b).any(|&x| factor.is_special(x))
+        || c.iter().any(|&x| x >> 23 & 0xff == 0xff);
     if special {
         return slowly::<K, A, B>(factor, a, b, c);
     }
@@ -175,16 +219,11 @@ pub fn mma<const K: usize, const A: usize, const B: usize>(
     let up = KEPT - 2 * factor.mantissa_bits() as i32;
     let mut d = [0; M * N];
     for row in 0..M {
-        let mut c_significand = [0; N];
-        let mut e = [LOWEST; N];
-        for n in 0..N {
-            let (significand, exponent) = split_f32(c[row * N + n]);
-            c_significand[n] = significand;
-            e[n] = e[n].max(exponent);
-        }
+        let addends: [(i32, i32); N] = std::array::from_fn(|n| split_f32(c[row * N + n]));
+        let mut e = addends.map(|(_, exponent)| exponent.max(LOWEST));
         for k in 0..K {
-            for n in 0..N {
-                e[n] = e[n].max(a.exponent[row * K + k] + b.exponent[k * N + n]);
+            for (e, exponent) in e.iter_mut().zip(&b.exponent[k * N..][..N]) {
+                *e = (*e).max(a.exponent[row * K + k] + exponent);
             }
         }
         // 16 terms below 2^27 and one below 2^26 need a bit more than an i32 has: two halves.
@@ -199,9 +238,10 @@ pub fn mma<const K: usize, const A: usize, const B: usize>(
             }
         }
         for n in 0..N {
-            let exponent = split_f32(c[row * N + n]).1;
-            let sign = c_significand[n] >> 31;
-            let magnitude = (((c_significand[n] ^ sign) - sign) << (KEPT - 23)) as u32 >> (e[n] - exponent).min(31);
+            let (significand, exponent) = addends[n];
+            let sign = significand >> 31;
+            let magnitude =
+                (((significand ^ sign) - sign) << (KEPT - 23)) as u32 >> (e[n] - exponent).min(31);
             let addend = (magnitude as i32 ^ sign) - sign;
             let sum = i64::from(sums[0][n]) + i64::from(sums[1][n]) + i64::from(addend);
             d[row * N + n] = pack(sum, e[n]);
@@ -232,18 +272,33 @@ mod tests {
     fn the_vector_path_equals_the_rule() {
         let mut x = 1u64;
         let mut random = || {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            x = x
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (x >> 32) as u32
         };
         for round in 0..2000 {
             for factor in [Factor::F16, Factor::Bf16] {
                 // Narrow exponents in half of the rounds, so that terms meet and cancel.
-                let mask = if round % 2 == 0 { 0xffff } else { 0x83ff | if factor == Factor::F16 { 0x0c00 } else { 0x0380 } };
+                let mask = if round % 2 == 0 {
+                    0xffff
+                } else {
+                    0x83ff
+                        | if factor == Factor::F16 {
+                            0x0c00
+                        } else {
+                            0x0380
+                        }
+                };
                 let top: u16 = if round % 2 == 0 { 0 } else { 0x3000 };
                 let a: [u16; 256] = std::array::from_fn(|_| random() as u16 & mask | top);
                 let b: [u16; 128] = std::array::from_fn(|_| random() as u16 & mask | top);
-                let c: [u32; 128] = std::array::from_fn(|_| if round % 3 == 0 { 0 } else { random() });
-                assert_eq!(mma::<16, 256, 128>(factor, &a, &b, &c), slowly::<16, 256, 128>(factor, &a, &b, &c));
+                let c: [u32; 128] =
+                    std::array::from_fn(|_| if round % 3 == 0 { 0 } else { random() });
+                assert_eq!(
+                    mma::<16, 256, 128>(factor, &a, &b, &c),
+                    slowly::<16, 256, 128>(factor, &a, &b, &c)
+                );
             }
         }
     }

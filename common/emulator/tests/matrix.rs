@@ -25,14 +25,25 @@ fn pair(low: u32, high: u32) -> u32 {
 
 #[test]
 fn ldmatrix_gives_each_lane_two_neighbours_of_a_row() {
-    for (x, registers) in [("x1", "{%r10}"), ("x2", "{%r10, %r11}"), ("x4", "{%r10, %r11, %r12, %r13}")] {
+    for (x, registers) in [
+        ("x1", "{%r10}"),
+        ("x2", "{%r10, %r11}"),
+        ("x4", "{%r10, %r11, %r12, %r13}"),
+    ] {
         let count = x[1..].parse::<usize>().expect("a digit");
-        let body = format!("{FILL}{ROW}ldmatrix.sync.aligned.m8n8.{x}.shared.b16 {registers}, [%r1];{}", store(count));
+        let body = format!(
+            "{FILL}{ROW}ldmatrix.sync.aligned.m8n8.{x}.shared.b16 {registers}, [%r1];{}",
+            store(count)
+        );
         let words = run(&threads(32), TILE, &body).clean();
         for m in 0..count as u32 {
             for lane in 0..32 {
                 let first = 64 * m + lane / 4 * 8 + lane % 4 * 2;
-                assert_eq!(words[(32 * m + lane) as usize], pair(first, first + 1), "{x}, matrix {m}, lane {lane}");
+                assert_eq!(
+                    words[(32 * m + lane) as usize],
+                    pair(first, first + 1),
+                    "{x}, matrix {m}, lane {lane}"
+                );
             }
         }
     }
@@ -40,7 +51,10 @@ fn ldmatrix_gives_each_lane_two_neighbours_of_a_row() {
 
 #[test]
 fn trans_gives_each_lane_two_neighbours_of_a_column() {
-    let body = format!("{FILL}{ROW}ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{%r10, %r11, %r12, %r13}}, [%r1];{}", store(4));
+    let body = format!(
+        "{FILL}{ROW}ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{%r10, %r11, %r12, %r13}}, [%r1];{}",
+        store(4)
+    );
     let words = run(&threads(32), TILE, &body).clean();
     for m in 0..4 {
         for lane in 0..32 {
@@ -63,17 +77,26 @@ fn stmatrix_undoes_ldmatrix() {
         let words = run(&threads(32), TILE, &body).clean();
         // Row l went to row l ^ 7, where lane l looks: it finds its own first element.
         for lane in 0..32u32 {
-            assert_eq!(words[lane as usize], pair(8 * lane, 8 * lane + 1), "{trans} {lane}");
+            assert_eq!(
+                words[lane as usize],
+                pair(8 * lane, 8 * lane + 1),
+                "{trans} {lane}"
+            );
         }
     }
 }
 
 #[test]
 fn ldmatrix_counts_a_group_for_each_matrix() {
-    let body = format!("{FILL}{ROW}ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r10, %r11, %r12, %r13}}, [%r1];");
+    let body = format!(
+        "{FILL}{ROW}ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r10, %r11, %r12, %r13}}, [%r1];"
+    );
     let outcome = run(&threads(32), TILE, &body);
     let shared = outcome.of("ldmatrix")[0].shared;
-    assert_eq!((shared.wavefronts, shared.ideal, shared.conflicts), (4, 4, 0));
+    assert_eq!(
+        (shared.wavefronts, shared.ideal, shared.conflicts),
+        (4, 4, 0)
+    );
 }
 
 #[test]
@@ -115,7 +138,10 @@ const COPY: &str = "shl.b32 %r1, %tid, 4; mov.u32 %r2, tile; add.u32 %r1, %r1, %
     add.u64 %d1, %d1, %out; ";
 
 fn unsanitized() -> Setup {
-    Setup { sanitize: false, ..threads(32) }
+    Setup {
+        sanitize: false,
+        ..threads(32)
+    }
 }
 
 #[test]
@@ -126,9 +152,20 @@ fn a_copy_lands_when_its_thread_waits_and_not_before() {
         (format!("{copy} {look}"), 7),
         (format!("{copy} cp.async.wait_all; {look}"), 0xdead),
         (format!("{copy} cp.async.commit_group; {look}"), 7),
-        (format!("{copy} cp.async.commit_group; cp.async.wait_group 0; {look}"), 0xdead),
-        (format!("{copy} cp.async.commit_group; cp.async.wait_group 1; {look}"), 7),
-        (format!("{copy} cp.async.commit_group; cp.async.commit_group; cp.async.wait_group 1; {look}"), 0xdead),
+        (
+            format!("{copy} cp.async.commit_group; cp.async.wait_group 0; {look}"),
+            0xdead,
+        ),
+        (
+            format!("{copy} cp.async.commit_group; cp.async.wait_group 1; {look}"),
+            7,
+        ),
+        (
+            format!(
+                "{copy} cp.async.commit_group; cp.async.commit_group; cp.async.wait_group 1; {look}"
+            ),
+            0xdead,
+        ),
         // wait_group is for closed groups only.
         (format!("{copy} cp.async.wait_group 0; {look}"), 7),
     ];
@@ -154,21 +191,53 @@ fn touching_what_is_on_its_way_is_a_race() {
     let copy = "cp.async.cg.shared.global [%r1], [%d1], 16;";
     for (body, clean) in [
         (format!("{COPY}{copy} ld.shared.u32 %r10, [%r1];"), false),
-        (format!("{COPY}{copy} bar.sync 0; ld.shared.u32 %r10, [%r1];"), false),
+        (
+            format!("{COPY}{copy} bar.sync 0; ld.shared.u32 %r10, [%r1];"),
+            false,
+        ),
         (format!("{COPY}{copy} st.shared.u32 [%r1], %tid;"), false),
-        (format!("{COPY}{copy} cp.async.wait_all; ld.shared.u32 %r10, [%r1];"), true),
-        (format!("{COPY}{copy} cp.async.wait_all; xor.b32 %r1, %r1, 16; ld.shared.u32 %r10, [%r1];"), false),
-        (format!("{COPY}{copy} cp.async.wait_all; bar.sync 0; xor.b32 %r1, %r1, 16; ld.shared.u32 %r10, [%r1];"), true),
+        (
+            format!("{COPY}{copy} cp.async.wait_all; ld.shared.u32 %r10, [%r1];"),
+            true,
+        ),
+        (
+            format!(
+                "{COPY}{copy} cp.async.wait_all; xor.b32 %r1, %r1, 16; ld.shared.u32 %r10, [%r1];"
+            ),
+            false,
+        ),
+        (
+            format!(
+                "{COPY}{copy} cp.async.wait_all; bar.sync 0; xor.b32 %r1, %r1, 16; ld.shared.u32 %r10, [%r1];"
+            ),
+            true,
+        ),
     ] {
         let report = run(&threads(32), TILE, &body).report();
-        assert_eq!(report.contains("Race reported between Write access"), !clean, "{body}: {report}");
+        assert_eq!(
+            report.contains("Race reported between Write access"),
+            !clean,
+            "{body}: {report}"
+        );
     }
 }
 
 #[test]
 fn matrix_addresses_are_checked() {
-    let misaligned = format!("{FILL}{ROW}add.u32 %r1, %r1, 8; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r10}}, [%r1];");
-    assert!(run(&threads(32), TILE, &misaligned).report().contains("is misaligned"));
-    let outside = format!("{FILL}{ROW}add.u32 %r1, %r1, 1024; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r10, %r11, %r12, %r13}}, [%r1];");
-    assert!(run(&threads(32), TILE, &outside).report().contains("Invalid __shared__ read of size 16 bytes"));
+    let misaligned = format!(
+        "{FILL}{ROW}add.u32 %r1, %r1, 8; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r10}}, [%r1];"
+    );
+    assert!(
+        run(&threads(32), TILE, &misaligned)
+            .report()
+            .contains("is misaligned")
+    );
+    let outside = format!(
+        "{FILL}{ROW}add.u32 %r1, %r1, 1024; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r10, %r11, %r12, %r13}}, [%r1];"
+    );
+    assert!(
+        run(&threads(32), TILE, &outside)
+            .report()
+            .contains("Invalid __shared__ read of size 16 bytes")
+    );
 }

@@ -48,7 +48,7 @@ pub enum GpuError {
     /// The driver is older than CUDA 12.0.
     #[error(
         "the NVIDIA driver is too old: it supports CUDA {found}, 12.0 is needed; update the driver, or \
-         run on the emulator with `--device emulator`"
+         leave `--device` away to run on the emulator"
     )]
     OldDriver {
         /// The CUDA version that it supports.

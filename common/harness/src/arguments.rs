@@ -41,9 +41,9 @@ pub struct Arguments {
     /// Print one JSON object
     #[arg(long, global = true)]
     pub json: bool,
-    /// Emulator: stop after so many warp instructions
-    #[arg(long, global = true, value_name = "N", default_value_t = emulator::Limits::default().instructions)]
-    pub max_instructions: u64,
+    /// Emulator: stop after so many warp instructions [default: far more than the problem needs]
+    #[arg(long, global = true, value_name = "N")]
+    pub max_instructions: Option<u64>,
     /// Emulator: bytes of device memory, such as 512M or 4G
     #[arg(long, global = true, value_name = "BYTES", default_value = "4G")]
     pub max_memory: Bytes,

@@ -63,7 +63,9 @@ pub enum Error {
         cols: u64,
     },
     /// A kernel whose result depends on chance.
-    #[error("run {run} left other bits than run 1 in {elements} elements of C: the kernel races; `sanitize` looks for where")]
+    #[error(
+        "run {run} left other bits than run 1 in {elements} elements of C: the kernel races; `sanitize` looks for where"
+    )]
     Unsteady {
         /// The run that differs, from 1.
         run: u32,
@@ -81,7 +83,7 @@ pub enum Error {
         limit: u64,
     },
     /// A file that cannot be read.
-    #[error("cannot read {}: {error}", path.display())]
+    #[error("cannot read {}: {error}; it has to be a text file, CUDA source or PTX", path.display())]
     Read {
         /// The file.
         path: PathBuf,

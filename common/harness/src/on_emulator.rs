@@ -5,7 +5,7 @@ use half::f16;
 use crate::arguments::Arguments;
 use crate::problem::{from_bytes, to_bytes};
 use crate::progress::Progress;
-use crate::{Error, Kernel, Problem, Result};
+use crate::{Error, Kernel, Problem, Result, Size};
 
 /// Launches the kernel with its warps in the order of this schedule; returns C (padded) and what the
 /// emulator saw.
@@ -67,7 +67,7 @@ pub fn run(
         sanitize,
         schedule,
         limits: Limits {
-            instructions: arguments.max_instructions,
+            instructions: arguments.max_instructions.unwrap_or(enough(problem.padded)),
             blocks: arguments.max_blocks,
             memory: limit,
         },
@@ -79,4 +79,11 @@ pub fn run(
     let run = run.map_err(Error::Launch)?;
     let c = memory.bytes(c).map(from_bytes).unwrap_or_default();
     Ok((c, run))
+}
+
+/// Warp instructions that no honest kernel needs for a problem of this size: a naive one takes about 8
+/// for 32 multiplications, so this leaves it eight times that, and a small problem a few seconds.
+fn enough(padded: Size) -> u64 {
+    let [m, n, k] = [padded.m, padded.n, padded.k].map(u64::from);
+    (m * n).saturating_mul(k).saturating_mul(2).max(1 << 28)
 }

@@ -164,8 +164,8 @@ fn wrong_elements(found: &Verification) -> Vec<String> {
     let row = |w: &crate::Wrong| {
         vec![
             format!("C[{}][{}]", w.row, w.col),
-            format!("{}", w.got),
-            format!("{:.6}", w.want),
+            format!("{:.4e}", w.got),
+            format!("{:.4e}", w.want),
             format!("{:.2e}", w.bound),
         ]
     };

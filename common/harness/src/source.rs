@@ -121,7 +121,8 @@ pub fn of_file(path: &Path, arch: &str, compiler: Compiler) -> Result<Source> {
         })
     };
     let file = path.display().to_string();
-    match path.extension().and_then(|ending| ending.to_str()) {
+    let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase());
+    match ending.as_deref() {
         Some("cu") => {
             let text = read()?;
             let name = name_in_ptx(path);

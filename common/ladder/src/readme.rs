@@ -34,7 +34,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         return Ok(true);
     }
     if arguments.check {
-        for line in similar::TextDiff::from_lines(&text, &current).unified_diff().to_string().lines() {
+        for line in similar::TextDiff::from_lines(&text, &current)
+            .unified_diff()
+            .to_string()
+            .lines()
+        {
             anstream::println!("{line}");
         }
         anstream::println!("README.md is not current; `cargo ladder readme` mends it");
@@ -57,7 +61,10 @@ fn filled(root: &Path, text: &str) -> Result<String> {
                 Some(command) => ("```", format!("$ {command}\n{}", output(root, command)?)),
                 None => continue,
             }
-        } else if let Some(file) = line.strip_prefix("<!-- table: ").and_then(|l| l.strip_suffix(" -->")) {
+        } else if let Some(file) = line
+            .strip_prefix("<!-- table: ")
+            .and_then(|l| l.strip_suffix(" -->"))
+        {
             ("<!-- end -->", table(root, file)?)
         } else {
             continue;
@@ -81,7 +88,9 @@ fn output(root: &Path, command: &str) -> Result<String> {
         ["cargo", "ladder", arguments @ ..] => ("ladder", arguments),
         _ => bail!("README.md: `{command}` is neither `cargo run -p …` nor `cargo ladder …`"),
     };
-    let mut program = Command::new(rungs::folder_of_executables()?.join(package.to_owned() + std::env::consts::EXE_SUFFIX));
+    let mut program = Command::new(
+        rungs::folder_of_executables()?.join(package.to_owned() + std::env::consts::EXE_SUFFIX),
+    );
     if package != "ladder" {
         program.args(["--device", "emulator"]);
     }
@@ -92,14 +101,18 @@ fn output(root: &Path, command: &str) -> Result<String> {
         .output()
         .with_context(|| format!("cannot run `{command}`"))?;
     if !output.status.success() {
-        bail!("`{command}` failed: {}", String::from_utf8_lossy(&output.stderr));
+        bail!(
+            "`{command}` failed: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The lines of a Markdown file that belong to a table.
 fn table(root: &Path, file: &str) -> Result<String> {
-    let text = fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {file}, which README.md shows"))?;
+    let text = fs::read_to_string(root.join(file))
+        .with_context(|| format!("cannot read {file}, which README.md shows"))?;
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
     if rows.is_empty() {
         bail!("{file} holds no table");

@@ -35,7 +35,7 @@ impl Rung {
         Ok(kernels)
     }
 
-    /// The file of its kernel for the given architecture, or its first.
+    /// Its first kernel.
     pub fn kernel(&self) -> Result<PathBuf> {
         self.kernels()?
             .into_iter()

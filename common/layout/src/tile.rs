@@ -50,15 +50,29 @@ mod tests {
     #[test]
     fn one_formula_for_all_leading_dimensions() {
         for leading_dimension in 1..300 {
-            let tile = Tile { rows: 32, columns: 32, leading_dimension, element_bytes: 4 };
+            let tile = Tile {
+                rows: 32,
+                columns: 32,
+                leading_dimension,
+                element_bytes: 4,
+            };
             let table = BankTable::new(Access::Store, 4, |lane| Some(tile.offset(lane, 0)));
-            assert_eq!(table.wavefronts(), column_degree(leading_dimension), "{leading_dimension}");
+            assert_eq!(
+                table.wavefronts(),
+                column_degree(leading_dimension),
+                "{leading_dimension}"
+            );
         }
     }
 
     #[test]
     fn a_row_of_129_floats_is_misaligned_for_float4() {
-        let tile = |leading_dimension| Tile { rows: 8, columns: 128, leading_dimension, element_bytes: 4 };
+        let tile = |leading_dimension| Tile {
+            rows: 8,
+            columns: 128,
+            leading_dimension,
+            element_bytes: 4,
+        };
         assert!(tile(128).is_aligned_for(16));
         assert!(!tile(129).is_aligned_for(16));
         assert!(tile(132).is_aligned_for(16));

@@ -12,7 +12,7 @@ const KERNELS: &[KernelFile] = &[KernelFile {
 
 const SWITCHES: &[Switch] = &[Switch {
     flag: "uncoalesced",
-    help: "Let the lanes of a warp lie along a column of C instead of a row",
+    help: "Let the lanes of a warp lie along columns of C instead of a row",
 }];
 
 fn main() -> ExitCode {

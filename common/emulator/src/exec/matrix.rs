@@ -14,15 +14,39 @@ impl Warp {
     /// `ldmatrix` and `stmatrix`: lane `8 m + r` names row `r` of matrix `m`, 16 bytes. Of each matrix,
     /// lane `l` holds row `l / 4`, columns `2 (l % 4)` and the next; with `.trans` rows and columns change
     /// places.
-    pub(super) fn matrix(&mut self, access: &MatrixAccess, op: usize, mask: u32, cx: &mut Context<'_>) -> Result<()> {
+    pub(super) fn matrix(
+        &mut self,
+        access: &MatrixAccess,
+        op: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<()> {
         let rows = 8 * access.count as usize;
-        let naming = if rows == LANES { mask } else { mask & ((1 << rows) - 1) };
-        let space = if access.generic { Space::Generic } else { Space::Shared };
-        let (verb, how) = if access.store { (Verb::Write, How::Write) } else { (Verb::Read, How::Read) };
+        let naming = if rows == LANES {
+            mask
+        } else {
+            mask & ((1 << rows) - 1)
+        };
+        let space = if access.generic {
+            Space::Generic
+        } else {
+            Space::Shared
+        };
+        let (verb, how) = if access.store {
+            (Verb::Write, How::Write)
+        } else {
+            (Verb::Read, How::Read)
+        };
         let addresses = self.addresses(access.base, access.offset, mask);
         let mut starts = [0u32; LANES];
         for lane in lanes(naming) {
-            let touch = |space| Touch { space, address: addresses[lane], bytes: 16, op, lane };
+            let touch = |space| Touch {
+                space,
+                address: addresses[lane],
+                bytes: 16,
+                op,
+                lane,
+            };
             starts[lane] = match cx.locate(self, &touch(space), verb)? {
                 Place::Shared(at) => at,
                 // Elsewhere than in shared memory: as an address in it, this one is out of bounds.
@@ -33,8 +57,15 @@ impl Warp {
             };
         }
         let first = starts[naming.trailing_zeros() as usize & 31];
-        let counted = std::array::from_fn(|lane| if naming >> lane & 1 == 1 { starts[lane] } else { first });
-        cx.tally.shared(op, access.slot, SharedAccess::Matrix, 16, &counted, naming);
+        let counted = std::array::from_fn(|lane| {
+            if naming >> lane & 1 == 1 {
+                starts[lane]
+            } else {
+                first
+            }
+        });
+        cx.tally
+            .shared(op, access.slot, SharedAccess::Matrix, 16, &counted, naming);
         if cx.block.shadow.is_some() {
             for lane in lanes(naming) {
                 cx.check(how, starts[lane], 16, op, self.thread(lane));
@@ -48,7 +79,11 @@ impl Warp {
             for lane in lanes(mask) {
                 let element = |i: usize| {
                     let (row, column) = (lane / 4, lane % 4 * 2 + i);
-                    let (row, column) = if access.transposed { (column, row) } else { (row, column) };
+                    let (row, column) = if access.transposed {
+                        (column, row)
+                    } else {
+                        (row, column)
+                    };
                     starts[8 * m + row] as usize / 2 + column
                 };
                 let halves = [element(0), element(1)];
@@ -106,15 +141,33 @@ impl Warp {
     }
 
     /// Notes a copy; it lands when the thread waits for it, as late as the program allows.
-    pub(super) fn copy_async(&mut self, copy: &AsyncCopy, op: usize, mask: u32, cx: &mut Context<'_>) -> Result<()> {
+    pub(super) fn copy_async(
+        &mut self,
+        copy: &AsyncCopy,
+        op: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<()> {
         let to = self.addresses(copy.to, copy.to_offset, mask);
         let from = self.addresses(copy.from, copy.from_offset, mask);
         let mut starts = [0u32; LANES];
         for lane in lanes(mask) {
             // With a size given, the rest of the bytes is zero (PTX ISA, "cp.async").
-            let wanted = copy.size.map_or(copy.bytes, |size| self.words[size as usize].0[lane].min(copy.bytes));
-            let touch = |space, address| Touch { space, address, bytes: copy.bytes, op, lane };
-            let Place::Shared(at) = cx.locate(self, &touch(Space::Shared, to[lane]), Verb::Write)? else { continue };
+            let wanted = copy.size.map_or(copy.bytes, |size| {
+                self.words[size as usize].0[lane].min(copy.bytes)
+            });
+            let touch = |space, address| Touch {
+                space,
+                address,
+                bytes: copy.bytes,
+                op,
+                lane,
+            };
+            let Place::Shared(at) =
+                cx.locate(self, &touch(Space::Shared, to[lane]), Verb::Write)?
+            else {
+                continue;
+            };
             starts[lane] = at;
             let source = match wanted {
                 0 => None,
@@ -125,11 +178,32 @@ impl Warp {
             };
             cx.check(How::Launch, at, copy.bytes, op, self.thread(lane));
             let group = self.commits[lane];
-            self.pending.push(Pending { lane, group, to: at, source, bytes: copy.bytes, wanted, op });
+            self.pending.push(Pending {
+                lane,
+                group,
+                to: at,
+                source,
+                bytes: copy.bytes,
+                wanted,
+                op,
+            });
         }
         let first = mask.trailing_zeros() as usize & 31;
-        let shared = std::array::from_fn(|lane| if mask >> lane & 1 == 1 { starts[lane] } else { starts[first] });
-        cx.tally.shared(op, copy.slots[0], SharedAccess::Store, copy.bytes, &shared, mask);
+        let shared = std::array::from_fn(|lane| {
+            if mask >> lane & 1 == 1 {
+                starts[lane]
+            } else {
+                starts[first]
+            }
+        });
+        cx.tally.shared(
+            op,
+            copy.slots[0],
+            SharedAccess::Store,
+            copy.bytes,
+            &shared,
+            mask,
+        );
         cx.tally.global(op, copy.slots[1], copy.bytes, &from, mask);
         cx.block.activity += 1;
         Ok(())
@@ -147,21 +221,41 @@ impl Warp {
         }
         let commits = self.commits;
         let lands = |copy: &Pending| {
-            mask >> copy.lane & 1 == 1 && pending.is_none_or(|n| u64::from(copy.group) + u64::from(n) < u64::from(commits[copy.lane]))
+            mask >> copy.lane & 1 == 1
+                && pending.is_none_or(|n| {
+                    u64::from(copy.group) + u64::from(n) < u64::from(commits[copy.lane])
+                })
         };
-        let (landing, left) = std::mem::take(&mut self.pending).into_iter().partition(lands);
+        let (landing, left) = std::mem::take(&mut self.pending)
+            .into_iter()
+            .partition(lands);
         self.pending = left;
         let landing: Vec<Pending> = landing;
         for copy in landing {
             let mut bytes = [0; 16];
             if let Some((allocation, offset)) = copy.source {
-                cx.writes.read(cx.machine.memory, allocation, offset, &mut bytes[..copy.bytes as usize]);
+                cx.writes.read(
+                    cx.machine.memory,
+                    allocation,
+                    offset,
+                    &mut bytes[..copy.bytes as usize],
+                );
                 bytes[copy.wanted as usize..].fill(0);
             }
             for (i, pair) in bytes[..copy.bytes as usize].chunks_exact(2).enumerate() {
-                put_half(&mut cx.block.shared, copy.to as usize / 2 + i, u16::from_le_bytes([pair[0], pair[1]]));
+                put_half(
+                    &mut cx.block.shared,
+                    copy.to as usize / 2 + i,
+                    u16::from_le_bytes([pair[0], pair[1]]),
+                );
             }
-            cx.check(How::Land, copy.to, copy.bytes, copy.op, self.thread(copy.lane));
+            cx.check(
+                How::Land,
+                copy.to,
+                copy.bytes,
+                copy.op,
+                self.thread(copy.lane),
+            );
         }
     }
 }
