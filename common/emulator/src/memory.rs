@@ -108,7 +108,7 @@ impl Memory {
             if address < a.base {
                 a.base - address
             } else {
-                (address + 1).saturating_sub(end)
+                address.saturating_add(1).saturating_sub(end)
             }
         };
         let Some(nearest) = self.allocations.iter().min_by_key(distance) else {
@@ -120,7 +120,7 @@ impl Memory {
         );
         let side = match address {
             a if a < nearest.base => format!("{} bytes before", nearest.base - a),
-            a if a >= end => format!("{} bytes after", a - end + 1),
+            a if a >= end => format!("{} bytes after", (a - end).saturating_add(1)),
             _ => "across the end of".into(),
         };
         format!(

@@ -14,8 +14,15 @@ fn an_endless_loop_that_changes_nothing_is_a_deadlock() {
             schedule,
             ..threads(64)
         };
-        let outcome = body(&setup, "LOOP:\nbra LOOP;");
-        assert!(matches!(outcome.findings[0].kind, Kind::Deadlock { .. }));
+        // The second is in its first state only every third, the last every seventh time.
+        for text in [
+            "LOOP:\nbra LOOP;",
+            "LOOP:\nadd.u32 %r0, %r0, 1;\nrem.u32 %r0, %r0, 3;\nbra LOOP;",
+            "LOOP:\nadd.u32 %r0, %r0, %tid;\nrem.u32 %r0, %r0, 7;\nbra LOOP;",
+        ] {
+            let outcome = body(&setup, text);
+            assert!(matches!(outcome.findings[0].kind, Kind::Deadlock { .. }));
+        }
     }
 }
 

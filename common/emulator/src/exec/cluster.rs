@@ -105,7 +105,8 @@ impl Cluster {
             }
             for i in 0..self.order.len() {
                 let warp = &mut self.warps[self.order[i]];
-                if warp.is_blocked() {
+                let before = self.block.activity + writes.activity;
+                if warp.is_blocked() || warp.spins(before) {
                     continue;
                 }
                 let quantum = match shuffled {
@@ -114,7 +115,6 @@ impl Cluster {
                     true => 1 + self.random.below(256),
                     false => patience,
                 };
-                let before = self.block.activity + writes.activity;
                 let mut cx = Context {
                     machine,
                     block: &mut self.block,
@@ -135,15 +135,8 @@ impl Cluster {
                 return Turn::Done;
             }
             let activity = self.block.activity + writes.activity;
-            let spins = |warp: &Warp| {
-                warp.watched
-                    .is_some_and(|w| w.spins && w.activity == activity)
-            };
-            if self
-                .warps
-                .iter()
-                .all(|warp| warp.is_blocked() || spins(warp))
-            {
+            let stuck = |warp: &Warp| warp.is_blocked() || warp.spins(activity);
+            if self.warps.iter().all(stuck) {
                 // Threads that wait for those who loop must go on by themselves.
                 let mut released = false;
                 for warp in self.warps.iter_mut().filter(|warp| warp.has_joining()) {
@@ -200,28 +193,44 @@ impl Cluster {
 /// Looks at a warp that was interrupted in a loop. It spins if it is in the state of an earlier
 /// interruption and has changed no memory on the way: it will come back to it for as long as memory stays
 /// as it is, which has seen `activity` changes.
+///
+/// The earlier state is kept for one, two, four … interruptions, so that a cycle of any length is seen
+/// (Brent 1980).
 fn watch(warp: &mut Warp, activity: u64, quiet: bool, patience: u64) {
-    let before = warp
+    if !quiet {
+        warp.watched = None;
+        return;
+    }
+    let known = warp
         .watched
         .filter(|watch| watch.spins || watch.activity == activity);
-    let Some(before) = before.filter(|_| quiet) else {
-        warp.watched = quiet.then(|| Watch {
-            digest: warp.digest(),
-            activity,
-            clock: warp.clock,
-            spins: false,
-        });
-        return;
-    };
-    if !before.spins && warp.clock - before.clock < patience {
+    if known.is_some_and(|watch| !watch.spins && warp.clock - watch.clock < patience) {
         return;
     }
     let digest = warp.digest();
-    warp.watched = Some(Watch {
+    let fresh = Watch {
         digest,
         activity,
         clock: warp.clock,
-        spins: digest == before.digest,
+        spins: false,
+        looks: 0,
+        until: 1,
+    };
+    warp.watched = Some(match known {
+        Some(known) if known.digest == digest => Watch {
+            spins: true,
+            ..fresh
+        },
+        Some(known) if known.activity == activity && known.looks + 1 < known.until => Watch {
+            clock: warp.clock,
+            looks: known.looks + 1,
+            ..known
+        },
+        Some(known) if known.activity == activity => Watch {
+            until: known.until.saturating_mul(2),
+            ..fresh
+        },
+        _ => fresh,
     });
 }
 

@@ -46,6 +46,9 @@ pub(super) struct Watch {
     pub activity: u64,
     pub clock: u64,
     pub spins: bool,
+    /// How often a later state was compared with this one, and how often it shall be.
+    pub looks: u32,
+    pub until: u32,
 }
 
 /// One lane's asynchronous copy on its way.
@@ -230,6 +233,12 @@ impl Warp {
                 self.close_join(index as u32);
             }
         }
+    }
+
+    /// Whether it loops without effect for as long as memory has seen just `activity` changes.
+    pub fn spins(&self, activity: u64) -> bool {
+        self.watched
+            .is_some_and(|watch| watch.spins && watch.activity == activity)
     }
 
     /// Whether nothing of it can go on by itself: it waits, or has exited.

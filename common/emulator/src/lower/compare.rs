@@ -9,10 +9,10 @@ type Guard = Option<(u32, bool)>;
 
 impl Lowering<'_> {
     pub(super) fn setp(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
-        let Some(f) = compare(instr) else {
+        let Some(&ty) = instr.types().last() else {
             return Err(instr.unsupported());
         };
-        let Some(&ty) = instr.types().last() else {
+        let Some(f) = compare(instr, ty) else {
             return Err(instr.unsupported());
         };
         let (d, rest) = instr
@@ -116,10 +116,29 @@ impl Lowering<'_> {
         }
     }
 
-    /// `set`: the comparison as all ones, or as 1.0.
+    /// `set`: the comparison as all ones, or as 1.0; for a pair, in each half.
     pub(super) fn set(&mut self, instr: &Instr, guard: Guard, types: &[Type]) -> Result<()> {
         let [d, a, b] = self.operands::<3>(instr)?;
-        let (Some(f), &[to, from]) = (compare(instr), types) else {
+        let &[to, from] = types else {
+            return Err(instr.unsupported());
+        };
+        let half = |ty: Type| match ty.pair {
+            true => Type {
+                bits: 16,
+                pair: false,
+                ..ty
+            },
+            false => ty,
+        };
+        let yes = match (half(to).kind, half(to).bits) {
+            (Kind::Float, 16) => 0x3c00,
+            (Kind::Brain, _) => 0x3f80,
+            (Kind::Float, 32) => u64::from(1f32.to_bits()),
+            (_, 16 | 32) if from.pair => 0xffff,
+            (_, bits @ (16 | 32)) => (1 << bits) - 1,
+            _ => return Err(instr.unsupported()),
+        };
+        let (Some(f), true) = (compare(instr, half(from)), from.pair || !to.pair) else {
             return Err(instr.unsupported());
         };
         let d = self.dest(instr, d)?;
@@ -128,35 +147,50 @@ impl Lowering<'_> {
             self.source(instr, a, class_of(from))?,
             self.source(instr, b, class_of(from))?,
         );
-        let p = self.temp(Class::Predicate);
-        self.push(
-            None,
-            Code::Scalar {
-                f,
-                d: p,
-                a,
-                b,
-                c: a,
-            },
+        let (yes, no) = (
+            self.constant(Class::Word, yes).index,
+            self.constant(Class::Word, 0).index,
         );
-        let one = if to.is_float() {
-            u64::from(1f32.to_bits())
-        } else {
-            u64::MAX
+        let one = |lower: &mut Self, guard, d: u32, a, b| {
+            let p = lower.temp(Class::Predicate);
+            lower.push(
+                None,
+                Code::Scalar {
+                    f,
+                    d: p,
+                    a,
+                    b,
+                    c: a,
+                },
+            );
+            let (p, a, b) = (p.index, yes, no);
+            lower.push(guard, Code::Select { d, a, b, p });
         };
-        let (one, zero) = (
-            self.constant(Class::Word, one),
-            self.constant(Class::Word, 0),
-        );
-        self.push(
-            guard,
-            Code::Select {
-                d: d.index,
-                a: one.index,
-                b: zero.index,
-                p: p.index,
-            },
-        );
+        if !from.pair {
+            one(self, guard, d.index, a, b);
+            return Ok(());
+        }
+        let halves = |lower: &mut Self, a| {
+            let parts = [lower.temp(Class::Word), lower.temp(Class::Word)];
+            let unpack = Code::Unpack {
+                parts: parts.into(),
+                a,
+                bits: 16,
+            };
+            lower.push(None, unpack);
+            parts
+        };
+        let (a, b) = (halves(self, a), halves(self, b));
+        let results = [self.temp(Class::Word), self.temp(Class::Word)];
+        for i in 0..2 {
+            one(self, None, results[i].index, a[i], b[i]);
+        }
+        let pack = Code::Pack {
+            d,
+            parts: results.into(),
+            bits: 16,
+        };
+        self.push(guard, pack);
         Ok(())
     }
 }
@@ -181,8 +215,7 @@ fn fast_compare(instr: &Instr, ty: Type) -> Option<Compare> {
 }
 
 /// The comparison of `setp` and `set`: 1 or 0.
-fn compare(instr: &Instr) -> Option<Scalar> {
-    let ty = *instr.types().last()?;
+fn compare(instr: &Instr, ty: Type) -> Option<Scalar> {
     let op = instr.opcode.get(1)?.as_str();
     macro_rules! ordered {
         ($load:expr, $op:tt) => {{

@@ -1,6 +1,6 @@
 //! Conversions: `cvt` as a few steps over f64, which holds every narrower number exactly.
 use super::float::{BF16, F16, F32, Format, Rounding, bf16_to_f64, f16_to_f64, narrow};
-use super::floating::nan64;
+use super::floating::{nan64, unit};
 use super::scalar::{Scalar, d, f, put64, sx, zx};
 use super::{Lowering, Result, class_of};
 use crate::op::{Class, Code, Reg};
@@ -199,8 +199,7 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
         _ => {}
     }
     if to.is_float() && sat {
-        // NaN saturates to +0, and so does -0.
-        steps.push(|v| put64(if d(v[0]) > 0.0 { d(v[0]).min(1.0) } else { 0.0 }));
+        steps.push(|v| put64(unit(d(v[0]))));
     }
     match (to.kind, to.bits) {
         (Kind::Float, 16) if from.bits == 64 => steps.push(narrowing!(F16, instr, keep)),

@@ -146,7 +146,7 @@ fn saturate(x: f32) -> f32 {
 }
 
 pub(super) fn float64(name: &str, instr: &Instr) -> Option<Scalar> {
-    if ["ftz", "sat", "NaN"].iter().any(|s| instr.has(s)) {
+    if ["ftz", "sat", "NaN", "relu"].iter().any(|s| instr.has(s)) {
         return None;
     }
     Some(match (name, rounding(instr)) {
@@ -183,6 +183,10 @@ pub(super) fn nan64<const N: usize>(operands: [u64; N], result: f64) -> u64 {
 }
 fn sum64(v: [u64; 3], add: fn(f64, f64) -> f64) -> u64 {
     nan64([v[1], v[0]], add(d(v[0]), d(v[1])))
+}
+/// Within 0 and 1; NaN and -0 become 0.
+pub(super) fn unit(x: f64) -> f64 {
+    if x > 0.0 { x.min(1.0) } else { 0.0 }
 }
 fn min64(a: f64, b: f64) -> f64 {
     match (a.is_nan(), b.is_nan()) {
@@ -224,10 +228,8 @@ fn directed64(a: f64, b: f64, rounding: Rounding) -> f64 {
 }
 
 pub(super) fn float16(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
-    if ["ftz", "sat", "approx", "relu", "NaN", "xorsign"]
-        .iter()
-        .any(|s| instr.has(s))
-    {
+    let relu = instr.has("relu");
+    if rounding(instr) != Rounding::Rn || instr.has("ftz") || (relu && name != "fma") {
         return None;
     }
     /// f16 and bf16, alone and in pairs, from one expression over f64.
@@ -249,12 +251,34 @@ pub(super) fn float16(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
         }};
     }
     Some(match name {
+        "add" if instr.has("sat") => narrow!(|v| unit(fma_to_odd(v[0], 1.0, v[1]))),
+        "sub" if instr.has("sat") => narrow!(|v| unit(fma_to_odd(v[0], 1.0, -v[1]))),
+        "mul" if instr.has("sat") => narrow!(|v| unit(v[0] * v[1])),
+        "fma" if instr.has("sat") => narrow!(|v| unit(fma_to_odd(v[0], v[1], v[2]))),
         "add" => narrow!(|v| fma_to_odd(v[0], 1.0, v[1])),
         "sub" => narrow!(|v| fma_to_odd(v[0], 1.0, -v[1])),
         "mul" => narrow!(|v| v[0] * v[1]),
+        "fma" if relu => narrow!(|v| match fma_to_odd(v[0], v[1], v[2]) {
+            x if x <= 0.0 => 0.0,
+            x => x,
+        }),
         "fma" => narrow!(|v| fma_to_odd(v[0], v[1], v[2])),
-        "min" => narrow!(|v| f64::from(min32(v[0] as f32, v[1] as f32))),
-        "max" => narrow!(|v| f64::from(max32(v[0] as f32, v[1] as f32))),
+        "min" if instr.has("NaN") => narrow!(|v| if v[0].is_nan() {
+            v[0]
+        } else if v[1].is_nan() {
+            v[1]
+        } else {
+            min64(v[0], v[1])
+        }),
+        "max" if instr.has("NaN") => narrow!(|v| if v[0].is_nan() {
+            v[0]
+        } else if v[1].is_nan() {
+            v[1]
+        } else {
+            -min64(-v[0], -v[1])
+        }),
+        "min" => narrow!(|v| min64(v[0], v[1])),
+        "max" => narrow!(|v| -min64(-v[0], -v[1])),
         "neg" => narrow!(|v| -v[0]),
         "abs" => narrow!(|v| v[0].abs()),
         _ => return None,

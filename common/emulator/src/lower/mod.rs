@@ -59,6 +59,9 @@ pub(crate) struct Lowering<'a> {
     instruction: u32,
 }
 
+/// A bound for hostile input: operations of a kernel. The sanitizer counts them in 22 bits.
+const MAX_OPERATIONS: usize = 1 << 21;
+
 /// Fixed registers are numbered from here until all are known.
 const FIXED: u32 = 1 << 31;
 
@@ -94,6 +97,10 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
                     .instr(instr)
                     .map_err(|error| error.at(described.source.clone()))?;
                 instructions.push(described);
+                if lowering.ops.len() > MAX_OPERATIONS {
+                    let message = format!("more than {MAX_OPERATIONS} operations");
+                    return Err(instr.error(message));
+                }
             }
         }
     }

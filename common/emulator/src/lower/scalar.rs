@@ -47,7 +47,7 @@ pub(crate) fn find(instr: &Instr) -> Option<Scalar> {
     let ty = *instr.types().last()?;
     let known = [
         "lo", "hi", "wide", "sat", "rn", "rz", "rm", "rp", "ftz", "NaN", "l", "r", "wrap", "clamp",
-        "shiftamt",
+        "shiftamt", "noftz", "relu",
     ];
     let mut suffixes = instr.opcode.iter().skip(1);
     if !suffixes.all(|s| known.contains(&s.as_str()) || Type::parse(s).is_some()) {
@@ -64,7 +64,8 @@ pub(crate) fn find(instr: &Instr) -> Option<Scalar> {
 fn integer(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
     let bits = ty.bits;
     let signed = ty.is_signed();
-    if !matches!(bits, 16 | 32 | 64)
+    if instr.has("relu")
+        || !matches!(bits, 16 | 32 | 64)
         || instr.has("sat") && !(bits == 32 && matches!(name, "add" | "sub"))
     {
         return None;
@@ -160,7 +161,7 @@ fn integer(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
 fn wide(bits: u32, signed: bool) -> Option<Scalar> {
     Some(match (bits, signed) {
         (16, true) => |v| (sx::<16>(v[0]) * sx::<16>(v[1])).wrapping_add(v[2] as i64) as u64,
-        (16, false) => |v| (v[0] * v[1]).wrapping_add(v[2]),
+        (16, false) => |v| (zx::<16>(v[0]) * zx::<16>(v[1])).wrapping_add(v[2]),
         (32, true) => |v| (sx::<32>(v[0]) * sx::<32>(v[1])).wrapping_add(v[2] as i64) as u64,
         (32, false) => |v| (v[0] * v[1]).wrapping_add(v[2]),
         _ => return None,
@@ -171,28 +172,29 @@ fn mad_hi_s<const BITS: u32>(v: [u64; 3]) -> u64 {
         .wrapping_add(v[2])
 }
 fn mad_hi_u<const BITS: u32>(v: [u64; 3]) -> u64 {
-    (((u128::from(v[0]) * u128::from(v[1])) >> BITS) as u64).wrapping_add(v[2])
+    (((u128::from(zx::<BITS>(v[0])) * u128::from(zx::<BITS>(v[1]))) >> BITS) as u64)
+        .wrapping_add(v[2])
 }
 /// Division by zero is open (PTX ISA, "div"); quotient and remainder are all ones on an H100.
 fn div_s<const BITS: u32>(v: [u64; 3]) -> u64 {
-    if v[1] == 0 {
-        u64::MAX
-    } else {
-        sx::<BITS>(v[0]).wrapping_div(sx::<BITS>(v[1])) as u64
+    match sx::<BITS>(v[1]) {
+        0 => u64::MAX,
+        b => sx::<BITS>(v[0]).wrapping_div(b) as u64,
     }
 }
 fn div_u<const BITS: u32>(v: [u64; 3]) -> u64 {
-    v[0].checked_div(v[1]).unwrap_or(u64::MAX)
+    let quotient = zx::<BITS>(v[0]).checked_div(zx::<BITS>(v[1]));
+    quotient.unwrap_or(u64::MAX)
 }
 fn rem_s<const BITS: u32>(v: [u64; 3]) -> u64 {
-    if v[1] == 0 {
-        u64::MAX
-    } else {
-        sx::<BITS>(v[0]).wrapping_rem(sx::<BITS>(v[1])) as u64
+    match sx::<BITS>(v[1]) {
+        0 => u64::MAX,
+        b => sx::<BITS>(v[0]).wrapping_rem(b) as u64,
     }
 }
 fn rem_u<const BITS: u32>(v: [u64; 3]) -> u64 {
-    v[0].checked_rem(v[1]).unwrap_or(u64::MAX)
+    let rest = zx::<BITS>(v[0]).checked_rem(zx::<BITS>(v[1]));
+    rest.unwrap_or(u64::MAX)
 }
 fn sad_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     v[2].wrapping_add(sx::<BITS>(v[0]).abs_diff(sx::<BITS>(v[1])))
@@ -225,13 +227,13 @@ fn min_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     sx::<BITS>(v[0]).min(sx::<BITS>(v[1])) as u64
 }
 fn min_u<const BITS: u32>(v: [u64; 3]) -> u64 {
-    v[0].min(v[1])
+    zx::<BITS>(v[0]).min(zx::<BITS>(v[1]))
 }
 fn max_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     sx::<BITS>(v[0]).max(sx::<BITS>(v[1])) as u64
 }
 fn max_u<const BITS: u32>(v: [u64; 3]) -> u64 {
-    v[0].max(v[1])
+    zx::<BITS>(v[0]).max(zx::<BITS>(v[1]))
 }
 /// Shifts take an unsigned 32-bit amount and clamp it at the width.
 fn shl<const BITS: u32>(v: [u64; 3]) -> u64 {
@@ -240,14 +242,18 @@ fn shl<const BITS: u32>(v: [u64; 3]) -> u64 {
 }
 fn shr_u<const BITS: u32>(v: [u64; 3]) -> u64 {
     let n = v[1] & 0xffff_ffff;
-    if n >= u64::from(BITS) { 0 } else { v[0] >> n }
+    if n >= u64::from(BITS) {
+        0
+    } else {
+        zx::<BITS>(v[0]) >> n
+    }
 }
 fn shr_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     let n = (v[1] & 0xffff_ffff).min(u64::from(BITS) - 1);
     (sx::<BITS>(v[0]) >> n) as u64
 }
 fn clz<const BITS: u32>(v: [u64; 3]) -> u64 {
-    u64::from(v[0].leading_zeros() - (64 - BITS))
+    u64::from(zx::<BITS>(v[0]).leading_zeros() - (64 - BITS))
 }
 fn brev<const BITS: u32>(v: [u64; 3]) -> u64 {
     v[0].reverse_bits() >> (64 - BITS)

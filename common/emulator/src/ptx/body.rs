@@ -289,15 +289,18 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The text of some tokens, on one line, with single spaces.
+    /// The text of some tokens, on one line, with single spaces, and not without end.
     fn excerpt(&self, first: usize, end: usize) -> String {
         let (Some(a), Some(b)) = (self.tokens.get(first), self.tokens.get(end)) else {
             return String::new();
         };
-        self.text[a.start..b.start.max(a.end)]
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
+        let text = self.text.get(a.start..b.start.max(a.end)).unwrap_or("");
+        let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((at, _)) = line.char_indices().nth(300) {
+            line.truncate(at);
+            line.push('…');
+        }
+        line
     }
 
     fn operand(&mut self, body: &mut Body<'a>, depth: usize) -> Result<Operand> {
