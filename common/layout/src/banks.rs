@@ -17,6 +17,18 @@ pub enum Access {
     Load,
     /// An ordinary store.
     Store,
+    /// `ldmatrix` or `stmatrix`: each lane gives the address of a row of 16 bytes; 8 lanes, an 8x8 matrix.
+    Matrix,
+}
+
+impl std::fmt::Display for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Access::Load => "load",
+            Access::Store => "store",
+            Access::Matrix => "matrix access",
+        })
+    }
 }
 
 /// The bank that holds a byte of shared memory: bits 2 to 6 of its address.
@@ -56,21 +68,33 @@ impl BankTable {
     /// `offset(lane)` is the lane's byte offset in shared memory, or `None` if it takes no part.
     pub fn new(access: Access, bytes_per_lane: u32, offset: impl Fn(u32) -> Option<u32>) -> Self {
         let offsets: Vec<Option<u32>> = (0..LANES).map(offset).collect();
-        let together = lanes_in_a_phase(bytes_per_lane) * if access == Access::Load { merged(bytes_per_lane, &offsets) } else { 1 };
+        let together = lanes_in_a_phase(bytes_per_lane)
+            * if access == Access::Load {
+                merged(bytes_per_lane, &offsets)
+            } else {
+                1
+            };
         let phases = (0..LANES / together)
             .map(|phase| {
                 let mut columns = vec![Vec::<Word>::new(); BANKS as usize];
                 for lane in phase * together..(phase + 1) * together {
-                    let Some(first) = offsets[lane as usize] else { continue };
+                    let Some(first) = offsets[lane as usize] else {
+                        continue;
+                    };
                     for byte in (first..first + bytes_per_lane).step_by(4) {
                         let (column, row) = (&mut columns[bank(byte) as usize], byte / (4 * BANKS));
                         match column.iter_mut().find(|word| word.row == row) {
                             Some(word) => word.lanes.push(lane),
-                            None => column.push(Word { row, lanes: vec![lane] }),
+                            None => column.push(Word {
+                                row,
+                                lanes: vec![lane],
+                            }),
                         }
                     }
                 }
-                columns.iter_mut().for_each(|column| column.sort_by_key(|word| word.row));
+                columns
+                    .iter_mut()
+                    .for_each(|column| column.sort_by_key(|word| word.row));
                 Phase { columns }
             })
             .collect();
@@ -89,7 +113,10 @@ impl BankTable {
 
     /// Passes if no bank were asked for two words: one for each phase in which anybody takes part.
     pub fn ideal(&self) -> u32 {
-        self.phases.iter().filter(|phase| phase.degree() > 0).count() as u32
+        self.phases
+            .iter()
+            .filter(|phase| phase.degree() > 0)
+            .count() as u32
     }
 
     /// Passes beyond the ideal.
@@ -99,6 +126,31 @@ impl BankTable {
 }
 
 impl Phase {
+    /// Which word each bank serves in each pass: one row a wavefront, 32 banks, in the order of the words'
+    /// rows. (The hardware's own order within a phase is not known; the number of passes is.)
+    pub fn wavefronts(&self) -> Vec<Vec<Option<&Word>>> {
+        (0..self.degree() as usize)
+            .map(|pass| self.columns.iter().map(|column| column.get(pass)).collect())
+            .collect()
+    }
+
+    /// The first two lanes that want different words of one bank, with that bank.
+    pub fn first_conflict(&self) -> Option<(u32, u32, u32)> {
+        let pairs = self
+            .columns
+            .iter()
+            .enumerate()
+            .filter_map(|(bank, column)| {
+                let mut lanes = column
+                    .iter()
+                    .filter_map(|word| word.lanes.first().copied())
+                    .collect::<Vec<_>>();
+                lanes.sort_unstable();
+                Some((*lanes.first()?, *lanes.get(1)?, bank as u32))
+            });
+        pairs.min_by_key(|&(first, second, bank)| (second, first, bank))
+    }
+
     /// The most words that one bank must serve: a phase of degree 2 is a 2-way conflict.
     pub fn degree(&self) -> u32 {
         self.columns.iter().map(Vec::len).max().unwrap_or(0) as u32
@@ -114,15 +166,29 @@ fn merged(bytes_per_lane: u32, offsets: &[Option<u32>]) -> u32 {
             _ => true,
         })
     };
-    if bytes_per_lane >= 8 && (same(1) || same(2)) { 2 } else { 1 }
+    if bytes_per_lane >= 8 && (same(1) || same(2)) {
+        2
+    } else {
+        1
+    }
 }
 
 impl std::fmt::Display for BankTable {
     /// One line a phase and bank that is asked for more than one word; one line a phase without any.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (number, phase) in self.phases.iter().enumerate() {
-            writeln!(f, "phase {number}: {} wavefront{}", phase.degree(), if phase.degree() == 1 { "" } else { "s" })?;
-            for (bank, column) in phase.columns.iter().enumerate().filter(|(_, column)| column.len() > 1) {
+            writeln!(
+                f,
+                "phase {number}: {} wavefront{}",
+                phase.degree(),
+                if phase.degree() == 1 { "" } else { "s" }
+            )?;
+            for (bank, column) in phase
+                .columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| column.len() > 1)
+            {
                 let words: Vec<String> = column
                     .iter()
                     .map(|word| {
@@ -144,8 +210,15 @@ mod tests {
     #[test]
     fn textbook_cases() {
         let table = |stride: u32| BankTable::new(Access::Load, 4, |lane| Some(lane * stride * 4));
-        assert_eq!([1, 2, 3, 4, 8, 32, 33].map(|stride| table(stride).wavefronts()), [1, 2, 1, 4, 8, 32, 1]);
-        assert_eq!(BankTable::new(Access::Load, 4, |_| Some(64)).conflicts(), 0, "one word for all is no conflict");
+        assert_eq!(
+            [1, 2, 3, 4, 8, 32, 33].map(|stride| table(stride).wavefronts()),
+            [1, 2, 1, 4, 8, 32, 1]
+        );
+        assert_eq!(
+            BankTable::new(Access::Load, 4, |_| Some(64)).conflicts(),
+            0,
+            "one word for all is no conflict"
+        );
     }
 
     #[test]
@@ -155,7 +228,11 @@ mod tests {
         assert_eq!(row(Access::Store, 16).wavefronts(), 4);
         assert_eq!(row(Access::Store, 16).conflicts(), 0);
         let pairs = BankTable::new(Access::Load, 16, |lane| Some(lane / 2 * 16));
-        assert_eq!(pairs.phases().len(), 2, "neighbours with one address halve the phases of a load");
+        assert_eq!(
+            pairs.phases().len(),
+            2,
+            "neighbours with one address halve the phases of a load"
+        );
         let pairs = BankTable::new(Access::Store, 16, |lane| Some(lane / 2 * 16));
         assert_eq!(pairs.phases().len(), 4, "but not of a store");
     }
