@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `bench` | times every rung on the GPU and records it in results/ |
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
+//! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
 //! | `diff` | shows what changed from one rung to another |
 //! | `sass` | shows a rung's machine code |
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
@@ -15,6 +16,7 @@ mod bench;
 mod bits;
 mod diff;
 mod get_nvrtc;
+mod layout;
 mod ptx;
 mod readme;
 mod record;
@@ -46,6 +48,8 @@ enum Command {
     Bits(bits::Arguments),
     /// Show what changed between two rungs' kernel.cu
     Diff(diff::Arguments),
+    /// Show where data lies: swizzles, banks, fragments, descriptors, Tensor Memory
+    Layout(layout::Arguments),
     /// Show a rung's machine code, where ptxas and nvdisasm are found
     Sass(sass::Arguments),
     /// Make every rung's kernel.ptx anew, or check that they are current
@@ -60,6 +64,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
+        Command::Layout(arguments) => layout::run(&arguments),
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),
         Command::Bits(arguments) => bits::run(&arguments),
