@@ -84,7 +84,7 @@ pub enum ParseError {
 }
 
 /// A caret under a column, counted from 1.
-fn caret(column: usize) -> String {
+pub(crate) fn caret(column: usize) -> String {
     format!("{:>column$}", "^")
 }
 

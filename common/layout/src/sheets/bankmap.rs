@@ -126,7 +126,7 @@ pub fn draw(sheet: Sheet, table: &BankTable) -> Sheet {
         let banks = count(words.count() as u32, "bank");
         sheet = sheet.note(format!("Phase {number} is a {degree}-way conflict in {banks}; first, lanes {at} meet in bank {bank}."));
     }
-    sheet.source("banks and phases as measured on an H100")
+    sheet
 }
 
 /// The lanes that a word goes to: `4`, or `4+2` for lane 4 and two others.

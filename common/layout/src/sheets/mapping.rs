@@ -51,10 +51,7 @@ pub fn mapping(name: &str, mapping: &Mapping) -> (Sheet, bool) {
     }
     let sheet = sheet.grid(units(mapping));
     let sheet = notes.into_iter().fold(sheet, Sheet::note);
-    (
-        sheet.source("banks and phases as measured on an H100"),
-        sound,
-    )
+    (sheet, sound)
 }
 
 fn why_no_matrix(mapping: &Mapping) -> &'static str {

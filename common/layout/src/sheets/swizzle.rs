@@ -17,7 +17,7 @@ pub fn swizzle(swizzle: &Swizzle) -> Sheet {
     let rows = if bits == 0 {
         8
     } else {
-        period.max(8).min(MOST)
+        period.clamp(8, MOST)
     };
     let mut sheet = Sheet::new(format!("{swizzle} on byte addresses"), Basis::Measured)
         .fact("unit", format!("{unit} bytes"))
@@ -64,9 +64,7 @@ pub fn swizzle(swizzle: &Swizzle) -> Sheet {
     if units > MOST {
         sheet = sheet.note(format!("Shown are {MOST} of the {units} units of a row."));
     }
-    sheet
-        .source("CuTe, include/cute/swizzle.hpp")
-        .source("banks and phases as measured on an H100")
+    sheet.source("CuTe, include/cute/swizzle.hpp")
 }
 
 /// `bits 9..7`, of a mask.

@@ -25,7 +25,7 @@ impl Basis {
     pub fn sentence(self) -> &'static str {
         match self {
             Basis::Computed => "Computed.",
-            Basis::Measured => "Computed by rules measured on an H100.",
+            Basis::Measured => "Computed; banks and phases by rules measured on an H100.",
             Basis::Documented => "Documented, not measured.",
         }
     }
