@@ -1,8 +1,11 @@
 //! `cargo ladder layout …`: the layout tables, as text, SVG or JSON. Tables are made in `layout`; here
 //! stand what may be asked for and how it is printed.
 mod bankmap;
+mod descriptor;
+mod fragment;
 mod map;
 mod swizzle;
+mod tmem;
 
 use anyhow::{Context, Result};
 use clap::{Subcommand, ValueEnum};
@@ -36,6 +39,17 @@ enum Table {
     Map(map::Arguments),
     /// The banks of a tile, and what reading or writing it costs
     Bankmap(bankmap::Arguments),
+    /// Which thread holds which element: mma, wgmma, ldmatrix, stmatrix
+    Fragment(fragment::Arguments),
+    /// The shared memory descriptors of wgmma, and where they expect an operand
+    Descriptor(descriptor::Arguments),
+    /// Blackwell's Tensor Memory: accumulators and scale factors
+    Tmem(tmem::Arguments),
+    /// A layout in the axis notation: 'S[(8, 4, 2) : (4@laneid, 1@laneid, 1@m)]'
+    Axis {
+        /// S[extents : strides] + R[extents : strides] + offsets
+        layout: String,
+    },
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
@@ -43,6 +57,10 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         Table::Swizzle(arguments) => (swizzle::sheet(arguments)?, true),
         Table::Map(arguments) => map::sheet(arguments)?,
         Table::Bankmap(arguments) => (bankmap::sheet(arguments)?, true),
+        Table::Fragment(arguments) => (fragment::sheet(arguments)?, true),
+        Table::Descriptor(arguments) => (descriptor::sheet(arguments)?, true),
+        Table::Tmem(arguments) => (tmem::sheet(arguments)?, true),
+        Table::Axis { layout } => layout::sheets::axis(&layout::axis::AxisLayout::parse(layout)?),
     };
     print(&sheet, arguments.format)?;
     Ok(sound)
