@@ -129,7 +129,8 @@ impl<'a> Table<'a> {
         for name in ["op", "bytes_per_lane", "byte_offset_per_lane"] {
             if !names.contains(&name) {
                 bail!(
-                    "its first line names no column {name}; op,bytes_per_lane,byte_offset_per_lane are needed"
+                    "its first line names no column {name}; \
+                     op,bytes_per_lane,byte_offset_per_lane are needed"
                 );
             }
         }
@@ -198,7 +199,8 @@ impl<'a> Table<'a> {
                 })?;
             if !offset.is_multiple_of(bytes) {
                 bail!(
-                    "lane {lane}: byte offset {offset} is misaligned: an access of {bytes} bytes starts at a multiple of {bytes}"
+                    "lane {lane}: byte offset {offset} is misaligned: an access of {bytes} bytes \
+                     starts at a multiple of {bytes}"
                 );
             }
             offsets[lane] = Some(offset);

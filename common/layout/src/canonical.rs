@@ -45,7 +45,8 @@ pub enum CanonicalError {
     Element(u32),
     /// Not whole atoms.
     #[error(
-        "this layout consists of atoms of {mn} x {k} (MN x K): {found_mn} x {found_k} is no multiple of them"
+        "this layout consists of atoms of {mn} x {k} (MN x K): {found_mn} x {found_k} is no \
+         multiple of them"
     )]
     Atom {
         /// Along M or N.
@@ -64,7 +65,8 @@ pub enum CanonicalError {
     MajorOfOther,
     /// K-major and swizzled: one descriptor reaches as far as the swizzle is wide.
     #[error(
-        "a swizzled K-major descriptor reaches {0} elements along K, the swizzle's width: take k up to that, and a \
+        "a swizzled K-major descriptor reaches {0} elements along K, the swizzle's width: take k \
+         up to that, and a \
          descriptor each for what follows"
     )]
     BeyondWidth(u32),

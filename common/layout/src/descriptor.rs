@@ -116,7 +116,8 @@ pub enum DescriptorError {
     },
     /// The base offset has three bits.
     #[error(
-        "the base offset is {0}; it has 3 bits: 0 to 7, and is 0 where the tile is aligned to 8 rows of the swizzle"
+        "the base offset is {0}; it has 3 bits: 0 to 7, and is 0 where the tile is aligned to 8 \
+         rows of the swizzle"
     )]
     BaseOffset(u32),
 }
@@ -183,8 +184,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn decode_undoes_encode(start in 0u32..1 << 14, leading in 0u32..1 << 14, stride in 0u32..1 << 14, base_offset in 0u32..8, mode in 0usize..4) {
-            let descriptor = Descriptor { start: start * 16, leading: leading * 16, stride: stride * 16, base_offset, mode: Mode::ALL[mode] };
+        fn decode_undoes_encode(fields in [0u32..1 << 14, 0..1 << 14, 0..1 << 14], base_offset in 0u32..8, mode in 0usize..4) {
+            let [start, leading, stride] = fields.map(|field| field * 16);
+            let descriptor = Descriptor { start, leading, stride, base_offset, mode: Mode::ALL[mode] };
             let bits = descriptor.encode().expect("fits");
             prop_assert_eq!(Descriptor::decode(bits), descriptor);
             prop_assert_eq!(unused_bits(bits), 0);

@@ -78,7 +78,8 @@ pub enum ParseError {
     },
     /// Too long or too deep.
     #[error(
-        "an expression may have {LONGEST} characters and {DEEPEST} parentheses or signs within each other"
+        "an expression may have {LONGEST} characters and {DEEPEST} parentheses or signs within \
+         each other"
     )]
     TooLarge,
 }

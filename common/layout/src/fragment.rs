@@ -50,12 +50,13 @@ pub enum Fragment {
 pub enum FragmentError {
     /// An unknown name.
     #[error(
-        "{0} is no fragment: there are m16n8k8 and m16n8k16 (a, b or c), m64nNk16 with N from 8 to 256 in steps of 8 \
+        "{0} is no fragment: there are m16n8k8 and m16n8k16 (a, b or c), m64nNk16 with N from 8 \
+         to 256 in steps of 8 \
          (c), and ldmatrix or stmatrix .x1, .x2 or .x4, with or without .trans"
     )]
     Name(String),
     /// An operand that is missing or impossible.
-    #[error("{shape} {}", if *has_c_only { "has its accumulator in registers only: take c" } else { "needs an operand: a, b or c" })]
+    #[error("{shape} {}", if *has_c_only { "is drawn for its accumulator: take c" } else { "needs an operand: a, b or c" })]
     Operand {
         /// The instruction.
         shape: String,

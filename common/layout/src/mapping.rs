@@ -34,7 +34,8 @@ pub struct Mapping {
 pub enum MappingError {
     /// Units and rows do not fit.
     #[error(
-        "rows of {row_bytes} bytes do not consist of units of {unit_bytes}: the unit must be a power of two \
+        "rows of {row_bytes} bytes do not consist of units of {unit_bytes}: the unit must be a \
+         power of two \
          and the row a multiple of it"
     )]
     Shape {

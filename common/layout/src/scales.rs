@@ -54,7 +54,8 @@ pub struct Place {
 pub enum ScalesError {
     /// Another vector size.
     #[error(
-        "scale_vec::{0}X is not in these tables: there are 1X, 2X and 4X (the forms for K = 96 are shown by the PTX ISA only as figures)"
+        "scale_vec::{0}X is not in these tables: there are 1X, 2X and 4X (the forms for K = 96 \
+         are shown by the PTX ISA only as figures)"
     )]
     Vector(u32),
     /// An ID that this size does not have.
@@ -67,8 +68,10 @@ pub enum ScalesError {
     },
     /// Rows of A.
     #[error(
-        "block-scaled A has 128 rows for cta_group::1 and 256 for cta_group::2, not {rows} for cta_group::{cta_group}; how \
-         128 rows over two CTAs have their factors, neither the PTX ISA's text nor CUTLASS settles, so it is left out"
+        "block-scaled A has 128 rows for cta_group::1 and 256 for cta_group::2, not {rows} for \
+         cta_group::{cta_group}; how \
+         128 rows over two CTAs have their factors, neither the PTX ISA's text nor CUTLASS \
+         settles, so it is left out"
     )]
     RowsOfA {
         /// Rows.
@@ -77,9 +80,7 @@ pub enum ScalesError {
         cta_group: u32,
     },
     /// Columns of B.
-    #[error(
-        "B has from 32 to 256 columns here, in steps of 32, not {0}; factors of a ragged last 32 are read but not used"
-    )]
+    #[error("B has from 32 to 256 columns here, in steps of 32, not {0}: round up")]
     ColumnsOfB(u32),
     /// Another number of CTAs.
     #[error("cta_group::{0}: there are 1 and 2")]
@@ -195,7 +196,8 @@ impl Scales {
         let body = format!("({groups}, 32, {sf}) : (1@TCol, 1@TLane, 1@byte)");
         AxisLayout::parse(&match (self.of, self.cta_group) {
             (Scaled::A, 2) => format!(
-                "S[(2, 4, 32, {sf}) : (1@cta, 1@TCol, 1@TLane, 1@byte)] + R[4 : 32@TLane] + {id}@byte"
+                "S[(2, 4, 32, {sf}) : (1@cta, 1@TCol, 1@TLane, 1@byte)] + R[4 : 32@TLane] + \
+                 {id}@byte"
             ),
             (Scaled::B, 2) => format!("S[{body}] + R[(2, 4) : (1@cta, 32@TLane)] + {id}@byte"),
             _ => format!("S[{body}] + R[4 : 32@TLane] + {id}@byte"),

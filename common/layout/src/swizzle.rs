@@ -26,8 +26,10 @@ pub struct Swizzle {
 pub enum SwizzleError {
     /// YYY and ZZZ overlap.
     #[error(
-        "Swizzle<{bits},{base},{shift}> is refused, as in CuTe: |S| must be at least B, or the bits that are read \
-         overlap the bits that are changed, so that doing it twice no longer undoes it; take S = {bits} or -{bits}"
+        "Swizzle<{bits},{base},{shift}> is refused, as in CuTe: |S| must be at least B, or the \
+         bits that are read \
+         overlap the bits that are changed, so that doing it twice no longer undoes it; take S = \
+         {bits} or -{bits}"
     )]
     Overlaps {
         /// B.
@@ -39,7 +41,8 @@ pub enum SwizzleError {
     },
     /// S = 0: every bit would be XORed with itself.
     #[error(
-        "Swizzle<{bits},{base},0> is refused, as in CuTe: each bit would be XORed with itself, so that all \
+        "Swizzle<{bits},{base},0> is refused, as in CuTe: each bit would be XORed with itself, \
+         so that all \
          addresses of a row become one: not even a bijection; take S = {bits} or -{bits}"
     )]
     Collapses {
@@ -50,7 +53,8 @@ pub enum SwizzleError {
     },
     /// It needs bits that no address has.
     #[error(
-        "Swizzle<{bits},{base},{shift}> reaches past bit {}, the last of an address: B + M + |S| must be at most {ADDRESS_BITS}",
+        "Swizzle<{bits},{base},{shift}> reaches past bit {}, the last of an address: B + M + |S| \
+         must be at most {ADDRESS_BITS}",
         ADDRESS_BITS - 1
     )]
     TooWide {

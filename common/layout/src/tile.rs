@@ -52,7 +52,8 @@ impl std::fmt::Display for Pattern {
 pub enum TileError {
     /// Rows start where a vector access must not.
     #[error(
-        "misaligned: rows of {leading_dimension} elements of {element_bytes} bytes do not all start at a multiple of \
+        "misaligned: rows of {leading_dimension} elements of {element_bytes} bytes do not all \
+         start at a multiple of \
          {bytes} bytes, as an access of that width must; a leading dimension of {better} does"
     )]
     Misaligned {
@@ -67,12 +68,14 @@ pub enum TileError {
     },
     /// A width that no access has.
     #[error(
-        "a lane asks for 1, 2, 4, 8 or 16 bytes, at least an element, and elements have 1, 2, 4, 8 or 16 bytes"
+        "a lane asks for 1, 2, 4, 8 or 16 bytes, at least an element, and elements have 1, 2, 4, \
+         8 or 16 bytes"
     )]
     Bytes,
     /// Nothing, too much, or rows that overlap.
     #[error(
-        "a tile needs rows, columns and a leading dimension of at least its columns, and at most 2^24 bytes"
+        "a tile needs rows, columns and a leading dimension of at least its columns, and at most \
+         2^24 bytes"
     )]
     Size,
 }

@@ -59,7 +59,8 @@ pub struct Cell {
 pub enum TmemError {
     /// M does not go with the rest.
     #[error(
-        "there is no M = {m} for cta_group::{cta_group}{}: take 64 or 128 for cta_group::1 (32, 64 or 128 with .ws), \
+        "there is no M = {m} for cta_group::{cta_group}{}: take 64 or 128 for cta_group::1 (32, \
+         64 or 128 with .ws), \
          128 or 256 for cta_group::2",
         if *ws { " with .ws" } else { "" }
     )]

@@ -6,17 +6,13 @@ use layout::show::Sheet;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Operators as in C: | ^ & << >> + - * / % and parentheses; numbers 12, 0x1f, 0b1100; row and col.\n\
-    A table holds, row by row, the logical column that lies in each unit: --table '2 3 1 0; 0 1 2 3; 1 0 3 2; 3 2 0 1'.\n\
+    after_help = "Operators as in C: | ^ & << >> + - * / % and parentheses; 12, 0x1f, 0b1100; row, col.\n\
+    A table holds, row by row, the logical column that lies in each unit: --table '1 0; 0 1'.\n\
     Exit code 1: the mapping loses data."
 )]
 pub struct Arguments {
     /// In which unit of its row column `col` of row `row` lies, such as 'col ^ (row & 7)'
-    #[arg(
-        required_unless_present = "table",
-        conflicts_with = "table",
-        allow_hyphen_values = true
-    )]
+    #[arg(conflicts_with = "table", allow_hyphen_values = true)]
     expression: Option<String>,
     /// A table instead: rows parted by semicolons, 128 bytes each
     #[arg(long, value_name = "ROWS", conflicts_with_all = ["row_bytes", "unit", "rows"])]
@@ -38,7 +34,7 @@ pub fn sheet(arguments: &Arguments) -> Result<(Sheet, bool)> {
         return Ok(layout::sheets::mapping("by table", &mapping));
     }
     let Some(text) = &arguments.expression else {
-        bail!("an expression or --table is needed; see --help")
+        bail!("an expression such as 'col ^ (row & 7)' is needed, or a --table")
     };
     let expression = Expression::parse(text)?;
     let rows = arguments

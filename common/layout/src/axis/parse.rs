@@ -16,7 +16,8 @@ pub enum AxisError {
     },
     /// Extents and strides do not match.
     #[error(
-        "{extents} extents but {strides} strides: each extent needs its stride, as in S[(8, 4) : (4@laneid, 1@m)]"
+        "{extents} extents but {strides} strides: each extent needs its stride, as in S[(8, 4) : \
+         (4@laneid, 1@m)]"
     )]
     Lengths {
         /// Extents.

@@ -82,14 +82,19 @@ pub fn phases() -> Sheet {
         "ldmatrix, stmatrix",
         (0..LANES).map(|lane| Cell::of(lane / 8, lane / 8)),
     );
-    Sheet::new("Phases of a warp's access to shared memory", Basis::Measured)
-        .grid(grid)
-        .note("A phase asks for 128 bytes at most. Lanes of different phases never conflict.")
-        .note(
-            "Loads of 8 and 16 bytes only: two phases become one if over the whole warp lanes i and i^1, or \
-             lanes i and i^2, ask for the same address (a lane that takes no part agrees with any).",
-        )
-        .source("818 one-instruction kernels under Nsight Compute on an H100")
+    Sheet::new(
+        "Phases of a warp's access to shared memory",
+        Basis::Measured,
+    )
+    .grid(grid)
+    .note("A phase asks for 128 bytes at most. Lanes of different phases never conflict.")
+    .note(
+        "Loads of 8 and 16 bytes only: two phases become one if over the whole warp lanes i \
+             and i^1, or \
+             lanes i and i^2, ask for the same address (a lane that takes no part agrees with \
+             any).",
+    )
+    .source("818 one-instruction kernels under Nsight Compute on an H100")
 }
 
 /// Adds to a sheet what an access costs, and who is served in which bank, wave by wave.
@@ -124,7 +129,10 @@ pub fn draw(sheet: Sheet, table: &BankTable) -> Sheet {
             list([a, b]),
         );
         let banks = count(words.count() as u32, "bank");
-        sheet = sheet.note(format!("Phase {number} is a {degree}-way conflict in {banks}; first, lanes {at} meet in bank {bank}."));
+        sheet = sheet.note(format!(
+            "Phase {number}: {degree}-way conflict in {banks}; first, lanes {at} meet in bank \
+             {bank}."
+        ));
     }
     sheet
 }

@@ -88,18 +88,25 @@ fn remarks(found: &Descriptor, bits: u64) -> Vec<String> {
     }
     if found.mode != Mode::None {
         remarks.push(format!(
-            "The swizzle's pattern repeats every {pattern} bytes. TMA calls the same swizzle {}, its enumeration runs the other way.",
+            "The swizzle's pattern repeats every {pattern} bytes. TMA calls the same swizzle {}, \
+             its enumeration runs the other way.",
             found.mode.tma_code()
         ));
         let into = found.start % pattern;
         if into != 0 && found.base_offset == 0 {
             remarks.push(format!(
-                "The start is {into} bytes into the pattern: right for a step along K within a tile that begins at a multiple \
-                 of {pattern}; a tile that itself begins there needs base offset {}.",
-                Descriptor::base_offset_of(found.start)
+                "The start is {into} bytes into the pattern: right for a step along K within a \
+                 tile \
+                 that begins at a multiple of {pattern}."
             ));
+            let own = Descriptor::base_offset_of(found.start);
+            if found.start.is_multiple_of(128) && own != 0 {
+                remarks.push(format!(
+                    "A tile that itself begins there needs base offset {own}."
+                ));
+            }
         }
-        remarks.push("A K-major operand does not use the leading offset.".into());
+        remarks.push("If the operand is K-major, the leading offset is not used.".into());
     } else if found.base_offset != 0 {
         remarks.push("The base offset has no meaning without a swizzle.".into());
     }
@@ -161,7 +168,8 @@ pub enum CanonicalSheetError {
     Descriptor(#[from] DescriptorError),
     /// The tile is not aligned to the swizzle.
     #[error(
-        "the tile starts at {start}; align it to {pattern} bytes, 8 rows of the swizzle, so that its base offset is 0"
+        "the tile starts at {start}; align it to {pattern} bytes, 8 rows of the swizzle, so that \
+         its base offset is 0"
     )]
     Start {
         /// Where it starts.

@@ -110,5 +110,8 @@ fn addresses(sheet: Sheet, fragment: &Fragment, name: &str) -> Sheet {
     sheet
         .fact("address of row r of matrix j", "lane 8 j + r")
         .grid(grid)
-        .note(format!("Rows are 16 bytes, {verb} any 16-byte aligned address each: rows need not be neighbours."))
+        .note(format!(
+            "Rows are 16 bytes, {verb} any 16-byte aligned address each: rows need not be \
+             neighbours."
+        ))
 }

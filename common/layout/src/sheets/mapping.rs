@@ -74,7 +74,8 @@ fn why(mapping: &Mapping, bytes: u32, byte: u32) -> Vec<String> {
             mapping.place(row, column).unwrap_or(0) * shape.unit_bytes + byte % shape.unit_bytes
         };
         notes.push(format!(
-            "First colliding pair in column {column}: lanes {a} and {b} (rows {a} and {b}) read bytes {} and {}, both in bank {bank}.",
+            "First colliding pair in column {column}: lanes {a} and {b} (rows {a} and {b}) read \
+             bytes {} and {}, both in bank {bank}.",
             place(a),
             place(b)
         ));
@@ -86,7 +87,8 @@ fn why(mapping: &Mapping, bytes: u32, byte: u32) -> Vec<String> {
                 .collect();
             let units = count(spread.len() as u32, "unit");
             notes.push(format!(
-                "Why: over {} column {column} takes only {units} of its {}: {}. Rows that share a unit share its banks.",
+                "Why: over {} column {column} takes only {units} of its {}: {}. Rows that share \
+                 a unit share its banks.",
                 count(shape.rows, "row"),
                 shape.columns(),
                 parts.join("; ")

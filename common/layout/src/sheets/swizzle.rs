@@ -1,6 +1,6 @@
 //! The tables of a swizzle.
 use crate::banks::{Access, BankTable};
-use crate::mapping::{Mapping, degree};
+use crate::mapping::{Mapping, degree, rows_of_a_phase};
 use crate::show::{Basis, Cell, Grid, Sheet};
 use crate::swizzle::Swizzle;
 
@@ -11,14 +11,11 @@ const MOST: u64 = 32;
 /// lie, and what reading a column costs with and without it.
 pub fn swizzle(swizzle: &Swizzle) -> Sheet {
     let (unit, units) = (swizzle.unit_bytes(), swizzle.units_per_row());
-    // Its own rows until it repeats, and at least the 8 of a matrix.
+    // Its own rows until it repeats, and at least as many as a phase reads down a column.
     let (bits, shift) = (swizzle.bits(), swizzle.shift());
-    let period = if shift < 0 { 8 } else { 1u64 << bits };
-    let rows = if bits == 0 {
-        8
-    } else {
-        period.clamp(8, MOST)
-    };
+    let period = if shift < 0 { 1 } else { 1u64 << bits };
+    let phase = rows_of_a_phase(unit.clamp(4, 16) as u32);
+    let rows = period.clamp(u64::from(phase).max(8), MOST);
     let mut sheet = Sheet::new(format!("{swizzle} on byte addresses"), Basis::Measured)
         .fact("unit", format!("{unit} bytes"))
         .fact("row", format!("{units} units, {} bytes", unit * units))

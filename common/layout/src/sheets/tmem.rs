@@ -60,15 +60,23 @@ pub fn scales(name: &str, cta_group: u32, scales: &Scales) -> Result<Sheet, Axis
         );
     }
     let copies = scales.places(0, 0).len() as u32;
-    Ok(Sheet::new(format!("Scale factors {name} in Tensor Memory, scale_vec::{vector}X, cta_group::{cta_group}"), Basis::Documented)
+    let title = format!(
+        "Scale factors {name} in Tensor Memory, scale_vec::{vector}X, cta_group::{cta_group}"
+    );
+    Ok(Sheet::new(title, Basis::Documented)
         .fact("factors", format!("{rows} x {vector}"))
         .fact("columns in each CTA", columns)
         .fact("copies of each factor", copies)
         .fact("axis notation", scales.axis()?.to_string())
         .fact("often printed instead", scales.often_printed())
         .grid(grid)
-        .note("Each 32 lanes hold a copy, which tcgen05.cp makes with .warpx4. Bytes without a factor belong to other steps along K, with another SFA_ID or SFB_ID.")
-        .note(format!("What is often printed places 32 of the {rows} rows; the others lie in further columns."))
+        .note(
+            "Each 32 lanes hold a copy, which tcgen05.cp makes with .warpx4. Bytes without a \
+             factor belong to other steps along K, with another SFA_ID or SFB_ID.",
+        )
+        .note(format!(
+            "What is often printed places 32 of the {rows} rows; the others lie in further columns."
+        ))
         .note(two_ctas(name, cta_group))
         .source("PTX ISA, \"Block Scaling\", \"Scale Factor A ID\", \"Scale Factor B ID\"")
         .source("CUTLASS, include/cute/atom/mma_traits_sm100.hpp (tmem_sf_frg)"))
@@ -79,7 +87,8 @@ fn two_ctas(name: &str, cta_group: u32) -> &'static str {
         (_, 1) => "With one CTA there is nothing to share.",
         ("SFA", _) => "Over two CTAs each holds the factors of its own 128 rows of A.",
         _ => {
-            "Over two CTAs both hold the factors of all columns of B, since each multiplies its rows with all of B."
+            "Over two CTAs both hold the factors of all columns of B, since each multiplies its \
+             rows with all of B."
         }
     }
 }

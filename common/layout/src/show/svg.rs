@@ -61,7 +61,8 @@ pub fn svg(sheet: &Sheet) -> String {
     let about: Vec<_> = sheet.grids.iter().map(|grid| grid.title.as_str()).collect();
     let about = escape(&format!("{}. {}", about.join("; "), sheet.basis.sentence()));
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sheet\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sheet\" viewBox=\"0 0 {width:.0} \
+         {height:.0}\" \
          width=\"{width:.0}\" height=\"{height:.0}\" role=\"img\" aria-label=\"{title}\">\n\
          <title>{title}</title>\n<desc>{about}</desc>\n<style>{}</style>\n\
          <rect class=\"paper\" width=\"100%\" height=\"100%\" rx=\"6\"/>\n{}</svg>\n",
@@ -143,7 +144,8 @@ impl Body {
                 let top = self.y - SIZE - 1.0;
                 let _ = writeln!(
                     self.out,
-                    "<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{step:.1}\" height=\"{LINE}\" class=\"{class}\"/>"
+                    "<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{step:.1}\" height=\"{LINE}\" \
+                     class=\"{class}\"/>"
                 );
                 self.middle(x + step / 2.0, &cell.text, "middle");
             }
