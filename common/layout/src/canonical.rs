@@ -347,6 +347,49 @@ mod tests {
         );
     }
 
+    /// CuTe's notation, evaluated: coordinates run through a shape's first part fastest.
+    fn by_cute(layout: &Canonical, mn: u32, k: u32) -> u32 {
+        let text = layout.cute();
+        let (_, text) = text.split_once(" o ").expect("a swizzle");
+        let groups: Vec<Vec<u32>> = text
+            .split(['(', ')'])
+            .map(|group| {
+                group
+                    .split(',')
+                    .filter_map(|number| number.parse().ok())
+                    .collect()
+            })
+            .filter(|group: &Vec<u32>| !group.is_empty())
+            .collect();
+        let [mn_shape, k_shape, mn_stride, k_stride] = &groups[..] else {
+            panic!("{text}")
+        };
+        let part = |mut index: u32, shape: &[u32], stride: &[u32]| {
+            let step = |(extent, stride): (&u32, &u32)| {
+                let digit = index % extent;
+                index /= extent;
+                digit * stride
+            };
+            shape.iter().zip(stride).map(step).sum::<u32>()
+        };
+        let bytes =
+            (part(mn, mn_shape, mn_stride) + part(k, k_shape, k_stride)) * layout.element_bytes;
+        layout.mode.swizzle().expect("a swizzle").apply(bytes)
+    }
+
+    #[test]
+    fn offsets_are_what_cute_computes() {
+        for layout in all() {
+            for (mn, k) in (0..layout.mn).flat_map(|mn| (0..layout.k).map(move |k| (mn, k))) {
+                assert_eq!(
+                    layout.offset(mn, k),
+                    by_cute(&layout, mn, k),
+                    "{layout:?} at {mn}, {k}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn a_step_along_k_adds_32_bytes() {
         let layout = Canonical {

@@ -310,7 +310,8 @@ mod tests {
     #[test]
     fn precedence_is_that_of_c() {
         assert_eq!(value("col ^ (row & 7)", 13, 2), 2 ^ (13 & 7));
-        assert_eq!(value("col ^ row & 7", 13, 2), 2 ^ (13 & 7));
+        assert_eq!(value("col ^ row & 7", 13, 9), 12, "& binds before ^");
+        assert_eq!(value("1 | 2 ^ 3", 0, 0), 1, "^ binds before |");
         assert_eq!(value("col ^ ((row & 0b1100) >> 2)", 7, 3), 3 ^ 1);
         assert_eq!(
             value("1 + 2 * 3 << 1 | 0x10", 0, 0),
