@@ -24,6 +24,7 @@ const GROUPS: [[&str; 8]; 2] = [
 ];
 
 const SIZE: f64 = 12.0; // of a character, in pixels
+const TITLE: f64 = 14.0; // of a character of the title
 const ADVANCE: f64 = 7.3; // its width; monospaced
 const LINE: f64 = 18.0;
 const MARGIN: f64 = 16.0;
@@ -90,18 +91,22 @@ impl Default for Body {
 
 impl Body {
     fn text(&mut self, x: f64, text: &str, class: &str) {
-        let class = if class.is_empty() {
+        let named = if class.is_empty() {
             String::new()
         } else {
             format!(" class=\"{class}\"")
         };
+        let (y, shown) = (self.y, escape(text));
         let _ = writeln!(
             self.out,
-            "<text x=\"{x:.1}\" y=\"{:.1}\"{class}>{}</text>",
-            self.y,
-            escape(text)
+            "<text x=\"{x:.1}\" y=\"{y:.1}\"{named}>{shown}</text>"
         );
-        self.width = self.width.max(x + text.chars().count() as f64 * ADVANCE);
+        let advance = if class == "title" {
+            ADVANCE * TITLE / SIZE
+        } else {
+            ADVANCE
+        };
+        self.width = self.width.max(x + text.chars().count() as f64 * advance);
     }
 
     fn line(&mut self, text: &str, class: &str) {
@@ -169,7 +174,7 @@ fn style() -> String {
     };
     format!(
         ".sheet text{{font:{SIZE}px ui-monospace,Consolas,Menlo,monospace;white-space:pre}}\
-         .sheet .title{{font-weight:bold;font-size:14px}}.sheet .head{{font-weight:bold}}\
+         .sheet .title{{font-weight:bold;font-size:{TITLE}px}}.sheet .head{{font-weight:bold}}\
          .sheet .middle{{text-anchor:middle}}{}@media (prefers-color-scheme:dark){{{}}}",
         theme(0),
         theme(1)
