@@ -155,3 +155,51 @@ fn padding_frees_ldmatrix_too() {
         assert_eq!(table.wavefronts(), wavefronts, "rows of {pitch} bytes");
     }
 }
+
+/// The formula in rung 05's source, as `cargo ladder layout map` judges it: for its tiles of 128-byte rows
+/// (A) and of 256-byte rows (B, C).
+#[test]
+fn the_swizzle_of_05() {
+    let kernel = root().join("rungs/05_swizzle/kernel.cu");
+    if !kernel.is_file() {
+        eprintln!("skipped: there is no rung 05 yet");
+        return;
+    }
+    let source = read(&kernel);
+    let formulas: Vec<String> = source
+        .split("hunk ^ (")
+        .skip(1)
+        .filter_map(|rest| Some(format!("col ^ ({})", rest.split_once(')')?.0)))
+        .filter(|formula| formula.contains("row"))
+        .collect();
+    assert!(
+        formulas.len() >= 5,
+        "every access is swizzled: {formulas:?}"
+    );
+    for (formula, row_bytes) in formulas
+        .iter()
+        .flat_map(|formula| [(formula, 128), (formula, 256)])
+    {
+        let shape = Shape {
+            rows: 64,
+            row_bytes,
+            unit_bytes: 16,
+        };
+        let expression = Expression::parse(formula).expect(formula);
+        let mapping = Mapping::of_expression(&expression, shape).expect(formula);
+        assert!(
+            mapping.is_bijective() && mapping.leaves_its_row().is_none(),
+            "{formula}"
+        );
+        assert_eq!(
+            mapping.matrix_degree(),
+            Some(1),
+            "{formula}, rows of {row_bytes} bytes"
+        );
+        assert_eq!(
+            mapping.row_degree(16),
+            1,
+            "{formula}, rows of {row_bytes} bytes"
+        );
+    }
+}
