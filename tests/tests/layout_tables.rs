@@ -338,6 +338,24 @@ fn refusals_name_the_remedy() {
     );
 }
 
+/// Whatever is accepted can be shown, the extremes too.
+#[test]
+fn no_swizzle_is_too_odd_to_show() {
+    let sizes = [0, 1, 2, 3, 5, 8, 15, 16, 29, 31, 32];
+    let shifts = sizes.iter().flat_map(|&size| [size, -size]);
+    let all = shifts
+        .flat_map(|s| sizes.map(|b| (b, s)))
+        .flat_map(|(b, s)| sizes.map(|m| (b, m, s)));
+    let mut shown = 0;
+    for (b, m, s) in all {
+        if let Ok(swizzle) = Swizzle::new(b as u32, m as u32, s) {
+            assert!(sheets::swizzle(&swizzle).to_text().starts_with("Swizzle<"));
+            shown += 1;
+        }
+    }
+    assert!(shown > 300, "{shown}");
+}
+
 /// Tags in pairs, a name for a screen reader, and nothing outside the picture.
 #[test]
 fn every_table_as_svg_is_sound() {

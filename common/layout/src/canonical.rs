@@ -106,7 +106,8 @@ impl Canonical {
                 found_k: self.k,
             });
         }
-        let bytes = u64::from(self.mn) * u64::from(self.k) * u64::from(self.element_bytes);
+        let elements = u64::from(self.mn) * u64::from(self.k);
+        let bytes = elements.saturating_mul(self.element_bytes.into());
         if bytes <= 1 << 18 {
             Ok(self)
         } else {
@@ -435,6 +436,13 @@ mod tests {
             .checked(),
             Err(CanonicalError::MajorOfOther)
         );
+        let huge = Canonical {
+            mn: u32::MAX - 7,
+            k: u32::MAX - 7,
+            mode: Mode::None,
+            ..good
+        };
+        assert_eq!(huge.checked(), Err(CanonicalError::Size));
         assert!(matches!(
             Canonical { mn: 12, ..good }.checked(),
             Err(CanonicalError::Atom { mn: 8, .. })

@@ -6,8 +6,10 @@ use crate::banks::{Access, BankTable, Phase, lanes_in_a_phase};
 use crate::expression::{EvalError, Expression};
 use crate::swizzle::Swizzle;
 
-/// Units that a tile may have.
-const MOST_UNITS: u64 = 1 << 16;
+/// Units that a tile may have: every one is looked at, several times.
+const MOST_UNITS: u64 = 1 << 14;
+/// Bytes that it may have: more than any shared memory.
+const MOST_BYTES: u64 = 1 << 18;
 
 /// The shape of a tile: rows of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +47,10 @@ pub enum MappingError {
         unit_bytes: u32,
     },
     /// Nothing to map, or too much to look at.
-    #[error("a tile needs from 1 to {MOST_UNITS} units; take fewer rows or larger units")]
+    #[error(
+        "a tile needs from 1 to {MOST_UNITS} units and at most {MOST_BYTES} bytes; take fewer rows or \
+         larger units"
+    )]
     Size,
     /// The expression has no value somewhere.
     #[error("at row {row}, column {column} the expression {why}")]
@@ -82,8 +87,8 @@ impl Shape {
             });
         }
         let units = u64::from(rows) * u64::from(row_bytes / unit_bytes);
-        let fits =
-            (1..=MOST_UNITS).contains(&units) && u64::from(rows) * u64::from(row_bytes) < 1 << 31;
+        let fits = (1..=MOST_UNITS).contains(&units)
+            && u64::from(rows) * u64::from(row_bytes) <= MOST_BYTES;
         if fits {
             Ok(self)
         } else {

@@ -130,13 +130,15 @@ impl Swizzle {
 
     /// Where an address goes. It is its own inverse.
     pub fn apply(&self, address: u32) -> u32 {
-        let y = address & self.y_mask();
-        address
-            ^ if self.shift >= 0 {
-                y >> self.shift
-            } else {
-                y << self.shift.unsigned_abs()
-            }
+        // In 64 bits, for S may be 32 where B is 0.
+        let y = u64::from(address & self.y_mask());
+        let places = self.shift.unsigned_abs();
+        let moved = if self.shift >= 0 {
+            y >> places
+        } else {
+            y << places
+        };
+        address ^ moved as u32
     }
 
     /// Bytes that always stay together.

@@ -96,7 +96,8 @@ impl Tile {
         if !is_width(bytes) || !is_width(element_bytes) || bytes < element_bytes {
             return Err(TileError::Bytes);
         }
-        let size = u64::from(rows) * u64::from(leading_dimension) * u64::from(element_bytes);
+        let size = u64::from(rows) * u64::from(leading_dimension);
+        let size = size.saturating_mul(element_bytes.into());
         if rows == 0 || columns == 0 || columns > leading_dimension || size > 1 << 24 {
             return Err(TileError::Size);
         }
@@ -188,5 +189,11 @@ mod tests {
         ));
         assert_eq!(tile(0).check(4), Err(TileError::Size));
         assert_eq!(tile(128).check(12), Err(TileError::Bytes));
+        let huge = Tile {
+            rows: u32::MAX,
+            leading_dimension: u32::MAX,
+            ..tile(128)
+        };
+        assert_eq!(huge.check(4), Err(TileError::Size));
     }
 }

@@ -61,7 +61,7 @@ impl AxisLayout {
         });
         let offsets: u64 = offset.iter().map(|(by, _)| u64::from(*by)).sum();
         let fits = size.is_some_and(|size| (1..=MOST).contains(&size))
-            && reach.is_some_and(|reach| reach + offsets < 1 << 31);
+            && reach.is_some_and(|reach| reach.saturating_add(offsets) < 1 << 31);
         if fits && !shard.is_empty() {
             Ok(Self {
                 shard,

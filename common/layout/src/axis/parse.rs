@@ -178,6 +178,7 @@ mod tests {
         assert!(error("S[(8, 4) : 1@m]").contains("2 extents but 1 strides"));
         assert!(error("S[(1000000, 1000000) : (1, 1)]").contains("2^31"));
         assert!(error("S[0 : 1]").contains("from 1"));
+        assert!(error("S[4294967295 : 4294967295] + 4294967295 + 4294967295").contains("2^31"));
         assert!(error("S[8 : 1] R[2 : 1]").contains("+ or the end"));
     }
 
