@@ -73,7 +73,7 @@ pub enum TmemError {
         ws: bool,
     },
     /// N is impossible.
-    #[error("N is {0}; it must be a multiple of 16 from 16 to 256")]
+    #[error("N is {0}; these tables take 16 to 256 in steps of 16")]
     Columns(u32),
 }
 
