@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | `bench` | times every rung on the GPU and records it in results/ |
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
+//! | `banks` | costs a user's own accesses to shared memory, and draws them |
+//! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
 //! | `diff` | shows what changed from one rung to another |
 //! | `sass` | shows a rung's machine code |
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
@@ -11,10 +13,12 @@
 //! | `readme` | puts into README.md what its commands print, or checks it |
 //!
 //! `rungs` finds the rungs, `record` turns timings into files and tables, `tools` finds CUDA's programs.
+mod banks;
 mod bench;
 mod bits;
 mod diff;
 mod get_nvrtc;
+mod layout;
 mod ptx;
 mod readme;
 mod record;
@@ -46,6 +50,10 @@ enum Command {
     Bits(bits::Arguments),
     /// Show what changed between two rungs' kernel.cu
     Diff(diff::Arguments),
+    /// Wavefronts and bank conflicts of your own addresses, from a CSV file
+    Banks(banks::Arguments),
+    /// Show where data lies: swizzles, banks, fragments, descriptors, Tensor Memory
+    Layout(layout::Arguments),
     /// Show a rung's machine code, where ptxas and nvdisasm are found
     Sass(sass::Arguments),
     /// Make every rung's kernel.ptx anew, or check that they are current
@@ -60,6 +68,8 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
+        Command::Banks(arguments) => banks::run(&arguments),
+        Command::Layout(arguments) => layout::run(&arguments),
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),
         Command::Bits(arguments) => bits::run(&arguments),

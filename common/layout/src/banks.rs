@@ -17,6 +17,18 @@ pub enum Access {
     Load,
     /// An ordinary store.
     Store,
+    /// `ldmatrix` or `stmatrix`: each lane gives the address of a row of 16 bytes; 8 lanes, an 8x8 matrix.
+    Matrix,
+}
+
+impl std::fmt::Display for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Access::Load => "load",
+            Access::Store => "store",
+            Access::Matrix => "matrix access",
+        })
+    }
 }
 
 /// The bank that holds a byte of shared memory: bits 2 to 6 of its address.
@@ -114,6 +126,31 @@ impl BankTable {
 }
 
 impl Phase {
+    /// Which word each bank serves in each pass: one row a wavefront, 32 banks, in the order of the words'
+    /// rows. (The hardware's own order within a phase is not known; the number of passes is.)
+    pub fn wavefronts(&self) -> Vec<Vec<Option<&Word>>> {
+        (0..self.degree() as usize)
+            .map(|pass| self.columns.iter().map(|column| column.get(pass)).collect())
+            .collect()
+    }
+
+    /// The first two lanes that want different words of one bank, with that bank.
+    pub fn first_conflict(&self) -> Option<(u32, u32, u32)> {
+        let pairs = self
+            .columns
+            .iter()
+            .enumerate()
+            .filter_map(|(bank, column)| {
+                let mut lanes = column
+                    .iter()
+                    .filter_map(|word| word.lanes.first().copied())
+                    .collect::<Vec<_>>();
+                lanes.sort_unstable();
+                Some((*lanes.first()?, *lanes.get(1)?, bank as u32))
+            });
+        pairs.min_by_key(|&(first, second, bank)| (second, first, bank))
+    }
+
     /// The most words that one bank must serve: a phase of degree 2 is a 2-way conflict.
     pub fn degree(&self) -> u32 {
         self.columns.iter().map(Vec::len).max().unwrap_or(0) as u32

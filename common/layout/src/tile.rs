@@ -13,7 +13,111 @@ pub struct Tile {
     pub element_bytes: u32,
 }
 
+/// How the lanes of a warp lie over a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Lane i takes the next elements of row 0: the rest of the row, then nothing.
+    Row,
+    /// Lane i takes column 0 of row i.
+    Column,
+    /// Two lanes to a column: lane i stores row `i % 2 * 4` of column `i / 2`, as rungs 02 and 03 do, which
+    /// bring 4 neighbours of a row of A and store them below each other.
+    Transposed,
+}
+
+impl Pattern {
+    /// The byte offset of a lane that asks for `bytes` bytes; `None` if it falls outside the tile.
+    pub fn offset(self, tile: &Tile, bytes: u32, lane: u32) -> Option<u32> {
+        let (row, column) = match self {
+            Pattern::Row => (0, lane * bytes / tile.element_bytes),
+            Pattern::Column => (lane, 0),
+            Pattern::Transposed => (lane % 2 * 4, lane / 2),
+        };
+        (row < tile.rows && column < tile.columns).then(|| tile.offset(row, column))
+    }
+}
+
+impl std::fmt::Display for Pattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Pattern::Row => "along row 0",
+            Pattern::Column => "down column 0",
+            Pattern::Transposed => "transposed: lane i at row i % 2 * 4, column i / 2",
+        })
+    }
+}
+
+/// Why a tile cannot be accessed so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TileError {
+    /// Rows start where a vector access must not.
+    #[error(
+        "misaligned: rows of {leading_dimension} elements of {element_bytes} bytes do not all \
+         start at a multiple of \
+         {bytes} bytes, as an access of that width must; a leading dimension of {better} does"
+    )]
+    Misaligned {
+        /// The leading dimension.
+        leading_dimension: u32,
+        /// Bytes of an element.
+        element_bytes: u32,
+        /// Bytes a lane asks for.
+        bytes: u32,
+        /// The next leading dimension that fits.
+        better: u32,
+    },
+    /// A width that no access has.
+    #[error(
+        "a lane asks for 1, 2, 4, 8 or 16 bytes, at least an element, and elements have 1, 2, 4, \
+         8 or 16 bytes"
+    )]
+    Bytes,
+    /// Nothing, too much, or rows that overlap.
+    #[error(
+        "a tile needs rows, columns and a leading dimension of at least its columns, and at most \
+         2^24 bytes"
+    )]
+    Size,
+}
+
 impl Tile {
+    /// Whether a lane may ask for `bytes` bytes at the start of any row.
+    ///
+    /// # Errors
+    /// If not, or if the tile makes no sense.
+    pub fn check(&self, bytes: u32) -> Result<(), TileError> {
+        let Tile {
+            rows,
+            columns,
+            leading_dimension,
+            element_bytes,
+        } = *self;
+        let is_width = |bytes: u32| bytes.is_power_of_two() && bytes <= 16;
+        if !is_width(bytes) || !is_width(element_bytes) || bytes < element_bytes {
+            return Err(TileError::Bytes);
+        }
+        let size = u64::from(rows) * u64::from(leading_dimension);
+        let size = size.saturating_mul(element_bytes.into());
+        if rows == 0 || columns == 0 || columns > leading_dimension || size > 1 << 24 {
+            return Err(TileError::Size);
+        }
+        if !self.is_aligned_for(bytes) {
+            let better = leading_dimension.next_multiple_of(bytes / element_bytes);
+            return Err(TileError::Misaligned {
+                leading_dimension,
+                element_bytes,
+                bytes,
+                better,
+            });
+        }
+        Ok(())
+    }
+
+    /// Bytes of shared memory that hold nothing.
+    pub fn padding_bytes(&self) -> u32 {
+        self.rows * (self.leading_dimension - self.columns) * self.element_bytes
+    }
+
     /// The byte offset of an element.
     pub fn offset(&self, row: u32, column: u32) -> u32 {
         (row * self.leading_dimension + column) * self.element_bytes
@@ -77,5 +181,19 @@ mod tests {
         assert!(!tile(129).is_aligned_for(16));
         assert!(tile(132).is_aligned_for(16));
         assert_eq!(tile(132).bytes() - tile(128).bytes(), 8 * 4 * 4);
+        assert_eq!(tile(132).padding_bytes(), 8 * 4 * 4);
+        assert_eq!(tile(128).check(16), Ok(()));
+        assert!(matches!(
+            tile(129).check(16),
+            Err(TileError::Misaligned { better: 132, .. })
+        ));
+        assert_eq!(tile(0).check(4), Err(TileError::Size));
+        assert_eq!(tile(128).check(12), Err(TileError::Bytes));
+        let huge = Tile {
+            rows: u32::MAX,
+            leading_dimension: u32::MAX,
+            ..tile(128)
+        };
+        assert_eq!(huge.check(4), Err(TileError::Size));
     }
 }

@@ -1,0 +1,66 @@
+//! `cargo ladder layout map 'col ^ (row & 7)'`, or a table instead of the expression.
+use anyhow::{Context, Result, bail};
+use layout::expression::Expression;
+use layout::mapping::{Mapping, Shape, rows_of_a_phase};
+use layout::show::Sheet;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Operators as in C: | ^ & << >> + - * / % and parentheses; 12, 0x1f, 0b1100; row, col.\n\
+    A table holds, row by row, the logical column that lies in each unit: --table '1 0; 0 1'.\n\
+    Exit code 1: the mapping loses data."
+)]
+pub struct Arguments {
+    /// In which unit of its row column `col` of row `row` lies, such as 'col ^ (row & 7)'
+    #[arg(conflicts_with = "table", allow_hyphen_values = true)]
+    expression: Option<String>,
+    /// A table instead: rows parted by semicolons, 128 bytes each
+    #[arg(long, value_name = "ROWS", conflicts_with_all = ["row_bytes", "unit", "rows"])]
+    table: Option<String>,
+    /// Bytes from one row to the next
+    #[arg(long, default_value_t = 128)]
+    row_bytes: u32,
+    /// Bytes that move together: what row and col count in
+    #[arg(long, default_value_t = 16)]
+    unit: u32,
+    /// Rows of the tile; default: as many as one phase reads down a column
+    #[arg(long)]
+    rows: Option<u32>,
+}
+
+pub fn sheet(arguments: &Arguments) -> Result<(Sheet, bool)> {
+    if let Some(table) = &arguments.table {
+        let mapping = Mapping::of_table(&rows(table)?)?;
+        return Ok(layout::sheets::mapping("by table", &mapping));
+    }
+    let Some(text) = &arguments.expression else {
+        bail!("an expression such as 'col ^ (row & 7)' is needed, or a --table")
+    };
+    let expression = Expression::parse(text)?;
+    let rows = arguments
+        .rows
+        .unwrap_or_else(|| rows_of_a_phase(arguments.unit.clamp(4, 16)));
+    let shape = Shape {
+        rows,
+        row_bytes: arguments.row_bytes,
+        unit_bytes: arguments.unit,
+    };
+    let mapping = Mapping::of_expression(&expression, shape)?;
+    Ok(layout::sheets::mapping(&expression.to_string(), &mapping))
+}
+
+fn rows(table: &str) -> Result<Vec<Vec<u32>>> {
+    let number = |text: &str| {
+        text.parse::<u32>()
+            .with_context(|| format!("{text} is no column; a table looks so: '1 0; 0 1'"))
+    };
+    table
+        .split(';')
+        .map(|row| {
+            row.split([' ', ','])
+                .filter(|text| !text.is_empty())
+                .map(number)
+                .collect()
+        })
+        .collect()
+}

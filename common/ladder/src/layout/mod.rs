@@ -1,0 +1,81 @@
+//! `cargo ladder layout …`: the layout tables, as text, SVG or JSON. Tables are made in `layout`; here
+//! stand what may be asked for and how it is printed.
+mod bankmap;
+mod descriptor;
+mod fragment;
+mod map;
+mod swizzle;
+mod tmem;
+
+use anyhow::{Context, Result};
+use clap::{Subcommand, ValueEnum};
+use layout::show::Sheet;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    table: Table,
+    /// How it is printed
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// How a table is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For a terminal
+    Text,
+    /// A picture, for light and dark pages
+    Svg,
+    /// Facts and cells, for a program
+    Json,
+}
+
+#[derive(Subcommand)]
+enum Table {
+    /// CuTe's Swizzle<B, M, S> on byte addresses: layout swizzle 3 4 3
+    Swizzle(swizzle::Arguments),
+    /// A mapping of your own, as an expression of row and col, or as a table
+    Map(map::Arguments),
+    /// The banks of a tile, and what reading or writing it costs
+    Bankmap(bankmap::Arguments),
+    /// Which thread holds which element: mma, wgmma, ldmatrix, stmatrix
+    Fragment(fragment::Arguments),
+    /// The shared memory descriptors of wgmma, and where they expect an operand
+    Descriptor(descriptor::Arguments),
+    /// Blackwell's Tensor Memory: accumulators and scale factors
+    Tmem(tmem::Arguments),
+    /// A layout in the axis notation: 'S[(8, 4, 2) : (4@laneid, 1@laneid, 1@m)]'
+    Axis {
+        /// S[extents : strides] + R[extents : strides] + offsets
+        layout: String,
+    },
+}
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let (sheet, sound) = match &arguments.table {
+        Table::Swizzle(arguments) => (swizzle::sheet(arguments)?, true),
+        Table::Map(arguments) => map::sheet(arguments)?,
+        Table::Bankmap(arguments) => (bankmap::sheet(arguments)?, true),
+        Table::Fragment(arguments) => (fragment::sheet(arguments)?, true),
+        Table::Descriptor(arguments) => (descriptor::sheet(arguments)?, true),
+        Table::Tmem(arguments) => (tmem::sheet(arguments)?, true),
+        Table::Axis { layout } => layout::sheets::axis(&layout::axis::AxisLayout::parse(layout)?),
+    };
+    print(&sheet, arguments.format)?;
+    Ok(sound)
+}
+
+/// Prints a sheet to standard output.
+pub fn print(sheet: &Sheet, format: Format) -> Result<()> {
+    match format {
+        Format::Text => anstream::print!("{}", sheet.to_text()),
+        Format::Svg => anstream::print!("{}", sheet.to_svg()),
+        Format::Json => {
+            let json =
+                serde_json::to_string_pretty(sheet).context("the table does not fit JSON")?;
+            anstream::println!("{json}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! Text to an [`AxisLayout`].
+use super::{AxisLayout, Iter, MEMORY, MOST};
+
+/// Why a layout cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AxisError {
+    /// Something else was due.
+    #[error("{text}\n{} {wanted}", crate::expression::caret(*column))]
+    Unexpected {
+        /// The text.
+        text: String,
+        /// Where, from 1.
+        column: usize,
+        /// What was due.
+        wanted: &'static str,
+    },
+    /// Extents and strides do not match.
+    #[error(
+        "{extents} extents but {strides} strides: each extent needs its stride, as in S[(8, 4) : \
+         (4@laneid, 1@m)]"
+    )]
+    Lengths {
+        /// Extents.
+        extents: usize,
+        /// Strides.
+        strides: usize,
+    },
+    /// No element, or too many.
+    #[error("a layout needs from 1 to {MOST} elements, copies included, and places below 2^31")]
+    Size,
+}
+
+/// Longest text.
+const LONGEST: usize = 2000;
+
+pub fn parse(text: &str) -> Result<AxisLayout, AxisError> {
+    if text.len() > LONGEST {
+        return Err(AxisError::Size);
+    }
+    let mut parser = Parser { text, at: 0 };
+    parser.due("S", "a layout begins with S[extents : strides]")?;
+    let shard = parser.iters()?;
+    let (mut replica, mut offset) = (Vec::new(), Vec::new());
+    while !parser.rest().is_empty() {
+        parser.due("+", "+ or the end is due")?;
+        if replica.is_empty() && offset.is_empty() && parser.take("R") {
+            replica = parser.iters()?;
+        } else {
+            offset.push(parser.stride()?);
+        }
+    }
+    AxisLayout::new(shard, replica, offset)
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn rest(&mut self) -> &'a str {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let trimmed = rest.trim_start();
+        self.at += rest.len() - trimmed.len();
+        trimmed
+    }
+
+    fn take(&mut self, symbol: &str) -> bool {
+        let is_next = self.rest().starts_with(symbol);
+        self.at += if is_next { symbol.len() } else { 0 };
+        is_next
+    }
+
+    fn due(&mut self, symbol: &str, wanted: &'static str) -> Result<(), AxisError> {
+        if self.take(symbol) {
+            Ok(())
+        } else {
+            Err(self.unexpected(wanted))
+        }
+    }
+
+    fn unexpected(&self, wanted: &'static str) -> AxisError {
+        let column = self
+            .text
+            .get(..self.at)
+            .map_or(0, |before| before.chars().count())
+            + 1;
+        AxisError::Unexpected {
+            text: self.text.to_string(),
+            column,
+            wanted,
+        }
+    }
+
+    /// `[extents : strides]`
+    fn iters(&mut self) -> Result<Vec<Iter>, AxisError> {
+        self.due("[", "[ is due")?;
+        let extents = self.tuple(Parser::number)?;
+        self.due(":", ": and the strides are due")?;
+        let strides = self.tuple(Parser::stride)?;
+        self.due("]", "] is due")?;
+        if extents.len() != strides.len() {
+            return Err(AxisError::Lengths {
+                extents: extents.len(),
+                strides: strides.len(),
+            });
+        }
+        let iter = |(extent, (stride, axis))| Iter {
+            extent,
+            stride,
+            axis,
+        };
+        Ok(extents.into_iter().zip(strides).map(iter).collect())
+    }
+
+    /// One item, or several in parentheses.
+    fn tuple<T>(
+        &mut self,
+        item: fn(&mut Self) -> Result<T, AxisError>,
+    ) -> Result<Vec<T>, AxisError> {
+        if !self.take("(") {
+            return Ok(vec![item(self)?]);
+        }
+        let mut items = vec![item(self)?];
+        while self.take(",") {
+            if self.rest().starts_with(')') {
+                break;
+            }
+            items.push(item(self)?);
+        }
+        self.due(")", ", or ) is due")?;
+        Ok(items)
+    }
+
+    fn number(&mut self) -> Result<u32, AxisError> {
+        let rest = self.rest();
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let number = rest[..digits]
+            .parse()
+            .map_err(|_| self.unexpected("a number below 2^32 is due"))?;
+        self.at += digits;
+        Ok(number)
+    }
+
+    /// `4@laneid`, or `4` for `4@m`.
+    fn stride(&mut self) -> Result<(u32, String), AxisError> {
+        let stride = self.number()?;
+        if !self.take("@") {
+            return Ok((stride, MEMORY.to_string()));
+        }
+        let rest = self.rest();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let axis: String = rest.chars().take_while(|&c| is_part(c)).collect();
+        if axis.is_empty() {
+            return Err(self.unexpected("the name of an axis is due, such as laneid, m, TLane"));
+        }
+        self.at += axis.len();
+        Ok((stride, axis))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_show_where() {
+        let error = |text: &str| parse(text).expect_err(text).to_string();
+        assert_eq!(
+            error("T[8 : 1]"),
+            "T[8 : 1]\n^ a layout begins with S[extents : strides]"
+        );
+        assert_eq!(error("S[8 1]"), "S[8 1]\n    ^ : and the strides are due");
+        assert_eq!(
+            error("S[8 : 1@]"),
+            "S[8 : 1@]\n        ^ the name of an axis is due, such as laneid, m, TLane"
+        );
+        assert!(error("S[(8, 4) : 1@m]").contains("2 extents but 1 strides"));
+        assert!(error("S[(1000000, 1000000) : (1, 1)]").contains("2^31"));
+        assert!(error("S[0 : 1]").contains("from 1"));
+        assert!(error("S[4294967295 : 4294967295] + 4294967295 + 4294967295").contains("2^31"));
+        assert!(error("S[8 : 1] R[2 : 1]").contains("+ or the end"));
+    }
+
+    #[test]
+    fn a_stride_without_an_axis_is_on_m() {
+        let layout = parse("S[(8,2,4,2):(4@laneid,1@warpid,1@laneid,1)]+R[2:4@warpid] + 5@warpid")
+            .expect("a layout");
+        assert_eq!(
+            layout.to_string(),
+            "S[(8, 2, 4, 2) : (4@laneid, 1@warpid, 1@laneid, 1@m)] + R[2 : 4@warpid] + 5@warpid"
+        );
+    }
+}

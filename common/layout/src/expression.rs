@@ -1,0 +1,365 @@
+//! A mapping that a user types, such as `col ^ (row & 7)`: parsed once, evaluated often.
+//!
+//! Operators as in C, loosest first: `|`, `^`, `&`, `<< >>`, `+ -`, `* / %`, then unary `-` and
+//! parentheses; numbers are decimal, `0x` or `0b`; the names are `row` and `col`. Length and depth are
+//! bounded, and evaluation is exact or an error: nothing wraps and nothing panics.
+
+/// Characters that an expression may have.
+const LONGEST: usize = 1000;
+/// Parentheses and signs within each other.
+const DEEPEST: u32 = 50;
+
+/// A parsed expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expression {
+    text: String,
+    root: Node,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Node {
+    Number(i64),
+    Row,
+    Column,
+    Negative(Box<Node>),
+    Binary(Operator, Box<Node>, Box<Node>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Or,
+    Xor,
+    And,
+    Left,
+    Right,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+/// Operators by how loosely they bind.
+const LEVELS: [&[(&str, Operator)]; 6] = [
+    &[("|", Operator::Or)],
+    &[("^", Operator::Xor)],
+    &[("&", Operator::And)],
+    &[("<<", Operator::Left), (">>", Operator::Right)],
+    &[("+", Operator::Add), ("-", Operator::Subtract)],
+    &[
+        ("*", Operator::Multiply),
+        ("/", Operator::Divide),
+        ("%", Operator::Remainder),
+    ],
+];
+
+/// Why an expression cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// Something else was due.
+    #[error("{text}\n{} {wanted}, not {found}", caret(*column))]
+    Unexpected {
+        /// The expression.
+        text: String,
+        /// Where, from 1.
+        column: usize,
+        /// What was due.
+        wanted: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// A number beyond 63 bits.
+    #[error("{text}\n{} this number is too large", caret(*column))]
+    Number {
+        /// The expression.
+        text: String,
+        /// Where, from 1.
+        column: usize,
+    },
+    /// Too long or too deep.
+    #[error(
+        "an expression may have {LONGEST} characters and {DEEPEST} parentheses or signs within \
+         each other"
+    )]
+    TooLarge,
+}
+
+/// A caret under a column, counted from 1.
+pub(crate) fn caret(column: usize) -> String {
+    format!("{:>column$}", "^")
+}
+
+/// Why an expression has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvalError {
+    /// Division or remainder by zero.
+    #[error("divides by zero")]
+    DivisionByZero,
+    /// A result beyond 63 bits.
+    #[error("grows beyond 63 bits")]
+    Overflow,
+    /// A shift by a negative number, or by 63 or more.
+    #[error("shifts by {0} places; 0 to 62 are possible")]
+    Shift(i64),
+}
+
+impl Expression {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// If it is none; the error shows where.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        if text.len() > LONGEST {
+            return Err(ParseError::TooLarge);
+        }
+        let mut parser = Parser {
+            text,
+            at: 0,
+            depth: 0,
+        };
+        let root = parser.binary(0)?;
+        if parser.rest().is_empty() {
+            Ok(Self {
+                text: text.trim().to_string(),
+                root,
+            })
+        } else {
+            Err(parser.unexpected("an operator or the end is due"))
+        }
+    }
+
+    /// Its value at a row and column.
+    ///
+    /// # Errors
+    /// If it divides by zero, overflows or shifts too far.
+    pub fn value(&self, row: u32, column: u32) -> Result<i64, EvalError> {
+        self.root.value(row, column)
+    }
+}
+
+impl std::fmt::Display for Expression {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Node {
+    fn value(&self, row: u32, column: u32) -> Result<i64, EvalError> {
+        match self {
+            Node::Number(number) => Ok(*number),
+            Node::Row => Ok(row.into()),
+            Node::Column => Ok(column.into()),
+            Node::Negative(inner) => inner
+                .value(row, column)?
+                .checked_neg()
+                .ok_or(EvalError::Overflow),
+            Node::Binary(operator, a, b) => {
+                operator.apply(a.value(row, column)?, b.value(row, column)?)
+            }
+        }
+    }
+}
+
+impl Operator {
+    fn apply(self, a: i64, b: i64) -> Result<i64, EvalError> {
+        let places = || {
+            u32::try_from(b)
+                .ok()
+                .filter(|places| *places < 63)
+                .ok_or(EvalError::Shift(b))
+        };
+        match self {
+            Operator::Or => Ok(a | b),
+            Operator::Xor => Ok(a ^ b),
+            Operator::And => Ok(a & b),
+            Operator::Right => Ok(a >> places()?),
+            Operator::Left => a.checked_mul(1 << places()?).ok_or(EvalError::Overflow),
+            Operator::Add => a.checked_add(b).ok_or(EvalError::Overflow),
+            Operator::Subtract => a.checked_sub(b).ok_or(EvalError::Overflow),
+            Operator::Multiply => a.checked_mul(b).ok_or(EvalError::Overflow),
+            Operator::Divide | Operator::Remainder if b == 0 => Err(EvalError::DivisionByZero),
+            Operator::Divide => a.checked_div(b).ok_or(EvalError::Overflow),
+            Operator::Remainder => a.checked_rem(b).ok_or(EvalError::Overflow),
+        }
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    depth: u32,
+}
+
+impl<'a> Parser<'a> {
+    /// What is left, from its first character that is no blank.
+    fn rest(&mut self) -> &'a str {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let trimmed = rest.trim_start();
+        self.at += rest.len() - trimmed.len();
+        trimmed
+    }
+
+    fn take(&mut self, symbol: &str) -> bool {
+        let is_next = self.rest().starts_with(symbol);
+        self.at += if is_next { symbol.len() } else { 0 };
+        is_next
+    }
+
+    fn binary(&mut self, level: usize) -> Result<Node, ParseError> {
+        let Some(operators) = LEVELS.get(level) else {
+            return self.unary();
+        };
+        let mut left = self.binary(level + 1)?;
+        while let Some((symbol, operator)) = operators
+            .iter()
+            .find(|(symbol, _)| self.rest().starts_with(symbol))
+        {
+            self.at += symbol.len();
+            left = Node::Binary(*operator, Box::new(left), Box::new(self.binary(level + 1)?));
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Result<Node, ParseError> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(ParseError::TooLarge);
+        }
+        let node = if self.take("-") {
+            Node::Negative(Box::new(self.unary()?))
+        } else if self.take("(") {
+            let inner = self.binary(0)?;
+            if !self.take(")") {
+                return Err(self.unexpected("an operator or ) is due"));
+            }
+            inner
+        } else {
+            self.word()?
+        };
+        self.depth -= 1;
+        Ok(node)
+    }
+
+    fn word(&mut self) -> Result<Node, ParseError> {
+        let rest = self.rest();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let word = rest.split(|c| !is_part(c)).next().unwrap_or_default();
+        let node = match word {
+            "row" => Node::Row,
+            "col" => Node::Column,
+            _ if word.starts_with(|c: char| c.is_ascii_digit()) => Node::Number(self.number(word)?),
+            _ => return Err(self.unexpected("a number, row, col or ( is due")),
+        };
+        self.at += word.len();
+        Ok(node)
+    }
+
+    fn number(&self, word: &str) -> Result<i64, ParseError> {
+        let (digits, radix) = match word.get(..2) {
+            Some("0x") => (&word[2..], 16),
+            Some("0b") => (&word[2..], 2),
+            _ => (word, 10),
+        };
+        if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+            return Err(self.unexpected("a decimal, 0x or 0b number is due"));
+        }
+        let column = self.column();
+        i64::from_str_radix(digits, radix).map_err(|_| ParseError::Number {
+            text: self.text.to_string(),
+            column,
+        })
+    }
+
+    fn column(&self) -> usize {
+        self.text
+            .get(..self.at)
+            .map_or(0, |before| before.chars().count())
+            + 1
+    }
+
+    fn unexpected(&self, wanted: &'static str) -> ParseError {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let word: String = rest.chars().take_while(|&c| is_part(c)).collect();
+        let found = match rest.chars().next() {
+            None => "the end".to_string(),
+            Some(first) if word.is_empty() => first.to_string(),
+            Some(_) => word,
+        };
+        ParseError::Unexpected {
+            text: self.text.to_string(),
+            column: self.column(),
+            wanted,
+            found,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value(text: &str, row: u32, column: u32) -> i64 {
+        Expression::parse(text)
+            .expect(text)
+            .value(row, column)
+            .expect(text)
+    }
+
+    #[test]
+    fn precedence_is_that_of_c() {
+        assert_eq!(value("col ^ (row & 7)", 13, 2), 2 ^ (13 & 7));
+        assert_eq!(value("col ^ row & 7", 13, 9), 12, "& binds before ^");
+        assert_eq!(value("1 | 2 ^ 3", 0, 0), 1, "^ binds before |");
+        assert_eq!(value("col ^ ((row & 0b1100) >> 2)", 7, 3), 3 ^ 1);
+        assert_eq!(
+            value("1 + 2 * 3 << 1 | 0x10", 0, 0),
+            (((1 + 2 * 3) << 1) | 0x10)
+        );
+        assert_eq!(value("10 - 4 - 3", 0, 0), 3, "from left to right");
+        assert_eq!(value("-row + 8 % 5 / 2", 2, 0), -1);
+    }
+
+    #[test]
+    fn errors_show_where() {
+        let error = |text: &str| Expression::parse(text).expect_err(text).to_string();
+        assert_eq!(
+            error("col ^ rows"),
+            "col ^ rows\n      ^ a number, row, col or ( is due, not rows"
+        );
+        assert_eq!(
+            error("col ^"),
+            "col ^\n     ^ a number, row, col or ( is due, not the end"
+        );
+        assert_eq!(
+            error("(col"),
+            "(col\n    ^ an operator or ) is due, not the end"
+        );
+        assert_eq!(
+            error("col row"),
+            "col row\n    ^ an operator or the end is due, not row"
+        );
+        assert_eq!(
+            error("0b12"),
+            "0b12\n^ a decimal, 0x or 0b number is due, not 0b12"
+        );
+        assert!(error("99999999999999999999").contains("too large"));
+        assert!(error(&"(".repeat(60)).contains("within each other"));
+        assert!(error(&"1+".repeat(600)).contains("1000 characters"));
+        let value = |text: &str| Expression::parse(text).expect(text).value(0, 0);
+        assert_eq!(value("col / row"), Err(EvalError::DivisionByZero));
+        assert_eq!(value("1 << 63"), Err(EvalError::Shift(63)));
+        assert_eq!(value("col >> -1"), Err(EvalError::Shift(-1)));
+        assert_eq!(value("0x7fffffffffffffff + 1"), Err(EvalError::Overflow));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[a-z0-9()+*/%&|^<> -]{0,40}|.{0,20}", row: u32, column: u32) {
+            if let Ok(expression) = Expression::parse(&text) {
+                let _ = expression.value(row, column);
+            }
+        }
+    }
+}

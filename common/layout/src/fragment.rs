@@ -1,0 +1,425 @@
+//! Who holds what: the fragments of `mma`, `wgmma`, `ldmatrix` and `stmatrix`, both ways and in the axis
+//! notation.
+//!
+//! All of them repeat one pattern, the 8x8 matrix: four lanes to a row, two neighbours to a lane. With
+//! g = lane / 4 and t = lane % 4, lane holds row g, columns 2 t and 2 t + 1. Larger fragments say in which
+//! element of a lane the next 8 rows or columns lie.
+//!
+//! Source: PTX ISA, "Matrix Fragments for mma.m16n8k8", "Matrix Fragments for mma.m16n8k16 with
+//! floating point type", "ldmatrix", "stmatrix", "Register Fragments and Shared Memory Matrix Layouts".
+use crate::axis::{AxisError, AxisLayout};
+
+/// An operand of a matrix multiplication D = A B + C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// M x K, f16 or bf16.
+    A,
+    /// K x N, f16 or bf16.
+    B,
+    /// M x N, f32; D lies like C.
+    C,
+}
+
+/// A fragment: a small matrix spread over the registers of a warp, or of a warpgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fragment {
+    /// `mma.sync` m16n8k8 (`k16` false) or m16n8k16.
+    Mma {
+        /// K is 16, not 8.
+        k16: bool,
+        /// Which operand.
+        operand: Operand,
+    },
+    /// The accumulator of `wgmma` m64nNk16, f32: 64 x N over the 128 threads of a warpgroup.
+    Wgmma {
+        /// N: 8 to 256 in steps of 8.
+        n: u32,
+    },
+    /// 1, 2 or 4 matrices of 8x8 16-bit elements as `ldmatrix` leaves them, or `stmatrix` takes them; below
+    /// each other: row 8 j + r is row r of matrix j in shared memory.
+    Matrices {
+        /// How many.
+        count: u32,
+        /// `.trans`: a lane holds two neighbours of a column.
+        trans: bool,
+    },
+}
+
+/// Why there is no such fragment.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FragmentError {
+    /// An unknown name.
+    #[error(
+        "{0} is no fragment: there are m16n8k8 and m16n8k16 (a, b or c), m64nNk16 with N from 8 \
+         to 256 in steps of 8 \
+         (c), and ldmatrix or stmatrix .x1, .x2 or .x4, with or without .trans"
+    )]
+    Name(String),
+    /// An operand that is missing or impossible.
+    #[error("{shape} {}", if *has_c_only { "is drawn for its accumulator: take c" } else { "needs an operand: a, b or c" })]
+    Operand {
+        /// The instruction.
+        shape: String,
+        /// It is a `wgmma`.
+        has_c_only: bool,
+    },
+}
+
+impl Fragment {
+    /// The fragment called `m16n8k16` `a`, `m64n128k16` `c` or `ldmatrix.x4.trans`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn named(shape: &str, operand: Option<Operand>) -> Result<Self, FragmentError> {
+        let matrices = ["ldmatrix.x", "stmatrix.x"]
+            .iter()
+            .find_map(|prefix| shape.strip_prefix(prefix));
+        if let Some(rest) = matrices {
+            let (count, trans) = rest
+                .strip_suffix(".trans")
+                .map_or((rest, false), |count| (count, true));
+            let count = ["1", "2", "4"]
+                .contains(&count)
+                .then(|| count.parse().ok())
+                .flatten();
+            return count
+                .map(|count| Fragment::Matrices { count, trans })
+                .ok_or_else(|| FragmentError::Name(shape.into()));
+        }
+        let wgmma = shape
+            .strip_prefix("m64n")
+            .and_then(|rest| rest.strip_suffix("k16"));
+        if let Some(n) = wgmma.and_then(|n| n.parse::<u32>().ok()) {
+            return match operand {
+                _ if !(8..=256).contains(&n) || n % 8 != 0 => {
+                    Err(FragmentError::Name(shape.into()))
+                }
+                Some(Operand::C) => Ok(Fragment::Wgmma { n }),
+                _ => Err(FragmentError::Operand {
+                    shape: shape.into(),
+                    has_c_only: true,
+                }),
+            };
+        }
+        let k16 = match shape {
+            "m16n8k8" => false,
+            "m16n8k16" => true,
+            _ => return Err(FragmentError::Name(shape.into())),
+        };
+        let operand = operand.ok_or_else(|| FragmentError::Operand {
+            shape: shape.into(),
+            has_c_only: false,
+        })?;
+        Ok(Fragment::Mma { k16, operand })
+    }
+
+    /// Rows and columns.
+    pub fn shape(&self) -> (u32, u32) {
+        match *self {
+            Fragment::Mma { k16, operand } => {
+                let k = if k16 { 16 } else { 8 };
+                match operand {
+                    Operand::A => (16, k),
+                    Operand::B => (k, 8),
+                    Operand::C => (16, 8),
+                }
+            }
+            Fragment::Wgmma { n } => (64, n),
+            Fragment::Matrices { count, .. } => (8 * count, 8),
+        }
+    }
+
+    /// Threads that share it.
+    pub fn threads(&self) -> u32 {
+        if matches!(self, Fragment::Wgmma { .. }) {
+            128
+        } else {
+            32
+        }
+    }
+
+    /// Elements that each holds.
+    pub fn elements(&self) -> u32 {
+        let (rows, columns) = self.shape();
+        rows * columns / self.threads()
+    }
+
+    /// Elements in a 32-bit register: two of 16 bits, or one f32.
+    pub fn packing(&self) -> u32 {
+        let is_f32 = matches!(
+            self,
+            Fragment::Wgmma { .. }
+                | Fragment::Mma {
+                    operand: Operand::C,
+                    ..
+                }
+        );
+        if is_f32 { 1 } else { 2 }
+    }
+
+    /// Row and column of a thread's element; threads and elements beyond the last wrap around.
+    pub fn at(&self, thread: u32, element: u32) -> (u32, u32) {
+        let (warp, lane, i) = (thread / 32 % 4, thread % 32, element % self.elements());
+        let (g, t) = (lane / 4, lane % 4);
+        let pair = 2 * t + i % 2;
+        match *self {
+            Fragment::Mma {
+                operand: Operand::A,
+                ..
+            } => (g + 8 * (i / 2 % 2), pair + 8 * (i / 4)),
+            Fragment::Mma {
+                operand: Operand::B,
+                ..
+            } => (pair + 8 * (i / 2), g),
+            Fragment::Mma {
+                operand: Operand::C,
+                ..
+            } => (g + 8 * (i / 2), pair),
+            Fragment::Wgmma { .. } => (16 * warp + g + 8 * (i / 2 % 2), pair + 8 * (i / 4)),
+            Fragment::Matrices { trans: false, .. } => (8 * (i / 2) + g, pair),
+            Fragment::Matrices { trans: true, .. } => (8 * (i / 2) + pair, g),
+        }
+    }
+
+    /// Thread and element that hold a row and column; `None` outside the matrix.
+    pub fn holder(&self, row: u32, column: u32) -> Option<(u32, u32)> {
+        let (rows, columns) = self.shape();
+        if row >= rows || column >= columns {
+            return None;
+        }
+        // Thread and element within one 8x8 matrix, from the coordinate along the lanes and the one in pairs.
+        let eight = |slow: u32, fast: u32| (slow % 8 * 4 + fast % 8 / 2, fast % 2);
+        let (down, right) = (row / 8, column / 8);
+        let (lane, i) = match *self {
+            Fragment::Mma {
+                operand: Operand::B,
+                ..
+            }
+            | Fragment::Matrices { trans: true, .. } => eight(column, row),
+            _ => eight(row, column),
+        };
+        Some(match *self {
+            Fragment::Mma {
+                operand: Operand::A,
+                ..
+            } => (lane, i + 2 * down + 4 * right),
+            Fragment::Wgmma { .. } => (row / 16 * 32 + lane, i + 2 * (down % 2) + 4 * right),
+            _ => (lane, i + 2 * down),
+        })
+    }
+
+    /// The same in the axis notation, written down and not derived from [`Self::at`]: elements on `m`.
+    ///
+    /// # Errors
+    /// Never for the fragments there are.
+    pub fn axis(&self) -> Result<AxisLayout, AxisError> {
+        let text = match *self {
+            Fragment::Mma {
+                k16: true,
+                operand: Operand::A,
+            } => "S[(2, 8, 2, 4, 2) : (2@m, 4@laneid, 4@m, 1@laneid, 1@m)]".to_string(),
+            Fragment::Mma {
+                k16: true,
+                operand: Operand::B,
+            } => "S[(2, 4, 2, 8) : (2@m, 1@laneid, 1@m, 4@laneid)]".into(),
+            Fragment::Mma {
+                k16: false,
+                operand: Operand::B,
+            } => "S[(4, 2, 8) : (1@laneid, 1@m, 4@laneid)]".into(),
+            Fragment::Mma { .. } => "S[(2, 8, 4, 2) : (2@m, 4@laneid, 1@laneid, 1@m)]".into(),
+            Fragment::Wgmma { n } => {
+                let right = n / 8;
+                format!(
+                    "S[(4, 2, 8, {right}, 4, 2) : (1@warpid, 2@m, 4@laneid, 4@m, 1@laneid, 1@m)]"
+                )
+            }
+            Fragment::Matrices {
+                count,
+                trans: false,
+            } => format!("S[({count}, 8, 4, 2) : (2@m, 4@laneid, 1@laneid, 1@m)]"),
+            Fragment::Matrices { count, trans: true } => {
+                format!("S[({count}, 4, 2, 8) : (2@m, 1@laneid, 1@m, 4@laneid)]")
+            }
+        };
+        AxisLayout::parse(&text)
+    }
+
+    /// For `ldmatrix` and `stmatrix`: the matrix and row whose address a lane gives; `None` for the lanes
+    /// whose address is not looked at, and for other fragments.
+    pub fn row_of_address(&self, lane: u32) -> Option<(u32, u32)> {
+        let Fragment::Matrices { count, .. } = *self else {
+            return None;
+        };
+        (lane < 8 * count).then_some((lane / 8, lane % 8))
+    }
+
+    /// For `ldmatrix` and `stmatrix`: the lane that gives the address of a row of a matrix.
+    pub fn lane_of_address(&self, matrix: u32, row: u32) -> Option<u32> {
+        let Fragment::Matrices { count, .. } = *self else {
+            return None;
+        };
+        (matrix < count && row < 8).then_some(8 * matrix + row)
+    }
+}
+
+impl std::fmt::Display for Fragment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Fragment::Mma { k16, operand } => {
+                write!(f, "m16n8k{} {operand:?}", if k16 { 16 } else { 8 })
+            }
+            Fragment::Wgmma { n } => write!(f, "m64n{n}k16 C"),
+            Fragment::Matrices { count, trans } => {
+                write!(f, "matrices x{count}{}", if trans { ".trans" } else { "" })
+            }
+        }
+    }
+}
+
+/// All fragments, `wgmma` with every N: for tests.
+pub fn all() -> Vec<Fragment> {
+    let operands = [Operand::A, Operand::B, Operand::C];
+    let mma = [false, true]
+        .into_iter()
+        .flat_map(|k16| operands.map(|operand| Fragment::Mma { k16, operand }));
+    let matrices = [1, 2, 4]
+        .into_iter()
+        .flat_map(|count| [false, true].map(|trans| Fragment::Matrices { count, trans }));
+    let wgmma = (8..=256).step_by(8).map(|n| Fragment::Wgmma { n });
+    mma.chain(matrices).chain(wgmma).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axis::on;
+
+    #[test]
+    fn both_ways_and_the_axis_notation_agree() {
+        for fragment in all() {
+            let (rows, columns) = fragment.shape();
+            let axis = fragment.axis().expect("a layout");
+            assert_eq!(axis.size(), rows * columns, "{fragment}");
+            let mut seen = vec![false; (rows * columns) as usize];
+            for (row, column) in
+                (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)))
+            {
+                let (thread, element) = fragment.holder(row, column).expect("inside");
+                assert_eq!(fragment.at(thread, element), (row, column), "{fragment}");
+                let index = thread * fragment.elements() + element;
+                assert!(
+                    !std::mem::replace(&mut seen[index as usize], true),
+                    "{fragment}: two elements in one place"
+                );
+                let places = axis.positions(row * columns + column);
+                let place = places.first().expect("inside");
+                let found = (
+                    on(place, "warpid") * 32 + on(place, "laneid"),
+                    on(place, "m"),
+                );
+                assert_eq!(
+                    (places.len(), found),
+                    (1, (thread, element)),
+                    "{fragment} in {axis}"
+                );
+            }
+            assert_eq!(fragment.holder(rows, 0), None);
+            assert_eq!(fragment.holder(0, columns), None);
+        }
+    }
+
+    /// ldmatrix.x4 over the four quarters of a 16x16 tile gives the A fragment of m16n8k16, and .x2.trans
+    /// over the halves of a row-major 16x8 tile gives B: that is what they are for.
+    #[test]
+    fn ldmatrix_makes_what_mma_takes() {
+        let (x4, a) = (
+            Fragment::Matrices {
+                count: 4,
+                trans: false,
+            },
+            Fragment::Mma {
+                k16: true,
+                operand: Operand::A,
+            },
+        );
+        let (x2, b) = (
+            Fragment::Matrices {
+                count: 2,
+                trans: true,
+            },
+            Fragment::Mma {
+                k16: true,
+                operand: Operand::B,
+            },
+        );
+        for (lane, i) in (0..32).flat_map(|lane| (0..8).map(move |i| (lane, i))) {
+            let (row, column) = x4.at(lane, i);
+            // Matrix 0 top left, 1 bottom left, 2 top right, 3 bottom right.
+            let quarter = row / 8;
+            assert_eq!(
+                a.at(lane, i),
+                (quarter % 2 * 8 + row % 8, quarter / 2 * 8 + column)
+            );
+            if i < 4 {
+                assert_eq!(b.at(lane, i), x2.at(lane, i));
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_both_ways() {
+        for count in [1, 2, 4] {
+            let fragment = Fragment::Matrices {
+                count,
+                trans: false,
+            };
+            for lane in 0..32 {
+                let back = fragment
+                    .row_of_address(lane)
+                    .and_then(|(matrix, row)| fragment.lane_of_address(matrix, row));
+                assert_eq!(back, (lane < 8 * count).then_some(lane));
+            }
+        }
+        assert_eq!(Fragment::Wgmma { n: 8 }.row_of_address(0), None);
+    }
+
+    #[test]
+    fn names() {
+        assert_eq!(
+            Fragment::named("ldmatrix.x4.trans", None),
+            Ok(Fragment::Matrices {
+                count: 4,
+                trans: true
+            })
+        );
+        assert_eq!(
+            Fragment::named("m64n256k16", Some(Operand::C)),
+            Ok(Fragment::Wgmma { n: 256 })
+        );
+        for (name, operand) in [
+            ("m64n12k16", Some(Operand::C)),
+            ("m64n264k16", Some(Operand::C)),
+            ("ldmatrix.x3", None),
+            ("m8n8k4", Some(Operand::A)),
+        ] {
+            assert!(
+                matches!(Fragment::named(name, operand), Err(FragmentError::Name(_))),
+                "{name}"
+            );
+        }
+        assert!(matches!(
+            Fragment::named("m64n64k16", Some(Operand::A)),
+            Err(FragmentError::Operand {
+                has_c_only: true,
+                ..
+            })
+        ));
+        assert!(matches!(
+            Fragment::named("m16n8k16", None),
+            Err(FragmentError::Operand {
+                has_c_only: false,
+                ..
+            })
+        ));
+    }
+}

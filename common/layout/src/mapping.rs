@@ -1,0 +1,486 @@
+//! Any mapping of columns to places within a tile's rows, however it is given: what it is worth.
+//!
+//! A tile is rows of units; a mapping says in which unit of its row each logical column lies. Whether it
+//! works is found by looking at every unit, so it need not be an XOR, nor have a formula.
+use crate::banks::{Access, BankTable, Phase, lanes_in_a_phase};
+use crate::expression::{EvalError, Expression};
+use crate::swizzle::Swizzle;
+
+/// Units that a tile may have: every one is looked at, several times.
+const MOST_UNITS: u64 = 1 << 14;
+/// Bytes that it may have: more than any shared memory.
+const MOST_BYTES: u64 = 1 << 18;
+
+/// The shape of a tile: rows of units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows.
+    pub rows: u32,
+    /// Bytes from one row to the next.
+    pub row_bytes: u32,
+    /// Bytes that move together.
+    pub unit_bytes: u32,
+}
+
+/// Where each logical unit of a tile lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    shape: Shape,
+    /// For each row and logical column: the number of the physical unit, counted through the whole tile;
+    /// outside the tile if the mapping leads there.
+    places: Vec<Vec<i64>>,
+}
+
+/// Why there is no such mapping.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MappingError {
+    /// Units and rows do not fit.
+    #[error(
+        "rows of {row_bytes} bytes do not consist of units of {unit_bytes}: the unit must be a \
+         power of two \
+         and the row a multiple of it"
+    )]
+    Shape {
+        /// Bytes of a row.
+        row_bytes: u32,
+        /// Bytes of a unit.
+        unit_bytes: u32,
+    },
+    /// Nothing to map, or too much to look at.
+    #[error(
+        "a tile needs from 1 to {MOST_UNITS} units and at most {MOST_BYTES} bytes; take fewer rows or \
+         larger units"
+    )]
+    Size,
+    /// The expression has no value somewhere.
+    #[error("at row {row}, column {column} the expression {why}")]
+    Value {
+        /// Row.
+        row: u32,
+        /// Column.
+        column: u32,
+        /// Why.
+        why: EvalError,
+    },
+    /// A table with rows of different lengths, or with a column that does not exist.
+    #[error("row {row} of the table must hold {columns} columns, each a number below {columns}")]
+    Table {
+        /// Row.
+        row: usize,
+        /// Columns of the first row.
+        columns: usize,
+    },
+}
+
+impl Shape {
+    fn checked(self) -> Result<Self, MappingError> {
+        let Shape {
+            rows,
+            row_bytes,
+            unit_bytes,
+        } = self;
+        if !unit_bytes.is_power_of_two() || row_bytes == 0 || !row_bytes.is_multiple_of(unit_bytes)
+        {
+            return Err(MappingError::Shape {
+                row_bytes,
+                unit_bytes,
+            });
+        }
+        let units = u64::from(rows) * u64::from(row_bytes / unit_bytes);
+        let fits = (1..=MOST_UNITS).contains(&units)
+            && u64::from(rows) * u64::from(row_bytes) <= MOST_BYTES;
+        if fits {
+            Ok(self)
+        } else {
+            Err(MappingError::Size)
+        }
+    }
+
+    /// Units in a row.
+    pub fn columns(&self) -> u32 {
+        self.row_bytes / self.unit_bytes
+    }
+
+    /// The widest access that stays within a unit's alignment: 16 bytes at most.
+    pub fn widest_access(&self) -> u32 {
+        [16, 8, 4, 2]
+            .into_iter()
+            .find(|bytes| self.row_bytes.is_multiple_of(*bytes))
+            .unwrap_or(1)
+    }
+}
+
+impl Mapping {
+    /// Column c of row r lies in the unit of row r that the expression gives.
+    ///
+    /// # Errors
+    /// If the shape makes no sense, or the expression has no value somewhere.
+    pub fn of_expression(expression: &Expression, shape: Shape) -> Result<Self, MappingError> {
+        let shape = shape.checked()?;
+        let columns = shape.columns();
+        let place = |row: u32, column: u32| {
+            let value = expression
+                .value(row, column)
+                .map_err(|why| MappingError::Value { row, column, why })?;
+            Ok(i64::from(row * columns).saturating_add(value))
+        };
+        let row = |row| {
+            (0..columns)
+                .map(|column| place(row, column))
+                .collect::<Result<_, _>>()
+        };
+        Ok(Self {
+            shape,
+            places: (0..shape.rows).map(row).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// A table of logical columns, as it lies in memory: `table[row][unit]` is the column there. A row is
+    /// 128 bytes, one pass over all banks, whatever the number of its units.
+    ///
+    /// # Errors
+    /// If rows differ in length or a column does not exist, or the number of columns is no power of two.
+    pub fn of_table(table: &[Vec<u32>]) -> Result<Self, MappingError> {
+        let columns = table.first().map_or(0, Vec::len);
+        for (row, line) in table.iter().enumerate() {
+            if line.len() != columns || line.iter().any(|&column| column as usize >= columns) {
+                return Err(MappingError::Table { row, columns });
+            }
+        }
+        let unit_bytes = 128 / (columns as u32).clamp(1, 128);
+        let shape = Shape {
+            rows: table.len() as u32,
+            row_bytes: unit_bytes * columns as u32,
+            unit_bytes,
+        }
+        .checked()?;
+        let place = |row: usize, line: &[u32], column: u32| {
+            // A column that is nowhere in its row: outside the tile.
+            let unit = line.iter().position(|&found| found == column);
+            unit.map_or(-1, |unit| (row * columns + unit) as i64)
+        };
+        let row = |(row, line): (usize, &Vec<u32>)| {
+            (0..columns as u32).map(|c| place(row, line, c)).collect()
+        };
+        Ok(Self {
+            shape,
+            places: table.iter().enumerate().map(row).collect(),
+        })
+    }
+
+    /// A swizzle of byte addresses, over a tile of so many of its own rows.
+    ///
+    /// # Errors
+    /// If that is more than can be looked at.
+    pub fn of_swizzle(swizzle: &Swizzle, rows: u32) -> Result<Self, MappingError> {
+        let (unit, columns) = (swizzle.unit_bytes(), swizzle.units_per_row());
+        let bytes = |bytes: u64| u32::try_from(bytes).map_err(|_| MappingError::Size);
+        let shape = Shape {
+            rows,
+            row_bytes: bytes(unit * columns)?,
+            unit_bytes: bytes(unit)?,
+        }
+        .checked()?;
+        let place = |row: u32, column: u32| {
+            let address = row * shape.row_bytes + column * shape.unit_bytes;
+            i64::from(swizzle.apply(address) / shape.unit_bytes)
+        };
+        let row = |row| {
+            (0..shape.columns())
+                .map(|column| place(row, column))
+                .collect()
+        };
+        Ok(Self {
+            shape,
+            places: (0..rows).map(row).collect(),
+        })
+    }
+
+    /// Its tile.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The physical unit of a logical one, counted through the tile. `None` outside the tile.
+    pub fn place(&self, row: u32, column: u32) -> Option<u32> {
+        let place = *self.places.get(row as usize)?.get(column as usize)?;
+        u32::try_from(place)
+            .ok()
+            .filter(|&place| place < self.shape.rows * self.shape.columns())
+    }
+
+    /// The first logical unit that does not stay in its row, with where it leads.
+    pub fn leaves_its_row(&self) -> Option<(u32, u32, i64)> {
+        let columns = i64::from(self.shape.columns());
+        self.all().find_map(|(row, column, place)| {
+            (place.div_euclid(columns) != i64::from(row)).then_some((
+                row,
+                column,
+                place - i64::from(row) * columns,
+            ))
+        })
+    }
+
+    /// The first two logical units that lie in one place: (row, column) twice.
+    pub fn collision(&self) -> Option<((u32, u32), (u32, u32))> {
+        let mut first = std::collections::HashMap::new();
+        self.all().find_map(|(row, column, place)| {
+            first
+                .insert(place, (row, column))
+                .map(|earlier| (earlier, (row, column)))
+        })
+    }
+
+    /// Every unit has a place of its own, within the tile.
+    pub fn is_bijective(&self) -> bool {
+        self.collision().is_none()
+            && self
+                .all()
+                .all(|(row, column, _)| self.place(row, column).is_some())
+    }
+
+    fn all(&self) -> impl Iterator<Item = (u32, u32, i64)> + '_ {
+        let row = |(row, line): (usize, &'_ Vec<i64>)| {
+            line.iter()
+                .zip(0..)
+                .map(move |(&place, column)| (row as u32, column, place))
+                .collect::<Vec<_>>()
+        };
+        self.places.iter().enumerate().flat_map(row)
+    }
+
+    /// The widest vector access, in bytes, that finds its bytes side by side and aligned wherever it reads:
+    /// 16, 8, 4, 2 or 1.
+    pub fn widest_access(&self) -> u32 {
+        let Shape { unit_bytes, .. } = self.shape;
+        let is_whole = |&bytes: &u32| {
+            let units = (bytes / unit_bytes).max(1);
+            self.all().all(|(row, column, place)| {
+                let first = self.places[row as usize][(column - column % units) as usize];
+                first.rem_euclid(units.into()) == 0 && place == first + i64::from(column % units)
+            })
+        };
+        let possible = self.shape.widest_access();
+        [16, 8, 4, 2]
+            .into_iter()
+            .filter(|&bytes| bytes <= possible)
+            .find(is_whole)
+            .unwrap_or(1)
+    }
+
+    /// What a warp meets when lane i reads `bytes` bytes at logical (row, byte of the row) `at(i)`.
+    fn access(
+        &self,
+        access: Access,
+        bytes: u32,
+        at: impl Fn(u32) -> Option<(u32, u32)>,
+    ) -> BankTable {
+        BankTable::new(access, bytes, |lane| {
+            let (row, byte) = at(lane)?;
+            let place = self.place(row, byte / self.shape.unit_bytes)?;
+            Some(place * self.shape.unit_bytes + byte % self.shape.unit_bytes)
+        })
+    }
+
+    /// The degree of a read along the rows, each lane taking the next `bytes` bytes.
+    pub fn row_degree(&self, bytes: u32) -> u32 {
+        let chunks = self.shape.row_bytes / bytes;
+        let starts = (0..self.shape.rows * chunks).step_by(32);
+        let at = |first: u32| {
+            move |lane: u32| Some(((first + lane) / chunks, (first + lane) % chunks * bytes))
+        };
+        starts
+            .map(|first| degree(&self.access(Access::Load, bytes, at(first))))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// What a read down a column meets: lane i takes `bytes` bytes of row i at this byte of the row. 32 rows
+    /// at most.
+    pub fn column_read(&self, bytes: u32, byte: u32) -> BankTable {
+        self.access(Access::Load, bytes, |lane| {
+            (lane < self.shape.rows).then_some((lane, byte))
+        })
+    }
+
+    /// The worst degree of a read down any column, and the byte of the row where it is met first.
+    pub fn column_degree(&self, bytes: u32) -> (u32, u32) {
+        let starts = (0..self.shape.row_bytes).step_by(bytes as usize);
+        let degrees = starts.map(|byte| (degree(&self.column_read(bytes, byte)), byte));
+        degrees
+            .max_by_key(|&(degree, byte)| (degree, std::cmp::Reverse(byte)))
+            .unwrap_or((0, 0))
+    }
+
+    /// The worst degree of an `ldmatrix` over all of the tile's 8x8 matrices of 16-byte rows. `None` if rows
+    /// of a matrix are torn or misaligned, or if there are fewer than 8 rows.
+    pub fn matrix_degree(&self) -> Option<u32> {
+        if self.widest_access() < 16 || self.shape.rows < 8 {
+            return None;
+        }
+        let matrices = (0..self.shape.rows / 8)
+            .flat_map(|m| (0..self.shape.row_bytes / 16).map(move |c| (m, c)));
+        let at = |m: u32, c: u32| move |lane: u32| (lane < 8).then_some((m * 8 + lane, c * 16));
+        matrices
+            .map(|(m, c)| degree(&self.access(Access::Matrix, 16, at(m, c))))
+            .max()
+    }
+
+    /// In which unit of its row a column lies: unit by unit, the rows that put it there.
+    pub fn spread(&self, column: u32) -> Vec<(u32, Vec<u32>)> {
+        let mut spread = std::collections::BTreeMap::<u32, Vec<u32>>::new();
+        for row in 0..self.shape.rows {
+            if let Some(place) = self.place(row, column) {
+                spread
+                    .entry(place % self.shape.columns())
+                    .or_default()
+                    .push(row);
+            }
+        }
+        spread.into_iter().collect()
+    }
+}
+
+/// Rows of which a read down a column by one phase touches all, for this access.
+pub fn rows_of_a_phase(bytes: u32) -> u32 {
+    lanes_in_a_phase(bytes)
+}
+
+/// The worst phase.
+pub fn degree(table: &BankTable) -> u32 {
+    table.phases().iter().map(Phase::degree).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TILE: Shape = Shape {
+        rows: 8,
+        row_bytes: 128,
+        unit_bytes: 16,
+    };
+
+    fn map(text: &str, shape: Shape) -> Mapping {
+        Mapping::of_expression(&Expression::parse(text).expect(text), shape).expect(text)
+    }
+
+    #[test]
+    fn plain_half_working_and_working() {
+        for (text, column) in [
+            ("col", 8),
+            ("col ^ ((row & 0b1100) >> 2)", 4),
+            ("col ^ (row & 7)", 1),
+            ("(col + row) % 8", 1),
+        ] {
+            let mapping = map(text, TILE);
+            assert!(
+                mapping.is_bijective() && mapping.leaves_its_row().is_none(),
+                "{text}"
+            );
+            assert_eq!(
+                (mapping.row_degree(16), mapping.column_degree(16)),
+                (1, (column, 0)),
+                "{text}"
+            );
+            assert_eq!(mapping.matrix_degree(), Some(column), "{text}");
+        }
+        let half = map("col ^ ((row & 0b1100) >> 2)", TILE);
+        assert_eq!(
+            half.spread(0),
+            [(0, vec![0, 1, 2, 3]), (1, vec![4, 5, 6, 7])]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let shifted = map("col + row", TILE);
+        assert_eq!(shifted.leaves_its_row(), Some((1, 7, 8)));
+        let merged = map("col & 6", TILE);
+        assert_eq!(merged.collision(), Some(((0, 0), (0, 1))));
+        assert!(!merged.is_bijective());
+        assert!(!map("col - 1", TILE).is_bijective());
+        let zero = Mapping::of_expression(
+            &Expression::parse("col % row").expect("an expression"),
+            TILE,
+        );
+        assert!(matches!(
+            zero,
+            Err(MappingError::Value {
+                row: 0,
+                column: 0,
+                why: EvalError::DivisionByZero
+            })
+        ));
+        for shape in [
+            Shape {
+                unit_bytes: 0,
+                ..TILE
+            },
+            Shape {
+                unit_bytes: 24,
+                ..TILE
+            },
+            Shape {
+                row_bytes: 0,
+                ..TILE
+            },
+        ] {
+            let identity = Expression::parse("col").expect("an expression");
+            assert!(matches!(
+                Mapping::of_expression(&identity, shape),
+                Err(MappingError::Shape { .. })
+            ));
+        }
+    }
+
+    #[test]
+    fn small_units_may_tear_vectors() {
+        let floats = Shape {
+            rows: 32,
+            row_bytes: 128,
+            unit_bytes: 4,
+        };
+        assert_eq!(map("col ^ row", floats).widest_access(), 4);
+        assert_eq!(map("col ^ row", floats).column_degree(4).0, 1);
+        assert_eq!(map("col ^ ((row & 7) * 4)", floats).widest_access(), 16);
+        assert_eq!(map("col ^ row", floats).matrix_degree(), None);
+        assert_eq!(
+            map(
+                "col",
+                Shape {
+                    row_bytes: 132,
+                    ..floats
+                }
+            )
+            .widest_access(),
+            4
+        );
+    }
+
+    #[test]
+    fn a_latin_square_that_is_no_xor() {
+        let sudoku = [[2, 3, 1, 0], [0, 1, 2, 3], [1, 0, 3, 2], [3, 2, 0, 1]].map(Vec::from);
+        let mapping = Mapping::of_table(&sudoku).expect("a table");
+        assert!(mapping.is_bijective());
+        assert_eq!(mapping.column_degree(16).0, 1);
+        let is_xor =
+            (0..4).any(|mask| (0..4).all(|column| mapping.place(0, column) == Some(column ^ mask)));
+        assert!(!is_xor, "no mask gives its first row");
+        let twice = [[0, 0], [0, 1]].map(Vec::from);
+        assert!(!Mapping::of_table(&twice).expect("a table").is_bijective());
+        assert!(Mapping::of_table(&[vec![0, 1], vec![0]]).is_err());
+        assert!(Mapping::of_table(&[]).is_err());
+    }
+
+    /// 4-byte units, rows of 33 words: the padded transpose.
+    #[test]
+    fn a_swizzle_is_a_mapping_too() {
+        for (bits, degree) in [(0, 8), (1, 4), (2, 2), (3, 1)] {
+            let swizzle = Swizzle::new(bits, 4, 3).expect("|S| >= B");
+            let mapping = Mapping::of_swizzle(&swizzle, 8).expect("small");
+            assert_eq!(mapping.column_degree(16).0, degree);
+            assert_eq!(mapping.matrix_degree(), Some(degree));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Who holds what, as tables.
+use crate::axis::AxisError;
+use crate::fragment::Fragment;
+use crate::show::{Basis, Cell, Grid, Sheet};
+
+/// Columns of a picture, at most; and elements of a lane.
+const MOST: u32 = 16;
+
+/// A fragment: which thread and element hold each row and column, the other way round, and for `ldmatrix`
+/// and `stmatrix` who gives which address. `name` is what the reader called it.
+///
+/// # Errors
+/// Never for the fragments there are.
+pub fn fragment(name: &str, fragment: &Fragment) -> Result<Sheet, AxisError> {
+    let ((rows, columns), elements) = (fragment.shape(), fragment.elements());
+    let element = if fragment.packing() == 2 {
+        "16-bit, two to a register"
+    } else {
+        "f32, one to a register"
+    };
+    let (threads, registers) = (fragment.threads(), elements / fragment.packing());
+    let sheet = Sheet::new(format!("Fragment {name}"), Basis::Documented)
+        .fact("matrix", format!("{rows} x {columns}"))
+        .fact("threads", threads)
+        .fact("elements a thread", elements)
+        .fact("registers a thread", registers)
+        .fact("elements", element)
+        .fact("axis notation", fragment.axis()?.to_string())
+        .grid(by_place(fragment))
+        .grid(by_thread(fragment));
+    let sheet = match fragment {
+        Fragment::Matrices { .. } => {
+            addresses(sheet, fragment, name).source("PTX ISA, \"ldmatrix\" and \"stmatrix\"")
+        }
+        Fragment::Mma { k16: false, .. } => {
+            sheet.source("PTX ISA, \"Matrix Fragments for mma.m16n8k8\"")
+        }
+        Fragment::Mma { .. } => {
+            sheet.source("PTX ISA, \"Matrix Fragments for mma.m16n8k16 with floating point type\"")
+        }
+        Fragment::Wgmma { .. } => sheet
+            .note("Thread T of the warpgroup is lane T % 32 of its warp T / 32.")
+            .source("PTX ISA, \"Register Fragments and Shared Memory Matrix Layouts\""),
+    };
+    Ok(sheet)
+}
+
+/// `T5.2`: thread 5, element 2.
+fn by_place(fragment: &Fragment) -> Grid {
+    let (rows, columns) = fragment.shape();
+    let shown = columns.min(MOST);
+    let title = if shown < columns {
+        format!("thread.element of each row and column (the first {shown} columns)")
+    } else {
+        "thread.element of each row and column".to_string()
+    };
+    let cell = |row: u32, column: u32| match fragment.holder(row, column) {
+        Some((thread, element)) => Cell::of(format!("{thread}.{element}"), thread / 4),
+        None => Cell::plain("-"),
+    };
+    Grid::new(title, 0..shown).numbered(
+        "row",
+        (0..rows).map(|row| {
+            (0..shown)
+                .map(move |column| cell(row, column))
+                .collect::<Vec<_>>()
+        }),
+    )
+}
+
+fn by_thread(fragment: &Fragment) -> Grid {
+    let shown = fragment.elements().min(MOST);
+    let title = if shown < fragment.elements() {
+        format!("row,column of each element (threads 0 to 31, the first {shown} elements)")
+    } else {
+        "row,column of each element".to_string()
+    };
+    let heads = (0..shown).map(|i| match fragment.packing() {
+        1 => format!("r{i}"),
+        _ => format!("r{}.{}", i / 2, if i % 2 == 0 { "lo" } else { "hi" }),
+    });
+    let cell = |lane: u32, i: u32| {
+        let (row, column) = fragment.at(lane, i);
+        Cell::of(format!("{row},{column}"), lane / 4)
+    };
+    Grid::new(title, heads).numbered(
+        "T",
+        (0..32).map(|lane| (0..shown).map(move |i| cell(lane, i)).collect::<Vec<_>>()),
+    )
+}
+
+fn addresses(sheet: Sheet, fragment: &Fragment, name: &str) -> Sheet {
+    let cell = |lane| match fragment.row_of_address(lane) {
+        Some((matrix, row)) => Cell::of(format!("{matrix}.{row}"), matrix),
+        None => Cell::plain("-"),
+    };
+    let row = |first: u32| (first..first + 8).map(cell);
+    let grid = Grid::new(
+        "matrix.row whose address each lane gives",
+        (0..8).map(|i| format!("+{i}")),
+    );
+    let grid = [0, 8, 16, 24].into_iter().fold(grid, |grid, first| {
+        grid.row(format!("lane {first}"), row(first))
+    });
+    let verb = if name.starts_with("st") {
+        "stored to"
+    } else {
+        "loaded from"
+    };
+    sheet
+        .fact("address of row r of matrix j", "lane 8 j + r")
+        .grid(grid)
+        .note(format!(
+            "Rows are 16 bytes, {verb} any 16-byte aligned address each: rows need not be \
+             neighbours."
+        ))
+}

@@ -1,0 +1,138 @@
+//! The verdict on a mapping.
+use crate::mapping::{Mapping, degree};
+use crate::show::{Basis, Cell, Grid, Sheet, count, list};
+
+/// Rows and columns of a picture, at most.
+const MOST: u32 = 32;
+
+/// What a mapping is worth: whether it loses nothing, what it costs by row, by column and by `ldmatrix`,
+/// and, where a column conflicts, who collides and why. The second value says whether it is sound: in its
+/// rows, and bijective.
+pub fn mapping(name: &str, mapping: &Mapping) -> (Sheet, bool) {
+    let shape = mapping.shape();
+    let size = format!(
+        "{} of {} bytes, units of {}",
+        count(shape.rows, "row"),
+        shape.row_bytes,
+        shape.unit_bytes
+    );
+    let stays = mapping.leaves_its_row();
+    let mut sheet = Sheet::new(format!("Mapping {name}"), Basis::Measured)
+        .fact("tile", size)
+        .fact("stays in its row", stays.is_none())
+        .fact("bijective", mapping.is_bijective());
+    let mut notes = Vec::new();
+    if let Some((row, column, unit)) = stays {
+        notes.push(format!(
+            "Row {row}, column {column} leaves its row: it would lie in unit {unit} of 0 to {}.",
+            shape.columns() - 1
+        ));
+    }
+    if let Some(((row, column), (other_row, other))) = mapping.collision() {
+        notes.push(format!(
+            "Row {row}, column {column} and row {other_row}, column {other} lie in the same place."
+        ));
+    }
+    let sound = stays.is_none() && mapping.is_bijective();
+    if sound {
+        let bytes = mapping.widest_access();
+        let (worst, at) = mapping.column_degree(bytes);
+        sheet = sheet
+            .fact("widest vector access", format!("{bytes} bytes"))
+            .fact("row read", format!("{}-way", mapping.row_degree(bytes)))
+            .fact("column read", format!("{worst}-way"));
+        sheet = match mapping.matrix_degree() {
+            Some(degree) => sheet.fact("ldmatrix", format!("{degree}-way")),
+            None => sheet.fact("ldmatrix", why_no_matrix(mapping)),
+        };
+        if worst > 1 {
+            notes.extend(why(mapping, bytes, at));
+        }
+    }
+    let sheet = sheet.grid(units(mapping));
+    let sheet = notes.into_iter().fold(sheet, Sheet::note);
+    (sheet, sound)
+}
+
+fn why_no_matrix(mapping: &Mapping) -> &'static str {
+    if mapping.shape().rows < 8 {
+        "not possible: fewer than 8 rows"
+    } else {
+        "not possible: the 16 bytes of a matrix row are torn apart or misaligned"
+    }
+}
+
+/// Who collides when a column is read, and how the mapping spreads that column.
+fn why(mapping: &Mapping, bytes: u32, byte: u32) -> Vec<String> {
+    let shape = mapping.shape();
+    let table = mapping.column_read(bytes, byte);
+    let worst = table.phases().iter().max_by_key(|phase| phase.degree());
+    let mut notes = Vec::new();
+    if let Some((a, b, bank)) = worst.and_then(|phase| phase.first_conflict()) {
+        let column = byte / shape.unit_bytes;
+        let place = |row| {
+            mapping.place(row, column).unwrap_or(0) * shape.unit_bytes + byte % shape.unit_bytes
+        };
+        notes.push(format!(
+            "First colliding pair in column {column}: lanes {a} and {b} (rows {a} and {b}) read \
+             bytes {} and {}, both in bank {bank}.",
+            place(a),
+            place(b)
+        ));
+        let spread = mapping.spread(column);
+        if spread.len() as u32 <= 8 {
+            let parts: Vec<_> = spread
+                .iter()
+                .map(|(unit, rows)| format!("unit {unit} for rows {}", list(rows)))
+                .collect();
+            let units = count(spread.len() as u32, "unit");
+            notes.push(format!(
+                "Why: over {} column {column} takes only {units} of its {}: {}. Rows that share \
+                 a unit share its banks.",
+                count(shape.rows, "row"),
+                shape.columns(),
+                parts.join("; ")
+            ));
+        }
+    }
+    debug_assert!(degree(&table) > 1);
+    notes
+}
+
+fn units(mapping: &Mapping) -> Grid {
+    let shape = mapping.shape();
+    let (rows, columns) = (shape.rows.min(MOST), shape.columns().min(MOST));
+    let mut cells = vec![vec![Vec::<u32>::new(); shape.columns() as usize]; shape.rows as usize];
+    for row in 0..shape.rows {
+        for column in 0..shape.columns() {
+            if let Some(place) = mapping.place(row, column) {
+                cells[(place / shape.columns()) as usize][(place % shape.columns()) as usize]
+                    .push(column);
+            }
+        }
+    }
+    let cell = |found: &Vec<u32>| match found[..] {
+        [] => Cell::plain("-"),
+        [column] => Cell::of(column, column),
+        [first, ..] => Cell::of(
+            found
+                .iter()
+                .map(u32::to_string)
+                .collect::<Vec<_>>()
+                .join("+"),
+            first,
+        ),
+    };
+    let shown = cells.iter().take(rows as usize).map(|line| {
+        line.iter()
+            .take(columns as usize)
+            .map(cell)
+            .collect::<Vec<_>>()
+    });
+    let title = if rows < shape.rows || columns < shape.columns() {
+        format!("logical column at each physical unit (the first {rows} rows, {columns} units)")
+    } else {
+        "logical column at each physical unit".to_string()
+    };
+    Grid::new(title, 0..columns).numbered("row", shown)
+}

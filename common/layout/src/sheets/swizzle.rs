@@ -1,0 +1,217 @@
+//! The tables of a swizzle.
+use crate::banks::{Access, BankTable};
+use crate::mapping::{Mapping, degree, rows_of_a_phase};
+use crate::show::{Basis, Cell, Grid, Sheet};
+use crate::swizzle::Swizzle;
+
+/// Rows and columns of a picture, at most.
+const MOST: u64 = 32;
+
+/// What a swizzle of byte addresses does: which bits it takes, where its units go, in which banks they
+/// lie, and what reading a column costs with and without it.
+pub fn swizzle(swizzle: &Swizzle) -> Sheet {
+    let (unit, units) = (swizzle.unit_bytes(), swizzle.units_per_row());
+    // Its own rows until it repeats, and at least as many as a phase reads down a column.
+    let (bits, shift) = (swizzle.bits(), swizzle.shift());
+    let period = if shift < 0 { 1 } else { 1u64 << bits };
+    let phase = rows_of_a_phase(unit.clamp(4, 16) as u32);
+    let rows = period.clamp(u64::from(phase).max(8), MOST);
+    let mut sheet = Sheet::new(format!("{swizzle} on byte addresses"), Basis::Measured)
+        .fact("unit", format!("{unit} bytes"))
+        .fact("row", format!("{units} units, {} bytes", unit * units))
+        .fact("bits read", field(swizzle.y_mask()))
+        .fact("bits changed", field(swizzle.z_mask()))
+        .fact("repeats after", format!("{} bytes", swizzle.period_bytes()));
+    let formula = match (bits, shift) {
+        (0, _) => "nothing moves".to_string(),
+        (_, shift) if shift > 0 => format!("col ^ (row & {})", (1u64 << bits) - 1),
+        _ => format!(
+            "row ^ (col & {}): units leave their rows",
+            (1u64 << bits) - 1
+        ),
+    };
+    sheet = sheet.fact("in units", formula);
+    let plain = Swizzle::new(0, swizzle.base(), swizzle.shift()).ok();
+    let look = |swizzle: &Swizzle| Mapping::of_swizzle(swizzle, rows as u32).ok();
+    if let (Some(with), Some(without)) = (look(swizzle), plain.as_ref().and_then(look)) {
+        let bytes = with.shape().widest_access().min(with.shape().unit_bytes);
+        let worst = |mapping: &Mapping| mapping.column_degree(bytes).0;
+        sheet = sheet
+            .fact("access", format!("{bytes} bytes a lane"))
+            .fact(
+                "column read",
+                format!(
+                    "{}-way, without the swizzle {}-way",
+                    worst(&with),
+                    worst(&without)
+                ),
+            )
+            .fact("row read", format!("{}-way", with.row_degree(bytes)));
+        if let (Some(a), Some(b)) = (with.matrix_degree(), without.matrix_degree()) {
+            sheet = sheet.fact("ldmatrix", format!("{a}-way, without the swizzle {b}-way"));
+        }
+    }
+    sheet = sheet.grid(address(swizzle)).grid(units_grid(swizzle, rows));
+    if shift > 0 {
+        sheet = sheet.grid(banks(swizzle, rows));
+    }
+    if let Some(grid) = core_matrices(swizzle) {
+        sheet = core_facts(sheet, swizzle).grid(grid);
+    }
+    if units > MOST {
+        sheet = sheet.note(format!("Shown are {MOST} of the {units} units of a row."));
+    }
+    sheet.source("CuTe, include/cute/swizzle.hpp")
+}
+
+/// `bits 9..7`, of a mask.
+fn field(mask: u32) -> String {
+    if mask == 0 {
+        return "none".into();
+    }
+    let (low, high) = (mask.trailing_zeros(), 31 - mask.leading_zeros());
+    if low == high {
+        format!("bit {low}")
+    } else {
+        format!("bits {high}..{low}")
+    }
+}
+
+/// The bits of an address, highest first: r row, c column, b byte of the unit; Y read, Z changed.
+fn address(swizzle: &Swizzle) -> Grid {
+    let (base, shift) = (swizzle.base(), swizzle.shift().unsigned_abs());
+    let top = (base + shift + swizzle.bits().max(3)).min(32);
+    let bits: Vec<u32> = (0..top).rev().collect();
+    let part = |&bit: &u32| match bit {
+        _ if bit < base => Cell::of("b", 0),
+        _ if bit < base + shift => Cell::of("c", 1),
+        _ => Cell::of("r", 2),
+    };
+    let role = |&bit: &u32| match 1u32 << bit {
+        mask if swizzle.y_mask() & mask != 0 => Cell::of("Y", 3),
+        mask if swizzle.z_mask() & mask != 0 => Cell::of("Z", 4),
+        _ => Cell::plain("."),
+    };
+    Grid::new(
+        "address bits: r row, c column of units, b byte of a unit; Y is XORed into Z",
+        bits.iter(),
+    )
+    .row("part", bits.iter().map(part))
+    .row("role", bits.iter().map(role))
+}
+
+/// What lies in each physical unit: the logical column, with its row if that is another.
+fn units_grid(swizzle: &Swizzle, rows: u64) -> Grid {
+    let units = swizzle.units_per_row();
+    let cell = |row: u64, unit: u64| {
+        let address = (row * units + unit) * swizzle.unit_bytes();
+        // Its own inverse: what lies here is what would go from here.
+        let logical = u64::from(swizzle.apply(address as u32)) / swizzle.unit_bytes();
+        let (from, column) = (logical / units, logical % units);
+        let text = if from == row {
+            column.to_string()
+        } else {
+            format!("{from}.{column}")
+        };
+        Cell::of(text, column as u32)
+    };
+    let shown = units.min(MOST);
+    let title = if swizzle.shift() < 0 {
+        "logical column at each physical unit (row.column where it comes from another row)"
+    } else {
+        "logical column at each physical unit"
+    };
+    Grid::new(title, 0..shown).numbered(
+        "row",
+        (0..rows).map(|row| {
+            (0..shown)
+                .map(move |unit| cell(row, unit))
+                .collect::<Vec<_>>()
+        }),
+    )
+}
+
+/// The banks in which each logical column lies, row by row.
+fn banks(swizzle: &Swizzle, rows: u64) -> Grid {
+    let (units, unit) = (swizzle.units_per_row(), swizzle.unit_bytes());
+    let cell = |row: u64, column: u64| {
+        let address = u64::from(swizzle.apply(((row * units + column) * unit) as u32));
+        let (first, count) = (address / 4 % 32, (unit / 4).clamp(1, 32));
+        let text = if count == 1 {
+            first.to_string()
+        } else {
+            format!("{first}-{}", first + count - 1)
+        };
+        Cell::of(text, (first / count) as u32)
+    };
+    let shown = units.min(MOST);
+    let title =
+        "banks of each logical column: a column is free of conflicts where its banks differ";
+    Grid::new(title, 0..shown).numbered(
+        "row",
+        (0..rows).map(|row| {
+            (0..shown)
+                .map(move |column| cell(row, column))
+                .collect::<Vec<_>>()
+        }),
+    )
+}
+
+/// Matrices side by side in the swizzle's atom, if it has 16-byte rows: 8 rows of 2^(B+M) bytes.
+fn atom(swizzle: &Swizzle) -> Option<u32> {
+    let width = 1u32.checked_shl(swizzle.bits() + swizzle.base())?;
+    let is_atom = swizzle.shift() > 0 && swizzle.base() >= 4 && (16..=128).contains(&width);
+    is_atom.then_some(width / 16)
+}
+
+/// Where row n of 8x8 matrix m (16 bytes) lies: the atom's 8 rows follow each other in memory.
+fn core_matrices(swizzle: &Swizzle) -> Option<Grid> {
+    let matrices = atom(swizzle)?;
+    let cell = |line: u32, place: u32| {
+        let logical = swizzle.apply(line * 128 + place * 16) / 16;
+        let (row, matrix) = (logical / matrices, logical % matrices);
+        Cell::of(format!("{row} of {matrix}"), matrix)
+    };
+    let title = format!(
+        "core matrices: row n of matrix m at each 16 bytes; the atom is 8 rows of {} bytes",
+        matrices * 16
+    );
+    let lines = (0..matrices).map(|line| {
+        (0..8)
+            .map(move |place| cell(line, place))
+            .collect::<Vec<_>>()
+    });
+    Some(Grid::new(title, (0..8).map(|i| i * 16)).numbered("128 B line", lines))
+}
+
+/// Reading a core matrix of the atom, with and without.
+fn core_facts(sheet: Sheet, swizzle: &Swizzle) -> Sheet {
+    let Some(matrices) = atom(swizzle) else {
+        return sheet;
+    };
+    let read = |matrix: u32, with: bool| {
+        let table = BankTable::new(Access::Matrix, 16, |lane| {
+            let address = (lane * matrices + matrix) * 16;
+            (lane < 8).then_some(if with {
+                swizzle.apply(address)
+            } else {
+                address
+            })
+        });
+        degree(&table)
+    };
+    let worst = |with| {
+        (0..matrices)
+            .map(|matrix| read(matrix, with))
+            .max()
+            .unwrap_or(0)
+    };
+    sheet.fact(
+        "core matrix",
+        format!(
+            "{}-way, without the swizzle {}-way",
+            worst(true),
+            worst(false)
+        ),
+    )
+}

@@ -1,0 +1,102 @@
+//! A table: named rows and columns of short cells.
+use serde::Serialize;
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Grid {
+    /// What the cells are.
+    pub title: String,
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    /// Its rows.
+    pub rows: Vec<Row>,
+}
+
+/// One row of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// One cell a column.
+    pub cells: Vec<Cell>,
+}
+
+/// One cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cell {
+    /// What stands in it.
+    pub text: String,
+    /// Cells of one group have one colour in SVG.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<u32>,
+}
+
+impl Cell {
+    /// A cell without a colour.
+    pub fn plain(text: impl ToString) -> Self {
+        Self {
+            text: text.to_string(),
+            group: None,
+        }
+    }
+
+    /// A cell with the colour of its group.
+    pub fn of(text: impl ToString, group: u32) -> Self {
+        Self {
+            text: text.to_string(),
+            group: Some(group),
+        }
+    }
+}
+
+impl Grid {
+    /// A table whose columns carry these names.
+    pub fn new<T: ToString>(
+        title: impl Into<String>,
+        columns: impl IntoIterator<Item = T>,
+    ) -> Self {
+        let columns = columns.into_iter().map(|name| name.to_string()).collect();
+        Self {
+            title: title.into(),
+            columns,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row.
+    pub fn row(mut self, name: impl ToString, cells: impl IntoIterator<Item = Cell>) -> Self {
+        self.rows.push(Row {
+            name: name.to_string(),
+            cells: cells.into_iter().collect(),
+        });
+        self
+    }
+
+    /// Adds rows numbered from 0, named `what 0`, `what 1` and so on.
+    pub fn numbered<C: IntoIterator<Item = Cell>>(
+        self,
+        what: &str,
+        rows: impl IntoIterator<Item = C>,
+    ) -> Self {
+        rows.into_iter().enumerate().fold(self, |grid, (i, cells)| {
+            grid.row(format!("{what} {i}"), cells)
+        })
+    }
+
+    /// The width in characters of the row names, and of the widest cell or column name.
+    pub(crate) fn widths(&self) -> (usize, usize) {
+        let name = self
+            .rows
+            .iter()
+            .map(|row| row.name.chars().count())
+            .max()
+            .unwrap_or(0);
+        let cells = self
+            .rows
+            .iter()
+            .flat_map(|row| &row.cells)
+            .map(|cell| cell.text.chars().count());
+        let columns = self.columns.iter().map(|column| column.chars().count());
+        (name, cells.chain(columns).max().unwrap_or(0))
+    }
+}

@@ -1,0 +1,177 @@
+//! What every table is before it is shown: a [`Sheet`] of facts and grids, which becomes text, SVG or
+//! (through serde) JSON. Tables are made here and nowhere printed.
+mod grid;
+mod svg;
+mod text;
+
+pub use grid::{Cell, Grid, Row};
+
+use serde::{Serialize, Serializer};
+
+/// What a sheet's claims rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// It follows from arithmetic alone.
+    Computed,
+    /// It follows from measurements on an H100.
+    Measured,
+    /// It is what NVIDIA's documents or CUTLASS say; nobody here has measured it.
+    Documented,
+}
+
+impl Basis {
+    /// A sentence for the reader.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Basis::Computed => "Computed.",
+            Basis::Measured => "Computed; banks and phases by rules measured on an H100.",
+            Basis::Documented => "Documented, not measured.",
+        }
+    }
+}
+
+/// The value of a fact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A count.
+    Number(u64),
+    /// Yes or no.
+    Flag(bool),
+    /// Anything else.
+    Text(String),
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Value::Number(number.into())
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Value::Number(number)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Value::Flag(flag)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::Text(text.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Value::Text(text)
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Number(number) => write!(f, "{number}"),
+            Value::Flag(flag) => f.write_str(if *flag { "yes" } else { "no" }),
+            Value::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// One table, or several that belong together, with what is to be said of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Sheet {
+    /// Its name, also for a screen reader.
+    pub title: String,
+    /// What it rests on.
+    pub basis: Basis,
+    /// Names and values, in order; a map in JSON.
+    #[serde(serialize_with = "as_map")]
+    pub facts: Vec<(String, Value)>,
+    /// The tables.
+    pub grids: Vec<Grid>,
+    /// Sentences that explain.
+    pub notes: Vec<String>,
+    /// Where the rules come from: documents by the title of their section.
+    pub sources: Vec<String>,
+}
+
+impl Sheet {
+    /// An empty sheet.
+    pub fn new(title: impl Into<String>, basis: Basis) -> Self {
+        let (facts, grids, notes, sources) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self {
+            title: title.into(),
+            basis,
+            facts,
+            grids,
+            notes,
+            sources,
+        }
+    }
+
+    /// Adds a fact.
+    pub fn fact(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.facts.push((name.into(), value.into()));
+        self
+    }
+
+    /// Adds a table.
+    pub fn grid(mut self, grid: Grid) -> Self {
+        self.grids.push(grid);
+        self
+    }
+
+    /// Adds a sentence.
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Adds a source.
+    pub fn source(mut self, source: &str) -> Self {
+        self.sources.push(source.into());
+        self
+    }
+
+    /// The value of a fact.
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.facts
+            .iter()
+            .find(|(fact, _)| fact == name)
+            .map(|(_, value)| value)
+    }
+
+    /// As text for a terminal, each line without trailing blanks.
+    pub fn to_text(&self) -> String {
+        text::text(self)
+    }
+
+    /// As an SVG that paints its own paper, in light and in dark, and names itself to a screen reader.
+    pub fn to_svg(&self) -> String {
+        svg::svg(self)
+    }
+}
+
+fn as_map<S: Serializer>(facts: &[(String, Value)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(facts.iter().map(|(name, value)| (name, value)))
+}
+
+/// `1 wavefront`, `2 wavefronts`.
+pub(crate) fn count(number: u32, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// `0, 1, 2`.
+pub(crate) fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    items
+        .into_iter()
+        .map(|item| item.to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
