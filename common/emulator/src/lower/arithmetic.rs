@@ -55,12 +55,8 @@ impl Lowering<'_> {
                 rest.len() + 1
             )));
         }
-        if ty.kind == Kind::Float
-            && ty.bits == 32
-            && !ty.pair
-            && matches!(name, "add" | "sub" | "mul")
-        {
-            self.warn_unrounded(instr);
+        if ty.is_float() && matches!(name, "add" | "sub" | "mul") {
+            self.warn_unrounded(instr, ty);
         }
         let class = class_of(ty);
         let d = self.dest(instr, first)?;
@@ -161,13 +157,17 @@ impl Lowering<'_> {
         }
     }
 
-    /// ptxas may contract an f32 `mul` and `add` without `.rn` into one `fma`.
-    fn warn_unrounded(&mut self, instr: &Instr) {
+    /// ptxas may contract a `mul` and an `add` without `.rn` into one `fma`.
+    fn warn_unrounded(&mut self, instr: &Instr, ty: Type) {
         if ["rn", "rz", "rm", "rp"].iter().any(|r| instr.has(r)) {
             return;
         }
+        let remedy = match ty.bits {
+            32 | 64 if !ty.pair => "compile with --fmad=false",
+            _ => "write __hmul_rn, __hadd_rn, __hsub_rn or __hfma",
+        };
         self.warnings.push(format!(
-            "PTX line {}: `{}` leaves its rounding to ptxas, so the GPU's bits may differ; compile with --fmad=false",
+            "PTX line {}: `{}` leaves its rounding to ptxas, so the GPU's bits may differ; {remedy}",
             instr.line, instr.text
         ));
     }
