@@ -9,6 +9,7 @@ mod block;
 mod check;
 mod checked;
 mod cluster;
+mod convert;
 mod grid;
 mod lanes;
 mod load;

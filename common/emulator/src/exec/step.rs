@@ -3,13 +3,13 @@ use pulp::{Simd, WithSimd};
 
 use super::block::Context;
 use super::checked::{Fatal, space_of};
+use super::convert::{float_to_half, half_to_float, nvidia_nan};
 use super::lanes::{
     Doubles, Words, compare, lanes, map2, map2_double, map3, put, put_bits, put_double,
 };
 use super::meet::Meeting;
 use super::warp::{Split, State, Warp};
 use crate::finding::{Finding, Kind};
-use crate::lower::canonical;
 use crate::op::{Class, Code, Compare, Double, Logic, Op, Reg, Word};
 
 /// Why a warp stopped running.
@@ -244,7 +244,7 @@ impl Warp {
         let w = &mut self.words[..];
         match op.code {
             Code::FmaF32 { d, a, b, c } => map3(w, [d, a, b, c], mask, |x, y, z| {
-                canonical(f32::from_bits(x).mul_add(f32::from_bits(y), f32::from_bits(z)))
+                nvidia_nan(f32::from_bits(x).mul_add(f32::from_bits(y), f32::from_bits(z)))
             }),
             Code::Word { op, d, a, b } => match op {
                 Word::Add => map2(w, d, a, b, mask, u32::wrapping_add),
@@ -271,10 +271,10 @@ impl Warp {
                 ),
                 Word::ShrS => map2(w, d, a, b, mask, |x, n| (x as i32 >> n.min(31)) as u32),
                 Word::AddF32 => map2(w, d, a, b, mask, |x, y| {
-                    canonical(f32::from_bits(x) + f32::from_bits(y))
+                    nvidia_nan(f32::from_bits(x) + f32::from_bits(y))
                 }),
                 Word::MulF32 => map2(w, d, a, b, mask, |x, y| {
-                    canonical(f32::from_bits(x) * f32::from_bits(y))
+                    nvidia_nan(f32::from_bits(x) * f32::from_bits(y))
                 }),
             },
             Code::MadLo { d, a, b, c } => map3(w, [d, a, b, c], mask, |x, y, z| {
@@ -445,47 +445,4 @@ impl Warp {
             _ => {}
         }
     }
-}
-
-#[inline(always)]
-fn half_to_float(a: &Words) -> Words {
-    let mut out = Words::ZERO;
-    for i in 0..32 {
-        // Move exponent and mantissa up, then scale away the difference of the biases: exact for
-        // subnormals as well. Infinity and NaN have the top exponent in both formats.
-        let bits = a.0[i] & 0xffff;
-        let magnitude = bits & 0x7fff;
-        let scaled = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);
-        let special = if magnitude > 0x7c00 {
-            0x7fff_ffff
-        } else {
-            0x7f80_0000
-        };
-        let value = if magnitude >= 0x7c00 {
-            special
-        } else {
-            scaled.to_bits()
-        };
-        let sign = if magnitude > 0x7c00 {
-            0
-        } else {
-            (bits & 0x8000) << 16
-        };
-        out.0[i] = value | sign;
-    }
-    out
-}
-
-#[inline(never)]
-fn float_to_half(a: &Words) -> Words {
-    let mut out = Words::ZERO;
-    for i in 0..32 {
-        let value = f32::from_bits(a.0[i]);
-        out.0[i] = if value.is_nan() {
-            0x7fff
-        } else {
-            u32::from(half::f16::from_f32_const(value).to_bits())
-        };
-    }
-    out
 }

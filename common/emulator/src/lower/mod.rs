@@ -18,7 +18,7 @@ use std::collections::HashMap;
 
 use layout::{Layout, Place};
 
-pub(crate) use float::canonical;
+pub(crate) use float::NAN_F32;
 pub(crate) use scalar::Scalar;
 
 use crate::op::{Class, Code, Op, Reg, Word};

@@ -1,0 +1,59 @@
+//! Conversions of 32 lanes at a time.
+use super::lanes::Words;
+use crate::lower::NAN_F32;
+
+/// The bits of a result with NVIDIA's NaN. Chosen among floats, unlike `lower::float::canonical`, which
+/// would cost a GEMM a tenth of its time. The compiler may take one NaN for another here; that it does not
+/// is a test (`tests/arithmetic_h100.rs`).
+#[inline(always)]
+pub(super) fn nvidia_nan(value: f32) -> u32 {
+    let value = if value.is_nan() {
+        f32::from_bits(NAN_F32)
+    } else {
+        value
+    };
+    value.to_bits()
+}
+
+#[inline(always)]
+pub(super) fn half_to_float(a: &Words) -> Words {
+    let mut out = Words::ZERO;
+    for i in 0..32 {
+        // Move exponent and mantissa up, then scale away the difference of the biases: exact for
+        // subnormals as well. Infinity and NaN have the top exponent in both formats.
+        let bits = a.0[i] & 0xffff;
+        let magnitude = bits & 0x7fff;
+        let scaled = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);
+        let special = if magnitude > 0x7c00 {
+            0x7fff_ffff
+        } else {
+            0x7f80_0000
+        };
+        let value = if magnitude >= 0x7c00 {
+            special
+        } else {
+            scaled.to_bits()
+        };
+        let sign = if magnitude > 0x7c00 {
+            0
+        } else {
+            (bits & 0x8000) << 16
+        };
+        out.0[i] = value | sign;
+    }
+    out
+}
+
+#[inline(never)]
+pub(super) fn float_to_half(a: &Words) -> Words {
+    let mut out = Words::ZERO;
+    for i in 0..32 {
+        let value = f32::from_bits(a.0[i]);
+        out.0[i] = if value.is_nan() {
+            0x7fff
+        } else {
+            u32::from(half::f16::from_f32_const(value).to_bits())
+        };
+    }
+    out
+}
