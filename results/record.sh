@@ -3,39 +3,51 @@
 #   results/record.sh BIN OUT
 # BIN holds the release programs (`cargo build --release --bins`) and, if wanted, broken/ as written by
 # `cargo run -p ladder-tests --example broken_kernels -- BIN/broken`. OUT takes what is recorded. No cargo is needed.
+# SIZES names other sizes, PARTS some of: speed bits wrong counters.
 set -uo pipefail
 bin=$(realpath "$1") out=$(realpath "$2")
 sizes=${SIZES:-512,1024,2048,4096,8192}
+parts=${PARTS:-speed bits wrong counters}
 failed=0
+has() { [[ " $parts " == *" $1 "* ]]; }
 
-echo "== speed"
-"$bin/ladder" bench --sizes "$sizes" --out "$out" | tee "$out/speed.txt" || failed=1
-folder=$(dirname "$(ls "$out"/*/bench.md)")
-rm "$out/speed.txt"
+folder=$out
+if has speed; then
+    echo "== speed"
+    "$bin/ladder" bench --sizes "$sizes" --out "$out" || failed=1
+    folder=$(dirname "$(ls "$out"/*/bench.md)")
+fi
 
-echo "== bits: the GPU against the emulator"
-"$bin/ladder" bits --out "$folder/bits.csv" || failed=1
+if has bits; then
+    echo "== bits: the GPU against the emulator"
+    "$bin/ladder" bits --out "$folder/bits.csv" || failed=1
+fi
 
-echo "== wrong values are caught at 4096"
-echo "kernel,exit_code,verdict" > "$folder/wrong_values.csv"
-for kernel in "$bin"/broken/values/*/*.cu; do
-    [ -e "$kernel" ] || continue
-    rung=$(basename "$(dirname "$kernel")")
-    text=$("$bin/rung$rung" --device gpu --size 4096 --kernel "$kernel" 2>&1)
-    code=$?
-    verdict=$(echo "$text" | grep -m 1 -oE '(WRONG|error:).*' | tr -s ' ')
-    echo "$(basename "$kernel" .cu),$code,\"$verdict\"" | tee -a "$folder/wrong_values.csv"
-    [ $code = 1 ] || failed=1
-done
+if has wrong; then
+    echo "== wrong values are caught at 4096"
+    echo "kernel,exit_code,verdict" > "$folder/wrong_values.csv"
+    for kernel in "$bin"/broken/values/*/*.cu; do
+        [ -e "$kernel" ] || continue
+        rung=$(basename "$(dirname "$kernel")")
+        text=$("$bin/rung$rung" --device gpu --size 4096 --kernel "$kernel" 2>&1)
+        code=$?
+        verdict=$(echo "$text" | grep -m 1 -oE '(WRONG|error:).*' | tr -s ' ')
+        echo "$(basename "$kernel" .cu),$code,\"$verdict\"" | tee -a "$folder/wrong_values.csv"
+        [ $code = 1 ] || failed=1
+    done
+fi
 
-if command -v ncu > /dev/null; then
+if has counters && command -v ncu > /dev/null; then
     echo "== counters: ncu against the emulator, at 256"
     shared=smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op
     global=smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op
+    # Loads, stores, ldmatrix, stmatrix, and cp.async on its two sides.
+    metrics=${shared}_ld.sum,${shared}_st.sum,${shared}_ldsm.sum,${shared}_stsm.sum,${shared}_ldgsts.sum
+    metrics+=,${global}_ld.sum,${global}_st.sum,${global}_ldgsts.sum
     echo "rung,counter,ncu,emulator" > "$folder/counters.csv"
     for rung in "$bin"/rung*; do
         ncu --clock-control none --kernel-name gemm --launch-count 1 --csv \
-            --metrics "${shared}_ld.sum,${shared}_st.sum,${global}_ld.sum,${global}_st.sum" \
+            --metrics "$metrics" \
             "$rung" --device gpu --size 256 2> /dev/null | grep '^"' > "$out/ncu.csv"
         "$rung" --device emulator --size 256 --json > "$out/emulator.json"
         python3 - "$(basename "$rung")" "$out/ncu.csv" "$out/emulator.json" <<'PY' | tee -a "$folder/counters.csv"
