@@ -134,6 +134,12 @@ const TEMPLATES: &[&str] = &[
     "cvta.to.shared.u64 D, D",
     "isspacep.local P, D",
     "activemask.b32 W",
+    "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {W, W, W, W}, [A]",
+    "stmatrix.sync.aligned.m8n8.x1.shared.b16 [A], {W}",
+    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {W, W, W, W}, {W, W}, {W}, {W, W, W, W}",
+    "cp.async.cg.shared.global [A], [D], 16",
+    "cp.async.commit_group",
+    "cp.async.wait_group 1",
     "mov.u64 D, room",
 ];
 
