@@ -55,6 +55,14 @@ impl Device {
         }
     }
 
+    /// How many multiprocessors there are; the emulator is an H100 (SXM).
+    pub fn multiprocessors(&self) -> u32 {
+        match self {
+            Self::Emulator => 132,
+            Self::Gpu(info) => info.multiprocessors,
+        }
+    }
+
     /// The PTX for this device: the reader's file, or the rung's kernel that fits best.
     pub fn source(&self, rung: &Rung, arguments: &Arguments) -> Result<source::Source> {
         let source = match &arguments.kernel {

@@ -25,6 +25,7 @@ mod device;
 mod error;
 mod json;
 mod kernel;
+mod launch;
 mod lines;
 mod occupancy;
 mod on_emulator;
@@ -46,7 +47,7 @@ mod verify;
 
 pub use error::{Error, Result};
 pub(crate) use kernel::Kernel;
-pub use kernel::Tile;
+pub use launch::Tile;
 pub use problem::Problem;
 pub use run::main;
 pub use rung::{KernelFile, Rung, Switch};

@@ -80,12 +80,13 @@ pub fn head(outcome: &Outcome) -> String {
     for (switch, _) in switched {
         line("", format!("with --{}", switch.flag));
     }
-    let tile = kernel.tile;
-    let blocks = kernel.grid(outcome.padded).map(u64::from).iter().product();
+    let tile = kernel.launch.tile;
+    let grid = kernel.launch.grid(outcome.padded, device.multiprocessors());
+    let blocks = grid.map(u64::from).iter().product();
     let launch = format!(
         "{} of {}, a tile of {}x{}x{} each",
         plural(blocks, "block"),
-        plural(kernel.threads.into(), "thread"),
+        plural(kernel.launch.threads.into(), "thread"),
         tile.bm,
         tile.bn,
         tile.bk

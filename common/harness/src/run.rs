@@ -130,7 +130,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn on_emulator(&self, size: Size, sanitize: bool) -> Result<Outcome<'a>> {
-        let problem = Problem::new(size, self.kernel.tile, self.arguments.seed)?;
+        let problem = Problem::new(size, self.kernel.launch.whole(), self.arguments.seed)?;
         let launch =
             |schedule| on_emulator::run(self.kernel, &problem, self.arguments, schedule, sanitize);
         let (c, mut run) = launch(self.arguments.schedule)?;
@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
 
     /// Launches, verifies, and times only what is right.
     fn on_gpu(&self, session: &Session, size: Size, effort: Effort) -> Result<Outcome<'a>> {
-        let problem = Problem::new(size, self.kernel.tile, self.arguments.seed)?;
+        let problem = Problem::new(size, self.kernel.launch.whole(), self.arguments.seed)?;
         let mut operands = session.upload(&problem)?;
         let c = session.run(&problem, &mut operands)?;
         for repeat in 1..self.arguments.runs {
@@ -217,7 +217,7 @@ impl<'a> Run<'a> {
             kernel: self.kernel,
             size: problem.size,
             padded: problem.padded,
-            verification: verify(problem, self.kernel.tile, c),
+            verification: verify(problem, self.kernel.launch.tile, c),
             c_sha256: problem.c_sha256(c),
             emulated: None,
             time: None,
