@@ -1,4 +1,5 @@
 //! Emulator or GPU, and which of the rung's kernels it runs.
+use std::cmp::Reverse;
 use std::path::Path;
 
 use gpu::Nvrtc;
@@ -63,13 +64,13 @@ impl Device {
         }
     }
 
-    /// The PTX for this device: the reader's file, or the rung's kernel that fits best.
-    pub fn source(&self, rung: &Rung, arguments: &Arguments) -> Result<source::Source> {
+    /// The PTX for this device: the reader's file, or the rung's kernel that fits best, also to the size.
+    pub fn source(&self, rung: &Rung, arguments: &Arguments, size: Size) -> Result<source::Source> {
         let source = match &arguments.kernel {
             Some(path) => self.source_of_file(path, arguments.arch.as_deref())?,
             None => source::of_rung(
                 rung.name,
-                self.kernel(rung, arguments.arch.as_deref())?,
+                self.kernel(rung, arguments.arch.as_deref(), size)?,
                 Nvrtc::find(),
             )?,
         };
@@ -95,8 +96,14 @@ impl Device {
         Ok(source)
     }
 
-    /// The kernel for `arch`, or the last of those that this device runs: a rung lists the newest last.
-    fn kernel<'a>(&self, rung: &'a Rung, arch: Option<&str>) -> Result<&'a KernelFile<'a>> {
+    /// The kernel for `arch`, or the last of those that this device runs: a rung lists the newest last. Of
+    /// its configurations the one with the least work for this size; of equals the largest tile.
+    fn kernel<'a>(
+        &self,
+        rung: &'a Rung,
+        arch: Option<&str>,
+        size: Size,
+    ) -> Result<&'a KernelFile<'a>> {
         let fits = |kernel: &&KernelFile<'_>| match arch {
             Some(arch) => kernel.arch == arch,
             None => self.check_arch(kernel.arch).is_ok(),
@@ -106,7 +113,15 @@ impl Device {
             .iter()
             .rfind(fits)
             .or(rung.kernels.first().filter(|_| arch.is_none()));
-        newest.ok_or_else(|| Error::NoArch {
+        let rank = |kernel: &&KernelFile| {
+            let work = kernel.work(size, self.multiprocessors());
+            (work, Reverse(kernel.tile()))
+        };
+        let of_newest = rung
+            .kernels
+            .iter()
+            .filter(|kernel| newest.is_some_and(|newest| newest.file == kernel.file));
+        of_newest.min_by_key(rank).ok_or_else(|| Error::NoArch {
             rung: rung.name.into(),
             wanted: arch.unwrap_or("this device").into(),
             has: rung

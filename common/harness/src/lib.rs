@@ -13,6 +13,7 @@
 //! | `kernel` | does the PTX hold a `gemm` that can be launched, and how is it launched? |
 //! | `size`, `problem` | which numbers are multiplied? |
 //! | `run` | one run: launch, verify, report |
+//! | `on_disk` | which kernels lie in a rung's folder? |
 //! | `on_emulator`, `on_gpu` | how is it launched there? |
 //! | `verify`, `reference` | is C right? |
 //! | `bench`, `occupancy`, `provenance` | how fast is it, and what do the numbers belong to? |
@@ -28,6 +29,7 @@ mod kernel;
 mod launch;
 mod lines;
 mod occupancy;
+mod on_disk;
 mod on_emulator;
 mod on_gpu;
 mod problem;
@@ -48,6 +50,7 @@ mod verify;
 pub use error::{Error, Result};
 pub(crate) use kernel::Kernel;
 pub use launch::Tile;
+pub use on_disk::KernelOnDisk;
 pub use problem::Problem;
 pub use run::main;
 pub use rung::{KernelFile, Rung, Switch};

@@ -59,14 +59,17 @@ pub fn main(rung: &Rung) -> ExitCode {
 /// Does what the arguments say and reports to `out`; whether all was well.
 fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
     let device = Device::choose(arguments)?;
-    let kernel = Kernel::new(rung, device.source(rung, arguments)?)?;
+    if let (Device::Gpu(info), Some(Command::Bench { sizes })) = (&device, &arguments.command) {
+        return bench(rung, arguments, &device, info.ordinal, sizes, out);
+    }
+    let size = arguments.size.unwrap_or(device.default_size());
+    let kernel = Kernel::new(rung, device.source(rung, arguments, size)?)?;
     let run = Run {
         rung,
         arguments,
         device: &device,
         kernel: &kernel,
     };
-    let size = arguments.size.unwrap_or(device.default_size());
     match &device {
         Device::Emulator => {
             let sanitizes = arguments.command == Some(Command::Sanitize);
@@ -85,9 +88,6 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
         }
         Device::Gpu(info) => {
             let session = Session::open(info.ordinal, &kernel, &arguments.switches)?;
-            if let Some(Command::Bench { sizes }) = &arguments.command {
-                return run.bench(&session, sizes, out);
-            }
             let outcome = run.on_gpu(&session, size, Effort::Run)?;
             report::print(
                 out,
@@ -100,6 +100,52 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
             Ok(outcome.verification.ok())
         }
     }
+}
+
+/// Times all sizes, each with the configuration of the kernel that fits it best.
+fn bench(
+    rung: &Rung,
+    arguments: &Arguments,
+    device: &Device,
+    ordinal: usize,
+    sizes: &[Size],
+    out: &mut dyn Write,
+) -> Result<bool> {
+    let usual = [512, 1024, 2048, 4096, 8192].map(Size::cube);
+    let sizes = match (arguments.size, sizes) {
+        (Some(size), _) => vec![size],
+        (None, []) => usual.to_vec(),
+        (None, sizes) => sizes.to_vec(),
+    };
+    let kernels: Vec<Kernel> = sizes
+        .iter()
+        .map(|&size| Kernel::new(rung, device.source(rung, arguments, size)?))
+        .collect::<Result<_>>()?;
+    let mut outcomes = Vec::new();
+    for (size, kernel) in sizes.into_iter().zip(&kernels) {
+        let session = Session::open(ordinal, kernel, &arguments.switches)?;
+        if let Err(error) = &session.cublas {
+            return Err(error.clone().into());
+        }
+        let run = Run {
+            rung,
+            arguments,
+            device,
+            kernel,
+        };
+        let outcome = run.on_gpu(&session, size, Effort::Bench)?;
+        if !arguments.json {
+            report::print(out, &report::text(&outcome))?;
+        }
+        outcomes.push(outcome);
+    }
+    let text = if arguments.json {
+        json::bench(&outcomes)?
+    } else {
+        report::summary(&outcomes)
+    };
+    report::print(out, &text)?;
+    Ok(outcomes.iter().all(|outcome| outcome.verification.ok()))
 }
 
 /// Whether a repeated launch left the bits of the first.
@@ -179,33 +225,6 @@ impl<'a> Run<'a> {
         }
         outcome.provenance.gpu = Some(on_gpu);
         Ok(outcome)
-    }
-
-    fn bench(&self, session: &Session, sizes: &[Size], out: &mut dyn Write) -> Result<bool> {
-        if let Err(error) = &session.cublas {
-            return Err(error.clone().into());
-        }
-        let usual = [512, 1024, 2048, 4096, 8192].map(Size::cube);
-        let sizes = match (self.arguments.size, sizes) {
-            (Some(size), _) => vec![size],
-            (None, []) => usual.to_vec(),
-            (None, sizes) => sizes.to_vec(),
-        };
-        let mut outcomes = Vec::new();
-        for size in sizes {
-            let outcome = self.on_gpu(session, size, Effort::Bench)?;
-            if !self.arguments.json {
-                report::print(out, &report::text(&outcome))?;
-            }
-            outcomes.push(outcome);
-        }
-        let text = if self.arguments.json {
-            json::bench(&outcomes)?
-        } else {
-            report::summary(&outcomes)
-        };
-        report::print(out, &text)?;
-        Ok(outcomes.iter().all(|outcome| outcome.verification.ok()))
     }
 
     /// C compared with the reference, nothing timed.
