@@ -93,6 +93,8 @@ __device__ void load_to_all(void* to, const TensorMap& map, int column, int row,
                     "h"((unsigned short)((1 << CLUSTER) - 1)) : "memory");
 }
 
+__device__ void prefetch(const TensorMap& map) { asm volatile("prefetch.tensormap [%0];" :: "l"(&map) : "memory"); }
+
 __device__ void store(const TensorMap& map, int column, int row, const void* from)
 {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n"
@@ -175,7 +177,15 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    if (threadIdx.x == 32) {
+        prefetch(A);
+        prefetch(B);
+        prefetch(C);
+    }
+    if (CLUSTER > 1)
+        asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    else
+        __syncthreads();
 
     int stage = 0, phase = 0;
     auto advance = [&] { if (++stage == STAGES) { stage = 0; phase ^= 1; } };
@@ -197,6 +207,11 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     }
                     advance();
                 }
+            }
+            // Leave when every stage is free: until then another block may still arrive here.
+            for (int i = 0; i < STAGES; ++i) {
+                wait(&s.empty[stage], phase ^ 1);
+                advance();
             }
         }
     } else {
@@ -252,9 +267,6 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             }
         }
         if (thread == 0)
-            asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+            asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
     }
-
-    // Nobody leaves while another block may still write to its shared memory.
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
