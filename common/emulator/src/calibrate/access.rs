@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use super::table::number;
 use super::{BadRow, CalibrateError, Compare, Comparison, Difference, Experiment, Table, is_named};
 use crate::banks::LANES;
-use crate::{Counters, Options, SharedAccess};
+use crate::{Counters, Options, SharedAccess, shared_wavefronts};
 
 /// What a warp asks for in one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -303,6 +303,18 @@ impl Pattern<'_> {
     fn measure(&self, space: Space) -> Result<[u64; 2], BadRow> {
         if space == Space::Global && self.access == SharedAccess::Matrix {
             return Err(BadRow(format!("{} is for shared memory only", self.op)));
+        }
+        let (addresses, active) = self.lanes();
+        if active == 0 {
+            // The emulator skips an instruction that no lane takes part in, as a profile by lines would; alone
+            // in a kernel it still is a request, and a wavefront by the measured rule.
+            let shared = shared_wavefronts(self.access, self.bytes, &addresses, active);
+            let counters = Counters {
+                shared,
+                global_requests: 1,
+                ..Counters::default()
+            };
+            return Ok(space.counted(&counters));
         }
         let observed = self
             .experiment(space)?

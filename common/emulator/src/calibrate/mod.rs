@@ -102,12 +102,18 @@ pub enum CalibrateError {
 /// # Errors
 /// If it holds nothing, is malformed, or has an instruction that the emulator refuses.
 pub fn compare(name: &str, bytes: &[u8]) -> Option<Result<Comparison, CalibrateError>> {
+    comparer(name).map(|compare| compare(bytes))
+}
+
+/// Whether some kind of recording has such a name.
+pub fn is_known(name: &str) -> bool {
+    comparer(name).is_some()
+}
+
+fn comparer(name: &str) -> Option<Compare> {
     let (stem, ending) = name.rsplit_once('.')?;
-    let compare = KINDS
-        .iter()
-        .filter(|(kind, _)| *kind == ending)
-        .find_map(|(_, kind)| kind(stem))?;
-    Some(compare(bytes))
+    let kinds = KINDS.iter().filter(|(kind, _)| *kind == ending);
+    kinds.into_iter().find_map(|(_, kind)| kind(stem))
 }
 
 /// Whether a file's stem is `name`, or that and a suffix.
