@@ -132,3 +132,20 @@ fn what_cannot_be_read_exits_with_2_and_is_named() {
         "{error}"
     );
 }
+
+#[test]
+fn recording_needs_a_gpu_and_says_so() {
+    let nowhere = std::env::temp_dir().join(format!("ladder-none-{}", std::process::id()));
+    let nowhere = nowhere.to_str().expect("UTF-8");
+    // A number that no machine has, so that this holds where there is a GPU, too.
+    let (code, said, error) = calibrate(&["--record", nowhere, "--device", "gpu:99"]);
+    assert_eq!(code, Some(2), "{said}{error}");
+    assert!(
+        error.contains("NVIDIA driver") || error.contains("99"),
+        "{error}"
+    );
+    assert!(!Path::new(nowhere).exists(), "nothing is left behind");
+    let (code, _, error) = calibrate(&["--device", "gpu"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("--record"), "{error}");
+}

@@ -85,7 +85,7 @@ impl Mma {
     fn with_wgmma(self, records: &[u8]) -> Experiment {
         // A descriptor counts in units of 16 bytes: 128 bytes from one core matrix to the next along k, at bit 16;
         // 256 to the next 8 columns, at bit 32, of which there are none.
-        let strides: u64 = 128 / 16 << 16 | 256 / 16 << 32;
+        let strides: u64 = ((128 / 16) << 16) | ((256 / 16) << 32);
         let factor = self.factor;
         let body = format!(
             "{}.reg .b32 %k, %n, %to, %tile;\n.reg .b16 %h;\n.reg .b64 %descriptor;\n.reg .pred %first, %add;\n\

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use emulator::calibrate::{Experiment, Failure, Hardware, experiments, record};
 use harness::Laboratory;
 use owo_colors::OwoColorize;
@@ -45,11 +45,17 @@ pub fn launch(arguments: &LaunchArguments) -> Result<bool> {
     let bytes = std::fs::read(&arguments.file).with_context(|| format!("cannot read {file}"))?;
     let made = experiments(&name.to_string_lossy(), &bytes)
         .with_context(|| format!("no recording is named like {file}"))?;
-    let laboratory = Laboratory::open(arguments.device.0)?;
+    let laboratory = open(arguments.device)?;
     for experiment in made.with_context(|| file.to_string())? {
-        laboratory.make(&experiment)?;
+        let made = laboratory.make(&experiment);
+        made.map_err(|error| anyhow!("{error}"))?;
     }
     Ok(true)
+}
+
+/// Its message says all: the error below it would only repeat it.
+fn open(device: Ordinal) -> Result<Laboratory> {
+    Laboratory::open(device.0).map_err(|error| anyhow!("{error}"))
 }
 
 /// Measures the recordings anew and writes them to `folder`. Returns the new ones, and whether they are all.
@@ -59,7 +65,7 @@ pub fn anew(
     device: Ordinal,
 ) -> Result<(Vec<Recording>, bool)> {
     let shown = folder.display();
-    let laboratory = Laboratory::open(device.0)?;
+    let laboratory = open(device)?;
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {shown}"))?;
     let mut made = Vec::new();
     let mut all = true;
