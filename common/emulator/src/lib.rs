@@ -12,7 +12,9 @@
 //! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
 //! | races and uninitialised reads | `shadow.rs` |
 //! | what was found wrong | [`Finding`], `finding.rs` |
+//! | whether all of that is what hardware does | [`calibrate`], `calibrate/` |
 mod banks;
+pub mod calibrate;
 mod counters;
 mod exec;
 mod finding;
