@@ -21,6 +21,7 @@
 //! | `error` | what went wrong, and what to do about it |
 mod arguments;
 mod bench;
+pub mod ceilings;
 mod device;
 mod error;
 mod json;

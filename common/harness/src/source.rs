@@ -154,7 +154,14 @@ pub fn of_file(path: &Path, arch: &str, compiler: Compiler) -> Result<Source> {
 }
 
 /// What NVRTC makes of `source`; `name` stands in the PTX, `file` in messages.
-fn compile(nvrtc: &Nvrtc, source: &str, name: &str, arch: &str, file: &str) -> Result<String> {
+/// Compiles for `arch`; messages call the source `file`, and line information `name`.
+pub(crate) fn compile(
+    nvrtc: &Nvrtc,
+    source: &str,
+    name: &str,
+    arch: &str,
+    file: &str,
+) -> Result<String> {
     let mut options = ptx_file::options(arch);
     if let Some(include) = nvrtc.include_dir() {
         options.push(format!("--include-path={}", include.display()));

@@ -3,6 +3,8 @@
 //! | file | command |
 //! | --- | --- |
 //! | `bench` | times every rung on the GPU and records it in results/ |
+//! | `bound` | what limits every rung, beside what was measured |
+//! | `ceilings` | measures what each resource of a GPU can do |
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
 //! | `banks` | costs a user's own accesses to shared memory, and draws them |
 //! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
@@ -16,6 +18,7 @@
 mod banks;
 mod bench;
 mod bits;
+mod ceilings;
 mod diff;
 mod get_nvrtc;
 mod layout;
@@ -46,6 +49,8 @@ struct Arguments {
 enum Command {
     /// Time every rung on the GPU, against cuBLAS in the same run; write it to results/
     Bench(bench::Arguments),
+    /// Measure what each resource of this GPU can do in a clock
+    Ceilings(ceilings::Arguments),
     /// Compare the bits of every rung's C on the GPU with those on the emulator
     Bits(bits::Arguments),
     /// Show what changed between two rungs' kernel.cu
@@ -67,6 +72,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Ceilings(arguments) => ceilings::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Banks(arguments) => banks::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
