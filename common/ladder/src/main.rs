@@ -18,6 +18,7 @@
 mod banks;
 mod bench;
 mod bits;
+mod bound;
 mod ceilings;
 mod diff;
 mod get_nvrtc;
@@ -49,6 +50,8 @@ struct Arguments {
 enum Command {
     /// Time every rung on the GPU, against cuBLAS in the same run; write it to results/
     Bench(bench::Arguments),
+    /// What limits every rung, as the emulator's counters predict it, beside what was measured
+    Bound(bound::Arguments),
     /// Measure what each resource of this GPU can do in a clock
     Ceilings(ceilings::Arguments),
     /// Compare the bits of every rung's C on the GPU with those on the emulator
@@ -72,6 +75,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Bound(arguments) => bound::run(&arguments),
         Command::Ceilings(arguments) => ceilings::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Banks(arguments) => banks::run(&arguments),

@@ -6,11 +6,12 @@ use gpu::{
 use serde::Serialize;
 
 use super::{Ceilings, Rate};
+use crate::device::Device;
 use crate::kernel::Tile;
 use crate::on_gpu::sides;
 use crate::problem::to_bytes;
 use crate::provenance::{OnGpu, Provenance};
-use crate::{Error, Problem, Result, Size, source};
+use crate::{Error, Problem, Result, source};
 
 /// A kernel that asks for one resource and little else.
 struct Micro {
@@ -320,7 +321,7 @@ fn median_clocks(gpu: &Gpu, clocks: &Buffer) -> Result<f64> {
 
 /// cuBLAS at the size that a GPU runs by default, on roughly normal numbers: what they are moves its power.
 fn cublas_tflops(gpu: &Gpu, cublas: &Cublas) -> Result<f64> {
-    let size = Size::cube(4096);
+    let size = Device::FULL;
     let tile = Tile {
         bm: 1,
         bn: 1,
