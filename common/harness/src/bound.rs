@@ -4,11 +4,11 @@ use emulator::Demand;
 use serde::Serialize;
 
 use crate::arguments::{Arguments, Bytes};
-use crate::ceilings::Ceilings;
+use crate::ceilings::{Ceilings, RECORD};
 use crate::occupancy::{self, AtMost, Resources};
 use crate::problem::pad;
 use crate::table::{plural, table, thousands};
-use crate::{Kernel, Problem, Result, Size, Tile, on_emulator};
+use crate::{Error, Kernel, Problem, Result, Size, Tile, on_emulator};
 
 /// The bound of a kernel on a full card.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -73,15 +73,18 @@ const MOST_FLOP: f64 = 1e11;
 
 impl Bound {
     /// The bound of `kernel` at `size`. Two by two tiles of C are emulated, of the whole depth: what a block does
-    /// depends on K alone. `None` if they are too large for that, or the kernel goes wrong on them.
+    /// depends on K alone.
     ///
     /// # Errors
-    /// If the size is too large for the kernel, or the ceilings cannot be read.
-    pub fn new(kernel: &Kernel, arguments: &Arguments, size: Size) -> Result<Option<Self>> {
+    /// If they are too large for that, or the kernel goes wrong on them; if the ceilings cannot be read.
+    pub fn new(kernel: &Kernel, arguments: &Arguments, size: Size) -> Result<Self> {
         let tile = kernel.tile;
         let part = pad(part(size, tile), tile)?;
         if part.flop() > MOST_FLOP {
-            return Ok(None);
+            return Err(Error::NoBound(
+                size,
+                "its tile is too large to be emulated".into(),
+            ));
         }
         // The reader's limits are for the run that they see.
         let default = emulator::Limits::default();
@@ -94,7 +97,9 @@ impl Bound {
         let problem = Problem::new(part, tile, arguments.seed)?;
         let (_, run) = on_emulator::run(kernel, &problem, &arguments, arguments.schedule, false)?;
         if run.counters.is_empty() || !run.findings.is_empty() {
-            return Ok(None);
+            let first = run.findings.first().map(ToString::to_string);
+            let why = first.unwrap_or("nothing was counted".into());
+            return Err(Error::NoBound(part, why));
         }
         let program = kernel.program()?;
         let demand = Demand::new(program.instructions(), &run.counters);
@@ -111,7 +116,6 @@ impl Bound {
             occupancy,
             &Ceilings::recorded()?,
         )
-        .map(Some)
     }
 
     /// From what `blocks` blocks asked for that compute C's tiles of a problem of this size.
@@ -241,6 +245,9 @@ impl Bound {
         ];
         let rows: Vec<_> = self.resources.iter().map(row).collect();
         let mut lines = table(&head, &rows);
+        lines.push(format!(
+            "the ceilings are those of {RECORD}; ptxas makes other instructions of PTX's, so issue slots are an estimate"
+        ));
         let limited_by = self.limited_by;
         lines.push(format!(
             "{} on a full {} at {:.0} MHz: limited by {limited_by}, at most {:.1} TFLOP/s, {:.1}% of cuBLAS",
@@ -402,6 +409,7 @@ mod tests {
                 "FMA lanes               64,000               f32 operations             128      500       0.0",
                 "L2                         640                        bytes              32       20       0.8",
                 "DRAM                       768                        bytes              10       77       0.2",
+                "the ceilings are those of results/h100-80gb-hbm3-2026-11-21/ceilings.json; ptxas makes other instructions of PTX's, so issue slots are an estimate",
                 "64x64x64 on a full a GPU at 1000 MHz: limited by issue slots, at most 0.0 TFLOP/s, 0.8% of cuBLAS",
                 "measured on a GPU: 0.0 TFLOP/s, 25.0% of cuBLAS, 50% of the bound",
                 "16 registers a thread, 0 bytes of shared memory a block: 1 block a multiprocessor, limited by registers",

@@ -178,6 +178,9 @@ pub enum Error {
     /// The record of ceilings cannot be used.
     #[error("{0}: {1}; `cargo ladder ceilings` writes it on a GPU")]
     Ceilings(&'static str, String),
+    /// What limits a kernel could not be computed.
+    #[error("no bound for {0}: {1}")]
+    NoBound(Size, String),
     /// A kernel that measures a ceiling did something else.
     #[error("{0} was not measured: {1}")]
     Ceiling(&'static str, String),

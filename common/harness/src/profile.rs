@@ -36,8 +36,10 @@ pub fn text(outcome: &Outcome) -> Result<String> {
         .unwrap_or(&outcome.kernel.source.ptx);
     text.push('\n');
     listing(&mut text, source, &lines);
-    if let Some(bound) = &outcome.bound {
-        report::section(&mut text, &bound.lines());
+    match &outcome.bound {
+        Some(Ok(bound)) => report::section(&mut text, &bound.lines()),
+        Some(Err(why)) => report::section(&mut text, &[why.to_string()]),
+        None => {}
     }
     Ok(text)
 }

@@ -40,8 +40,8 @@ pub struct Outcome<'a> {
     pub emulated: Option<emulator::Run>,
     /// How fast it was, on a GPU.
     pub time: Option<Time>,
-    /// What limits the kernel on a full card, if that was asked for.
-    pub bound: Option<Bound>,
+    /// What limits the kernel on a full card, if that was asked for, or why that is not known.
+    pub bound: Option<Result<Bound>>,
     /// What the numbers belong to.
     pub provenance: Provenance,
 }
@@ -75,7 +75,7 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
             let sanitizes = arguments.command == Some(Command::Sanitize);
             let mut outcome = run.on_emulator(size, sanitizes)?;
             if arguments.command == Some(Command::Profile) {
-                outcome.bound = run.bound()?;
+                outcome.bound = Some(run.bound()?);
             }
             let right = outcome.verification.ok();
             let findings = sanitizes.then(|| sanitize::findings(&outcome));
@@ -168,12 +168,12 @@ impl<'a> Run<'a> {
 
     /// What limits the kernel at the size that a GPU runs by default, and what this machine's GPU measures of
     /// it, if there is one that runs it.
-    fn bound(&self) -> Result<Option<Bound>> {
+    ///
+    /// The outer error is the reader's or the GPU's; a kernel that has no bound still has its counters.
+    fn bound(&self) -> Result<Result<Bound>> {
         let gpu = Device::beside_the_emulator(self.arguments, &self.kernel.source.arch)?;
-        let Some(mut bound) = Bound::new(self.kernel, self.arguments, Device::FULL)? else {
-            return Ok(None);
-        };
-        if let Some(info) = gpu {
+        let mut bound = Bound::new(self.kernel, self.arguments, Device::FULL);
+        if let (Some(info), Ok(bound)) = (gpu, &mut bound) {
             let session = Session::open(info.ordinal, self.kernel, &self.arguments.switches)?;
             let outcome = self.on_gpu(&session, Device::FULL, Effort::Run)?;
             if !outcome.verification.ok() {
@@ -192,7 +192,7 @@ impl<'a> Run<'a> {
                 resources: time.resources,
             });
         }
-        Ok(Some(bound))
+        Ok(bound)
     }
 
     /// Launches, verifies, and times only what is right.
@@ -359,6 +359,25 @@ mod tests {
             let out = String::from_utf8(out).expect("text");
             assert!(out.contains(expected), "{out}");
         }
+    }
+
+    #[test]
+    fn a_kernel_without_a_bound_still_has_its_counters() {
+        // A tile of 4096 x 4096, most of which the kernel leaves alone.
+        let change = |text: String| {
+            text.replace(
+                "gemm_launch[24] = {8, 0, 0, 0, 16, 0, 0, 0,",
+                "gemm_launch[24] = {0, 16, 0, 0, 0, 16, 0, 0,",
+            )
+        };
+        let mut out = Vec::new();
+        let words = ["profile", "--size", "16"];
+        assert!(!run_into("large", change, &words, &mut out).expect("it runs"));
+        let out = String::from_utf8(out).expect("text");
+        assert!(
+            out.contains("executions") && out.contains("no bound for 4096x4096x4096: its tile"),
+            "{out}"
+        );
     }
 
     #[test]

@@ -95,11 +95,17 @@ mod tests {
         let names: Vec<_> = ceilings.rates.iter().map(|rate| &rate.name[..]).collect();
         assert_eq!(names, measure::names());
         assert!(ceilings.rates.iter().all(|rate| !rate.source.is_empty()));
-        // Four schedulers, 128 lanes: more than the hardware has would be a mistake in a kernel.
-        assert!(ceilings.per_clock("issue").expect("measured") <= 4.0);
-        assert!(ceilings.per_clock("fma").expect("measured") <= 128.0);
-        assert!(ceilings.per_clock("shared").expect("measured") <= 1.0);
-        assert!(ceilings.per_clock("wgmma").expect("measured") <= 4096.0);
+        // More than the hardware has would be a mistake in a kernel; a block's first clock is read when some of
+        // its warps are already at work, hence a thousandth.
+        for (name, most) in [
+            ("issue", 4.0),
+            ("fma", 128.0),
+            ("shared", 1.0),
+            ("wgmma", 4096.0),
+        ] {
+            let found = ceilings.per_clock(name).expect("it is there");
+            assert!(found <= 1.001 * most, "{name}: {found}");
+        }
     }
 
     #[test]
