@@ -124,5 +124,12 @@ mod tests {
             let error = found.expect_err("an error").to_string();
             assert!(error.contains(word), "{error}");
         }
+        for wrong in [0.0, -1.0] {
+            let mut ceilings = Ceilings::recorded().expect("a record");
+            ceilings.rates[0].per_clock = wrong;
+            let text = serde_json::to_string(&ceilings).expect("numbers");
+            let error = Ceilings::parse(&text).expect_err("an error").to_string();
+            assert!(error.contains("above 0"), "{error}");
+        }
     }
 }
