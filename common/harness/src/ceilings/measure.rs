@@ -391,7 +391,7 @@ mod tests {
                 // Chains converge only after many times; the other results are exact.
                 if !matches!(micro.expected, Expected::Two) {
                     let found = memory.bytes(check).expect("it was allocated above");
-                    verify(&micro, &found).expect("what it should have come to");
+                    verify(&micro, found).expect("what it should have come to");
                 }
                 let demand = Demand::new(program.instructions(), &run.counters);
                 let counted = match micro.name {
