@@ -8,6 +8,7 @@ use crate::{Counters, Instruction};
 pub struct Demand {
     /// Issue slots, in warp instructions. Counted in PTX, so an estimate: ptxas folds addresses and merges
     /// neighbours, and adds some instructions of its own. What it resolves without an instruction is left out.
+    /// (The inner loops of three kernels as ptxas 13.0 made them for sm_90a had 0.3% to 6% more.)
     pub issue: u64,
     /// f32 multiply-adds (or sums, or products), in lanes: an idle lane of a warp takes its place too.
     pub fma: u64,
