@@ -10,12 +10,14 @@
 //! | device memory | [`Memory`], `memory.rs` |
 //! | operations over grid, blocks, warps | [`launch`], `exec/` |
 //! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
+//! | what a launch asks of each resource | [`Demand`], `demand.rs` |
 //! | races and uninitialised reads | `shadow.rs` |
 //! | what was found wrong | [`Finding`], `finding.rs` |
 //! | whether all of that is what hardware does | [`calibrate`], `calibrate/` |
 mod banks;
 pub mod calibrate;
 mod counters;
+mod demand;
 mod exec;
 mod finding;
 mod launch;
@@ -30,6 +32,7 @@ pub mod tensor;
 
 pub use banks::{SharedAccess, global_sectors, shared_wavefronts};
 pub use counters::{Counters, Wavefronts};
+pub use demand::Demand;
 pub use finding::{Access, Finding, Kind, Place, Space};
 pub use launch::{Arg, Launch, LaunchError, Limits, Options, Run, Simd, launch};
 pub use memory::{Memory, OutOfMemory};

@@ -19,11 +19,12 @@ pub enum Device {
 impl Device {
     /// What the arguments ask for, if it is there.
     pub fn choose(arguments: &Arguments) -> Result<Self> {
-        let emulator_only = match arguments.command {
-            Some(Command::Profile) => Some("profile"),
-            Some(Command::Sanitize) => Some("sanitize"),
-            _ => None,
-        };
+        // `profile` counts on the emulator; a GPU adds its time to that.
+        if arguments.command == Some(Command::Profile) {
+            return Ok(Self::Emulator);
+        }
+        let sanitize = arguments.command == Some(Command::Sanitize);
+        let emulator_only = sanitize.then_some("sanitize");
         let bench = matches!(arguments.command, Some(Command::Bench { .. }));
         match (arguments.device, emulator_only) {
             (Wanted::Gpu(_), Some(command)) => Err(Error::EmulatorOnly(command)),
@@ -40,6 +41,26 @@ impl Device {
         }
     }
 
+    /// The GPU whose time `profile` shows beside the emulator's counters: the one that the arguments name, or the
+    /// first if it runs code for `arch`.
+    ///
+    /// # Errors
+    /// If the arguments name one, and it is not there or does not run that code.
+    pub fn beside_the_emulator(
+        arguments: &Arguments,
+        arch: &str,
+    ) -> Result<Option<gpu::DeviceInfo>> {
+        let runs_it = |info: gpu::DeviceInfo| {
+            let device = Self::Gpu(info.clone());
+            device.check_arch(arch).map(|()| info)
+        };
+        match arguments.device {
+            Wanted::Emulator => Ok(None),
+            Wanted::Auto => Ok(gpu_at(0).ok().and_then(|info| runs_it(info).ok())),
+            Wanted::Gpu(ordinal) => runs_it(gpu_at(ordinal)?).map(Some),
+        }
+    }
+
     /// As `--device` names it.
     pub fn flag(&self) -> String {
         match self {
@@ -48,11 +69,14 @@ impl Device {
         }
     }
 
+    /// What a GPU runs where no size is asked for: enough to fill it.
+    pub const FULL: Size = Size::cube(4096);
+
     /// The size where none is asked for: one that takes about a second.
     pub fn default_size(&self) -> Size {
         match self {
             Self::Emulator => Size::cube(256),
-            Self::Gpu(_) => Size::cube(4096),
+            Self::Gpu(_) => Self::FULL,
         }
     }
 

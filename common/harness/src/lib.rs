@@ -18,11 +18,14 @@
 //! | `verify`, `reference` | is C right? |
 //! | `bench`, `occupancy`, `provenance` | how fast is it, and what do the numbers belong to? |
 //! | `experiment` | what does a GPU make of the kernels that the emulator is compared with? |
+//! | `ceilings`, `bound` | what limits it, and how fast could it be at most? |
 //! | `lines` | what did each line of `kernel.cu` do to the memory? |
 //! | `report`, `profile`, `sanitize`, `json`, `table`, `progress` | how does the reader see it? |
 //! | `error` | what went wrong, and what to do about it |
 mod arguments;
 mod bench;
+mod bound;
+pub mod ceilings;
 mod device;
 mod error;
 mod experiment;

@@ -279,7 +279,7 @@ pub fn summary(outcomes: &[Outcome]) -> String {
 }
 
 /// A table below a blank line, its head dimmed; nothing for an empty one.
-fn section(text: &mut String, table: &[String]) {
+pub fn section(text: &mut String, table: &[String]) {
     for (index, line) in table.iter().enumerate() {
         let _ = match index {
             0 => writeln!(text, "\n  {}", line.dimmed()),

@@ -148,8 +148,8 @@ pub fn of_file(path: &Path, arch: &str, compiler: Compiler) -> Result<Source> {
     }
 }
 
-/// What NVRTC makes of `source`; `name` stands in the PTX, `file` in messages.
-fn compile(
+/// What NVRTC makes of `source` with these options; line information calls it `name`, messages `file`.
+pub(crate) fn compile(
     nvrtc: &Nvrtc,
     source: &str,
     name: &str,
