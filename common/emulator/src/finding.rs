@@ -116,6 +116,17 @@ pub enum Kind {
         /// What is wrong with it.
         reason: String,
     },
+    /// synccheck: a `wgmma` that no hardware can execute: its descriptor, or who executes it.
+    InvalidWgmma {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// synccheck: registers of a `wgmma` without the fence or the wait that orders them, or one that nobody
+    /// waits for.
+    UnorderedWgmma {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Nobody can go on.
     Deadlock {
         /// What each warp that is left waits for.
@@ -128,7 +139,10 @@ pub enum Kind {
 impl Finding {
     /// Whether the launch stopped here.
     pub fn is_fatal(&self) -> bool {
-        !matches!(self.kind, Kind::Uninitialised { .. } | Kind::Race { .. })
+        !matches!(
+            self.kind,
+            Kind::Uninitialised { .. } | Kind::Race { .. } | Kind::UnorderedWgmma { .. }
+        )
     }
 }
 
@@ -189,7 +203,7 @@ impl Place {
         let [x, y, z] = self.thread;
         [z, y, x]
     }
-    fn at(&self) -> String {
+    pub(crate) fn at(&self) -> String {
         match &self.source {
             Some(source) => format!("{source} (PTX line {})", self.ptx_line),
             None => format!("PTX line {}", self.ptx_line),
@@ -269,6 +283,14 @@ impl fmt::Display for Finding {
             }
             Kind::InvalidBarrier { reason } => {
                 writeln!(f, "Barrier error detected. Invalid arguments")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::InvalidWgmma { reason } => {
+                writeln!(f, "Invalid wgmma")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::UnorderedWgmma { reason } => {
+                writeln!(f, "Unordered wgmma")?;
                 write!(f, "    at {at}\n    by {by}\n    {reason}")?;
             }
             Kind::Deadlock { waiting } => {

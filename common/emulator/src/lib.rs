@@ -14,12 +14,14 @@
 //! | what was found wrong | [`Finding`], `finding.rs` |
 mod banks;
 mod counters;
+mod descriptor;
 mod exec;
 mod finding;
 mod launch;
 mod lower;
 mod memory;
 mod op;
+pub mod probe;
 mod program;
 mod ptx;
 mod roles;

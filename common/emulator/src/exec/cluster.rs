@@ -6,6 +6,7 @@ use super::meet;
 use super::step::{self, Stop};
 use super::tally::Tally;
 use super::warp::{Warp, Watch};
+use super::warpgroup::{release_warpgroups, report_unfinished};
 use crate::finding::{Finding, Kind};
 use crate::memory::Writes;
 use crate::shadow::Shadow;
@@ -130,8 +131,10 @@ impl Cluster {
                     Stop::Blocked | Stop::Arrived => warp.watched = None,
                 }
                 release_barriers(machine, &mut self.block, &mut self.warps);
+                release_warpgroups(&self.block, &mut self.warps);
             }
             if self.warps.iter().all(|warp| warp.alive == 0) {
+                report_unfinished(machine, &mut self.block);
                 return Turn::Done;
             }
             let activity = self.block.activity + writes.activity;

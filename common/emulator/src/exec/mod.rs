@@ -19,5 +19,7 @@ mod meet;
 mod step;
 mod tally;
 mod warp;
+mod warpgroup;
+mod wgmma;
 
 pub(crate) use grid::run;

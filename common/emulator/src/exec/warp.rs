@@ -1,6 +1,7 @@
 //! One warp: its registers, and its threads as groups that go their own ways and meet again.
 use super::lanes::{Doubles, Words, lanes};
 use super::machine::Machine;
+use super::warpgroup::Tracker;
 use crate::op::{Class, Reg};
 
 /// Threads of a warp that are at the same place.
@@ -23,6 +24,8 @@ pub(super) enum State {
     Warp(u32),
     /// An aligned barrier, for the rest of the warp.
     Mates,
+    /// `wgmma.wait_group`, for so many `wgmma` that all warps of the warpgroup must have come to.
+    Warpgroup(u64),
 }
 
 /// A place where threads that diverged meet again: the post-dominator of their branch.
@@ -82,6 +85,8 @@ pub(super) struct Warp {
     pub pending: Vec<Pending>,
     /// Groups of copies that each lane has closed.
     pub commits: [u32; 32],
+    /// What is on its way to and from the registers of `wgmma`; kept under `sanitize`.
+    pub matrices: Tracker,
     /// Instructions executed.
     pub clock: u64,
     /// What it was like when it was interrupted in a loop.
@@ -102,6 +107,7 @@ impl Warp {
             joins: Vec::new(),
             pending: Vec::new(),
             commits: [0; 32],
+            matrices: Tracker::default(),
             clock: 0,
             watched: None,
         }
@@ -130,6 +136,7 @@ impl Warp {
         self.joins.clear();
         self.pending.clear();
         self.commits = [0; 32];
+        self.matrices.reset(machine);
         (self.clock, self.watched) = (0, None);
         for (register, &fixed) in self.words.iter_mut().zip(&machine.program.fixed_words) {
             for lane in 0..32 {

@@ -37,7 +37,7 @@ impl Lowering<'_> {
                 if ["gl", "sys", "gpu", "cluster"].iter().any(|s| instr.has(s)) {
                     self.talks = true;
                 }
-                if instr.has("proxy") || instr.has("cluster") {
+                if instr.has("proxy") && !instr.has("async") || instr.has("cluster") {
                     return Err(instr.unsupported());
                 }
                 Code::Nothing

@@ -13,6 +13,7 @@ mod memory;
 mod moves;
 mod registers;
 mod scalar;
+mod wgmma;
 
 use std::collections::HashMap;
 
@@ -119,6 +120,7 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
     let mut ops = lowering.ops;
     control::resolve(&mut ops, &labels, kernel.line)?;
     graph::set_rejoin(&mut ops);
+    wgmma::hold_registers(&mut ops);
     let fixed = [
         lowering.fixed_words.len() as u32,
         lowering.fixed_doubles.len() as u32,
@@ -126,6 +128,7 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
     ];
     let [words, doubles, predicates] = registers::allocate(&mut ops, lowering.counts, fixed)
         .map_err(|message| PtxError::new(kernel.line, message))?;
+    let watched = wgmma::watched(&mut ops, words);
     Ok(Program {
         instructions,
         params: layout.params,
@@ -144,6 +147,7 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
         max_threads: kernel.max_threads,
         talks: lowering.talks,
         grain: lowering.grain,
+        watched,
     })
 }
 
@@ -457,6 +461,7 @@ impl<'a> Lowering<'a> {
         match instr.opcode[0].as_str() {
             "ldmatrix" | "stmatrix" => self.matrix_access(instr, guard),
             "mma" => self.mma(instr, guard),
+            "wgmma" => self.wgmma(instr, guard),
             "cp" if instr.has("async") => self.copy_async(instr, guard),
             "ld" | "ldu" | "st" | "atom" | "red" => self.memory(instr, guard),
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence"
