@@ -217,6 +217,10 @@ pub(crate) enum Code {
     AsyncWait {
         pending: Option<u32>,
     },
+    /// `fence.proxy.async`
+    FenceProxy,
+    /// `fence.mbarrier_init.release.cluster`
+    FenceInit,
     Shuffle(Box<Shuffle>),
     Vote(Box<Vote>),
     Match {
