@@ -30,6 +30,10 @@ pub enum Access {
     Write,
     /// `atom` or `red`.
     Atomic,
+    /// A read by the async proxy: a bulk copy's source, a `wgmma`'s operand.
+    AsyncRead,
+    /// A write by the async proxy: what a bulk copy brings.
+    AsyncWrite,
 }
 
 /// A thread and the instruction it was at.
@@ -106,6 +110,26 @@ pub enum Kind {
         /// Address in shared memory.
         address: u64,
     },
+    /// The async proxy reads or overwrites what a thread wrote before, and though the two are ordered, no
+    /// `fence.proxy.async` stands between them (PTX ISA, "Proxies" and "membar/fence").
+    MissingProxyFence {
+        /// What the async proxy does.
+        access: Access,
+        /// The thread that wrote.
+        other: Box<Place>,
+        /// Address in shared memory.
+        address: u64,
+    },
+    /// Something other than an mbarrier instruction touches an mbarrier between its `mbarrier.init` and
+    /// `mbarrier.inval` (PTX ISA, "Size and alignment of mbarrier object").
+    MbarrierTouched {
+        /// What was tried.
+        access: Access,
+        /// The thread that initialised it.
+        other: Box<Place>,
+        /// Address in shared memory.
+        address: u64,
+    },
     /// synccheck: some threads of a warp are not at its barrier.
     DivergentBarrier {
         /// How many live threads of the warp are elsewhere.
@@ -141,7 +165,11 @@ impl Finding {
     pub fn is_fatal(&self) -> bool {
         !matches!(
             self.kind,
-            Kind::Uninitialised { .. } | Kind::Race { .. } | Kind::UnorderedWgmma { .. }
+            Kind::Uninitialised { .. }
+                | Kind::Race { .. }
+                | Kind::MissingProxyFence { .. }
+                | Kind::MbarrierTouched { .. }
+                | Kind::UnorderedWgmma { .. }
         )
     }
 }
@@ -165,11 +193,18 @@ impl Finding {
         }
     }
 
+    /// The other thread, where two are involved.
+    fn other(&self) -> Option<&Place> {
+        match &self.kind {
+            Kind::Race { other, .. }
+            | Kind::MissingProxyFence { other, .. }
+            | Kind::MbarrierTouched { other, .. } => Some(other),
+            _ => None,
+        }
+    }
+
     fn threads(&self) -> ([u32; 3], [u32; 3]) {
-        let other = match &self.kind {
-            Kind::Race { other, .. } => other.linear(),
-            _ => [0; 3],
-        };
+        let other = self.other().map_or([0; 3], Place::linear);
         (self.place.linear(), other)
     }
 }
@@ -193,6 +228,8 @@ impl fmt::Display for Access {
             Access::Read => "read",
             Access::Write => "write",
             Access::Atomic => "atomic",
+            Access::AsyncRead => "asynchronous read",
+            Access::AsyncWrite => "asynchronous write",
         })
     }
 }
@@ -263,6 +300,8 @@ impl fmt::Display for Finding {
                     Access::Read => "Read",
                     Access::Write => "Write",
                     Access::Atomic => "Atomic",
+                    Access::AsyncRead => "Asynchronous Read",
+                    Access::AsyncWrite => "Asynchronous Write",
                 };
                 writeln!(
                     f,
@@ -273,6 +312,33 @@ impl fmt::Display for Finding {
                 writeln!(f, "    by {}", other.by())?;
                 writeln!(f, "    and {} access at {at}\n    by {by}", name(access))?;
                 write!(f, "    at __shared__ address 0x{address:x}")?;
+            }
+            Kind::MissingProxyFence {
+                access,
+                other,
+                address,
+            } => {
+                writeln!(f, "Missing fence.proxy.async before an {access} at {at}")?;
+                writeln!(f, "    by {by}")?;
+                writeln!(f, "    of what was written at {}", other.at())?;
+                write!(
+                    f,
+                    "    by {}\n    at __shared__ address 0x{address:x}",
+                    other.by()
+                )?;
+            }
+            Kind::MbarrierTouched {
+                access,
+                other,
+                address,
+            } => {
+                writeln!(f, "Invalid {access} of an mbarrier at {at}\n    by {by}")?;
+                writeln!(f, "    initialised at {}", other.at())?;
+                write!(
+                    f,
+                    "    by {}\n    at __shared__ address 0x{address:x}",
+                    other.by()
+                )?;
             }
             Kind::DivergentBarrier { missing } => {
                 writeln!(f, "Barrier error detected. Divergent thread(s) in warp")?;
@@ -319,10 +385,7 @@ pub(crate) struct Findings {
 impl Findings {
     pub fn add(&mut self, mut finding: Finding) {
         finding.order();
-        let other = match &finding.kind {
-            Kind::Race { other, .. } => other.instruction,
-            _ => 0,
-        };
+        let other = finding.other().map_or(0, |other| other.instruction);
         let discriminant = std::mem::discriminant(&finding.kind);
         let key = (discriminant, finding.place.instruction, other);
         let Some(known) = self.seen.get(&key).and_then(|&i| self.list.get_mut(i)) else {

@@ -10,6 +10,7 @@
 //! | device memory | [`Memory`], `memory.rs` |
 //! | operations over grid, blocks, warps | [`launch`], `exec/` |
 //! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
+//! | what is ordered before what | `order.rs` |
 //! | races and uninitialised reads | `shadow.rs` |
 //! | what was found wrong | [`Finding`], `finding.rs` |
 mod banks;
@@ -21,6 +22,7 @@ mod launch;
 mod lower;
 mod memory;
 mod op;
+mod order;
 pub mod probe;
 mod program;
 mod ptx;

@@ -228,6 +228,10 @@ pub(crate) enum Code {
         pending: u32,
         regs: Box<[u32]>,
     },
+    /// `fence.proxy.async`
+    FenceProxy,
+    /// `fence.mbarrier_init.release.cluster`
+    FenceInit,
     Shuffle(Box<Shuffle>),
     Vote(Box<Vote>),
     Match {

@@ -193,6 +193,8 @@ impl Op {
             | Code::Branch { .. }
             | Code::Exit
             | Code::Trap
+            | Code::FenceProxy
+            | Code::FenceInit
             | Code::Nothing => {}
         }
     }

@@ -14,8 +14,6 @@ fn instructions_that_come_later_are_refused_by_name() {
     for text in [
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r4], [%d1, {%r3, %r3}], [%r4]",
         "mbarrier.init.shared.b64 [bar], 1",
-        "fence.proxy.async",
-        "fence.mbarrier_init.release.cluster",
         "wgmma.fence.sync.aligned",
         "setmaxnreg.inc.sync.aligned.u32 64",
         "elect.sync _|%p0, 0xffffffff",

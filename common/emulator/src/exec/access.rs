@@ -215,7 +215,7 @@ impl Warp {
             let address = cx.locate(self, &touch, Verb::Atomic)?;
             cx.get(self, &address, &mut raw[..bytes]);
             if let Place::Shared(at) = address {
-                cx.check(How::Atomic, at, access.bytes, op, self.thread(lane));
+                cx.check(How::Atomic, at, access.bytes, op, self, lane);
             }
             let old = u64::from_le_bytes(raw);
             let f = match address {
@@ -302,7 +302,7 @@ impl Warp {
         cx: &mut Context<'_>,
     ) {
         for lane in lanes(mask) {
-            cx.check(how, addresses[lane], bytes, op, self.thread(lane));
+            cx.check(how, addresses[lane], bytes, op, self, lane);
         }
     }
 }

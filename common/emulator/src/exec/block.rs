@@ -6,7 +6,8 @@ use super::warpgroup::{WARPS, Warpgroup};
 use crate::finding::Findings;
 use crate::memory::Writes;
 use crate::op::{Code, Reduction};
-use crate::shadow::{Clocks, Shadow};
+use crate::order::{Order, View};
+use crate::shadow::Shadow;
 
 /// What warps of a block share.
 pub(super) struct Block {
@@ -19,8 +20,6 @@ pub(super) struct Block {
     pub findings: Findings,
     /// Present under `sanitize`.
     pub shadow: Option<Shadow>,
-    /// What each warp knows of the others' clocks; kept under `sanitize`.
-    pub clocks: Vec<Clocks>,
     /// Threads that have not exited.
     pub alive: u32,
     /// Stores so far to the block's own memory: whether anything has happened at all.
@@ -37,8 +36,8 @@ pub(super) struct BarrierState {
     /// Threads that wait, and of those how many voted yes.
     pub waiting: u32,
     pub yes: u32,
-    /// The clocks of all that have arrived.
-    clocks: Clocks,
+    /// What those who have arrived release.
+    pub view: View,
 }
 
 pub(super) const BARRIERS: usize = 16;
@@ -48,6 +47,7 @@ impl Block {
         let shadow = machine.options.sanitize.then(|| {
             Shadow::new(
                 machine.shared_end as usize,
+                0,
                 machine.warps,
                 machine.program.grain,
             )
@@ -59,14 +59,6 @@ impl Block {
             warpgroups: Vec::new(),
             findings: Findings::default(),
             shadow,
-            clocks: vec![
-                vec![0; machine.warps];
-                if machine.options.sanitize {
-                    machine.warps
-                } else {
-                    0
-                }
-            ],
             alive: 0,
             activity: 0,
         }
@@ -86,43 +78,21 @@ impl Block {
         if machine.options.sanitize {
             self.shadow = Some(Shadow::new(
                 machine.shared_end as usize,
+                0,
                 machine.warps,
                 machine.program.grain,
             ));
-            for (warp, clocks) in self.clocks.iter_mut().enumerate() {
-                clocks.fill(0);
-                clocks[warp] = 1;
-            }
         }
-    }
-
-    /// Orders what a warp has done before what it does from now on, for its own threads.
-    pub fn tick(&mut self, warp: usize) {
-        if let Some(clocks) = self.clocks.get_mut(warp) {
-            clocks[warp] = clocks[warp].saturating_add(1);
-        }
-    }
-
-    /// Threads of a warp arrive at a barrier; their clocks travel with them.
-    pub fn arrive(&mut self, barrier: usize, warp: usize, threads: u32) {
-        self.tick(warp);
-        let state = &mut self.barriers[barrier];
-        state.arrived += threads;
-        if let Some(clocks) = self.clocks.get(warp) {
-            state.clocks.resize(clocks.len(), 0);
-            join(&mut state.clocks, clocks);
-        }
-    }
-}
-
-fn join(into: &mut Clocks, other: &Clocks) {
-    for (a, &b) in into.iter_mut().zip(other) {
-        *a = (*a).max(b);
     }
 }
 
 /// Lets go the warps at every barrier that is complete.
-pub(super) fn release_barriers(machine: &Machine<'_>, block: &mut Block, warps: &mut [Warp]) {
+pub(super) fn release_barriers(
+    machine: &Machine<'_>,
+    block: &mut Block,
+    warps: &mut [Warp],
+    order: &mut Order,
+) {
     for number in 0..BARRIERS {
         let state = &block.barriers[number];
         let expected = state.threads.unwrap_or(block.alive);
@@ -131,13 +101,13 @@ pub(super) fn release_barriers(machine: &Machine<'_>, block: &mut Block, warps: 
         }
         let state = std::mem::take(&mut block.barriers[number]);
         for warp in warps.iter_mut() {
-            let mut waited = false;
+            let mut waited = 0;
             for i in 0..warp.splits.len() {
                 if warp.splits[i].state != State::Barrier(number as u32) {
                     continue;
                 }
-                waited = true;
                 let (pc, mask) = (warp.splits[i].pc, warp.splits[i].mask);
+                waited |= mask;
                 if let Code::Barrier(barrier) = &machine.program.ops[pc as usize].code
                     && let Some((op, d, ..)) = barrier.reduce
                 {
@@ -153,8 +123,8 @@ pub(super) fn release_barriers(machine: &Machine<'_>, block: &mut Block, warps: 
                 warp.splits[i].pc += 1;
                 warp.splits[i].state = State::Ready;
             }
-            if waited && let Some(clocks) = block.clocks.get_mut(warp.index) {
-                join(clocks, &state.clocks);
+            if waited != 0 {
+                order.acquire(warp.actor, waited, warp.alive, &state.view);
             }
         }
     }
@@ -164,6 +134,7 @@ pub(super) fn release_barriers(machine: &Machine<'_>, block: &mut Block, warps: 
 pub(super) struct Context<'a> {
     pub machine: &'a Machine<'a>,
     pub block: &'a mut Block,
+    pub order: &'a mut Order,
     pub writes: &'a mut Writes,
     pub tally: &'a mut super::tally::Tally,
 }

@@ -5,7 +5,7 @@ use super::warp::Warp;
 use crate::finding::{Access as Verb, Finding, Kind, Space as Where};
 use crate::lower::{SHARED_BASE, window};
 use crate::op::Space;
-use crate::shadow::{How, Verdict};
+use crate::shadow::How;
 
 /// The launch cannot go on; the finding is noted.
 pub(super) struct Fatal;
@@ -64,7 +64,7 @@ pub(super) enum Place {
 }
 
 impl Context<'_> {
-    fn report(&mut self, kind: Kind, op: usize, thread: usize) {
+    pub fn report(&mut self, kind: Kind, op: usize, thread: usize) {
         let place = self.machine.place(op, thread, self.block.index);
         self.block.findings.add(Finding {
             kind,
@@ -203,13 +203,7 @@ impl Context<'_> {
     pub fn read(&mut self, warp: &Warp, touch: &Touch, out: &mut [u8]) -> Result<()> {
         let place = self.locate(warp, touch, Verb::Read)?;
         if let Place::Shared(at) = place {
-            self.check(
-                How::Read,
-                at,
-                touch.bytes,
-                touch.op,
-                warp.thread(touch.lane),
-            );
+            self.check(How::Read, at, touch.bytes, touch.op, warp, touch.lane);
         }
         self.get(warp, &place, out);
         Ok(())
@@ -218,60 +212,9 @@ impl Context<'_> {
     pub fn write(&mut self, warp: &mut Warp, touch: &Touch, bytes: &[u8]) -> Result<()> {
         let place = self.locate(warp, touch, Verb::Write)?;
         if let Place::Shared(at) = place {
-            self.check(
-                How::Write,
-                at,
-                touch.bytes,
-                touch.op,
-                warp.thread(touch.lane),
-            );
+            self.check(How::Write, at, touch.bytes, touch.op, warp, touch.lane);
         }
         self.put(warp, &place, bytes);
         Ok(())
-    }
-
-    /// Shows an access to the sanitizer.
-    pub fn check(&mut self, how: How, address: u32, bytes: u32, op: usize, thread: usize) {
-        let block = &mut *self.block;
-        let Some(shadow) = &mut block.shadow else {
-            return;
-        };
-        let verdict = shadow.access(how, address, bytes, op, thread, &block.clocks[thread / 32]);
-        let verb = |how: How| match how {
-            How::Read => Verb::Read,
-            How::Write | How::Launch | How::Land => Verb::Write,
-            How::Atomic => Verb::Atomic,
-        };
-        match verdict {
-            Verdict::Fine => {}
-            Verdict::Uninitialised => {
-                self.report(
-                    Kind::Uninitialised {
-                        space: Where::Shared,
-                        bytes,
-                        address: address.into(),
-                    },
-                    op,
-                    thread,
-                );
-            }
-            Verdict::Race(hazard) => {
-                let other = Box::new(self.machine.place(
-                    hazard.op,
-                    hazard.thread,
-                    self.block.index,
-                ));
-                self.report(
-                    Kind::Race {
-                        access: verb(how),
-                        other_access: verb(hazard.how),
-                        other,
-                        address: address.into(),
-                    },
-                    op,
-                    thread,
-                );
-            }
-        }
     }
 }

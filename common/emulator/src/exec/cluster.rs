@@ -9,10 +9,13 @@ use super::warp::{Warp, Watch};
 use super::warpgroup::{release_warpgroups, report_unfinished};
 use crate::finding::{Finding, Kind};
 use crate::memory::Writes;
+use crate::order::Order;
 use crate::shadow::Shadow;
 
 pub(super) struct Cluster {
     block: Block,
+    /// Kept under `sanitize`.
+    clocks: Order,
     warps: Vec<Warp>,
     /// The order in which warps are looked at; shuffled by `--schedule`.
     order: Vec<usize>,
@@ -40,6 +43,7 @@ impl Cluster {
     pub fn new(machine: &Machine<'_>) -> Self {
         Self {
             block: Block::new(machine),
+            clocks: Order::default(),
             warps: (0..machine.warps).map(|_| Warp::new(machine)).collect(),
             order: (0..machine.warps).collect(),
             random: Random(0),
@@ -68,6 +72,11 @@ impl Cluster {
     pub fn reset(&mut self, machine: &Machine<'_>, number: u64) {
         let index = machine.block_index(number);
         self.block.reset(machine, index);
+        self.clocks = Order::new(if machine.options.sanitize {
+            machine.warps
+        } else {
+            0
+        });
         for (i, warp) in self.warps.iter_mut().enumerate() {
             warp.reset(machine, i, index);
         }
@@ -119,6 +128,7 @@ impl Cluster {
                 let mut cx = Context {
                     machine,
                     block: &mut self.block,
+                    order: &mut self.clocks,
                     writes,
                     tally,
                 };
@@ -130,7 +140,7 @@ impl Cluster {
                     }
                     Stop::Blocked | Stop::Arrived => warp.watched = None,
                 }
-                release_barriers(machine, &mut self.block, &mut self.warps);
+                release_barriers(machine, &mut self.block, &mut self.warps, &mut self.clocks);
                 release_warpgroups(&self.block, &mut self.warps);
             }
             if self.warps.iter().all(|warp| warp.alive == 0) {
@@ -170,6 +180,7 @@ impl Cluster {
             let cx = Context {
                 machine,
                 block: &mut self.block,
+                order: &mut self.clocks,
                 writes,
                 tally,
             };

@@ -91,6 +91,11 @@ impl Machine<'_> {
         ]
     }
 
+    /// Number of a thread in its block, from its warp in the cluster and its lane.
+    pub fn thread_of(&self, warp: usize, lane: usize) -> usize {
+        warp % self.warps * 32 + lane
+    }
+
     /// A thread and the operation it was at, for a finding.
     pub fn place(&self, op: usize, thread: usize, block: [u32; 3]) -> Place {
         let instruction = self.program.ops[op].instruction as usize;

@@ -68,7 +68,7 @@ impl Warp {
             .shared(op, access.slot, SharedAccess::Matrix, 16, &counted, naming);
         if cx.block.shadow.is_some() {
             for lane in lanes(naming) {
-                cx.check(how, starts[lane], 16, op, self.thread(lane));
+                cx.check(how, starts[lane], 16, op, self, lane);
             }
         }
         if access.store {
@@ -176,7 +176,7 @@ impl Warp {
                     _ => None,
                 },
             };
-            cx.check(How::Launch, at, copy.bytes, op, self.thread(lane));
+            cx.check(How::Launch, at, copy.bytes, op, self, lane);
             let group = self.commits[lane];
             self.pending.push(Pending {
                 lane,
@@ -249,13 +249,7 @@ impl Warp {
                     u16::from_le_bytes([pair[0], pair[1]]),
                 );
             }
-            cx.check(
-                How::Land,
-                copy.to,
-                copy.bytes,
-                copy.op,
-                self.thread(copy.lane),
-            );
+            cx.check(How::Land, copy.to, copy.bytes, copy.op, self, copy.lane);
         }
     }
 }

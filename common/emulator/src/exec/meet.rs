@@ -53,7 +53,7 @@ impl Warp {
         };
         count(pc, active, there, cx);
         self.together(op, there & members);
-        cx.block.tick(self.index);
+        cx.order.meet(self.actor, there & members, self.alive);
         Meeting::Done(self.unite(pc, state, own, join))
     }
 
@@ -167,8 +167,10 @@ impl Warp {
         } else {
             own.count_ones()
         };
-        cx.block.arrive(id as usize, self.index, arriving);
         let state = &mut cx.block.barriers[id as usize];
+        state.arrived += arriving;
+        cx.order
+            .release(self.actor, own, self.alive, &mut state.view);
         state.threads = threads;
         if let Some((_, _, p, negated)) = barrier.reduce {
             let votes = self.predicates[p as usize];

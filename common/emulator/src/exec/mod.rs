@@ -16,6 +16,7 @@ mod load;
 mod machine;
 mod matrix;
 mod meet;
+mod sanitize;
 mod step;
 mod tally;
 mod warp;

@@ -407,6 +407,8 @@ impl Warp {
                 put_bits(&mut self.predicates[d as usize], bits, mask);
             }
             Code::AsyncCopy(ref copy) => return self.copy_async(copy, pc, mask, cx),
+            Code::FenceProxy => cx.order.fence_proxy(self.actor, mask, self.alive),
+            Code::FenceInit => cx.order.fence_inits(self.actor, mask),
             Code::AsyncCommit => self.commit_async(mask),
             Code::AsyncWait { pending } => self.wait_async(pending, mask, cx),
             Code::Load(ref access) => return self.load::<SANITIZE>(access, pc, mask, cx),

@@ -77,6 +77,8 @@ pub(super) struct Warp {
     pub local: Vec<u8>,
     /// Index of the warp in its block.
     pub index: usize,
+    /// Its number among the warps of the cluster.
+    pub actor: usize,
     /// Threads that have not exited.
     pub alive: u32,
     pub splits: Vec<Split>,
@@ -102,6 +104,7 @@ impl Warp {
             predicates: vec![0; program.predicates],
             local: vec![0; program.local_bytes as usize * 32],
             index: 0,
+            actor: 0,
             alive: 0,
             splits: Vec::new(),
             joins: Vec::new(),
@@ -119,7 +122,7 @@ impl Warp {
         self.doubles.fill(Doubles::ZERO);
         self.predicates.fill(0);
         self.local.fill(0);
-        self.index = index;
+        (self.index, self.actor) = (index, index);
         let threads = machine.threads - index * 32;
         self.alive = if threads >= 32 {
             u32::MAX

@@ -27,6 +27,8 @@ pub(super) struct Warpgroup {
 pub(super) struct Issued {
     pub op: usize,
     pub descriptors: Descriptors,
+    /// For the sanitizer.
+    pub clock: u32,
     /// What the hardware has read of shared memory: as late as possible, but once for all warps.
     pub operands: Option<Operands>,
 }

@@ -6,6 +6,7 @@
 use super::block::Context;
 use super::checked::{Fatal, Result};
 use super::lanes::ALL;
+use super::sanitize as async_proxy;
 use super::warp::Warp;
 use super::warpgroup::{Descriptors, Issued, Operands, Unordered, WARPS};
 use crate::banks::LANES;
@@ -13,6 +14,7 @@ use crate::descriptor::{Descriptor, K, UNIT};
 use crate::finding::Kind;
 use crate::lower::SHARED_BASE;
 use crate::op::{Code, Op, Wgmma, WgmmaA};
+use crate::order::Engine;
 use crate::tensor::{self, Factor};
 
 /// Rows of the whole instruction.
@@ -88,6 +90,7 @@ impl Warp {
             }
         };
         let descriptors = Descriptors { a, b, scale_d };
+        let engine = self.engine();
         let group = &mut cx.block.warpgroups[number];
         let at = group.issued[warp];
         group.issued[warp] += 1;
@@ -96,6 +99,7 @@ impl Warp {
                 group.queue.push_back(Issued {
                     op: pc,
                     descriptors,
+                    clock: cx.order.begin(engine),
                     operands: None,
                 });
                 self.check_operands(wgmma, &descriptors, pc, cx)?;
@@ -115,6 +119,7 @@ impl Warp {
             }
             Some(_) => {}
         }
+        self.show_operands(wgmma, &descriptors, (at, pc), cx);
         let a: &[u32] = match &wgmma.a {
             WgmmaA::Registers(a) => a,
             WgmmaA::Descriptor(_) => &[],
@@ -135,6 +140,49 @@ impl Warp {
         };
         self.report(Kind::UnorderedWgmma { reason }, pc as u32, ALL, cx);
         Ok(())
+    }
+
+    /// The tensor cores of this warpgroup, as the sanitizer knows them.
+    fn engine(&self) -> Engine {
+        Engine::Matrix(self.actor - self.index % WARPS)
+    }
+
+    /// Shows the sanitizer what the `wgmma` of this number and operation reads. Each warp must be ordered after
+    /// whoever wrote it: nobody waits for the others when they execute it.
+    fn show_operands(
+        &self,
+        wgmma: &Wgmma,
+        descriptors: &Descriptors,
+        (at, op): (u64, usize),
+        cx: &mut Context<'_>,
+    ) {
+        let group = &mut cx.block.warpgroups[self.index / WARPS];
+        let Some(clock) = group.entry(at).map(|issued| issued.clock) else {
+            return;
+        };
+        if cx.block.shadow.is_none() {
+            return;
+        }
+        let by = async_proxy::Issued {
+            engine: self.engine(),
+            clock,
+            op,
+            warp: self.actor,
+            lane: 0,
+        };
+        let operands = [
+            (descriptors.a, ROWS, wgmma.transposed[0]),
+            (Some(descriptors.b), wgmma.n, wgmma.transposed[1]),
+        ];
+        for (bits, mn, transposed) in operands {
+            let Some(Ok(descriptor)) = bits.map(Descriptor::decode) else {
+                continue;
+            };
+            for (row, k) in units(mn, transposed) {
+                let address = descriptor.unit(transposed, row, k);
+                cx.reads_asynchronously(&by, address, 16, &[(self.actor, ALL)]);
+            }
+        }
     }
 
     /// A 64-bit register that must be the same in all lanes.
@@ -205,10 +253,12 @@ impl Warp {
         }
         group.commits[warp].drain(..closing);
         let program = cx.machine.program;
+        let mut clock = None;
         for at in group.landed[warp]..end {
             let Some(issued) = group.entry(at) else {
                 continue;
             };
+            clock = Some(issued.clock);
             let Code::Wgmma(wgmma) = &program.ops[issued.op].code else {
                 continue;
             };
@@ -222,6 +272,9 @@ impl Warp {
         group.landed[warp] = end;
         group.forget();
         self.matrices.land(end);
+        if let Some(clock) = clock {
+            cx.completed(self.engine(), clock, self, mask);
+        }
         cx.block.activity += 1;
         Ok(None)
     }

@@ -33,15 +33,7 @@ impl Lowering<'_> {
                 }
             }
             "bar" | "barrier" => return self.barrier(instr, guard),
-            "membar" | "fence" => {
-                if ["gl", "sys", "gpu", "cluster"].iter().any(|s| instr.has(s)) {
-                    self.talks = true;
-                }
-                if instr.has("proxy") && !instr.has("async") || instr.has("cluster") {
-                    return Err(instr.unsupported());
-                }
-                Code::Nothing
-            }
+            "membar" | "fence" => self.fence(instr)?,
             "nanosleep" | "prefetch" | "prefetchu" | "brkpt" | "pmevent" | "discard"
             | "applypriority" => Code::Nothing,
             "activemask" => {
@@ -58,6 +50,45 @@ impl Lowering<'_> {
         };
         self.push(guard, code);
         Ok(())
+    }
+
+    /// Fences. Of those between proxies and of `mbarrier.init`, the sanitizer takes note; the others order
+    /// what the emulator keeps in order anyway.
+    fn fence(&mut self, instr: &Instr) -> Result<Code> {
+        let rest: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
+        Ok(match rest[..] {
+            // In global memory the emulator has one proxy: every write is seen by all.
+            ["proxy", "async", "global"] => Code::Nothing,
+            ["proxy", "async"] | ["proxy", "async", "shared::cta" | "shared::cluster"] => {
+                Code::FenceProxy
+            }
+            // One-way: from the generic to the async proxy, and back, where nothing is missing.
+            [
+                "proxy",
+                "async::generic",
+                "release",
+                "sync_restrict::shared::cta",
+                "cluster",
+            ] => Code::FenceProxy,
+            [
+                "proxy",
+                "async::generic",
+                "acquire",
+                "sync_restrict::shared::cluster",
+                "cluster",
+            ] => Code::Nothing,
+            // A tensor map cannot change during a launch of the emulator, and there are no aliases.
+            ["proxy", "alias"] | ["proxy", "tensormap::generic", ..] => Code::Nothing,
+            ["mbarrier_init", "release", "cluster"] => Code::FenceInit,
+            ["proxy", ..] => return Err(instr.unsupported()),
+            _ => {
+                // Blocks of a cluster run together anyway.
+                if ["gl", "sys", "gpu"].iter().any(|s| instr.has(s)) {
+                    self.talks = true;
+                }
+                Code::Nothing
+            }
+        })
     }
 
     /// `brx.idx index, list`: a branch for each label but the last, to which everybody else goes. An index
