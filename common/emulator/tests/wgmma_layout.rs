@@ -8,7 +8,9 @@ fn run(probe: &Probe) -> Vec<u32> {
     let module = Module::parse(&probe.ptx).unwrap_or_else(|error| panic!("{error}\n{}", probe.ptx));
     let program = Program::new(&module, "probe").unwrap_or_else(|error| panic!("{error}"));
     let mut memory = Memory::new(1 << 20);
-    let out = memory.alloc("out", vec![0xff; 4 * probe.words]).expect("room");
+    let out = memory
+        .alloc("out", vec![0xff; 4 * probe.words])
+        .expect("room");
     let mut args = vec![Arg::U64(out)];
     args.extend(probe.arguments.iter().map(|&value| Arg::U64(value)));
     let shape = Launch {
@@ -56,9 +58,17 @@ fn every_element_comes_from_where_the_layout_says() {
     assert!(cases.len() > 300);
     for case in cases {
         let outputs = case.probes().map(|probe| run(&probe));
-        let row = case.decode(&outputs).unwrap_or_else(|error| panic!("{error}"));
+        let row = case
+            .decode(&outputs)
+            .unwrap_or_else(|error| panic!("{error}"));
         for (i, &byte) in (0..).zip(&row.bytes) {
-            assert_eq!(byte, expected(&case, i / 16, i % 16), "{case}: ({}, {})", i / 16, i % 16);
+            assert_eq!(
+                byte,
+                expected(&case, i / 16, i % 16),
+                "{case}: ({}, {})",
+                i / 16,
+                i % 16
+            );
         }
         assert_eq!(row.to_string().parse::<Row>(), Ok(row));
     }

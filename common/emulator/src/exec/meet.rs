@@ -2,8 +2,8 @@
 use super::block::{BARRIERS, Context};
 use super::lanes::{ALL, lanes};
 use super::step::Stop;
-use super::warpgroup;
 use super::warp::{Split, State, Warp};
+use super::warpgroup;
 use crate::finding::Kind;
 use crate::op::{Barrier, Class, Code, Op, Reg, ShuffleMode, VoteMode};
 

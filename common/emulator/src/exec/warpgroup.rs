@@ -96,7 +96,13 @@ pub(super) fn missing(warp: &Warp, cx: &Context<'_>) -> String {
     let own = group.issued[warp.index % WARPS];
     let behind = (0..WARPS).filter(|&i| group.issued[i] < own);
     let names: Vec<String> = behind
-        .map(|i| format!("warp {} has executed {} of {own} wgmma", first + i, group.issued[i]))
+        .map(|i| {
+            format!(
+                "warp {} has executed {} of {own} wgmma",
+                first + i,
+                group.issued[i]
+            )
+        })
         .collect();
     names.join(", ")
 }
@@ -116,8 +122,12 @@ pub(super) fn report_unfinished(machine: &Machine<'_>, block: &mut Block) {
             };
             let committed = group.commits[warp].iter().any(|&count| at < count);
             let reason = match committed {
-                true => "nobody waits for it: its group is committed, but wgmma.wait_group is missing",
-                false => "it never lands: wgmma.commit_group is missing, and a wait is for committed groups only",
+                true => {
+                    "nobody waits for it: its group is committed, but wgmma.wait_group is missing"
+                }
+                false => {
+                    "it never lands: wgmma.commit_group is missing, and a wait is for committed groups only"
+                }
             };
             let thread = 32 * (number * WARPS + warp);
             block.findings.add(Finding {
@@ -172,7 +182,9 @@ impl Tracker {
     }
 
     pub fn fence(&mut self) {
-        self.registers.iter_mut().for_each(|reg| reg.last = Last::Fence);
+        self.registers
+            .iter_mut()
+            .for_each(|reg| reg.last = Last::Fence);
     }
 
     pub fn land(&mut self, landed: u64) {

@@ -126,9 +126,11 @@ impl Warp {
         };
         let reason = match self.matrices.take(at, pc, (&wgmma.d, wgmma.n), a) {
             None => return Ok(()),
-            Some(Unordered::Fence) => "wgmma.fence is missing: its registers were accessed since the last one, \
+            Some(Unordered::Fence) => {
+                "wgmma.fence is missing: its registers were accessed since the last one, \
                  or there was none"
-                .to_string(),
+                    .to_string()
+            }
             Some(Unordered::Shape(before)) => format!(
                 "wgmma.fence is missing: its accumulators were those of an m64n{before}k16 before, and only \
                  accumulators of the same shape are ordered without it"
@@ -204,7 +206,9 @@ impl Warp {
         pc: usize,
         cx: &mut Context<'_>,
     ) -> Result<()> {
-        let a = descriptors.a.map(|a| ("A", "row", a, ROWS, wgmma.transposed[0]));
+        let a = descriptors
+            .a
+            .map(|a| ("A", "row", a, ROWS, wgmma.transposed[0]));
         let b = ("B", "column", descriptors.b, wgmma.n, wgmma.transposed[1]);
         let end = cx.machine.shared_end;
         for (name, side, bits, mn, transposed) in a.into_iter().chain([b]) {
@@ -408,7 +412,11 @@ fn count(wgmma: &Wgmma, pc: usize, cx: &mut Context<'_>) {
 /// What two warps do not agree upon.
 fn differing(before: &Descriptors, now: &Descriptors) -> String {
     let (what, before, now) = match () {
-        () if before.a != now.a => ("the descriptor of A", before.a.unwrap_or(0), now.a.unwrap_or(0)),
+        () if before.a != now.a => (
+            "the descriptor of A",
+            before.a.unwrap_or(0),
+            now.a.unwrap_or(0),
+        ),
         () if before.b != now.b => ("the descriptor of B", before.b, now.b),
         () => ("scale-d", before.scale_d.into(), now.scale_d.into()),
     };

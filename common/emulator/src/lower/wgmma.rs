@@ -64,7 +64,11 @@ impl Lowering<'_> {
             *negate = match scale {
                 Operand::Int(1) => false,
                 Operand::Int(scale) if *scale as u32 == u32::MAX => true,
-                _ => return Err(instr.error(format!("a scale of `{}` is neither 1 nor -1", instr.text))),
+                _ => {
+                    return Err(
+                        instr.error(format!("a scale of `{}` is neither 1 nor -1", instr.text))
+                    );
+                }
             };
         }
         let mut transposed = [false; 2];

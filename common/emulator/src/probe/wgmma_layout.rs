@@ -115,7 +115,8 @@ impl Case {
             match output.get(count) {
                 Some(base) if base % 1024 == 0 && output.len() == count + 1 => {}
                 _ => {
-                    let message = format!("{self}: no output, or the window is not aligned to 1024 bytes");
+                    let message =
+                        format!("{self}: no output, or the window is not aligned to 1024 bytes");
                     return Err(Unexpected(message));
                 }
             }
@@ -139,7 +140,8 @@ impl Case {
                     bytes.push(2 * first);
                 }
                 _ => {
-                    let message = format!("{self}: element ({mn}, {k}) is not one of shared memory");
+                    let message =
+                        format!("{self}: element ({mn}, {k}) is not one of shared memory");
                     return Err(Unexpected(message));
                 }
             }
@@ -177,7 +179,9 @@ impl fmt::Display for Row {
             let gap = if i == 0 { "" } else { " " };
             write!(f, "{gap}{}", bytes[0])?;
             if !neighbours {
-                bytes[1..].iter().try_for_each(|byte| write!(f, "+{byte}"))?;
+                bytes[1..]
+                    .iter()
+                    .try_for_each(|byte| write!(f, "+{byte}"))?;
             }
         }
         Ok(())
@@ -202,7 +206,11 @@ impl std::str::FromStr for Row {
     type Err = Unexpected;
 
     fn from_str(line: &str) -> Result<Self, Unexpected> {
-        let wrong = |what: &str| Unexpected(format!("{what} in the line {line:?}; its columns are {HEADER}"));
+        let wrong = |what: &str| {
+            Unexpected(format!(
+                "{what} in the line {line:?}; its columns are {HEADER}"
+            ))
+        };
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         let [operand, major, numbers @ .., bytes] = &fields[..] else {
             return Err(wrong("too few columns"));
@@ -218,7 +226,10 @@ impl std::str::FromStr for Row {
             _ => return Err(wrong("a major that is neither K nor MN")),
         };
         let number = |text: &str| text.parse::<u32>().map_err(|_| wrong("no number"));
-        let numbers: Vec<u32> = numbers.iter().map(|text| number(text)).collect::<Result<_, _>>()?;
+        let numbers: Vec<u32> = numbers
+            .iter()
+            .map(|text| number(text))
+            .collect::<Result<_, _>>()?;
         let [swizzle, base_offset, leading, stride, start] = numbers[..] else {
             return Err(wrong("another number of columns"));
         };
@@ -238,7 +249,9 @@ impl std::str::FromStr for Row {
             let listed: Vec<u32> = text.split('+').map(number).collect::<Result<_, _>>()?;
             let elements: [u32; 8] = match listed[..] {
                 [first] if first <= u32::MAX - 14 => std::array::from_fn(|i| first + 2 * i as u32),
-                _ => listed.try_into().map_err(|_| wrong("neither 1 nor 8 bytes"))?,
+                _ => listed
+                    .try_into()
+                    .map_err(|_| wrong("neither 1 nor 8 bytes"))?,
             };
             for (at, byte) in unit.into_iter().zip(elements) {
                 found[at as usize] = byte;
@@ -422,7 +435,10 @@ st.shared.u32 [%r15+{WINDOW}], %r14;
     let trans = u32::from(major == Major::Mn);
     let (n, operands) = match operand {
         Operand::A => (K, format!("%l5, %l6, %p3, 1, 1, {trans}, 0")),
-        Operand::B => (128, format!("{{%a0, %a1, %a2, %a3}}, %l5, %p3, 1, 1, {trans}")),
+        Operand::B => (
+            128,
+            format!("{{%a0, %a1, %a2, %a3}}, %l5, %p3, 1, 1, {trans}"),
+        ),
     };
     let _ = write!(
         text,
@@ -445,7 +461,11 @@ add.u64 %l7, %l7, %l0;
         list = list.join(", "),
     );
     for (i, d) in list.iter().enumerate() {
-        let _ = writeln!(text, "st.global.f32 [%l7+{}], {d};", 4 * THREADS as usize * i);
+        let _ = writeln!(
+            text,
+            "st.global.f32 [%l7+{}], {d};",
+            4 * THREADS as usize * i
+        );
     }
     let _ = write!(
         text,
