@@ -14,7 +14,7 @@ fn instructions_that_come_later_are_refused_by_name() {
     for text in [
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r4], [%d1, {%r3, %r3}], [%r4]",
         "mbarrier.init.shared.b64 [bar], 1",
-        "wgmma.fence.sync.aligned",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r0, %r1}, %d0, %d1, %p0, 1, 1, 0, 0",
         "setmaxnreg.inc.sync.aligned.u32 64",
         "elect.sync _|%p0, 0xffffffff",
         "barrier.cluster.arrive",

@@ -464,6 +464,18 @@ fn a_warpgroup_is_whole() {
 }
 
 #[test]
+fn a_loop_that_never_waits_ends() {
+    for (body, why) in [
+        (mma(8), "more than 65536 wgmma are on their way"),
+        (COMMIT.to_string(), "more than 65536 groups"),
+    ] {
+        let body = format!("{FENCE}LOOP:\n{body}bra LOOP;");
+        let report = run(false, 8, &[&body]).report();
+        assert!(report.contains(why), "{report}");
+    }
+}
+
+#[test]
 fn lanes_of_a_warp_come_together() {
     let apart =
         "mov.u32 %r5, 0; setp.lt.u32 %p1, %tid, 16; @%p1 bra THERE; add.u32 %r5, %r5, 1; THERE:\n";

@@ -20,6 +20,9 @@ use crate::tensor::{self, Factor};
 /// Rows of the whole instruction.
 const ROWS: u32 = 64;
 
+/// A bound for hostile input: what a warpgroup may have on its way.
+const MOST: usize = 1 << 16;
+
 impl Warp {
     /// `wgmma.mma_async`, `wgmma.fence` and `wgmma.commit_group`.
     pub(super) fn wgmma(
@@ -36,6 +39,10 @@ impl Warp {
             Code::WgmmaCommit => {
                 let group = &mut cx.block.warpgroups[number];
                 let issued = group.issued[warp];
+                if group.commits[warp].len() >= MOST {
+                    let reason = format!("more than {MOST} groups: wgmma.wait_group is missing");
+                    return self.invalid(pc, reason, cx);
+                }
                 group.commits[warp].push_back(issued);
             }
             Code::Wgmma(wgmma) => self.issue(wgmma, pc, cx)?,
@@ -92,9 +99,15 @@ impl Warp {
         let descriptors = Descriptors { a, b, scale_d };
         let engine = self.engine();
         let group = &mut cx.block.warpgroups[number];
-        let at = group.issued[warp];
+        let (at, full) = (group.issued[warp], group.queue.len() >= MOST);
         group.issued[warp] += 1;
         match group.entry(at) {
+            None if full => {
+                let reason = format!(
+                    "more than {MOST} wgmma are on their way: wgmma.wait_group is missing"
+                );
+                return self.invalid(pc, reason, cx);
+            }
             None => {
                 group.queue.push_back(Issued {
                     op: pc,
