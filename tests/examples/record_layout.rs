@@ -14,13 +14,6 @@ use gpu::{Gpu, Kernel, KernelArg, LaunchConfig};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-fn words(bytes: &[u8]) -> Vec<u32> {
-    let words = bytes.chunks_exact(4);
-    words
-        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-        .collect()
-}
-
 /// Kernels that are loaded already, by their text.
 struct Device {
     gpu: Gpu,
@@ -28,44 +21,41 @@ struct Device {
 }
 
 impl Device {
-    fn run(&mut self, probe: &Probe) -> Result<Vec<u32>> {
+    fn run(&mut self, probe: &Probe) -> Result<Vec<u8>> {
         if !self.loaded.iter().any(|(ptx, _)| *ptx == probe.ptx) {
-            let kernel = self.gpu.load(&probe.ptx, "probe")?;
+            let kernel = self.gpu.load(&probe.ptx, "k")?;
             self.loaded.push((probe.ptx.clone(), kernel));
         }
         let known = self.loaded.iter().find(|(ptx, _)| *ptx == probe.ptx);
         let (_, kernel) = known.ok_or("not loaded")?;
-        let mut out = self.gpu.alloc(4 * probe.words)?;
-        self.gpu.fill(&mut out, 0xff)?;
+        let input = self.gpu.upload(&probe.input)?;
+        let output = self.gpu.alloc(probe.output_bytes)?;
         let config = LaunchConfig {
             grid: [1, 1, 1],
             block: [probe.threads, 1, 1],
             dynamic_shared: probe.dynamic_shared,
             cluster: 1,
         };
-        let arguments: Vec<[u8; 8]> = probe.arguments.iter().map(|a| a.to_le_bytes()).collect();
-        let mut args = vec![KernelArg::Buffer(&out)];
-        args.extend(arguments.iter().map(|bytes| KernelArg::Bytes(bytes)));
+        let args = [KernelArg::Buffer(&input), KernelArg::Buffer(&output)];
         self.gpu.launch(kernel, &config, &args)?;
-        Ok(words(&self.gpu.download(&out)?))
+        Ok(self.gpu.download(&output)?)
     }
 }
 
-fn emulate(probe: &Probe) -> Result<Vec<u32>> {
-    let program = Program::new(&Module::parse(&probe.ptx)?, "probe")?;
+fn emulate(probe: &Probe) -> Result<Vec<u8>> {
+    let program = Program::new(&Module::parse(&probe.ptx)?, "k")?;
     let mut memory = Memory::new(1 << 20);
-    let out = memory.alloc("out", vec![0xff; 4 * probe.words])?;
-    let mut args = vec![Arg::U64(out)];
-    args.extend(probe.arguments.iter().map(|&value| Arg::U64(value)));
+    let input = memory.alloc("in", probe.input.clone())?;
+    let output = memory.alloc("out", vec![0; probe.output_bytes])?;
     let launch = Launch {
         grid: [1; 3],
         block: [probe.threads, 1, 1],
         dynamic_shared: probe.dynamic_shared,
-        args,
+        args: vec![Arg::U64(input), Arg::U64(output)],
     };
     let run = emulator::launch(&program, &mut memory, &launch, &Options::default())?;
     match run.findings.first() {
-        None => Ok(words(memory.bytes(out).ok_or("no output")?)),
+        None => Ok(memory.bytes(output).ok_or("no output")?.to_vec()),
         Some(finding) => Err(finding.to_string().into()),
     }
 }
@@ -97,7 +87,7 @@ fn main() -> Result<()> {
             Some(device) => device.run(probe),
             None => emulate(probe),
         };
-        match case.decode(&[run(&low)?, run(&high)?]) {
+        match case.decode([&run(&low)?, &run(&high)?]) {
             Ok(row) => writeln!(file, "{row}")?,
             Err(error) => {
                 failed += 1;

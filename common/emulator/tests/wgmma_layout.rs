@@ -4,20 +4,19 @@ use emulator::probe::Probe;
 use emulator::probe::wgmma_layout::{Case, Major, Row, cases};
 use emulator::{Arg, Launch, Memory, Module, Options, Program, launch};
 
-fn run(probe: &Probe) -> Vec<u32> {
+fn run(probe: &Probe) -> Vec<u8> {
     let module = Module::parse(&probe.ptx).unwrap_or_else(|error| panic!("{error}\n{}", probe.ptx));
-    let program = Program::new(&module, "probe").unwrap_or_else(|error| panic!("{error}"));
+    let program = Program::new(&module, "k").unwrap_or_else(|error| panic!("{error}"));
     let mut memory = Memory::new(1 << 20);
-    let out = memory
-        .alloc("out", vec![0xff; 4 * probe.words])
+    let input = memory.alloc("in", probe.input.clone()).expect("room");
+    let output = memory
+        .alloc("out", vec![0; probe.output_bytes])
         .expect("room");
-    let mut args = vec![Arg::U64(out)];
-    args.extend(probe.arguments.iter().map(|&value| Arg::U64(value)));
     let shape = Launch {
         grid: [1; 3],
         block: [probe.threads, 1, 1],
         dynamic_shared: probe.dynamic_shared,
-        args,
+        args: vec![Arg::U64(input), Arg::U64(output)],
     };
     let options = Options {
         sanitize: true,
@@ -26,10 +25,7 @@ fn run(probe: &Probe) -> Vec<u32> {
     let run = launch(&program, &mut memory, &shape, &options).expect("a launch");
     let report: Vec<String> = run.findings.iter().map(|f| f.to_string()).collect();
     assert!(report.is_empty(), "{}", report.join("\n"));
-    let bytes = memory.bytes(out).expect("there").chunks_exact(4);
-    bytes
-        .map(|word| u32::from_le_bytes(word.try_into().expect("4 bytes")))
-        .collect()
+    memory.bytes(output).expect("there").to_vec()
 }
 
 /// The canonical layouts in CuTe's notation, swizzled as absolute addresses.
@@ -59,7 +55,7 @@ fn every_element_comes_from_where_the_layout_says() {
     for case in cases {
         let outputs = case.probes().map(|probe| run(&probe));
         let row = case
-            .decode(&outputs)
+            .decode([&outputs[0], &outputs[1]])
             .unwrap_or_else(|error| panic!("{error}"));
         for (i, &byte) in (0..).zip(&row.bytes) {
             assert_eq!(

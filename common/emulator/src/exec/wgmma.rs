@@ -103,9 +103,8 @@ impl Warp {
         group.issued[warp] += 1;
         match group.entry(at) {
             None if full => {
-                let reason = format!(
-                    "more than {MOST} wgmma are on their way: wgmma.wait_group is missing"
-                );
+                let reason =
+                    format!("more than {MOST} wgmma are on their way: wgmma.wait_group is missing");
                 return self.invalid(pc, reason, cx);
             }
             None => {

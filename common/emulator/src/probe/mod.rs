@@ -5,19 +5,19 @@
 //! | `wgmma_layout` | `wgmma_layout.csv` | which byte of shared memory each element of an operand comes from |
 pub mod wgmma_layout;
 
-/// One launch of a probe: one block, whose first parameter is the address of its output.
+/// A launch of the kernel `k` of one block, which takes the addresses of its input and of its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// The module; its kernel is called `probe`.
+    /// The module.
     pub ptx: String,
     /// Threads of the block.
     pub threads: u32,
     /// Dynamic shared memory, in bytes.
     pub dynamic_shared: u32,
-    /// 32-bit words of the output.
-    pub words: usize,
-    /// The parameters after the output's address, each of 8 bytes.
-    pub arguments: Vec<u64>,
+    /// The input's bytes.
+    pub input: Vec<u8>,
+    /// Bytes of the output.
+    pub output_bytes: usize,
 }
 
 /// Why a probe's output cannot be understood.

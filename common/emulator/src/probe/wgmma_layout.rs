@@ -100,8 +100,10 @@ impl Case {
             ptx: ptx.clone(),
             threads: THREADS,
             dynamic_shared: WINDOW + IDENTITY,
-            words: (THREADS * registers(self.operand) + 1) as usize,
-            arguments: vec![self.descriptor(), shift.into()],
+            input: [self.descriptor(), shift.into()]
+                .map(u64::to_le_bytes)
+                .concat(),
+            output_bytes: 4 * (THREADS * registers(self.operand) + 1) as usize,
         })
     }
 
@@ -109,9 +111,10 @@ impl Case {
     ///
     /// # Errors
     /// If they are no digits of an index.
-    pub fn decode(&self, outputs: &[Vec<u32>; 2]) -> Result<Row, Unexpected> {
+    pub fn decode(&self, outputs: [&[u8]; 2]) -> Result<Row, Unexpected> {
+        let outputs = outputs.map(words);
         let count = (THREADS * registers(self.operand)) as usize;
-        for output in outputs {
+        for output in &outputs {
             match output.get(count) {
                 Some(base) if base % 1024 == 0 && output.len() == count + 1 => {}
                 _ => {
@@ -334,6 +337,13 @@ fn starts(case: &Case, all: bool) -> Vec<(u32, u32)> {
     starts
 }
 
+fn words(bytes: &[u8]) -> Vec<u32> {
+    let words = bytes.chunks_exact(4);
+    words
+        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        .collect()
+}
+
 /// Accumulator registers of a thread.
 fn registers(operand: Operand) -> u32 {
     match operand {
@@ -350,7 +360,7 @@ fn place(row: u32, column: u32) -> u32 {
     register * THREADS + thread
 }
 
-/// The kernel: `probe(out, descriptor, shift)`.
+/// The kernel; its input is the descriptor and the digit's shift, 8 bytes each.
 fn ptx(operand: Operand, major: Major) -> String {
     let registers = registers(operand);
     let mut text = format!(
@@ -358,7 +368,7 @@ fn ptx(operand: Operand, major: Major) -> String {
 .target sm_90a
 .address_size 64
 .extern .shared .align 1024 .b8 window[];
-.visible .entry probe(.param .u64 out, .param .u64 descriptor, .param .u64 shift)
+.visible .entry k(.param .u64 in, .param .u64 out)
 .maxntid {THREADS}, 1, 1
 {{
 .reg .b32 %r<32>, %a<4>;
@@ -366,8 +376,9 @@ fn ptx(operand: Operand, major: Major) -> String {
 .reg .b64 %l<16>;
 .reg .pred %p<4>;
 ld.param.u64 %l0, [out];
-ld.param.u64 %l1, [descriptor];
-ld.param.u64 %l2, [shift];
+ld.param.u64 %l3, [in];
+ld.global.u64 %l1, [%l3];
+ld.global.u64 %l2, [%l3+8];
 cvt.u32.u64 %r1, %l2;
 mov.u32 %r0, %tid.x;
 mov.u32 %r2, window;
