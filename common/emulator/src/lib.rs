@@ -13,7 +13,9 @@
 //! | what is ordered before what | `order.rs` |
 //! | races and uninitialised reads | `shadow.rs` |
 //! | what was found wrong | [`Finding`], `finding.rs` |
+//! | whether all of that is what hardware does | [`calibrate`], `calibrate/` |
 mod banks;
+pub mod calibrate;
 mod counters;
 mod descriptor;
 mod exec;
