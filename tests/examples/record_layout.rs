@@ -7,9 +7,8 @@ use std::error::Error;
 use std::io::Write as _;
 use std::path::Path;
 
-use emulator::probe::Probe;
-use emulator::probe::wgmma_layout::{HEADER, cases};
-use emulator::{Arg, Launch, Memory, Module, Options, Program};
+use emulator::calibrate::Experiment;
+use emulator::calibrate::wgmma_layout::{COLUMNS, cases};
 use gpu::{Gpu, Kernel, KernelArg, LaunchConfig};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -21,42 +20,24 @@ struct Device {
 }
 
 impl Device {
-    fn run(&mut self, probe: &Probe) -> Result<Vec<u8>> {
-        if !self.loaded.iter().any(|(ptx, _)| *ptx == probe.ptx) {
-            let kernel = self.gpu.load(&probe.ptx, "k")?;
-            self.loaded.push((probe.ptx.clone(), kernel));
+    fn run(&mut self, experiment: &Experiment) -> Result<Vec<u8>> {
+        if !self.loaded.iter().any(|(ptx, _)| *ptx == experiment.ptx) {
+            let kernel = self.gpu.load(&experiment.ptx, Experiment::ENTRY)?;
+            self.loaded.push((experiment.ptx.clone(), kernel));
         }
-        let known = self.loaded.iter().find(|(ptx, _)| *ptx == probe.ptx);
+        let known = self.loaded.iter().find(|(ptx, _)| *ptx == experiment.ptx);
         let (_, kernel) = known.ok_or("not loaded")?;
-        let input = self.gpu.upload(&probe.input)?;
-        let output = self.gpu.alloc(probe.output_bytes)?;
+        let input = self.gpu.upload(&experiment.input)?;
+        let output = self.gpu.alloc(experiment.output_bytes)?;
         let config = LaunchConfig {
-            grid: [1, 1, 1],
-            block: [probe.threads, 1, 1],
-            dynamic_shared: probe.dynamic_shared,
+            grid: [experiment.blocks, 1, 1],
+            block: [experiment.threads, 1, 1],
+            dynamic_shared: experiment.dynamic_shared,
             cluster: 1,
         };
         let args = [KernelArg::Buffer(&input), KernelArg::Buffer(&output)];
         self.gpu.launch(kernel, &config, &args)?;
         Ok(self.gpu.download(&output)?)
-    }
-}
-
-fn emulate(probe: &Probe) -> Result<Vec<u8>> {
-    let program = Program::new(&Module::parse(&probe.ptx)?, "k")?;
-    let mut memory = Memory::new(1 << 20);
-    let input = memory.alloc("in", probe.input.clone())?;
-    let output = memory.alloc("out", vec![0; probe.output_bytes])?;
-    let launch = Launch {
-        grid: [1; 3],
-        block: [probe.threads, 1, 1],
-        dynamic_shared: probe.dynamic_shared,
-        args: vec![Arg::U64(input), Arg::U64(output)],
-    };
-    let run = emulator::launch(&program, &mut memory, &launch, &Options::default())?;
-    match run.findings.first() {
-        None => Ok(memory.bytes(output).ok_or("no output")?.to_vec()),
-        Some(finding) => Err(finding.to_string().into()),
     }
 }
 
@@ -78,16 +59,18 @@ fn main() -> Result<()> {
     };
     let path = Path::new(&folder).join("wgmma_layout.csv");
     let mut file = std::io::BufWriter::new(std::fs::File::create(&path)?);
-    writeln!(file, "{HEADER}")?;
+    writeln!(file, "{}", COLUMNS.join(","))?;
     let mut failed = 0;
     let cases = cases();
     for case in &cases {
-        let [low, high] = case.probes();
-        let mut run = |probe: &Probe| match &mut device {
-            Some(device) => device.run(probe),
-            None => emulate(probe),
+        let placed = match &mut device {
+            Some(device) => {
+                let [low, high] = case.experiments();
+                case.decode([&device.run(&low)?, &device.run(&high)?])
+            }
+            None => case.on_emulator(),
         };
-        match case.decode([&run(&low)?, &run(&high)?]) {
+        match placed {
             Ok(row) => writeln!(file, "{row}")?,
             Err(error) => {
                 failed += 1;

@@ -25,7 +25,6 @@ mod lower;
 mod memory;
 mod op;
 mod order;
-pub mod probe;
 mod program;
 mod ptx;
 mod roles;

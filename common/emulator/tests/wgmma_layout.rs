@@ -1,31 +1,16 @@
 //! Which byte each element of a `wgmma` operand comes from: executed, and compared with the recording and with
 //! the layouts of the PTX ISA, written down once more.
-use emulator::probe::Probe;
-use emulator::probe::wgmma_layout::{Case, Major, Row, cases};
-use emulator::{Arg, Launch, Memory, Module, Options, Program, launch};
+use emulator::Options;
+use emulator::calibrate::wgmma_layout::{COLUMNS, Case, Major, Placed, cases};
+use emulator::calibrate::{Experiment, compare};
 
-fn run(probe: &Probe) -> Vec<u8> {
-    let module = Module::parse(&probe.ptx).unwrap_or_else(|error| panic!("{error}\n{}", probe.ptx));
-    let program = Program::new(&module, "k").unwrap_or_else(|error| panic!("{error}"));
-    let mut memory = Memory::new(1 << 20);
-    let input = memory.alloc("in", probe.input.clone()).expect("room");
-    let output = memory
-        .alloc("out", vec![0; probe.output_bytes])
-        .expect("room");
-    let shape = Launch {
-        grid: [1; 3],
-        block: [probe.threads, 1, 1],
-        dynamic_shared: probe.dynamic_shared,
-        args: vec![Arg::U64(input), Arg::U64(output)],
-    };
+fn run(experiment: &Experiment) -> Vec<u8> {
     let options = Options {
         sanitize: true,
         ..Options::default()
     };
-    let run = launch(&program, &mut memory, &shape, &options).expect("a launch");
-    let report: Vec<String> = run.findings.iter().map(|f| f.to_string()).collect();
-    assert!(report.is_empty(), "{}", report.join("\n"));
-    memory.bytes(output).expect("there").to_vec()
+    let observed = experiment.on_emulator(&options);
+    observed.unwrap_or_else(|error| panic!("{error}")).output
 }
 
 /// The canonical layouts in CuTe's notation, swizzled as absolute addresses.
@@ -53,19 +38,57 @@ fn every_element_comes_from_where_the_layout_says() {
     let cases = cases();
     assert!(cases.len() > 300);
     for case in cases {
-        let outputs = case.probes().map(|probe| run(&probe));
-        let row = case
-            .decode([&outputs[0], &outputs[1]])
+        let [low, high] = case.experiments().map(|experiment| run(&experiment));
+        let placed = case
+            .decode([&low, &high])
             .unwrap_or_else(|error| panic!("{error}"));
-        for (i, &byte) in (0..).zip(&row.bytes) {
-            assert_eq!(
-                byte,
-                expected(&case, i / 16, i % 16),
-                "{case}: ({}, {})",
-                i / 16,
-                i % 16
-            );
+        for (i, &byte) in (0..).zip(&placed.bytes) {
+            let (mn, k) = (i / 16, i % 16);
+            assert_eq!(byte, expected(&case, mn, k), "{case}: ({mn}, {k})");
         }
-        assert_eq!(row.to_string().parse::<Row>(), Ok(row));
+    }
+}
+
+/// A recording with one wrong byte, and with what is no recording.
+#[test]
+fn a_recording_is_read_and_compared() {
+    let plain = |case: &Case| (case.swizzle, case.base_offset, case.stride) == (64, 0, 512);
+    let case = cases().into_iter().find(plain).expect("a case");
+    let mut placed = case.on_emulator().expect("a layout");
+    let file = |placed: &Placed| format!("{}\n{placed}\n", COLUMNS.join(","));
+    let compared = |text: &str| compare("wgmma_layout_2.csv", text.as_bytes()).expect("known");
+    let all = Placed::all(file(&placed).as_bytes()).expect("rows");
+    assert_eq!(all, [(2, placed.clone())]);
+    let comparison = compared(&file(&placed)).expect("a comparison");
+    assert_eq!((comparison.equal(), comparison.all), (1, 1));
+    placed.bytes[37] += 2;
+    assert_eq!(
+        Placed::all(file(&placed).as_bytes()).expect("rows"),
+        [(2, placed.clone())]
+    );
+    let comparison = compared(&file(&placed)).expect("a comparison");
+    let difference = &comparison.differences[0];
+    assert!(
+        difference.what.contains("element (2, 5), the first of 1"),
+        "{difference:?}"
+    );
+    for (from, to, why) in [
+        ("A,K", "C,K", "A or B is needed"),
+        ("A,K", "A,N", "K or MN is needed"),
+        (",64,", ",65,", "swizzle is 0, 32, 64 or 128"),
+        (",512,", ",513,", "stride is 513: a multiple of 16"),
+        (" 16 ", " 16 16 ", "too many bytes"),
+        (" 16 ", " ", "too few bytes"),
+        (" 16 ", " 1+2 ", "neither one byte nor eight"),
+        (" 16 ", " x ", "a whole number is needed"),
+    ] {
+        let text = file(&case.on_emulator().expect("a layout"));
+        let broken = text.replacen(from, to, 1);
+        assert_ne!(text, broken, "{from}");
+        let error = compared(&broken).expect_err(&broken).to_string();
+        assert!(
+            error.starts_with("line 2: ") && error.contains(why),
+            "{error}"
+        );
     }
 }

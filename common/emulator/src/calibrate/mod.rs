@@ -9,6 +9,7 @@
 //! | `global_memory.csv` | one access of a warp; sectors, requests | `access` |
 //! | `mma_m16n8k{8,16}_{f16,bf16}.bin` | A, B, C, and the D that came out | `matrix` |
 //! | `wgmma_m64n8k16_{f16,bf16}.bin` | the same, 16 of the 64 rows | `matrix` |
+//! | `wgmma_layout.csv` | one descriptor; the byte of each element | `wgmma_layout` |
 //! | `arithmetic.csv` | one instruction; a digest of its results | `arithmetic` |
 //!
 //! `experiment` is a kernel with its input, `table` reads CSV.
@@ -17,6 +18,7 @@ mod arithmetic;
 mod experiment;
 mod matrix;
 mod table;
+pub mod wgmma_layout;
 
 pub use access::Pattern;
 pub use arithmetic::{ArithmeticRow, digest};
@@ -28,10 +30,11 @@ type Kind = fn(stem: &str) -> Option<Compare>;
 type Compare = Box<dyn Fn(&[u8]) -> Result<Comparison, CalibrateError>>;
 
 /// Every kind of recording, with the ending of its files.
-const KINDS: [(&str, Kind); 4] = [
+const KINDS: [(&str, Kind); 5] = [
     ("csv", access::shared),
     ("csv", access::global),
     ("csv", arithmetic::kind),
+    ("csv", wgmma_layout::kind),
     ("bin", matrix::kind),
 ];
 

@@ -1,4 +1,4 @@
-//! Which byte of shared memory each element of a `wgmma` operand comes from.
+//! `wgmma_layout.csv`: which byte of shared memory each element of a `wgmma` operand comes from.
 //!
 //! Shared memory is filled with its own index, the other operand is the identity, and so the product is what
 //! the tensor cores have read: D = A I, or D = I B. An f16 holds integers up to 2048 exactly, so the index
@@ -6,7 +6,11 @@
 //! recorded arithmetic (`wgmma_*.bin`).
 use std::fmt::{self, Write as _};
 
-use super::{Probe, Unexpected};
+use rayon::prelude::*;
+
+use super::table::number;
+use super::{BadRow, CalibrateError, Compare, Comparison, Difference, Experiment, Table, is_named};
+use crate::Options;
 
 /// Elements along K.
 const K: u32 = 16;
@@ -55,12 +59,21 @@ pub struct Case {
     pub start: u32,
 }
 
-/// The head of `wgmma_layout.csv`: the columns of a [`Row`].
-pub const HEADER: &str = "operand,major,swizzle,base_offset,leading,stride,start,bytes";
+/// The columns of `wgmma_layout.csv`.
+pub const COLUMNS: [&str; 8] = [
+    "operand",
+    "major",
+    "swizzle",
+    "base_offset",
+    "leading",
+    "stride",
+    "start",
+    "bytes",
+];
 
-/// A case, and where its elements lie.
+/// A case, and where its elements lie: a row of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct Placed {
     /// What was asked.
     pub case: Case,
     /// The byte of each element, from the multiple of 1024 that `start` counts from: M or N by M or N, and of
@@ -93,11 +106,12 @@ impl Case {
             | mode << 62
     }
 
-    /// The launches that record it: one for each digit of an index, lower digit first.
-    pub fn probes(&self) -> [Probe; 2] {
+    /// What records it: an experiment for each digit of an index, lower digit first.
+    pub fn experiments(&self) -> [Experiment; 2] {
         let ptx = ptx(self.operand, self.major);
-        [0, DIGIT].map(|shift| Probe {
+        [0, DIGIT].map(|shift| Experiment {
             ptx: ptx.clone(),
+            blocks: 1,
             threads: THREADS,
             dynamic_shared: WINDOW + IDENTITY,
             input: [self.descriptor(), shift.into()]
@@ -107,11 +121,11 @@ impl Case {
         })
     }
 
-    /// What the launches' outputs say.
+    /// What their outputs say.
     ///
     /// # Errors
     /// If they are no digits of an index.
-    pub fn decode(&self, outputs: [&[u8]; 2]) -> Result<Row, Unexpected> {
+    pub fn decode(&self, outputs: [&[u8]; 2]) -> Result<Placed, BadRow> {
         let outputs = outputs.map(words);
         let count = (THREADS * registers(self.operand)) as usize;
         for output in &outputs {
@@ -120,7 +134,7 @@ impl Case {
                 _ => {
                     let message =
                         format!("{self}: no output, or the window is not aligned to 1024 bytes");
-                    return Err(Unexpected(message));
+                    return Err(BadRow(message));
                 }
             }
         }
@@ -145,11 +159,11 @@ impl Case {
                 _ => {
                     let message =
                         format!("{self}: element ({mn}, {k}) is not one of shared memory");
-                    return Err(Unexpected(message));
+                    return Err(BadRow(message));
                 }
             }
         }
-        Ok(Row { case: *self, bytes })
+        Ok(Placed { case: *self, bytes })
     }
 }
 
@@ -173,7 +187,7 @@ impl fmt::Display for Case {
 
 /// 16 bytes move as a whole, so of the 8 elements in them the first one's byte is written, M or N by M or N,
 /// or K by K where M or N is contiguous. Where they do not lie together, all of them, with `+` between.
-impl fmt::Display for Row {
+impl fmt::Display for Placed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},", self.case)?;
         for (i, unit) in self.case.units().enumerate() {
@@ -192,7 +206,7 @@ impl fmt::Display for Row {
 }
 
 impl Case {
-    /// The elements of each 16 bytes, as indices into [`Row::bytes`].
+    /// The elements of each 16 bytes, as indices into [`Placed::bytes`].
     fn units(&self) -> impl Iterator<Item = [u32; 8]> {
         let (major, mn) = (self.major, self.mn());
         (0..mn * K / 8).map(move |unit| {
@@ -204,66 +218,147 @@ impl Case {
     }
 }
 
-/// A line of `wgmma_layout.csv`.
-impl std::str::FromStr for Row {
-    type Err = Unexpected;
-
-    fn from_str(line: &str) -> Result<Self, Unexpected> {
-        let wrong = |what: &str| {
-            Unexpected(format!(
-                "{what} in the line {line:?}; its columns are {HEADER}"
-            ))
-        };
-        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-        let [operand, major, numbers @ .., bytes] = &fields[..] else {
-            return Err(wrong("too few columns"));
-        };
-        let operand = match *operand {
+impl Placed {
+    /// From the fields of the columns [`COLUMNS`].
+    ///
+    /// # Errors
+    /// If one of them is malformed.
+    pub fn parse(fields: [&str; 8]) -> Result<Self, BadRow> {
+        let [operand, major, numbers @ .., bytes] = fields;
+        let operand = match operand {
             "A" => Operand::A,
             "B" => Operand::B,
-            _ => return Err(wrong("an operand that is neither A nor B")),
+            _ => return Err(BadRow(format!("operand is {operand:?}: A or B is needed"))),
         };
-        let major = match *major {
+        let major = match major {
             "K" => Major::K,
             "MN" => Major::Mn,
-            _ => return Err(wrong("a major that is neither K nor MN")),
+            _ => return Err(BadRow(format!("major is {major:?}: K or MN is needed"))),
         };
-        let number = |text: &str| text.parse::<u32>().map_err(|_| wrong("no number"));
-        let numbers: Vec<u32> = numbers
-            .iter()
-            .map(|text| number(text))
-            .collect::<Result<_, _>>()?;
-        let [swizzle, base_offset, leading, stride, start] = numbers[..] else {
-            return Err(wrong("another number of columns"));
+        let mut values = [0; 5];
+        for ((value, field), name) in values.iter_mut().zip(numbers).zip(&COLUMNS[2..]) {
+            *value = number(name, field)?;
+        }
+        let [swizzle, base_offset, leading, stride, start] = values;
+        let field = |name: &str, value: u64| {
+            let fits = value < 1 << 18 && value % 16 == 0;
+            let why = format!("{name} is {value}: a multiple of 16 below 2^18 is needed");
+            fits.then_some(value as u32).ok_or(BadRow(why))
         };
+        if ![0, 32, 64, 128].contains(&swizzle) || base_offset > 7 {
+            let why = "swizzle is 0, 32, 64 or 128, base_offset 0 to 7";
+            return Err(BadRow(why.into()));
+        }
         let case = Case {
             operand,
             major,
-            swizzle,
-            base_offset,
-            leading,
-            stride,
-            start,
+            swizzle: swizzle as u32,
+            base_offset: base_offset as u32,
+            leading: field("leading", leading)?,
+            stride: field("stride", stride)?,
+            start: field("start", start)?,
         };
-        let mut found = vec![0; (case.mn() * K) as usize];
-        let mut units = bytes.split(' ');
+        let mut placed = vec![0; (case.mn() * K) as usize];
+        let mut units = bytes.split_whitespace();
+        let count = placed.len() / 8;
         for unit in case.units() {
-            let text = units.next().ok_or_else(|| wrong("too few bytes"))?;
-            let listed: Vec<u32> = text.split('+').map(number).collect::<Result<_, _>>()?;
-            let elements: [u32; 8] = match listed[..] {
-                [first] if first <= u32::MAX - 14 => std::array::from_fn(|i| first + 2 * i as u32),
-                _ => listed
-                    .try_into()
-                    .map_err(|_| wrong("neither 1 nor 8 bytes"))?,
+            let Some(text) = units.next() else {
+                return Err(BadRow(format!("too few bytes: {count} are needed")));
             };
-            for (at, byte) in unit.into_iter().zip(elements) {
-                found[at as usize] = byte;
+            let listed: Vec<u64> = text
+                .split('+')
+                .map(|byte| number("a byte", byte))
+                .collect::<Result<_, _>>()?;
+            for (i, at) in unit.into_iter().enumerate() {
+                let byte = match listed[..] {
+                    [first] => first.saturating_add(2 * i as u64),
+                    _ => listed.get(i).copied().unwrap_or(u64::MAX),
+                };
+                let why = || {
+                    BadRow(format!(
+                        "{text:?} is neither one byte nor eight, below 2^18"
+                    ))
+                };
+                let valid = byte < 1 << 18 && [1, 8].contains(&listed.len());
+                placed[at as usize] = valid.then_some(byte as u32).ok_or_else(why)?;
             }
         }
         match units.next() {
-            None => Ok(Row { case, bytes: found }),
-            Some(_) => Err(wrong("too many bytes")),
+            None => Ok(Self {
+                case,
+                bytes: placed,
+            }),
+            Some(_) => Err(BadRow(format!("too many bytes: {count} are needed"))),
         }
+    }
+
+    /// The rows of a file, with their lines counted from 1.
+    ///
+    /// # Errors
+    /// If it has none, or one of them is malformed.
+    pub fn all(bytes: &[u8]) -> Result<Vec<(usize, Self)>, CalibrateError> {
+        let table = Table::of_bytes(bytes, ',', &COLUMNS)?;
+        let rows = table.rows.iter().map(|row| {
+            let parsed = table.pick(row, COLUMNS).and_then(Self::parse);
+            let placed = parsed.map_err(|why| CalibrateError::Row {
+                line: row.line,
+                why,
+            })?;
+            Ok((row.line, placed))
+        });
+        rows.collect()
+    }
+}
+
+pub(super) fn kind(stem: &str) -> Option<Compare> {
+    is_named(stem, "wgmma_layout").then(|| Box::new(compare) as Compare)
+}
+
+fn compare(bytes: &[u8]) -> Result<Comparison, CalibrateError> {
+    let rows = Placed::all(bytes)?;
+    let differences: Vec<Option<Difference>> = rows
+        .par_iter()
+        .map(|(line, recorded)| {
+            let case = recorded.case;
+            let found = case
+                .on_emulator()
+                .map_err(|why| CalibrateError::Row { line: *line, why })?;
+            let both = recorded.bytes.iter().zip(&found.bytes);
+            let mut wrong = both.enumerate().filter(|(_, (a, b))| a != b);
+            Ok(wrong.next().map(|(at, (expected, found))| Difference {
+                place: format!("line {line}"),
+                what: format!(
+                    "{case}: element ({}, {}), the first of {} that differ",
+                    at as u32 / K,
+                    at as u32 % K,
+                    1 + wrong.count()
+                ),
+                expected: format!("byte {expected}"),
+                found: format!("byte {found}"),
+            }))
+        })
+        .collect::<Result<_, CalibrateError>>()?;
+    Ok(Comparison {
+        unit: "rows",
+        all: rows.len(),
+        differences: differences.into_iter().flatten().collect(),
+    })
+}
+
+impl Case {
+    /// What the emulator says.
+    ///
+    /// # Errors
+    /// If it refuses the descriptor.
+    pub fn on_emulator(&self) -> Result<Placed, BadRow> {
+        let run = |experiment: Experiment| {
+            let observed = experiment.on_emulator(&Options::default());
+            observed
+                .map(|observed| observed.output)
+                .map_err(|error| BadRow(format!("{self}: {error}")))
+        };
+        let [low, high] = self.experiments();
+        self.decode([&run(low)?, &run(high)?])
     }
 }
 
