@@ -18,6 +18,7 @@ mod arithmetic;
 mod experiment;
 mod matrix;
 mod table;
+pub mod tma_layout;
 pub mod wgmma_layout;
 
 pub use access::Pattern;
