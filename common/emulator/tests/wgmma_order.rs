@@ -309,6 +309,25 @@ fn one_that_nobody_waits_for_is_reported() {
     );
 }
 
+/// What nobody reads afterwards lands all the same, and in no register that holds something else.
+#[test]
+fn unused_accumulators_keep_their_registers_until_the_wait() {
+    let sums: String = (0..10)
+        .map(|i| format!("add.rn.f32 %x{i}, %d{}, %d{};\n", i % 4, (i + 1) % 4))
+        .collect();
+    let use_them: String = (0..10)
+        .map(|i| format!("add.rn.f32 %d{}, %d{}, %x{i};\n", i % 4, i % 4))
+        .collect();
+    // %d100 and on, from the same B.
+    let unused = mma_of(8, 100, "{%a0, %a1, %a2, %a3}").replace("%yes", "%no");
+    let body = [FENCE, &unused, COMMIT, &sums, WAIT, &use_them];
+    // Three of the ten sums of 2 each in %d0 and %d1, two in the others.
+    let outcome = run(true, 8, &body);
+    assert_eq!(outcome.report(), "");
+    let values: Vec<f32> = outcome.d[..2].iter().map(|&d| f32::from_bits(d)).collect();
+    assert_eq!(values, [7.0, 7.0]);
+}
+
 /// Zeros over the whole of B, by all threads.
 const OVERWRITE: &str = "mov.u32 %r0, window; shl.b32 %r1, %tid, 4; add.u32 %r0, %r0, %r1; mov.u32 %r1, 0;\
     st.shared.v4.u32 [%r0+16384], {%r1, %r1, %r1, %r1};\n";
