@@ -147,6 +147,7 @@ fn results(number: usize, ptx: &str, input: &[u8], simd: Simd) -> Vec<u8> {
         grid: [COUNT as u32 / 256, 1, 1],
         block: [256, 1, 1],
         dynamic_shared: 0,
+        cluster: [1; 3],
         args: vec![Arg::U64(a), Arg::U64(d)],
     };
     let options = Options {

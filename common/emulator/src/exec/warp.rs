@@ -1,4 +1,5 @@
 //! One warp: its registers, and its threads as groups that go their own ways and meet again.
+use super::bulk::Store;
 use super::lanes::{Doubles, Words, lanes};
 use super::machine::Machine;
 use crate::op::{Class, Reg};
@@ -23,6 +24,12 @@ pub(super) enum State {
     Warp(u32),
     /// An aligned barrier, for the rest of the warp.
     Mates,
+    /// `mbarrier.try_wait`; its block had completed so many phases of mbarriers before.
+    Mbarrier(u64),
+    /// `barrier.cluster.wait`
+    Cluster,
+    /// `setmaxnreg.inc`; the block's pool was so large.
+    Registers(u32),
 }
 
 /// A place where threads that diverged meet again: the post-dominator of their branch.
@@ -64,6 +71,17 @@ pub(super) struct Pending {
     /// Bytes to read; the rest are zero.
     pub wanted: u32,
     pub op: usize,
+    /// Its number among the warp's copies.
+    pub number: u64,
+}
+
+/// `cp.async.mbarrier.arrive`: when the lane's copies before it have landed, an mbarrier is told.
+pub(super) struct Signal {
+    pub lane: usize,
+    /// Copies of the warp before it.
+    pub copies: u64,
+    pub mbarrier: u32,
+    pub op: usize,
 }
 
 pub(super) struct Warp {
@@ -84,6 +102,17 @@ pub(super) struct Warp {
     pub pending: Vec<Pending>,
     /// Groups of copies that each lane has closed.
     pub commits: [u32; 32],
+    /// Copies begun so far, and who will be told of them.
+    pub copies: u64,
+    pub signals: Vec<Signal>,
+    /// Bulk copies to global memory that nobody has waited for, and groups of them that each lane has closed.
+    pub stores: Vec<Store>,
+    pub bulk_commits: [u32; 32],
+    /// Lanes whose `try_wait` has waited for long enough.
+    pub expired: u32,
+    /// Lanes that have arrived at the cluster's barrier, in this phase and in the last.
+    pub cluster_arrived: u32,
+    pub cluster_released: u32,
     /// Instructions executed.
     pub clock: u64,
     /// What it was like when it was interrupted in a loop.
@@ -105,18 +134,26 @@ impl Warp {
             joins: Vec::new(),
             pending: Vec::new(),
             commits: [0; 32],
+            copies: 0,
+            signals: Vec::new(),
+            stores: Vec::new(),
+            bulk_commits: [0; 32],
+            expired: 0,
+            cluster_arrived: 0,
+            cluster_released: 0,
             clock: 0,
             watched: None,
         }
     }
 
     /// Makes the warp ready for a block: registers zero but for the fixed ones.
-    pub fn reset(&mut self, machine: &Machine<'_>, index: usize, block: [u32; 3]) {
+    pub fn reset(&mut self, machine: &Machine<'_>, actor: usize, block: [u32; 3]) {
+        let index = actor % machine.warps;
         self.words.fill(Words::ZERO);
         self.doubles.fill(Doubles::ZERO);
         self.predicates.fill(0);
         self.local.fill(0);
-        (self.index, self.actor) = (index, index);
+        (self.index, self.actor) = (index, actor);
         let threads = machine.threads - index * 32;
         self.alive = if threads >= 32 {
             u32::MAX
@@ -133,6 +170,11 @@ impl Warp {
         self.joins.clear();
         self.pending.clear();
         self.commits = [0; 32];
+        self.copies = 0;
+        self.signals.clear();
+        self.stores.clear();
+        self.bulk_commits = [0; 32];
+        (self.expired, self.cluster_arrived, self.cluster_released) = (0, 0, 0);
         (self.clock, self.watched) = (0, None);
         for (register, &fixed) in self.words.iter_mut().zip(&machine.program.fixed_words) {
             for lane in 0..32 {
