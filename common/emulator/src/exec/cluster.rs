@@ -215,27 +215,29 @@ impl Cluster {
         }
     }
 
-    /// Nobody can go on. What has been put off until now happens: threads that wait for those who loop go on
-    /// by themselves, an asynchronous copy lands, the time of a `try_wait` is up. Whether there was anything.
+    /// Nobody can go on. What has been put off until now happens, one thing at a time: a copy lands that somebody
+    /// waits for, threads that wait for others of their warp go on by themselves, any other copy lands, the time
+    /// of every `try_wait` is up. Whether there was anything.
     fn help(
         &mut self,
         machine: &Machine<'_>,
         writes: &mut Writes,
         tally: &mut Tally,
     ) -> Result<bool> {
+        let mut woken = false;
+        for warp in &mut self.warps {
+            woken |= wake(warp, &self.blocks[warp.actor / machine.warps]);
+        }
+        if woken || self.land_one(true, machine, writes, tally)? {
+            return Ok(true);
+        }
         let mut released = false;
         for warp in self.warps.iter_mut().filter(|warp| warp.has_joining()) {
             warp.release_joins();
             warp.watched = None;
             released = true;
         }
-        for warp in &mut self.warps {
-            released |= wake(warp, &self.blocks[warp.actor / machine.warps]);
-        }
-        if released {
-            return Ok(true);
-        }
-        if self.land_one(machine, writes, tally)? {
+        if released || self.land_one(false, machine, writes, tally)? {
             return Ok(true);
         }
         let activity = self.activity(writes);
@@ -258,9 +260,10 @@ impl Cluster {
         Ok(expired)
     }
 
-    /// Lands one copy that somebody waits for, or else any: which of several, the schedule says.
+    /// Lands a copy: of those that somebody waits for the schedule says which, of all the first.
     fn land_one(
         &mut self,
+        awaited_only: bool,
         machine: &Machine<'_>,
         writes: &mut Writes,
         tally: &mut Tally,
@@ -291,6 +294,7 @@ impl Cluster {
             .map(|&(landing, _)| landing)
             .collect();
         let chosen = match (wanted.len(), machine.options.schedule) {
+            (0, _) if awaited_only => None,
             (0, _) => all.first().map(|&(landing, _)| landing),
             (_, 0) => wanted.first().copied(),
             (n, _) => wanted.get(self.random.below(n as u64) as usize).copied(),

@@ -54,6 +54,9 @@ impl<const SANITIZE: bool> WithSimd for Run<'_, '_, SANITIZE> {
                 .iter()
                 .position(|split| split.state == State::Ready)
             else {
+                if self.warp.waits_outside() {
+                    return Stop::Blocked;
+                }
                 if self.warp.report_divergent_barrier(self.cx) {
                     return Stop::Fatal;
                 }

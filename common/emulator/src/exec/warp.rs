@@ -288,7 +288,20 @@ impl Warp {
 
     /// Whether nothing of it can go on by itself: it waits, or has exited.
     pub fn is_blocked(&self) -> bool {
-        !self.has_joining() && self.splits.iter().all(|split| split.state != State::Ready)
+        (!self.has_joining() || self.waits_outside())
+            && self.splits.iter().all(|split| split.state != State::Ready)
+    }
+
+    /// Whether threads of it wait for something that comes without them: those who wait for these threads in
+    /// turn should go on waiting.
+    pub fn waits_outside(&self) -> bool {
+        let outside = |split: &Split| {
+            matches!(
+                split.state,
+                State::Mbarrier(_) | State::Cluster | State::Registers(_)
+            )
+        };
+        self.splits.iter().any(outside)
     }
 
     /// Whether threads wait at a join for others of their warp.

@@ -1,5 +1,7 @@
 //! Runs a few lines of PTX over some threads.
 #![allow(dead_code, reason = "each test file uses its part")]
+pub mod tma;
+
 use emulator::{
     Arg, Counters, Finding, Launch, LaunchError, Limits, Memory, Module, Options, Program,
     PtxError, Run, launch,
