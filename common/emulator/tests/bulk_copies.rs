@@ -625,7 +625,7 @@ fn a_pipeline_is_clean_in_any_order_and_its_mistakes_are_not() {
     for schedule in 0..4 {
         let report = pipelined(1, schedule, true, &text).report();
         assert!(
-            report.contains("Race reported between Read access"),
+            report.contains("between Asynchronous Write access"),
             "{report}"
         );
     }
