@@ -73,6 +73,7 @@ mul.wide.u32 %rd4, %r0, {stride};\nadd.u64 %rd5, %rd2, %rd4;\n{stores}ret;\n}}\n
         grid: [1, 1, 1],
         block: [128, 1, 1],
         dynamic_shared: 2 * WINDOW,
+        cluster: [1; 3],
         args: vec![Arg::U64(input), Arg::U64(output)],
     };
     let options = Options {

@@ -140,6 +140,37 @@ pub enum Kind {
         /// What is wrong with it.
         reason: String,
     },
+    /// An mbarrier instruction on what is no mbarrier, or with counts that it cannot take (PTX ISA,
+    /// "mbarrier").
+    InvalidMbarrier {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A bulk copy that no hardware can execute: alignment, size, tensor map.
+    InvalidBulkCopy {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The block has exited, and a bulk copy may still read or write its shared memory.
+    UnfinishedCopy {
+        /// What nobody has waited for.
+        reason: String,
+    },
+    /// Shared memory of a block of the cluster that has exited, or may have.
+    ExitedBlock {
+        /// Which block, and what was done.
+        reason: String,
+    },
+    /// synccheck: a cluster's barrier used out of turn, or a block that the cluster does not have.
+    InvalidCluster {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// `setmaxnreg` that the block's registers cannot satisfy.
+    InvalidRegisters {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// synccheck: a `wgmma` that no hardware can execute: its descriptor, or who executes it.
     InvalidWgmma {
         /// What is wrong with it.
@@ -169,6 +200,8 @@ impl Finding {
                 | Kind::Race { .. }
                 | Kind::MissingProxyFence { .. }
                 | Kind::MbarrierTouched { .. }
+                | Kind::UnfinishedCopy { .. }
+                | Kind::ExitedBlock { .. }
                 | Kind::UnorderedWgmma { .. }
         )
     }
@@ -349,6 +382,30 @@ impl fmt::Display for Finding {
             }
             Kind::InvalidBarrier { reason } => {
                 writeln!(f, "Barrier error detected. Invalid arguments")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::InvalidMbarrier { reason } => {
+                writeln!(f, "Invalid use of an mbarrier")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::InvalidBulkCopy { reason } => {
+                writeln!(f, "Invalid bulk copy")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::UnfinishedCopy { reason } => {
+                writeln!(f, "Unfinished bulk copy")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::ExitedBlock { reason } => {
+                writeln!(f, "Invalid access to a block that has exited")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::InvalidCluster { reason } => {
+                writeln!(f, "Invalid use of a cluster")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::InvalidRegisters { reason } => {
+                writeln!(f, "Invalid setmaxnreg")?;
                 write!(f, "    at {at}\n    by {by}\n    {reason}")?;
             }
             Kind::InvalidWgmma { reason } => {

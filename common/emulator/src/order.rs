@@ -86,6 +86,11 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// Whether it holds what this lane did at `clock`.
+    pub fn knows(&self, actor: Actor, lane: u32, clock: u32) -> bool {
+        self.seen.covers(actor, lane, clock)
+    }
+
     pub fn join(&mut self, other: &View) {
         self.seen.join(&other.seen);
         self.fenced.join(&other.fenced);

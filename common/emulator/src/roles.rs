@@ -186,7 +186,49 @@ impl Op {
                 see(Use, a.class, &mut a.index);
                 see(Def, P, d);
             }
-            Code::AsyncCommit
+            Code::Mbarrier(access) => {
+                see(Use, access.base.class, &mut access.base.index);
+                see(Use, W, &mut access.count);
+                if let Some(d) = &mut access.state {
+                    see(Def, D, d);
+                }
+            }
+            Code::MbarrierWait(wait) => {
+                see(Use, wait.base.class, &mut wait.base.index);
+                see(Use, wait.phase.class, &mut wait.phase.index);
+                see(Def, P, &mut wait.d);
+            }
+            Code::MapShared { d, a, rank } => {
+                see(Use, a.class, &mut a.index);
+                see(Use, W, rank);
+                see(Def, d.class, &mut d.index);
+            }
+            Code::RankOf { d, a } => {
+                see(Use, a.class, &mut a.index);
+                see(Def, W, d);
+            }
+            Code::BulkCopy(copy) => {
+                see(Use, copy.to.class, &mut copy.to.index);
+                see(Use, copy.from.class, &mut copy.from.index);
+                copy.coordinates.iter_mut().for_each(|reg| see(Use, W, reg));
+                see(Use, W, &mut copy.bytes);
+                if let Some((reg, _)) = &mut copy.mbarrier {
+                    see(Use, reg.class, &mut reg.index);
+                }
+                if let Some(mask) = &mut copy.multicast {
+                    see(Use, W, mask);
+                }
+            }
+            Code::Elect { d, p, mask } => {
+                see(Use, W, mask);
+                see(Def, W, d);
+                see(Def, P, p);
+            }
+            Code::ClusterBarrier(_)
+            | Code::BulkCommit
+            | Code::BulkWait { .. }
+            | Code::SetRegisters { .. }
+            | Code::AsyncCommit
             | Code::WgmmaFence
             | Code::WgmmaCommit
             | Code::AsyncWait { .. }

@@ -299,10 +299,11 @@ impl Shadow {
     }
 
     /// A bulk copy has landed: whoever is ordered after its completion may touch the bytes.
-    pub fn land(&mut self, address: u32, bytes: u32, by: Operation) {
+    pub fn land(&mut self, address: u32, bytes: u32, by: Operation, generic: bool) {
+        let last = if generic { Last::Plain } else { Last::Landed };
         let now = Stamp::new(by.clock, by.op, by.lane);
         for cell in self.range(address, bytes) {
-            self.write(cell, now, by.actor, by.warp, Last::Landed);
+            self.write(cell, now, by.actor, by.warp, last);
         }
     }
 

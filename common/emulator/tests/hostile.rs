@@ -227,6 +227,7 @@ fn survive(random: &mut Random, text: &str) -> bool {
         grid: [1 + random.below(2) as u32, 1, 1],
         block: [[1, 32, 33, 64, 128, 256][random.below(6)], 1, 1],
         dynamic_shared: 0,
+        cluster: [1; 3],
         args: args.collect(),
     };
     let options = Options {

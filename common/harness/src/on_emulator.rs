@@ -50,6 +50,7 @@ pub fn run(
         grid: kernel.grid(problem.padded),
         block: [kernel.threads, 1, 1],
         dynamic_shared: kernel.dynamic_shared,
+        cluster: [kernel.cluster, 1, 1],
         args: [a, b, c]
             .map(Arg::U64)
             .into_iter()

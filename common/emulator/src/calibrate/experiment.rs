@@ -85,6 +85,7 @@ impl Experiment {
             grid: [self.blocks, 1, 1],
             block: [self.threads, 1, 1],
             dynamic_shared: self.dynamic_shared,
+            cluster: [1; 3],
             args: vec![Arg::U64(input), Arg::U64(output)],
         };
         // A recorded instruction could be a loop.

@@ -1,6 +1,12 @@
 //! One thread block: its warps, its shared memory, its barriers.
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, VecDeque};
+
+use super::bulk::Flight;
 use super::lanes::lanes;
 use super::machine::Machine;
+use super::mbarrier::Mbarrier;
+use super::setmaxnreg::Registers;
 use super::warp::{State, Warp};
 use super::warpgroup::{WARPS, Warpgroup};
 use crate::finding::Findings;
@@ -12,6 +18,15 @@ use crate::shadow::Shadow;
 /// What warps of a block share.
 pub(super) struct Block {
     pub index: [u32; 3],
+    /// mbarriers by their shared addresses, and how many phases they have completed.
+    pub mbarriers: BTreeMap<u32, Mbarrier>,
+    pub phases: u64,
+    pub registers: Registers,
+    /// Threads of other blocks that have used its shared memory: warp of the cluster, lane, operation, and the
+    /// epoch. Kept under `sanitize`.
+    pub visitors: BTreeMap<(usize, usize, usize), u32>,
+    /// What its threads knew when they exited.
+    pub exit: View,
     /// Shared memory in 4-byte words, from the start of its window.
     pub shared: Vec<u32>,
     pub barriers: Vec<BarrierState>,
@@ -43,17 +58,22 @@ pub(super) struct BarrierState {
 pub(super) const BARRIERS: usize = 16;
 
 impl Block {
-    pub fn new(machine: &Machine<'_>) -> Self {
+    pub fn new(machine: &Machine<'_>, rank: usize) -> Self {
         let shadow = machine.options.sanitize.then(|| {
             Shadow::new(
                 machine.shared_end as usize,
-                0,
+                rank * machine.warps,
                 machine.warps,
                 machine.program.grain,
             )
         });
         Self {
             index: [0; 3],
+            mbarriers: BTreeMap::new(),
+            phases: 0,
+            registers: Registers::default(),
+            visitors: BTreeMap::new(),
+            exit: View::default(),
             shared: vec![0; machine.shared_end.div_ceil(4) as usize],
             barriers: vec![BarrierState::default(); BARRIERS],
             warpgroups: Vec::new(),
@@ -64,8 +84,13 @@ impl Block {
         }
     }
 
-    pub fn reset(&mut self, machine: &Machine<'_>, index: [u32; 3]) {
+    pub fn reset(&mut self, machine: &Machine<'_>, index: [u32; 3], rank: usize) {
         self.index = index;
+        self.mbarriers.clear();
+        self.phases = 0;
+        self.registers = Registers::new(machine);
+        self.visitors.clear();
+        self.exit = View::default();
         self.shared.fill(0);
         self.barriers.fill(BarrierState::default());
         self.warpgroups.clear();
@@ -78,7 +103,7 @@ impl Block {
         if machine.options.sanitize {
             self.shadow = Some(Shadow::new(
                 machine.shared_end as usize,
-                0,
+                rank * machine.warps,
                 machine.warps,
                 machine.program.grain,
             ));
@@ -130,11 +155,57 @@ pub(super) fn release_barriers(
     }
 }
 
+/// What the blocks of a cluster share.
+#[derive(Default)]
+pub(super) struct Common {
+    /// Bulk copies on their way, in the order of their issue.
+    pub flights: VecDeque<Flight>,
+    /// mbarriers initialised so far.
+    pub mbarriers: usize,
+    /// The cluster's barrier: whether somebody waits to be counted, what those who have arrived release, and
+    /// what they did in the last phase.
+    pub arrived: bool,
+    pub arriving: View,
+    pub released: View,
+}
+
 /// What a running warp may touch.
 pub(super) struct Context<'a> {
     pub machine: &'a Machine<'a>,
+    /// The warp's own block, and its rank in the cluster.
     pub block: &'a mut Block,
+    pub rank: usize,
+    /// The cluster's blocks of lower rank, and those of higher.
+    pub peers: [&'a mut [Block]; 2],
+    pub common: &'a mut Common,
     pub order: &'a mut Order,
     pub writes: &'a mut Writes,
     pub tally: &'a mut super::tally::Tally,
+}
+
+impl Context<'_> {
+    /// A block of the cluster.
+    pub fn block_of(&mut self, rank: usize) -> Option<&mut Block> {
+        self.block_and_order(rank).0
+    }
+
+    pub fn block_and_order(&mut self, rank: usize) -> (Option<&mut Block>, &mut Order) {
+        let [lower, higher] = &mut self.peers;
+        let block = match rank.cmp(&self.rank) {
+            Ordering::Less => lower.get_mut(rank),
+            Ordering::Equal => Some(&mut *self.block),
+            Ordering::Greater => higher.get_mut(rank - self.rank - 1),
+        };
+        (block, self.order)
+    }
+
+    /// `blockIdx` of a block of the cluster.
+    pub fn index_of(&self, rank: usize) -> [u32; 3] {
+        let block = match rank.cmp(&self.rank) {
+            Ordering::Less => self.peers[0].get(rank),
+            Ordering::Equal => Some(&*self.block),
+            Ordering::Greater => self.peers[1].get(rank - self.rank - 1),
+        };
+        block.map_or(self.block.index, |block| block.index)
+    }
 }

@@ -1,13 +1,13 @@
 //! What the sanitizer is shown, and what it says: ordinary accesses, and those of the async proxy.
 //!
 //! An asynchronous access has three moments. [`Context::begin`] numbers the operation when it is issued.
-//! [`Context::reads_asynchronously`] and [`Context::writes_asynchronously`] then show the bytes that it may
+//! [`Context::reads_asynchronously`] and [`Context::writes_asynchronously_in`] then show the bytes that it may
 //! touch from now on. When somebody has waited for it, [`Context::completed`] orders it before what those
 //! threads do next.
 use super::block::Context;
 use super::warp::Warp;
-use crate::finding::{Access as Verb, Kind, Space as Where};
-use crate::order::{Actor, Engine, Eyes, View};
+use crate::finding::{Access as Verb, Finding, Kind, Space as Where};
+use crate::order::{Actor, Engine, Eyes, Order, View};
 use crate::shadow::{Hazard, How, Operation, Verdict};
 
 /// An asynchronous operation under the sanitizer's eyes.
@@ -19,6 +19,18 @@ pub(super) struct Issued {
     /// The warp (of the cluster) and lane to name in a report.
     pub warp: Actor,
     pub lane: usize,
+}
+
+impl Issued {
+    fn operation(&self, order: &Order) -> Operation {
+        Operation {
+            actor: order.engine(self.engine),
+            clock: self.clock,
+            op: self.op,
+            warp: self.warp,
+            lane: self.lane as u32,
+        }
+    }
 }
 
 impl Context<'_> {
@@ -40,8 +52,32 @@ impl Context<'_> {
         };
         let verdict = shadow.access(how, address, bytes, op, &eyes);
         if !matches!(verdict, Verdict::Fine) {
-            self.found(verdict, how, address, bytes, op, warp.thread(lane));
+            self.found(verdict, how, address, bytes, op, warp.actor, lane);
         }
+    }
+
+    /// The same in another block of the cluster, which must not exit before it.
+    pub fn check_remote(
+        &mut self,
+        how: How,
+        (rank, address): (usize, u32),
+        bytes: u32,
+        op: usize,
+        warp: &Warp,
+        lane: usize,
+    ) {
+        let (block, order) = self.block_and_order(rank);
+        let Some(shadow) = block.and_then(|block| block.shadow.as_mut()) else {
+            return;
+        };
+        let Some(eyes) = order.eyes(warp.actor, 1 << lane) else {
+            return;
+        };
+        let verdict = shadow.access(how, address, bytes, op, &eyes);
+        if !matches!(verdict, Verdict::Fine) {
+            self.found(verdict, how, address, bytes, op, warp.actor, lane);
+        }
+        self.visit(rank, op, warp, lane);
     }
 
     /// Numbers an asynchronous operation that these lanes issue together.
@@ -65,61 +101,63 @@ impl Context<'_> {
         bytes: u32,
         issuers: &[(Actor, u32)],
     ) {
-        self.asynchronous(How::AsyncRead, by, address, bytes, issuers);
+        self.reads_asynchronously_in(self.rank, by, address, bytes, issuers);
     }
 
-    /// The operation writes these bytes, at any time from now on. Nobody may touch them before they have
-    /// landed ([`Context::landed`]) and they have waited for it.
-    pub fn writes_asynchronously(
+    /// The same in any block of the cluster.
+    pub fn reads_asynchronously_in(
         &mut self,
+        rank: usize,
         by: &Issued,
         address: u32,
         bytes: u32,
         issuers: &[(Actor, u32)],
     ) {
-        self.asynchronous(How::AsyncWrite, by, address, bytes, issuers);
+        self.asynchronous(How::AsyncRead, rank, by, address, bytes, issuers);
+    }
+
+    /// The operation writes these bytes, at any time from now on. Nobody may touch them before they have
+    /// landed ([`Context::landed`]) and they have waited for it.
+    pub fn writes_asynchronously_in(
+        &mut self,
+        rank: usize,
+        by: &Issued,
+        address: u32,
+        bytes: u32,
+        issuers: &[(Actor, u32)],
+    ) {
+        self.asynchronous(How::AsyncWrite, rank, by, address, bytes, issuers);
     }
 
     fn asynchronous(
         &mut self,
         how: How,
+        rank: usize,
         by: &Issued,
         address: u32,
         bytes: u32,
         issuers: &[(Actor, u32)],
     ) {
-        let Some(shadow) = &mut self.block.shadow else {
+        let (block, order) = self.block_and_order(rank);
+        let Some(shadow) = block.and_then(|block| block.shadow.as_mut()) else {
             return;
         };
         let eyes: Vec<Eyes<'_>> = issuers
             .iter()
-            .filter_map(|&(warp, mask)| self.order.eyes(warp, mask))
+            .filter_map(|&(warp, mask)| order.eyes(warp, mask))
             .collect();
-        let operation = Operation {
-            actor: self.order.engine(by.engine),
-            clock: by.clock,
-            op: by.op,
-            warp: by.warp,
-            lane: by.lane as u32,
-        };
-        let verdict = shadow.asynchronous(how, address, bytes, operation, &eyes);
+        let verdict = shadow.asynchronous(how, address, bytes, by.operation(order), &eyes);
         if !matches!(verdict, Verdict::Fine) {
-            let thread = self.machine.thread_of(by.warp, by.lane);
-            self.found(verdict, how, address, bytes, by.op, thread);
+            self.found(verdict, how, address, bytes, by.op, by.warp, by.lane);
         }
     }
 
-    /// What the operation wrote has landed.
-    pub fn landed(&mut self, by: &Issued, address: u32, bytes: u32) {
-        if let Some(shadow) = &mut self.block.shadow {
-            let operation = Operation {
-                actor: self.order.engine(by.engine),
-                clock: by.clock,
-                op: by.op,
-                warp: by.warp,
-                lane: by.lane as u32,
-            };
-            shadow.land(address, bytes, operation);
+    /// What the operation wrote has landed; `generic` if it is none of the async proxy, and so still wants a
+    /// fence for that.
+    pub fn landed(&mut self, by: &Issued, rank: usize, address: u32, bytes: u32, generic: bool) {
+        let (block, order) = self.block_and_order(rank);
+        if let Some(shadow) = block.and_then(|block| block.shadow.as_mut()) {
+            shadow.land(address, bytes, by.operation(order), generic);
         }
     }
 
@@ -130,23 +168,57 @@ impl Context<'_> {
         self.order.acquire(warp.actor, mask, warp.alive, &view);
     }
 
-    /// `fence.proxy.async`: lane by lane, since each shows what it has done itself.
-    pub fn fence_proxy(&mut self, warp: &Warp, mask: u32) {
-        self.order.fence_proxy(warp.actor, mask, warp.alive);
+    /// Notes that a lane has used the shared memory of another block, which must not exit before.
+    pub fn visit(&mut self, rank: usize, op: usize, warp: &Warp, lane: usize) {
+        let (block, order) = self.block_and_order(rank);
+        if let (Some(block), Some(eyes)) = (block, order.eyes(warp.actor, 1 << lane)) {
+            block.visitors.insert((warp.actor, lane, op), eyes.epoch);
+        }
     }
 
-    fn found(
+    /// All threads of the block have exited: was everybody who used its shared memory done, as far as they
+    /// could know?
+    pub fn depart(&mut self) {
+        for ((actor, lane, op), clock) in std::mem::take(&mut self.block.visitors) {
+            if !self.block.exit.knows(actor, lane as u32, clock) {
+                let reason = format!(
+                    "block {} of the cluster may have exited before: nothing makes it wait for this access, such as a barrier.cluster at the end",
+                    self.rank
+                );
+                self.report_of(Kind::ExitedBlock { reason }, op, actor, lane);
+            }
+        }
+    }
+
+    /// Notes a finding of a thread of the cluster.
+    pub fn report_of(&mut self, kind: Kind, op: usize, warp: Actor, lane: usize) {
+        let index = self.index_of(warp / self.machine.warps);
+        let thread = self.machine.thread_of(warp, lane);
+        self.block.findings.add(Finding {
+            kind,
+            place: self.machine.place(op, thread, index),
+            count: 1,
+        });
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "an access, and who made it where"
+    )]
+    pub fn found(
         &mut self,
         verdict: Verdict,
         how: How,
         address: u32,
         bytes: u32,
         op: usize,
-        thread: usize,
+        warp: Actor,
+        lane: usize,
     ) {
         let place = |hazard: &Hazard| {
             let thread = self.machine.thread_of(hazard.warp, hazard.lane as usize);
-            Box::new(self.machine.place(hazard.op, thread, self.block.index))
+            let index = self.index_of(hazard.warp / self.machine.warps);
+            Box::new(self.machine.place(hazard.op, thread, index))
         };
         let access = verb(how);
         let address = address.into();
@@ -174,7 +246,7 @@ impl Context<'_> {
                 address,
             },
         };
-        self.report(kind, op, thread);
+        self.report_of(kind, op, warp, lane);
     }
 }
 

@@ -1,9 +1,9 @@
 //! What four warps share about their `wgmma`, and who may touch the registers of one.
 use std::collections::VecDeque;
 
-use super::block::{Block, Context};
+use super::block::Context;
 use super::machine::Machine;
-use super::warp::{State, Warp};
+use super::warp::Warp;
 use crate::finding::{Finding, Kind};
 
 /// Warps of a warpgroup: contiguous, the first one's number a multiple of this.
@@ -70,23 +70,6 @@ impl Warpgroup {
     }
 }
 
-/// Lets go on those that wait for other warps of their warpgroup, if these have come.
-pub(super) fn release_warpgroups(block: &Block, warps: &mut [Warp]) {
-    if block.warpgroups.is_empty() {
-        return;
-    }
-    for warp in warps {
-        let Some(group) = block.warpgroups.get(warp.index / WARPS) else {
-            continue;
-        };
-        for split in &mut warp.splits {
-            if matches!(split.state, State::Warpgroup(wanted) if group.all_issued(wanted)) {
-                split.state = State::Ready;
-            }
-        }
-    }
-}
-
 /// The warps that have not come to a `wgmma` that another one waits for, in words.
 pub(super) fn missing(warp: &Warp, cx: &Context<'_>) -> String {
     let first = warp.index / WARPS * WARPS;
@@ -108,16 +91,14 @@ pub(super) fn missing(warp: &Warp, cx: &Context<'_>) -> String {
 }
 
 /// Reports every `wgmma` that its warps did not wait for before they exited.
-pub(super) fn report_unfinished(machine: &Machine<'_>, block: &mut Block) {
-    if !machine.options.sanitize {
+pub(super) fn report_unfinished(cx: &mut Context<'_>) {
+    if !cx.machine.options.sanitize {
         return;
     }
-    for number in 0..block.warpgroups.len() {
-        let group = &mut block.warpgroups[number];
-        let first = group.first;
-        for (at, issued) in (first..).zip(std::mem::take(&mut group.queue)) {
-            let Some(warp) = (0..WARPS).find(|&w| group.landed[w] <= at && at < group.issued[w])
-            else {
+    for (number, group) in cx.block.warpgroups.iter_mut().enumerate() {
+        for (at, issued) in (group.first..).zip(std::mem::take(&mut group.queue)) {
+            let unfinished = |&w: &usize| group.landed[w] <= at && at < group.issued[w];
+            let Some(warp) = (0..WARPS).find(unfinished) else {
                 continue;
             };
             let committed = group.commits[warp].iter().any(|&count| at < count);
@@ -130,11 +111,11 @@ pub(super) fn report_unfinished(machine: &Machine<'_>, block: &mut Block) {
                 }
             };
             let thread = 32 * (number * WARPS + warp);
-            block.findings.add(Finding {
+            cx.block.findings.add(Finding {
                 kind: Kind::UnorderedWgmma {
                     reason: reason.into(),
                 },
-                place: machine.place(issued.op, thread, block.index),
+                place: cx.machine.place(issued.op, thread, cx.block.index),
                 count: 1,
             });
         }

@@ -32,6 +32,11 @@ impl Lowering<'_> {
                     mask: self.source(instr, mask, Class::Word)?.index,
                 }
             }
+            "barrier" if instr.has("cluster") => self.cluster_barrier(instr)?,
+            "elect" => self.elect(instr)?,
+            "setmaxnreg" => self.set_registers(instr)?,
+            // Grids of the emulator run one after another: there is none to wait for, and none waits.
+            "griddepcontrol" => Code::Nothing,
             "bar" | "barrier" => return self.barrier(instr, guard),
             "membar" | "fence" => self.fence(instr)?,
             "nanosleep" | "prefetch" | "prefetchu" | "brkpt" | "pmevent" | "discard"
@@ -127,9 +132,6 @@ impl Lowering<'_> {
     }
 
     fn barrier(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
-        if instr.has("cluster") {
-            return Err(instr.unsupported());
-        }
         // `bar` is `barrier.aligned` (PTX ISA, "Parallel Synchronization: bar").
         let aligned = instr.opcode[0] == "bar" || instr.has("aligned");
         let wait = !instr.has("arrive");

@@ -101,6 +101,7 @@ impl Lowering<'_> {
         let rest: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
         let code = match rest[..] {
             ["async", "commit_group"] => Code::AsyncCommit,
+            ["async", "mbarrier", "arrive", ..] => self.copies_arrive(instr)?,
             ["async", "wait_all"] => Code::AsyncWait { pending: None },
             ["async", "wait_group"] => match &instr.operands[..] {
                 [Operand::Int(n)] => Code::AsyncWait {

@@ -226,6 +226,7 @@ setp.eq.u32 %yes, %tid, %tid;\nsetp.ne.u32 %no, %tid, %tid;\n",
             grid: [1; 3],
             block: [self.threads, 1, 1],
             dynamic_shared: WINDOW as u32,
+            cluster: [1; 3],
             args: vec![Arg::U64(input), Arg::U64(out)],
         };
         let options = Options {
