@@ -16,6 +16,7 @@
 //! | `on_emulator`, `on_gpu` | how is it launched there? |
 //! | `verify`, `reference` | is C right? |
 //! | `bench`, `occupancy`, `provenance` | how fast is it, and what do the numbers belong to? |
+//! | `experiment` | what does a GPU make of the kernels that the emulator is compared with? |
 //! | `lines` | what did each line of `kernel.cu` do to the memory? |
 //! | `report`, `profile`, `sanitize`, `json`, `table`, `progress` | how does the reader see it? |
 //! | `error` | what went wrong, and what to do about it |
@@ -23,6 +24,7 @@ mod arguments;
 mod bench;
 mod device;
 mod error;
+mod experiment;
 mod json;
 mod kernel;
 mod lines;
@@ -45,6 +47,7 @@ mod table;
 mod verify;
 
 pub use error::{Error, Result};
+pub use experiment::Laboratory;
 pub(crate) use kernel::Kernel;
 pub use kernel::Tile;
 pub use problem::Problem;

@@ -56,6 +56,9 @@ enum Command {
     Banks(banks::Arguments),
     /// Hold the emulator against recorded hardware, file by file
     Calibrate(calibrate::Arguments),
+    /// What `calibrate --record` has Nsight Compute watch
+    #[command(hide = true)]
+    LaunchRecording(calibrate::LaunchArguments),
     /// Show where data lies: swizzles, banks, fragments, descriptors, Tensor Memory
     Layout(layout::Arguments),
     /// Show a rung's machine code, where ptxas and nvdisasm are found
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Banks(arguments) => banks::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
+        Command::LaunchRecording(arguments) => calibrate::launch(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),

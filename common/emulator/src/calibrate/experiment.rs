@@ -59,11 +59,16 @@ impl Experiment {
     /// The kernel's name.
     pub const ENTRY: &str = "k";
 
-    /// A module of one kernel: `.reg .b64 %in, %out` hold its parameters.
+    /// A module of one kernel: `%in` and `%out` hold its parameters.
     pub(super) fn module(declarations: &str, body: &str) -> String {
+        Self::module_for("sm_90", declarations, body)
+    }
+
+    /// The same for another target.
+    pub(super) fn module_for(target: &str, declarations: &str, body: &str) -> String {
         let entry = Self::ENTRY;
         format!(
-            ".version 8.0\n.target sm_90\n.address_size 64\n{declarations}\
+            ".version 8.0\n.target {target}\n.address_size 64\n{declarations}\
              .visible .entry {entry}(.param .u64 in, .param .u64 out)\n{{\n\
              .reg .b64 %in, %out;\n\
              ld.param.u64 %in, [in];\n\

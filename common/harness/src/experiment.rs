@@ -1,0 +1,41 @@
+//! Kernels that compare the emulator with hardware, on hardware.
+use emulator::calibrate::Experiment;
+use gpu::{Gpu, KernelArg, LaunchConfig};
+
+use crate::Result;
+
+/// A GPU that makes experiments.
+pub struct Laboratory {
+    gpu: Gpu,
+}
+
+impl Laboratory {
+    /// Opens GPU number `ordinal`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn open(ordinal: usize) -> Result<Self> {
+        Ok(Self {
+            gpu: Gpu::open(ordinal)?,
+        })
+    }
+
+    /// Makes one; the bytes of its output.
+    ///
+    /// # Errors
+    /// If the GPU refuses the kernel or stops it.
+    pub fn make(&self, experiment: &Experiment) -> Result<Vec<u8>> {
+        let kernel = self.gpu.load(&experiment.ptx, Experiment::ENTRY)?;
+        let input = self.gpu.upload(&experiment.input)?;
+        let output = self.gpu.alloc(experiment.output_bytes)?;
+        let config = LaunchConfig {
+            grid: [experiment.blocks, 1, 1],
+            block: [experiment.threads, 1, 1],
+            dynamic_shared: experiment.dynamic_shared,
+            cluster: 1,
+        };
+        let arguments = [KernelArg::Buffer(&input), KernelArg::Buffer(&output)];
+        self.gpu.launch(&kernel, &config, &arguments)?;
+        Ok(self.gpu.download(&output)?)
+    }
+}
