@@ -171,6 +171,17 @@ pub enum Kind {
         /// What is wrong with it.
         reason: String,
     },
+    /// synccheck: a `wgmma` that no hardware can execute: its descriptor, or who executes it.
+    InvalidWgmma {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// synccheck: registers of a `wgmma` without the fence or the wait that orders them, or one that nobody
+    /// waits for.
+    UnorderedWgmma {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Nobody can go on.
     Deadlock {
         /// What each warp that is left waits for.
@@ -191,6 +202,7 @@ impl Finding {
                 | Kind::MbarrierTouched { .. }
                 | Kind::UnfinishedCopy { .. }
                 | Kind::ExitedBlock { .. }
+                | Kind::UnorderedWgmma { .. }
         )
     }
 }
@@ -261,7 +273,7 @@ impl Place {
         let [x, y, z] = self.thread;
         [z, y, x]
     }
-    fn at(&self) -> String {
+    pub(crate) fn at(&self) -> String {
         match &self.source {
             Some(source) => format!("{source} (PTX line {})", self.ptx_line),
             None => format!("PTX line {}", self.ptx_line),
@@ -394,6 +406,14 @@ impl fmt::Display for Finding {
             }
             Kind::InvalidRegisters { reason } => {
                 writeln!(f, "Invalid setmaxnreg")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::InvalidWgmma { reason } => {
+                writeln!(f, "Invalid wgmma")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::UnorderedWgmma { reason } => {
+                writeln!(f, "Unordered wgmma")?;
                 write!(f, "    at {at}\n    by {by}\n    {reason}")?;
             }
             Kind::Deadlock { waiting } => {

@@ -14,8 +14,11 @@
 //! | races and uninitialised reads | `shadow.rs` |
 //! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |
 //! | what was found wrong | [`Finding`], `finding.rs` |
+//! | whether all of that is what hardware does | [`calibrate`], `calibrate/` |
 mod banks;
+pub mod calibrate;
 mod counters;
+mod descriptor;
 mod exec;
 mod finding;
 mod launch;

@@ -255,6 +255,17 @@ pub(crate) enum Code {
         count: u32,
         increase: bool,
     },
+    /// `wgmma.mma_async`
+    Wgmma(Box<Wgmma>),
+    /// `wgmma.fence`
+    WgmmaFence,
+    /// `wgmma.commit_group`
+    WgmmaCommit,
+    /// `wgmma.wait_group`: all but so many groups have landed. Holds the registers of every `wgmma`.
+    WgmmaWait {
+        pending: u32,
+        regs: Box<[u32]>,
+    },
     /// `fence.proxy.async`
     FenceProxy,
     /// `fence.mbarrier_init.release.cluster`
@@ -532,4 +543,47 @@ pub(crate) enum BulkWay {
     GlobalToShared,
     SharedToGlobal,
     SharedToCluster,
+}
+
+/// `wgmma.mma_async` m64nNk16 with f32 sums: D = A B + D of the four warps of a warpgroup.
+#[derive(Clone, Debug)]
+pub(crate) struct Wgmma {
+    pub factor: Factor,
+    /// Columns: 8 to 256.
+    pub n: u32,
+    /// N / 2 words.
+    pub d: Box<[u32]>,
+    pub a: WgmmaA,
+    /// B's descriptor (d).
+    pub b: u32,
+    /// Whether D is an addend, else it is only written; and whether the predicate is negated.
+    pub scale_d: (u32, bool),
+    /// A and B with the opposite sign.
+    pub negate: [bool; 2],
+    /// A is M-major, B is N-major.
+    pub transposed: [bool; 2],
+}
+
+/// Where A is.
+#[derive(Clone, Debug)]
+pub(crate) enum WgmmaA {
+    /// In shared memory: the descriptor (d).
+    Descriptor(u32),
+    /// In each thread's registers (w).
+    Registers([u32; 4]),
+}
+
+impl Code {
+    /// Warp-level matrix instructions, `.sync.aligned`: all threads of a warp come.
+    pub fn is_for_the_whole_warp(&self) -> bool {
+        matches!(
+            self,
+            Code::Matrix(_)
+                | Code::Mma(_)
+                | Code::Wgmma(_)
+                | Code::WgmmaFence
+                | Code::WgmmaCommit
+                | Code::WgmmaWait { .. }
+        )
+    }
 }

@@ -80,6 +80,9 @@ pub struct Program {
     pub(crate) talks: bool,
     /// The narrowest access to shared memory, in bytes: the grain of the sanitizer's shadow.
     pub(crate) grain: u32,
+    /// For each operation, the registers of any `wgmma` that it touches, and whether it writes them; empty if
+    /// there is no `wgmma`.
+    pub(crate) watched: Vec<Box<[(u32, bool)]>>,
 }
 
 impl Program {

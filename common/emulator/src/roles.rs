@@ -1,5 +1,5 @@
 //! Which registers an operation reads and writes.
-use crate::op::{Class, Code, Op};
+use crate::op::{Class, Code, Op, WgmmaA};
 
 /// How an operation touches a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +137,17 @@ impl Op {
                 mma.c.iter_mut().for_each(|reg| see(Use, W, reg));
                 mma.d.iter_mut().for_each(|reg| see(Def, W, reg));
             }
+            Code::Wgmma(wgmma) => {
+                see(Use, D, &mut wgmma.b);
+                match &mut wgmma.a {
+                    WgmmaA::Descriptor(a) => see(Use, D, a),
+                    WgmmaA::Registers(a) => a.iter_mut().for_each(|reg| see(Use, W, reg)),
+                }
+                see(Use, P, &mut wgmma.scale_d.0);
+                // Written at a wait that may be far away: what they hold up to there is used.
+                wgmma.d.iter_mut().for_each(|reg| see(Use, W, reg));
+            }
+            Code::WgmmaWait { regs, .. } => regs.iter_mut().for_each(|reg| see(Use, W, reg)),
             Code::AsyncCopy(copy) => {
                 see(Use, copy.to.class, &mut copy.to.index);
                 see(Use, copy.from.class, &mut copy.from.index);
@@ -218,6 +229,8 @@ impl Op {
             | Code::BulkWait { .. }
             | Code::SetRegisters { .. }
             | Code::AsyncCommit
+            | Code::WgmmaFence
+            | Code::WgmmaCommit
             | Code::AsyncWait { .. }
             | Code::Branch { .. }
             | Code::Exit

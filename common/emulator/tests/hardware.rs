@@ -1,62 +1,219 @@
-//! Every recorded measurement of an H100 is reproduced. `h100/*.csv`: one-instruction kernels under
-//! Nsight Compute 2025.3 on an H100 80GB HBM3, driver 580, CUDA 13.0.
-use emulator::{SharedAccess, global_sectors, shared_wavefronts};
+//! Every recorded measurement of an H100 is reproduced: `h100/` was recorded on an H100 80GB HBM3, driver 580,
+//! CUDA 13.0; its counters with one-instruction kernels under Nsight Compute 2025.3.
+use emulator::calibrate::{CalibrateError, Comparison, compare};
 
-/// The lanes' byte offsets; an inactive lane is `-`.
-fn lanes(field: &str) -> ([u64; 32], u32) {
-    let (mut addresses, mut active) = ([0; 32], 0);
-    for (lane, text) in field.split_whitespace().enumerate() {
-        if text != "-" {
-            addresses[lane] = text.parse().expect("an offset");
-            active |= 1 << lane;
-        }
-    }
-    (addresses, active)
+fn recorded(name: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/h100/");
+    std::fs::read(format!("{folder}{name}")).expect("a recording")
 }
 
-fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
-    text.lines()
-        .skip(1)
-        .filter(|line| !line.is_empty())
-        .map(|line| line.split(',').collect())
+fn compared(name: &str, bytes: &[u8]) -> Result<Comparison, CalibrateError> {
+    compare(name, bytes).unwrap_or_else(|| panic!("{name} is of no known kind"))
+}
+
+/// Every file of the folder, so that none is left out, and as many rows as were recorded.
+#[test]
+fn every_recording_is_reproduced() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/h100");
+    let mut found: Vec<(String, usize)> = std::fs::read_dir(folder)
+        .expect("the recordings")
+        .map(|entry| {
+            let name = entry
+                .expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("ASCII");
+            let comparison = compared(&name, &recorded(&name)).expect(&name);
+            assert_eq!(comparison.differences, [], "{name}");
+            (name, comparison.all)
+        })
+        .collect();
+    found.sort();
+    let expected = [
+        ("arithmetic.csv", 675),
+        ("global_memory.csv", 84),
+        ("mma_m16n8k16_bf16.bin", 128),
+        ("mma_m16n8k16_f16.bin", 128),
+        ("mma_m16n8k8_f16.bin", 128),
+        ("shared_memory.csv", 450),
+        ("wgmma_m64n8k16_bf16.bin", 128),
+        ("wgmma_m64n8k16_f16.bin", 128),
+    ];
+    assert_eq!(found, expected.map(|(name, rows)| (name.to_owned(), rows)));
 }
 
 #[test]
-fn shared_memory_as_measured() {
-    let mut checked = 0;
-    for row in rows(include_str!("h100/shared_memory.csv")) {
-        let access = match row[0] {
-            "ld" => SharedAccess::Load,
-            "st" => SharedAccess::Store,
-            // One address for each of the 8, 16 or 32 rows.
-            _ => SharedAccess::Matrix,
-        };
-        let (addresses, active) = lanes(row[2]);
-        let cost = shared_wavefronts(
-            access,
-            row[1].parse().expect("bytes"),
-            &addresses.map(|a| a as u32),
-            active,
-        );
-        assert_eq!(
-            (cost.wavefronts, cost.conflicts),
-            (row[3].parse().expect("n"), row[4].parse().expect("n")),
-            "{row:?}"
-        );
-        checked += 1;
+fn one_changed_byte_is_found() {
+    for name in [
+        "mma_m16n8k8_f16.bin",
+        "mma_m16n8k16_bf16_again.bin",
+        "wgmma_m64n8k16_f16.bin",
+    ] {
+        let mut bytes = recorded(&name.replace("_again", ""));
+        // Element [9][5] of D in record 77.
+        bytes[77 * 1792 + 1280 + 4 * (9 * 8 + 5)] ^= 1;
+        let comparison = compared(name, &bytes).expect(name);
+        assert_eq!((comparison.equal(), comparison.all), (127, 128), "{name}");
+        let difference = &comparison.differences[0];
+        assert_eq!(difference.place, "record 77");
+        assert!(difference.what.starts_with("D[9][5], "), "{difference:?}");
     }
-    assert_eq!(checked, 450);
+}
+
+const SHARED: &str = "op,bytes_per_lane,byte_offset_per_lane,wavefronts,bank_conflicts\n";
+
+fn lanes(offset: impl Fn(u32) -> u32, count: u32) -> String {
+    let offsets: Vec<String> = (0..count).map(|lane| offset(lane).to_string()).collect();
+    offsets.join(" ")
 }
 
 #[test]
-fn global_memory_as_measured() {
-    let mut checked = 0;
-    for row in rows(include_str!("h100/global_memory.csv")) {
-        let (addresses, active) = lanes(row[2]);
-        let (sectors, _) = global_sectors(row[1].parse().expect("bytes"), &addresses, active);
-        assert_eq!(sectors, row[3].parse::<u64>().expect("n"), "{row:?}");
-        assert_eq!(row[4], "1");
-        checked += 1;
+fn one_changed_number_is_found() {
+    let rows = format!(
+        "{SHARED}\nld,4,{0},32,31\r\nld,4,{0},32,30\nldmatrix.x1.trans,16,{1},8,7\n",
+        lanes(|lane| 128 * lane, 32),
+        lanes(|lane| 128 * lane, 8),
+    );
+    let comparison = compared("shared_memory.csv", rows.as_bytes()).expect("a table");
+    assert_eq!((comparison.equal(), comparison.all), (2, 3));
+    let difference = &comparison.differences[0];
+    assert_eq!(difference.place, "line 4");
+    assert_eq!(difference.expected, "wavefronts 32, bank_conflicts 30");
+    assert_eq!(difference.found, "wavefronts 32, bank_conflicts 31");
+
+    let rows = String::from_utf8(recorded("arithmetic.csv")).expect("text");
+    let changed = rows.replacen("7552eb144a93452a", "7552eb144a93452b", 1);
+    let comparison = compared("arithmetic.csv", changed.as_bytes()).expect("a table");
+    assert_eq!(comparison.differences.len(), 1);
+    assert_eq!(comparison.differences[0].place, "line 2");
+}
+
+#[test]
+fn what_is_malformed_is_named() {
+    let all = |offset| lanes(|_| offset, 32);
+    let shared = |row: &str| ("shared_memory.csv", format!("{SHARED}{row}\n").into_bytes());
+    let global = |row: &str| {
+        let head = "op,bytes_per_lane,byte_offset_per_lane,sectors,requests\n";
+        ("global_memory.csv", format!("{head}{row}\n").into_bytes())
+    };
+    let arithmetic = |row: &str| {
+        let head = "instruction;operands;digest\n";
+        ("arithmetic.csv", format!("{head}{row}\n").into_bytes())
+    };
+    let digest = "0123456789abcdef";
+    for ((name, bytes), says) in [
+        (
+            shared(&format!("ld,4,{} 0,1,0", all(0))),
+            "line 2: 33 byte offsets: ld has 32",
+        ),
+        (
+            shared(&format!("ld,8,{},1,0", all(4))),
+            "line 2: lane 0: byte offset 4 is misaligned",
+        ),
+        (
+            shared(&format!("ldx,4,{},1,0", all(0))),
+            "line 2: \"ldx\" is no access",
+        ),
+        (
+            shared(&format!("ldmatrix.x3,16,{},1,0", all(0))),
+            "is no access",
+        ),
+        (
+            shared(&format!("ld,4,{},1", all(0))),
+            "4 fields where the first line names 5",
+        ),
+        (
+            shared(&format!("ld,4,{},one,0", all(0))),
+            "wavefronts is \"one\": a whole number",
+        ),
+        (shared(&format!("ld,4,{},-1,0", all(0))), "a whole number"),
+        (
+            shared(&format!("ld,4,{},1,0", all(1 << 20))),
+            "line 2: the emulator cannot execute it",
+        ),
+        (
+            shared(&format!("ld,4,{},1,0", all(u32::MAX - 3))),
+            "is no byte offset below",
+        ),
+        (
+            shared("ldmatrix.x1,16,0 16 - 48 64 80 96 112,1,0"),
+            "needs the address of every row",
+        ),
+        (
+            shared("ldmatrix.x1,16,- - - - - - - -,1,0"),
+            "needs the address of every row",
+        ),
+        (
+            global(&format!("stmatrix.x4,16,{},1,1", all(0))),
+            "for shared memory only",
+        ),
+        (
+            global(&format!("st,3,{},1,1", all(0))),
+            "there are 1, 2, 4, 8 and 16",
+        ),
+        (
+            arithmetic(&format!("foo.s32 $d, $a;32=32;{digest}")),
+            "line 2: `foo.s32 $d, $a`: ",
+        ),
+        (
+            arithmetic(&format!("add.s32 $d, $a, $b;32;{digest}")),
+            "line 2: operands are \"32\"",
+        ),
+        (
+            arithmetic(&format!("add.s32 $d, $a, $b;8=32;{digest}")),
+            "\"8\" is no result",
+        ),
+        (
+            arithmetic(&format!("not.b32 $d, $a;32=f8;{digest}")),
+            "\"f8\" is no operand",
+        ),
+        (
+            arithmetic(&format!("not.b32 $d, $a;32=32 32 32 32 32;{digest}")),
+            "at most 4",
+        ),
+        (
+            arithmetic("not.b32 $d, $a;32=32;12"),
+            "16 lower-case hexadecimal digits",
+        ),
+        (
+            arithmetic(&format!("L: bra L;32=32;{digest}")),
+            "line 2: `L: bra L`: ",
+        ),
+        (
+            arithmetic(&format!("ld.global.u32 $d, [$a];32=64;{digest}")),
+            "it is not allowed",
+        ),
+        (("arithmetic.csv", Vec::new()), "holds no lines"),
+        (("shared_memory.csv", SHARED.into()), "holds no rows"),
+        (
+            ("global_memory.csv", SHARED.into()),
+            "line 1: it names no column sectors",
+        ),
+        (
+            ("shared_memory.csv", b"op\n\xff".to_vec()),
+            "line 2: it is not UTF-8",
+        ),
+        (
+            ("mma_m16n8k8_f16.bin", vec![0; 1792 + 1791]),
+            "record 1 is cut off: 3583 bytes",
+        ),
+        (("wgmma_m64n8k16_bf16.bin", Vec::new()), "holds no records"),
+    ] {
+        let error = compared(name, &bytes).expect_err(says).to_string();
+        assert!(error.contains(says), "{says}: {error}");
     }
-    assert_eq!(checked, 84);
+}
+
+#[test]
+fn other_names_are_not_taken() {
+    for name in [
+        "notes.txt",
+        "mma_m16n8k32_s8.bin",
+        "shared_memory.bin",
+        "arithmetics.csv",
+        "x",
+        "",
+    ] {
+        assert!(compare(name, &[]).is_none(), "{name}");
+    }
 }

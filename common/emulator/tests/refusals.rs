@@ -17,6 +17,7 @@ fn instructions_that_come_later_are_refused_by_name() {
         "tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d2",
         "multimem.red.add.u32 [%d1], %r1",
         "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3]",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r0, %r1}, %d0, %d1, %p0, 1, 1, 0, 0",
         "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f0, %f1}]",
         "addc.u32 %r0, %r1, %r2",
         "add.cc.u32 %r0, %r1, %r2",

@@ -2,7 +2,8 @@
 //! measured rule; `--draw` shows one access in the banks.
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use emulator::calibrate::{BadRow, Pattern, Row, Table};
 use emulator::{SharedAccess, shared_wavefronts};
 use layout::banks::{Access, BankTable};
 use layout::show::{Basis, Sheet};
@@ -30,206 +31,81 @@ pub struct Arguments {
     format: Format,
 }
 
-/// One row that could be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Pattern {
-    access: Access,
-    bytes: u32,
-    offsets: [Option<u32>; LANES],
-}
-
-const LANES: usize = 32;
 /// What this command adds.
 const ADDED: [&str; 3] = ["wavefronts", "bank_conflicts", "ideal"];
-/// Shared memory is smaller; a bound for what is typed.
-const LARGEST: u32 = 1 << 24;
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let file = arguments.file.display();
     let text =
         std::fs::read_to_string(&arguments.file).with_context(|| format!("cannot read {file}"))?;
-    let table = Table::of(&text).with_context(|| format!("{file} is no table of accesses"))?;
-    if let Some(row) = arguments.draw {
+    let table = Table::of(&text, ',', &Pattern::COLUMNS)
+        .with_context(|| format!("{file} is no table of accesses"))?;
+    if let Some(number) = arguments.draw {
         let rows = table.rows.len();
-        let Some((line, found)) = row.checked_sub(1).and_then(|row| table.rows.get(row)) else {
-            bail!("{file} has no row {row}: there are rows 1 to {rows}, the header not counted");
+        let Some(row) = number.checked_sub(1).and_then(|at| table.rows.get(at)) else {
+            bail!("{file} has no row {number}: there are rows 1 to {rows}, the header not counted");
         };
-        let pattern = table
-            .pattern(found)
-            .map_err(|why| why.context(format!("{file}:{line}")))?;
+        let pattern = pattern(&table, row).map_err(|why| anyhow!("{file}:{}: {why}", row.line))?;
         print(
-            &drawing(&format!("{file}, row {row}"), &pattern),
+            &drawing(&format!("{file}, row {number}"), &pattern),
             arguments.format,
         )?;
         return Ok(true);
     }
     let mut sound = true;
-    anstream::println!("{},{}", table.kept(&table.names).join(","), ADDED.join(","));
-    for (line, row) in &table.rows {
-        match table.pattern(row) {
+    let names = kept(&table, &table.names).join(",");
+    anstream::println!("{names},{}", ADDED.join(","));
+    for row in &table.rows {
+        match pattern(&table, row) {
             Ok(pattern) => {
                 let [wavefronts, conflicts, ideal] = cost(&pattern);
                 anstream::println!(
                     "{},{wavefronts},{conflicts},{ideal}",
-                    table.kept(row).join(",")
+                    kept(&table, &row.fields).join(",")
                 );
             }
             Err(why) => {
                 sound = false;
-                anstream::eprintln!("{} {file}:{line}: {why:#}", "bad row:".red().bold());
+                let line = row.line;
+                anstream::eprintln!("{} {file}:{line}: {why}", "bad row:".red().bold());
             }
         }
     }
     Ok(sound)
 }
 
+fn pattern<'a>(table: &Table<'a>, row: &Row<'a>) -> Result<Pattern<'a>, BadRow> {
+    Pattern::parse(table.pick(row, Pattern::COLUMNS)?)
+}
+
+/// The fields that are not replaced by ours.
+fn kept<'a>(table: &Table<'a>, fields: &[&'a str]) -> Vec<&'a str> {
+    let fields = table.names.iter().zip(fields);
+    fields
+        .filter(|(name, _)| !ADDED.contains(name))
+        .map(|(_, field)| *field)
+        .collect()
+}
+
 /// Wavefronts, conflicts and ideal.
-fn cost(pattern: &Pattern) -> [u64; 3] {
-    let active = (0..LANES).fold(0, |mask, lane| {
-        mask | u32::from(pattern.offsets[lane].is_some()) << lane
-    });
-    let addresses = pattern.offsets.map(Option::unwrap_or_default);
-    // A matrix is a phase of 8 lanes and 16 bytes, never merged with another: what a 16-byte store is.
-    let access = if pattern.access == Access::Load {
-        SharedAccess::Load
-    } else {
-        SharedAccess::Store
-    };
-    let cost = shared_wavefronts(access, pattern.bytes, &addresses, active);
+fn cost(pattern: &Pattern<'_>) -> [u64; 3] {
+    let (addresses, active) = pattern.lanes();
+    let cost = shared_wavefronts(pattern.access, pattern.bytes, &addresses, active);
     [cost.wavefronts, cost.conflicts, cost.ideal]
 }
 
-fn drawing(name: &str, pattern: &Pattern) -> Sheet {
-    let table = BankTable::new(pattern.access, pattern.bytes, |lane| {
-        pattern.offsets[lane as usize]
-    });
+fn drawing(name: &str, pattern: &Pattern<'_>) -> Sheet {
+    let access = match pattern.access {
+        SharedAccess::Load => Access::Load,
+        SharedAccess::Store => Access::Store,
+        SharedAccess::Matrix => Access::Matrix,
+    };
+    let table = BankTable::new(access, pattern.bytes, |lane| pattern.offsets[lane as usize]);
     let sheet = Sheet::new(format!("Banks of {name}"), Basis::Measured).fact(
         "access",
-        format!("{}, {} bytes a lane", pattern.access, pattern.bytes),
+        format!("{access}, {} bytes a lane", pattern.bytes),
     );
     layout::sheets::draw(sheet, &table)
-}
-
-/// The rows of a file, each with its line.
-struct Table<'a> {
-    names: Vec<&'a str>,
-    rows: Vec<(usize, Vec<&'a str>)>,
-}
-
-impl<'a> Table<'a> {
-    fn of(text: &'a str) -> Result<Self> {
-        let lines = text
-            .lines()
-            .zip(1..)
-            .map(|(line, number)| (number, line.trim()));
-        let mut lines = lines.filter(|(_, line)| !line.is_empty());
-        let (_, header) = lines.next().context("it is empty")?;
-        let split = |line: &'a str| line.split(',').map(str::trim).collect::<Vec<_>>();
-        let names = split(header.trim_start_matches('\u{feff}'));
-        for name in ["op", "bytes_per_lane", "byte_offset_per_lane"] {
-            if !names.contains(&name) {
-                bail!(
-                    "its first line names no column {name}; \
-                     op,bytes_per_lane,byte_offset_per_lane are needed"
-                );
-            }
-        }
-        Ok(Self {
-            names,
-            rows: lines.map(|(number, line)| (number, split(line))).collect(),
-        })
-    }
-
-    /// The fields that are not replaced by ours.
-    fn kept<'b>(&self, row: &[&'b str]) -> Vec<&'b str> {
-        let fields = self.names.iter().zip(row);
-        fields
-            .filter(|(name, _)| !ADDED.contains(name))
-            .map(|(_, field)| *field)
-            .collect()
-    }
-
-    fn field(&self, row: &[&'a str], name: &str) -> &'a str {
-        let at = self.names.iter().position(|found| *found == name);
-        at.and_then(|at| row.get(at)).copied().unwrap_or_default()
-    }
-
-    fn pattern(&self, row: &[&'a str]) -> Result<Pattern> {
-        if row.len() != self.names.len() {
-            bail!(
-                "{} fields where the first line names {}",
-                row.len(),
-                self.names.len()
-            );
-        }
-        let op = self.field(row, "op");
-        let (access, lanes) = access(op).with_context(|| {
-            format!("{op:?} is no access: there are ld, st, ldmatrix and stmatrix .x1, .x2, .x4, also .trans")
-        })?;
-        let bytes = self.field(row, "bytes_per_lane");
-        let bytes = match bytes.parse() {
-            Ok(bytes @ (1 | 2 | 4 | 8 | 16)) if access != Access::Matrix || bytes == 16 => bytes,
-            _ if access == Access::Matrix => {
-                bail!("{bytes:?} bytes a lane: a row of a matrix has 16")
-            }
-            _ => bail!("{bytes:?} bytes a lane: there are 1, 2, 4, 8 and 16"),
-        };
-        let fields: Vec<&str> = self
-            .field(row, "byte_offset_per_lane")
-            .split_whitespace()
-            .collect();
-        if fields.len() != lanes {
-            bail!(
-                "{} byte offsets: {op} has {lanes}; write - for a lane that takes no part",
-                fields.len()
-            );
-        }
-        let mut offsets = [None; LANES];
-        for (lane, field) in fields
-            .into_iter()
-            .enumerate()
-            .filter(|(_, field)| *field != "-")
-        {
-            let offset: u32 = field
-                .parse()
-                .ok()
-                .filter(|offset| *offset < LARGEST)
-                .with_context(|| {
-                    format!("lane {lane}: {field:?} is no byte offset below {LARGEST}")
-                })?;
-            if !offset.is_multiple_of(bytes) {
-                bail!(
-                    "lane {lane}: byte offset {offset} is misaligned: an access of {bytes} bytes \
-                     starts at a multiple of {bytes}"
-                );
-            }
-            offsets[lane] = Some(offset);
-        }
-        Ok(Pattern {
-            access,
-            bytes,
-            offsets,
-        })
-    }
-}
-
-/// What an op does, and how many lanes give addresses.
-fn access(op: &str) -> Option<(Access, usize)> {
-    match op {
-        "ld" => return Some((Access::Load, LANES)),
-        "st" => return Some((Access::Store, LANES)),
-        _ => {}
-    }
-    let count = op
-        .strip_prefix("ldmatrix.x")
-        .or_else(|| op.strip_prefix("stmatrix.x"))?;
-    let lanes = match count.strip_suffix(".trans").unwrap_or(count) {
-        "1" => 8,
-        "2" => 16,
-        "4" => 32,
-        _ => return None,
-    };
-    Some((Access::Matrix, lanes))
 }
 
 #[cfg(test)]
@@ -240,10 +116,14 @@ mod tests {
         format!("op,bytes_per_lane,byte_offset_per_lane\n{rows}")
     }
 
+    fn of(text: &str) -> Result<Table<'_>> {
+        Ok(Table::of(text, ',', &Pattern::COLUMNS)?)
+    }
+
     fn error(row: &str) -> String {
         let text = table(row);
-        let table = Table::of(&text).expect("a header");
-        format!("{:#}", table.pattern(&table.rows[0].1).expect_err(row))
+        let table = of(&text).expect("a header");
+        pattern(&table, &table.rows[0]).expect_err(row).to_string()
     }
 
     #[test]
@@ -257,7 +137,7 @@ mod tests {
         assert!(error(&format!("ld,4,{}", lanes("x"))).contains("\"x\" is no byte offset"));
         assert!(error(&format!("ld,4,{}", lanes("4294967292"))).contains("no byte offset below"));
         assert!(error("ld,4").contains("2 fields where the first line names 3"));
-        assert!(Table::of("a,b\n").is_err() && Table::of("").is_err());
+        assert!(of("a,b\n").is_err() && of("").is_err());
     }
 
     #[test]
@@ -269,8 +149,8 @@ mod tests {
             ("stmatrix.x1", 8, [8, 7, 1]),
         ] {
             let text = table(&format!("{op},16,{}", column[..lanes].join(" ")));
-            let table = Table::of(&text).expect("a header");
-            let pattern = table.pattern(&table.rows[0].1).expect(op);
+            let table = of(&text).expect("a header");
+            let pattern = pattern(&table, &table.rows[0]).expect(op);
             assert_eq!(cost(&pattern), expected, "{op}");
             let sheet = drawing("x", &pattern);
             for (name, value) in ADDED.iter().zip(expected) {

@@ -5,6 +5,7 @@
 //! | `bench` | times every rung on the GPU and records it in results/ |
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
 //! | `banks` | costs a user's own accesses to shared memory, and draws them |
+//! | `calibrate` | holds the emulator against recordings of hardware |
 //! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
 //! | `diff` | shows what changed from one rung to another |
 //! | `sass` | shows a rung's machine code |
@@ -16,6 +17,7 @@
 mod banks;
 mod bench;
 mod bits;
+mod calibrate;
 mod diff;
 mod get_nvrtc;
 mod layout;
@@ -52,6 +54,8 @@ enum Command {
     Diff(diff::Arguments),
     /// Wavefronts and bank conflicts of your own addresses, from a CSV file
     Banks(banks::Arguments),
+    /// Hold the emulator against recorded hardware, file by file
+    Calibrate(calibrate::Arguments),
     /// Show where data lies: swizzles, banks, fragments, descriptors, Tensor Memory
     Layout(layout::Arguments),
     /// Show a rung's machine code, where ptxas and nvdisasm are found
@@ -69,6 +73,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Banks(arguments) => banks::run(&arguments),
+        Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),

@@ -8,6 +8,7 @@ use super::machine::Machine;
 use super::mbarrier::Mbarrier;
 use super::setmaxnreg::Registers;
 use super::warp::{State, Warp};
+use super::warpgroup::{WARPS, Warpgroup};
 use crate::finding::Findings;
 use crate::memory::Writes;
 use crate::op::{Code, Reduction};
@@ -29,6 +30,8 @@ pub(super) struct Block {
     /// Shared memory in 4-byte words, from the start of its window.
     pub shared: Vec<u32>,
     pub barriers: Vec<BarrierState>,
+    /// One for each four warps; none if the kernel has no `wgmma`.
+    pub warpgroups: Vec<Warpgroup>,
     pub findings: Findings,
     /// Present under `sanitize`.
     pub shadow: Option<Shadow>,
@@ -73,6 +76,7 @@ impl Block {
             exit: View::default(),
             shared: vec![0; machine.shared_end.div_ceil(4) as usize],
             barriers: vec![BarrierState::default(); BARRIERS],
+            warpgroups: Vec::new(),
             findings: Findings::default(),
             shadow,
             alive: 0,
@@ -89,6 +93,11 @@ impl Block {
         self.exit = View::default();
         self.shared.fill(0);
         self.barriers.fill(BarrierState::default());
+        self.warpgroups.clear();
+        if !machine.program.watched.is_empty() {
+            self.warpgroups
+                .resize_with(machine.warps / WARPS, Warpgroup::default);
+        }
         self.alive = machine.threads as u32;
         self.activity = 0;
         if machine.options.sanitize {

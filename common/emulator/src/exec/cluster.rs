@@ -8,6 +8,7 @@ use super::meet;
 use super::step::{self, Stop};
 use super::tally::Tally;
 use super::warp::{State, Warp, Watch};
+use super::warpgroup::{WARPS, report_unfinished};
 use crate::finding::{Finding, Kind};
 use crate::memory::Writes;
 use crate::op::Code;
@@ -381,6 +382,10 @@ fn wake(warp: &mut Warp, block: &Block) -> bool {
         let changed = match split.state {
             State::Mbarrier(phases) => phases != block.phases,
             State::Registers(free) => free != block.registers.free,
+            State::Warpgroup(wanted) => block
+                .warpgroups
+                .get(warp.index / WARPS)
+                .is_some_and(|group| group.all_issued(wanted)),
             _ => false,
         };
         if changed {
@@ -408,6 +413,7 @@ fn close_block(cx: &mut Context<'_>, warps: &mut [Warp]) {
     for warp in &mut warps[first..first + cx.machine.warps] {
         warp.finish_bulk(cx);
     }
+    report_unfinished(cx);
     cx.depart();
 }
 

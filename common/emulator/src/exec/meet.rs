@@ -3,6 +3,7 @@ use super::block::{BARRIERS, Context};
 use super::lanes::{ALL, lanes};
 use super::step::Stop;
 use super::warp::{Split, State, Warp};
+use super::warpgroup;
 use crate::finding::Kind;
 use crate::op::{Barrier, Class, Code, Op, Reg, ShuffleMode, VoteMode};
 
@@ -26,7 +27,7 @@ impl Warp {
         join: u32,
         cx: &mut Context<'_>,
     ) -> Meeting {
-        if matches!(op.code, Code::Matrix(_) | Code::Mma(_)) {
+        if op.code.is_for_the_whole_warp() {
             // `.aligned`: every thread of the warp comes.
             let own = self.part(pc, mask, active, join, |_| true);
             let Some(all) = self.gather(pc, State::Mates, u32::MAX, own) else {
@@ -353,6 +354,11 @@ pub(super) fn waiting(warp: &Warp, cx: &Context<'_>) -> Vec<String> {
             State::Mates => format!(
                 "{who} waits for the rest of its warp at the barrier at {}",
                 place(split.pc)
+            ),
+            State::Warpgroup(_) => format!(
+                "{who} waits at {} for the other warps of its warpgroup: {}",
+                place(split.pc),
+                warpgroup::missing(warp, cx)
             ),
             State::Mbarrier(_) => match &cx.machine.program.ops[split.pc as usize].code {
                 Code::MbarrierWait(wait) => format!(

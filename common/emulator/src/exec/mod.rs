@@ -24,5 +24,7 @@ mod setmaxnreg;
 mod step;
 mod tally;
 mod warp;
+mod warpgroup;
+mod wgmma;
 
 pub(crate) use grid::run;

@@ -112,6 +112,9 @@ impl Warp {
             let counters = &mut cx.tally.ops[pc as usize];
             counters.executions += 1;
             counters.threads += u64::from(active.count_ones());
+            if SANITIZE && active != 0 && !program.watched.is_empty() {
+                self.touch(pc, active, cx);
+            }
             match &op.code {
                 Code::Branch { target, rejoin } => {
                     let backwards = *target <= pc;
@@ -155,7 +158,12 @@ impl Warp {
                         join_pc = self.join_pc(join);
                     }
                 }
-                Code::Matrix(_) | Code::Mma(_) => {
+                Code::Matrix(_)
+                | Code::Mma(_)
+                | Code::Wgmma(_)
+                | Code::WgmmaFence
+                | Code::WgmmaCommit
+                | Code::WgmmaWait { .. } => {
                     let mut together = active;
                     if active != self.alive {
                         if active == 0 {
@@ -178,7 +186,24 @@ impl Warp {
                             self.mma(mma);
                             Ok(())
                         }
-                        _ => Ok(()),
+                        Code::WgmmaWait { pending, .. } => {
+                            match self.wait_wgmma(*pending, pc as usize, together, cx) {
+                                Ok(Some(wanted)) => {
+                                    let counters = &mut cx.tally.ops[pc as usize];
+                                    counters.executions -= 1;
+                                    counters.threads -= u64::from(together.count_ones());
+                                    self.splits.push(Split {
+                                        pc,
+                                        mask,
+                                        join,
+                                        state: State::Warpgroup(wanted),
+                                    });
+                                    return None;
+                                }
+                                done => done.map(drop),
+                            }
+                        }
+                        _ => self.wgmma(op, pc as usize, together, cx),
                     };
                     if done.is_err() {
                         return Some(Stop::Fatal);

@@ -2,6 +2,7 @@
 use super::bulk::Store;
 use super::lanes::{Doubles, Words, lanes};
 use super::machine::Machine;
+use super::warpgroup::Tracker;
 use crate::op::{Class, Reg};
 
 /// Threads of a warp that are at the same place.
@@ -24,6 +25,8 @@ pub(super) enum State {
     Warp(u32),
     /// An aligned barrier, for the rest of the warp.
     Mates,
+    /// `wgmma.wait_group`, for so many `wgmma` that all warps of the warpgroup must have come to.
+    Warpgroup(u64),
     /// `mbarrier.try_wait`; its block had completed so many phases of mbarriers before.
     Mbarrier(u64),
     /// `barrier.cluster.wait`
@@ -102,6 +105,8 @@ pub(super) struct Warp {
     pub pending: Vec<Pending>,
     /// Groups of copies that each lane has closed.
     pub commits: [u32; 32],
+    /// What is on its way to and from the registers of `wgmma`; kept under `sanitize`.
+    pub matrices: Tracker,
     /// Copies begun so far, and who will be told of them.
     pub copies: u64,
     pub signals: Vec<Signal>,
@@ -134,6 +139,7 @@ impl Warp {
             joins: Vec::new(),
             pending: Vec::new(),
             commits: [0; 32],
+            matrices: Tracker::default(),
             copies: 0,
             signals: Vec::new(),
             stores: Vec::new(),
@@ -170,6 +176,7 @@ impl Warp {
         self.joins.clear();
         self.pending.clear();
         self.commits = [0; 32];
+        self.matrices.reset(machine);
         self.copies = 0;
         self.signals.clear();
         self.stores.clear();

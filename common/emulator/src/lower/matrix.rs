@@ -159,6 +159,20 @@ impl Lowering<'_> {
         count: usize,
         write: bool,
     ) -> Result<[u32; N]> {
+        let mut regs = [0; N];
+        let list = self.words(instr, operand, count, write)?;
+        regs[..count].copy_from_slice(&list);
+        Ok(regs)
+    }
+
+    /// The same for any number of registers.
+    pub(super) fn words(
+        &mut self,
+        instr: &Instr,
+        operand: &Operand,
+        count: usize,
+        write: bool,
+    ) -> Result<Vec<u32>> {
         let list = match operand {
             Operand::Vector(list) => &list[..],
             one => std::slice::from_ref(one),
@@ -170,8 +184,8 @@ impl Lowering<'_> {
                 list.len()
             )));
         }
-        let mut regs = [0; N];
-        for (reg, element) in regs.iter_mut().zip(list) {
+        let mut regs = Vec::new();
+        for element in list {
             let found = if write {
                 self.dest(instr, element)?
             } else {
@@ -183,7 +197,7 @@ impl Lowering<'_> {
                     instr.text
                 )));
             }
-            *reg = found.index;
+            regs.push(found.index);
         }
         Ok(regs)
     }

@@ -16,6 +16,7 @@ mod memory;
 mod moves;
 mod registers;
 mod scalar;
+mod wgmma;
 
 use std::collections::HashMap;
 
@@ -122,6 +123,7 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
     let mut ops = lowering.ops;
     control::resolve(&mut ops, &labels, kernel.line)?;
     graph::set_rejoin(&mut ops);
+    wgmma::hold_registers(&mut ops);
     let fixed = [
         lowering.fixed_words.len() as u32,
         lowering.fixed_doubles.len() as u32,
@@ -129,6 +131,7 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
     ];
     let [words, doubles, predicates] = registers::allocate(&mut ops, lowering.counts, fixed)
         .map_err(|message| PtxError::new(kernel.line, message))?;
+    let watched = wgmma::watched(&mut ops, words);
     Ok(Program {
         instructions,
         params: layout.params,
@@ -152,6 +155,7 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
         dynamic_align: layout.dynamic_align,
         talks: lowering.talks,
         grain: lowering.grain,
+        watched,
     })
 }
 
@@ -478,6 +482,7 @@ impl<'a> Lowering<'a> {
         match instr.opcode[0].as_str() {
             "ldmatrix" | "stmatrix" => self.matrix_access(instr, guard),
             "mma" => self.mma(instr, guard),
+            "wgmma" => self.wgmma(instr, guard),
             "mbarrier" => self.mbarrier(instr, guard),
             "mapa" => self.mapa(instr, guard),
             "getctarank" => self.ctarank(instr, guard),

@@ -1,0 +1,125 @@
+//! `cargo ladder calibrate`: does the emulator give what hardware gave? Every row of every recording is
+//! executed again; the recordings of an H100 travel with this program.
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use emulator::calibrate::{Comparison, compare, is_known};
+use include_dir::{Dir, include_dir};
+use owo_colors::OwoColorize;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Recordings are known by their names; those that are there are compared:\n  \
+    shared_memory.csv   op,bytes_per_lane,byte_offset_per_lane,wavefronts,bank_conflicts\n  \
+    global_memory.csv   op,bytes_per_lane,byte_offset_per_lane,sectors,requests\n  \
+    arithmetic.csv      instruction;operands;digest\n  \
+    wgmma_layout.csv    operand,major,swizzle,base_offset,leading,stride,start,bytes\n  \
+    mma_m16n8k{8,16}_{f16,bf16}.bin, wgmma_m64n8k16_{f16,bf16}.bin\n                      \
+    records of 1,792 bytes: A 16x16 u16, B 16x8 u16, C 16x8 f32, D 16x8 f32\n\
+    A suffix is free: mma_m16n8k8_f16_2.bin.\n\
+    Exit code 0: all equal. 1: some rows or records differ. 2: a recording cannot be read."
+)]
+pub struct Arguments {
+    /// Compare with the recordings in this folder, not with those of an H100 in this program
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
+}
+
+static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../emulator/tests/h100");
+/// Differences shown of each file.
+const SHOWN: usize = 5;
+
+/// A file's name and bytes.
+type Recording = (String, Cow<'static, [u8]>);
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let (folder, recordings) = match &arguments.against {
+        Some(folder) => (format!("{}/", folder.display()), of_folder(folder)?),
+        None => (String::new(), shipped()),
+    };
+    let (mut files, mut bad, mut equal, mut all) = (0, 0, 0, 0);
+    for (name, bytes) in &recordings {
+        match compare(name, bytes) {
+            Some(Ok(comparison)) => {
+                show(name, &comparison);
+                files += 1;
+                equal += comparison.equal();
+                all += comparison.all;
+            }
+            Some(Err(why)) => {
+                bad += 1;
+                let label = "bad recording:".red().bold().to_string();
+                anstream::eprintln!("{label} {folder}{name}: {why}");
+            }
+            None => {
+                let label = "ignored:".yellow().bold().to_string();
+                anstream::eprintln!("{label} {folder}{name}: no recording has such a name");
+            }
+        }
+    }
+    if files + bad == 0 {
+        bail!("{folder} holds no recording; `cargo ladder calibrate --help` says what they are");
+    }
+    anstream::println!("equal {equal} of {all} in {files} files");
+    if bad > 0 {
+        bail!("not all recordings could be compared: {bad} bad");
+    }
+    Ok(equal == all)
+}
+
+fn show(name: &str, comparison: &Comparison) {
+    let Comparison {
+        unit,
+        all,
+        differences,
+    } = comparison;
+    anstream::println!("{name:<26} equal {} of {all} {unit}", comparison.equal());
+    for difference in differences.iter().take(SHOWN) {
+        anstream::println!(
+            "  {} {}: expected {}, found {}",
+            format!("{}:", difference.place).red(),
+            difference.what,
+            difference.expected,
+            difference.found
+        );
+    }
+    if differences.len() > SHOWN {
+        anstream::println!("  and {} more {unit}", differences.len() - SHOWN);
+    }
+}
+
+fn shipped() -> Vec<Recording> {
+    let files = SHIPPED.files().filter_map(|file| {
+        let name = file.path().to_str()?;
+        Some((name.to_owned(), Cow::Borrowed(file.contents())))
+    });
+    sorted(files.collect())
+}
+
+fn of_folder(folder: &Path) -> Result<Vec<Recording>> {
+    let shown = folder.display();
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {shown}"))?;
+    let mut recordings = Vec::new();
+    for entry in entries {
+        let entry = entry.with_context(|| format!("cannot read {shown}"))?;
+        let path = entry.path();
+        if path.is_dir() {
+            continue;
+        }
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // What is ignored need not be read.
+        let bytes = if is_known(&name) {
+            std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?
+        } else {
+            Vec::new()
+        };
+        recordings.push((name, Cow::Owned(bytes)));
+    }
+    Ok(sorted(recordings))
+}
+
+fn sorted(mut recordings: Vec<Recording>) -> Vec<Recording> {
+    recordings.sort();
+    recordings
+}
