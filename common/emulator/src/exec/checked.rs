@@ -91,7 +91,19 @@ impl Context<'_> {
     }
 
     /// Checks one lane's access and finds what it touches.
+    #[inline(always)]
     pub fn locate(&mut self, warp: &Warp, touch: &Touch, verb: Verb) -> Result<Place> {
+        let &Touch { bytes, address, .. } = touch;
+        let inside = address >= SHARED_BASE.into()
+            && address <= u64::from(self.machine.shared_end).wrapping_sub(bytes.into());
+        if touch.space == Space::Shared && inside && address & u64::from(bytes - 1) == 0 {
+            return Ok(Place::Shared(address as u32));
+        }
+        self.locate_anywhere(warp, touch, verb)
+    }
+
+    #[inline(never)]
+    fn locate_anywhere(&mut self, warp: &Warp, touch: &Touch, verb: Verb) -> Result<Place> {
         let &Touch {
             bytes, op, lane, ..
         } = touch;

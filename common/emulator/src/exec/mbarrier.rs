@@ -271,6 +271,9 @@ impl Warp {
             }
             _ => cx.check_mbarrier(rank, at, false, op, self, lane),
         }
+        if !own {
+            cx.visit(rank, op, self, lane);
+        }
         let relaxed = access.relaxed;
         let release = |barrier: &mut Mbarrier, order: &mut crate::order::Order| {
             if !relaxed {
@@ -336,9 +339,6 @@ impl Warp {
                 return Ok(());
             }
         };
-        if !own {
-            cx.visit(rank, op, self, lane);
-        }
         if let Some(d) = access.state {
             self.doubles[d as usize].0[lane] = state;
         }

@@ -452,31 +452,24 @@ impl Warp {
                 put_bits(&mut self.predicates[d as usize], bits, mask);
             }
             Code::AsyncCopy(ref copy) => return self.copy_async(copy, pc, mask, cx),
-            Code::Mbarrier(ref access) => return self.mbarrier(access, pc, mask, cx),
-            Code::BulkCopy(ref copy) => return self.bulk_copy(copy, pc, mask, cx),
-            Code::BulkCommit => self.commit_bulk(mask),
-            Code::BulkWait { pending, read } => self.wait_bulk(pending, read, mask, cx),
-            Code::MapShared { d, a, rank } => return self.map_shared(d, a, rank, pc, mask, cx),
-            Code::RankOf { d, a } => {
-                for lane in lanes(mask) {
-                    let own = cx.rank as u32;
-                    self.words[d as usize].0[lane] = rank_of(self.get(a, lane)).unwrap_or(own);
-                }
-            }
-            Code::FenceProxy => cx.order.fence_proxy(self.actor, mask, self.alive),
-            Code::FenceInit => cx.order.fence_inits(self.actor, mask),
             Code::AsyncCommit => self.commit_async(mask),
             Code::AsyncWait { pending } => self.wait_async(pending, mask, cx),
             Code::Load(ref access) => return self.load::<SANITIZE>(access, pc, mask, cx),
             Code::Store(ref access) => return self.store::<SANITIZE>(access, pc, mask, cx),
             Code::Atomic(ref access) => return self.atomic(access, pc, mask, cx),
-            _ => self.execute_rarely(op, mask),
+            _ => return self.execute_rarely(op, pc, mask, cx),
         }
         Ok(())
     }
 
     #[inline(never)]
-    fn execute_rarely(&mut self, op: &Op, mask: u32) {
+    fn execute_rarely(
+        &mut self,
+        op: &Op,
+        pc: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Fatal> {
         match op.code {
             Code::Scalar { f, d, a, b, c } => {
                 for lane in lanes(mask) {
@@ -508,6 +501,19 @@ impl Warp {
                     }
                 }
             }
+            Code::Mbarrier(ref access) => return self.mbarrier(access, pc, mask, cx),
+            Code::BulkCopy(ref copy) => return self.bulk_copy(copy, pc, mask, cx),
+            Code::BulkCommit => self.commit_bulk(mask),
+            Code::BulkWait { pending, read } => self.wait_bulk(pending, read, mask, cx),
+            Code::MapShared { d, a, rank } => return self.map_shared(d, a, rank, pc, mask, cx),
+            Code::RankOf { d, a } => {
+                for lane in lanes(mask) {
+                    let own = cx.rank as u32;
+                    self.words[d as usize].0[lane] = rank_of(self.get(a, lane)).unwrap_or(own);
+                }
+            }
+            Code::FenceProxy => cx.order.fence_proxy(self.actor, mask, self.alive),
+            Code::FenceInit => cx.order.fence_inits(self.actor, mask),
             Code::ActiveMask { d } => {
                 lanes(mask).for_each(|lane| self.words[d as usize].0[lane] = mask)
             }
@@ -533,5 +539,6 @@ impl Warp {
             }
             _ => {}
         }
+        Ok(())
     }
 }
