@@ -30,6 +30,10 @@ pub enum Access {
     Write,
     /// `atom` or `red`.
     Atomic,
+    /// A read by the async proxy: a bulk copy's source, a `wgmma`'s operand.
+    AsyncRead,
+    /// A write by the async proxy: what a bulk copy brings.
+    AsyncWrite,
 }
 
 /// A thread and the instruction it was at.
@@ -106,6 +110,26 @@ pub enum Kind {
         /// Address in shared memory.
         address: u64,
     },
+    /// The async proxy reads or overwrites what a thread wrote before, and though the two are ordered, no
+    /// `fence.proxy.async` stands between them (PTX ISA, "Proxies" and "membar/fence").
+    MissingProxyFence {
+        /// What the async proxy does.
+        access: Access,
+        /// The thread that wrote.
+        other: Box<Place>,
+        /// Address in shared memory.
+        address: u64,
+    },
+    /// Something other than an mbarrier instruction touches an mbarrier between its `mbarrier.init` and
+    /// `mbarrier.inval` (PTX ISA, "Size and alignment of mbarrier object").
+    MbarrierTouched {
+        /// What was tried.
+        access: Access,
+        /// The thread that initialised it.
+        other: Box<Place>,
+        /// Address in shared memory.
+        address: u64,
+    },
     /// synccheck: some threads of a warp are not at its barrier.
     DivergentBarrier {
         /// How many live threads of the warp are elsewhere.
@@ -113,6 +137,48 @@ pub enum Kind {
     },
     /// synccheck: a barrier number above 15, or a thread count that is no multiple of 32.
     InvalidBarrier {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An mbarrier instruction on what is no mbarrier, or with counts that it cannot take (PTX ISA,
+    /// "mbarrier").
+    InvalidMbarrier {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A bulk copy that no hardware can execute: alignment, size, tensor map.
+    InvalidBulkCopy {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The block has exited, and a bulk copy may still read or write its shared memory.
+    UnfinishedCopy {
+        /// What nobody has waited for.
+        reason: String,
+    },
+    /// Shared memory of a block of the cluster that has exited, or may have.
+    ExitedBlock {
+        /// Which block, and what was done.
+        reason: String,
+    },
+    /// synccheck: a cluster's barrier used out of turn, or a block that the cluster does not have.
+    InvalidCluster {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// `setmaxnreg` that the block's registers cannot satisfy.
+    InvalidRegisters {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// synccheck: a `wgmma` that no hardware can execute: its descriptor, or who executes it.
+    InvalidWgmma {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// synccheck: registers of a `wgmma` without the fence or the wait that orders them, or one that nobody
+    /// waits for.
+    UnorderedWgmma {
         /// What is wrong with it.
         reason: String,
     },
@@ -128,7 +194,16 @@ pub enum Kind {
 impl Finding {
     /// Whether the launch stopped here.
     pub fn is_fatal(&self) -> bool {
-        !matches!(self.kind, Kind::Uninitialised { .. } | Kind::Race { .. })
+        !matches!(
+            self.kind,
+            Kind::Uninitialised { .. }
+                | Kind::Race { .. }
+                | Kind::MissingProxyFence { .. }
+                | Kind::MbarrierTouched { .. }
+                | Kind::UnfinishedCopy { .. }
+                | Kind::ExitedBlock { .. }
+                | Kind::UnorderedWgmma { .. }
+        )
     }
 }
 
@@ -151,11 +226,18 @@ impl Finding {
         }
     }
 
+    /// The other thread, where two are involved.
+    fn other(&self) -> Option<&Place> {
+        match &self.kind {
+            Kind::Race { other, .. }
+            | Kind::MissingProxyFence { other, .. }
+            | Kind::MbarrierTouched { other, .. } => Some(other),
+            _ => None,
+        }
+    }
+
     fn threads(&self) -> ([u32; 3], [u32; 3]) {
-        let other = match &self.kind {
-            Kind::Race { other, .. } => other.linear(),
-            _ => [0; 3],
-        };
+        let other = self.other().map_or([0; 3], Place::linear);
         (self.place.linear(), other)
     }
 }
@@ -179,6 +261,8 @@ impl fmt::Display for Access {
             Access::Read => "read",
             Access::Write => "write",
             Access::Atomic => "atomic",
+            Access::AsyncRead => "asynchronous read",
+            Access::AsyncWrite => "asynchronous write",
         })
     }
 }
@@ -189,7 +273,7 @@ impl Place {
         let [x, y, z] = self.thread;
         [z, y, x]
     }
-    fn at(&self) -> String {
+    pub(crate) fn at(&self) -> String {
         match &self.source {
             Some(source) => format!("{source} (PTX line {})", self.ptx_line),
             None => format!("PTX line {}", self.ptx_line),
@@ -249,6 +333,8 @@ impl fmt::Display for Finding {
                     Access::Read => "Read",
                     Access::Write => "Write",
                     Access::Atomic => "Atomic",
+                    Access::AsyncRead => "Asynchronous Read",
+                    Access::AsyncWrite => "Asynchronous Write",
                 };
                 writeln!(
                     f,
@@ -260,6 +346,33 @@ impl fmt::Display for Finding {
                 writeln!(f, "    and {} access at {at}\n    by {by}", name(access))?;
                 write!(f, "    at __shared__ address 0x{address:x}")?;
             }
+            Kind::MissingProxyFence {
+                access,
+                other,
+                address,
+            } => {
+                writeln!(f, "Missing fence.proxy.async before an {access} at {at}")?;
+                writeln!(f, "    by {by}")?;
+                writeln!(f, "    of what was written at {}", other.at())?;
+                write!(
+                    f,
+                    "    by {}\n    at __shared__ address 0x{address:x}",
+                    other.by()
+                )?;
+            }
+            Kind::MbarrierTouched {
+                access,
+                other,
+                address,
+            } => {
+                writeln!(f, "Invalid {access} of an mbarrier at {at}\n    by {by}")?;
+                writeln!(f, "    initialised at {}", other.at())?;
+                write!(
+                    f,
+                    "    by {}\n    at __shared__ address 0x{address:x}",
+                    other.by()
+                )?;
+            }
             Kind::DivergentBarrier { missing } => {
                 writeln!(f, "Barrier error detected. Divergent thread(s) in warp")?;
                 write!(
@@ -269,6 +382,38 @@ impl fmt::Display for Finding {
             }
             Kind::InvalidBarrier { reason } => {
                 writeln!(f, "Barrier error detected. Invalid arguments")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::InvalidMbarrier { reason } => {
+                writeln!(f, "Invalid use of an mbarrier")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::InvalidBulkCopy { reason } => {
+                writeln!(f, "Invalid bulk copy")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::UnfinishedCopy { reason } => {
+                writeln!(f, "Unfinished bulk copy")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::ExitedBlock { reason } => {
+                writeln!(f, "Invalid access to a block that has exited")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::InvalidCluster { reason } => {
+                writeln!(f, "Invalid use of a cluster")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::InvalidRegisters { reason } => {
+                writeln!(f, "Invalid setmaxnreg")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::InvalidWgmma { reason } => {
+                writeln!(f, "Invalid wgmma")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::UnorderedWgmma { reason } => {
+                writeln!(f, "Unordered wgmma")?;
                 write!(f, "    at {at}\n    by {by}\n    {reason}")?;
             }
             Kind::Deadlock { waiting } => {
@@ -297,10 +442,7 @@ pub(crate) struct Findings {
 impl Findings {
     pub fn add(&mut self, mut finding: Finding) {
         finding.order();
-        let other = match &finding.kind {
-            Kind::Race { other, .. } => other.instruction,
-            _ => 0,
-        };
+        let other = finding.other().map_or(0, |other| other.instruction);
         let discriminant = std::mem::discriminant(&finding.kind);
         let key = (discriminant, finding.place.instruction, other);
         let Some(known) = self.seen.get(&key).and_then(|&i| self.list.get_mut(i)) else {

@@ -21,6 +21,9 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
+    /// Blocks of a cluster in x, y and z; 1 in each for none, or for what the kernel itself asks for
+    /// (`__cluster_dims__`). They must divide the grid.
+    pub cluster: [u32; 3],
     /// One for each parameter.
     pub args: Vec<Arg>,
 }

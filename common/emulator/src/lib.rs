@@ -11,24 +11,29 @@
 //! | operations over grid, blocks, warps | [`launch`], `exec/` |
 //! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
 //! | what a launch asks of each resource | [`Demand`], `demand.rs` |
+//! | what is ordered before what | `order.rs` |
 //! | races and uninitialised reads | `shadow.rs` |
+//! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |
 //! | what was found wrong | [`Finding`], `finding.rs` |
 //! | whether all of that is what hardware does | [`calibrate`], `calibrate/` |
 mod banks;
 pub mod calibrate;
 mod counters;
 mod demand;
+mod descriptor;
 mod exec;
 mod finding;
 mod launch;
 mod lower;
 mod memory;
 mod op;
+mod order;
 mod program;
 mod ptx;
 mod roles;
 mod shadow;
 pub mod tensor;
+mod tensor_map;
 
 pub use banks::{SharedAccess, global_sectors, shared_wavefronts};
 pub use counters::{Counters, Wavefronts};
@@ -38,3 +43,4 @@ pub use launch::{Arg, Launch, LaunchError, Limits, Options, Run, Simd, launch};
 pub use memory::{Memory, OutOfMemory};
 pub use program::{Instruction, Param, Program, SourceLine};
 pub use ptx::{Module, PtxError};
+pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};

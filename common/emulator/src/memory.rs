@@ -210,6 +210,30 @@ impl Writes {
         page.written[at / 64] |= ((1u64 << bytes.len()) - 1) << (at % 64);
     }
 
+    /// Reads any run of bytes.
+    pub fn read_run(&self, memory: &Memory, allocation: usize, offset: usize, out: &mut [u8]) {
+        if !self.touched(allocation) {
+            out.copy_from_slice(&memory.data(allocation)[offset..offset + out.len()]);
+            return;
+        }
+        let mut at = 0;
+        while at < out.len() {
+            let len = (PAGE - (offset + at) % PAGE).min(out.len() - at);
+            self.read(memory, allocation, offset + at, &mut out[at..at + len]);
+            at += len;
+        }
+    }
+
+    /// Writes any run of bytes.
+    pub fn write_run(&mut self, memory: &Memory, allocation: usize, offset: usize, bytes: &[u8]) {
+        let mut at = 0;
+        while at < bytes.len() {
+            let len = (16 - (offset + at) % 16).min(bytes.len() - at);
+            self.write(memory, allocation, offset + at, &bytes[at..at + len]);
+            at += len;
+        }
+    }
+
     /// Puts what was written into memory.
     pub fn apply(self, memory: &mut Memory) {
         for ((allocation, page_number), page) in self.pages {

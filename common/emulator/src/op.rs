@@ -217,6 +217,59 @@ pub(crate) enum Code {
     AsyncWait {
         pending: Option<u32>,
     },
+    /// `mbarrier` instructions that do not wait, and `cp.async.mbarrier.arrive`
+    Mbarrier(Box<MbarrierAccess>),
+    /// `mbarrier.test_wait` and `.try_wait`
+    MbarrierWait(Box<MbarrierWait>),
+    /// `barrier.cluster.arrive` and `.wait`
+    ClusterBarrier(ClusterBarrier),
+    /// `mapa`: the address of the same place in another block of the cluster.
+    MapShared {
+        d: Reg,
+        a: Reg,
+        /// The block's rank (w).
+        rank: u32,
+    },
+    /// `getctarank`: w = the rank of the block that an address belongs to.
+    RankOf {
+        d: u32,
+        a: Reg,
+    },
+    /// `cp.async.bulk` and `cp.async.bulk.tensor`
+    BulkCopy(Box<BulkCopy>),
+    /// `cp.async.bulk.commit_group`
+    BulkCommit,
+    /// `cp.async.bulk.wait_group`: all but so many groups are complete, or with `read` have read their source.
+    BulkWait {
+        pending: u32,
+        read: bool,
+    },
+    /// `elect.sync`: w = the elected lane, p = whether it is this one.
+    Elect {
+        d: u32,
+        p: u32,
+        mask: u32,
+    },
+    /// `setmaxnreg`
+    SetRegisters {
+        count: u32,
+        increase: bool,
+    },
+    /// `wgmma.mma_async`
+    Wgmma(Box<Wgmma>),
+    /// `wgmma.fence`
+    WgmmaFence,
+    /// `wgmma.commit_group`
+    WgmmaCommit,
+    /// `wgmma.wait_group`: all but so many groups have landed. Holds the registers of every `wgmma`.
+    WgmmaWait {
+        pending: u32,
+        regs: Box<[u32]>,
+    },
+    /// `fence.proxy.async`
+    FenceProxy,
+    /// `fence.mbarrier_init.release.cluster`
+    FenceInit,
     Shuffle(Box<Shuffle>),
     Vote(Box<Vote>),
     Match {
@@ -269,6 +322,8 @@ pub(crate) enum Space {
     Const,
     Param,
     Generic,
+    /// Shared memory of all blocks of the cluster.
+    Cluster,
 }
 
 /// A load or a store of `count` elements of `bytes` bytes.
@@ -403,4 +458,132 @@ pub(crate) struct AsyncCopy {
     pub size: Option<u32>,
     /// For what the counters remember of the shared and of the global side.
     pub slots: [u32; 2],
+}
+
+/// An mbarrier instruction (PTX ISA, "mbarrier").
+#[derive(Clone, Debug)]
+pub(crate) struct MbarrierAccess {
+    pub action: MbarrierAction,
+    pub space: Space,
+    pub base: Reg,
+    pub offset: i64,
+    /// The state before the arrival (d), if it is kept.
+    pub state: Option<u32>,
+    /// The number of arrivals or bytes (w).
+    pub count: u32,
+    /// `.relaxed`: it orders nothing.
+    pub relaxed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MbarrierAction {
+    Init,
+    Invalidate,
+    ExpectTx,
+    CompleteTx,
+    Arrive {
+        drop: bool,
+        /// It must not complete the phase.
+        no_complete: bool,
+    },
+    ArriveExpectTx {
+        drop: bool,
+    },
+    /// `cp.async.mbarrier.arrive`: arrives when the thread's copies have landed. Without `noinc` one more
+    /// arrival is expected for it.
+    Copies {
+        noinc: bool,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct MbarrierWait {
+    pub space: Space,
+    pub base: Reg,
+    pub offset: i64,
+    /// Whether the phase is complete (p).
+    pub d: u32,
+    /// The phase: a state (d) or a parity (w).
+    pub phase: Reg,
+    /// `try_wait` may block.
+    pub blocking: bool,
+    pub relaxed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClusterBarrier {
+    /// Else it arrives.
+    pub wait: bool,
+    pub relaxed: bool,
+    pub aligned: bool,
+}
+
+/// A bulk copy: a run of bytes, or a tile of a tensor.
+#[derive(Clone, Debug)]
+pub(crate) struct BulkCopy {
+    pub way: BulkWay,
+    pub to: Reg,
+    pub to_offset: i64,
+    /// The destination is named in `.shared::cta`: no other block can be meant.
+    pub to_cta: bool,
+    pub from: Reg,
+    pub from_offset: i64,
+    /// Coordinates in elements (w), innermost first; the address in global memory is that of a tensor map.
+    pub coordinates: Box<[u32]>,
+    /// Bytes to copy (w), where there is no tensor map.
+    pub bytes: u32,
+    /// The mbarrier that is told of the bytes, where no bulk group is.
+    pub mbarrier: Option<(Reg, i64)>,
+    /// Ranks of the blocks that receive it, a bit each (w).
+    pub multicast: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BulkWay {
+    GlobalToShared,
+    SharedToGlobal,
+    SharedToCluster,
+}
+
+/// `wgmma.mma_async` m64nNk16 with f32 sums: D = A B + D of the four warps of a warpgroup.
+#[derive(Clone, Debug)]
+pub(crate) struct Wgmma {
+    pub factor: Factor,
+    /// Columns: 8 to 256.
+    pub n: u32,
+    /// N / 2 words.
+    pub d: Box<[u32]>,
+    pub a: WgmmaA,
+    /// B's descriptor (d).
+    pub b: u32,
+    /// Whether D is an addend, else it is only written; and whether the predicate is negated.
+    pub scale_d: (u32, bool),
+    /// A and B with the opposite sign.
+    pub negate: [bool; 2],
+    /// A is M-major, B is N-major.
+    pub transposed: [bool; 2],
+}
+
+/// Where A is.
+#[derive(Clone, Debug)]
+pub(crate) enum WgmmaA {
+    /// In shared memory: the descriptor (d).
+    Descriptor(u32),
+    /// In each thread's registers (w).
+    Registers([u32; 4]),
+}
+
+impl Code {
+    /// Warp-level matrix instructions, `.sync.aligned`: all threads of a warp come.
+    pub fn is_for_the_whole_warp(&self) -> bool {
+        matches!(
+            self,
+            Code::Matrix(_)
+                | Code::Mma(_)
+                | Code::Wgmma(_)
+                | Code::WgmmaFence
+                | Code::WgmmaCommit
+                | Code::WgmmaWait { .. }
+        )
+    }
 }

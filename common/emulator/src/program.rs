@@ -68,10 +68,21 @@ pub struct Program {
     /// Module-scope `.global` variables: name, alignment, initial bytes.
     pub(crate) globals: Vec<(String, Vec<u8>)>,
     pub(crate) max_threads: Option<[u32; 3]>,
+    pub(crate) max_registers: Option<u32>,
+    /// The cluster that the kernel is compiled for.
+    pub(crate) cluster: Option<[u32; 3]>,
+    /// Whether it must be launched in clusters.
+    pub(crate) explicit_cluster: bool,
+    pub(crate) max_cluster: Option<u32>,
+    /// What the declaration of dynamic shared memory asks for, in bytes.
+    pub(crate) dynamic_align: u32,
     /// Whether blocks may talk to each other: atomics, volatile or ordered accesses to global memory.
     pub(crate) talks: bool,
     /// The narrowest access to shared memory, in bytes: the grain of the sanitizer's shadow.
     pub(crate) grain: u32,
+    /// For each operation, the registers of any `wgmma` that it touches, and whether it writes them; empty if
+    /// there is no `wgmma`.
+    pub(crate) watched: Vec<Box<[(u32, bool)]>>,
 }
 
 impl Program {
@@ -139,4 +150,11 @@ pub(crate) enum Special {
     LaneMaskGt,
     DynamicShared,
     TotalShared,
+    Cluster(u8),
+    Clusters(u8),
+    ClusterCtaid(u8),
+    ClusterNctaid(u8),
+    ClusterRank,
+    ClusterRanks,
+    ExplicitCluster,
 }

@@ -1,5 +1,5 @@
 //! Which registers an operation reads and writes.
-use crate::op::{Class, Code, Op};
+use crate::op::{Class, Code, Op, WgmmaA};
 
 /// How an operation touches a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +137,17 @@ impl Op {
                 mma.c.iter_mut().for_each(|reg| see(Use, W, reg));
                 mma.d.iter_mut().for_each(|reg| see(Def, W, reg));
             }
+            Code::Wgmma(wgmma) => {
+                see(Use, D, &mut wgmma.b);
+                match &mut wgmma.a {
+                    WgmmaA::Descriptor(a) => see(Use, D, a),
+                    WgmmaA::Registers(a) => a.iter_mut().for_each(|reg| see(Use, W, reg)),
+                }
+                see(Use, P, &mut wgmma.scale_d.0);
+                // Written at a wait that may be far away: what they hold up to there is used.
+                wgmma.d.iter_mut().for_each(|reg| see(Use, W, reg));
+            }
+            Code::WgmmaWait { regs, .. } => regs.iter_mut().for_each(|reg| see(Use, W, reg)),
             Code::AsyncCopy(copy) => {
                 see(Use, copy.to.class, &mut copy.to.index);
                 see(Use, copy.from.class, &mut copy.from.index);
@@ -175,11 +186,57 @@ impl Op {
                 see(Use, a.class, &mut a.index);
                 see(Def, P, d);
             }
-            Code::AsyncCommit
+            Code::Mbarrier(access) => {
+                see(Use, access.base.class, &mut access.base.index);
+                see(Use, W, &mut access.count);
+                if let Some(d) = &mut access.state {
+                    see(Def, D, d);
+                }
+            }
+            Code::MbarrierWait(wait) => {
+                see(Use, wait.base.class, &mut wait.base.index);
+                see(Use, wait.phase.class, &mut wait.phase.index);
+                see(Def, P, &mut wait.d);
+            }
+            Code::MapShared { d, a, rank } => {
+                see(Use, a.class, &mut a.index);
+                see(Use, W, rank);
+                see(Def, d.class, &mut d.index);
+            }
+            Code::RankOf { d, a } => {
+                see(Use, a.class, &mut a.index);
+                see(Def, W, d);
+            }
+            Code::BulkCopy(copy) => {
+                see(Use, copy.to.class, &mut copy.to.index);
+                see(Use, copy.from.class, &mut copy.from.index);
+                copy.coordinates.iter_mut().for_each(|reg| see(Use, W, reg));
+                see(Use, W, &mut copy.bytes);
+                if let Some((reg, _)) = &mut copy.mbarrier {
+                    see(Use, reg.class, &mut reg.index);
+                }
+                if let Some(mask) = &mut copy.multicast {
+                    see(Use, W, mask);
+                }
+            }
+            Code::Elect { d, p, mask } => {
+                see(Use, W, mask);
+                see(Def, W, d);
+                see(Def, P, p);
+            }
+            Code::ClusterBarrier(_)
+            | Code::BulkCommit
+            | Code::BulkWait { .. }
+            | Code::SetRegisters { .. }
+            | Code::AsyncCommit
+            | Code::WgmmaFence
+            | Code::WgmmaCommit
             | Code::AsyncWait { .. }
             | Code::Branch { .. }
             | Code::Exit
             | Code::Trap
+            | Code::FenceProxy
+            | Code::FenceInit
             | Code::Nothing => {}
         }
     }

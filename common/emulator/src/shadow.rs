@@ -1,36 +1,83 @@
-//! The sanitizer's memory of shared memory: who wrote what, who read it, and what is ordered before what.
+//! The sanitizer's memory of shared memory: who wrote what, who read it, by which proxy.
 //!
-//! Happens-before by vector clocks, one component a warp (after FastTrack, Flanagan and Freund 2009). A
-//! warp's own component counts its synchronisations. An access made at clock `c` of warp `w` is ordered
-//! before what another thread does now if that thread's warp has seen more than `c` of `w`.
+//! What is ordered before what is the matter of `order.rs`.
+use crate::order::{Actor, Eyes};
 
-/// A past access: the warp's clock at the time (0: none yet), and who and where.
+/// A past access: the actor's clock at the time (0: none yet), and who and where.
 #[derive(Clone, Copy, Default)]
 struct Stamp {
     clock: u32,
-    /// Operation in the upper 22 bits, thread of the block in the lower 10.
+    /// Operation in the upper 27 bits, lane in the lower 5.
     who: u32,
 }
 
 impl Stamp {
-    fn new(clock: u32, op: usize, thread: usize) -> Self {
+    fn new(clock: u32, op: usize, lane: u32) -> Self {
         Self {
             clock,
-            who: (op as u32) << 10 | thread as u32 & 1023,
+            who: (op as u32) << 5 | lane & 31,
         }
     }
     fn op(self) -> usize {
-        (self.who >> 10) as usize
+        (self.who >> 5) as usize
     }
-    fn thread(self) -> usize {
-        (self.who & 1023) as usize
+    fn lane(self) -> u32 {
+        self.who & 31
     }
+}
+
+#[derive(Clone, Copy)]
+struct Write {
+    stamp: Stamp,
+    /// Whose clock it is.
+    actor: u16,
+    /// The warp that did it or had it done.
+    warp: u16,
+    last: Last,
+}
+
+impl Write {
+    const NONE: Write = Write {
+        stamp: Stamp { clock: 0, who: 0 },
+        actor: 0,
+        warp: 0,
+        last: Last::Plain,
+    };
+
+    fn hazard(&self) -> Hazard {
+        Hazard {
+            op: self.stamp.op(),
+            warp: self.warp.into(),
+            lane: self.stamp.lane(),
+            how: match self.last {
+                Last::Plain | Last::InFlight | Last::Mbarrier => How::Write,
+                Last::Atomic => How::Atomic,
+                Last::Launched | Last::Landed => How::AsyncWrite,
+            },
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Read {
+    stamp: Stamp,
+    /// The lanes that have read at that clock.
+    lanes: u32,
+}
+
+/// Reads by an actor that is no warp of the block: a warp of another block, or an engine.
+struct Column {
+    actor: Actor,
+    /// For each cell, with the warp that had it read.
+    reads: Vec<(Read, u16)>,
 }
 
 /// The other side of a race.
 pub(crate) struct Hazard {
     pub op: usize,
-    pub thread: usize,
+    /// Warp of the cluster.
+    pub warp: Actor,
+    pub lane: u32,
     pub how: How,
 }
 
@@ -38,33 +85,57 @@ pub(crate) enum Verdict {
     Fine,
     Uninitialised,
     Race(Hazard),
+    /// Ordered, but no proxy fence has shown the write to the async proxy.
+    Unfenced(Hazard),
+    /// The bytes belong to an mbarrier, initialised there.
+    Mbarrier(Hazard),
 }
 
-/// What a warp knows of all warps' clocks.
-pub(crate) type Clocks = Vec<u32>;
+impl Verdict {
+    /// Keeps the graver of two.
+    fn worse(&mut self, other: Verdict) {
+        let weight = |verdict: &Verdict| match verdict {
+            Verdict::Fine => 0,
+            Verdict::Uninitialised => 1,
+            Verdict::Unfenced(_) => 2,
+            Verdict::Race(_) => 3,
+            Verdict::Mbarrier(_) => 4,
+        };
+        if weight(&other) >= weight(self) {
+            *self = other;
+        }
+    }
+}
 
 /// Shadow of one block's shared memory.
 pub(crate) struct Shadow {
+    /// Number of the block's first warp in the cluster.
+    first: Actor,
     warps: usize,
     /// log2 of the bytes of a cell.
     shift: u32,
-    writes: Vec<Stamp>,
-    last: Vec<Last>,
-    /// One for each cell and warp.
-    reads: Vec<Stamp>,
-    /// Several lanes of the warp have read at that clock.
-    shared_reads: Vec<bool>,
+    writes: Vec<Write>,
+    /// One for each cell and warp of the block.
+    reads: Vec<Read>,
+    others: Vec<Column>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum How {
     Read,
     Write,
     Atomic,
-    /// An asynchronous copy starts. It may land at any time from now on, though here it lands late.
+    /// A `cp.async` starts. It may land at any time from now on, though here it lands late.
     Launch,
     /// Its thread has waited for it.
     Land,
+    /// `mbarrier.init`: from now on only mbarrier instructions may touch these bytes.
+    Init,
+    /// `mbarrier.inval`: ordinary memory again.
+    Invalidate,
+    /// By the async proxy.
+    AsyncRead,
+    AsyncWrite,
 }
 
 /// The last write of a cell.
@@ -73,21 +144,39 @@ enum Last {
     Plain,
     /// Atomics do not race with each other.
     Atomic,
-    /// An asynchronous copy that its thread has not waited for: nobody may touch the cell.
+    /// A `cp.async` that its thread has not waited for: nobody may touch the cell.
     InFlight,
+    /// The same of a bulk copy that has not landed.
+    Launched,
+    /// A bulk copy has landed.
+    Landed,
+    /// An mbarrier lies here.
+    Mbarrier,
+}
+
+/// An engine's operation, as the shadow notes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Operation {
+    pub actor: Actor,
+    pub clock: u32,
+    pub op: usize,
+    /// The warp and lane to name in a report.
+    pub warp: Actor,
+    pub lane: u32,
 }
 
 impl Shadow {
-    /// `bytes` of shared memory for `warps` warps, of which at least `grain` bytes are touched at a time.
-    pub fn new(bytes: usize, warps: usize, grain: u32) -> Self {
+    /// `bytes` of shared memory for `warps` warps, the first of which is number `first` of its cluster;
+    /// at least `grain` bytes are touched at a time.
+    pub fn new(bytes: usize, first: Actor, warps: usize, grain: u32) -> Self {
         let (shift, cells) = Self::cells(bytes, grain);
         Self {
+            first,
             warps,
             shift,
-            writes: vec![Stamp::default(); cells],
-            last: vec![Last::Plain; cells],
-            reads: vec![Stamp::default(); cells * warps],
-            shared_reads: vec![false; cells * warps],
+            writes: vec![Write::NONE; cells],
+            reads: vec![Read::default(); cells * warps],
+            others: Vec::new(),
         }
     }
 
@@ -96,145 +185,351 @@ impl Shadow {
         (shift, (bytes >> shift) + 1)
     }
 
-    /// The shadow's own size in bytes.
+    /// The shadow's own size in bytes, without reads by others than the block's threads.
     pub fn bytes(bytes: usize, warps: usize, grain: u32) -> usize {
         let (_, cells) = Self::cells(bytes, grain);
-        cells * (warps + 1) * (size_of::<Stamp>() + size_of::<bool>())
+        cells * (warps * size_of::<Read>() + size_of::<Write>())
     }
 
-    /// Notes an access to `bytes` bytes at `address` and says what is wrong with it.
+    fn range(&self, address: u32, bytes: u32) -> std::ops::RangeInclusive<usize> {
+        let cell = |at: u32| (at >> self.shift) as usize;
+        cell(address)..=cell(address + bytes.max(1) - 1)
+    }
+
+    /// Notes the access of one lane to `bytes` bytes at `address` and says what is wrong with it.
     pub fn access(
         &mut self,
         how: How,
         address: u32,
         bytes: u32,
         op: usize,
-        thread: usize,
-        clocks: &[u32],
+        eyes: &Eyes<'_>,
     ) -> Verdict {
-        let warp = thread / 32;
-        let now = Stamp::new(clocks[warp], op, thread);
+        let (warp, lane) = (eyes.actor, eyes.lanes.trailing_zeros());
+        let now = Stamp::new(eyes.epoch, op, lane);
         let mut verdict = Verdict::Fine;
-        let first = (address >> self.shift) as usize;
-        let last = ((address + bytes - 1) >> self.shift) as usize;
-        for cell in first..=last {
+        for cell in self.range(address, bytes) {
             let write = self.writes[cell];
+            let (stamp, actor) = (write.stamp, usize::from(write.actor));
             if how == How::Land {
-                (self.writes[cell], self.last[cell]) = (now, Last::Plain);
+                self.write(cell, now, warp, warp, Last::Plain);
                 continue;
             }
-            if self.last[cell] == Last::InFlight {
-                verdict = Verdict::Race(Hazard {
-                    op: write.op(),
-                    thread: write.thread(),
-                    how: How::Write,
-                });
-            } else if write.clock == 0 {
-                if matches!(how, How::Read | How::Atomic) && matches!(verdict, Verdict::Fine) {
-                    verdict = Verdict::Uninitialised;
+            if write.last == Last::Mbarrier && !matches!(how, How::Init | How::Invalidate) {
+                verdict.worse(Verdict::Mbarrier(write.hazard()));
+                continue;
+            }
+            if matches!(write.last, Last::InFlight | Last::Launched) {
+                verdict.worse(Verdict::Race(write.hazard()));
+            } else if stamp.clock == 0 {
+                if matches!(how, How::Read | How::Atomic) {
+                    verdict.worse(Verdict::Uninitialised);
                 }
-            } else if write.clock >= clocks[write.thread() / 32]
-                && write.thread() != thread
-                && !(how == How::Atomic && self.last[cell] == Last::Atomic)
+            } else if !eyes.see(actor, stamp.lane(), stamp.clock)
+                && (actor != warp || stamp.lane() != lane)
+                && !(how == How::Atomic && write.last == Last::Atomic)
             {
-                verdict = Verdict::Race(Hazard {
-                    op: write.op(),
-                    thread: write.thread(),
-                    how: if self.last[cell] == Last::Atomic {
-                        How::Atomic
-                    } else {
-                        How::Write
-                    },
-                });
+                verdict.worse(Verdict::Race(write.hazard()));
             }
-            let row = cell * self.warps;
             if how == How::Read {
-                let (read, many) = (
-                    &mut self.reads[row + warp],
-                    &mut self.shared_reads[row + warp],
-                );
-                *many = read.clock == now.clock && (*many || read.thread() != thread);
-                *read = now;
+                self.read(cell, now, warp, warp);
                 continue;
             }
-            for (other, read) in self.reads[row..row + self.warps].iter().enumerate() {
-                let own =
-                    other == warp && read.thread() == thread && !self.shared_reads[row + other];
-                if read.clock != 0 && read.clock >= clocks[other] && !own {
-                    verdict = Verdict::Race(Hazard {
-                        op: read.op(),
-                        thread: read.thread(),
-                        how: How::Read,
-                    });
-                }
-            }
-            self.writes[cell] = now;
-            self.last[cell] = match how {
+            self.unordered_reads(cell, eyes, &mut verdict);
+            let last = match how {
                 How::Atomic => Last::Atomic,
                 How::Launch => Last::InFlight,
+                How::Init => Last::Mbarrier,
                 _ => Last::Plain,
             };
+            self.write(cell, now, warp, warp, last);
         }
         verdict
+    }
+
+    /// Notes an access by an engine, issued by these threads together, and says what is wrong with it. A
+    /// write is on its way from now on, until it lands.
+    pub fn asynchronous(
+        &mut self,
+        how: How,
+        address: u32,
+        bytes: u32,
+        by: Operation,
+        issuers: &[Eyes<'_>],
+    ) -> Verdict {
+        let now = Stamp::new(by.clock, by.op, by.lane);
+        let mut verdict = Verdict::Fine;
+        for cell in self.range(address, bytes) {
+            let write = self.writes[cell];
+            let (stamp, actor) = (write.stamp, usize::from(write.actor));
+            match write.last {
+                Last::Mbarrier => {
+                    verdict.worse(Verdict::Mbarrier(write.hazard()));
+                    continue;
+                }
+                Last::InFlight | Last::Launched => verdict.worse(Verdict::Race(write.hazard())),
+                _ if stamp.clock == 0 => {
+                    if how == How::AsyncRead {
+                        verdict.worse(Verdict::Uninitialised);
+                    }
+                }
+                last => {
+                    for eyes in issuers {
+                        let own = actor == eyes.actor && eyes.lanes >> stamp.lane() & 1 == 1;
+                        if !own && !eyes.see(actor, stamp.lane(), stamp.clock) {
+                            verdict.worse(Verdict::Race(write.hazard()));
+                        } else if last != Last::Landed
+                            && !eyes.fenced(actor, stamp.lane(), stamp.clock)
+                        {
+                            verdict.worse(Verdict::Unfenced(write.hazard()));
+                        }
+                    }
+                }
+            }
+            if how == How::AsyncRead {
+                self.read(cell, now, by.actor, by.warp);
+                continue;
+            }
+            for eyes in issuers {
+                self.unordered_reads(cell, eyes, &mut verdict);
+            }
+            self.write(cell, now, by.actor, by.warp, Last::Launched);
+        }
+        verdict
+    }
+
+    /// A bulk copy has landed: whoever is ordered after its completion may touch the bytes.
+    pub fn land(&mut self, address: u32, bytes: u32, by: Operation, generic: bool) {
+        let last = if generic { Last::Plain } else { Last::Landed };
+        let now = Stamp::new(by.clock, by.op, by.lane);
+        for cell in self.range(address, bytes) {
+            self.write(cell, now, by.actor, by.warp, last);
+        }
+    }
+
+    /// An mbarrier instruction by a thread, or by the async proxy for it: has the `mbarrier.init` at this
+    /// address reached it?
+    pub fn use_mbarrier(&self, address: u32, asynchronous: bool, eyes: &Eyes<'_>) -> Verdict {
+        let Some(write) = self.writes.get((address >> self.shift) as usize) else {
+            return Verdict::Fine;
+        };
+        let (stamp, actor) = (write.stamp, usize::from(write.actor));
+        if write.last != Last::Mbarrier || eyes.initialised(actor, stamp.lane(), stamp.clock) {
+            return Verdict::Fine;
+        }
+        let own = actor == eyes.actor && eyes.lanes >> stamp.lane() & 1 == 1;
+        if !own && !eyes.see(actor, stamp.lane(), stamp.clock) {
+            Verdict::Race(write.hazard())
+        } else if asynchronous && !eyes.fenced(actor, stamp.lane(), stamp.clock) {
+            Verdict::Unfenced(write.hazard())
+        } else {
+            Verdict::Fine
+        }
+    }
+
+    fn write(&mut self, cell: usize, stamp: Stamp, actor: Actor, warp: Actor, last: Last) {
+        self.writes[cell] = Write {
+            stamp,
+            actor: actor as u16,
+            warp: warp as u16,
+            last,
+        };
+    }
+
+    fn read(&mut self, cell: usize, now: Stamp, actor: Actor, warp: Actor) {
+        let own = actor.wrapping_sub(self.first);
+        let read = if own < self.warps {
+            &mut self.reads[cell * self.warps + own]
+        } else {
+            let at = match self.others.iter().position(|c| c.actor == actor) {
+                Some(at) => at,
+                None => {
+                    let reads = vec![(Read::default(), 0); self.writes.len()];
+                    self.others.push(Column { actor, reads });
+                    self.others.len() - 1
+                }
+            };
+            let (read, by) = &mut self.others[at].reads[cell];
+            *by = warp as u16;
+            read
+        };
+        let before = if read.stamp.clock == now.clock {
+            read.lanes
+        } else {
+            0
+        };
+        *read = Read {
+            stamp: now,
+            lanes: before | 1 << now.lane(),
+        };
+    }
+
+    /// Looks for reads that are not ordered before a write by these threads.
+    #[inline(always)]
+    fn unordered_reads(&self, cell: usize, eyes: &Eyes<'_>, verdict: &mut Verdict) {
+        let own = |actor: Actor, read: &Read| actor == eyes.actor && read.lanes & !eyes.lanes == 0;
+        let racing = |actor: Actor, read: &Read| {
+            read.stamp.clock != 0
+                && !eyes.see_lanes(actor, read.lanes, read.stamp.clock)
+                && !own(actor, read)
+        };
+        let hazard = |warp: Actor, read: &Read, how| {
+            Verdict::Race(Hazard {
+                op: read.stamp.op(),
+                warp,
+                lane: read.stamp.lane(),
+                how,
+            })
+        };
+        let row = cell * self.warps;
+        for (warp, read) in self.reads[row..row + self.warps].iter().enumerate() {
+            let actor = self.first + warp;
+            if racing(actor, read) {
+                verdict.worse(hazard(actor, read, How::Read));
+            }
+        }
+        for column in &self.others {
+            let (read, warp) = &column.reads[cell];
+            if racing(column.actor, read) {
+                let how = if column.actor == usize::from(*warp) {
+                    How::Read
+                } else {
+                    How::AsyncRead
+                };
+                verdict.worse(hazard((*warp).into(), read, how));
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::order::{Engine, Order, View};
+
+    const ALL: u32 = u32::MAX;
 
     fn race(verdict: Verdict) -> bool {
         matches!(verdict, Verdict::Race(_))
     }
+    fn fine(verdict: Verdict) -> bool {
+        matches!(verdict, Verdict::Fine)
+    }
+    fn touch(
+        shadow: &mut Shadow,
+        order: &Order,
+        how: How,
+        address: u32,
+        bytes: u32,
+        thread: usize,
+    ) -> Verdict {
+        let eyes = order.eyes(thread / 32, 1 << (thread % 32)).expect("a warp");
+        shadow.access(how, address, bytes, 0, &eyes)
+    }
+    /// All warps meet at a block's barrier.
+    fn barrier(order: &mut Order, warps: usize) {
+        let mut view = View::default();
+        (0..warps).for_each(|warp| order.release(warp, ALL, ALL, &mut view));
+        (0..warps).for_each(|warp| order.acquire(warp, ALL, ALL, &view));
+    }
 
     #[test]
     fn a_barrier_orders_and_its_absence_races() {
-        let mut shadow = Shadow::new(64, 2, 4);
-        let (mut a, mut b): (Clocks, Clocks) = (vec![1, 0], vec![0, 1]);
-        assert!(matches!(
-            shadow.access(How::Read, 0, 4, 0, 0, &a),
-            Verdict::Uninitialised
-        ));
-        assert!(matches!(
-            shadow.access(How::Write, 8, 4, 1, 0, &a),
-            Verdict::Fine
-        ));
-        assert!(matches!(
-            shadow.access(How::Read, 8, 4, 2, 0, &a),
-            Verdict::Fine
-        ));
+        let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), Order::new(2));
+        let first = touch(&mut shadow, &order, How::Read, 0, 4, 0);
+        assert!(matches!(first, Verdict::Uninitialised));
+        assert!(fine(touch(&mut shadow, &order, How::Write, 8, 4, 0)));
+        assert!(fine(touch(&mut shadow, &order, How::Read, 8, 4, 0)));
         assert!(
-            race(shadow.access(How::Read, 8, 4, 2, 1, &a)),
+            race(touch(&mut shadow, &order, How::Read, 8, 4, 1)),
             "another lane, same warp, no sync"
         );
         assert!(
-            race(shadow.access(How::Read, 8, 4, 2, 32, &b)),
+            race(touch(&mut shadow, &order, How::Read, 8, 4, 32)),
             "another warp"
         );
-        (a[0], b[1]) = (2, 2);
-        (a[1], b[0]) = (2, 2);
-        assert!(matches!(
-            shadow.access(How::Read, 8, 4, 2, 33, &b),
-            Verdict::Fine
-        ));
+        barrier(&mut order, 2);
+        assert!(fine(touch(&mut shadow, &order, How::Read, 8, 4, 33)));
         assert!(
-            race(shadow.access(How::Write, 8, 4, 3, 0, &a)),
+            race(touch(&mut shadow, &order, How::Write, 8, 4, 0)),
             "write after a read that is not ordered"
         );
     }
 
     #[test]
     fn halves_of_a_word_do_not_race_when_the_grain_is_two() {
-        let mut shadow = Shadow::new(64, 1, 2);
-        let clocks = vec![1];
-        assert!(matches!(
-            shadow.access(How::Write, 0, 2, 0, 0, &clocks),
-            Verdict::Fine
-        ));
-        assert!(matches!(
-            shadow.access(How::Write, 2, 2, 0, 1, &clocks),
-            Verdict::Fine
-        ));
-        assert!(race(shadow.access(How::Write, 2, 2, 0, 2, &clocks)));
+        let (mut shadow, order) = (Shadow::new(64, 0, 1, 2), Order::new(1));
+        assert!(fine(touch(&mut shadow, &order, How::Write, 0, 2, 0)));
+        assert!(fine(touch(&mut shadow, &order, How::Write, 2, 2, 1)));
+        assert!(race(touch(&mut shadow, &order, How::Write, 2, 2, 2)));
+    }
+
+    /// One thread issues an asynchronous access.
+    fn issue(shadow: &mut Shadow, order: &mut Order, how: How, thread: usize) -> Verdict {
+        let engine = Engine::Bulk(thread / 32);
+        let clock = order.begin(engine);
+        let by = Operation {
+            actor: order.engine(engine),
+            clock,
+            op: 0,
+            warp: thread / 32,
+            lane: 0,
+        };
+        let eyes = order.eyes(thread / 32, 1 << (thread % 32)).expect("a warp");
+        shadow.asynchronous(how, 0, 16, by, &[eyes])
+    }
+
+    #[test]
+    fn the_async_proxy_wants_a_fence_before_the_barrier_or_after_it() {
+        for fences in [[false, false], [true, false], [false, true]] {
+            let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), Order::new(2));
+            for thread in 0..4 {
+                touch(
+                    &mut shadow,
+                    &order,
+                    How::Write,
+                    4 * thread,
+                    4,
+                    thread as usize,
+                );
+            }
+            if fences[0] {
+                order.fence_proxy(0, ALL, ALL);
+            }
+            barrier(&mut order, 2);
+            if fences[1] {
+                order.fence_proxy(1, 1, ALL);
+            }
+            let verdict = issue(&mut shadow, &mut order, How::AsyncRead, 32);
+            let unfenced = matches!(verdict, Verdict::Unfenced(_));
+            assert_eq!(unfenced, fences == [false, false]);
+            assert!(unfenced || fine(verdict));
+        }
+    }
+
+    #[test]
+    fn an_asynchronous_read_ends_when_somebody_has_waited_for_it() {
+        let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), Order::new(2));
+        for thread in 0..4 {
+            touch(
+                &mut shadow,
+                &order,
+                How::Write,
+                4 * thread,
+                4,
+                thread as usize,
+            );
+        }
+        order.fence_proxy(0, ALL, ALL);
+        barrier(&mut order, 2);
+        assert!(fine(issue(&mut shadow, &mut order, How::AsyncRead, 0)));
+        assert!(race(touch(&mut shadow, &order, How::Write, 0, 4, 0)));
+        let mut view = View::default();
+        order.complete(Engine::Bulk(0), 1, &mut view);
+        order.acquire(0, 1, ALL, &view);
+        assert!(fine(touch(&mut shadow, &order, How::Write, 4, 4, 0)));
+        assert!(race(touch(&mut shadow, &order, How::Write, 8, 4, 32)));
+        barrier(&mut order, 2);
+        assert!(fine(touch(&mut shadow, &order, How::Write, 12, 4, 32)));
     }
 }

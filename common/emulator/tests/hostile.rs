@@ -137,6 +137,13 @@ const TEMPLATES: &[&str] = &[
     "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {W, W, W, W}, [A]",
     "stmatrix.sync.aligned.m8n8.x1.shared.b16 [A], {W}",
     "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {W, W, W, W}, {W, W}, {W}, {W, W, W, W}",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {W, W, W, W}, D, D, P, 1, -1, 0, 1",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {W, W, W, W}, {W, W, W, W}, D, !P, 1, 1, 0",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {W, W, W, W}, {W, W, W, W}, 64, P, 1, 1, 1",
+    "wgmma.fence.sync.aligned",
+    "wgmma.commit_group.sync.aligned",
+    "wgmma.wait_group.sync.aligned 0",
+    "wgmma.wait_group.sync.aligned N",
     "cp.async.cg.shared.global [A], [D], 16",
     "cp.async.commit_group",
     "cp.async.wait_group 1",
@@ -218,8 +225,9 @@ fn survive(random: &mut Random, text: &str) -> bool {
     });
     let shape = Launch {
         grid: [1 + random.below(2) as u32, 1, 1],
-        block: [[1, 32, 33, 64][random.below(4)], 1, 1],
+        block: [[1, 32, 33, 64, 128, 256][random.below(6)], 1, 1],
         dynamic_shared: 0,
+        cluster: [1; 3],
         args: args.collect(),
     };
     let options = Options {

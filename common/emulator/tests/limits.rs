@@ -114,6 +114,7 @@ fn arguments_that_do_not_fit() {
             grid: [1; 3],
             block: [1; 3],
             dynamic_shared: 0,
+            cluster: [1; 3],
             args,
         };
         let error = launch(&program, &mut Memory::new(0), &shape, &Options::default());
@@ -167,6 +168,7 @@ fn a_failed_launch_leaves_memory_as_it_was() {
         grid: [1; 3],
         block: [1; 3],
         dynamic_shared: 0,
+        cluster: [1; 3],
         args: vec![Arg::U64(out)],
     };
     let options = Options {

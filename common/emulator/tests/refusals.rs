@@ -12,17 +12,12 @@ fn refusal(text: &str) -> String {
 #[test]
 fn instructions_that_come_later_are_refused_by_name() {
     for text in [
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r4], [%d1, {%r3, %r3}], [%r4]",
-        "mbarrier.init.shared.b64 [bar], 1",
-        "fence.proxy.async",
-        "fence.mbarrier_init.release.cluster",
-        "wgmma.fence.sync.aligned",
-        "setmaxnreg.inc.sync.aligned.u32 64",
-        "elect.sync _|%p0, 0xffffffff",
-        "barrier.cluster.arrive",
-        "mapa.shared::cluster.u32 %r0, %r1, 0",
-        "ld.shared::cluster.u32 %r0, [%r1]",
-        "griddepcontrol.wait",
+        "cp.async.bulk.tensor.2d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r4], [%d1, {%r3, %r3}], [%r4]",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], [%r4], 16",
+        "tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d2",
+        "multimem.red.add.u32 [%d1], %r1",
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3]",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r0, %r1}, %d0, %d1, %p0, 1, 1, 0, 0",
         "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f0, %f1}]",
         "addc.u32 %r0, %r1, %r2",
         "add.cc.u32 %r0, %r1, %r2",

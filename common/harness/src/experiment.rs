@@ -1,6 +1,7 @@
 //! Kernels that compare the emulator with hardware, on hardware.
+use emulator::Swizzle;
 use emulator::calibrate::Experiment;
-use gpu::{Gpu, KernelArg, LaunchConfig};
+use gpu::{Gpu, KernelArg, LaunchConfig, TensorMap};
 
 use crate::Result;
 
@@ -34,7 +35,25 @@ impl Laboratory {
             dynamic_shared: experiment.dynamic_shared,
             cluster: 1,
         };
-        let arguments = [KernelArg::Buffer(&input), KernelArg::Buffer(&output)];
+        let mut arguments = vec![KernelArg::Buffer(&input), KernelArg::Buffer(&output)];
+        // The map names the tensor by its address alone: it must outlive the launch.
+        let held;
+        if let Some(tensor) = &experiment.tensor {
+            let buffer = self.gpu.upload(&tensor.bytes)?;
+            let map = TensorMap {
+                dimensions: &tensor.dimensions,
+                strides: &[tensor.stride],
+                tile: &tensor.tile,
+                swizzle: match tensor.swizzle {
+                    Swizzle::None => gpu::Swizzle::None,
+                    Swizzle::B32 => gpu::Swizzle::B32,
+                    Swizzle::B64 => gpu::Swizzle::B64,
+                    Swizzle::B128 => gpu::Swizzle::B128,
+                },
+            };
+            held = (self.gpu.tensor_map(&buffer, &map)?, buffer);
+            arguments.push(KernelArg::Bytes(&held.0));
+        }
         self.gpu.launch(&kernel, &config, &arguments)?;
         Ok(self.gpu.download(&output)?)
     }

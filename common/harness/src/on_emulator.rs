@@ -53,6 +53,7 @@ pub fn run(
             .grid(problem.padded, Device::Emulator.multiprocessors()),
         block: [kernel.launch.threads, 1, 1],
         dynamic_shared: kernel.launch.dynamic_shared,
+        cluster: [kernel.launch.cluster, 1, 1],
         args: [a, b, c]
             .map(Arg::U64)
             .into_iter()

@@ -201,6 +201,7 @@ impl<'a> Pattern<'a> {
             threads: LANES as u32,
             dynamic_shared: if space == Space::Shared { end } else { 0 },
             input: Vec::new(),
+            tensor: None,
             output_bytes: if space == Space::Global {
                 end as usize
             } else {

@@ -160,6 +160,7 @@ impl<'a> ArithmeticRow<'a> {
             dynamic_shared: 0,
             input: self.operands(),
             output_bytes: 8 * COUNT,
+            tensor: None,
         }
     }
 

@@ -171,6 +171,7 @@ fn experiment(records: &[u8], threads: u32, ptx: String) -> Experiment {
         dynamic_shared: 0,
         input: records.to_vec(),
         output_bytes: count * OUTPUT,
+        tensor: None,
     }
 }
 

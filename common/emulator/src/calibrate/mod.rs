@@ -9,18 +9,23 @@
 //! | `global_memory.csv` | one access of a warp; sectors, requests | `access` |
 //! | `mma_m16n8k{8,16}_{f16,bf16}.bin` | A, B, C, and the D that came out | `matrix` |
 //! | `wgmma_m64n8k16_{f16,bf16}.bin` | the same, 16 of the 64 rows | `matrix` |
+//! | `wgmma_layout.csv` | one descriptor; the byte of each element | `wgmma_layout` |
+//! | `tma_layout.csv` | one tile; what lies where in shared memory | `tma_layout` |
 //! | `arithmetic.csv` | one instruction; a digest of its results | `arithmetic` |
 //!
-//! `experiment` is a kernel with its input, `table` reads CSV.
+//! `experiment` is a kernel with its input, `placement` what recordings of layouts share, `table` reads CSV.
 mod access;
 mod arithmetic;
 mod experiment;
 mod matrix;
+mod placement;
 mod table;
+pub mod tma_layout;
+pub mod wgmma_layout;
 
 pub use access::Pattern;
 pub use arithmetic::{ArithmeticRow, digest};
-pub use experiment::{Experiment, ExperimentError, Observed};
+pub use experiment::{Experiment, ExperimentError, Observed, Tensor};
 pub use table::{BadRow, Row, Table};
 
 /// One kind of recording.
@@ -37,10 +42,12 @@ trait Recording {
 type Kind = fn(stem: &str) -> Option<Box<dyn Recording>>;
 
 /// Every kind of recording, with the ending of its files.
-const KINDS: [(&str, Kind); 4] = [
+const KINDS: [(&str, Kind); 6] = [
     ("csv", access::shared),
     ("csv", access::global),
     ("csv", arithmetic::kind),
+    ("csv", wgmma_layout::kind),
+    ("csv", tma_layout::kind),
     ("bin", matrix::kind),
 ];
 

@@ -214,9 +214,7 @@ impl Warp {
             };
             let address = cx.locate(self, &touch, Verb::Atomic)?;
             cx.get(self, &address, &mut raw[..bytes]);
-            if let Place::Shared(at) = address {
-                cx.check(How::Atomic, at, access.bytes, op, self.thread(lane));
-            }
+            cx.show(How::Atomic, &address, &touch, self);
             let old = u64::from_le_bytes(raw);
             let f = match address {
                 Place::Global(..) => access.on_global,
@@ -256,7 +254,7 @@ impl Warp {
         let (mut shared, mut global) = (0, 0);
         for lane in lanes(mask) {
             match space {
-                Space::Shared => shared |= 1 << lane,
+                Space::Shared | Space::Cluster => shared |= 1 << lane,
                 Space::Global => global |= 1 << lane,
                 Space::Generic => match space_of(addresses[lane]) {
                     Space::Shared => shared |= 1 << lane,
@@ -302,7 +300,7 @@ impl Warp {
         cx: &mut Context<'_>,
     ) {
         for lane in lanes(mask) {
-            cx.check(how, addresses[lane], bytes, op, self.thread(lane));
+            cx.check(how, addresses[lane], bytes, op, self, lane);
         }
     }
 }

@@ -1,23 +1,40 @@
 //! One thread block: its warps, its shared memory, its barriers.
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, VecDeque};
+
+use super::bulk::Flight;
 use super::lanes::lanes;
 use super::machine::Machine;
+use super::mbarrier::Mbarrier;
+use super::setmaxnreg::Registers;
 use super::warp::{State, Warp};
+use super::warpgroup::{WARPS, Warpgroup};
 use crate::finding::Findings;
 use crate::memory::Writes;
 use crate::op::{Code, Reduction};
-use crate::shadow::{Clocks, Shadow};
+use crate::order::{Order, View};
+use crate::shadow::Shadow;
 
 /// What warps of a block share.
 pub(super) struct Block {
     pub index: [u32; 3],
+    /// mbarriers by their shared addresses, and how many phases they have completed.
+    pub mbarriers: BTreeMap<u32, Mbarrier>,
+    pub phases: u64,
+    pub registers: Registers,
+    /// Threads of other blocks that have used its shared memory: warp of the cluster, lane, operation, and the
+    /// epoch. Kept under `sanitize`.
+    pub visitors: BTreeMap<(usize, usize, usize), u32>,
+    /// What its threads knew when they exited.
+    pub exit: View,
     /// Shared memory in 4-byte words, from the start of its window.
     pub shared: Vec<u32>,
     pub barriers: Vec<BarrierState>,
+    /// One for each four warps; none if the kernel has no `wgmma`.
+    pub warpgroups: Vec<Warpgroup>,
     pub findings: Findings,
     /// Present under `sanitize`.
     pub shadow: Option<Shadow>,
-    /// What each warp knows of the others' clocks; kept under `sanitize`.
-    pub clocks: Vec<Clocks>,
     /// Threads that have not exited.
     pub alive: u32,
     /// Stores so far to the block's own memory: whether anything has happened at all.
@@ -34,86 +51,73 @@ pub(super) struct BarrierState {
     /// Threads that wait, and of those how many voted yes.
     pub waiting: u32,
     pub yes: u32,
-    /// The clocks of all that have arrived.
-    clocks: Clocks,
+    /// What those who have arrived release.
+    pub view: View,
 }
 
 pub(super) const BARRIERS: usize = 16;
 
 impl Block {
-    pub fn new(machine: &Machine<'_>) -> Self {
+    pub fn new(machine: &Machine<'_>, rank: usize) -> Self {
         let shadow = machine.options.sanitize.then(|| {
             Shadow::new(
                 machine.shared_end as usize,
+                rank * machine.warps,
                 machine.warps,
                 machine.program.grain,
             )
         });
         Self {
             index: [0; 3],
+            mbarriers: BTreeMap::new(),
+            phases: 0,
+            registers: Registers::default(),
+            visitors: BTreeMap::new(),
+            exit: View::default(),
             shared: vec![0; machine.shared_end.div_ceil(4) as usize],
             barriers: vec![BarrierState::default(); BARRIERS],
+            warpgroups: Vec::new(),
             findings: Findings::default(),
             shadow,
-            clocks: vec![
-                vec![0; machine.warps];
-                if machine.options.sanitize {
-                    machine.warps
-                } else {
-                    0
-                }
-            ],
             alive: 0,
             activity: 0,
         }
     }
 
-    pub fn reset(&mut self, machine: &Machine<'_>, index: [u32; 3]) {
+    pub fn reset(&mut self, machine: &Machine<'_>, index: [u32; 3], rank: usize) {
         self.index = index;
+        self.mbarriers.clear();
+        self.phases = 0;
+        self.registers = Registers::new(machine);
+        self.visitors.clear();
+        self.exit = View::default();
         self.shared.fill(0);
         self.barriers.fill(BarrierState::default());
+        self.warpgroups.clear();
+        if !machine.program.watched.is_empty() {
+            self.warpgroups
+                .resize_with(machine.warps / WARPS, Warpgroup::default);
+        }
         self.alive = machine.threads as u32;
         self.activity = 0;
         if machine.options.sanitize {
             self.shadow = Some(Shadow::new(
                 machine.shared_end as usize,
+                rank * machine.warps,
                 machine.warps,
                 machine.program.grain,
             ));
-            for (warp, clocks) in self.clocks.iter_mut().enumerate() {
-                clocks.fill(0);
-                clocks[warp] = 1;
-            }
         }
-    }
-
-    /// Orders what a warp has done before what it does from now on, for its own threads.
-    pub fn tick(&mut self, warp: usize) {
-        if let Some(clocks) = self.clocks.get_mut(warp) {
-            clocks[warp] = clocks[warp].saturating_add(1);
-        }
-    }
-
-    /// Threads of a warp arrive at a barrier; their clocks travel with them.
-    pub fn arrive(&mut self, barrier: usize, warp: usize, threads: u32) {
-        self.tick(warp);
-        let state = &mut self.barriers[barrier];
-        state.arrived += threads;
-        if let Some(clocks) = self.clocks.get(warp) {
-            state.clocks.resize(clocks.len(), 0);
-            join(&mut state.clocks, clocks);
-        }
-    }
-}
-
-fn join(into: &mut Clocks, other: &Clocks) {
-    for (a, &b) in into.iter_mut().zip(other) {
-        *a = (*a).max(b);
     }
 }
 
 /// Lets go the warps at every barrier that is complete.
-pub(super) fn release_barriers(machine: &Machine<'_>, block: &mut Block, warps: &mut [Warp]) {
+pub(super) fn release_barriers(
+    machine: &Machine<'_>,
+    block: &mut Block,
+    warps: &mut [Warp],
+    order: &mut Order,
+) {
     for number in 0..BARRIERS {
         let state = &block.barriers[number];
         let expected = state.threads.unwrap_or(block.alive);
@@ -122,13 +126,13 @@ pub(super) fn release_barriers(machine: &Machine<'_>, block: &mut Block, warps: 
         }
         let state = std::mem::take(&mut block.barriers[number]);
         for warp in warps.iter_mut() {
-            let mut waited = false;
+            let mut waited = 0;
             for i in 0..warp.splits.len() {
                 if warp.splits[i].state != State::Barrier(number as u32) {
                     continue;
                 }
-                waited = true;
                 let (pc, mask) = (warp.splits[i].pc, warp.splits[i].mask);
+                waited |= mask;
                 if let Code::Barrier(barrier) = &machine.program.ops[pc as usize].code
                     && let Some((op, d, ..)) = barrier.reduce
                 {
@@ -144,17 +148,64 @@ pub(super) fn release_barriers(machine: &Machine<'_>, block: &mut Block, warps: 
                 warp.splits[i].pc += 1;
                 warp.splits[i].state = State::Ready;
             }
-            if waited && let Some(clocks) = block.clocks.get_mut(warp.index) {
-                join(clocks, &state.clocks);
+            if waited != 0 {
+                order.acquire(warp.actor, waited, warp.alive, &state.view);
             }
         }
     }
 }
 
+/// What the blocks of a cluster share.
+#[derive(Default)]
+pub(super) struct Common {
+    /// Bulk copies on their way, in the order of their issue.
+    pub flights: VecDeque<Flight>,
+    /// mbarriers initialised so far.
+    pub mbarriers: usize,
+    /// The cluster's barrier: whether somebody waits to be counted, what those who have arrived release, and
+    /// what they did in the last phase.
+    pub arrived: bool,
+    pub arriving: View,
+    pub released: View,
+}
+
 /// What a running warp may touch.
 pub(super) struct Context<'a> {
     pub machine: &'a Machine<'a>,
+    /// The warp's own block, and its rank in the cluster.
     pub block: &'a mut Block,
+    pub rank: usize,
+    /// The cluster's blocks of lower rank, and those of higher.
+    pub peers: [&'a mut [Block]; 2],
+    pub common: &'a mut Common,
+    pub order: &'a mut Order,
     pub writes: &'a mut Writes,
     pub tally: &'a mut super::tally::Tally,
+}
+
+impl Context<'_> {
+    /// A block of the cluster.
+    pub fn block_of(&mut self, rank: usize) -> Option<&mut Block> {
+        self.block_and_order(rank).0
+    }
+
+    pub fn block_and_order(&mut self, rank: usize) -> (Option<&mut Block>, &mut Order) {
+        let [lower, higher] = &mut self.peers;
+        let block = match rank.cmp(&self.rank) {
+            Ordering::Less => lower.get_mut(rank),
+            Ordering::Equal => Some(&mut *self.block),
+            Ordering::Greater => higher.get_mut(rank - self.rank - 1),
+        };
+        (block, self.order)
+    }
+
+    /// `blockIdx` of a block of the cluster.
+    pub fn index_of(&self, rank: usize) -> [u32; 3] {
+        let block = match rank.cmp(&self.rank) {
+            Ordering::Less => self.peers[0].get(rank),
+            Ordering::Equal => Some(&*self.block),
+            Ordering::Greater => self.peers[1].get(rank - self.rank - 1),
+        };
+        block.map_or(self.block.index, |block| block.index)
+    }
 }

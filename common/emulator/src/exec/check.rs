@@ -9,12 +9,26 @@ const MAX_DEPTH: u32 = 64;
 const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65535, 65535];
 const MAX_SHARED: u32 = 227 << 10;
 
-/// Checks the launch. Its parameters as the kernel sees them, the threads of a block, the blocks.
+/// Blocks of a cluster. More than 8 need an attribute of the kernel, which the launch sets.
+const MAX_CLUSTER: u64 = 16;
+
+/// A launch that a GPU would take.
+pub(super) struct Checked {
+    /// As the kernel sees them.
+    pub params: Vec<u8>,
+    /// Threads of a block.
+    pub threads: usize,
+    pub blocks: u64,
+    /// Blocks of a cluster in x, y and z.
+    pub cluster: [u32; 3],
+}
+
+/// Checks the launch.
 pub(super) fn check(
     program: &Program,
     launch: &Launch,
     options: &Options<'_>,
-) -> Result<(Vec<u8>, usize, u64), LaunchError> {
+) -> Result<Checked, LaunchError> {
     let invalid = |message: String| Err(LaunchError::Invalid(message));
     let product = |dims: [u32; 3]| {
         dims.iter()
@@ -43,13 +57,47 @@ pub(super) fn check(
             ));
         }
     }
+    let cluster = match (program.cluster, launch.cluster) {
+        (Some(own), [1, 1, 1]) => own,
+        (Some(own), given) if own != given => {
+            return invalid(format!(
+                "clusters of {} blocks, but the kernel is compiled for {}; see __cluster_dims__",
+                shape(given),
+                shape(own)
+            ));
+        }
+        (_, given) => given,
+    };
+    let size = product(cluster);
+    if size == 0 || size > MAX_CLUSTER {
+        return invalid(format!(
+            "clusters of {} blocks; a GPU takes 1 to {MAX_CLUSTER}",
+            shape(cluster)
+        ));
+    }
+    if launch.grid.iter().zip(cluster).any(|(&d, c)| d % c != 0) {
+        return invalid(format!(
+            "a grid of {} blocks is no multiple of clusters of {}",
+            shape(launch.grid),
+            shape(cluster)
+        ));
+    }
+    if program.explicit_cluster && size == 1 && program.cluster.is_none() {
+        return invalid("the kernel says .explicitcluster, but the launch has no clusters".into());
+    }
+    if program.max_cluster.is_some_and(|max| size > max.into()) {
+        return invalid(format!(
+            "clusters of {size} blocks, but the kernel is compiled for at most {}; see .maxclusterrank",
+            program.max_cluster.unwrap_or_default()
+        ));
+    }
     if blocks > options.limits.blocks {
         return invalid(format!(
             "a grid of {blocks} blocks, {} allowed; raise the limit with --max-blocks",
             options.limits.blocks
         ));
     }
-    let shared = dynamic_start(program.static_shared).saturating_add(launch.dynamic_shared);
+    let shared = dynamic_start(program).saturating_add(launch.dynamic_shared);
     if shared > MAX_SHARED {
         return invalid(format!(
             "{shared} bytes of shared memory a block; an H100 has {MAX_SHARED}"
@@ -80,5 +128,10 @@ pub(super) fn check(
         params.resize(param.offset as usize, 0);
         params.extend_from_slice(bytes);
     }
-    Ok((params, threads as usize, blocks))
+    Ok(Checked {
+        params,
+        threads: threads as usize,
+        blocks,
+        cluster,
+    })
 }

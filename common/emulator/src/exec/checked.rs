@@ -5,7 +5,7 @@ use super::warp::Warp;
 use crate::finding::{Access as Verb, Finding, Kind, Space as Where};
 use crate::lower::{SHARED_BASE, window};
 use crate::op::Space;
-use crate::shadow::{How, Verdict};
+use crate::shadow::How;
 
 /// The launch cannot go on; the finding is noted.
 pub(super) struct Fatal;
@@ -30,6 +30,21 @@ pub(super) fn space_of(address: u64) -> Space {
         window::PARAM..window::END => Space::Param,
         _ => Space::Global,
     }
+}
+
+/// Addresses in the cluster's shared memory: the block's rank and one in the bits above the address there. An
+/// address without them lies in the thread's own block.
+const RANK: u32 = 24;
+
+/// The rank that `mapa` has put into an address, generic or in the cluster's window.
+pub(super) fn rank_of(address: u64) -> Option<u32> {
+    ((address as u32) >> RANK).checked_sub(1)
+}
+
+/// The address of the same place in the block of this rank.
+pub(super) fn map_to_rank(address: u64, rank: u32) -> u64 {
+    let inside = address & !u64::from(u32::MAX) | address & u64::from(u32::MAX >> (32 - RANK));
+    inside | u64::from(rank + 1) << RANK
 }
 
 pub(super) fn shared_read(shared: &[u32], address: u32, bytes: u32) -> u64 {
@@ -57,6 +72,8 @@ pub(super) fn shared_write(shared: &mut [u32], address: u32, bytes: u32, value: 
 pub(super) enum Place {
     Global(usize, usize),
     Shared(u32),
+    /// Shared memory of another block of the cluster: its rank, and the address there.
+    Remote(usize, u32),
     /// Offset in the warp's local memory.
     Local(usize),
     Const(usize),
@@ -64,7 +81,7 @@ pub(super) enum Place {
 }
 
 impl Context<'_> {
-    fn report(&mut self, kind: Kind, op: usize, thread: usize) {
+    pub fn report(&mut self, kind: Kind, op: usize, thread: usize) {
         let place = self.machine.place(op, thread, self.block.index);
         self.block.findings.add(Finding {
             kind,
@@ -74,7 +91,19 @@ impl Context<'_> {
     }
 
     /// Checks one lane's access and finds what it touches.
+    #[inline(always)]
     pub fn locate(&mut self, warp: &Warp, touch: &Touch, verb: Verb) -> Result<Place> {
+        let &Touch { bytes, address, .. } = touch;
+        let inside = address >= SHARED_BASE.into()
+            && address <= u64::from(self.machine.shared_end).wrapping_sub(bytes.into());
+        if touch.space == Space::Shared && inside && address & u64::from(bytes - 1) == 0 {
+            return Ok(Place::Shared(address as u32));
+        }
+        self.locate_anywhere(warp, touch, verb)
+    }
+
+    #[inline(never)]
+    fn locate_anywhere(&mut self, warp: &Warp, touch: &Touch, verb: Verb) -> Result<Place> {
         let &Touch {
             bytes, op, lane, ..
         } = touch;
@@ -95,6 +124,12 @@ impl Context<'_> {
             Space::Const => Where::Const,
             Space::Param => Where::Param,
             Space::Generic => Where::Generic,
+            Space::Cluster => Where::Shared,
+        };
+        // Generic addresses may point to shared memory of the whole cluster.
+        let mapped = match (touch.space, space) {
+            (Space::Generic, Space::Shared) | (_, Space::Cluster) => rank_of(address),
+            _ => None,
         };
         let thread = warp.thread(lane);
         if address % u64::from(bytes) != 0 {
@@ -123,8 +158,26 @@ impl Context<'_> {
                 .memory
                 .find(address, u64::from(bytes))
                 .map(|(index, offset)| Place::Global(index, offset)),
-            Space::Shared => within(SHARED_BASE.into(), self.machine.shared_end.into())
-                .then_some(Place::Shared(address as u32)),
+            Space::Shared | Space::Cluster if mapped.is_some() => {
+                let rank = mapped.unwrap_or(0) as usize;
+                let at = address & u64::from(u32::MAX >> (32 - RANK));
+                let inside = at >= SHARED_BASE.into()
+                    && at + u64::from(bytes) <= self.machine.shared_end.into();
+                match self.block_of(rank).map(|block| block.alive) {
+                    Some(0) => {
+                        let reason = format!("a {verb} in the shared memory of block {rank}");
+                        self.report(Kind::ExitedBlock { reason }, op, thread);
+                        return Err(Fatal);
+                    }
+                    Some(_) if inside && rank == self.rank => Some(Place::Shared(at as u32)),
+                    Some(_) if inside => Some(Place::Remote(rank, at as u32)),
+                    _ => None,
+                }
+            }
+            Space::Shared | Space::Cluster => {
+                within(SHARED_BASE.into(), self.machine.shared_end.into())
+                    .then_some(Place::Shared(address as u32))
+            }
             Space::Local => within(0, local.into())
                 .then(|| Place::Local(lane * local as usize + address as usize)),
             Space::Const => within(0, self.machine.program.constants.len() as u64)
@@ -140,7 +193,7 @@ impl Context<'_> {
             _ => {
                 let nearest = match space {
                     Space::Global | Space::Generic => self.machine.memory.nearest(address),
-                    Space::Shared => format!(
+                    Space::Shared | Space::Cluster => format!(
                         "outside the block's {} bytes of shared memory, which start at 0x{SHARED_BASE:x}",
                         self.machine.shared_end - SHARED_BASE
                     ),
@@ -165,7 +218,7 @@ impl Context<'_> {
         }
     }
 
-    pub fn get(&self, warp: &Warp, place: &Place, out: &mut [u8]) {
+    pub fn get(&mut self, warp: &Warp, place: &Place, out: &mut [u8]) {
         let len = out.len();
         match *place {
             Place::Global(allocation, offset) => {
@@ -176,6 +229,13 @@ impl Context<'_> {
                 for (i, byte) in out.iter_mut().enumerate() {
                     let at = address as usize + i;
                     *byte = (self.block.shared[at / 4] >> (8 * (at % 4))) as u8;
+                }
+            }
+            Place::Remote(rank, address) => {
+                if let Some(block) = self.block_of(rank) {
+                    for (i, byte) in out.iter_mut().enumerate() {
+                        *byte = shared_read(&block.shared, address + i as u32, 1) as u8;
+                    }
                 }
             }
             Place::Local(at) => out.copy_from_slice(&warp.local[at..at + len]),
@@ -195,83 +255,44 @@ impl Context<'_> {
                     shared_write(&mut self.block.shared, address + i as u32, 1, byte.into());
                 }
             }
+            Place::Remote(rank, address) => {
+                if let Some(block) = self.block_of(rank) {
+                    for (i, &byte) in bytes.iter().enumerate() {
+                        shared_write(&mut block.shared, address + i as u32, 1, byte.into());
+                    }
+                    block.activity += 1;
+                }
+            }
             Place::Local(at) => warp.local[at..at + bytes.len()].copy_from_slice(bytes),
             Place::Const(_) | Place::Param(_) => {}
         }
     }
 
+    /// Shows a checked access to the sanitizer.
+    pub fn show(&mut self, how: How, place: &Place, touch: &Touch, warp: &Warp) {
+        let &Touch {
+            bytes, op, lane, ..
+        } = touch;
+        match *place {
+            Place::Shared(at) => self.check(how, at, bytes, op, warp, lane),
+            Place::Remote(rank, at) => {
+                self.check_remote(how, (rank, at), bytes, op, warp, lane);
+            }
+            _ => {}
+        }
+    }
+
     pub fn read(&mut self, warp: &Warp, touch: &Touch, out: &mut [u8]) -> Result<()> {
         let place = self.locate(warp, touch, Verb::Read)?;
-        if let Place::Shared(at) = place {
-            self.check(
-                How::Read,
-                at,
-                touch.bytes,
-                touch.op,
-                warp.thread(touch.lane),
-            );
-        }
+        self.show(How::Read, &place, touch, warp);
         self.get(warp, &place, out);
         Ok(())
     }
 
     pub fn write(&mut self, warp: &mut Warp, touch: &Touch, bytes: &[u8]) -> Result<()> {
         let place = self.locate(warp, touch, Verb::Write)?;
-        if let Place::Shared(at) = place {
-            self.check(
-                How::Write,
-                at,
-                touch.bytes,
-                touch.op,
-                warp.thread(touch.lane),
-            );
-        }
+        self.show(How::Write, &place, touch, warp);
         self.put(warp, &place, bytes);
         Ok(())
-    }
-
-    /// Shows an access to the sanitizer.
-    pub fn check(&mut self, how: How, address: u32, bytes: u32, op: usize, thread: usize) {
-        let block = &mut *self.block;
-        let Some(shadow) = &mut block.shadow else {
-            return;
-        };
-        let verdict = shadow.access(how, address, bytes, op, thread, &block.clocks[thread / 32]);
-        let verb = |how: How| match how {
-            How::Read => Verb::Read,
-            How::Write | How::Launch | How::Land => Verb::Write,
-            How::Atomic => Verb::Atomic,
-        };
-        match verdict {
-            Verdict::Fine => {}
-            Verdict::Uninitialised => {
-                self.report(
-                    Kind::Uninitialised {
-                        space: Where::Shared,
-                        bytes,
-                        address: address.into(),
-                    },
-                    op,
-                    thread,
-                );
-            }
-            Verdict::Race(hazard) => {
-                let other = Box::new(self.machine.place(
-                    hazard.op,
-                    hazard.thread,
-                    self.block.index,
-                ));
-                self.report(
-                    Kind::Race {
-                        access: verb(how),
-                        other_access: verb(hazard.how),
-                        other,
-                        address: address.into(),
-                    },
-                    op,
-                    thread,
-                );
-            }
-        }
     }
 }

@@ -1,21 +1,33 @@
-//! The unit of scheduling: a cluster of blocks that run at the same time. For now it holds one block.
-use super::block::{Block, Context, release_barriers};
+//! The unit of scheduling: a cluster of blocks that run at the same time, mostly of one.
+use super::block::{Block, Common, Context, release_barriers};
+use super::checked::{Fatal, Result};
+use super::cluster_barrier::release_cluster;
 use super::lanes::{Doubles, Words};
 use super::machine::Machine;
 use super::meet;
 use super::step::{self, Stop};
 use super::tally::Tally;
-use super::warp::{Warp, Watch};
+use super::warp::{State, Warp, Watch};
+use super::warpgroup::{WARPS, report_unfinished};
 use crate::finding::{Finding, Kind};
 use crate::memory::Writes;
+use crate::op::Code;
+use crate::order::Order;
 use crate::shadow::Shadow;
 
 pub(super) struct Cluster {
-    block: Block,
+    blocks: Vec<Block>,
+    common: Common,
+    /// Kept under `sanitize`.
+    clocks: Order,
+    /// Of all blocks, in the order of their ranks.
     warps: Vec<Warp>,
     /// The order in which warps are looked at; shuffled by `--schedule`.
     order: Vec<usize>,
     random: Random,
+    /// Times at which every `try_wait` was up and memory has not changed since: how many, and after how many
+    /// changes.
+    expiries: (u32, u64),
 }
 
 /// How a cluster's turn ended.
@@ -38,10 +50,17 @@ const QUANTUM_OF_TALK: u64 = 1 << 9;
 impl Cluster {
     pub fn new(machine: &Machine<'_>) -> Self {
         Self {
-            block: Block::new(machine),
-            warps: (0..machine.warps).map(|_| Warp::new(machine)).collect(),
-            order: (0..machine.warps).collect(),
+            blocks: (0..machine.ranks())
+                .map(|rank| Block::new(machine, rank))
+                .collect(),
+            common: Common::default(),
+            clocks: Order::default(),
+            warps: (0..machine.ranks() * machine.warps)
+                .map(|_| Warp::new(machine))
+                .collect(),
+            order: Vec::new(),
             random: Random(0),
+            expiries: (0, 0),
         }
     }
 
@@ -60,29 +79,67 @@ impl Cluster {
             ),
             false => 0,
         };
-        (warp * machine.warps + machine.shared_end as usize + shadow) as u64
+        let block = warp * machine.warps + machine.shared_end as usize + shadow;
+        (block * machine.ranks()) as u64
     }
 
-    /// Makes the cluster ready for block `number`.
+    /// Makes the cluster ready for the launch's cluster `number`.
     pub fn reset(&mut self, machine: &Machine<'_>, number: u64) {
-        let index = machine.block_index(number);
-        self.block.reset(machine, index);
-        for (i, warp) in self.warps.iter_mut().enumerate() {
-            warp.reset(machine, i, index);
+        for (rank, block) in self.blocks.iter_mut().enumerate() {
+            block.reset(machine, machine.block_index(number, rank), rank);
         }
-        self.order = (0..machine.warps).collect();
+        for (i, warp) in self.warps.iter_mut().enumerate() {
+            warp.reset(machine, i, self.blocks[i / machine.warps].index);
+        }
+        self.common = Common::default();
+        self.clocks = Order::new(if machine.options.sanitize {
+            self.warps.len()
+        } else {
+            0
+        });
+        self.order = (0..self.warps.len()).collect();
         self.random = Random(machine.options.schedule.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number);
+        self.expiries = (0, 0);
     }
 
     /// What was found, in the order of the text; a fatal finding comes last.
     pub fn findings(&mut self) -> Vec<Finding> {
-        let mut findings = self.block.findings.take();
+        let blocks = self.blocks.iter_mut();
+        let mut findings: Vec<Finding> = blocks.flat_map(|block| block.findings.take()).collect();
         findings.sort_by_key(|finding| (finding.is_fatal(), finding.place.instruction));
         findings
     }
 
     pub fn instructions(&self) -> u64 {
         self.warps.iter().map(|warp| warp.clock).sum()
+    }
+
+    /// Changes of memory so far.
+    fn activity(&self, writes: &Writes) -> u64 {
+        self.blocks.iter().map(|block| block.activity).sum::<u64>() + writes.activity
+    }
+
+    /// What a warp of the block of this rank may touch, and the cluster's warps.
+    fn context<'a>(
+        &'a mut self,
+        machine: &'a Machine<'a>,
+        rank: usize,
+        writes: &'a mut Writes,
+        tally: &'a mut Tally,
+    ) -> Option<(Context<'a>, &'a mut [Warp])> {
+        let (lower, rest) = self.blocks.split_at_mut(rank);
+        let (block, higher) = rest.split_first_mut()?;
+        let cx = Context {
+            machine,
+            block,
+            rank,
+            peers: [lower, higher],
+            common: &mut self.common,
+            order: &mut self.clocks,
+            writes,
+            tally,
+        };
+        Some((cx, &mut self.warps))
     }
 
     /// Runs the cluster's warps in turns, for about `budget` instructions.
@@ -104,8 +161,11 @@ impl Cluster {
                 self.random.shuffle(&mut self.order);
             }
             for i in 0..self.order.len() {
-                let warp = &mut self.warps[self.order[i]];
-                let before = self.block.activity + writes.activity;
+                let number = self.order[i];
+                let rank = number / machine.warps;
+                let before = self.activity(writes);
+                let warp = &mut self.warps[number];
+                wake(warp, &self.blocks[rank]);
                 if warp.is_blocked() || warp.spins(before) {
                     continue;
                 }
@@ -115,43 +175,168 @@ impl Cluster {
                     true => 1 + self.random.below(256),
                     false => patience,
                 };
-                let mut cx = Context {
-                    machine,
-                    block: &mut self.block,
-                    writes,
-                    tally,
+                let Some((mut cx, warps)) = self.context(machine, rank, writes, tally) else {
+                    continue;
                 };
-                match step::run(warp, &mut cx, quantum) {
+                let stop = step::run(&mut warps[number], &mut cx, quantum);
+                if cx.block.alive == 0 {
+                    close_block(&mut cx, warps);
+                }
+                match stop {
                     Stop::Fatal => return Turn::Fatal,
                     Stop::Paused => {
-                        let quiet = self.block.activity + writes.activity == before;
-                        watch(warp, before, quiet, patience);
+                        let quiet = self.activity(writes) == before;
+                        watch(&mut self.warps[number], before, quiet, patience);
                     }
-                    Stop::Blocked | Stop::Arrived => warp.watched = None,
+                    Stop::Blocked | Stop::Arrived => self.warps[number].watched = None,
                 }
-                release_barriers(machine, &mut self.block, &mut self.warps);
+                let own = rank * machine.warps..(rank + 1) * machine.warps;
+                let (block, warps) = (&mut self.blocks[rank], &mut self.warps[own]);
+                release_barriers(machine, block, warps, &mut self.clocks);
+                release_cluster(&mut self.common, &mut self.warps);
             }
             if self.warps.iter().all(|warp| warp.alive == 0) {
-                return Turn::Done;
+                return match self.land_rest(machine, writes, tally) {
+                    Ok(()) => Turn::Done,
+                    Err(Fatal) => Turn::Fatal,
+                };
             }
-            let activity = self.block.activity + writes.activity;
+            let activity = self.activity(writes);
             let stuck = |warp: &Warp| warp.is_blocked() || warp.spins(activity);
             if self.warps.iter().all(stuck) {
-                // Threads that wait for those who loop must go on by themselves.
-                let mut released = false;
-                for warp in self.warps.iter_mut().filter(|warp| warp.has_joining()) {
-                    warp.release_joins();
-                    warp.watched = None;
-                    released = true;
-                }
-                if !released {
-                    return Turn::Stuck;
+                match self.help(machine, writes, tally) {
+                    Ok(true) => {}
+                    Ok(false) => return Turn::Stuck,
+                    Err(Fatal) => return Turn::Fatal,
                 }
             }
             if self.instructions() >= end {
                 return Turn::Unfinished;
             }
         }
+    }
+
+    /// Nobody can go on. What has been put off until now happens, one thing at a time: a copy lands that somebody
+    /// waits for, threads that wait for others of their warp go on by themselves, any other copy lands, the time
+    /// of every `try_wait` is up. Whether there was anything.
+    fn help(
+        &mut self,
+        machine: &Machine<'_>,
+        writes: &mut Writes,
+        tally: &mut Tally,
+    ) -> Result<bool> {
+        let mut woken = false;
+        for warp in &mut self.warps {
+            woken |= wake(warp, &self.blocks[warp.actor / machine.warps]);
+        }
+        if woken || self.land_one(true, machine, writes, tally)? {
+            return Ok(true);
+        }
+        let mut released = false;
+        for warp in self.warps.iter_mut().filter(|warp| warp.has_joining()) {
+            warp.release_joins();
+            warp.watched = None;
+            released = true;
+        }
+        if released || self.land_one(false, machine, writes, tally)? {
+            return Ok(true);
+        }
+        let activity = self.activity(writes);
+        if self.expiries.1 != activity {
+            self.expiries = (0, activity);
+        }
+        self.expiries.0 += 1;
+        let mut expired = false;
+        if self.expiries.0 <= EXPIRIES {
+            for warp in &mut self.warps {
+                for split in &mut warp.splits {
+                    if matches!(split.state, State::Mbarrier(_)) {
+                        warp.expired |= split.mask;
+                        split.state = State::Ready;
+                        expired = true;
+                    }
+                }
+            }
+        }
+        Ok(expired)
+    }
+
+    /// Lands a copy: of those that somebody waits for the schedule says which, of all the first.
+    fn land_one(
+        &mut self,
+        awaited_only: bool,
+        machine: &Machine<'_>,
+        writes: &mut Writes,
+        tally: &mut Tally,
+    ) -> Result<bool> {
+        let mut awaited = Vec::new();
+        for warp in &self.warps {
+            for split in &warp.splits {
+                if let (State::Mbarrier(_), Code::MbarrierWait(wait)) =
+                    (split.state, &machine.program.ops[split.pc as usize].code)
+                {
+                    awaited.push((warp.actor / machine.warps, warp.waits_at(wait, split)));
+                }
+            }
+        }
+        let flights = self.common.flights.iter().enumerate();
+        let flights =
+            flights.map(|(i, flight)| (Landing::Flight(i), (flight.rank, flight.mbarrier)));
+        let signals = self.warps.iter().flat_map(|warp| {
+            let rank = warp.actor / machine.warps;
+            let signals = warp.signals.iter().enumerate();
+            signals
+                .map(move |(i, signal)| (Landing::Signal(warp.actor, i), (rank, signal.mbarrier)))
+        });
+        let all: Vec<(Landing, (usize, u32))> = flights.chain(signals).collect();
+        let wanted: Vec<Landing> = all
+            .iter()
+            .filter(|(_, at)| awaited.contains(at))
+            .map(|&(landing, _)| landing)
+            .collect();
+        let chosen = match (wanted.len(), machine.options.schedule) {
+            (0, _) if awaited_only => None,
+            (0, _) => all.first().map(|&(landing, _)| landing),
+            (_, 0) => wanted.first().copied(),
+            (n, _) => wanted.get(self.random.below(n as u64) as usize).copied(),
+        };
+        let Some(landing) = chosen else {
+            return Ok(false);
+        };
+        match landing {
+            Landing::Flight(index) => {
+                let Some(flight) = self.common.flights.remove(index) else {
+                    return Ok(false);
+                };
+                let rank = flight.by.warp / machine.warps;
+                if let Some((mut cx, _)) = self.context(machine, rank, writes, tally) {
+                    cx.land(&flight)?;
+                }
+            }
+            Landing::Signal(number, index) => {
+                let rank = number / machine.warps;
+                if let Some((mut cx, warps)) = self.context(machine, rank, writes, tally) {
+                    warps[number].land_signal(index, &mut cx)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// All threads have exited: nobody has waited for the copies that are left.
+    fn land_rest(
+        &mut self,
+        machine: &Machine<'_>,
+        writes: &mut Writes,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        while let Some(flight) = self.common.flights.pop_front() {
+            let rank = flight.by.warp / machine.warps;
+            if let Some((mut cx, _)) = self.context(machine, rank, writes, tally) {
+                cx.land(&flight)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reports that the cluster can never go on.
@@ -163,16 +348,16 @@ impl Cluster {
     ) {
         let mut lines = Vec::new();
         let mut first = None;
-        for warp in &self.warps {
-            let cx = Context {
-                machine,
-                block: &mut self.block,
-                writes,
-                tally,
+        for rank in 0..machine.ranks() {
+            let Some((cx, warps)) = self.context(machine, rank, writes, tally) else {
+                continue;
             };
-            lines.extend(meet::waiting(warp, &cx));
-            if let (None, Some(split)) = (&first, warp.splits.first()) {
-                first = Some((split.pc as usize, warp.first_thread(split.mask)));
+            for warp in &warps[rank * machine.warps..(rank + 1) * machine.warps] {
+                lines.extend(meet::waiting(warp, &cx));
+                if let (None, Some(split)) = (&first, warp.splits.first()) {
+                    let thread = warp.first_thread(split.mask);
+                    first = Some((split.pc as usize, thread, cx.block.index));
+                }
             }
         }
         let more = lines.len().saturating_sub(16);
@@ -180,14 +365,56 @@ impl Cluster {
         if more > 0 {
             lines.push(format!("and {more} more"));
         }
-        let (op, thread) = first.unwrap_or((0, 0));
-        let place = machine.place(op, thread, self.block.index);
-        self.block.findings.add(Finding {
+        let (op, thread, index) = first.unwrap_or((0, 0, self.blocks[0].index));
+        let place = machine.place(op, thread, index);
+        self.blocks[0].findings.add(Finding {
             kind: Kind::Deadlock { waiting: lines },
             place,
             count: 1,
         });
     }
+}
+
+/// Lets a warp look again if what it waits for has changed since it looked.
+fn wake(warp: &mut Warp, block: &Block) -> bool {
+    let mut woken = false;
+    for split in &mut warp.splits {
+        let changed = match split.state {
+            State::Mbarrier(phases) => phases != block.phases,
+            State::Registers(free) => free != block.registers.free,
+            State::Warpgroup(wanted) => block
+                .warpgroups
+                .get(warp.index / WARPS)
+                .is_some_and(|group| group.all_issued(wanted)),
+            _ => false,
+        };
+        if changed {
+            (split.state, woken) = (State::Ready, true);
+        }
+    }
+    woken
+}
+
+/// What can land next.
+#[derive(Clone, Copy)]
+enum Landing {
+    /// A bulk copy, by its place among them.
+    Flight(usize),
+    /// `cp.async`s that an mbarrier shall be told of: the warp, and its signal.
+    Signal(usize, usize),
+}
+
+/// How often every `try_wait` may give up while memory stays as it is.
+const EXPIRIES: u32 = 16;
+
+/// All threads of a block have exited.
+fn close_block(cx: &mut Context<'_>, warps: &mut [Warp]) {
+    let first = cx.rank * cx.machine.warps;
+    for warp in &mut warps[first..first + cx.machine.warps] {
+        warp.finish_bulk(cx);
+    }
+    report_unfinished(cx);
+    cx.depart();
 }
 
 /// Looks at a warp that was interrupted in a loop. It spins if it is in the state of an earlier

@@ -1,10 +1,10 @@
-//! A launch over all blocks: in parallel over the CPU's cores where blocks cannot talk to each other,
+//! A launch over all clusters: in parallel over the CPU's cores where they cannot talk to each other,
 //! interleaved on one where they can.
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
-use super::check::check;
+use super::check::{Checked, check};
 use super::cluster::{Cluster, Turn};
 use super::machine::{Machine, dynamic_start};
 use super::tally::Tally;
@@ -29,7 +29,12 @@ pub(crate) fn run(
     launch: &Launch,
     options: &Options<'_>,
 ) -> Result<Run, LaunchError> {
-    let (params, threads, blocks) = check(program, launch, options)?;
+    let Checked {
+        params,
+        threads,
+        blocks,
+        cluster,
+    } = check(program, launch, options)?;
     let count = memory.count();
     let mut globals = Vec::new();
     for (name, bytes) in &program.globals {
@@ -50,16 +55,18 @@ pub(crate) fn run(
         globals,
         threads,
         warps: threads.div_ceil(32),
-        shared_end: SHARED_BASE + dynamic_start(program.static_shared) + launch.dynamic_shared,
+        cluster,
+        shared_end: SHARED_BASE + dynamic_start(program) + launch.dynamic_shared,
         arch: match options.simd {
             Simd::Auto => pulp::Arch::new(),
             Simd::Scalar => pulp::Arch::Scalar,
         },
     };
+    let clusters = blocks / machine.ranks() as u64;
     let outcome = if program.talks {
-        interleaved(&machine, blocks)
+        interleaved(&machine, clusters)
     } else {
-        parallel(&machine, blocks)
+        parallel(&machine, clusters)
     };
     drop(machine);
     let done = match outcome {
@@ -93,7 +100,7 @@ pub(crate) fn run(
 struct Outcome {
     tally: Tally,
     findings: Vec<Finding>,
-    /// In the order of the blocks.
+    /// In the order of the clusters.
     writes: Vec<Writes>,
 }
 
@@ -101,7 +108,7 @@ struct Outcome {
 struct Budget {
     instructions: AtomicU64,
     written: AtomicU64,
-    /// The first block that met a fatal fault; later ones need not run.
+    /// The first cluster that met a fatal fault; later ones need not run.
     fault: AtomicU64,
     done: AtomicU64,
     broken: AtomicU64,
@@ -124,21 +131,21 @@ fn tally(program: &Program) -> Tally {
     Tally::new(program.ops.len(), program.slots)
 }
 
-/// What some neighbouring blocks did.
+/// What some neighbouring clusters did.
 struct Part {
     tally: Tally,
     findings: Vec<(u64, Vec<Finding>)>,
     writes: Vec<(u64, Writes)>,
 }
 
-fn parallel(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchError> {
+fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Outcome, LaunchError> {
     let budget = Budget::new();
     let limits = machine.options.limits;
-    let at_once = (rayon::current_num_threads() as u64).min(blocks);
+    let at_once = (rayon::current_num_threads() as u64).min(clusters);
     if at_once.saturating_mul(Cluster::bytes(machine)) > limits.memory {
         return Err(LaunchError::MemoryLimit(limits.memory));
     }
-    let parts: Vec<Part> = (0..blocks)
+    let parts: Vec<Part> = (0..clusters)
         .into_par_iter()
         .fold(
             || {
@@ -149,8 +156,8 @@ fn parallel(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchError> 
                 };
                 (Cluster::new(machine), part)
             },
-            |(mut cluster, mut part), block| {
-                budget.block(machine, block, blocks, &mut cluster, &mut part);
+            |(mut cluster, mut part), number| {
+                budget.cluster(machine, number, clusters, &mut cluster, &mut part);
                 (cluster, part)
             },
         )
@@ -166,39 +173,39 @@ fn parallel(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchError> 
         findings: Vec::new(),
         writes: Vec::new(),
     };
-    // How far the blocks after a fatal fault came depends on chance: nothing of them is kept.
+    // How far the clusters after a fatal fault came depends on chance: nothing of them is kept.
     let last = budget.fault.into_inner();
     for part in parts {
         outcome.tally.add(&part.tally);
         let writes = part.writes.into_iter();
-        let kept = writes.filter(|&(block, _)| block <= last);
+        let kept = writes.filter(|&(number, _)| number <= last);
         outcome.writes.extend(kept.map(|(_, writes)| writes));
         let findings = part.findings.into_iter();
-        let kept = findings.filter(|&(block, _)| block <= last);
+        let kept = findings.filter(|&(number, _)| number <= last);
         outcome.findings.extend(kept.flat_map(|(_, found)| found));
     }
     Ok(outcome)
 }
 
 impl Budget {
-    /// Runs one block, unless the launch has failed before it.
-    fn block(
+    /// Runs one cluster, unless the launch has failed before it.
+    fn cluster(
         &self,
         machine: &Machine<'_>,
-        block: u64,
-        blocks: u64,
+        number: u64,
+        clusters: u64,
         cluster: &mut Cluster,
         part: &mut Part,
     ) {
         let limits = machine.options.limits;
         let failed = || {
-            self.broken.load(Ordering::Relaxed) != 0 || self.fault.load(Ordering::Relaxed) < block
+            self.broken.load(Ordering::Relaxed) != 0 || self.fault.load(Ordering::Relaxed) < number
         };
         if failed() {
             return;
         }
         let mut writes = Writes::default();
-        cluster.reset(machine, block);
+        cluster.reset(machine, number);
         loop {
             let left = limits
                 .instructions
@@ -219,27 +226,28 @@ impl Budget {
                 Turn::Stuck => cluster.report_deadlock(machine, &mut writes, &mut part.tally),
                 Turn::Fatal => {}
             }
-            self.fault.fetch_min(block, Ordering::Relaxed);
+            self.fault.fetch_min(number, Ordering::Relaxed);
             break;
         }
         let written = self.written.fetch_add(writes.bytes(), Ordering::Relaxed);
         if written.saturating_add(writes.bytes()) > limits.memory {
             self.broken.fetch_max(2, Ordering::Relaxed);
         }
-        part.writes.push((block, writes));
+        part.writes.push((number, writes));
         let findings = cluster.findings();
         if !findings.is_empty() {
-            part.findings.push((block, findings));
+            part.findings.push((number, findings));
         }
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if let Some(progress) = machine.options.progress {
-            progress(done, blocks);
+            let blocks = machine.ranks() as u64;
+            progress(done * blocks, clusters * blocks);
         }
     }
 }
 
-/// Blocks that may talk to each other: as many at a time as the card holds, in turns.
-fn interleaved(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchError> {
+/// Clusters that may talk to each other: as many at a time as the card holds, in turns.
+fn interleaved(machine: &Machine<'_>, all: u64) -> Result<Outcome, LaunchError> {
     // The system takes 1 KiB of shared memory a block.
     let by_shared = SHARED_PER_MULTIPROCESSOR / machine.shared_end;
     let by_threads = THREADS_PER_MULTIPROCESSOR / (machine.warps * 32);
@@ -247,8 +255,9 @@ fn interleaved(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchErro
         * (by_shared as usize)
             .min(by_threads)
             .clamp(1, BLOCKS_PER_MULTIPROCESSOR);
+    let resident = (resident / machine.ranks()).max(1);
     let limits = machine.options.limits;
-    let at_once = (resident as u64).min(blocks);
+    let at_once = (resident as u64).min(all);
     let held = at_once.saturating_mul(Cluster::bytes(machine));
     if held > limits.memory {
         return Err(LaunchError::MemoryLimit(limits.memory));
@@ -264,7 +273,7 @@ fn interleaved(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchErro
     let mut spare: Vec<Cluster> = Vec::new();
     let (mut instructions, mut done) = (0, 0);
     loop {
-        while clusters.len() < resident && next < blocks {
+        while clusters.len() < resident && next < all {
             let mut cluster = spare.pop().unwrap_or_else(|| Cluster::new(machine));
             cluster.reset(machine, next);
             clusters.push(cluster);
@@ -292,7 +301,8 @@ fn interleaved(machine: &Machine<'_>, blocks: u64) -> Result<Outcome, LaunchErro
                     spare.push(cluster);
                     done += 1;
                     if let Some(progress) = machine.options.progress {
-                        progress(done, blocks);
+                        let blocks = machine.ranks() as u64;
+                        progress(done * blocks, all * blocks);
                     }
                 }
                 Turn::Fatal => {

@@ -13,8 +13,11 @@ pub(super) struct Machine<'a> {
     pub params: Vec<u8>,
     /// Addresses of the module's `.global` variables.
     pub globals: Vec<u64>,
+    /// Threads and warps of a block.
     pub threads: usize,
     pub warps: usize,
+    /// Blocks of a cluster in x, y and z.
+    pub cluster: [u32; 3],
     /// Bytes of shared memory, from the start of its window.
     pub shared_end: u32,
     pub arch: pulp::Arch,
@@ -47,8 +50,7 @@ impl Machine<'_> {
                 self.globals[index as usize].wrapping_add_signed(offset)
             }
             Fixed::Dynamic { offset } => {
-                u64::from(SHARED_BASE + dynamic_start(self.program.static_shared))
-                    .wrapping_add_signed(offset)
+                u64::from(SHARED_BASE + dynamic_start(self.program)).wrapping_add_signed(offset)
             }
             Fixed::Special(special) => u64::from(self.special(special, warp, lane, block)),
         }
@@ -70,6 +72,15 @@ impl Machine<'_> {
             Special::LaneMaskGe => !(bit - 1),
             Special::LaneMaskGt => !(bit | (bit - 1)),
             Special::DynamicShared => self.launch.dynamic_shared,
+            Special::Cluster(dim) => block[dim as usize] / self.cluster[dim as usize],
+            Special::Clusters(dim) => self.launch.grid[dim as usize] / self.cluster[dim as usize],
+            Special::ClusterCtaid(dim) => block[dim as usize] % self.cluster[dim as usize],
+            Special::ClusterNctaid(dim) => self.cluster[dim as usize],
+            Special::ClusterRank => self.rank(block),
+            Special::ClusterRanks => self.ranks() as u32,
+            Special::ExplicitCluster => {
+                u32::from(self.ranks() > 1 || self.program.explicit_cluster)
+            }
             Special::TotalShared => self.shared_end - SHARED_BASE,
         }
     }
@@ -81,14 +92,35 @@ impl Machine<'_> {
         [thread % x, thread / x % y, thread / x / y]
     }
 
-    /// Linear block number to blockIdx.
-    pub fn block_index(&self, block: u64) -> [u32; 3] {
-        let [x, y, _] = self.launch.grid.map(u64::from);
+    /// Blocks of a cluster.
+    pub fn ranks(&self) -> usize {
+        self.cluster.iter().product::<u32>() as usize
+    }
+
+    /// `%cluster_ctarank` of the block with this index.
+    pub fn rank(&self, block: [u32; 3]) -> u32 {
+        let [x, y, z] = [0, 1, 2].map(|dim| block[dim] % self.cluster[dim]);
+        let [nx, ny, _] = self.cluster;
+        x + nx * (y + ny * z)
+    }
+
+    /// Index of the block of this rank in the cluster of this number: clusters are numbered as blocks are,
+    /// x first, and so are the blocks of one (PTX ISA, "Special Registers: %cluster_ctarank").
+    pub fn block_index(&self, cluster: u64, rank: usize) -> [u32; 3] {
+        let clusters = [0, 1].map(|dim| u64::from(self.launch.grid[dim] / self.cluster[dim]));
+        let [nx, ny, _] = self.cluster.map(u64::from);
+        let rank = rank as u64;
         [
-            (block % x) as u32,
-            (block / x % y) as u32,
-            (block / x / y) as u32,
+            (cluster % clusters[0] * nx + rank % nx) as u32,
+            (cluster / clusters[0] % clusters[1] * ny + rank / nx % ny) as u32,
+            (cluster / clusters[0] / clusters[1] * u64::from(self.cluster[2]) + rank / nx / ny)
+                as u32,
         ]
+    }
+
+    /// Number of a thread in its block, from its warp in the cluster and its lane.
+    pub fn thread_of(&self, warp: usize, lane: usize) -> usize {
+        warp % self.warps * 32 + lane
     }
 
     /// A thread and the operation it was at, for a finding.
@@ -105,7 +137,8 @@ impl Machine<'_> {
     }
 }
 
-/// Dynamic shared memory follows the static, aligned so that every vector access may start there.
-pub(super) fn dynamic_start(static_shared: u32) -> u32 {
-    static_shared.next_multiple_of(16)
+/// Dynamic shared memory follows the static, aligned as its declaration says, and so that every vector access
+/// may start there.
+pub(super) fn dynamic_start(program: &Program) -> u32 {
+    (SHARED_BASE + program.static_shared).next_multiple_of(program.dynamic_align) - SHARED_BASE
 }

@@ -3,10 +3,12 @@
 use super::block::Context;
 use super::checked::{Place, Result, Touch};
 use super::lanes::lanes;
+use super::sanitize::Issued;
 use super::warp::{Pending, Warp};
 use crate::banks::{LANES, SharedAccess};
 use crate::finding::Access as Verb;
 use crate::op::{AsyncCopy, MatrixAccess, Mma, Space};
+use crate::order::Engine;
 use crate::shadow::How;
 use crate::tensor;
 
@@ -68,7 +70,7 @@ impl Warp {
             .shared(op, access.slot, SharedAccess::Matrix, 16, &counted, naming);
         if cx.block.shadow.is_some() {
             for lane in lanes(naming) {
-                cx.check(how, starts[lane], 16, op, self.thread(lane));
+                cx.check(how, starts[lane], 16, op, self, lane);
             }
         }
         if access.store {
@@ -176,7 +178,7 @@ impl Warp {
                     _ => None,
                 },
             };
-            cx.check(How::Launch, at, copy.bytes, op, self.thread(lane));
+            cx.check(How::Launch, at, copy.bytes, op, self, lane);
             let group = self.commits[lane];
             self.pending.push(Pending {
                 lane,
@@ -186,7 +188,9 @@ impl Warp {
                 bytes: copy.bytes,
                 wanted,
                 op,
+                number: self.copies,
             });
+            self.copies += 1;
         }
         let first = mask.trailing_zeros() as usize & 31;
         let shared = std::array::from_fn(|lane| {
@@ -231,31 +235,47 @@ impl Warp {
             .partition(lands);
         self.pending = left;
         let landing: Vec<Pending> = landing;
-        for copy in landing {
-            let mut bytes = [0; 16];
-            if let Some((allocation, offset)) = copy.source {
-                cx.writes.read(
-                    cx.machine.memory,
-                    allocation,
-                    offset,
-                    &mut bytes[..copy.bytes as usize],
-                );
-                bytes[copy.wanted as usize..].fill(0);
-            }
-            for (i, pair) in bytes[..copy.bytes as usize].chunks_exact(2).enumerate() {
-                put_half(
-                    &mut cx.block.shared,
-                    copy.to as usize / 2 + i,
-                    u16::from_le_bytes([pair[0], pair[1]]),
-                );
-            }
-            cx.check(
-                How::Land,
-                copy.to,
-                copy.bytes,
-                copy.op,
-                self.thread(copy.lane),
-            );
+        for copy in &landing {
+            self.land_copy(copy, cx);
+            cx.check(How::Land, copy.to, copy.bytes, copy.op, self, copy.lane);
+        }
+    }
+
+    /// The copies that `cp.async.mbarrier.arrive` has named land, and the mbarrier is told.
+    pub(super) fn land_signal(&mut self, index: usize, cx: &mut Context<'_>) -> Result<()> {
+        let signal = self.signals.remove(index);
+        let lands = |copy: &Pending| copy.lane == signal.lane && copy.number < signal.copies;
+        let (landing, left) = std::mem::take(&mut self.pending)
+            .into_iter()
+            .partition(lands);
+        self.pending = left;
+        let landing: Vec<Pending> = landing;
+        let number = cx.block.mbarriers.get(&signal.mbarrier).map(|b| b.number);
+        let engine = Engine::Mbarrier(number.unwrap_or(0));
+        let by = cx.begin(engine, signal.op, self.actor, 1 << signal.lane);
+        for copy in &landing {
+            self.land_copy(copy, cx);
+            let by = Issued { op: copy.op, ..by };
+            cx.landed(&by, cx.rank, copy.to, copy.bytes, true);
+        }
+        let told = cx.change_mbarrier(cx.rank, signal.mbarrier, |barrier, order| {
+            order.complete(engine, by.clock, &mut barrier.arriving);
+            barrier.arrive(1, false, false)
+        });
+        told.map_err(|reason| cx.invalid_mbarrier(reason, signal.op, self.thread(signal.lane)))
+    }
+
+    /// Puts what a copy brings into shared memory.
+    fn land_copy(&self, copy: &Pending, cx: &mut Context<'_>) {
+        let mut bytes = [0; 16];
+        let bytes = &mut bytes[..copy.bytes as usize];
+        if let Some((allocation, offset)) = copy.source {
+            cx.writes.read(cx.machine.memory, allocation, offset, bytes);
+            bytes[copy.wanted as usize..].fill(0);
+        }
+        for (i, pair) in bytes.chunks_exact(2).enumerate() {
+            let value = u16::from_le_bytes([pair[0], pair[1]]);
+            put_half(&mut cx.block.shared, copy.to as usize / 2 + i, value);
         }
     }
 }

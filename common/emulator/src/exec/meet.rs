@@ -3,6 +3,7 @@ use super::block::{BARRIERS, Context};
 use super::lanes::{ALL, lanes};
 use super::step::Stop;
 use super::warp::{Split, State, Warp};
+use super::warpgroup;
 use crate::finding::Kind;
 use crate::op::{Barrier, Class, Code, Op, Reg, ShuffleMode, VoteMode};
 
@@ -26,7 +27,7 @@ impl Warp {
         join: u32,
         cx: &mut Context<'_>,
     ) -> Meeting {
-        if matches!(op.code, Code::Matrix(_) | Code::Mma(_)) {
+        if op.code.is_for_the_whole_warp() {
             // `.aligned`: every thread of the warp comes.
             let own = self.part(pc, mask, active, join, |_| true);
             let Some(all) = self.gather(pc, State::Mates, u32::MAX, own) else {
@@ -37,7 +38,19 @@ impl Warp {
         }
         let wanted = match &op.code {
             Code::Barrier(barrier) => return self.barrier(barrier, pc, mask, active, join, cx),
-            Code::WarpSync { mask } | Code::Match { mask, .. } | Code::Reduce { mask, .. } => *mask,
+            Code::MbarrierWait(wait) => {
+                return self.wait_mbarrier(wait, pc, (mask, active), join, cx);
+            }
+            &Code::ClusterBarrier(barrier) => {
+                return self.cluster_barrier(barrier, pc, (mask, active), join, cx);
+            }
+            &Code::SetRegisters { count, increase } => {
+                return self.set_registers((count, increase), pc, (mask, active), join, cx);
+            }
+            Code::WarpSync { mask }
+            | Code::Match { mask, .. }
+            | Code::Reduce { mask, .. }
+            | Code::Elect { mask, .. } => *mask,
             Code::Shuffle(s) => s.mask,
             Code::Vote(v) => v.mask,
             _ => return Meeting::Done((mask, join)),
@@ -52,13 +65,16 @@ impl Warp {
         };
         count(pc, active, there, cx);
         self.together(op, there & members);
-        cx.block.tick(self.index);
+        // To elect a lane orders no memory.
+        if !matches!(op.code, Code::Elect { .. }) {
+            cx.order.meet(self.actor, there & members, self.alive);
+        }
         Meeting::Done(self.unite(pc, state, own, join))
     }
 
     /// Keeps those active lanes that agree; the other active ones try by themselves, and those that the
     /// guard has switched off go on.
-    fn part(
+    pub(super) fn part(
         &mut self,
         pc: u32,
         mask: u32,
@@ -84,7 +100,7 @@ impl Warp {
     }
 
     /// Waits, and takes back that the instruction was executed: it is once all are there.
-    fn wait(
+    pub(super) fn wait(
         &mut self,
         pc: u32,
         mask: u32,
@@ -166,8 +182,10 @@ impl Warp {
         } else {
             own.count_ones()
         };
-        cx.block.arrive(id as usize, self.index, arriving);
         let state = &mut cx.block.barriers[id as usize];
+        state.arrived += arriving;
+        cx.order
+            .release(self.actor, own, self.alive, &mut state.view);
         state.threads = threads;
         if let Some((_, _, p, negated)) = barrier.reduce {
             let votes = self.predicates[p as usize];
@@ -255,6 +273,13 @@ impl Warp {
                 };
                 lanes(mask).for_each(|lane| self.set(v.d, lane, result.into()));
             }
+            Code::Elect { d, p, .. } => {
+                // Which lane is elected is open, but it is always the same one.
+                let leader = mask.trailing_zeros();
+                lanes(mask).for_each(|lane| self.words[*d as usize].0[lane] = leader);
+                let p = &mut self.predicates[*p as usize];
+                *p = *p & !mask | 1 << leader;
+            }
             Code::Match { all, d, p, a, .. } => {
                 let values: Vec<u64> = (0..32).map(|lane| self.get(*a, lane)).collect();
                 for lane in lanes(mask) {
@@ -286,7 +311,7 @@ impl Warp {
 }
 
 /// Counts the lanes that are at an instruction together; `counted` were counted when they came.
-fn count(pc: u32, counted: u32, there: u32, cx: &mut Context<'_>) {
+pub(super) fn count(pc: u32, counted: u32, there: u32, cx: &mut Context<'_>) {
     let threads = &mut cx.tally.ops[pc as usize].threads;
     *threads = *threads + u64::from(there.count_ones()) - u64::from(counted.count_ones());
 }
@@ -303,10 +328,15 @@ pub(super) fn waiting(warp: &Warp, cx: &Context<'_>) -> Vec<String> {
     };
     let mut lines = Vec::new();
     for split in &warp.splits {
+        let [x, y, z] = cx.block.index;
+        let block = match cx.machine.ranks() {
+            1 => String::new(),
+            _ => format!("block ({x},{y},{z}) "),
+        };
         let who = if split.mask == ALL {
-            format!("warp {}", warp.index)
+            format!("{block}warp {}", warp.index)
         } else {
-            format!("warp {} lanes 0x{:08x}", warp.index, split.mask)
+            format!("{block}warp {} lanes 0x{:08x}", warp.index, split.mask)
         };
         lines.push(match split.state {
             State::Barrier(id) => {
@@ -324,6 +354,28 @@ pub(super) fn waiting(warp: &Warp, cx: &Context<'_>) -> Vec<String> {
             State::Mates => format!(
                 "{who} waits for the rest of its warp at the barrier at {}",
                 place(split.pc)
+            ),
+            State::Warpgroup(_) => format!(
+                "{who} waits at {} for the other warps of its warpgroup: {}",
+                place(split.pc),
+                warpgroup::missing(warp, cx)
+            ),
+            State::Mbarrier(_) => match &cx.machine.program.ops[split.pc as usize].code {
+                Code::MbarrierWait(wait) => format!(
+                    "{who} waits at {} at {}",
+                    warp.waits_for(wait, split, cx),
+                    place(split.pc)
+                ),
+                _ => format!("{who} waits at {}", place(split.pc)),
+            },
+            State::Cluster => format!(
+                "{who} waits at the cluster's barrier at {}",
+                place(split.pc)
+            ),
+            State::Registers(_) => format!(
+                "{who} waits for registers at {}: {}",
+                place(split.pc),
+                cx.block.registers.describe(warp.index)
             ),
             State::Ready => format!("{who} loops at {} and nothing changes", place(split.pc)),
         });

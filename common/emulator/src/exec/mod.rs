@@ -6,18 +6,25 @@
 
 mod access;
 mod block;
+mod bulk;
 mod check;
 mod checked;
 mod cluster;
+mod cluster_barrier;
 mod convert;
 mod grid;
 mod lanes;
 mod load;
 mod machine;
 mod matrix;
+mod mbarrier;
 mod meet;
+mod sanitize;
+mod setmaxnreg;
 mod step;
 mod tally;
 mod warp;
+mod warpgroup;
+mod wgmma;
 
 pub(crate) use grid::run;

@@ -2,7 +2,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::block::Context;
-use super::checked::{Fatal, space_of};
+use super::checked::{Fatal, map_to_rank, rank_of, space_of};
 use super::convert::{float_to_half, half_to_float, nvidia_nan};
 use super::lanes::{
     Doubles, Words, compare, lanes, map2, map2_double, map3, put, put_bits, put_double,
@@ -10,7 +10,7 @@ use super::lanes::{
 use super::meet::Meeting;
 use super::warp::{Split, State, Warp};
 use crate::finding::{Finding, Kind};
-use crate::op::{Class, Code, Compare, Double, Logic, Op, Reg, Word};
+use crate::op::{Class, Code, Compare, Double, Logic, Op, Reg, Space, Word};
 
 /// Why a warp stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,9 @@ impl<const SANITIZE: bool> WithSimd for Run<'_, '_, SANITIZE> {
                 .iter()
                 .position(|split| split.state == State::Ready)
             else {
+                if self.warp.waits_outside() {
+                    return Stop::Blocked;
+                }
                 if self.warp.report_divergent_barrier(self.cx) {
                     return Stop::Fatal;
                 }
@@ -109,6 +112,9 @@ impl Warp {
             let counters = &mut cx.tally.ops[pc as usize];
             counters.executions += 1;
             counters.threads += u64::from(active.count_ones());
+            if SANITIZE && active != 0 && !program.watched.is_empty() {
+                self.touch(pc, active, cx);
+            }
             match &op.code {
                 Code::Branch { target, rejoin } => {
                     let backwards = *target <= pc;
@@ -143,6 +149,7 @@ impl Warp {
                     if active != 0 {
                         self.exit(active);
                         cx.block.alive -= active.count_ones();
+                        self.leave(active, cx);
                         mask &= !active;
                         if mask == 0 {
                             return None;
@@ -151,7 +158,12 @@ impl Warp {
                         join_pc = self.join_pc(join);
                     }
                 }
-                Code::Matrix(_) | Code::Mma(_) => {
+                Code::Matrix(_)
+                | Code::Mma(_)
+                | Code::Wgmma(_)
+                | Code::WgmmaFence
+                | Code::WgmmaCommit
+                | Code::WgmmaWait { .. } => {
                     let mut together = active;
                     if active != self.alive {
                         if active == 0 {
@@ -174,7 +186,24 @@ impl Warp {
                             self.mma(mma);
                             Ok(())
                         }
-                        _ => Ok(()),
+                        Code::WgmmaWait { pending, .. } => {
+                            match self.wait_wgmma(*pending, pc as usize, together, cx) {
+                                Ok(Some(wanted)) => {
+                                    let counters = &mut cx.tally.ops[pc as usize];
+                                    counters.executions -= 1;
+                                    counters.threads -= u64::from(together.count_ones());
+                                    self.splits.push(Split {
+                                        pc,
+                                        mask,
+                                        join,
+                                        state: State::Warpgroup(wanted),
+                                    });
+                                    return None;
+                                }
+                                done => done.map(drop),
+                            }
+                        }
+                        _ => self.wgmma(op, pc as usize, together, cx),
                     };
                     if done.is_err() {
                         return Some(Stop::Fatal);
@@ -185,7 +214,11 @@ impl Warp {
                 | Code::Shuffle(_)
                 | Code::Vote(_)
                 | Code::Match { .. }
-                | Code::Reduce { .. } => {
+                | Code::Reduce { .. }
+                | Code::Elect { .. }
+                | Code::MbarrierWait(_)
+                | Code::ClusterBarrier(_)
+                | Code::SetRegisters { .. } => {
                     if active == 0 {
                         pc += 1;
                         continue;
@@ -216,6 +249,43 @@ impl Warp {
             }
             pc += 1;
         }
+    }
+
+    /// Threads have exited: blocks of the cluster may want to know what they knew, and the last one of a block
+    /// closes it.
+    #[inline(never)]
+    fn leave(&mut self, mask: u32, cx: &mut Context<'_>) {
+        if cx.machine.ranks() > 1 {
+            cx.order
+                .release(self.actor, mask, self.alive | mask, &mut cx.block.exit);
+        }
+    }
+
+    /// `mapa`: the address of the same place in the block of another rank.
+    fn map_shared(
+        &mut self,
+        d: Reg,
+        a: Reg,
+        rank: u32,
+        pc: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Fatal> {
+        for lane in lanes(mask) {
+            let rank = self.words[rank as usize].0[lane];
+            if rank as usize >= cx.machine.ranks() {
+                let reason = format!(
+                    "mapa to block {rank} of a cluster of {}",
+                    cx.machine.ranks()
+                );
+                let kind = Kind::InvalidCluster { reason };
+                self.report(kind, pc as u32, 1 << lane, cx);
+                return Err(Fatal);
+            }
+            let mapped = map_to_rank(self.get(a, lane), rank);
+            self.set(d, lane, mapped);
+        }
+        Ok(())
     }
 
     pub(super) fn report(&self, kind: Kind, pc: u32, mask: u32, cx: &mut Context<'_>) {
@@ -387,13 +457,19 @@ impl Warp {
             Code::Load(ref access) => return self.load::<SANITIZE>(access, pc, mask, cx),
             Code::Store(ref access) => return self.store::<SANITIZE>(access, pc, mask, cx),
             Code::Atomic(ref access) => return self.atomic(access, pc, mask, cx),
-            _ => self.execute_rarely(op, mask),
+            _ => return self.execute_rarely(op, pc, mask, cx),
         }
         Ok(())
     }
 
     #[inline(never)]
-    fn execute_rarely(&mut self, op: &Op, mask: u32) {
+    fn execute_rarely(
+        &mut self,
+        op: &Op,
+        pc: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Fatal> {
         match op.code {
             Code::Scalar { f, d, a, b, c } => {
                 for lane in lanes(mask) {
@@ -425,13 +501,32 @@ impl Warp {
                     }
                 }
             }
+            Code::Mbarrier(ref access) => return self.mbarrier(access, pc, mask, cx),
+            Code::BulkCopy(ref copy) => return self.bulk_copy(copy, pc, mask, cx),
+            Code::BulkCommit => self.commit_bulk(mask),
+            Code::BulkWait { pending, read } => self.wait_bulk(pending, read, mask, cx),
+            Code::MapShared { d, a, rank } => return self.map_shared(d, a, rank, pc, mask, cx),
+            Code::RankOf { d, a } => {
+                for lane in lanes(mask) {
+                    let own = cx.rank as u32;
+                    self.words[d as usize].0[lane] = rank_of(self.get(a, lane)).unwrap_or(own);
+                }
+            }
+            Code::FenceProxy => cx.order.fence_proxy(self.actor, mask, self.alive),
+            Code::FenceInit => cx.order.fence_inits(self.actor, mask),
             Code::ActiveMask { d } => {
                 lanes(mask).for_each(|lane| self.words[d as usize].0[lane] = mask)
             }
             Code::Clock { d } => lanes(mask).for_each(|lane| self.set(d, lane, self.clock)),
             Code::IsSpace { d, a, space } => {
                 for lane in lanes(mask) {
-                    let is = u64::from(space_of(self.get(a, lane)) == space);
+                    let address = self.get(a, lane);
+                    let is = match (space_of(address), space) {
+                        (Space::Shared, Space::Shared) => rank_of(address).is_none(),
+                        (Space::Shared, Space::Cluster) => true,
+                        (is, asked) => is == asked,
+                    };
+                    let is = u64::from(is);
                     self.set(
                         Reg {
                             class: Class::Predicate,
@@ -444,5 +539,6 @@ impl Warp {
             }
             _ => {}
         }
+        Ok(())
     }
 }

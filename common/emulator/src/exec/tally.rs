@@ -107,6 +107,21 @@ impl Tally {
         counters.global_sectors_ideal += pattern.cost.1;
     }
 
+    /// A bulk copy: the bytes of its whole tile, and the sectors of the rows (address, bytes) inside the tensor.
+    /// Neighbouring rows may share a sector, which TMA asks for once. It makes no request of the kind that the
+    /// hardware counts for loads and stores, and its shared side has no wavefronts: none were measured.
+    pub fn bulk(&mut self, op: usize, bytes: u32, rows: &[(u64, u32)]) {
+        let counters = &mut self.ops[op];
+        counters.bytes += u64::from(bytes);
+        let (mut inside, mut next) = (0, 0);
+        for &(address, bytes) in rows {
+            let (first, end) = (address / 32, (address + u64::from(bytes)).div_ceil(32));
+            counters.global_sectors += end - if first + 1 == next { next } else { first };
+            (inside, next) = (inside + u64::from(bytes), end);
+        }
+        counters.global_sectors_ideal += inside.div_ceil(32);
+    }
+
     pub fn add(&mut self, other: &Tally) {
         for (a, b) in self.ops.iter_mut().zip(&other.ops) {
             *a += *b;

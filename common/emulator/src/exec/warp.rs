@@ -1,6 +1,8 @@
 //! One warp: its registers, and its threads as groups that go their own ways and meet again.
+use super::bulk::Store;
 use super::lanes::{Doubles, Words, lanes};
 use super::machine::Machine;
+use super::warpgroup::Tracker;
 use crate::op::{Class, Reg};
 
 /// Threads of a warp that are at the same place.
@@ -23,6 +25,14 @@ pub(super) enum State {
     Warp(u32),
     /// An aligned barrier, for the rest of the warp.
     Mates,
+    /// `wgmma.wait_group`, for so many `wgmma` that all warps of the warpgroup must have come to.
+    Warpgroup(u64),
+    /// `mbarrier.try_wait`; its block had completed so many phases of mbarriers before.
+    Mbarrier(u64),
+    /// `barrier.cluster.wait`
+    Cluster,
+    /// `setmaxnreg.inc`; the block's pool was so large.
+    Registers(u32),
 }
 
 /// A place where threads that diverged meet again: the post-dominator of their branch.
@@ -64,6 +74,17 @@ pub(super) struct Pending {
     /// Bytes to read; the rest are zero.
     pub wanted: u32,
     pub op: usize,
+    /// Its number among the warp's copies.
+    pub number: u64,
+}
+
+/// `cp.async.mbarrier.arrive`: when the lane's copies before it have landed, an mbarrier is told.
+pub(super) struct Signal {
+    pub lane: usize,
+    /// Copies of the warp before it.
+    pub copies: u64,
+    pub mbarrier: u32,
+    pub op: usize,
 }
 
 pub(super) struct Warp {
@@ -74,6 +95,8 @@ pub(super) struct Warp {
     pub local: Vec<u8>,
     /// Index of the warp in its block.
     pub index: usize,
+    /// Its number among the warps of the cluster.
+    pub actor: usize,
     /// Threads that have not exited.
     pub alive: u32,
     pub splits: Vec<Split>,
@@ -82,6 +105,19 @@ pub(super) struct Warp {
     pub pending: Vec<Pending>,
     /// Groups of copies that each lane has closed.
     pub commits: [u32; 32],
+    /// What is on its way to and from the registers of `wgmma`; kept under `sanitize`.
+    pub matrices: Tracker,
+    /// Copies begun so far, and who will be told of them.
+    pub copies: u64,
+    pub signals: Vec<Signal>,
+    /// Bulk copies to global memory that nobody has waited for, and groups of them that each lane has closed.
+    pub stores: Vec<Store>,
+    pub bulk_commits: [u32; 32],
+    /// Lanes whose `try_wait` has waited for long enough.
+    pub expired: u32,
+    /// Lanes that have arrived at the cluster's barrier, in this phase and in the last.
+    pub cluster_arrived: u32,
+    pub cluster_released: u32,
     /// Instructions executed.
     pub clock: u64,
     /// What it was like when it was interrupted in a loop.
@@ -97,23 +133,33 @@ impl Warp {
             predicates: vec![0; program.predicates],
             local: vec![0; program.local_bytes as usize * 32],
             index: 0,
+            actor: 0,
             alive: 0,
             splits: Vec::new(),
             joins: Vec::new(),
             pending: Vec::new(),
             commits: [0; 32],
+            matrices: Tracker::default(),
+            copies: 0,
+            signals: Vec::new(),
+            stores: Vec::new(),
+            bulk_commits: [0; 32],
+            expired: 0,
+            cluster_arrived: 0,
+            cluster_released: 0,
             clock: 0,
             watched: None,
         }
     }
 
     /// Makes the warp ready for a block: registers zero but for the fixed ones.
-    pub fn reset(&mut self, machine: &Machine<'_>, index: usize, block: [u32; 3]) {
+    pub fn reset(&mut self, machine: &Machine<'_>, actor: usize, block: [u32; 3]) {
+        let index = actor % machine.warps;
         self.words.fill(Words::ZERO);
         self.doubles.fill(Doubles::ZERO);
         self.predicates.fill(0);
         self.local.fill(0);
-        self.index = index;
+        (self.index, self.actor) = (index, actor);
         let threads = machine.threads - index * 32;
         self.alive = if threads >= 32 {
             u32::MAX
@@ -130,6 +176,12 @@ impl Warp {
         self.joins.clear();
         self.pending.clear();
         self.commits = [0; 32];
+        self.matrices.reset(machine);
+        self.copies = 0;
+        self.signals.clear();
+        self.stores.clear();
+        self.bulk_commits = [0; 32];
+        (self.expired, self.cluster_arrived, self.cluster_released) = (0, 0, 0);
         (self.clock, self.watched) = (0, None);
         for (register, &fixed) in self.words.iter_mut().zip(&machine.program.fixed_words) {
             for lane in 0..32 {
@@ -243,7 +295,20 @@ impl Warp {
 
     /// Whether nothing of it can go on by itself: it waits, or has exited.
     pub fn is_blocked(&self) -> bool {
-        !self.has_joining() && self.splits.iter().all(|split| split.state != State::Ready)
+        (!self.has_joining() || self.waits_outside())
+            && self.splits.iter().all(|split| split.state != State::Ready)
+    }
+
+    /// Whether threads of it wait for something that comes without them: those who wait for these threads in
+    /// turn should go on waiting.
+    pub fn waits_outside(&self) -> bool {
+        let outside = |split: &Split| {
+            matches!(
+                split.state,
+                State::Mbarrier(_) | State::Cluster | State::Registers(_)
+            )
+        };
+        self.splits.iter().any(outside)
     }
 
     /// Whether threads wait at a join for others of their warp.

@@ -32,16 +32,13 @@ impl Lowering<'_> {
                     mask: self.source(instr, mask, Class::Word)?.index,
                 }
             }
+            "barrier" if instr.has("cluster") => self.cluster_barrier(instr)?,
+            "elect" => self.elect(instr)?,
+            "setmaxnreg" => self.set_registers(instr)?,
+            // Grids of the emulator run one after another: there is none to wait for, and none waits.
+            "griddepcontrol" => Code::Nothing,
             "bar" | "barrier" => return self.barrier(instr, guard),
-            "membar" | "fence" => {
-                if ["gl", "sys", "gpu", "cluster"].iter().any(|s| instr.has(s)) {
-                    self.talks = true;
-                }
-                if instr.has("proxy") || instr.has("cluster") {
-                    return Err(instr.unsupported());
-                }
-                Code::Nothing
-            }
+            "membar" | "fence" => self.fence(instr)?,
             "nanosleep" | "prefetch" | "prefetchu" | "brkpt" | "pmevent" | "discard"
             | "applypriority" => Code::Nothing,
             "activemask" => {
@@ -58,6 +55,45 @@ impl Lowering<'_> {
         };
         self.push(guard, code);
         Ok(())
+    }
+
+    /// Fences. Of those between proxies and of `mbarrier.init`, the sanitizer takes note; the others order
+    /// what the emulator keeps in order anyway.
+    fn fence(&mut self, instr: &Instr) -> Result<Code> {
+        let rest: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
+        Ok(match rest[..] {
+            // In global memory the emulator has one proxy: every write is seen by all.
+            ["proxy", "async", "global"] => Code::Nothing,
+            ["proxy", "async"] | ["proxy", "async", "shared::cta" | "shared::cluster"] => {
+                Code::FenceProxy
+            }
+            // One-way: from the generic to the async proxy, and back, where nothing is missing.
+            [
+                "proxy",
+                "async::generic",
+                "release",
+                "sync_restrict::shared::cta",
+                "cluster",
+            ] => Code::FenceProxy,
+            [
+                "proxy",
+                "async::generic",
+                "acquire",
+                "sync_restrict::shared::cluster",
+                "cluster",
+            ] => Code::Nothing,
+            // A tensor map cannot change during a launch of the emulator, and there are no aliases.
+            ["proxy", "alias"] | ["proxy", "tensormap::generic", ..] => Code::Nothing,
+            ["mbarrier_init", "release", "cluster"] => Code::FenceInit,
+            ["proxy", ..] => return Err(instr.unsupported()),
+            _ => {
+                // Blocks of a cluster run together anyway.
+                if ["gl", "sys", "gpu"].iter().any(|s| instr.has(s)) {
+                    self.talks = true;
+                }
+                Code::Nothing
+            }
+        })
     }
 
     /// `brx.idx index, list`: a branch for each label but the last, to which everybody else goes. An index
@@ -96,9 +132,6 @@ impl Lowering<'_> {
     }
 
     fn barrier(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
-        if instr.has("cluster") {
-            return Err(instr.unsupported());
-        }
         // `bar` is `barrier.aligned` (PTX ISA, "Parallel Synchronization: bar").
         let aligned = instr.opcode[0] == "bar" || instr.has("aligned");
         let wait = !instr.has("arrive");

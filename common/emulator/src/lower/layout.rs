@@ -26,6 +26,7 @@ pub(super) struct Layout<'a> {
     pub places: HashMap<&'a str, Place>,
     pub params: Vec<Param>,
     pub shared: u32,
+    pub dynamic_align: u32,
     pub local: u32,
     pub constants: Vec<u8>,
     pub globals: Vec<(String, Vec<u8>)>,
@@ -37,6 +38,7 @@ impl<'a> Layout<'a> {
             places: HashMap::new(),
             params: Vec::new(),
             shared: 0,
+            dynamic_align: 16,
             local: 0,
             constants: Vec::new(),
             globals: Vec::new(),
@@ -73,7 +75,10 @@ impl<'a> Layout<'a> {
                 )
             };
             let place = match variable.space {
-                VariableSpace::DynamicShared => Place::Dynamic,
+                VariableSpace::DynamicShared => {
+                    layout.dynamic_align = layout.dynamic_align.max(variable.align);
+                    Place::Dynamic
+                }
                 VariableSpace::Global => {
                     global_bytes += variable.bytes;
                     if global_bytes > MAX_GLOBALS {

@@ -101,6 +101,7 @@ impl Lowering<'_> {
         let rest: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
         let code = match rest[..] {
             ["async", "commit_group"] => Code::AsyncCommit,
+            ["async", "mbarrier", "arrive", ..] => self.copies_arrive(instr)?,
             ["async", "wait_all"] => Code::AsyncWait { pending: None },
             ["async", "wait_group"] => match &instr.operands[..] {
                 [Operand::Int(n)] => Code::AsyncWait {
@@ -158,6 +159,20 @@ impl Lowering<'_> {
         count: usize,
         write: bool,
     ) -> Result<[u32; N]> {
+        let mut regs = [0; N];
+        let list = self.words(instr, operand, count, write)?;
+        regs[..count].copy_from_slice(&list);
+        Ok(regs)
+    }
+
+    /// The same for any number of registers.
+    pub(super) fn words(
+        &mut self,
+        instr: &Instr,
+        operand: &Operand,
+        count: usize,
+        write: bool,
+    ) -> Result<Vec<u32>> {
         let list = match operand {
             Operand::Vector(list) => &list[..],
             one => std::slice::from_ref(one),
@@ -169,8 +184,8 @@ impl Lowering<'_> {
                 list.len()
             )));
         }
-        let mut regs = [0; N];
-        for (reg, element) in regs.iter_mut().zip(list) {
+        let mut regs = Vec::new();
+        for element in list {
             let found = if write {
                 self.dest(instr, element)?
             } else {
@@ -182,7 +197,7 @@ impl Lowering<'_> {
                     instr.text
                 )));
             }
-            *reg = found.index;
+            regs.push(found.index);
         }
         Ok(regs)
     }

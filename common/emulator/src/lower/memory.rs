@@ -34,7 +34,7 @@ impl Lowering<'_> {
                 "local" => return Ok(Space::Local),
                 "const" => return Ok(Space::Const),
                 "param" | "param::entry" | "param::func" => return Ok(Space::Param),
-                "shared::cluster" => return Err(instr.unsupported()),
+                "shared::cluster" => return Ok(Space::Cluster),
                 _ => {}
             }
         }
@@ -65,6 +65,7 @@ impl Lowering<'_> {
             "global",
             "shared",
             "shared::cta",
+            "shared::cluster",
             "local",
             "const",
             "param",
@@ -94,7 +95,7 @@ impl Lowering<'_> {
         if ty == Type::PRED || ty.bits > 64 || ty.bytes() * count > 16 {
             return Err(instr.unsupported());
         }
-        if matches!(space, Space::Shared | Space::Generic) {
+        if matches!(space, Space::Shared | Space::Cluster | Space::Generic) {
             self.grain = self.grain.min(ty.bytes());
         }
         Ok((ty, count))
@@ -275,7 +276,10 @@ impl Lowering<'_> {
     }
 
     fn atomic(&mut self, instr: &Instr, guard: Guard, space: Space) -> Result<()> {
-        if !matches!(space, Space::Global | Space::Shared | Space::Generic) {
+        if !matches!(
+            space,
+            Space::Global | Space::Shared | Space::Cluster | Space::Generic
+        ) {
             return Err(instr.unsupported());
         }
         let Some(&ty) = instr.types().last() else {
@@ -327,7 +331,7 @@ impl Lowering<'_> {
         if matches!(space, Space::Global | Space::Generic) {
             self.talks = true;
         }
-        if matches!(space, Space::Shared | Space::Generic) {
+        if matches!(space, Space::Shared | Space::Cluster | Space::Generic) {
             self.grain = self.grain.min(ty.bytes());
         }
         let slot = self.slot();

@@ -1,5 +1,7 @@
 //! Statements to typed operations: every name, type and branch target is settled here, once.
 mod arithmetic;
+mod bulk;
+mod cluster;
 mod compare;
 mod control;
 mod convert;
@@ -9,10 +11,12 @@ mod graph;
 mod inline;
 mod layout;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod moves;
 mod registers;
 mod scalar;
+mod wgmma;
 
 use std::collections::HashMap;
 
@@ -119,6 +123,7 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
     let mut ops = lowering.ops;
     control::resolve(&mut ops, &labels, kernel.line)?;
     graph::set_rejoin(&mut ops);
+    wgmma::hold_registers(&mut ops);
     let fixed = [
         lowering.fixed_words.len() as u32,
         lowering.fixed_doubles.len() as u32,
@@ -126,6 +131,7 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
     ];
     let [words, doubles, predicates] = registers::allocate(&mut ops, lowering.counts, fixed)
         .map_err(|message| PtxError::new(kernel.line, message))?;
+    let watched = wgmma::watched(&mut ops, words);
     Ok(Program {
         instructions,
         params: layout.params,
@@ -142,8 +148,14 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
         constants: layout.constants,
         globals: layout.globals,
         max_threads: kernel.max_threads,
+        max_registers: kernel.max_registers,
+        cluster: kernel.cluster,
+        explicit_cluster: kernel.explicit_cluster,
+        max_cluster: kernel.max_cluster,
+        dynamic_align: layout.dynamic_align,
         talks: lowering.talks,
         grain: lowering.grain,
+        watched,
     })
 }
 
@@ -326,11 +338,14 @@ impl<'a> Lowering<'a> {
         let fixed = match base {
             "%tid" => Fixed::Special(Special::Tid(dim)),
             "%ntid" => Fixed::Special(Special::Ntid(dim)),
-            // A cluster holds one block.
-            "%ctaid" | "%clusterid" => Fixed::Special(Special::Ctaid(dim)),
-            "%nctaid" | "%nclusterid" => Fixed::Special(Special::Nctaid(dim)),
-            "%cluster_ctaid" | "%cluster_ctarank" => Fixed::Const(0),
-            "%cluster_nctaid" | "%cluster_nctarank" => Fixed::Const(1),
+            "%ctaid" => Fixed::Special(Special::Ctaid(dim)),
+            "%nctaid" => Fixed::Special(Special::Nctaid(dim)),
+            "%clusterid" => Fixed::Special(Special::Cluster(dim)),
+            "%nclusterid" => Fixed::Special(Special::Clusters(dim)),
+            "%cluster_ctaid" => Fixed::Special(Special::ClusterCtaid(dim)),
+            "%cluster_nctaid" => Fixed::Special(Special::ClusterNctaid(dim)),
+            "%cluster_ctarank" => Fixed::Special(Special::ClusterRank),
+            "%cluster_nctarank" => Fixed::Special(Special::ClusterRanks),
             "%laneid" => Fixed::Special(Special::Lane),
             "%warpid" => Fixed::Special(Special::Warp),
             "%nwarpid" => Fixed::Special(Special::Warps),
@@ -392,6 +407,16 @@ impl<'a> Lowering<'a> {
         let (id, negated) = match operand {
             Operand::Register(id) => (*id, false),
             Operand::NotRegister(id) => (*id, true),
+            Operand::Special(name) if name == "%is_explicit_cluster" => {
+                let a = self.fixed(Class::Word, Fixed::Special(Special::ExplicitCluster));
+                let (b, d) = (
+                    self.constant(Class::Word, 0).index,
+                    self.temp(Class::Predicate).index,
+                );
+                let (op, a) = (crate::op::Compare::Ne, a.index);
+                self.push(None, Code::Compare { op, d, a, b });
+                return Ok((d, false));
+            }
             // `-1` and `1` stand for true.
             Operand::Int(value) => {
                 let p = self.temp(Class::Predicate);
@@ -457,12 +482,20 @@ impl<'a> Lowering<'a> {
         match instr.opcode[0].as_str() {
             "ldmatrix" | "stmatrix" => self.matrix_access(instr, guard),
             "mma" => self.mma(instr, guard),
+            "wgmma" => self.wgmma(instr, guard),
+            "mbarrier" => self.mbarrier(instr, guard),
+            "mapa" => self.mapa(instr, guard),
+            "getctarank" => self.ctarank(instr, guard),
+            "createpolicy" => self.policy(instr, guard),
+            "cp" if instr.opcode.get(2).is_some_and(|part| part == "bulk") => {
+                self.bulk(instr, guard)
+            }
             "cp" if instr.has("async") => self.copy_async(instr, guard),
             "ld" | "ldu" | "st" | "atom" | "red" => self.memory(instr, guard),
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence"
             | "shfl" | "vote" | "match" | "redux" | "activemask" | "nanosleep" | "prefetch"
             | "prefetchu" | "brkpt" | "pmevent" | "discard" | "applypriority"
-            | "griddepcontrol" => self.control(instr, guard),
+            | "griddepcontrol" | "elect" | "setmaxnreg" => self.control(instr, guard),
             _ => self.arithmetic(instr, guard),
         }
     }

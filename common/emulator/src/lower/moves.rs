@@ -157,7 +157,12 @@ impl Lowering<'_> {
         let [d, a] = self.operands::<2>(instr)?;
         let base = match () {
             () if instr.has("global") => 0,
-            () if instr.has("shared") || instr.has("shared::cta") => window::SHARED,
+            () if ["shared", "shared::cta", "shared::cluster"]
+                .iter()
+                .any(|space| instr.has(space)) =>
+            {
+                window::SHARED
+            }
             () if instr.has("local") => window::LOCAL,
             () if instr.has("const") => window::CONST,
             () if instr.has("param") => window::PARAM,
@@ -193,6 +198,7 @@ impl Lowering<'_> {
         let space = match instr.opcode.get(1).map(String::as_str) {
             Some("global") => Space::Global,
             Some("shared" | "shared::cta") => Space::Shared,
+            Some("shared::cluster") => Space::Cluster,
             Some("local") => Space::Local,
             Some("const") => Space::Const,
             Some("param") => Space::Param,

@@ -96,6 +96,14 @@ pub(crate) struct Kernel {
     pub labels: LabelId,
     /// `.maxntid`, if given.
     pub max_threads: Option<[u32; 3]>,
+    /// `.maxnreg`, if given.
+    pub max_registers: Option<u32>,
+    /// `.reqnctapercluster`, if given.
+    pub cluster: Option<[u32; 3]>,
+    /// `.explicitcluster`: the launch must have clusters.
+    pub explicit_cluster: bool,
+    /// `.maxclusterrank`, if given.
+    pub max_cluster: Option<u32>,
 }
 
 #[derive(Clone, Debug)]

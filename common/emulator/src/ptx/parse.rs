@@ -221,6 +221,10 @@ impl<'a> Parser<'a> {
             body: Vec::new(),
             labels: 0,
             max_threads: None,
+            max_registers: None,
+            cluster: None,
+            explicit_cluster: false,
+            max_cluster: None,
         };
         while let Some(Token::Word(word)) = self.peek() {
             if !word.starts_with('.') {
@@ -235,7 +239,14 @@ impl<'a> Parser<'a> {
             let dim = |i: usize| numbers.get(i).copied().unwrap_or(1);
             match word {
                 ".maxntid" | ".reqntid" => kernel.max_threads = Some([dim(0), dim(1), dim(2)]),
-                ".minnctapersm" | ".maxnreg" | ".noreturn" | ".maxnctapersm" => {}
+                ".maxnreg" => kernel.max_registers = numbers.first().copied(),
+                ".reqnctapercluster" => {
+                    kernel.cluster = Some([dim(0), dim(1), dim(2)]);
+                    kernel.explicit_cluster = true;
+                }
+                ".explicitcluster" => kernel.explicit_cluster = true,
+                ".maxclusterrank" => kernel.max_cluster = numbers.first().copied(),
+                ".minnctapersm" | ".noreturn" | ".maxnctapersm" => {}
                 other => {
                     self.at -= 1;
                     return self.error(format!("`{other}` is not known for a kernel"));

@@ -1,5 +1,7 @@
 //! Runs a few lines of PTX over some threads.
 #![allow(dead_code, reason = "each test file uses its part")]
+pub mod tma;
+
 use emulator::{
     Arg, Counters, Finding, Launch, LaunchError, Limits, Memory, Module, Options, Program,
     PtxError, Run, launch,
@@ -11,6 +13,7 @@ pub struct Setup {
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub dynamic_shared: u32,
+    pub cluster: [u32; 3],
     /// Words of the output, all `0xdead` at first.
     pub words: usize,
     pub sanitize: bool,
@@ -24,6 +27,7 @@ impl Default for Setup {
             grid: [1, 1, 1],
             block: [32, 1, 1],
             dynamic_shared: 0,
+            cluster: [1; 3],
             words: 1024,
             sanitize: true,
             schedule: 0,
@@ -110,6 +114,7 @@ pub fn run(setup: &Setup, text: &str) -> Result<Outcome, LaunchError> {
         grid: setup.grid,
         block: setup.block,
         dynamic_shared: setup.dynamic_shared,
+        cluster: setup.cluster,
         args: vec![Arg::U64(out)],
     };
     let options = Options {

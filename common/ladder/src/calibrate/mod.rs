@@ -18,6 +18,8 @@ use owo_colors::OwoColorize;
     shared_memory.csv   op,bytes_per_lane,byte_offset_per_lane,wavefronts,bank_conflicts\n  \
     global_memory.csv   op,bytes_per_lane,byte_offset_per_lane,sectors,requests\n  \
     arithmetic.csv      instruction;operands;digest\n  \
+    wgmma_layout.csv    operand,major,swizzle,base_offset,leading,stride,start,bytes\n  \
+    tma_layout.csv      swizzle,start,tile_columns,tile_rows,columns,rows,x,y,elements\n  \
     mma_m16n8k{8,16}_{f16,bf16}.bin, wgmma_m64n8k16_{f16,bf16}.bin\n                      \
     records of 1,792 bytes: A 16x16 u16, B 16x8 u16, C 16x8 f32, D 16x8 f32\n\
     A suffix is free: mma_m16n8k8_f16_2.bin.\n\

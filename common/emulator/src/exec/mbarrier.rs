@@ -1,0 +1,477 @@
+//! mbarriers: phases, pending arrivals, bytes that are still to come (PTX ISA, "mbarrier").
+use super::block::Context;
+use super::checked::{Fatal, Place, Result, Touch};
+use super::lanes::lanes;
+use super::meet::Meeting;
+use super::step::Stop;
+use super::warp::{Signal, Split, State, Warp};
+use crate::finding::{Access as Verb, Kind};
+use crate::op::{MbarrierAccess, MbarrierAction, MbarrierWait, Space};
+use crate::order::View;
+use crate::shadow::{How, Verdict};
+
+/// Arrivals that an mbarrier can count, and bytes either way (PTX ISA, "Contents of the mbarrier object").
+const MAX_COUNT: u32 = (1 << 20) - 1;
+
+/// One mbarrier, beside the memory in which it lies.
+#[derive(Clone)]
+pub(super) struct Mbarrier {
+    /// Arrivals that each further phase takes.
+    expected: u32,
+    pending: u32,
+    /// Bytes expected less bytes that have come.
+    bytes: i64,
+    /// Phases completed.
+    pub phase: u64,
+    /// Its number in the cluster, for the clock of what lands through it.
+    pub number: usize,
+    /// What those who have arrived, now or in earlier phases, release; and up to the last completed phase.
+    pub arriving: View,
+    done: View,
+}
+
+impl Mbarrier {
+    fn new(count: u32, number: usize) -> Self {
+        Self {
+            expected: count,
+            pending: count,
+            bytes: 0,
+            phase: 0,
+            number,
+            arriving: View::default(),
+            done: View::default(),
+        }
+    }
+
+    /// The 64 bits that lie in memory, which is opaque: arrivals pending and expected, the phase, a mark.
+    fn state(&self) -> u64 {
+        u64::from(self.pending)
+            | u64::from(self.expected) << 20
+            | (self.phase & 0x7f_ffff) << 40
+            | 1 << 63
+    }
+
+    pub fn arrive(
+        &mut self,
+        count: u32,
+        drop: bool,
+        no_complete: bool,
+    ) -> std::result::Result<(), String> {
+        let (pending, phase) = (self.pending, self.phase);
+        if count == 0 || count > pending {
+            return Err(format!(
+                "{count} arrivals, but phase {phase} waits for {pending} more of {}",
+                self.expected
+            ));
+        }
+        if no_complete && count == pending {
+            return Err(format!(
+                "{count} arrivals with .noComplete would complete phase {phase}"
+            ));
+        }
+        self.pending -= count;
+        if drop {
+            self.expected = self.expected.saturating_sub(count);
+        }
+        Ok(())
+    }
+
+    /// Bytes that are expected, or less than none that have come.
+    pub fn transact(&mut self, bytes: i64) -> std::result::Result<(), String> {
+        self.bytes += bytes;
+        if self.bytes.abs() > i64::from(MAX_COUNT) {
+            return Err(format!(
+                "a tx-count of {}; it lies within {MAX_COUNT} either way",
+                self.bytes
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether the phase is complete now; then the next one begins.
+    fn turn(&mut self) -> bool {
+        let complete = self.pending == 0 && self.bytes == 0;
+        if complete {
+            self.phase += 1;
+            self.pending = self.expected;
+            self.done = self.arriving.clone();
+        }
+        complete
+    }
+
+    /// What it waits for, in words.
+    pub fn wanting(&self) -> String {
+        let bytes = match self.bytes {
+            0 => String::new(),
+            n @ 1.. => format!(", {n} bytes still to come"),
+            n => format!(", {} bytes more than were expected have come", -n),
+        };
+        format!(
+            "phase {} (parity {}): {} of {} arrivals pending{bytes}",
+            self.phase,
+            self.phase % 2,
+            self.pending,
+            self.expected
+        )
+    }
+}
+
+impl Context<'_> {
+    pub fn invalid_mbarrier(&mut self, reason: String, op: usize, thread: usize) -> Fatal {
+        self.report(Kind::InvalidMbarrier { reason }, op, thread);
+        Fatal
+    }
+
+    /// Where an mbarrier lies: rank of the block and shared address.
+    pub fn find_mbarrier(
+        &mut self,
+        warp: &Warp,
+        space: Space,
+        address: u64,
+        op: usize,
+        lane: usize,
+        verb: Verb,
+    ) -> Result<(usize, u32)> {
+        let touch = |space| Touch {
+            space,
+            address,
+            bytes: 8,
+            op,
+            lane,
+        };
+        match self.locate(warp, &touch(space), verb)? {
+            Place::Shared(at) => Ok((self.rank, at)),
+            Place::Remote(rank, at) => Ok((rank, at)),
+            // Elsewhere: as an address in shared memory, this one is out of bounds.
+            _ => {
+                self.locate(warp, &touch(Space::Cluster), verb)?;
+                Err(Fatal)
+            }
+        }
+    }
+
+    /// Changes an mbarrier, which must be one, and begins its next phase if that completes it.
+    pub fn change_mbarrier<T>(
+        &mut self,
+        rank: usize,
+        at: u32,
+        change: impl FnOnce(&mut Mbarrier, &mut crate::order::Order) -> std::result::Result<T, String>,
+    ) -> std::result::Result<T, String> {
+        let (block, order) = self.block_and_order(rank);
+        let Some(block) = block else {
+            return Err(format!("the cluster has no block {rank}"));
+        };
+        let Some(barrier) = block.mbarriers.get_mut(&at) else {
+            return Err(format!(
+                "there is no mbarrier at 0x{at:x}: not initialised, or invalidated"
+            ));
+        };
+        let words = &mut block.shared[at as usize / 4..at as usize / 4 + 2];
+        let before = barrier.state();
+        if words != [before as u32, (before >> 32) as u32] {
+            return Err(format!(
+                "the mbarrier at 0x{at:x} has been overwritten by something else"
+            ));
+        }
+        let result = change(barrier, order)
+            .map_err(|reason| format!("the mbarrier at 0x{at:x}: {reason}"))?;
+        if barrier.turn() {
+            block.phases += 1;
+        }
+        let after = barrier.state();
+        words.copy_from_slice(&[after as u32, (after >> 32) as u32]);
+        block.activity += 1;
+        Ok(result)
+    }
+
+    /// Shows to the sanitizer that lanes of a warp, or the async proxy for them, use an mbarrier.
+    pub fn check_mbarrier(
+        &mut self,
+        rank: usize,
+        at: u32,
+        asynchronous: bool,
+        op: usize,
+        warp: &Warp,
+        lane: usize,
+    ) {
+        let (block, order) = self.block_and_order(rank);
+        let Some(shadow) = block.and_then(|block| block.shadow.as_ref()) else {
+            return;
+        };
+        let Some(eyes) = order.eyes(warp.actor, 1 << lane) else {
+            return;
+        };
+        let verdict = shadow.use_mbarrier(at, asynchronous, &eyes);
+        if !matches!(verdict, Verdict::Fine) {
+            let how = match asynchronous {
+                true => How::AsyncWrite,
+                false => How::Atomic,
+            };
+            self.found(verdict, how, at, 8, op, warp.actor, lane);
+        }
+    }
+}
+
+impl Warp {
+    /// An mbarrier instruction, thread after thread; the hardware's order is open.
+    #[inline(never)]
+    pub(super) fn mbarrier(
+        &mut self,
+        access: &MbarrierAccess,
+        op: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<()> {
+        let addresses = self.addresses(access.base, access.offset, mask);
+        for lane in lanes(mask) {
+            let (rank, at) =
+                cx.find_mbarrier(self, access.space, addresses[lane], op, lane, Verb::Atomic)?;
+            if let Err(reason) = self.at_mbarrier(access, (rank, at), op, lane, cx) {
+                return Err(cx.invalid_mbarrier(reason, op, self.thread(lane)));
+            }
+        }
+        Ok(())
+    }
+
+    fn at_mbarrier(
+        &mut self,
+        access: &MbarrierAccess,
+        (rank, at): (usize, u32),
+        op: usize,
+        lane: usize,
+        cx: &mut Context<'_>,
+    ) -> std::result::Result<(), String> {
+        let count = self.words[access.count as usize].0[lane];
+        let (actor, alive, bit) = (self.actor, self.alive, 1 << lane);
+        let own = rank == cx.rank;
+        match access.action {
+            MbarrierAction::Init | MbarrierAction::Invalidate | MbarrierAction::Copies { .. }
+                if !own =>
+            {
+                return Err("it lies in another block's shared memory".into());
+            }
+            MbarrierAction::Init => {
+                if count == 0 || count > MAX_COUNT {
+                    return Err(format!("a count of {count}; it takes 1 to {MAX_COUNT}"));
+                }
+                if cx.block.mbarriers.contains_key(&at) {
+                    return Err(format!(
+                        "there is an mbarrier at 0x{at:x} already; mbarrier.inval ends it"
+                    ));
+                }
+                cx.check(How::Init, at, 8, op, self, lane);
+                let barrier = Mbarrier::new(count, cx.common.mbarriers);
+                cx.common.mbarriers += 1;
+                let state = barrier.state();
+                cx.block.shared[at as usize / 4] = state as u32;
+                cx.block.shared[at as usize / 4 + 1] = (state >> 32) as u32;
+                cx.block.mbarriers.insert(at, barrier);
+                cx.block.activity += 1;
+                return Ok(());
+            }
+            _ => cx.check_mbarrier(rank, at, false, op, self, lane),
+        }
+        if !own {
+            cx.visit(rank, op, self, lane);
+        }
+        let relaxed = access.relaxed;
+        let release = |barrier: &mut Mbarrier, order: &mut crate::order::Order| {
+            if !relaxed {
+                order.release(actor, bit, alive, &mut barrier.arriving);
+            }
+        };
+        let tx = |count: u32| -> std::result::Result<i64, String> {
+            match count {
+                0..=MAX_COUNT => Ok(count.into()),
+                _ => Err(format!("{count} bytes; a tx-count takes up to {MAX_COUNT}")),
+            }
+        };
+        let state = match access.action {
+            MbarrierAction::Invalidate => {
+                cx.change_mbarrier(rank, at, |_, _| Ok(()))?;
+                cx.check(How::Invalidate, at, 8, op, self, lane);
+                cx.block.mbarriers.remove(&at);
+                return Ok(());
+            }
+            MbarrierAction::Init => return Ok(()),
+            MbarrierAction::ExpectTx => {
+                cx.change_mbarrier(rank, at, |barrier, _| barrier.transact(tx(count)?))?;
+                return Ok(());
+            }
+            MbarrierAction::CompleteTx => {
+                cx.change_mbarrier(rank, at, |barrier, _| barrier.transact(-tx(count)?))?;
+                return Ok(());
+            }
+            MbarrierAction::Arrive { drop, no_complete } => {
+                cx.change_mbarrier(rank, at, |barrier, order| {
+                    let state = barrier.state();
+                    release(barrier, order);
+                    barrier.arrive(count, drop, no_complete)?;
+                    Ok(state)
+                })?
+            }
+            MbarrierAction::ArriveExpectTx { drop } => {
+                cx.change_mbarrier(rank, at, |barrier, order| {
+                    let state = barrier.state();
+                    release(barrier, order);
+                    barrier.transact(tx(count)?)?;
+                    barrier.arrive(1, drop, false)?;
+                    Ok(state)
+                })?
+            }
+            MbarrierAction::Copies { noinc } => {
+                cx.change_mbarrier(rank, at, |barrier, order| {
+                    release(barrier, order);
+                    if !noinc {
+                        barrier.pending += 1;
+                        if barrier.pending > MAX_COUNT {
+                            return Err("more arrivals pending than it can count".into());
+                        }
+                    }
+                    Ok(())
+                })?;
+                self.signals.push(Signal {
+                    lane,
+                    copies: self.copies,
+                    mbarrier: at,
+                    op,
+                });
+                return Ok(());
+            }
+        };
+        if let Some(d) = access.state {
+            self.doubles[d as usize].0[lane] = state;
+        }
+        Ok(())
+    }
+
+    /// `test_wait` and `try_wait`. The latter blocks while none of the lanes finds its phase complete, until
+    /// one does, or until nothing else can go on: then the time is up.
+    #[inline(never)]
+    pub(super) fn wait_mbarrier(
+        &mut self,
+        wait: &MbarrierWait,
+        pc: u32,
+        (mask, active): (u32, u32),
+        join: u32,
+        cx: &mut Context<'_>,
+    ) -> Meeting {
+        let op = pc as usize;
+        let addresses = self.addresses(wait.base, wait.offset, active);
+        let (mut complete, mut views) = (0, Vec::new());
+        for lane in lanes(active) {
+            let found = cx.find_mbarrier(self, wait.space, addresses[lane], op, lane, Verb::Read);
+            let Ok((rank, at)) = found else {
+                return Meeting::Stop(Stop::Fatal);
+            };
+            let phase = self.get(wait.phase, lane);
+            let done = if rank == cx.rank {
+                cx.check_mbarrier(rank, at, false, op, self, lane);
+                phase_complete(cx, at, phase, wait.phase.class == crate::op::Class::Word)
+            } else {
+                Err("a block can only wait at its own mbarriers".into())
+            };
+            match done {
+                Err(reason) => {
+                    cx.invalid_mbarrier(reason, op, self.thread(lane));
+                    return Meeting::Stop(Stop::Fatal);
+                }
+                Ok(true) => {
+                    complete |= 1 << lane;
+                    views.push((lane, at));
+                }
+                Ok(false) => {}
+            }
+        }
+        let expired = self.expired & active != 0;
+        if complete == 0 && wait.blocking && !expired {
+            let own = self.part(pc, mask, active, join, |_| true);
+            let state = State::Mbarrier(cx.block.phases);
+            return self.wait(pc, own, join, state, active, cx);
+        }
+        self.expired &= !active;
+        let p = &mut self.predicates[wait.d as usize];
+        *p = *p & !active | complete;
+        if !wait.relaxed && cx.machine.options.sanitize {
+            // Mostly all lanes wait at one mbarrier: what it releases is for the whole warp then.
+            let first = views.first().map(|&(_, at)| at);
+            let groups: Vec<(u32, u32)> = match first {
+                Some(at) if views.iter().all(|&(_, other)| other == at) => vec![(complete, at)],
+                _ => views.iter().map(|&(lane, at)| (1 << lane, at)).collect(),
+            };
+            for (lanes, at) in groups {
+                if let Some(barrier) = cx.block.mbarriers.get(&at) {
+                    cx.order
+                        .acquire(self.actor, lanes, self.alive, &barrier.done);
+                }
+            }
+        }
+        Meeting::Done((mask, join))
+    }
+
+    /// What a split that waits at an mbarrier waits for, in words.
+    pub(super) fn waits_for(&self, wait: &MbarrierWait, split: &Split, cx: &Context<'_>) -> String {
+        let addresses = self.addresses(wait.base, wait.offset, split.mask);
+        let lane = split.mask.trailing_zeros() as usize & 31;
+        let at = addresses[lane] as u32;
+        let phase = self.get(wait.phase, lane);
+        let asked = match wait.phase.class {
+            crate::op::Class::Word => format!("parity {phase}"),
+            _ => format!("phase {}", phase >> 40 & 0x7f_ffff),
+        };
+        match cx.block.mbarriers.get(&at) {
+            Some(barrier) => format!(
+                "mbarrier 0x{at:x} for {asked}, which is in {}",
+                barrier.wanting()
+            ),
+            None => format!("mbarrier 0x{at:x} for {asked}"),
+        }
+    }
+
+    /// The mbarrier at which the first lane of a split waits.
+    pub(super) fn waits_at(&self, wait: &MbarrierWait, split: &Split) -> u32 {
+        let addresses = self.addresses(wait.base, wait.offset, split.mask);
+        addresses[split.mask.trailing_zeros() as usize & 31] as u32
+    }
+}
+
+/// Whether the phase with this parity, or that this state came from, is complete. A parity means the phase
+/// that runs or the one just before it (PTX ISA, "mbarrier.test_wait").
+fn phase_complete(
+    cx: &mut Context<'_>,
+    at: u32,
+    phase: u64,
+    parity: bool,
+) -> std::result::Result<bool, String> {
+    let Some(barrier) = cx.block.mbarriers.get(&at) else {
+        return Err(format!(
+            "there is no mbarrier at 0x{at:x}: not initialised, or invalidated"
+        ));
+    };
+    let state = barrier.state();
+    let memory = [
+        cx.block.shared[at as usize / 4],
+        cx.block.shared[at as usize / 4 + 1],
+    ];
+    if memory != [state as u32, (state >> 32) as u32] {
+        return Err(format!(
+            "the mbarrier at 0x{at:x} has been overwritten by something else"
+        ));
+    }
+    let current = barrier.phase & 0x7f_ffff;
+    if parity {
+        return if phase > 1 {
+            Err(format!("a parity of {phase}; it is 0 or 1"))
+        } else {
+            Ok(current & 1 != phase)
+        };
+    }
+    let asked = phase >> 40 & 0x7f_ffff;
+    match current.wrapping_sub(asked) & 0x7f_ffff {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(format!(
+            "a state of phase {asked} at the mbarrier at 0x{at:x}, which is in phase {current}"
+        )),
+    }
+}

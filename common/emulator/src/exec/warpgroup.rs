@@ -1,0 +1,229 @@
+//! What four warps share about their `wgmma`, and who may touch the registers of one.
+use std::collections::VecDeque;
+
+use super::block::Context;
+use super::machine::Machine;
+use super::warp::Warp;
+use crate::finding::{Finding, Kind};
+
+/// Warps of a warpgroup: contiguous, the first one's number a multiple of this.
+pub(super) const WARPS: usize = 4;
+
+/// The `wgmma` of four warps, in the order in which each of the warps executes them.
+#[derive(Default)]
+pub(super) struct Warpgroup {
+    /// Those that not every warp has finished.
+    pub queue: VecDeque<Issued>,
+    /// How many every warp has finished: the number of the first in the queue.
+    first: u64,
+    /// How many each warp has executed, and how many of them have landed in its registers.
+    pub issued: [u64; WARPS],
+    pub landed: [u64; WARPS],
+    /// How many each warp had executed at each commit that it has not waited for.
+    pub commits: [VecDeque<u64>; WARPS],
+}
+
+/// One `wgmma` on its way.
+pub(super) struct Issued {
+    pub op: usize,
+    pub descriptors: Descriptors,
+    /// For the sanitizer.
+    pub clock: u32,
+    /// What the hardware has read of shared memory: as late as possible, but once for all warps.
+    pub operands: Option<Operands>,
+}
+
+/// What the four warps must agree upon.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Descriptors {
+    /// None if A is in registers.
+    pub a: Option<u64>,
+    pub b: u64,
+    pub scale_d: bool,
+}
+
+/// Operands in shared memory, gathered: A as the 16 rows of each warp, 16 x 16, unless it is in registers;
+/// B as panels of 8 columns, 16 x 8 (k, n).
+pub(super) struct Operands {
+    pub a: Option<Box<[[u16; 256]; WARPS]>>,
+    pub b: Vec<[u16; 128]>,
+}
+
+impl Warpgroup {
+    /// The entry of this number, which is not finished.
+    pub fn entry(&mut self, number: u64) -> Option<&mut Issued> {
+        let at = number.checked_sub(self.first)?;
+        self.queue.get_mut(at as usize)
+    }
+
+    /// Whether every warp has come to so many.
+    pub fn all_issued(&self, count: u64) -> bool {
+        self.issued.iter().all(|&issued| issued >= count)
+    }
+
+    /// Forgets what has landed in every warp.
+    pub fn forget(&mut self) {
+        let done = self.landed.iter().copied().min().unwrap_or(0);
+        while self.first < done && self.queue.pop_front().is_some() {
+            self.first += 1;
+        }
+    }
+}
+
+/// The warps that have not come to a `wgmma` that another one waits for, in words.
+pub(super) fn missing(warp: &Warp, cx: &Context<'_>) -> String {
+    let first = warp.index / WARPS * WARPS;
+    let Some(group) = cx.block.warpgroups.get(warp.index / WARPS) else {
+        return String::new();
+    };
+    let own = group.issued[warp.index % WARPS];
+    let behind = (0..WARPS).filter(|&i| group.issued[i] < own);
+    let names: Vec<String> = behind
+        .map(|i| {
+            format!(
+                "warp {} has executed {} of {own} wgmma",
+                first + i,
+                group.issued[i]
+            )
+        })
+        .collect();
+    names.join(", ")
+}
+
+/// Reports every `wgmma` that its warps did not wait for before they exited.
+pub(super) fn report_unfinished(cx: &mut Context<'_>) {
+    if !cx.machine.options.sanitize {
+        return;
+    }
+    for (number, group) in cx.block.warpgroups.iter_mut().enumerate() {
+        for (at, issued) in (group.first..).zip(std::mem::take(&mut group.queue)) {
+            let unfinished = |&w: &usize| group.landed[w] <= at && at < group.issued[w];
+            let Some(warp) = (0..WARPS).find(unfinished) else {
+                continue;
+            };
+            let committed = group.commits[warp].iter().any(|&count| at < count);
+            let reason = match committed {
+                true => {
+                    "nobody waits for it: its group is committed, but wgmma.wait_group is missing"
+                }
+                false => {
+                    "it never lands: wgmma.commit_group is missing, and a wait is for committed groups only"
+                }
+            };
+            let thread = 32 * (number * WARPS + warp);
+            cx.block.findings.add(Finding {
+                kind: Kind::UnorderedWgmma {
+                    reason: reason.into(),
+                },
+                place: cx.machine.place(issued.op, thread, cx.block.index),
+                count: 1,
+            });
+        }
+    }
+}
+
+/// The registers of a warp that some `wgmma` names; empty without `sanitize`.
+#[derive(Default)]
+pub(super) struct Tracker {
+    registers: Vec<Tracked>,
+    /// How many `wgmma` have landed in this warp.
+    landed: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Tracked {
+    last: Last,
+    /// The `wgmma` that last took it, counted from 1, and its operation.
+    taken: u64,
+    op: usize,
+}
+
+/// The last access to a register since the last `wgmma.fence`.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Last {
+    /// Of an ordinary instruction, or there has been no fence at all.
+    #[default]
+    Ordinary,
+    /// The fence itself.
+    Fence,
+    /// Of a `wgmma` with so many columns, which it is an accumulator of.
+    Accumulator(u32),
+    /// Of a `wgmma` that it is the A of.
+    A,
+}
+
+impl Tracker {
+    pub fn reset(&mut self, machine: &Machine<'_>) {
+        self.registers.clear();
+        self.landed = 0;
+        if machine.options.sanitize && !machine.program.watched.is_empty() {
+            self.registers
+                .resize(machine.program.words, Tracked::default());
+        }
+    }
+
+    pub fn fence(&mut self) {
+        self.registers
+            .iter_mut()
+            .for_each(|reg| reg.last = Last::Fence);
+    }
+
+    pub fn land(&mut self, landed: u64) {
+        self.landed = landed;
+    }
+
+    /// An ordinary instruction touches a register. The `wgmma` that still has it, if any.
+    pub fn touch(&mut self, reg: u32) -> Option<usize> {
+        let landed = self.landed;
+        let reg = self.registers.get_mut(reg as usize)?;
+        reg.last = Last::Ordinary;
+        (reg.taken > landed).then_some(reg.op)
+    }
+
+    /// The `wgmma` of this number and operation takes its accumulators, with `n` columns, and what it has of A
+    /// in registers. What is wrong with that, if anything.
+    pub fn take(
+        &mut self,
+        number: u64,
+        op: usize,
+        (d, n): (&[u32], u32),
+        a: &[u32],
+    ) -> Option<Unordered> {
+        let mut wrong = None;
+        if self.registers.is_empty() {
+            return None;
+        }
+        for &reg in d {
+            let reg = &mut self.registers[reg as usize];
+            match reg.last {
+                Last::Fence => {}
+                Last::Accumulator(before) if before == n => {}
+                Last::Accumulator(before) => wrong = Some(Unordered::Shape(before)),
+                Last::Ordinary | Last::A => wrong = Some(Unordered::Fence),
+            }
+            (reg.last, reg.taken, reg.op) = (Last::Accumulator(n), number + 1, op);
+        }
+        for &reg in a {
+            let reg = &mut self.registers[reg as usize];
+            match reg.last {
+                Last::Accumulator(_) if reg.taken > self.landed => {
+                    wrong = Some(Unordered::InFlight(reg.op));
+                }
+                Last::Fence | Last::A => {}
+                Last::Ordinary | Last::Accumulator(_) => wrong = Some(Unordered::Fence),
+            }
+            (reg.last, reg.taken, reg.op) = (Last::A, number + 1, op);
+        }
+        wrong
+    }
+}
+
+/// What a `wgmma` finds its registers in.
+pub(super) enum Unordered {
+    /// No fence since they were touched.
+    Fence,
+    /// No fence since they were accumulators of another shape, with so many columns.
+    Shape(u32),
+    /// Its A has not landed: it is the accumulator of this operation.
+    InFlight(usize),
+}

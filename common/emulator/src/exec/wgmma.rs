@@ -1,0 +1,436 @@
+//! `wgmma`: it is noted when a warp executes it, and lands when the warp waits for it, as late as the program
+//! allows. PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
+//!
+//! The four warps of a warpgroup execute it together, each with 16 rows of the 64. So the first warp whose wait
+//! is over reads the operands for all of them, and no warp's wait is over before all four have come.
+use super::block::Context;
+use super::checked::{Fatal, Result};
+use super::lanes::ALL;
+use super::sanitize as async_proxy;
+use super::warp::Warp;
+use super::warpgroup::{Descriptors, Issued, Operands, Unordered, WARPS};
+use crate::banks::LANES;
+use crate::descriptor::{Descriptor, K, UNIT};
+use crate::finding::Kind;
+use crate::lower::SHARED_BASE;
+use crate::op::{Code, Op, Wgmma, WgmmaA};
+use crate::order::Engine;
+use crate::tensor::{self, Factor};
+
+/// Rows of the whole instruction.
+const ROWS: u32 = 64;
+
+/// A bound for hostile input: what a warpgroup may have on its way.
+const MOST: usize = 1 << 16;
+
+impl Warp {
+    /// `wgmma.mma_async`, `wgmma.fence` and `wgmma.commit_group`.
+    pub(super) fn wgmma(
+        &mut self,
+        op: &Op,
+        pc: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<()> {
+        self.check_warpgroup(pc, mask, cx)?;
+        let (number, warp) = (self.index / WARPS, self.index % WARPS);
+        match &op.code {
+            Code::WgmmaFence => self.matrices.fence(),
+            Code::WgmmaCommit => {
+                let group = &mut cx.block.warpgroups[number];
+                let issued = group.issued[warp];
+                if group.commits[warp].len() >= MOST {
+                    let reason = format!("more than {MOST} groups: wgmma.wait_group is missing");
+                    return self.invalid(pc, reason, cx);
+                }
+                group.commits[warp].push_back(issued);
+            }
+            Code::Wgmma(wgmma) => self.issue(wgmma, pc, cx)?,
+            _ => {}
+        }
+        cx.block.activity += 1;
+        Ok(())
+    }
+
+    fn invalid<T>(&self, pc: usize, reason: String, cx: &mut Context<'_>) -> Result<T> {
+        self.report(Kind::InvalidWgmma { reason }, pc as u32, self.alive, cx);
+        Err(Fatal)
+    }
+
+    /// Four whole warps.
+    fn check_warpgroup(&self, pc: usize, mask: u32, cx: &mut Context<'_>) -> Result<()> {
+        let first = self.index / WARPS * WARPS;
+        if cx.block.warpgroups.get(self.index / WARPS).is_none() {
+            let reason = format!(
+                "a warpgroup is 4 warps, 128 threads; the block's {} threads end before warp {} of this one",
+                cx.machine.threads,
+                first + WARPS - 1
+            );
+            return self.invalid(pc, reason, cx);
+        }
+        if mask != ALL {
+            let reason = format!(
+                "all threads of the warpgroup must execute it, but {} of warp {} have exited",
+                32 - mask.count_ones(),
+                self.index
+            );
+            return self.invalid(pc, reason, cx);
+        }
+        Ok(())
+    }
+
+    /// A warp comes to a `wgmma`.
+    fn issue(&mut self, wgmma: &Wgmma, pc: usize, cx: &mut Context<'_>) -> Result<()> {
+        let (number, warp) = (self.index / WARPS, self.index % WARPS);
+        let a = match wgmma.a {
+            WgmmaA::Descriptor(a) => Some(self.uniform(a, "A", pc, cx)?),
+            WgmmaA::Registers(_) => None,
+        };
+        let b = self.uniform(wgmma.b, "B", pc, cx)?;
+        let (p, negated) = wgmma.scale_d;
+        let scale_d = match self.predicates[p as usize] {
+            0 => negated,
+            ALL => !negated,
+            _ => {
+                let reason = "scale-d is not the same in all threads of the warpgroup";
+                return self.invalid(pc, reason.into(), cx);
+            }
+        };
+        let descriptors = Descriptors { a, b, scale_d };
+        let engine = self.engine();
+        let group = &mut cx.block.warpgroups[number];
+        let (at, full) = (group.issued[warp], group.queue.len() >= MOST);
+        group.issued[warp] += 1;
+        match group.entry(at) {
+            None if full => {
+                let reason =
+                    format!("more than {MOST} wgmma are on their way: wgmma.wait_group is missing");
+                return self.invalid(pc, reason, cx);
+            }
+            None => {
+                group.queue.push_back(Issued {
+                    op: pc,
+                    descriptors,
+                    clock: cx.order.begin(engine),
+                    operands: None,
+                });
+                self.check_operands(wgmma, &descriptors, pc, cx)?;
+                count(wgmma, pc, cx);
+            }
+            Some(issued) if issued.op != pc => {
+                let other = cx.machine.place(issued.op, 0, [0; 3]).at();
+                let reason = format!(
+                    "all warps of a warpgroup must execute the same wgmma, but another one is at {other}"
+                );
+                return self.invalid(pc, reason, cx);
+            }
+            Some(issued) if issued.descriptors != descriptors => {
+                let before = issued.descriptors;
+                let reason = differing(&before, &descriptors);
+                return self.invalid(pc, reason, cx);
+            }
+            Some(_) => {}
+        }
+        self.show_operands(wgmma, &descriptors, (at, pc), cx);
+        let a: &[u32] = match &wgmma.a {
+            WgmmaA::Registers(a) => a,
+            WgmmaA::Descriptor(_) => &[],
+        };
+        let reason = match self.matrices.take(at, pc, (&wgmma.d, wgmma.n), a) {
+            None => return Ok(()),
+            Some(Unordered::Fence) => {
+                "wgmma.fence is missing: its registers were accessed since the last one, \
+                 or there was none"
+                    .to_string()
+            }
+            Some(Unordered::Shape(before)) => format!(
+                "wgmma.fence is missing: its accumulators were those of an m64n{before}k16 before, and only \
+                 accumulators of the same shape are ordered without it"
+            ),
+            Some(Unordered::InFlight(op)) => format!(
+                "its A is in registers that the wgmma at {} writes: wgmma.wait_group is missing",
+                cx.machine.place(op, 0, [0; 3]).at()
+            ),
+        };
+        self.report(Kind::UnorderedWgmma { reason }, pc as u32, ALL, cx);
+        Ok(())
+    }
+
+    /// The tensor cores of this warpgroup, as the sanitizer knows them.
+    fn engine(&self) -> Engine {
+        Engine::Matrix(self.actor - self.index % WARPS)
+    }
+
+    /// Shows the sanitizer what the `wgmma` of this number and operation reads. Each warp must be ordered after
+    /// whoever wrote it: nobody waits for the others when they execute it.
+    fn show_operands(
+        &self,
+        wgmma: &Wgmma,
+        descriptors: &Descriptors,
+        (at, op): (u64, usize),
+        cx: &mut Context<'_>,
+    ) {
+        let group = &mut cx.block.warpgroups[self.index / WARPS];
+        let Some(clock) = group.entry(at).map(|issued| issued.clock) else {
+            return;
+        };
+        if cx.block.shadow.is_none() {
+            return;
+        }
+        let by = async_proxy::Issued {
+            engine: self.engine(),
+            clock,
+            op,
+            warp: self.actor,
+            lane: 0,
+        };
+        let operands = [
+            (descriptors.a, ROWS, wgmma.transposed[0]),
+            (Some(descriptors.b), wgmma.n, wgmma.transposed[1]),
+        ];
+        for (bits, mn, transposed) in operands {
+            let Some(Ok(descriptor)) = bits.map(Descriptor::decode) else {
+                continue;
+            };
+            for (row, k) in units(mn, transposed) {
+                let address = descriptor.unit(transposed, row, k);
+                cx.reads_asynchronously(&by, address, 16, &[(self.actor, ALL)]);
+            }
+        }
+    }
+
+    /// A 64-bit register that must be the same in all lanes.
+    fn uniform(&self, reg: u32, operand: &str, pc: usize, cx: &mut Context<'_>) -> Result<u64> {
+        let lanes = &self.doubles[reg as usize].0;
+        if lanes.iter().all(|&value| value == lanes[0]) {
+            return Ok(lanes[0]);
+        }
+        let reason =
+            format!("the descriptor of {operand} is not the same in all threads of the warpgroup");
+        self.invalid(pc, reason, cx)
+    }
+
+    /// Looks at every 16 bytes that the descriptors name.
+    fn check_operands(
+        &self,
+        wgmma: &Wgmma,
+        descriptors: &Descriptors,
+        pc: usize,
+        cx: &mut Context<'_>,
+    ) -> Result<()> {
+        let a = descriptors
+            .a
+            .map(|a| ("A", "row", a, ROWS, wgmma.transposed[0]));
+        let b = ("B", "column", descriptors.b, wgmma.n, wgmma.transposed[1]);
+        let end = cx.machine.shared_end;
+        for (name, side, bits, mn, transposed) in a.into_iter().chain([b]) {
+            let checked = Descriptor::decode(bits)
+                .and_then(|found| found.check_row(transposed, mn).map(|()| found));
+            let descriptor = match checked {
+                Ok(descriptor) => descriptor,
+                Err(reason) => return self.invalid(pc, format!("operand {name}: {reason}"), cx),
+            };
+            for (row, k) in units(mn, transposed) {
+                let address = descriptor.unit(transposed, row, k);
+                if address < SHARED_BASE || address.saturating_add(16) > end {
+                    let reason = format!(
+                        "operand {name}: {side} {row}, k {k} lies at 0x{address:x}, outside the block's {} bytes of \
+                         shared memory, which start at 0x{SHARED_BASE:x}; the descriptor is 0x{bits:016x}",
+                        end - SHARED_BASE
+                    );
+                    return self.invalid(pc, reason, cx);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `wgmma.wait_group`: lands all but the latest `pending` groups. If other warps of the warpgroup have not
+    /// come to what is waited for: to how many they must come.
+    pub(super) fn wait_wgmma(
+        &mut self,
+        pending: u32,
+        pc: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) -> Result<Option<u64>> {
+        self.check_warpgroup(pc, mask, cx)?;
+        let (number, warp) = (self.index / WARPS, self.index % WARPS);
+        let group = &mut cx.block.warpgroups[number];
+        let closing = group.commits[warp].len().saturating_sub(pending as usize);
+        let Some(&end) = closing
+            .checked_sub(1)
+            .and_then(|last| group.commits[warp].get(last))
+        else {
+            return Ok(None);
+        };
+        if !group.all_issued(end) {
+            return Ok(Some(end));
+        }
+        group.commits[warp].drain(..closing);
+        let program = cx.machine.program;
+        let mut clock = None;
+        for at in group.landed[warp]..end {
+            let Some(issued) = group.entry(at) else {
+                continue;
+            };
+            clock = Some(issued.clock);
+            let Code::Wgmma(wgmma) = &program.ops[issued.op].code else {
+                continue;
+            };
+            if issued.operands.is_none() {
+                issued.operands = gather(wgmma, &issued.descriptors, &cx.block.shared);
+            }
+            if let Some(operands) = &issued.operands {
+                self.land(wgmma, issued.descriptors.scale_d, operands);
+            }
+        }
+        group.landed[warp] = end;
+        group.forget();
+        self.matrices.land(end);
+        if let Some(clock) = clock {
+            cx.completed(self.engine(), clock, self, mask);
+        }
+        cx.block.activity += 1;
+        Ok(None)
+    }
+
+    /// D = A B + D of this warp's 16 rows. With g = lane / 4 and t = lane % 4, register r of D holds row
+    /// `g + 8 (r / 2 % 2)`, column `8 (r / 4) + 2 t + r % 2`; register r of A row `g + 8 (r % 2)`, columns
+    /// `2 t + 8 (r / 2)` and the next.
+    fn land(&mut self, wgmma: &Wgmma, scale_d: bool, operands: &Operands) {
+        let mut own = [0; 256];
+        let a = match (&wgmma.a, &operands.a) {
+            (WgmmaA::Registers(regs), _) => {
+                let sign = sign(wgmma.negate[0]);
+                for (r, &reg) in regs.iter().enumerate() {
+                    for lane in 0..LANES {
+                        let value = self.words[reg as usize].0[lane];
+                        let (row, k) = (lane / 4 + 8 * (r % 2), lane % 4 * 2 + 8 * (r / 2));
+                        own[16 * row + k] = value as u16 ^ sign;
+                        own[16 * row + k + 1] = (value >> 16) as u16 ^ sign;
+                    }
+                }
+                &own
+            }
+            (WgmmaA::Descriptor(_), Some(a)) => &a[self.index % WARPS],
+            (WgmmaA::Descriptor(_), None) => return,
+        };
+        for (panel, b) in operands.b.iter().enumerate() {
+            let regs = &wgmma.d[4 * panel..4 * panel + 4];
+            let mut d = [0; 128];
+            let at = |lane: usize, r: usize| 8 * (lane / 4 + 8 * (r / 2)) + lane % 4 * 2 + r % 2;
+            if scale_d {
+                for (r, &reg) in regs.iter().enumerate() {
+                    for lane in 0..LANES {
+                        d[at(lane, r)] = self.words[reg as usize].0[lane];
+                    }
+                }
+            }
+            let d = multiply(wgmma.factor, a, b, &d);
+            for (r, &reg) in regs.iter().enumerate() {
+                for lane in 0..LANES {
+                    self.words[reg as usize].0[lane] = d[at(lane, r)];
+                }
+            }
+        }
+    }
+
+    /// An ordinary instruction's access to registers that a `wgmma` names.
+    #[inline(never)]
+    pub(super) fn touch(&mut self, pc: u32, active: u32, cx: &mut Context<'_>) {
+        for &(reg, writes) in &cx.machine.program.watched[pc as usize] {
+            let Some(op) = self.matrices.touch(reg) else {
+                continue;
+            };
+            let reason = format!(
+                "{} a register of the wgmma at {}, which is still on its way: wgmma.commit_group and \
+                 wgmma.wait_group must come first",
+                if writes { "this writes" } else { "this reads" },
+                cx.machine.place(op, 0, [0; 3]).at()
+            );
+            self.report(Kind::UnorderedWgmma { reason }, pc, active, cx);
+        }
+    }
+}
+
+/// One warp's rows by eight columns.
+fn multiply(factor: Factor, a: &[u16; 256], b: &[u16; 128], c: &[u32; 128]) -> [u32; 128] {
+    tensor::mma::<16, 256, 128>(factor, a, b, c)
+}
+
+/// Flips the sign of an element.
+fn sign(negate: bool) -> u16 {
+    if negate { 0x8000 } else { 0 }
+}
+
+/// The first element (mn, k) of each 16 bytes of an operand.
+fn units(mn: u32, transposed: bool) -> impl Iterator<Item = (u32, u32)> {
+    let (step_mn, step_k) = if transposed { (UNIT, 1) } else { (1, UNIT) };
+    (0..K / step_k).flat_map(move |k| (0..mn / step_mn).map(move |row| (row * step_mn, k * step_k)))
+}
+
+/// Reads the operands from shared memory; `check_operands` has seen that they are there.
+fn gather(wgmma: &Wgmma, descriptors: &Descriptors, shared: &[u32]) -> Option<Operands> {
+    let read = |bits: u64, mn: u32, operand: usize, put: &mut dyn FnMut(usize, usize, u16)| {
+        let descriptor = Descriptor::decode(bits).ok()?;
+        let (transposed, sign) = (wgmma.transposed[operand], sign(wgmma.negate[operand]));
+        for (row, k) in units(mn, transposed) {
+            let at = descriptor.unit(transposed, row, k) as usize / 4;
+            for (i, word) in shared.get(at..at + 4)?.iter().enumerate() {
+                for (half, value) in [*word as u16, (word >> 16) as u16].into_iter().enumerate() {
+                    let element = 2 * i + half;
+                    let (row, k) = (row as usize, k as usize);
+                    match transposed {
+                        true => put(row + element, k, value ^ sign),
+                        false => put(row, k + element, value ^ sign),
+                    }
+                }
+            }
+        }
+        Some(())
+    };
+    let a = match descriptors.a {
+        None => None,
+        Some(bits) => {
+            let mut a = Box::new([[0; 256]; WARPS]);
+            read(bits, ROWS, 0, &mut |row, k, value| {
+                a[row / 16][row % 16 * 16 + k] = value;
+            })?;
+            Some(a)
+        }
+    };
+    let mut b = vec![[0; 128]; wgmma.n as usize / 8];
+    read(descriptors.b, wgmma.n, 1, &mut |column, k, value| {
+        b[column / 8][k * 8 + column % 8] = value;
+    })?;
+    Some(Operands { a, b })
+}
+
+/// What an H100 counts, once for the four warps: a wavefront for each 128 bytes of the operands in shared
+/// memory and no conflict, for every swizzle and both majors (measured).
+fn count(wgmma: &Wgmma, pc: usize, cx: &mut Context<'_>) {
+    let a = match wgmma.a {
+        WgmmaA::Descriptor(_) => ROWS,
+        WgmmaA::Registers(_) => 0,
+    };
+    let bytes = u64::from(2 * K * (a + wgmma.n));
+    let counters = &mut cx.tally.ops[pc];
+    counters.bytes += bytes;
+    counters.shared.wavefronts += bytes / 128;
+    counters.shared.ideal += bytes / 128;
+}
+
+/// What two warps do not agree upon.
+fn differing(before: &Descriptors, now: &Descriptors) -> String {
+    let (what, before, now) = match () {
+        () if before.a != now.a => (
+            "the descriptor of A",
+            before.a.unwrap_or(0),
+            now.a.unwrap_or(0),
+        ),
+        () if before.b != now.b => ("the descriptor of B", before.b, now.b),
+        () => ("scale-d", before.scale_d.into(), now.scale_d.into()),
+    };
+    format!("{what} is 0x{now:x}, but 0x{before:x} in another warp of the warpgroup")
+}

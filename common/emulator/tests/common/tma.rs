@@ -1,0 +1,126 @@
+//! Kernels with a tensor map as their first parameter and the output's address as their second.
+use super::{Outcome, Setup};
+use emulator::{
+    Arg, Launch, Memory, Module, Options, Program, Run, Swizzle, TensorMap, TensorMapError, launch,
+};
+
+/// A tensor of u16 elements that count from 0, and the map of it.
+#[derive(Clone)]
+pub struct Tensor<'a> {
+    pub map: TensorMap<'a>,
+    /// Elements of the allocation.
+    pub elements: usize,
+}
+
+/// A matrix of so many rows and columns, in tiles.
+pub fn matrix<'a>(
+    dimensions: &'a [u64; 2],
+    strides: &'a [u64; 1],
+    tile: &'a [u32; 2],
+    swizzle: Swizzle,
+) -> Tensor<'a> {
+    Tensor {
+        map: TensorMap {
+            address: 0,
+            element: emulator::Element::U16,
+            dimensions,
+            strides,
+            tile,
+            element_strides: &[],
+            swizzle,
+            fill: emulator::Fill::Zeros,
+        },
+        elements: (dimensions[1] * strides[0] / 2) as usize,
+    }
+}
+
+/// The module around a body, as [`super::module`]: `%map` holds the tensor map's generic address, `%s` the shared
+/// address of `tile` (16 KiB, aligned to 1024), `%bar` that of the first of 8 mbarriers. The body starts at line
+/// 23.
+pub fn module(body: &str) -> String {
+    let mut text = "
+.version 8.0\n.target sm_90a\n.address_size 64
+.shared .align 1024 .b8 tile[32768]; .shared .align 8 .b64 bars[8];
+.visible .entry k(.param .align 64 .b8 map[128], .param .u64 out)
+{
+.reg .b32 %tid, %s, %bar, %r<32>;
+.reg .b64 %map, %out, %at, %d<16>;
+.reg .b16 %h<16>;
+.reg .pred %p<16>;
+mov.u32 %tid, %tid.x;
+mov.u32 %s, tile;
+mov.u32 %bar, bars;
+mov.b64 %map, map;
+cvta.param.u64 %map, %map;
+ld.param.u64 %out, [out];
+mov.u32 %r31, %ctaid.x;
+mul.lo.u32 %r31, %r31, 4096;
+cvt.u64.u32 %at, %r31;
+mad.wide.u32 %at, %tid, 4, %at;
+add.u64 %at, %at, %out;
+setp.ne.u32 %p0, %tid, 0;
+"
+    .trim_start()
+    .to_string();
+    let first = text.lines().count() + 1;
+    for (line, statement) in (first..).zip(body.trim_matches('\n').lines()) {
+        text += &format!(".loc 1 {line} 0 {statement}\n");
+    }
+    text + "ret;\n}\n.file 1 \"/home/student/kernel.cu\"\n"
+}
+
+/// Runs a body over a tensor; the outcome's words are the output, then the tensor's elements in pairs.
+pub fn run(setup: &Setup, tensor: &Tensor<'_>, body: &str) -> Result<Outcome, TensorMapError> {
+    run_map(setup, tensor, body, |_| {})
+}
+
+/// The same, and somebody changes the map.
+pub fn run_map(
+    setup: &Setup,
+    tensor: &Tensor<'_>,
+    body: &str,
+    change: impl Fn(&mut [u8; 128]),
+) -> Result<Outcome, TensorMapError> {
+    let text = module(body);
+    let parsed = Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let program = Program::new(&parsed, "k").unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let mut memory = Memory::new(1 << 26);
+    let bytes: Vec<u8> = (0..tensor.elements)
+        .flat_map(|i| (i as u16).to_le_bytes())
+        .collect();
+    let data = memory.alloc("tensor", bytes).expect("room");
+    let fresh = 0xdead_u32.to_le_bytes().repeat(setup.words);
+    let out = memory.alloc("out", fresh).expect("room");
+    let mut map = TensorMap {
+        address: data,
+        ..tensor.map
+    }
+    .encode()?;
+    change(&mut map);
+    let shape = Launch {
+        grid: setup.grid,
+        block: setup.block,
+        dynamic_shared: 0,
+        cluster: setup.cluster,
+        args: vec![Arg::Bytes(map.to_vec()), Arg::U64(out)],
+    };
+    let options = Options {
+        sanitize: setup.sanitize,
+        schedule: setup.schedule,
+        limits: setup.limits,
+        ..Options::default()
+    };
+    let Run { counters, findings } =
+        launch(&program, &mut memory, &shape, &options).expect("a launch");
+    let texts = program.instructions().iter().map(|i| i.text.clone());
+    let words = [out, data]
+        .iter()
+        .flat_map(|&at| memory.bytes(at).expect("there").chunks_exact(4))
+        .map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]))
+        .collect();
+    Ok(Outcome {
+        words,
+        findings,
+        counters: texts.zip(counters).collect(),
+    })
+}
