@@ -150,6 +150,105 @@ const TEMPLATES: &[&str] = &[
     "mov.u64 D, room",
 ];
 
+/// Instructions of Hopper's asynchrony. `M`: an mbarrier, mostly; `Q`: a shared address; `C`: a small number.
+const HOPPER: &[&str] = &[
+    "bra L",
+    "@P bra L",
+    "@P exit",
+    "mbarrier.init.shared.b64 [M], C",
+    "mbarrier.inval.shared.b64 [M]",
+    "mbarrier.arrive.shared.b64 _, [M]",
+    "mbarrier.arrive.shared.b64 D, [M], C",
+    "mbarrier.arrive_drop.shared.b64 D, [M]",
+    "mbarrier.arrive.noComplete.shared.b64 D, [M], C",
+    "mbarrier.arrive.expect_tx.shared.b64 _, [M], W",
+    "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [Q]",
+    "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [M], 16",
+    "mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [Q], C",
+    "mbarrier.try_wait.parity.shared.b64 P, [M], 0",
+    "mbarrier.try_wait.shared.b64 P, [M], D",
+    "mbarrier.test_wait.parity.b64 P, [D], W",
+    "mbarrier.pending_count.b64 W, D",
+    "cp.async.mbarrier.arrive.noinc.shared.b64 [M]",
+    "cp.async.cg.shared.global [Q], [%out], 16",
+    "cp.async.wait_all",
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [Q], [%out], 64, [M]",
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [Q], [D], W, [M], C",
+    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [Q], [Q], 32, [Q]",
+    "cp.async.bulk.global.shared::cta.bulk_group [%out], [Q], 48",
+    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [Q], [%map, {W, C}], [M]",
+    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [Q], [%map, {C, W}], [M], C",
+    "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%map, {W, N}], [Q]",
+    "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [D, {W}], [Q]",
+    "cp.async.bulk.commit_group",
+    "cp.async.bulk.wait_group C",
+    "cp.async.bulk.wait_group.read 0",
+    "fence.proxy.async",
+    "fence.mbarrier_init.release.cluster",
+    "barrier.cluster.arrive.relaxed",
+    "barrier.cluster.arrive.aligned",
+    "barrier.cluster.wait",
+    "bar.sync 0",
+    "bar.warp.sync W",
+    "mapa.shared::cluster.u32 W, W, C",
+    "mapa.u64 D, D, W",
+    "getctarank.shared::cluster.u32 W, W",
+    "ld.shared::cluster.v2.u32 {W, W}, [Q]",
+    "st.shared::cluster.u16 [Q], H",
+    "atom.shared::cluster.add.u32 W, [Q], W",
+    "ld.u32 W, [D]",
+    "elect.sync W|P, W",
+    "setmaxnreg.dec.sync.aligned.u32 40",
+    "setmaxnreg.inc.sync.aligned.u32 240",
+    "ld.shared.u32 W, [Q]",
+    "st.shared.u32 [Q], W",
+    "mov.u32 W, room",
+    "mov.u32 W, bars",
+    "cvta.shared.u64 D, D",
+    "add.u32 W, W, N",
+    "mov.u64 D, %map",
+];
+
+/// A kernel of them, some of it in order: mbarriers that are there, addresses that are right.
+fn hopper(random: &mut Random) -> String {
+    let count = 4 + random.below(20);
+    let mut text = String::from(
+        ".version 8.0\n.target sm_90a\n.shared .align 1024 .b8 room[4096]; .shared .align 8 .b64 bars[4];\n\
+         .visible .entry k(.param .align 64 .b8 map[128], .param .u64 out) .maxntid 256, 1, 1\n{\n\
+         .reg .b32 %tid, %s, %bar, %r<8>; .reg .b64 %map, %out, %d<8>; .reg .b16 %h<8>; .reg .pred %p<8>;\n\
+         mov.u32 %tid, %tid.x; mov.u32 %s, room; mov.u32 %bar, bars; mov.b64 %map, map; cvta.param.u64 %map, %map;\n\
+         ld.param.u64 %out, [out]; setp.eq.u32 %p0, %tid, 0; mov.u64 %d0, room; cvta.shared.u64 %d0, %d0;\n\
+         mov.u32 %r0, 1; mapa.shared::cluster.u32 %r1, %bar, 0; mov.u64 %d1, %out;\n",
+    );
+    if random.below(4) > 0 {
+        text += "@%p0 mbarrier.init.shared.b64 [%bar], 1; @%p0 mbarrier.init.shared.b64 [%bar+8], 32;\n\
+                 fence.mbarrier_init.release.cluster; bar.sync 0;\n";
+    }
+    for i in 0..count {
+        let guard = random.pick(&["", "", "@%p0 ", "@%p1 "]);
+        let line: String = random
+            .pick(HOPPER)
+            .chars()
+            .map(|letter| match letter {
+                'M' => random
+                    .pick(&["%bar", "%bar", "%bar+8", "%bar+16", "%r1", "%s"])
+                    .into(),
+                'Q' => random
+                    .pick(&["%s", "%s+1024", "%r1", "%r2", "%bar", "%s+4080"])
+                    .into(),
+                'C' => random.pick(&["0", "1", "2", "3", "32"]).into(),
+                other => other.to_string(),
+            })
+            .collect();
+        let line = fill(random, &line, count);
+        text += &match line.starts_with('@') {
+            true => format!("L{i}: {line};\n"),
+            false => format!("L{i}: {guard}{line};\n"),
+        };
+    }
+    text + "ret;\n}\n"
+}
+
 /// A kernel of random instructions.
 fn soup(random: &mut Random) -> String {
     let count = 2 + random.below(14);
@@ -206,6 +305,24 @@ fn mutate(random: &mut Random, text: &str) -> String {
     pieces.concat()
 }
 
+/// A map that is one, of a tensor that may be larger than its memory.
+fn tensor_map(random: &mut Random, address: u64) -> Vec<u8> {
+    let dimensions = [[8, 64], [40, 3], [1 << 32, 1 << 32]][random.below(3)];
+    let strides = [[16], [80], [(1 << 40) - 16], [0]][random.below(4)];
+    let tile = [[8, 8], [16, 64], [32, 1], [256, 256]][random.below(4)];
+    let map = emulator::TensorMap {
+        address,
+        element: emulator::Element::F16,
+        dimensions: &dimensions,
+        strides: &strides,
+        tile: &tile,
+        element_strides: &[1, 1 + random.below(3) as u32],
+        swizzle: [emulator::Swizzle::None, emulator::Swizzle::B64][random.below(2)],
+        fill: emulator::Fill::Nan,
+    };
+    map.encode().map_or(vec![1; 128], |bytes| bytes.to_vec())
+}
+
 /// Everything that can be done with a text, within small bounds.
 fn survive(random: &mut Random, text: &str) -> bool {
     let Ok(module) = Module::parse(text) else {
@@ -219,16 +336,21 @@ fn survive(random: &mut Random, text: &str) -> bool {
     };
     let mut memory = Memory::new(1 << 20);
     let out = memory.alloc("out", vec![0x3c; 4096]).expect("room");
-    let args = program.params().iter().map(|param| match param.bytes {
-        8 => Arg::U64(out),
-        bytes => Arg::Bytes(vec![1; bytes as usize]),
-    });
+    let mut args = Vec::new();
+    for param in program.params() {
+        args.push(match param.bytes {
+            8 => Arg::U64(out),
+            128 => Arg::Bytes(tensor_map(random, out)),
+            bytes => Arg::Bytes(vec![1; bytes as usize]),
+        });
+    }
+    let cluster = 1 + random.below(2) as u32;
     let shape = Launch {
-        grid: [1 + random.below(2) as u32, 1, 1],
+        grid: [cluster * (1 + random.below(2) as u32), 1, 1],
         block: [[1, 32, 33, 64, 128, 256][random.below(6)], 1, 1],
         dynamic_shared: 0,
-        cluster: [1; 3],
-        args: args.collect(),
+        cluster: [cluster, 1, 1],
+        args,
     };
     let options = Options {
         sanitize: random.below(2) == 0,
@@ -261,6 +383,20 @@ fn random_kernels_and_broken_text() {
     // Most have an instruction that is refused; enough have none.
     assert!(ran > 500, "only {ran} kernels ran");
 }
+
+#[test]
+fn random_kernels_of_hopper() {
+    let mut random = Random(2);
+    let mut ran = 0;
+    for _ in 0..COUNT {
+        let text = hopper(&mut random);
+        ran += u32::from(survive(&mut random, &text));
+    }
+    assert!(ran > COUNT / 3, "only {ran} kernels ran");
+}
+
+/// How many random kernels of Hopper.
+const COUNT: u32 = 3000;
 
 #[test]
 fn what_the_fuzzer_found() {

@@ -30,6 +30,16 @@ pub(super) struct Cargo {
     outside: (u64, u32),
 }
 
+impl Cargo {
+    /// Bytes of shared memory that it may touch: a swizzle stays within lines of 128 bytes.
+    fn footprint(&self) -> u32 {
+        match self.swizzle {
+            Swizzle::None => self.bytes,
+            _ => self.bytes.next_multiple_of(TILE),
+        }
+    }
+}
+
 struct Piece {
     /// Offset in the tile.
     at: u32,
@@ -56,13 +66,18 @@ enum Source {
 }
 
 impl Flight {
-    fn bytes(&self) -> u32 {
+    /// Bytes that it brings, and those of shared memory that it may touch.
+    fn bytes(&self) -> (u32, u32) {
         match &self.from {
-            Source::Global(cargo) => cargo.bytes,
-            Source::Shared(_, _, bytes) => *bytes,
+            Source::Global(cargo) => (cargo.bytes, cargo.footprint()),
+            &Source::Shared(_, _, bytes) => (bytes, bytes),
         }
     }
 }
+
+/// Copies that a cluster, or to global memory a warp, may have on their way: beyond, the oldest one lands although
+/// nobody has waited for it, so that no kernel can fill the machine's memory with them.
+const MAX_FLIGHTS: usize = 4096;
 
 /// A copy to global memory that its thread has not waited for.
 pub(super) struct Store {
@@ -131,11 +146,10 @@ impl Context<'_> {
     pub fn land(&mut self, flight: &Flight) -> Result<()> {
         let (rank, to) = (flight.rank, flight.to);
         let by = flight.by;
-        let thread = self.machine.thread_of(by.warp, by.lane);
+        let (bytes, footprint) = flight.bytes();
         if self.block_of(rank).is_none_or(|block| block.alive == 0) {
             let reason = format!(
-                "block {rank} of the cluster has exited before {} bytes landed in its shared memory: nobody has waited for them",
-                flight.bytes()
+                "block {rank} of the cluster has exited before {bytes} bytes landed in its shared memory: nobody has waited for them"
             );
             self.report_of(Kind::UnfinishedCopy { reason }, by.op, by.warp, by.lane);
             return Ok(());
@@ -150,8 +164,7 @@ impl Context<'_> {
                 self.scatter(rank, to, &data, Swizzle::None);
             }
         }
-        let bytes = flight.bytes();
-        self.landed(&by, rank, to, bytes, false);
+        self.landed(&by, rank, to, footprint, false);
         let told = self.change_mbarrier(rank, flight.mbarrier, |barrier, order| {
             order.complete(by.engine, by.clock, &mut barrier.arriving);
             barrier.transact(-i64::from(bytes))
@@ -159,7 +172,6 @@ impl Context<'_> {
         told.map_err(|reason| {
             let reason = format!("{bytes} bytes have landed, but {reason}");
             self.report_of(Kind::InvalidMbarrier { reason }, by.op, by.warp, by.lane);
-            let _ = thread;
             Fatal
         })
     }
@@ -204,7 +216,7 @@ impl Warp {
                 (_, false) => Some(self.run(copy, global, verb, op, lane, cx)?),
             };
             let bytes = match &cargo {
-                Some(cargo) => cargo.bytes,
+                Some(cargo) => cargo.footprint(),
                 None => self.size(copy, op, lane, cx)?,
             };
             let end = if copy.to_cta {
@@ -226,6 +238,11 @@ impl Warp {
                         cargo,
                         data: None,
                     });
+                    if self.stores.len() > MAX_FLIGHTS {
+                        let mut oldest = self.stores.remove(0);
+                        self.read_source(&mut oldest, cx);
+                        cx.deliver(&oldest);
+                    }
                 }
                 (_, cargo) => {
                     let target = (end, to, bytes, align);
@@ -310,8 +327,13 @@ impl Warp {
             if let Source::Shared(rank, at, bytes) = flight.from {
                 cx.reads_asynchronously_in(rank, &by, at, bytes, &issuer);
             }
-            cx.writes_asynchronously_in(rank, &by, to, flight.bytes(), &issuer);
+            cx.writes_asynchronously_in(rank, &by, to, flight.bytes().1, &issuer);
             cx.common.flights.push_back(flight);
+            if cx.common.flights.len() > MAX_FLIGHTS
+                && let Some(oldest) = cx.common.flights.pop_front()
+            {
+                cx.land(&oldest)?;
+            }
         }
         Ok(())
     }
@@ -434,7 +456,7 @@ impl Warp {
         for (i, part) in raw.chunks_exact_mut(16).enumerate() {
             let touch = Touch {
                 space: Space::Generic,
-                address: map + 16 * i as u64,
+                address: map.wrapping_add(16 * i as u64),
                 bytes: 16,
                 op,
                 lane,
@@ -554,7 +576,7 @@ fn rows(tile: &Tile, start: [i64; 5]) -> impl Iterator<Item = (u32, u64, u32)> {
     let outer = counts[1..].iter().product::<u32>();
     (0..outer).filter_map(move |row| {
         let mut left = row;
-        let mut address = tile.address as i64 + (start[0] + first) * i64::from(size);
+        let mut address = (tile.address as i64).wrapping_add((start[0] + first) * i64::from(size));
         for dimension in 1..5 {
             let count = counts[dimension];
             let at = start[dimension] + i64::from(left % count * tile.step(dimension));

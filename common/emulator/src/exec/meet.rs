@@ -278,7 +278,7 @@ impl Warp {
                 let leader = mask.trailing_zeros();
                 lanes(mask).for_each(|lane| self.words[*d as usize].0[lane] = leader);
                 let p = &mut self.predicates[*p as usize];
-                *p = *p & !mask | 1 << leader;
+                *p = *p & !mask | mask & mask.wrapping_neg();
             }
             Code::Match { all, d, p, a, .. } => {
                 let values: Vec<u64> = (0..32).map(|lane| self.get(*a, lane)).collect();
