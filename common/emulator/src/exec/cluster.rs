@@ -7,7 +7,7 @@ use super::machine::Machine;
 use super::meet;
 use super::step::{self, Stop};
 use super::tally::Tally;
-use super::warp::{State, Warp, Watch};
+use super::warp::{Split, State, Warp, Watch};
 use super::warpgroup::{WARPS, report_unfinished};
 use crate::finding::{Finding, Kind};
 use crate::memory::Writes;
@@ -354,9 +354,18 @@ impl Cluster {
             };
             for warp in &warps[rank * machine.warps..(rank + 1) * machine.warps] {
                 lines.extend(meet::waiting(warp, &cx));
-                if let (None, Some(split)) = (&first, warp.splits.first()) {
+                // Whoever waits for registers keeps all others waiting.
+                let starved = |split: &&Split| matches!(split.state, State::Registers(_));
+                let telling = warp.splits.iter().find(starved);
+                let split = match (&first, telling) {
+                    (None, None) => warp.splits.first(),
+                    (Some((_, _, _, false)) | None, Some(split)) => Some(split),
+                    _ => None,
+                };
+                if let Some(split) = split {
                     let thread = warp.first_thread(split.mask);
-                    first = Some((split.pc as usize, thread, cx.block.index));
+                    let index = cx.block.index;
+                    first = Some((split.pc as usize, thread, index, telling.is_some()));
                 }
             }
         }
@@ -365,7 +374,7 @@ impl Cluster {
         if more > 0 {
             lines.push(format!("and {more} more"));
         }
-        let (op, thread, index) = first.unwrap_or((0, 0, self.blocks[0].index));
+        let (op, thread, index, _) = first.unwrap_or((0, 0, self.blocks[0].index, false));
         let place = machine.place(op, thread, index);
         self.blocks[0].findings.add(Finding {
             kind: Kind::Deadlock { waiting: lines },

@@ -59,8 +59,12 @@ impl Mbarrier {
     ) -> std::result::Result<(), String> {
         let (pending, phase) = (self.pending, self.phase);
         if count == 0 || count > pending {
+            let bytes = match (pending, self.bytes) {
+                (0, bytes @ 1..) => format!(", and for {bytes} bytes: the phase has not ended yet"),
+                _ => String::new(),
+            };
             return Err(format!(
-                "{count} arrivals, but phase {phase} waits for {pending} more of {}",
+                "{count} arrivals, but phase {phase} waits for {pending} more of {}{bytes}",
                 self.expected
             ));
         }
