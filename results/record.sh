@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records this machine's GPU: bits against the emulator, wrong kernels caught, counters by ncu, speed.
+# Records this machine's GPU: its ceilings, bits against the emulator, wrong kernels caught, counters by ncu, speed.
 #   results/record.sh BIN OUT
 # BIN holds the release programs (`cargo build --release --bins`) and, if wanted, broken/ as written by
 # `cargo run -p ladder-tests --example broken_kernels -- BIN/broken`. OUT takes what is recorded. No cargo is needed.
@@ -7,7 +7,7 @@
 set -uo pipefail
 bin=$(realpath "$1") out=$(realpath "$2")
 sizes=${SIZES:-512,1024,2048,4096,8192}
-parts=${PARTS:-speed bits wrong counters}
+parts=${PARTS:-speed ceilings bits wrong counters}
 failed=0
 has() { [[ " $parts " == *" $1 "* ]]; }
 
@@ -16,6 +16,11 @@ if has speed; then
     echo "== speed"
     "$bin/ladder" bench --sizes "$sizes" --out "$out" || failed=1
     folder=$(dirname "$(ls "$out"/*/bench.md)")
+fi
+
+if has ceilings; then
+    echo "== ceilings (NVRTC is needed)"
+    "$bin/ladder" ceilings --out "$folder" || failed=1
 fi
 
 if has bits; then

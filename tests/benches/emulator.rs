@@ -110,9 +110,7 @@ fn tensor_cores(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| {
             let mut c = [0; 128];
             bencher.iter(|| {
-                c = pulp::Arch::new().dispatch(|| {
-                    mma::<16, 256, 128>(factor, black_box(&a), black_box(&b), black_box(&c))
-                });
+                c = mma::<16, 256, 128>(factor, black_box(&a), black_box(&b), black_box(&c));
             });
         });
     }

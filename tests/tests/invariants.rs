@@ -2,6 +2,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use harness::KernelOnDisk;
 use ladder_tests::workspace::{entries, files, folders, read, root, rungs};
 
 /// Names of our packages and the folders they lie in.
@@ -222,15 +223,12 @@ fn every_kernel_opens_with_its_lesson() {
 fn committed_ptx_belongs_to_its_source() {
     let mut checked = 0;
     for rung in rungs() {
-        for kernel in files(&rung, ".cu") {
-            let name = kernel
-                .file_name()
-                .and_then(|name| name.to_str())
-                .expect("a name");
-            let arch = harness::ptx_file::arch_of(name);
-            let ptx = read(&kernel.with_extension("ptx"));
-            if let Err(why) = harness::ptx_file::check(&ptx, &read(&kernel), arch) {
-                panic!("{}: {why}; run `cargo ladder ptx`", kernel.display());
+        for kernel in KernelOnDisk::in_folder(&rung).expect("a readable folder") {
+            if let Err(why) = harness::ptx_file::check(&kernel.kernel()) {
+                panic!(
+                    "{}: {why}; run `cargo ladder ptx`",
+                    kernel.ptx_path.display()
+                );
             }
             checked += 1;
         }

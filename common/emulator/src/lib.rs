@@ -10,6 +10,7 @@
 //! | device memory | [`Memory`], `memory.rs` |
 //! | operations over grid, blocks, warps | [`launch`], `exec/` |
 //! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
+//! | what a launch asks of each resource | [`Demand`], `demand.rs` |
 //! | what is ordered before what | `order.rs` |
 //! | races and uninitialised reads | `shadow.rs` |
 //! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |
@@ -18,6 +19,7 @@
 mod banks;
 pub mod calibrate;
 mod counters;
+mod demand;
 mod descriptor;
 mod exec;
 mod finding;
@@ -35,6 +37,7 @@ mod tensor_map;
 
 pub use banks::{SharedAccess, global_sectors, shared_wavefronts};
 pub use counters::{Counters, Wavefronts};
+pub use demand::Demand;
 pub use finding::{Access, Finding, Kind, Place, Space};
 pub use launch::{Arg, Launch, LaunchError, Limits, Options, Run, Simd, launch};
 pub use memory::{Memory, OutOfMemory};

@@ -1,6 +1,8 @@
 //! Every recorded measurement of an H100 is reproduced: `h100/` was recorded on an H100 80GB HBM3, driver 580,
 //! CUDA 13.0; its counters with one-instruction kernels under Nsight Compute 2025.3.
-use emulator::calibrate::{CalibrateError, Comparison, compare};
+use emulator::calibrate::{
+    CalibrateError, Comparison, Experiment, Failure, Hardware, compare, experiments, record,
+};
 
 fn recorded(name: &str) -> Vec<u8> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/h100/");
@@ -215,5 +217,63 @@ fn other_names_are_not_taken() {
         "",
     ] {
         assert!(compare(name, &[]).is_none(), "{name}");
+    }
+}
+
+/// A GPU whose results are the emulator's, and whose counters are the metrics' lengths.
+struct Imitation;
+
+impl Hardware for Imitation {
+    fn outputs(&mut self, experiments: &[Experiment]) -> Result<Vec<Vec<u8>>, Failure> {
+        let options = emulator::Options::default();
+        let run = |experiment: &Experiment| Ok(experiment.on_emulator(&options)?.output);
+        experiments.iter().map(run).collect()
+    }
+    fn counts(&mut self, metrics: &[[&'static str; 2]]) -> Result<Vec<[u64; 2]>, Failure> {
+        Ok(metrics
+            .iter()
+            .map(|pair| pair.map(|name| name.len() as u64))
+            .collect())
+    }
+}
+
+#[test]
+fn a_recording_is_made_anew() {
+    for name in [
+        "arithmetic.csv",
+        "mma_m16n8k8_f16.bin",
+        "mma_m16n8k16_bf16.bin",
+    ] {
+        let bytes = recorded(name);
+        let mut changed = bytes.clone();
+        let last = changed.len() - 2;
+        // A digit of the last digest, or a bit of the last D.
+        changed[last] = if changed[last] == b'0' { b'1' } else { b'0' };
+        assert_ne!(compared(name, &changed), compared(name, &bytes));
+        let again = record(name, &changed, &mut Imitation)
+            .expect(name)
+            .expect(name);
+        assert!(again == bytes, "{name}");
+    }
+    let row = |numbers: &str| {
+        format!(
+            "{SHARED}ldmatrix.x1,16,{},{numbers}\n",
+            lanes(|lane| 16 * lane, 8)
+        )
+    };
+    let again = record("shared_memory.csv", row("1,0").as_bytes(), &mut Imitation);
+    let again = again.expect("known").expect("a recording");
+    assert_eq!(String::from_utf8_lossy(&again), row("52,56"));
+}
+
+#[test]
+fn there_is_an_experiment_for_every_row() {
+    for (name, count) in [
+        ("shared_memory.csv", 450),
+        ("arithmetic.csv", 675),
+        ("wgmma_m64n8k16_f16.bin", 1),
+    ] {
+        let made = experiments(name, &recorded(name)).expect(name).expect(name);
+        assert_eq!(made.len(), count, "{name}");
     }
 }

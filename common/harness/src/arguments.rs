@@ -60,7 +60,7 @@ pub struct Arguments {
 pub enum Command {
     /// Run, verify, report (the default)
     Run,
-    /// Print the kernel line by line, with what each line does to the memory system
+    /// Print the kernel line by line, with what each line does to the memory system, and what limits the kernel
     Profile,
     /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
     Sanitize,

@@ -80,7 +80,7 @@ pub fn time(
     let cuda_cores_only = effort == Effort::Bench && session.is_for_cuda_cores();
     let lt = match (&session.cublas, effort) {
         (Ok(_), Effort::Bench) => {
-            let Operands { a, b, c } = &f16_sets[0];
+            let Operands { a, b, c, .. } = &f16_sets[0];
             Some(CublasLt::tune(gpu, a, b, c, m, n, k)?)
         }
         _ => None,
@@ -89,11 +89,7 @@ pub fn time(
     if cuda_cores_only && session.cublas.is_ok() {
         let (a, b) = (to_f32_bytes(&problem.a), to_f32_bytes(&problem.b));
         for _ in 0..buffer_sets {
-            f32_sets.push(Operands {
-                a: gpu.upload(&a)?,
-                b: gpu.upload(&b)?,
-                c: gpu.alloc(4 * m * n)?,
-            });
+            f32_sets.push([gpu.upload(&a)?, gpu.upload(&b)?, gpu.alloc(4 * m * n)?]);
         }
     }
     let mut contestants = vec![contestant("kernel", |set| {
@@ -102,19 +98,19 @@ pub fn time(
     if let Ok(cublas) = &session.cublas {
         let sets = &f16_sets;
         contestants.push(contestant(CUBLAS, move |set| {
-            let Operands { a, b, c } = &sets[set];
+            let Operands { a, b, c, .. } = &sets[set];
             cublas.gemm_f16(a, b, c, m, n, k)
         }));
         if let Some(lt) = &lt {
             contestants.push(contestant("cuBLASLt f16", move |set| {
-                let Operands { a, b, c } = &sets[set];
+                let Operands { a, b, c, .. } = &sets[set];
                 lt.run(a, b, c)
             }));
         }
         if !f32_sets.is_empty() {
             let sets = &f32_sets;
             contestants.push(contestant("cuBLAS f32", move |set| {
-                let Operands { a, b, c } = &sets[set];
+                let [a, b, c] = &sets[set];
                 cublas.gemm_f32(a, b, c, m, n, k)
             }));
         }

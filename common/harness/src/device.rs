@@ -1,4 +1,5 @@
 //! Emulator or GPU, and which of the rung's kernels it runs.
+use std::cmp::Reverse;
 use std::path::Path;
 
 use gpu::Nvrtc;
@@ -18,11 +19,12 @@ pub enum Device {
 impl Device {
     /// What the arguments ask for, if it is there.
     pub fn choose(arguments: &Arguments) -> Result<Self> {
-        let emulator_only = match arguments.command {
-            Some(Command::Profile) => Some("profile"),
-            Some(Command::Sanitize) => Some("sanitize"),
-            _ => None,
-        };
+        // `profile` counts on the emulator; a GPU adds its time to that.
+        if arguments.command == Some(Command::Profile) {
+            return Ok(Self::Emulator);
+        }
+        let sanitize = arguments.command == Some(Command::Sanitize);
+        let emulator_only = sanitize.then_some("sanitize");
         let bench = matches!(arguments.command, Some(Command::Bench { .. }));
         match (arguments.device, emulator_only) {
             (Wanted::Gpu(_), Some(command)) => Err(Error::EmulatorOnly(command)),
@@ -39,6 +41,26 @@ impl Device {
         }
     }
 
+    /// The GPU whose time `profile` shows beside the emulator's counters: the one that the arguments name, or the
+    /// first if it runs code for `arch`.
+    ///
+    /// # Errors
+    /// If the arguments name one, and it is not there or does not run that code.
+    pub fn beside_the_emulator(
+        arguments: &Arguments,
+        arch: &str,
+    ) -> Result<Option<gpu::DeviceInfo>> {
+        let runs_it = |info: gpu::DeviceInfo| {
+            let device = Self::Gpu(info.clone());
+            device.check_arch(arch).map(|()| info)
+        };
+        match arguments.device {
+            Wanted::Emulator => Ok(None),
+            Wanted::Auto => Ok(gpu_at(0).ok().and_then(|info| runs_it(info).ok())),
+            Wanted::Gpu(ordinal) => runs_it(gpu_at(ordinal)?).map(Some),
+        }
+    }
+
     /// As `--device` names it.
     pub fn flag(&self) -> String {
         match self {
@@ -47,21 +69,32 @@ impl Device {
         }
     }
 
+    /// What a GPU runs where no size is asked for: enough to fill it.
+    pub const FULL: Size = Size::cube(4096);
+
     /// The size where none is asked for: one that takes about a second.
     pub fn default_size(&self) -> Size {
         match self {
             Self::Emulator => Size::cube(256),
-            Self::Gpu(_) => Size::cube(4096),
+            Self::Gpu(_) => Self::FULL,
         }
     }
 
-    /// The PTX for this device: the reader's file, or the rung's kernel that fits best.
-    pub fn source(&self, rung: &Rung, arguments: &Arguments) -> Result<source::Source> {
+    /// How many multiprocessors there are; the emulator is an H100 (SXM).
+    pub fn multiprocessors(&self) -> u32 {
+        match self {
+            Self::Emulator => 132,
+            Self::Gpu(info) => info.multiprocessors,
+        }
+    }
+
+    /// The PTX for this device: the reader's file, or the rung's kernel that fits best, also to the size.
+    pub fn source(&self, rung: &Rung, arguments: &Arguments, size: Size) -> Result<source::Source> {
         let source = match &arguments.kernel {
             Some(path) => self.source_of_file(path, arguments.arch.as_deref())?,
             None => source::of_rung(
                 rung.name,
-                self.kernel(rung, arguments.arch.as_deref())?,
+                self.kernel(rung, arguments.arch.as_deref(), size)?,
                 Nvrtc::find(),
             )?,
         };
@@ -87,8 +120,14 @@ impl Device {
         Ok(source)
     }
 
-    /// The kernel for `arch`, or the last of those that this device runs: a rung lists the newest last.
-    fn kernel<'a>(&self, rung: &'a Rung, arch: Option<&str>) -> Result<&'a KernelFile<'a>> {
+    /// The kernel for `arch`, or the last of those that this device runs: a rung lists the newest last. Of
+    /// its configurations the one with the least work for this size; of equals the largest tile.
+    fn kernel<'a>(
+        &self,
+        rung: &'a Rung,
+        arch: Option<&str>,
+        size: Size,
+    ) -> Result<&'a KernelFile<'a>> {
         let fits = |kernel: &&KernelFile<'_>| match arch {
             Some(arch) => kernel.arch == arch,
             None => self.check_arch(kernel.arch).is_ok(),
@@ -98,7 +137,15 @@ impl Device {
             .iter()
             .rfind(fits)
             .or(rung.kernels.first().filter(|_| arch.is_none()));
-        newest.ok_or_else(|| Error::NoArch {
+        let rank = |kernel: &&KernelFile| {
+            let work = kernel.work(size, self.multiprocessors());
+            (work, Reverse(kernel.tile()))
+        };
+        let of_newest = rung
+            .kernels
+            .iter()
+            .filter(|kernel| newest.is_some_and(|newest| newest.file == kernel.file));
+        of_newest.min_by_key(rank).ok_or_else(|| Error::NoArch {
             rung: rung.name.into(),
             wanted: arch.unwrap_or("this device").into(),
             has: rung

@@ -175,6 +175,15 @@ pub enum Error {
     /// The kernel did something that no kernel may do.
     #[error("{}\nThe kernel made {} mistake{}; `sanitize` looks for more.", .0.join("\n"), .0.len(), if .0.len() == 1 { "" } else { "s" })]
     Fault(Vec<String>),
+    /// The record of ceilings cannot be used.
+    #[error("{0}: {1}; `cargo ladder ceilings` writes it on a GPU")]
+    Ceilings(&'static str, String),
+    /// What limits a kernel could not be computed.
+    #[error("no bound for {0}: {1}")]
+    NoBound(Size, String),
+    /// A kernel that measures a ceiling did something else.
+    #[error("{0} was not measured: {1}")]
+    Ceiling(&'static str, String),
     /// The report could not be written.
     #[error("cannot write the report: {0}")]
     Output(std::io::Error),

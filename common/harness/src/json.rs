@@ -1,6 +1,7 @@
 //! The object that `--json` prints.
 use serde::Serialize;
 
+use crate::bound::Bound;
 use crate::lines::{by_line, sum};
 use crate::provenance::Provenance;
 use crate::run::Outcome;
@@ -18,6 +19,8 @@ struct Report<'a> {
     provenance: &'a Provenance,
     verify: Verify,
     counters: Option<Counters>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bound: Option<Option<&'a Bound>>,
     c_sha256: &'a str,
     runs: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,6 +117,7 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Result<Rep
             .filter(|run| !run.counters.is_empty()) // none after a fatal finding
             .map(|run| counters(outcome, &run.counters))
             .transpose()?,
+        bound: outcome.bound.as_ref().map(|bound| bound.as_ref().ok()),
         c_sha256: &outcome.c_sha256,
         runs: outcome.arguments.runs,
         findings,

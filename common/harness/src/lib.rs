@@ -13,20 +13,28 @@
 //! | `kernel` | does the PTX hold a `gemm` that can be launched, and how is it launched? |
 //! | `size`, `problem` | which numbers are multiplied? |
 //! | `run` | one run: launch, verify, report |
+//! | `on_disk` | which kernels lie in a rung's folder? |
 //! | `on_emulator`, `on_gpu` | how is it launched there? |
 //! | `verify`, `reference` | is C right? |
 //! | `bench`, `occupancy`, `provenance` | how fast is it, and what do the numbers belong to? |
+//! | `experiment` | what does a GPU make of the kernels that the emulator is compared with? |
+//! | `ceilings`, `bound` | what limits it, and how fast could it be at most? |
 //! | `lines` | what did each line of `kernel.cu` do to the memory? |
 //! | `report`, `profile`, `sanitize`, `json`, `table`, `progress` | how does the reader see it? |
 //! | `error` | what went wrong, and what to do about it |
 mod arguments;
 mod bench;
+mod bound;
+pub mod ceilings;
 mod device;
 mod error;
+mod experiment;
 mod json;
 mod kernel;
+mod launch;
 mod lines;
 mod occupancy;
+mod on_disk;
 mod on_emulator;
 mod on_gpu;
 mod problem;
@@ -45,8 +53,10 @@ mod table;
 mod verify;
 
 pub use error::{Error, Result};
+pub use experiment::Laboratory;
 pub(crate) use kernel::Kernel;
-pub use kernel::Tile;
+pub use launch::Tile;
+pub use on_disk::KernelOnDisk;
 pub use problem::Problem;
 pub use run::main;
 pub use rung::{KernelFile, Rung, Switch};

@@ -49,6 +49,22 @@ impl Multiprocessor {
     }
 }
 
+/// What is known of a multiprocessor's occupancy without a GPU: registers are ptxas's choice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AtMost {
+    /// Blocks that fit, if registers allow it.
+    pub blocks: u32,
+    /// What keeps more from fitting.
+    pub limited_by: Vec<&'static str>,
+}
+
+/// Blocks of `threads` threads and `shared_bytes` of shared memory that a multiprocessor of an H100 holds.
+pub fn at_most(threads: u32, shared_bytes: u32) -> AtMost {
+    let fewest_registers = 1;
+    let (blocks, limited_by) = fewest((9, 0), 227 * 1024, threads, fewest_registers, shared_bytes);
+    AtMost { blocks, limited_by }
+}
+
 /// The resources that allow the fewest blocks.
 pub fn limits(
     sm: (u32, u32),
@@ -57,6 +73,17 @@ pub fn limits(
     registers: u32,
     shared_bytes: u32,
 ) -> Vec<&'static str> {
+    fewest(sm, shared_per_block, threads, registers, shared_bytes).1
+}
+
+/// How many blocks fit, and the resources that allow no more.
+fn fewest(
+    sm: (u32, u32),
+    shared_per_block: u32,
+    threads: u32,
+    registers: u32,
+    shared_bytes: u32,
+) -> (u32, Vec<&'static str>) {
     let has = Multiprocessor::new(sm, shared_per_block);
     let warps = threads.div_ceil(32).max(1);
     // Registers are given out to warps, 256 at a time.
@@ -70,11 +97,9 @@ pub fn limits(
         ("threads", has.threads / (warps * 32)),
         ("the number of blocks", has.blocks),
     ];
-    let fewest = fit.iter().map(|(_, blocks)| *blocks).min();
-    fit.iter()
-        .filter(|(_, blocks)| Some(*blocks) == fewest)
-        .map(|(name, _)| *name)
-        .collect()
+    let fewest = fit.iter().map(|(_, blocks)| *blocks).min().unwrap_or(0);
+    let limiting = fit.iter().filter(|(_, blocks)| *blocks == fewest);
+    (fewest, limiting.map(|(name, _)| *name).collect())
 }
 
 /// `128 registers a thread, 8,320 bytes of shared memory a block: 2 blocks a multiprocessor, ...`
@@ -109,5 +134,14 @@ mod tests {
         assert_eq!(limits(256, 32, 100 * 1024), ["shared memory"]);
         assert_eq!(limits(1024, 32, 0), ["registers", "threads"]);
         assert_eq!(limits(32, 16, 0), ["the number of blocks"]);
+    }
+
+    #[test]
+    fn without_registers_the_others_limit() {
+        // 228 KiB hold 6 times 32 KiB and the system's one.
+        let one = at_most(128, 32 * 1024);
+        assert_eq!((one.blocks, one.limited_by), (6, vec!["shared memory"]));
+        let one = at_most(1024, 0);
+        assert_eq!((one.blocks, one.limited_by), (2, vec!["threads"]));
     }
 }

@@ -3,6 +3,7 @@ use emulator::{Arg, Launch, Limits, Memory, Options, Run};
 use half::f16;
 
 use crate::arguments::Arguments;
+use crate::device::Device;
 use crate::problem::{from_bytes, to_bytes};
 use crate::progress::Progress;
 use crate::{Error, Kernel, Problem, Result, Size};
@@ -17,10 +18,10 @@ pub fn run(
     sanitize: bool,
 ) -> Result<(Vec<f16>, Run)> {
     let program = kernel.program()?;
-    if kernel.cluster != 1 {
+    if kernel.launch.cluster != 1 {
         let why = format!(
             "cluster = {}, and the emulator runs clusters of one block so far",
-            kernel.cluster
+            kernel.launch.cluster
         );
         return Err(Error::BadLaunch {
             file: kernel.source.file.clone(),
@@ -47,10 +48,12 @@ pub fn run(
 
     let sides = [problem.padded.m, problem.padded.n, problem.padded.k];
     let launch = Launch {
-        grid: kernel.grid(problem.padded),
-        block: [kernel.threads, 1, 1],
-        dynamic_shared: kernel.dynamic_shared,
-        cluster: [kernel.cluster, 1, 1],
+        grid: kernel
+            .launch
+            .grid(problem.padded, Device::Emulator.multiprocessors()),
+        block: [kernel.launch.threads, 1, 1],
+        dynamic_shared: kernel.launch.dynamic_shared,
+        cluster: [kernel.launch.cluster, 1, 1],
         args: [a, b, c]
             .map(Arg::U64)
             .into_iter()

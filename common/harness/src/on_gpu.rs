@@ -1,9 +1,10 @@
 //! One launch on a GPU, and the buffers that a timing rotates over.
-use gpu::{Buffer, Cublas, Gpu, GpuError, KernelArg, LaunchConfig};
+use gpu::{Buffer, Cublas, Gpu, GpuError, KernelArg, LaunchConfig, Swizzle, TensorMap};
 use half::f16;
 use rayon::prelude::*;
 
 use crate::kernel::ENTRY;
+use crate::launch::TensorBox;
 use crate::occupancy::{self, Resources};
 use crate::problem::{from_bytes, to_bytes};
 use crate::verify::against_cublas;
@@ -22,6 +23,8 @@ pub struct Session<'a> {
 
 /// A, B and C on the GPU, of the padded size.
 pub struct Operands {
+    /// Where each of them lies, for a kernel that moves tiles by TMA.
+    maps: Option<[[u8; 128]; 3]>,
     /// M x K.
     pub a: Buffer,
     /// K x N.
@@ -53,8 +56,9 @@ impl<'a> Session<'a> {
     /// What the kernel takes of a multiprocessor.
     pub fn resources(&self) -> Result<Resources> {
         let info = self.gpu.info();
-        let (registers, threads) = (self.loaded.registers(), self.kernel.threads);
-        let shared_bytes = self.loaded.static_shared() + self.kernel.dynamic_shared;
+        let (registers, launch) = (self.loaded.registers(), &self.kernel.launch);
+        let threads = launch.threads;
+        let shared_bytes = self.loaded.static_shared() + launch.dynamic_shared;
         Ok(Resources {
             threads,
             registers,
@@ -62,7 +66,7 @@ impl<'a> Session<'a> {
             local_bytes: self.loaded.local_bytes(),
             blocks_per_multiprocessor: self
                 .loaded
-                .blocks_per_multiprocessor(threads, self.kernel.dynamic_shared)?,
+                .blocks_per_multiprocessor(threads, launch.dynamic_shared)?,
             limited_by: occupancy::limits(
                 info.sm,
                 info.shared_per_block_optin,
@@ -76,26 +80,52 @@ impl<'a> Session<'a> {
     /// Copies A and B to the GPU and makes room for C.
     pub fn upload(&self, problem: &Problem) -> Result<Operands> {
         let [.., c] = problem.padded.elements();
-        Ok(Operands {
-            a: self.gpu.upload(&to_bytes(&problem.a))?,
-            b: self.gpu.upload(&to_bytes(&problem.b))?,
-            c: self.gpu.alloc(2 * c as usize)?,
-        })
+        let a = self.gpu.upload(&to_bytes(&problem.a))?;
+        let b = self.gpu.upload(&to_bytes(&problem.b))?;
+        let c = self.gpu.alloc(2 * c as usize)?;
+        let maps = self.maps(problem.padded, [&a, &b, &c])?;
+        Ok(Operands { maps, a, b, c })
+    }
+
+    fn maps(&self, padded: Size, [a, b, c]: [&Buffer; 3]) -> Result<Option<[[u8; 128]; 3]>> {
+        let Some([box_a, box_b, box_c]) = self.kernel.launch.boxes else {
+            return Ok(None);
+        };
+        let Size { m, n, k } = padded;
+        let map = |buffer, rows: u32, columns: u32, part: TensorBox| {
+            let map = TensorMap {
+                dimensions: &[columns.into(), rows.into()],
+                strides: &[2 * u64::from(columns)],
+                tile: &[part.columns, part.rows],
+                swizzle: match part.swizzle {
+                    32 => Swizzle::B32,
+                    64 => Swizzle::B64,
+                    128 => Swizzle::B128,
+                    _ => Swizzle::None,
+                },
+            };
+            self.gpu.tensor_map(buffer, &map)
+        };
+        Ok(Some([
+            map(a, m, k, box_a)?,
+            map(b, k, n, box_b)?,
+            map(c, m, n, box_c)?,
+        ]))
     }
 
     /// Enqueues one launch of the kernel.
     pub fn launch(&self, padded: Size, on: &Operands) -> std::result::Result<(), GpuError> {
+        let launch = &self.kernel.launch;
         let config = LaunchConfig {
-            grid: self.kernel.grid(padded),
-            block: [self.kernel.threads, 1, 1],
-            dynamic_shared: self.kernel.dynamic_shared,
-            cluster: self.kernel.cluster,
+            grid: launch.grid(padded, self.gpu.info().multiprocessors),
+            block: [launch.threads, 1, 1],
+            dynamic_shared: launch.dynamic_shared,
+            cluster: launch.cluster,
         };
-        let mut arguments = vec![
-            KernelArg::Buffer(&on.a),
-            KernelArg::Buffer(&on.b),
-            KernelArg::Buffer(&on.c),
-        ];
+        let mut arguments = match &on.maps {
+            Some(maps) => maps.iter().map(|map| KernelArg::Bytes(map)).collect(),
+            None => [&on.a, &on.b, &on.c].map(KernelArg::Buffer).to_vec(),
+        };
         arguments.extend([padded.m, padded.n, padded.k].map(KernelArg::U32));
         arguments.extend(self.switches.iter().copied().map(KernelArg::U32));
         self.gpu.launch(&self.loaded, &config, &arguments)

@@ -1,4 +1,4 @@
-//! kernel.cu line by line, with what each line did to the memory system.
+//! kernel.cu line by line, with what each line did to the memory system, and what limits the whole.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -36,6 +36,11 @@ pub fn text(outcome: &Outcome) -> Result<String> {
         .unwrap_or(&outcome.kernel.source.ptx);
     text.push('\n');
     listing(&mut text, source, &lines);
+    match &outcome.bound {
+        Some(Ok(bound)) => report::section(&mut text, &bound.lines()),
+        Some(Err(why)) => report::section(&mut text, &[why.to_string()]),
+        None => {}
+    }
     Ok(text)
 }
 

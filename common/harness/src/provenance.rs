@@ -48,9 +48,14 @@ pub struct OnGpu {
 impl Provenance {
     /// Of a run that starts now.
     pub fn new(kernel: &Kernel) -> Self {
+        Self::of(kernel.source.file.clone(), kernel.source.origin.to_string())
+    }
+
+    /// Of a run that starts now, of this file, with PTX from there.
+    pub fn of(kernel: String, ptx: String) -> Self {
         Self {
-            kernel: kernel.source.file.clone(),
-            ptx: kernel.source.origin.to_string(),
+            kernel,
+            ptx,
             commit: commit(),
             date: date(
                 SystemTime::now()

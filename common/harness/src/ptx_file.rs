@@ -9,6 +9,7 @@
 //! ```
 use sha2::{Digest, Sha256};
 
+use crate::KernelFile;
 use crate::problem::hex;
 
 /// What a kernel file of this name is written for: `kernel_hopper.cu` for `sm_90a`, others for `sm_80`.
@@ -25,14 +26,44 @@ pub fn arch_of(file: &str) -> &'static str {
 
 /// The options for NVRTC, other than where the headers are: those differ from machine to machine
 /// and belong to no file.
-pub fn options(arch: &str) -> Vec<String> {
+pub fn options(arch: &str, configuration: &str) -> Vec<String> {
     let compute = arch.replace("sm_", "compute_");
-    vec![
+    let mut options = vec![
         format!("--gpu-architecture={compute}"),
         "--fmad=false".into(),
         "--generate-line-info".into(),
         "--std=c++17".into(),
-    ]
+    ];
+    if let Some((m, n)) = configuration.split_once('x') {
+        options.push(format!("--define-macro=TILE_M={m}"));
+        options.push(format!("--define-macro=TILE_N={n}"));
+    }
+    options
+}
+
+/// The name of the committed PTX of `file`: `kernel.ptx`, or `kernel_hopper.128x256.ptx`.
+pub fn name(file: &str, configuration: &str) -> String {
+    let stem = file.trim_end_matches(".cu");
+    if configuration.is_empty() {
+        format!("{stem}.ptx")
+    } else {
+        format!("{stem}.{configuration}.ptx")
+    }
+}
+
+/// The configurations of `file` for which there is PTX among these names of files, sorted; if there is
+/// none, the empty one.
+pub fn configurations<'a>(file: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let stem = format!("{}.", file.trim_end_matches(".cu"));
+    let mut found: Vec<String> = names
+        .filter_map(|name| name.strip_prefix(&stem)?.strip_suffix(".ptx"))
+        .map(str::to_owned)
+        .collect();
+    if found.is_empty() {
+        found.push(String::new());
+    }
+    found.sort();
+    found
 }
 
 /// The name under which a rung's kernel is compiled. It stands in the PTX, so it is the same everywhere.
@@ -40,8 +71,9 @@ pub fn program_name(rung: &str, file: &str) -> String {
     format!("/rungs/{rung}/{file}")
 }
 
-/// The text of the committed file, from what NVRTC made of `source`.
-pub fn text(file: &str, source: &str, arch: &str, nvrtc_output: &str) -> String {
+/// The text of the committed file, from what NVRTC made of the kernel's source.
+pub fn text(kernel: &KernelFile, nvrtc_output: &str) -> String {
+    let KernelFile { file, arch, .. } = kernel;
     format!(
         "// Made from {file} by `cargo ladder ptx`; do not edit.\n\
          // compiler: {}\n\
@@ -49,21 +81,22 @@ pub fn text(file: &str, source: &str, arch: &str, nvrtc_output: &str) -> String 
          // options: {}\n\
          // source-sha256: {}\n\n{}",
         compiler(nvrtc_output),
-        options(arch).join(" "),
-        source_hash(source, arch),
+        options(arch, kernel.configuration).join(" "),
+        source_hash(kernel),
         lower_version(body(nvrtc_output), arch),
     )
 }
 
-/// Whether committed PTX belongs to this source; if not, what does not fit.
-pub fn check(ptx: &str, source: &str, arch: &str) -> Result<(), String> {
+/// Whether the committed PTX belongs to its source; if not, what does not fit.
+pub fn check(kernel: &KernelFile) -> Result<(), String> {
+    let KernelFile { ptx, arch, .. } = *kernel;
     if ptx.trim().is_empty() {
         return Err("there is no committed PTX".into());
     }
     for (key, expected) in [
         ("target", arch.to_owned()),
-        ("options", options(arch).join(" ")),
-        ("source-sha256", source_hash(source, arch)),
+        ("options", options(arch, kernel.configuration).join(" ")),
+        ("source-sha256", source_hash(kernel)),
     ] {
         match head(ptx, key) {
             None => return Err(format!("the head of the PTX has no {key}")),
@@ -118,11 +151,11 @@ fn body(nvrtc_output: &str) -> &str {
 }
 
 /// The hash is the same for a checkout with Windows line endings.
-fn source_hash(source: &str, arch: &str) -> String {
+fn source_hash(kernel: &KernelFile) -> String {
     let mut hash = Sha256::new();
-    hash.update(source.replace("\r\n", "\n"));
+    hash.update(kernel.source.replace("\r\n", "\n"));
     hash.update("\n");
-    hash.update(options(arch).join(" "));
+    hash.update(options(kernel.arch, kernel.configuration).join(" "));
     hex(&hash.finalize())
 }
 
@@ -145,28 +178,76 @@ mod tests {
         // Cuda compilation tools, release 13.0, V13.0.88\n// Based on NVVM 7.0.1\n//\n\n\
         .version 9.0\n.target sm_80\n.address_size 64\n";
 
+    const KERNEL: KernelFile = KernelFile {
+        file: "kernel.cu",
+        source: "int x;\n",
+        configuration: "",
+        ptx: "",
+        arch: "sm_80",
+    };
+
     #[test]
     fn its_head_says_where_it_comes_from() {
-        let text = text("kernel.cu", "int x;\n", "sm_80", OUTPUT);
-        let lines: Vec<_> = text.lines().collect();
+        let ptx = &text(&KERNEL, OUTPUT);
+        let lines: Vec<_> = ptx.lines().collect();
         assert_eq!(lines[1], "// compiler: NVRTC 13.0.88");
         assert_eq!(lines[2], "// target: sm_80");
         assert_eq!(
             &lines[5..],
             ["", ".version 7.0", ".target sm_80", ".address_size 64"]
         );
-        assert_eq!(check(&text, "int x;\n", "sm_80"), Ok(()));
-        assert_eq!(check(&text, "int x;\r\n", "sm_80"), Ok(()));
-        assert_eq!(compiler_of(&text), "NVRTC 13.0.88");
+        let kernel = KernelFile { ptx, ..KERNEL };
+        assert_eq!(check(&kernel), Ok(()));
+        let source = "int x;\r\n";
+        assert_eq!(check(&KernelFile { source, ..kernel }), Ok(()));
+        assert_eq!(compiler_of(ptx), "NVRTC 13.0.88");
     }
 
     #[test]
     fn a_changed_source_does_not_fit() {
-        let text = text("kernel.cu", "int x;\n", "sm_80", OUTPUT);
-        assert!(check(&text, "int y;\n", "sm_80").is_err());
-        assert!(check(&text, "int x;\n", "sm_90a").is_err());
-        assert!(check("", "int x;\n", "sm_80").is_err());
-        assert!(check(OUTPUT, "int x;\n", "sm_80").is_err());
+        let ptx = &text(&KERNEL, OUTPUT);
+        let kernel = KernelFile { ptx, ..KERNEL };
+        let source = "int y;\n";
+        assert!(check(&KernelFile { source, ..kernel }).is_err());
+        let arch = "sm_90a";
+        assert!(check(&KernelFile { arch, ..kernel }).is_err());
+        let configuration = "128x64";
+        let other = KernelFile {
+            configuration,
+            ..kernel
+        };
+        assert!(check(&other).is_err());
+        assert!(check(&KERNEL).is_err());
+        assert!(
+            check(&KernelFile {
+                ptx: OUTPUT,
+                ..kernel
+            })
+            .is_err()
+        );
+    }
+
+    #[test]
+    fn a_configuration_stands_in_the_name_and_in_the_options() {
+        assert_eq!(name("kernel.cu", ""), "kernel.ptx");
+        assert_eq!(
+            name("kernel_hopper.cu", "128x64"),
+            "kernel_hopper.128x64.ptx"
+        );
+        let options = options("sm_90a", "128x64");
+        assert_eq!(
+            options[4..],
+            ["--define-macro=TILE_M=128", "--define-macro=TILE_N=64"]
+        );
+        let names = [
+            "kernel.cu",
+            "kernel.ptx",
+            "kernel_hopper.128x64.ptx",
+            "kernel_hopper.128x256.ptx",
+        ];
+        let of = |file| configurations(file, names.into_iter());
+        assert_eq!(of("kernel_hopper.cu"), ["128x256", "128x64"]);
+        assert_eq!(of("kernel.cu"), [""]);
     }
 
     #[test]

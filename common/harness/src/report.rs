@@ -80,12 +80,13 @@ pub fn head(outcome: &Outcome) -> String {
     for (switch, _) in switched {
         line("", format!("with --{}", switch.flag));
     }
-    let tile = kernel.tile;
-    let blocks = kernel.grid(outcome.padded).map(u64::from).iter().product();
+    let tile = kernel.launch.tile;
+    let grid = kernel.launch.grid(outcome.padded, device.multiprocessors());
+    let blocks = grid.map(u64::from).iter().product();
     let launch = format!(
         "{} of {}, a tile of {}x{}x{} each",
         plural(blocks, "block"),
-        plural(kernel.threads.into(), "thread"),
+        plural(kernel.launch.threads.into(), "thread"),
         tile.bm,
         tile.bn,
         tile.bk
@@ -278,7 +279,7 @@ pub fn summary(outcomes: &[Outcome]) -> String {
 }
 
 /// A table below a blank line, its head dimmed; nothing for an empty one.
-fn section(text: &mut String, table: &[String]) {
+pub fn section(text: &mut String, table: &[String]) {
     for (index, line) in table.iter().enumerate() {
         let _ = match index {
             0 => writeln!(text, "\n  {}", line.dimmed()),

@@ -9,6 +9,7 @@ use owo_colors::OwoColorize;
 
 use crate::arguments::{Arguments, Command};
 use crate::bench::{self, Effort, Time};
+use crate::bound::{self, Bound};
 use crate::device::Device;
 use crate::on_gpu::Session;
 use crate::provenance::{OnGpu, Provenance};
@@ -39,6 +40,8 @@ pub struct Outcome<'a> {
     pub emulated: Option<emulator::Run>,
     /// How fast it was, on a GPU.
     pub time: Option<Time>,
+    /// What limits the kernel on a full card, if that was asked for, or why that is not known.
+    pub bound: Option<Result<Bound>>,
     /// What the numbers belong to.
     pub provenance: Provenance,
 }
@@ -59,18 +62,24 @@ pub fn main(rung: &Rung) -> ExitCode {
 /// Does what the arguments say and reports to `out`; whether all was well.
 fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
     let device = Device::choose(arguments)?;
-    let kernel = Kernel::new(rung, device.source(rung, arguments)?)?;
+    if let (Device::Gpu(info), Some(Command::Bench { sizes })) = (&device, &arguments.command) {
+        return bench(rung, arguments, &device, info.ordinal, sizes, out);
+    }
+    let size = arguments.size.unwrap_or(device.default_size());
+    let kernel = Kernel::new(rung, device.source(rung, arguments, size)?)?;
     let run = Run {
         rung,
         arguments,
         device: &device,
         kernel: &kernel,
     };
-    let size = arguments.size.unwrap_or(device.default_size());
     match &device {
         Device::Emulator => {
             let sanitizes = arguments.command == Some(Command::Sanitize);
-            let outcome = run.on_emulator(size, sanitizes)?;
+            let mut outcome = run.on_emulator(size, sanitizes)?;
+            if arguments.command == Some(Command::Profile) {
+                outcome.bound = Some(run.bound()?);
+            }
             let right = outcome.verification.ok();
             let findings = sanitizes.then(|| sanitize::findings(&outcome));
             let clean = findings.as_ref().is_none_or(Vec::is_empty);
@@ -85,9 +94,6 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
         }
         Device::Gpu(info) => {
             let session = Session::open(info.ordinal, &kernel, &arguments.switches)?;
-            if let Some(Command::Bench { sizes }) = &arguments.command {
-                return run.bench(&session, sizes, out);
-            }
             let outcome = run.on_gpu(&session, size, Effort::Run)?;
             report::print(
                 out,
@@ -100,6 +106,52 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
             Ok(outcome.verification.ok())
         }
     }
+}
+
+/// Times all sizes, each with the configuration of the kernel that fits it best.
+fn bench(
+    rung: &Rung,
+    arguments: &Arguments,
+    device: &Device,
+    ordinal: usize,
+    sizes: &[Size],
+    out: &mut dyn Write,
+) -> Result<bool> {
+    let usual = [512, 1024, 2048, 4096, 8192].map(Size::cube);
+    let sizes = match (arguments.size, sizes) {
+        (Some(size), _) => vec![size],
+        (None, []) => usual.to_vec(),
+        (None, sizes) => sizes.to_vec(),
+    };
+    let kernels: Vec<Kernel> = sizes
+        .iter()
+        .map(|&size| Kernel::new(rung, device.source(rung, arguments, size)?))
+        .collect::<Result<_>>()?;
+    let mut outcomes = Vec::new();
+    for (size, kernel) in sizes.into_iter().zip(&kernels) {
+        let session = Session::open(ordinal, kernel, &arguments.switches)?;
+        if let Err(error) = &session.cublas {
+            return Err(error.clone().into());
+        }
+        let run = Run {
+            rung,
+            arguments,
+            device,
+            kernel,
+        };
+        let outcome = run.on_gpu(&session, size, Effort::Bench)?;
+        if !arguments.json {
+            report::print(out, &report::text(&outcome))?;
+        }
+        outcomes.push(outcome);
+    }
+    let text = if arguments.json {
+        json::bench(&outcomes)?
+    } else {
+        report::summary(&outcomes)
+    };
+    report::print(out, &text)?;
+    Ok(outcomes.iter().all(|outcome| outcome.verification.ok()))
 }
 
 /// Whether a repeated launch left the bits of the first.
@@ -130,7 +182,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn on_emulator(&self, size: Size, sanitize: bool) -> Result<Outcome<'a>> {
-        let problem = Problem::new(size, self.kernel.tile, self.arguments.seed)?;
+        let problem = Problem::new(size, self.kernel.launch.whole(), self.arguments.seed)?;
         let launch =
             |schedule| on_emulator::run(self.kernel, &problem, self.arguments, schedule, sanitize);
         let (c, mut run) = launch(self.arguments.schedule)?;
@@ -160,9 +212,38 @@ impl<'a> Run<'a> {
         Ok(outcome)
     }
 
+    /// What limits the kernel at the size that a GPU runs by default, and what this machine's GPU measures of
+    /// it, if there is one that runs it.
+    ///
+    /// The outer error is the reader's or the GPU's; a kernel that has no bound still has its counters.
+    fn bound(&self) -> Result<Result<Bound>> {
+        let gpu = Device::beside_the_emulator(self.arguments, &self.kernel.source.arch)?;
+        let mut bound = Bound::new(self.kernel, self.arguments, Device::FULL);
+        if let (Some(info), Ok(bound)) = (gpu, &mut bound) {
+            let session = Session::open(info.ordinal, self.kernel, &self.arguments.switches)?;
+            let outcome = self.on_gpu(&session, Device::FULL, Effort::Run)?;
+            if !outcome.verification.ok() {
+                let wrong = outcome.verification.wrong;
+                let why = format!(
+                    "{}: {} has {wrong} wrong elements of C",
+                    Device::FULL,
+                    info.name
+                );
+                return Err(Error::Fault(vec![why]));
+            }
+            bound.measured = outcome.time.map(|time| bound::Measured {
+                gpu: info.name,
+                tflops: time.tflops,
+                of_cublas: time.of_cublas,
+                resources: time.resources,
+            });
+        }
+        Ok(bound)
+    }
+
     /// Launches, verifies, and times only what is right.
     fn on_gpu(&self, session: &Session, size: Size, effort: Effort) -> Result<Outcome<'a>> {
-        let problem = Problem::new(size, self.kernel.tile, self.arguments.seed)?;
+        let problem = Problem::new(size, self.kernel.launch.whole(), self.arguments.seed)?;
         let mut operands = session.upload(&problem)?;
         let c = session.run(&problem, &mut operands)?;
         for repeat in 1..self.arguments.runs {
@@ -181,33 +262,6 @@ impl<'a> Run<'a> {
         Ok(outcome)
     }
 
-    fn bench(&self, session: &Session, sizes: &[Size], out: &mut dyn Write) -> Result<bool> {
-        if let Err(error) = &session.cublas {
-            return Err(error.clone().into());
-        }
-        let usual = [512, 1024, 2048, 4096, 8192].map(Size::cube);
-        let sizes = match (self.arguments.size, sizes) {
-            (Some(size), _) => vec![size],
-            (None, []) => usual.to_vec(),
-            (None, sizes) => sizes.to_vec(),
-        };
-        let mut outcomes = Vec::new();
-        for size in sizes {
-            let outcome = self.on_gpu(session, size, Effort::Bench)?;
-            if !self.arguments.json {
-                report::print(out, &report::text(&outcome))?;
-            }
-            outcomes.push(outcome);
-        }
-        let text = if self.arguments.json {
-            json::bench(&outcomes)?
-        } else {
-            report::summary(&outcomes)
-        };
-        report::print(out, &text)?;
-        Ok(outcomes.iter().all(|outcome| outcome.verification.ok()))
-    }
-
     /// C compared with the reference, nothing timed.
     fn outcome(&self, problem: &Problem, c: &[f16]) -> Outcome<'a> {
         Outcome {
@@ -217,10 +271,11 @@ impl<'a> Run<'a> {
             kernel: self.kernel,
             size: problem.size,
             padded: problem.padded,
-            verification: verify(problem, self.kernel.tile, c),
+            verification: verify(problem, self.kernel.launch.tile, c),
             c_sha256: problem.c_sha256(c),
             emulated: None,
             time: None,
+            bound: None,
             provenance: Provenance::new(self.kernel),
         }
     }
@@ -313,6 +368,7 @@ mod tests {
         for (command, expected) in [
             ("run", "all 256 elements"),
             ("profile", "executions"),
+            ("profile", "limited by"),
             ("sanitize", "ERROR SUMMARY: 0 errors"),
         ] {
             let mut out = Vec::new();
@@ -322,6 +378,25 @@ mod tests {
             let out = String::from_utf8(out).expect("text");
             assert!(out.contains(expected), "{out}");
         }
+    }
+
+    #[test]
+    fn a_kernel_without_a_bound_still_has_its_counters() {
+        // A tile of 4096 x 4096, most of which the kernel leaves alone.
+        let change = |text: String| {
+            text.replace(
+                "gemm_launch[24] = {8, 0, 0, 0, 16, 0, 0, 0,",
+                "gemm_launch[24] = {0, 16, 0, 0, 0, 16, 0, 0,",
+            )
+        };
+        let mut out = Vec::new();
+        let words = ["profile", "--size", "16"];
+        assert!(!run_into("large", change, &words, &mut out).expect("it runs"));
+        let out = String::from_utf8(out).expect("text");
+        assert!(
+            out.contains("executions") && out.contains("no bound for 4096x4096x4096: its tile"),
+            "{out}"
+        );
     }
 
     #[test]
@@ -369,6 +444,25 @@ mod tests {
                 assert_eq!(Some(sum), counters[counter].as_u64(), "{counter}");
             }
             assert_eq!(json.get("findings").is_some(), command == "sanitize");
+            assert_eq!(json.get("bound").is_some(), command == "profile");
+            if command == "profile" {
+                let bound = &json["bound"];
+                assert_eq!(bound["size"], "4096x4096x4096");
+                assert_eq!(bound["measured"], serde_json::Value::Null);
+                let resources = bound["resources"].as_array().expect("a list");
+                let slowest = resources
+                    .iter()
+                    .filter(|one| one["limits"] == true)
+                    .max_by(|a, b| {
+                        a["clocks"]
+                            .as_f64()
+                            .partial_cmp(&b["clocks"].as_f64())
+                            .expect("numbers")
+                    })
+                    .expect("a resource");
+                assert_eq!(bound["limited_by"], slowest["resource"]);
+                assert_eq!(bound["tflops"], slowest["tflops"]);
+            }
         }
     }
 
@@ -463,10 +557,15 @@ mod tests {
         let bench = message(run("bench", same, &["bench"]), 2);
         assert!(bench.contains("profile"), "{bench}");
         if gpu::devices().is_err() {
-            let gpu = message(run("gpu", same, &["--device", "gpu"]), 2);
-            assert!(gpu.contains("--device emulator"), "{gpu}");
+            for command in ["run", "profile"] {
+                let gpu = message(run("gpu", same, &[command, "--device", "gpu"]), 2);
+                assert!(gpu.contains("--device emulator"), "{gpu}");
+            }
         }
-        let profile = message(run("profile-gpu", same, &["profile", "--device", "gpu"]), 2);
-        assert!(profile.contains("emulator"), "{profile}");
+        let sanitize = message(
+            run("sanitize-gpu", same, &["sanitize", "--device", "gpu"]),
+            2,
+        );
+        assert!(sanitize.contains("emulator"), "{sanitize}");
     }
 }

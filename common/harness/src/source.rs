@@ -58,9 +58,9 @@ pub fn of_rung(rung: &str, kernel: &KernelFile, compiler: Compiler) -> Result<So
             )
         }
         Err(why) => {
-            if let Err(mismatch) = ptx_file::check(kernel.ptx, kernel.source, kernel.arch) {
+            if let Err(mismatch) = ptx_file::check(kernel) {
                 return Err(Error::StalePtx {
-                    file: kernel.file.into(),
+                    file: ptx_file::name(kernel.file, kernel.configuration),
                     mismatch,
                     why,
                 });
@@ -88,12 +88,7 @@ impl KernelFile<'_> {
             file: self.file.into(),
             why,
         })?;
-        Ok(ptx_file::text(
-            self.file,
-            self.source,
-            self.arch,
-            &compile_rung(rung, self, &nvrtc)?,
-        ))
+        Ok(ptx_file::text(self, &compile_rung(rung, self, &nvrtc)?))
     }
 
     /// The PTX that a run would use: NVRTC's where it is found, else the committed one if it is current.
@@ -107,7 +102,7 @@ fn compile_rung(rung: &str, kernel: &KernelFile, nvrtc: &Nvrtc) -> Result<String
         nvrtc,
         kernel.source,
         &ptx_file::program_name(rung, kernel.file),
-        kernel.arch,
+        ptx_file::options(kernel.arch, kernel.configuration),
         kernel.file,
     )
 }
@@ -130,7 +125,7 @@ pub fn of_file(path: &Path, arch: &str, compiler: Compiler) -> Result<Source> {
                 file: file.clone(),
                 why,
             })?;
-            let ptx = compile(&nvrtc, &text, &name, arch, &file)?;
+            let ptx = compile(&nvrtc, &text, &name, ptx_file::options(arch, ""), &file)?;
             let origin = Origin::Nvrtc(ptx_file::compiler(&ptx));
             Ok(Source {
                 file,
@@ -153,9 +148,14 @@ pub fn of_file(path: &Path, arch: &str, compiler: Compiler) -> Result<Source> {
     }
 }
 
-/// What NVRTC makes of `source`; `name` stands in the PTX, `file` in messages.
-fn compile(nvrtc: &Nvrtc, source: &str, name: &str, arch: &str, file: &str) -> Result<String> {
-    let mut options = ptx_file::options(arch);
+/// What NVRTC makes of `source` with these options; line information calls it `name`, messages `file`.
+pub(crate) fn compile(
+    nvrtc: &Nvrtc,
+    source: &str,
+    name: &str,
+    mut options: Vec<String>,
+    file: &str,
+) -> Result<String> {
     if let Some(include) = nvrtc.include_dir() {
         options.push(format!("--include-path={}", include.display()));
     }
@@ -229,23 +229,19 @@ mod tests {
 
     #[test]
     fn without_nvrtc_the_committed_ptx_is_used_while_it_is_current() {
-        let source = include_str!("testdata/tiny.cu");
-        let ptx = ptx_file::text(
-            "kernel.cu",
-            source,
-            "sm_80",
-            include_str!("testdata/tiny.ptx"),
-        );
         let kernel = KernelFile {
             file: "kernel.cu",
-            source,
-            ptx: &ptx,
+            source: include_str!("testdata/tiny.cu"),
+            configuration: "",
+            ptx: "",
             arch: "sm_80",
         };
+        let ptx = &ptx_file::text(&kernel, include_str!("testdata/tiny.ptx"));
+        let kernel = KernelFile { ptx, ..kernel };
         let found = of_rung("00_tiny", &kernel, none()).expect("current");
         assert_eq!(found.origin, Origin::Committed("NVRTC 13.0.88".into()));
 
-        let changed = source.replace("BM = 8", "BM = 16");
+        let changed = kernel.source.replace("BM = 8", "BM = 16");
         let kernel = KernelFile {
             source: &changed,
             ..kernel

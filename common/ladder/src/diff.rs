@@ -1,8 +1,7 @@
 //! `cargo ladder diff A B`: what changed between two rungs' kernels.
 use std::fmt::Write as _;
-use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use owo_colors::OwoColorize;
 use similar::TextDiff;
 
@@ -24,8 +23,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 }
 
 fn source(rung: &Rung) -> Result<String> {
-    let file = rung.kernel()?;
-    fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))
+    Ok(rung.kernel()?.kernel().source.to_owned())
 }
 
 fn name(rung: &Rung) -> String {

@@ -3,6 +3,8 @@
 //! | file | command |
 //! | --- | --- |
 //! | `bench` | times every rung on the GPU and records it in results/ |
+//! | `bound` | what limits every rung, beside what was measured |
+//! | `ceilings` | measures what each resource of a GPU can do |
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
 //! | `banks` | costs a user's own accesses to shared memory, and draws them |
 //! | `calibrate` | holds the emulator against recordings of hardware |
@@ -17,7 +19,9 @@
 mod banks;
 mod bench;
 mod bits;
+mod bound;
 mod calibrate;
+mod ceilings;
 mod diff;
 mod get_nvrtc;
 mod layout;
@@ -48,6 +52,10 @@ struct Arguments {
 enum Command {
     /// Time every rung on the GPU, against cuBLAS in the same run; write it to results/
     Bench(bench::Arguments),
+    /// What limits every rung, as the emulator's counters predict it, beside what was measured
+    Bound(bound::Arguments),
+    /// Measure what each resource of this GPU can do in a clock
+    Ceilings(ceilings::Arguments),
     /// Compare the bits of every rung's C on the GPU with those on the emulator
     Bits(bits::Arguments),
     /// Show what changed between two rungs' kernel.cu
@@ -56,6 +64,9 @@ enum Command {
     Banks(banks::Arguments),
     /// Hold the emulator against recorded hardware, file by file
     Calibrate(calibrate::Arguments),
+    /// What `calibrate --record` has Nsight Compute watch
+    #[command(hide = true)]
+    LaunchRecording(calibrate::LaunchArguments),
     /// Show where data lies: swizzles, banks, fragments, descriptors, Tensor Memory
     Layout(layout::Arguments),
     /// Show a rung's machine code, where ptxas and nvdisasm are found
@@ -71,9 +82,12 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Bound(arguments) => bound::run(&arguments),
+        Command::Ceilings(arguments) => ceilings::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Banks(arguments) => banks::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
+        Command::LaunchRecording(arguments) => calibrate::launch(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),

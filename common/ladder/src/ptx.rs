@@ -1,9 +1,8 @@
-//! `cargo ladder ptx`: makes every rung's kernel.ptx from its kernel.cu.
+//! `cargo ladder ptx`: makes every rung's PTX from its kernels.
 use std::fs;
-use std::path::Path;
 
 use anyhow::{Context, Result};
-use harness::{KernelFile, ptx_file};
+use harness::{KernelOnDisk, ptx_file};
 use owo_colors::OwoColorize;
 
 use crate::rungs;
@@ -18,8 +17,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let mut current = true;
     for rung in rungs::all()? {
-        for file in rung.kernels()? {
-            current &= one(&rung.name, &file, arguments.check)?;
+        for kernel in rung.kernels()? {
+            current &= one(&rung.name, &kernel, arguments.check)?;
         }
     }
     if arguments.check && !current {
@@ -29,27 +28,18 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 }
 
 /// Makes or checks one file; whether it was current.
-fn one(rung: &str, file: &Path, check: bool) -> Result<bool> {
-    let source =
-        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let target = file.with_extension("ptx");
-    let old = fs::read_to_string(&target).unwrap_or_default();
-    let name = file
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or_default();
-    let kernel = KernelFile {
-        file: name,
-        source: &source,
-        ptx: &old,
-        arch: ptx_file::arch_of(name),
-    };
+fn one(rung: &str, on_disk: &KernelOnDisk, check: bool) -> Result<bool> {
+    let kernel = on_disk.kernel();
+    let (target, old) = (&on_disk.ptx_path, kernel.ptx);
     let new = kernel.committed_ptx(rung)?;
-    let shown = format!("rungs/{rung}/{}", name.replace(".cu", ".ptx"));
+    let shown = format!(
+        "rungs/{rung}/{}",
+        ptx_file::name(kernel.file, kernel.configuration)
+    );
     if new == old {
         anstream::println!("{shown} is current");
     } else if check {
-        let (then, now) = (ptx_file::compiler_of(&old), ptx_file::compiler_of(&new));
+        let (then, now) = (ptx_file::compiler_of(old), ptx_file::compiler_of(&new));
         let compilers = if then == now {
             String::new()
         } else {
@@ -57,7 +47,7 @@ fn one(rung: &str, file: &Path, check: bool) -> Result<bool> {
         };
         anstream::println!("{shown} {}{compilers}", "is not current".red());
     } else {
-        fs::write(&target, &new).with_context(|| format!("cannot write {}", target.display()))?;
+        fs::write(target, &new).with_context(|| format!("cannot write {}", target.display()))?;
         anstream::println!(
             "{shown} {} by {}",
             "written".green(),

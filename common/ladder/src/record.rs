@@ -171,7 +171,7 @@ fn field(value: &Value) -> String {
 }
 
 /// A Markdown table with aligned columns; numbers stand right.
-fn markdown_table(rows: &[Vec<String>]) -> String {
+pub fn markdown_table(rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         rows.iter()
             .map(|row| row[column].len())

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
+use harness::KernelOnDisk;
 
 /// One rung.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,22 +22,17 @@ impl Rung {
         format!("rung{}", self.name)
     }
 
-    /// Its kernels' files, sorted by name.
-    pub fn kernels(&self) -> Result<Vec<PathBuf>> {
+    /// Its kernels, sorted by name.
+    pub fn kernels(&self) -> Result<Vec<KernelOnDisk>> {
         let folder = self
             .folder
             .as_deref()
             .context("the sources of the rungs are not here; run this in the workspace")?;
-        let mut kernels: Vec<_> = entries(folder)?
-            .into_iter()
-            .filter(|file| is_kernel(file))
-            .collect();
-        kernels.sort();
-        Ok(kernels)
+        KernelOnDisk::in_folder(folder).with_context(|| format!("cannot read {}", folder.display()))
     }
 
     /// Its first kernel.
-    pub fn kernel(&self) -> Result<PathBuf> {
+    pub fn kernel(&self) -> Result<KernelOnDisk> {
         self.kernels()?
             .into_iter()
             .next()
@@ -135,9 +131,8 @@ pub fn folder_of_executables() -> Result<PathBuf> {
 }
 
 fn of_folders(folder: &Path) -> Result<Vec<Rung>> {
-    let has_kernel = |folder: &PathBuf| {
-        entries(folder).is_ok_and(|files| files.iter().any(|file| is_kernel(file)))
-    };
+    let has_kernel =
+        |folder: &PathBuf| KernelOnDisk::in_folder(folder).is_ok_and(|kernels| !kernels.is_empty());
     let folders = entries(folder)?.into_iter().filter(has_kernel);
     let rung = |folder: PathBuf| {
         Some(Rung {
@@ -160,14 +155,6 @@ fn of_executables(folder: &Path) -> Result<Vec<Rung>> {
         is_rung.then_some(Rung { name, folder: None })
     };
     Ok(entries(folder)?.iter().filter_map(name).collect())
-}
-
-fn is_kernel(file: &Path) -> bool {
-    let name = file
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or("");
-    name.starts_with("kernel") && name.ends_with(".cu")
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -211,11 +198,8 @@ mod tests {
     #[test]
     fn each_rung_has_a_kernel() {
         for rung in all().expect("the folder rungs/") {
-            assert!(
-                rung.kernel().expect("a kernel").ends_with("kernel.cu"),
-                "{}",
-                rung.name
-            );
+            let kernel = rung.kernel().expect("a kernel");
+            assert_eq!(kernel.kernel().file, "kernel.cu", "{}", rung.name);
         }
     }
 }

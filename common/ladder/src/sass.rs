@@ -1,10 +1,9 @@
 //! `cargo ladder sass N`: a rung's machine code.
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use harness::{KernelFile, ptx_file};
 
 use crate::{rungs, tools};
 
@@ -21,24 +20,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let ptxas = tools::find("ptxas", "nvidia-cuda-nvcc==13.0.88")?;
     let nvdisasm = tools::find("nvdisasm", "nvidia-cuda-nvdisasm==13.2.51")?;
     let rung = rungs::find(&arguments.rung)?;
-    let file = rung.kernel()?;
-    let name = file
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or_default();
-    let read = |file: &Path| {
-        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
-    };
-    let (source, ptx) = (
-        read(&file)?,
-        fs::read_to_string(file.with_extension("ptx")).unwrap_or_default(),
-    );
-    let kernel = KernelFile {
-        file: name,
-        source: &source,
-        ptx: &ptx,
-        arch: ptx_file::arch_of(name),
-    };
+    let on_disk = rung.kernel()?;
+    let kernel = on_disk.kernel();
     let arch = arguments
         .arch
         .as_deref()

@@ -9,13 +9,19 @@ use crate::rungs;
 
 /// Finds `ptxas` or `nvdisasm`: in PATH, CUDA_HOME, .cuda/ and VIRTUAL_ENV, in this order.
 pub fn find(name: &str, wheel: &str) -> Result<PathBuf> {
-    let file = format!("{name}{EXE_SUFFIX}");
-    folders().into_iter().map(|folder| folder.join(&file)).find(|file| file.is_file()).with_context(|| {
+    locate(name).with_context(|| {
         format!(
             "{name} was not found in PATH, CUDA_HOME, .cuda/ or VIRTUAL_ENV; it comes with the CUDA toolkit, or by\n  \
              python3 -m pip install --no-deps --target .cuda {wheel}"
         )
     })
+}
+
+/// The first file of this name there.
+pub fn locate(name: &str) -> Option<PathBuf> {
+    let file = format!("{name}{EXE_SUFFIX}");
+    let mut files = folders().into_iter().map(|folder| folder.join(&file));
+    files.find(|file| file.is_file())
 }
 
 fn folders() -> Vec<PathBuf> {

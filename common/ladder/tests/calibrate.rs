@@ -47,6 +47,7 @@ fn the_emulator_equals_an_h100() {
         said.contains("shared_memory.csv          equal 450 of 450 rows\n"),
         "{said}"
     );
+    assert!(said.ends_with("equal 1849 of 1849 in 8 files\n"), "{said}");
     // What travels with the program is what lies in the folder.
     assert_eq!(against(Path::new(RECORDED)), (Some(0), said, String::new()));
 }
@@ -131,4 +132,21 @@ fn what_cannot_be_read_exits_with_2_and_is_named() {
         error.contains("cannot read") && error.contains("no-such-folder"),
         "{error}"
     );
+}
+
+#[test]
+fn recording_needs_a_gpu_and_says_so() {
+    let nowhere = std::env::temp_dir().join(format!("ladder-none-{}", std::process::id()));
+    let nowhere = nowhere.to_str().expect("UTF-8");
+    // A number that no machine has, so that this holds where there is a GPU, too.
+    let (code, said, error) = calibrate(&["--record", nowhere, "--device", "gpu:99"]);
+    assert_eq!(code, Some(2), "{said}{error}");
+    assert!(
+        error.contains("NVIDIA driver") || error.contains("99"),
+        "{error}"
+    );
+    assert!(!Path::new(nowhere).exists(), "nothing is left behind");
+    let (code, _, error) = calibrate(&["--device", "gpu"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("--record"), "{error}");
 }

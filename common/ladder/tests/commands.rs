@@ -37,6 +37,8 @@ fn what_is_missing_exits_with_2_and_names_the_remedy() {
         (&["ptx"], "cargo ladder get-nvrtc"),
         (&["frobnicate"], "--help"),
         (&["bench", "--sizes", "0"], "at least 1"),
+        (&["bound", "--against", "nowhere"], "cargo ladder bench"),
+        (&["ceilings"], "--out"),
     ] {
         let output = ladder(arguments);
         let said = String::from_utf8_lossy(&output.stderr);

@@ -6,6 +6,7 @@ use harness::{KernelFile, Rung};
 const KERNELS: &[KernelFile] = &[KernelFile {
     file: "kernel.cu",
     source: include_str!("../kernel.cu"),
+    configuration: "",
     ptx: include_str!("../kernel.ptx"),
     arch: "sm_80",
 }];

@@ -2,7 +2,10 @@
 use rayon::prelude::*;
 
 use super::table::number;
-use super::{BadRow, CalibrateError, Compare, Comparison, Difference, Experiment, Table, is_named};
+use super::{
+    BadRow, CalibrateError, Comparison, Difference, Experiment, Hardware, RecordError, Recording,
+    Row, Table, all, is_named,
+};
 use crate::banks::LANES;
 use crate::{Counters, Options, SharedAccess, shared_wavefronts};
 
@@ -198,6 +201,7 @@ impl<'a> Pattern<'a> {
             threads: LANES as u32,
             dynamic_shared: if space == Space::Shared { end } else { 0 },
             input: Vec::new(),
+            tensor: None,
             output_bytes: if space == Space::Global {
                 end as usize
             } else {
@@ -255,47 +259,100 @@ impl Space {
     }
 }
 
-pub(super) fn shared(stem: &str) -> Option<Compare> {
-    kind(stem, "shared_memory", Space::Shared)
+pub(super) fn shared(stem: &str) -> Option<Box<dyn Recording>> {
+    is_named(stem, "shared_memory").then(|| Box::new(Space::Shared) as _)
 }
 
-pub(super) fn global(stem: &str) -> Option<Compare> {
-    kind(stem, "global_memory", Space::Global)
+pub(super) fn global(stem: &str) -> Option<Box<dyn Recording>> {
+    is_named(stem, "global_memory").then(|| Box::new(Space::Global) as _)
 }
 
-fn kind(stem: &str, name: &str, space: Space) -> Option<Compare> {
-    is_named(stem, name).then(|| Box::new(move |bytes: &[u8]| compare(bytes, space)) as Compare)
+impl Space {
+    fn table(self, bytes: &[u8]) -> Result<Table<'_>, CalibrateError> {
+        let ([op, width, offsets], columns) = (Pattern::COLUMNS, self.measured());
+        Table::of_bytes(bytes, ',', &[op, width, offsets, columns[0], columns[1]])
+    }
+
+    /// What `of` makes of each row's pattern.
+    fn each<'a, T: Send>(
+        self,
+        table: &Table<'a>,
+        of: impl Fn(&Row<'a>, Pattern<'a>) -> Result<T, BadRow> + Sync,
+    ) -> Result<Vec<T>, CalibrateError> {
+        let rows = table.rows.par_iter().map(|row| {
+            let made = Pattern::parse(table.pick(row, Pattern::COLUMNS)?);
+            made.and_then(|pattern| of(row, pattern))
+        });
+        let rows: Vec<Result<T, BadRow>> = rows.collect();
+        let rows = rows.into_iter().zip(&table.rows);
+        rows.map(|(made, row)| {
+            made.map_err(|why| CalibrateError::Row {
+                line: row.line,
+                why,
+            })
+        })
+        .collect()
+    }
+
+    /// Metrics of Nsight Compute that count what the columns hold; `ld` and `st` include the matrices.
+    fn metrics(self, pattern: &Pattern<'_>) -> [&'static str; 2] {
+        match (self, pattern.op.starts_with("ld")) {
+            (Self::Shared, true) => [
+                "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+                "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+            ],
+            (Self::Shared, false) => [
+                "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+                "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+            ],
+            (Self::Global, true) => [
+                "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+                "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+            ],
+            (Self::Global, false) => [
+                "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+                "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+            ],
+        }
+    }
 }
 
-fn compare(bytes: &[u8], space: Space) -> Result<Comparison, CalibrateError> {
-    let [op, width, offsets] = Pattern::COLUMNS;
-    let columns = space.measured();
-    let table = Table::of_bytes(bytes, ',', &[op, width, offsets, columns[0], columns[1]])?;
-    let rows = table.rows.par_iter().map(|row| {
-        let compared = || {
-            let pattern = Pattern::parse(table.pick(row, Pattern::COLUMNS)?)?;
+impl Recording for Space {
+    fn compare(&self, bytes: &[u8]) -> Result<Comparison, CalibrateError> {
+        let (table, columns) = (self.table(bytes)?, self.measured());
+        let rows = self.each(&table, |row, pattern| {
             let [first, second] = table.pick(row, columns)?;
             let expected = [number(columns[0], first)?, number(columns[1], second)?];
-            let found = pattern.measure(space)?;
+            let found = pattern.measure(*self)?;
             Ok((expected != found).then(|| Difference {
                 place: format!("line {}", row.line),
                 what: format!("{}, {} bytes a lane", pattern.op, pattern.bytes),
                 expected: say(columns, expected),
                 found: say(columns, found),
             }))
-        };
-        compared().map_err(|why| CalibrateError::Row {
-            line: row.line,
-            why,
+        })?;
+        Ok(Comparison {
+            unit: "rows",
+            all: rows.len(),
+            differences: rows.into_iter().flatten().collect(),
         })
-    });
-    let rows: Vec<Result<Option<Difference>, CalibrateError>> = rows.collect();
-    let rows: Vec<Option<Difference>> = rows.into_iter().collect::<Result<_, _>>()?;
-    Ok(Comparison {
-        unit: "rows",
-        all: rows.len(),
-        differences: rows.into_iter().flatten().collect(),
-    })
+    }
+
+    fn experiments(&self, bytes: &[u8]) -> Result<Vec<Experiment>, CalibrateError> {
+        self.each(&self.table(bytes)?, |_, pattern| pattern.experiment(*self))
+    }
+
+    fn record(&self, bytes: &[u8], hardware: &mut dyn Hardware) -> Result<Vec<u8>, RecordError> {
+        let table = self.table(bytes)?;
+        let metrics = self.each(&table, |_, pattern| Ok(self.metrics(&pattern)))?;
+        let counts = hardware.counts(&metrics).map_err(RecordError::Hardware)?;
+        let counts = all(counts, metrics.len())?;
+        let columns = self.measured();
+        Ok(table.rewritten(',', |row, name| {
+            let column = columns.iter().position(|column| *column == name)?;
+            Some(counts.get(row)?[column].to_string())
+        }))
+    }
 }
 
 impl Pattern<'_> {
@@ -305,7 +362,7 @@ impl Pattern<'_> {
             return Err(BadRow(format!("{} is for shared memory only", self.op)));
         }
         let (addresses, active) = self.lanes();
-        if active == 0 {
+        if active == 0 && self.access != SharedAccess::Matrix {
             // The emulator skips an instruction that no lane takes part in, as a profile by lines would; alone
             // in a kernel it still is a request, and a wavefront by the measured rule.
             let shared = shared_wavefronts(self.access, self.bytes, &addresses, active);

@@ -5,7 +5,10 @@
 //! says that the result lies in 32 bits and both operands are f32. `p` is a predicate.
 use rayon::prelude::*;
 
-use super::{BadRow, CalibrateError, Compare, Comparison, Difference, Experiment, Table, is_named};
+use super::{
+    BadRow, CalibrateError, Comparison, Difference, Experiment, Hardware, RecordError, Recording,
+    Table, all, is_named,
+};
 use crate::Options;
 
 const COUNT: usize = 1024;
@@ -31,39 +34,62 @@ pub struct ArithmeticRow<'a> {
     pub digest: &'a str,
 }
 
-pub(super) fn kind(stem: &str) -> Option<Compare> {
-    is_named(stem, "arithmetic").then(|| Box::new(compare) as Compare)
+pub(super) fn kind(stem: &str) -> Option<Box<dyn Recording>> {
+    is_named(stem, "arithmetic").then(|| Box::new(Arithmetic) as _)
 }
 
-fn compare(bytes: &[u8]) -> Result<Comparison, CalibrateError> {
-    let rows = ArithmeticRow::all(bytes)?;
-    let found: Vec<Result<u64, CalibrateError>> = rows
-        .par_iter()
-        .map(|row| {
-            let observed = row.experiment(false).on_emulator(&Options::default());
-            let observed = observed.map_err(|error| CalibrateError::Row {
-                line: row.line,
-                why: BadRow(format!("`{}`: {error}", row.text)),
-            })?;
-            Ok(digest(&observed.output))
+struct Arithmetic;
+
+impl Recording for Arithmetic {
+    fn compare(&self, bytes: &[u8]) -> Result<Comparison, CalibrateError> {
+        let rows = ArithmeticRow::all(bytes)?;
+        let found: Vec<Result<u64, CalibrateError>> = rows
+            .par_iter()
+            .map(|row| {
+                let observed = row.experiment(false).on_emulator(&Options::default());
+                let observed = observed.map_err(|error| CalibrateError::Row {
+                    line: row.line,
+                    why: BadRow(format!("`{}`: {error}", row.text)),
+                })?;
+                Ok(digest(&observed.output))
+            })
+            .collect();
+        let found: Vec<u64> = found.into_iter().collect::<Result<_, _>>()?;
+        let pairs = rows.iter().zip(found);
+        let differences = pairs.filter_map(|(row, found)| {
+            let found = as_digits(found);
+            (found != row.digest).then(|| Difference {
+                place: format!("line {}", row.line),
+                what: row.text.to_owned(),
+                expected: format!("digest {}", row.digest),
+                found: format!("digest {found}"),
+            })
+        });
+        Ok(Comparison {
+            unit: "rows",
+            all: rows.len(),
+            differences: differences.collect(),
         })
-        .collect();
-    let found: Vec<u64> = found.into_iter().collect::<Result<_, _>>()?;
-    let pairs = rows.iter().zip(found);
-    let differences = pairs.filter_map(|(row, found)| {
-        let found = format!("{found:016x}");
-        (found != row.digest).then(|| Difference {
-            place: format!("line {}", row.line),
-            what: row.text.to_owned(),
-            expected: format!("digest {}", row.digest),
-            found: format!("digest {found}"),
-        })
-    });
-    Ok(Comparison {
-        unit: "rows",
-        all: rows.len(),
-        differences: differences.collect(),
-    })
+    }
+
+    fn experiments(&self, bytes: &[u8]) -> Result<Vec<Experiment>, CalibrateError> {
+        let rows = ArithmeticRow::all(bytes)?;
+        Ok(rows.iter().map(|row| row.experiment(false)).collect())
+    }
+
+    fn record(&self, bytes: &[u8], hardware: &mut dyn Hardware) -> Result<Vec<u8>, RecordError> {
+        let experiments = self.experiments(bytes)?;
+        let outputs = hardware.outputs(&experiments);
+        let outputs = all(outputs.map_err(RecordError::Hardware)?, experiments.len())?;
+        let table = Table::of_bytes(bytes, ';', &COLUMNS)?;
+        Ok(table.rewritten(';', |row, name| {
+            (name == COLUMNS[2]).then(|| as_digits(digest(&outputs[row])))
+        }))
+    }
+}
+
+fn as_digits(digest: u64) -> String {
+    format!("{digest:016x}")
 }
 
 impl<'a> ArithmeticRow<'a> {
@@ -134,6 +160,7 @@ impl<'a> ArithmeticRow<'a> {
             dynamic_shared: 0,
             input: self.operands(),
             output_bytes: 8 * COUNT,
+            tensor: None,
         }
     }
 

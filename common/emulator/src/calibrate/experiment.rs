@@ -1,10 +1,11 @@
 //! A kernel with its input: what a recording of hardware was made with, and what the emulator repeats.
 use crate::{
-    Arg, Counters, Finding, Launch, LaunchError, Limits, Memory, Module, Options, OutOfMemory,
-    Program, PtxError, launch,
+    Arg, Counters, Element, Fill, Finding, Launch, LaunchError, Limits, Memory, Module, Options,
+    OutOfMemory, Program, PtxError, Swizzle, TensorMap, TensorMapError, launch,
 };
 
-/// A launch of the kernel [`Experiment::ENTRY`], which takes two pointers: its input and its output.
+/// A launch of the kernel [`Experiment::ENTRY`], which takes two pointers: its input and its
+/// output, and perhaps a tensor map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Experiment {
     /// A whole module.
@@ -19,6 +20,24 @@ pub struct Experiment {
     pub input: Vec<u8>,
     /// How many bytes the second points to; they are zero at first.
     pub output_bytes: usize,
+    /// A third parameter: the map of this tensor.
+    pub tensor: Option<Tensor>,
+}
+
+/// A matrix of f16 in global memory, and the tile that a bulk tensor copy moves. Lists begin with the innermost
+/// dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Elements.
+    pub dimensions: [u64; 2],
+    /// Bytes from one row to the next.
+    pub stride: u64,
+    /// Elements of the tile.
+    pub tile: [u32; 2],
+    /// The order in shared memory.
+    pub swizzle: Swizzle,
 }
 
 /// What came of an experiment on the emulator.
@@ -50,6 +69,9 @@ pub enum ExperimentError {
     /// Too much input or output.
     #[error("the emulator cannot execute it: {0}")]
     Memory(#[from] OutOfMemory),
+    /// A tensor that TMA cannot read.
+    #[error("the emulator cannot execute it: {0}")]
+    Tensor(#[from] TensorMapError),
     /// It does what no kernel may do.
     #[error("it is not allowed: {0}")]
     Finding(Box<Finding>),
@@ -59,11 +81,16 @@ impl Experiment {
     /// The kernel's name.
     pub const ENTRY: &str = "k";
 
-    /// A module of one kernel: `.reg .b64 %in, %out` hold its parameters.
+    /// A module of one kernel: `%in` and `%out` hold its parameters.
     pub(super) fn module(declarations: &str, body: &str) -> String {
+        Self::module_for("sm_90", declarations, body)
+    }
+
+    /// The same for another target.
+    pub(super) fn module_for(target: &str, declarations: &str, body: &str) -> String {
         let entry = Self::ENTRY;
         format!(
-            ".version 8.0\n.target sm_90\n.address_size 64\n{declarations}\
+            ".version 8.0\n.target {target}\n.address_size 64\n{declarations}\
              .visible .entry {entry}(.param .u64 in, .param .u64 out)\n{{\n\
              .reg .b64 %in, %out;\n\
              ld.param.u64 %in, [in];\n\
@@ -81,12 +108,26 @@ impl Experiment {
         let mut memory = Memory::new(1 << 30);
         let input = memory.alloc("in", self.input.clone())?;
         let output = memory.alloc("out", vec![0; self.output_bytes])?;
+        let mut args = vec![Arg::U64(input), Arg::U64(output)];
+        if let Some(tensor) = &self.tensor {
+            let map = TensorMap {
+                address: memory.alloc("tensor", tensor.bytes.clone())?,
+                element: Element::F16,
+                dimensions: &tensor.dimensions,
+                strides: &[tensor.stride],
+                tile: &tensor.tile,
+                element_strides: &[],
+                swizzle: tensor.swizzle,
+                fill: Fill::Zeros,
+            };
+            args.push(Arg::Bytes(map.encode()?.to_vec()));
+        }
         let shape = Launch {
             grid: [self.blocks, 1, 1],
             block: [self.threads, 1, 1],
             dynamic_shared: self.dynamic_shared,
             cluster: [1; 3],
-            args: vec![Arg::U64(input), Arg::U64(output)],
+            args,
         };
         // A recorded instruction could be a loop.
         let limits = Limits {

@@ -72,6 +72,24 @@ impl<'a> Table<'a> {
         Ok(table)
     }
 
+    /// The text of the table, with the fields of a row (counted from 0) and a column that `new` gives.
+    pub(super) fn rewritten(
+        &self,
+        separator: char,
+        new: impl Fn(usize, &str) -> Option<String>,
+    ) -> Vec<u8> {
+        let separator = separator.to_string();
+        let mut text = self.names.join(&separator) + "\n";
+        for (number, row) in self.rows.iter().enumerate() {
+            let fields = self.names.iter().zip(&row.fields);
+            let fields: Vec<String> = fields
+                .map(|(name, field)| new(number, name).unwrap_or_else(|| (*field).to_owned()))
+                .collect();
+            text += &(fields.join(&separator) + "\n");
+        }
+        text.into_bytes()
+    }
+
     /// A row's fields in the columns of these names.
     ///
     /// # Errors

@@ -5,7 +5,9 @@
 //! So what is found there afterwards is an element, a zero from outside the tensor, or untouched.
 use std::fmt;
 
-use super::{BadRow, CalibrateError, Experiment, Table};
+use super::placement::{self, Placement, Placements};
+use super::{BadRow, CalibrateError, Experiment, Recording, Row, Table, Tensor, is_named};
+use crate::Swizzle;
 
 /// Bytes of shared memory that are looked at.
 const WINDOW: u32 = 4 << 10;
@@ -64,12 +66,12 @@ pub struct Loaded {
 
 impl Case {
     /// Bytes from one row of the tensor to the next.
-    pub fn stride(&self) -> u32 {
+    fn stride(&self) -> u32 {
         (2 * self.tensor[0]).next_multiple_of(16)
     }
 
     /// The tensor's bytes.
-    pub fn tensor_bytes(&self) -> Vec<u8> {
+    fn tensor_bytes(&self) -> Vec<u8> {
         let [columns, rows] = self.tensor;
         let element = |row: u32, column: u32| match column < columns {
             true => (row * columns + column + 1) as u16,
@@ -81,7 +83,7 @@ impl Case {
             .collect()
     }
 
-    /// What records it. Its kernel takes a third parameter: the 128 bytes of the tensor's map.
+    /// What records it.
     pub fn experiment(&self) -> Experiment {
         let [x, y] = self.at.map(|at| at as u32);
         let bytes = 2 * self.tile[0] * self.tile[1];
@@ -93,6 +95,18 @@ impl Case {
             dynamic_shared: WINDOW + 16,
             input: [x, y, self.start, bytes].map(u32::to_le_bytes).concat(),
             output_bytes: WINDOW as usize,
+            tensor: Some(Tensor {
+                bytes: self.tensor_bytes(),
+                dimensions: self.tensor.map(u64::from),
+                stride: self.stride().into(),
+                tile: self.tile,
+                swizzle: match self.swizzle {
+                    32 => Swizzle::B32,
+                    64 => Swizzle::B64,
+                    128 => Swizzle::B128,
+                    _ => Swizzle::None,
+                },
+            }),
         }
     }
 
@@ -241,16 +255,58 @@ impl Loaded {
     /// # Errors
     /// If it has none, or one of them is malformed.
     pub fn all(bytes: &[u8]) -> Result<Vec<(usize, Self)>, CalibrateError> {
-        let table = Table::of_bytes(bytes, ',', &COLUMNS)?;
-        let rows = table.rows.iter().map(|row| {
-            let parsed = table.pick(row, COLUMNS).and_then(Self::parse);
-            let loaded = parsed.map_err(|why| CalibrateError::Row {
-                line: row.line,
-                why,
-            })?;
-            Ok((row.line, loaded))
-        });
-        rows.collect()
+        placement::rows(bytes)
+    }
+}
+
+pub(super) fn kind(stem: &str) -> Option<Box<dyn Recording>> {
+    is_named(stem, "tma_layout").then(|| Box::new(Placements::<Loaded>::NEW) as _)
+}
+
+impl Placement for Loaded {
+    const COLUMNS: &'static [&'static str] = &COLUMNS;
+
+    fn parse_row(table: &Table<'_>, row: &Row<'_>) -> Result<Self, BadRow> {
+        Self::parse(table.pick(row, COLUMNS)?)
+    }
+
+    fn experiments(&self) -> Vec<Experiment> {
+        vec![self.case.experiment()]
+    }
+
+    fn measured(&self, outputs: &[Vec<u8>]) -> Result<Self, BadRow> {
+        match outputs {
+            [output] => self.case.decode(output),
+            _ => Err(BadRow("one output is needed".into())),
+        }
+    }
+
+    fn difference(&self, found: &Self) -> Option<[String; 3]> {
+        let count = self.found.len().max(found.found.len());
+        let at = |row: &Self, i: usize| row.found.get(i).copied().unwrap_or(Found::Untouched);
+        let mut wrong = (0..count).filter(|&i| at(self, i) != at(found, i));
+        let first = wrong.next()?;
+        let what = format!(
+            "{}: byte {} of the tile, the first of {} elements that differ",
+            self.case,
+            2 * first,
+            1 + wrong.count()
+        );
+        let [expected, found] = [self, found].map(|row| at(row, first).to_string());
+        Some([what, expected, found])
+    }
+}
+
+impl Case {
+    /// What the emulator says.
+    ///
+    /// # Errors
+    /// If it refuses the tensor map.
+    pub fn on_emulator(&self) -> Result<Loaded, BadRow> {
+        placement::on_emulator(&Loaded {
+            case: *self,
+            found: Vec::new(),
+        })
     }
 }
 

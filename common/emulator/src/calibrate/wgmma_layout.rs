@@ -6,11 +6,9 @@
 //! recorded arithmetic (`wgmma_*.bin`).
 use std::fmt::{self, Write as _};
 
-use rayon::prelude::*;
-
+use super::placement::{self, Placement, Placements};
 use super::table::number;
-use super::{BadRow, CalibrateError, Compare, Comparison, Difference, Experiment, Table, is_named};
-use crate::Options;
+use super::{BadRow, CalibrateError, Experiment, Recording, Row, Table, is_named};
 
 /// Elements along K.
 const K: u32 = 16;
@@ -117,6 +115,7 @@ impl Case {
             input: [self.descriptor(), shift.into()]
                 .map(u64::to_le_bytes)
                 .concat(),
+            tensor: None,
             output_bytes: 4 * (THREADS * registers(self.operand) + 1) as usize,
         })
     }
@@ -297,52 +296,44 @@ impl Placed {
     /// # Errors
     /// If it has none, or one of them is malformed.
     pub fn all(bytes: &[u8]) -> Result<Vec<(usize, Self)>, CalibrateError> {
-        let table = Table::of_bytes(bytes, ',', &COLUMNS)?;
-        let rows = table.rows.iter().map(|row| {
-            let parsed = table.pick(row, COLUMNS).and_then(Self::parse);
-            let placed = parsed.map_err(|why| CalibrateError::Row {
-                line: row.line,
-                why,
-            })?;
-            Ok((row.line, placed))
-        });
-        rows.collect()
+        placement::rows(bytes)
     }
 }
 
-pub(super) fn kind(stem: &str) -> Option<Compare> {
-    is_named(stem, "wgmma_layout").then(|| Box::new(compare) as Compare)
+pub(super) fn kind(stem: &str) -> Option<Box<dyn Recording>> {
+    is_named(stem, "wgmma_layout").then(|| Box::new(Placements::<Placed>::NEW) as _)
 }
 
-fn compare(bytes: &[u8]) -> Result<Comparison, CalibrateError> {
-    let rows = Placed::all(bytes)?;
-    let differences: Vec<Option<Difference>> = rows
-        .par_iter()
-        .map(|(line, recorded)| {
-            let case = recorded.case;
-            let found = case
-                .on_emulator()
-                .map_err(|why| CalibrateError::Row { line: *line, why })?;
-            let both = recorded.bytes.iter().zip(&found.bytes);
-            let mut wrong = both.enumerate().filter(|(_, (a, b))| a != b);
-            Ok(wrong.next().map(|(at, (expected, found))| Difference {
-                place: format!("line {line}"),
-                what: format!(
-                    "{case}: element ({}, {}), the first of {} that differ",
-                    at as u32 / K,
-                    at as u32 % K,
-                    1 + wrong.count()
-                ),
-                expected: format!("byte {expected}"),
-                found: format!("byte {found}"),
-            }))
-        })
-        .collect::<Result<_, CalibrateError>>()?;
-    Ok(Comparison {
-        unit: "rows",
-        all: rows.len(),
-        differences: differences.into_iter().flatten().collect(),
-    })
+impl Placement for Placed {
+    const COLUMNS: &'static [&'static str] = &COLUMNS;
+
+    fn parse_row(table: &Table<'_>, row: &Row<'_>) -> Result<Self, BadRow> {
+        Self::parse(table.pick(row, COLUMNS)?)
+    }
+
+    fn experiments(&self) -> Vec<Experiment> {
+        self.case.experiments().into()
+    }
+
+    fn measured(&self, outputs: &[Vec<u8>]) -> Result<Self, BadRow> {
+        match outputs {
+            [low, high] => self.case.decode([low, high]),
+            _ => Err(BadRow("two outputs are needed".into())),
+        }
+    }
+
+    fn difference(&self, found: &Self) -> Option<[String; 3]> {
+        let both = self.bytes.iter().zip(&found.bytes);
+        let mut wrong = both.enumerate().filter(|(_, (a, b))| a != b);
+        let (at, (expected, found)) = wrong.next()?;
+        let (mn, k) = (at as u32 / K, at as u32 % K);
+        let what = format!(
+            "{}: element ({mn}, {k}), the first of {} that differ",
+            self.case,
+            1 + wrong.count()
+        );
+        Some([what, format!("byte {expected}"), format!("byte {found}")])
+    }
 }
 
 impl Case {
@@ -351,14 +342,10 @@ impl Case {
     /// # Errors
     /// If it refuses the descriptor.
     pub fn on_emulator(&self) -> Result<Placed, BadRow> {
-        let run = |experiment: Experiment| {
-            let observed = experiment.on_emulator(&Options::default());
-            observed
-                .map(|observed| observed.output)
-                .map_err(|error| BadRow(format!("{self}: {error}")))
-        };
-        let [low, high] = self.experiments();
-        self.decode([&run(low)?, &run(high)?])
+        placement::on_emulator(&Placed {
+            case: *self,
+            bytes: Vec::new(),
+        })
     }
 }
 

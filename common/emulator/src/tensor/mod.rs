@@ -11,6 +11,8 @@
 //! 5. The sum of those is exact, and is
 //! 6. rounded toward zero to f32; above the largest f32 it is infinite, and a sum of zero is +0.
 
+mod eight;
+
 /// Format of the factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Factor {
@@ -100,7 +102,6 @@ fn split_f32(bits: u32) -> (i32, i32) {
 }
 
 /// `sum x 2^(e - 25)` as f32, rounded toward zero.
-#[inline(always)]
 fn pack(sum: i64, e: i32) -> u32 {
     if sum == 0 {
         return 0;
@@ -176,23 +177,6 @@ fn dot(factor: Factor, products: impl Iterator<Item = (u16, u16)> + Clone, c: u3
     pack(sum.sum(), e)
 }
 
-/// A matrix of factors, split into significands and exponents.
-struct Split<const N: usize> {
-    significand: [i32; N],
-    exponent: [i32; N],
-}
-
-impl<const N: usize> Split<N> {
-    #[inline(always)]
-    fn new(factor: Factor, bits: &[u16; N]) -> Self {
-        let pairs = bits.map(|bits| factor.split(bits));
-        Self {
-            significand: pairs.map(|(significand, _)| significand),
-            exponent: pairs.map(|(_, exponent)| exponent),
-        }
-    }
-}
-
 /// Rows of A, and of C and D.
 pub const M: usize = 16;
 /// Columns of B, and of C and D.
@@ -202,7 +186,6 @@ pub const N: usize = 8;
 /// row-major; K is 8 or 16. C and D are the bits of f32.
 ///
 /// `wgmma` computes each output in the same way, so its 64 rows are four of these.
-#[inline(always)]
 pub fn mma<const K: usize, const A: usize, const B: usize>(
     factor: Factor,
     a: &[u16; A],
@@ -210,44 +193,12 @@ pub fn mma<const K: usize, const A: usize, const B: usize>(
     c: &[u32; M * N],
 ) -> [u32; M * N] {
     const { assert!(A == M * K && B == K * N) };
-    let special = a.iter().chain(b).any(|&x| factor.is_special(x))
-        || c.iter().any(|&x| x >> 23 & 0xff == 0xff);
-    if special {
-        return slowly::<K, A, B>(factor, a, b, c);
-    }
-    let (a, b) = (Split::new(factor, a), Split::new(factor, b));
-    let up = KEPT - 2 * factor.mantissa_bits() as i32;
-    let mut d = [0; M * N];
-    for row in 0..M {
-        let addends: [(i32, i32); N] = std::array::from_fn(|n| split_f32(c[row * N + n]));
-        let mut e = addends.map(|(_, exponent)| exponent.max(LOWEST));
-        for k in 0..K {
-            for (e, exponent) in e.iter_mut().zip(&b.exponent[k * N..][..N]) {
-                *e = (*e).max(a.exponent[row * K + k] + exponent);
-            }
-        }
-        // 16 terms below 2^27 and one below 2^26 need a bit more than an i32 has: two halves.
-        let mut sums = [[0i32; N]; 2];
-        for k in 0..K {
-            for n in 0..N {
-                let product = a.significand[row * K + k] * b.significand[k * N + n];
-                let down = (e[n] - (a.exponent[row * K + k] + b.exponent[k * N + n])).min(31);
-                let sign = product >> 31;
-                let magnitude = (((product ^ sign) - sign) << up) as u32 >> down;
-                sums[k % 2][n] += (magnitude as i32 ^ sign) - sign;
-            }
-        }
-        for n in 0..N {
-            let (significand, exponent) = addends[n];
-            let sign = significand >> 31;
-            let magnitude =
-                (((significand ^ sign) - sign) << (KEPT - 23)) as u32 >> (e[n] - exponent).min(31);
-            let addend = (magnitude as i32 ^ sign) - sign;
-            let sum = i64::from(sums[0][n]) + i64::from(sums[1][n]) + i64::from(addend);
-            d[row * N + n] = pack(sum, e[n]);
-        }
-    }
-    d
+    let special = |any, &bits: &u16| any | factor.is_special(bits);
+    let special = a.iter().fold(false, special) | b.iter().fold(false, special);
+    let not_finite = |any, &bits: &u32| any | (bits >> 23 & 0xff == 0xff);
+    let rare = c.iter().fold(special, not_finite);
+    let fast = (!rare).then(|| eight::outputs(factor, a, b, c)).flatten();
+    fast.unwrap_or_else(|| slowly::<K, A, B>(factor, a, b, c))
 }
 
 /// The same, output by output.

@@ -1,5 +1,9 @@
 //! `cargo ladder calibrate`: does the emulator give what hardware gave? Every row of every recording is
-//! executed again; the recordings of an H100 travel with this program.
+//! executed again; the recordings of an H100 travel with this program. `record` makes recordings on a GPU.
+mod record;
+
+pub use record::{LaunchArguments, launch};
+
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -15,15 +19,24 @@ use owo_colors::OwoColorize;
     global_memory.csv   op,bytes_per_lane,byte_offset_per_lane,sectors,requests\n  \
     arithmetic.csv      instruction;operands;digest\n  \
     wgmma_layout.csv    operand,major,swizzle,base_offset,leading,stride,start,bytes\n  \
+    tma_layout.csv      swizzle,start,tile_columns,tile_rows,columns,rows,x,y,elements\n  \
     mma_m16n8k{8,16}_{f16,bf16}.bin, wgmma_m64n8k16_{f16,bf16}.bin\n                      \
     records of 1,792 bytes: A 16x16 u16, B 16x8 u16, C 16x8 f32, D 16x8 f32\n\
     A suffix is free: mma_m16n8k8_f16_2.bin.\n\
+    --record measures the same rows on a GPU, and needs ncu for both *_memory.csv: of your own rows, give the\n\
+    results as 0 at first.\n\
     Exit code 0: all equal. 1: some rows or records differ. 2: a recording cannot be read."
 )]
 pub struct Arguments {
     /// Compare with the recordings in this folder, not with those of an H100 in this program
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
+    /// First measure all rows anew on a Hopper GPU, into this folder; then compare with that
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+    /// Which GPU records: gpu or gpu:N
+    #[arg(long, default_value = "gpu", requires = "record")]
+    device: record::Ordinal,
 }
 
 static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../emulator/tests/h100");
@@ -34,10 +47,15 @@ const SHOWN: usize = 5;
 type Recording = (String, Cow<'static, [u8]>);
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let (folder, recordings) = match &arguments.against {
+    let (mut folder, mut recordings) = match &arguments.against {
         Some(folder) => (format!("{}/", folder.display()), of_folder(folder)?),
         None => (String::new(), shipped()),
     };
+    let mut complete = true;
+    if let Some(new) = &arguments.record {
+        folder = format!("{}/", new.display());
+        (recordings, complete) = record::anew(&recordings, new, arguments.device)?;
+    }
     let (mut files, mut bad, mut equal, mut all) = (0, 0, 0, 0);
     for (name, bytes) in &recordings {
         match compare(name, bytes) {
@@ -64,6 +82,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     anstream::println!("equal {equal} of {all} in {files} files");
     if bad > 0 {
         bail!("not all recordings could be compared: {bad} bad");
+    }
+    if !complete {
+        bail!("not all recordings could be made");
     }
     Ok(equal == all)
 }

@@ -1,0 +1,271 @@
+//! The rule of the parent module in whole vectors: the eight outputs of a row side by side.
+use super::{Factor, KEPT, LOWEST, M, N, NONE, split_f32};
+
+/// A B + C for finite numbers: A is 16 x K, B is K x 8, C is 16 x 8. `None` where a result is subnormal:
+/// rare, and left to the rule as it is written.
+pub(super) fn outputs(
+    factor: Factor,
+    a: &[u16],
+    b: &[u16],
+    c: &[u32; M * N],
+) -> Option<[u32; M * N]> {
+    // What the CPU has decides the speed, never the bits: every step is exact.
+    let work = Outputs { factor, a, b, c };
+    match pulp::Arch::new() {
+        #[cfg(target_arch = "x86_64")]
+        pulp::Arch::V3(v3) => v3.vectorize(On(v3, work)),
+        _ => work.compute(Plain),
+    }
+}
+
+/// Arithmetic on eight 32-bit numbers, wrapping.
+trait Eight: Copy {
+    type Word: Copy;
+    fn load(self, from: &[i32; N]) -> Self::Word;
+    fn store(self, word: Self::Word) -> [i32; N];
+    fn splat(self, value: i32) -> Self::Word;
+    fn add(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    fn sub(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    fn mul(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    fn max(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    /// Zeros move in; 0 from 32 bits on.
+    fn shift_right(self, a: Self::Word, bits: Self::Word) -> Self::Word;
+}
+
+/// On any CPU.
+#[derive(Clone, Copy)]
+struct Plain;
+
+impl Eight for Plain {
+    type Word = [i32; N];
+    fn load(self, from: &[i32; N]) -> [i32; N] {
+        *from
+    }
+    fn store(self, word: [i32; N]) -> [i32; N] {
+        word
+    }
+    fn splat(self, value: i32) -> [i32; N] {
+        [value; N]
+    }
+    fn add(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| a[n].wrapping_add(b[n]))
+    }
+    fn sub(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| a[n].wrapping_sub(b[n]))
+    }
+    fn mul(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| a[n].wrapping_mul(b[n]))
+    }
+    fn max(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| a[n].max(b[n]))
+    }
+    fn xor(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| a[n] ^ b[n])
+    }
+    fn shift_right(self, a: [i32; N], bits: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| (a[n] as u32).unbounded_shr(bits[n] as u32) as i32)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Eight for pulp::x86::V3 {
+    type Word = std::arch::x86_64::__m256i;
+    #[inline(always)]
+    fn load(self, from: &[i32; N]) -> Self::Word {
+        pulp::cast(*from)
+    }
+    #[inline(always)]
+    fn store(self, word: Self::Word) -> [i32; N] {
+        pulp::cast(word)
+    }
+    #[inline(always)]
+    fn splat(self, value: i32) -> Self::Word {
+        self.avx._mm256_set1_epi32(value)
+    }
+    #[inline(always)]
+    fn add(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_add_epi32(a, b)
+    }
+    #[inline(always)]
+    fn sub(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_sub_epi32(a, b)
+    }
+    #[inline(always)]
+    fn mul(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_mullo_epi32(a, b)
+    }
+    #[inline(always)]
+    fn max(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_max_epi32(a, b)
+    }
+    #[inline(always)]
+    fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_xor_si256(a, b)
+    }
+    #[inline(always)]
+    fn shift_right(self, a: Self::Word, bits: Self::Word) -> Self::Word {
+        self.avx2._mm256_srlv_epi32(a, bits)
+    }
+}
+
+/// The work, to be done with these vectors.
+#[cfg(target_arch = "x86_64")]
+struct On<'a>(pulp::x86::V3, Outputs<'a>);
+
+#[cfg(target_arch = "x86_64")]
+impl pulp::NullaryFnOnce for On<'_> {
+    type Output = Option<[u32; M * N]>;
+
+    #[inline(always)]
+    fn call(self) -> Self::Output {
+        self.1.compute(self.0)
+    }
+}
+
+struct Outputs<'a> {
+    factor: Factor,
+    a: &'a [u16],
+    b: &'a [u16],
+    c: &'a [u32; M * N],
+}
+
+impl Outputs<'_> {
+    #[inline(always)]
+    fn compute<V: Eight>(self, v: V) -> Option<[u32; M * N]> {
+        // Each format with its own constants.
+        match self.factor {
+            Factor::F16 => self.of(v, Factor::F16),
+            Factor::Bf16 => self.of(v, Factor::Bf16),
+        }
+    }
+
+    #[inline(always)]
+    fn of<V: Eight>(self, v: V, factor: Factor) -> Option<[u32; M * N]> {
+        let steps = self.b.len() / N;
+        // A's significands are moved up, so that a product is in units of 2^(its exponent - 25).
+        let a = Split::<{ M * 16 }>::new(factor, self.a, KEPT - 2 * factor.mantissa_bits() as i32);
+        let b = Split::<{ 16 * N }>::new(factor, self.b, 0);
+        let (mut addend, mut e, mut sum) = ([0; M * N], [0; M * N], [0; M * N]);
+        for i in 0..M * N {
+            let (significand, exponent) = split_f32(self.c[i]);
+            (addend[i], e[i]) = (significand, exponent.max(LOWEST));
+        }
+        let rows = e.as_chunks_mut().0.iter_mut().zip(sum.as_chunks_mut().0);
+        for (row, (e, sum)) in rows.enumerate() {
+            let a = a.range(row * steps, steps)?;
+            let mut top = v.load(e);
+            for (a, b) in a.exponent.iter().zip(b.exponent.as_chunks().0) {
+                top = v.max(top, v.add(v.splat(*a), v.load(b)));
+            }
+            *e = v.store(top);
+            // 16 products below 2^27 - 2^16 fit an i32.
+            let mut total = v.splat(0);
+            for k in 0..steps {
+                let b = b.range(k * N, N)?;
+                let [sign, magnitude, exponent] = [b.sign, b.magnitude, b.exponent]
+                    .map(|eight| v.load(eight.as_chunks().0.first().unwrap_or(&[0; N])));
+                let exponent = v.add(v.splat(a.exponent[k]), exponent);
+                let product = v.mul(v.splat(a.magnitude[k]), magnitude);
+                let cut = v.shift_right(product, v.sub(top, exponent));
+                let sign = v.xor(v.splat(a.sign[k]), sign);
+                total = v.add(total, v.sub(v.xor(cut, sign), sign));
+            }
+            *sum = v.store(total);
+        }
+        let mut d = [0; M * N];
+        let mut subnormal = false;
+        for i in 0..M * N {
+            let exponent = split_f32(self.c[i]).1;
+            let magnitude = addend[i].unsigned_abs() << (KEPT - 23);
+            let cut = magnitude.unbounded_shr((e[i] - exponent) as u32) as i32;
+            let sign = addend[i] >> 31;
+            let addend = (cut ^ sign) - sign;
+            // 33 bits: exact in an f64, which then loses the 29 bits that an f32 does not have, so that
+            // nothing is left to round.
+            let value = (f64::from(sum[i]) + f64::from(addend)) * power(e[i] - KEPT);
+            let cut = f64::from_bits(value.to_bits() & !((1 << 29) - 1));
+            subnormal |= value.abs() < f64::from(f32::MIN_POSITIVE) && value != 0.0;
+            d[i] = (cut as f32).to_bits();
+        }
+        (!subnormal).then_some(d)
+    }
+}
+
+/// Factors, taken apart. A sign is 0 or -1.
+struct Split<const COUNT: usize> {
+    sign: [i32; COUNT],
+    magnitude: [i32; COUNT],
+    exponent: [i32; COUNT],
+}
+
+/// Some of them.
+struct Part<'a> {
+    sign: &'a [i32],
+    magnitude: &'a [i32],
+    exponent: &'a [i32],
+}
+
+impl<const COUNT: usize> Split<COUNT> {
+    #[inline(always)]
+    fn new(factor: Factor, bits: &[u16], up: i32) -> Self {
+        let mut split = Self {
+            sign: [0; COUNT],
+            magnitude: [0; COUNT],
+            exponent: [NONE; COUNT],
+        };
+        for (i, &bits) in bits.iter().take(COUNT).enumerate() {
+            let (significand, exponent) = factor.split(bits);
+            split.sign[i] = significand >> 31;
+            split.magnitude[i] = significand.abs() << up;
+            split.exponent[i] = exponent;
+        }
+        split
+    }
+
+    #[inline(always)]
+    fn range(&self, from: usize, count: usize) -> Option<Part<'_>> {
+        let range = from..from + count;
+        Some(Part {
+            sign: self.sign.get(range.clone())?,
+            magnitude: self.magnitude.get(range.clone())?,
+            exponent: self.exponent.get(range)?,
+        })
+    }
+}
+
+/// 2^`exponent`, of a normal f64.
+#[inline(always)]
+fn power(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_of_any_cpu_give_the_same_bits() {
+        let mut state = 1u64;
+        let mut random = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 32) as u32
+        };
+        for factor in [Factor::F16, Factor::Bf16] {
+            let mut compared = 0;
+            for _ in 0..500 {
+                // Exponents up to half of the largest, so that all is finite.
+                let a: [u16; 256] = std::array::from_fn(|_| random() as u16 & 0xbfff);
+                let b: [u16; 128] = std::array::from_fn(|_| random() as u16 & 0xbfff);
+                let c: [u32; 128] = std::array::from_fn(|_| random() & 0xbfff_ffff);
+                let (a, b, c) = (&a, &b, &c);
+                let plain = Outputs { factor, a, b, c }.compute(Plain);
+                assert_eq!(plain, outputs(factor, a, b, c));
+                compared += u32::from(plain.is_some());
+            }
+            assert!(compared > 400, "{compared}");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What a kernel says of its own launch, in constants that its PTX keeps: `gemm_launch`, and for a kernel
+//! that moves tiles by TMA `gemm_boxes`.
+use emulator::Module;
+
+use crate::Size;
+
+const LAUNCH: &str = "gemm_launch";
+const BOXES: &str = "gemm_boxes";
+
+/// What one block computes: `bm` x `bn` elements of C, `bk` of K at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Rows of C.
+    pub bm: u32,
+    /// Columns of C.
+    pub bn: u32,
+    /// What K is rounded up to.
+    pub bk: u32,
+}
+
+/// A launch, as the kernel states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// What one block computes at a time.
+    pub tile: Tile,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+    /// Blocks of a cluster.
+    pub cluster: u32,
+    /// Blocks per multiprocessor that stay there and take one tile after the other; 0: a block for each
+    /// tile.
+    pub resident: u32,
+    /// For A, B and C, what TMA moves at a time: such a kernel takes tensor maps in place of pointers.
+    pub boxes: Option<[TensorBox; 3]>,
+}
+
+/// What TMA moves at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorBox {
+    /// Elements side by side in memory.
+    pub columns: u32,
+    /// Rows of the matrix.
+    pub rows: u32,
+    /// How wide the swizzle is, in bytes: 0, 32, 64 or 128.
+    pub swizzle: u32,
+}
+
+/// Why a launch cannot be read from PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unstated {
+    /// A constant is missing or has another shape.
+    Missing(String),
+    /// A number that no GPU allows.
+    Bad(String),
+}
+
+impl Launch {
+    /// Reads it from a module.
+    pub fn of(module: &Module) -> Result<Self, Unstated> {
+        let numbers = ints(module, LAUNCH).ok_or_else(|| {
+            Unstated::Missing(format!("it has no initialised constant `{LAUNCH}`"))
+        })?;
+        let (six, resident) = match *numbers {
+            [a, b, c, d, e, f] => ([a, b, c, d, e, f], 0),
+            [a, b, c, d, e, f, resident] => ([a, b, c, d, e, f], resident),
+            _ => {
+                let bytes = 4 * numbers.len();
+                return Err(Unstated::Missing(format!(
+                    "its `{LAUNCH}` has {bytes} bytes, expected 6 or 7 ints, which are 24 or 28 bytes"
+                )));
+            }
+        };
+        check(six, resident).map_err(Unstated::Bad)?;
+        let [bm, bn, bk, threads, dynamic_shared, cluster] = six.map(i32::unsigned_abs);
+        Ok(Self {
+            tile: Tile { bm, bn, bk },
+            threads,
+            dynamic_shared,
+            cluster,
+            resident: resident.unsigned_abs(),
+            boxes: boxes(module)?,
+        })
+    }
+
+    /// What the sides of the problem are rounded up to: whole tiles; with TMA, which knows where a matrix
+    /// ends, only rows of whole 16 bytes (CUDA Driver API, `cuTensorMapEncodeTiled`: strides).
+    pub fn whole(&self) -> Tile {
+        match self.boxes {
+            None => self.tile,
+            Some(_) => Tile {
+                bm: 1,
+                bn: 8,
+                bk: 8,
+            },
+        }
+    }
+
+    /// The grid, numbered along x; which block takes which tile is the kernel's choice. One block for each
+    /// tile of C, in whole clusters, but not more than stay on `multiprocessors` if the kernel says so.
+    pub fn grid(&self, padded: Size, multiprocessors: u32) -> [u32; 3] {
+        let tiles = padded.m.div_ceil(self.tile.bm) * padded.n.div_ceil(self.tile.bn);
+        let whole = tiles.next_multiple_of(self.cluster);
+        let resident = multiprocessors * self.resident / self.cluster * self.cluster;
+        let blocks = match resident {
+            0 => whole,
+            _ => whole.min(resident),
+        };
+        [blocks, 1, 1]
+    }
+}
+
+fn ints(module: &Module, name: &str) -> Option<Vec<i32>> {
+    let bytes = module.variable(name)?;
+    let ints = bytes.chunks(4).map(|int| {
+        let mut whole = [0; 4];
+        whole[..int.len()].copy_from_slice(int);
+        i32::from_le_bytes(whole)
+    });
+    Some(ints.collect())
+}
+
+fn boxes(module: &Module) -> Result<Option<[TensorBox; 3]>, Unstated> {
+    let Some(numbers) = ints(module, BOXES) else {
+        return Ok(None);
+    };
+    let (boxes, []) = numbers.as_chunks::<3>() else {
+        return Err(Unstated::Missing(format!(
+            "its `{BOXES}` has {} ints, expected 9",
+            numbers.len()
+        )));
+    };
+    let &[a, b, c] = boxes else {
+        return Err(Unstated::Missing(format!(
+            "its `{BOXES}` has {} ints, expected 9",
+            numbers.len()
+        )));
+    };
+    let read = |[columns, rows, swizzle]: [i32; 3]| {
+        within("columns", columns, 1, 256)?;
+        within("rows", rows, 1, 256)?;
+        if ![0, 32, 64, 128].contains(&swizzle) {
+            return Err(format!(
+                "swizzle = {swizzle}; it can be 0, 32, 64 or 128 bytes"
+            ));
+        }
+        let [columns, rows, swizzle] = [columns, rows, swizzle].map(i32::unsigned_abs);
+        Ok(TensorBox {
+            columns,
+            rows,
+            swizzle,
+        })
+    };
+    let all = [read(a), read(b), read(c)];
+    let [Ok(a), Ok(b), Ok(c)] = all else {
+        let why = all.into_iter().find_map(Result::err).unwrap_or_default();
+        return Err(Unstated::Bad(format!("a box with {why}")));
+    };
+    Ok(Some([a, b, c]))
+}
+
+/// What the CUDA C++ Programming Guide allows on any GPU, with the 227 KiB of compute capability 9.0.
+fn check(launch: [i32; 6], resident: i32) -> Result<(), String> {
+    let [bm, bn, bk, threads, dynamic_shared, cluster] = launch;
+    within("BM", bm, 1, 65536)?;
+    within("BN", bn, 1, 65536)?;
+    within("BK", bk, 1, 65536)?;
+    within("threads", threads, 1, 1024)?;
+    within("dynamic shared bytes", dynamic_shared, 0, 227 * 1024)?;
+    within("cluster", cluster, 1, 16)?;
+    within("blocks per multiprocessor", resident, 0, 32)
+}
+
+fn within(name: &str, value: i32, low: i32, high: i32) -> Result<(), String> {
+    if (low..=high).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("{name} = {value}; it can be {low} to {high}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launch_that_no_gpu_allows_is_named() {
+        let good = [128, 128, 8, 256, 0, 1];
+        assert_eq!(check(good, 0), Ok(()));
+        for (index, bad, word) in [
+            (0, 0, "BM"),
+            (1, -1, "BN"),
+            (2, 0, "BK"),
+            (3, 1025, "threads"),
+            (4, 1 << 20, "shared"),
+            (5, 0, "cluster"),
+        ] {
+            let mut launch = good;
+            launch[index] = bad;
+            assert!(
+                check(launch, 0).is_err_and(|why| why.contains(word)),
+                "{launch:?}"
+            );
+        }
+        assert!(check(good, -1).is_err_and(|why| why.contains("multiprocessor")));
+    }
+
+    fn module(constants: &str) -> Module {
+        let ptx = format!(".version 8.0\n.target sm_90a\n.address_size 64\n{constants}");
+        Module::parse(&ptx).expect("PTX")
+    }
+
+    fn constant(name: &str, ints: &[i32]) -> String {
+        let bytes: Vec<u8> = ints.iter().flat_map(|int| int.to_le_bytes()).collect();
+        format!(
+            ".const .align 4 .b8 {name}[{}] = {{{}}};\n",
+            bytes.len(),
+            format!("{bytes:?}").trim_matches(['[', ']'])
+        )
+    }
+
+    #[test]
+    fn a_resident_grid_fills_the_card_with_whole_clusters() {
+        let launch = Launch::of(&module(&constant(LAUNCH, &[128, 256, 64, 384, 1024, 2, 1])))
+            .expect("a launch");
+        let grid = |m, n, multiprocessors| launch.grid(Size { m, n, k: 8 }, multiprocessors)[0];
+        assert_eq!(grid(4096, 4096, 132), 132);
+        assert_eq!(grid(4096, 4096, 131), 130);
+        // 3 x 1 tiles.
+        assert_eq!(grid(300, 200, 132), 4);
+        assert_eq!(launch.whole(), launch.tile);
+    }
+
+    #[test]
+    fn boxes_are_read_and_checked() {
+        let launch = constant(LAUNCH, &[128, 256, 64, 384, 1024, 2, 1]);
+        let with = |boxes: &[i32]| Launch::of(&module(&(launch.clone() + &constant(BOXES, boxes))));
+        let good = with(&[64, 128, 128, 64, 64, 64, 64, 64, 0]).expect("boxes");
+        let boxes = good
+            .boxes
+            .expect("boxes")
+            .map(|b| (b.columns, b.rows, b.swizzle));
+        assert_eq!(boxes, [(64, 128, 128), (64, 64, 64), (64, 64, 0)]);
+        assert_eq!(
+            good.whole(),
+            Tile {
+                bm: 1,
+                bn: 8,
+                bk: 8
+            }
+        );
+        for (bad, word) in [
+            (vec![64; 8], "8 ints"),
+            (vec![64; 12], "12 ints"),
+            (vec![64, 257, 128, 64, 64, 128, 64, 64, 128], "rows = 257"),
+            (vec![64, 64, 128, 64, 64, 100, 64, 64, 128], "swizzle = 100"),
+        ] {
+            let (Unstated::Missing(why) | Unstated::Bad(why)) = with(&bad).expect_err("bad boxes");
+            assert!(why.contains(word), "{why}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! `cargo ladder bound`: what limits every rung, beside what was measured.
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::record::markdown_table;
+use crate::rungs::{self, Rung};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A record of `cargo ladder bench`, with its bench.csv [default: that of the ceilings]
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let record = match &arguments.against {
+        Some(folder) => folder.clone(),
+        None => rungs::root()
+            .context("the record is not here; name one with `--against DIR`")?
+            .join(harness::ceilings::RECORD)
+            .with_file_name(""),
+    };
+    let file = record.join("bench.csv");
+    let measured = fs::read_to_string(&file).with_context(|| {
+        format!(
+            "cannot read {}, which `cargo ladder bench` writes",
+            file.display()
+        )
+    })?;
+    let rungs = rungs::all()?;
+    rungs::build(&rungs)?;
+    let lines = rungs
+        .iter()
+        .map(|rung| Line::new(rung, &measured))
+        .collect::<Result<Vec<_>>>()?;
+    anstream::print!("{}", table(&lines));
+    let beaten: Vec<_> = lines.iter().filter(|line| line.is_beaten()).collect();
+    for line in &beaten {
+        anstream::println!(
+            "{} is faster than its bound: a ceiling is too low",
+            line.rung
+        );
+    }
+    Ok(beaten.is_empty())
+}
+
+/// A rung's prediction, and what the record says of it.
+struct Line {
+    rung: String,
+    limited_by: String,
+    /// TFLOP/s, and as a fraction of cuBLAS.
+    predicted: (f64, f64),
+    measured: Option<(f64, f64)>,
+}
+
+impl Line {
+    fn new(rung: &Rung, record: &str) -> Result<Self> {
+        let bound = bound(rung)?;
+        let number = |key: &str| {
+            bound[key]
+                .as_f64()
+                .with_context(|| format!("{} has no bound", rung.package()))
+        };
+        Ok(Self {
+            rung: rung.name.clone(),
+            limited_by: bound["limited_by"].as_str().unwrap_or_default().into(),
+            predicted: (number("tflops")?, number("of_cublas")?),
+            measured: measured(record, &rung.name, bound["size"].as_str().unwrap_or("?")),
+        })
+    }
+
+    fn is_beaten(&self) -> bool {
+        self.measured
+            .is_some_and(|(tflops, _)| tflops > self.predicted.0)
+    }
+}
+
+/// The `bound` of a rung's `profile --json`, on the emulator.
+fn bound(rung: &Rung) -> Result<Value> {
+    let output = Command::new(rung.executable()?)
+        .args(["profile", "--json", "--device", "emulator"])
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run {}", rung.package()))?;
+    match serde_json::from_slice::<Value>(&output.stdout) {
+        Ok(mut profile) => Ok(profile["bound"].take()),
+        Err(_) => bail!(
+            "{} could not be profiled; its message stands above",
+            rung.package()
+        ),
+    }
+}
+
+/// TFLOP/s of a rung at a size, and as a fraction of cuBLAS f16 by turns, from the lines of a bench.csv.
+fn measured(record: &str, rung: &str, size: &str) -> Option<(f64, f64)> {
+    let head: Vec<&str> = record.lines().next()?.split(',').collect();
+    let column = |name: &str| head.iter().position(|column| *column == name);
+    let (contestant, tflops, speed) = (
+        column("contestant")?,
+        column("tflops")?,
+        column("kernel_speed")?,
+    );
+    let of = |name: &str, wanted: usize| {
+        let mut lines = record
+            .lines()
+            .map(|line| line.split(',').collect::<Vec<_>>());
+        let line = lines
+            .find(|line| line.starts_with(&[rung, size]) && line.get(contestant) == Some(&name))?;
+        line.get(wanted)?.parse::<f64>().ok()
+    };
+    Some((of("kernel", tflops)?, of("cuBLAS f16", speed)?))
+}
+
+/// One line a rung; each step is the quotient by the line above.
+fn table(lines: &[Line]) -> String {
+    let mut rows = vec![
+        [
+            "rung",
+            "limited by",
+            "TFLOP/s at most",
+            "of cuBLAS",
+            "step",
+            "measured",
+            "of cuBLAS",
+            "step",
+            "of the bound",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    let mut before: Option<&Line> = None;
+    for line in lines {
+        let step = |now: Option<f64>, then: Option<f64>| match (now, then) {
+            (Some(now), Some(then)) => format!("{:.2}x", now / then),
+            _ => String::new(),
+        };
+        let percent = |ratio: f64| format!("{:.1}%", 100.0 * ratio);
+        let tflops = |pair: Option<(f64, f64)>| pair.map(|(tflops, _)| tflops);
+        let cell = |text: Option<String>| text.unwrap_or_default();
+        rows.push(vec![
+            line.rung.clone(),
+            line.limited_by.clone(),
+            format!("{:.1}", line.predicted.0),
+            percent(line.predicted.1),
+            step(
+                Some(line.predicted.0),
+                before.map(|before| before.predicted.0),
+            ),
+            cell(tflops(line.measured).map(|tflops| format!("{tflops:.1}"))),
+            cell(line.measured.map(|(_, ratio)| percent(ratio))),
+            step(
+                tflops(line.measured),
+                before.and_then(|before| tflops(before.measured)),
+            ),
+            cell(tflops(line.measured).map(|tflops| percent(tflops / line.predicted.0))),
+        ]);
+        before = Some(line);
+    }
+    markdown_table(&rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORD: &str = "rung,size,contestant,tflops,kernel_speed\n\
+                          04_mma,64x64x64,kernel,1.0,1.0\n\
+                          04_mma,4096x4096x4096,kernel,100.0,1.0\n\
+                          04_mma,4096x4096x4096,cuBLAS f16,800.0,0.125\n";
+
+    fn line(rung: &str, predicted: f64, measured: Option<f64>) -> Line {
+        Line {
+            rung: rung.into(),
+            limited_by: "L1 data pipe".into(),
+            predicted: (predicted, predicted / 1000.0),
+            measured: measured.map(|tflops| (tflops, tflops / 800.0)),
+        }
+    }
+
+    #[test]
+    fn a_record_is_read_by_the_names_of_its_columns() {
+        let of = |rung, size| measured(RECORD, rung, size);
+        assert_eq!(of("04_mma", "4096x4096x4096"), Some((100.0, 0.125)));
+        assert_eq!(of("04_mma", "64x64x64"), None); // no cuBLAS
+        assert_eq!(of("05_swizzle", "4096x4096x4096"), None);
+        assert_eq!(measured("", "04_mma", "64x64x64"), None);
+    }
+
+    #[test]
+    fn the_table_sets_measured_beside_predicted() {
+        let lines = [
+            line("04_mma", 125.0, Some(100.0)),
+            line("05_swizzle", 500.0, Some(300.0)),
+            line("06_pipeline", 800.0, None),
+        ];
+        assert_eq!(
+            table(&lines),
+            "| rung        | limited by   | TFLOP/s at most | of cuBLAS |  step | measured | of cuBLAS |  step | of the bound |\n\
+             | ----------- | ------------ | --------------: | --------: | ----: | -------: | --------: | ----: | -----------: |\n\
+             | 04_mma      | L1 data pipe |           125.0 |     12.5% |       |    100.0 |     12.5% |       |        80.0% |\n\
+             | 05_swizzle  | L1 data pipe |           500.0 |     50.0% | 4.00x |    300.0 |     37.5% | 3.00x |        60.0% |\n\
+             | 06_pipeline | L1 data pipe |           800.0 |     80.0% | 1.60x |          |           |       |              |\n"
+        );
+        assert!(lines.iter().all(|line| !line.is_beaten()));
+        assert!(line("04_mma", 125.0, Some(126.0)).is_beaten());
+    }
+}

@@ -1,0 +1,36 @@
+//! Rung 06: the loads are hidden, as Ampere does it and as Hopper does.
+use std::process::ExitCode;
+
+use harness::{KernelFile, Rung};
+
+const HOPPER: KernelFile = KernelFile {
+    file: "kernel_hopper.cu",
+    source: include_str!("../kernel_hopper.cu"),
+    configuration: "128x256",
+    ptx: include_str!("../kernel_hopper.128x256.ptx"),
+    arch: "sm_90a",
+};
+
+const KERNELS: &[KernelFile] = &[
+    KernelFile {
+        file: "kernel.cu",
+        source: include_str!("../kernel.cu"),
+        configuration: "",
+        ptx: include_str!("../kernel.ptx"),
+        arch: "sm_80",
+    },
+    HOPPER,
+    KernelFile {
+        configuration: "128x64",
+        ptx: include_str!("../kernel_hopper.128x64.ptx"),
+        ..HOPPER
+    },
+];
+
+fn main() -> ExitCode {
+    harness::main(&Rung {
+        name: "06_pipeline",
+        kernels: KERNELS,
+        switches: &[],
+    })
+}
