@@ -244,6 +244,7 @@ fn a_recording_is_made_anew() {
         "arithmetic.csv",
         "mma_m16n8k8_f16.bin",
         "mma_m16n8k16_bf16.bin",
+        "wgmma_m64n8k16_f16.bin",
         "wgmma_layout.csv",
     ] {
         let bytes = recorded(name);
