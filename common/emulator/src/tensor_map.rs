@@ -240,7 +240,7 @@ impl TensorMap<'_> {
                 tile: self.tile.len(),
             });
         }
-        if self.address % 16 != 0 {
+        if !self.address.is_multiple_of(16) {
             return Err(TensorMapError::Address(self.address));
         }
         let size = u64::from(self.element.bytes());

@@ -48,9 +48,9 @@ fn special_registers() {
     };
     let words = body_with(&setup, "", text).clean();
     // ctaid (3, 2): second in x, first in y of the cluster (1, 1).
-    assert_eq!(words[2 * 4 + 3], 1_0_2_4_1_1_1_2_2_1);
+    assert_eq!(words[2 * 4 + 3], 1_024_111_221);
     let alone = body_with(&threads(1), "", text).clean();
-    assert_eq!(alone[0], 0_0_1_1_0_0_0_1_1_0);
+    assert_eq!(alone[0], 11_000_110);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn leaving_while_a_neighbour_still_reads() {
     assert!(
         outcome.report().starts_with(
             "Invalid access to a block that has exited\n    at kernel.cu:27 (PTX line 27)\n    \
-             by thread (0,0,0) in block (0,0,0)\n    a read in the shared memory of block 1"
+             by thread (0,0,0) in block (0,0,0)\n    read of size 4 bytes in the shared memory of block 1 of the cluster"
         ),
         "{}",
         outcome.report()

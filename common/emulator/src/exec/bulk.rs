@@ -374,7 +374,7 @@ impl Warp {
     /// The size of a copy without a tensor map.
     fn size(&self, copy: &BulkCopy, op: usize, lane: usize, cx: &mut Context<'_>) -> Result<u32> {
         let bytes = self.words[copy.bytes as usize].0[lane];
-        if bytes == 0 || bytes % RUN != 0 {
+        if bytes == 0 || !bytes.is_multiple_of(RUN) {
             let reason = format!("{bytes} bytes; a bulk copy takes multiples of {RUN}");
             return Err(cx.invalid_copy(reason, op, self.thread(lane)));
         }
@@ -392,7 +392,7 @@ impl Warp {
         cx: &mut Context<'_>,
     ) -> Result<Cargo> {
         let bytes = self.size(copy, op, lane, cx)?;
-        if address % u64::from(RUN) != 0 {
+        if !address.is_multiple_of(RUN.into()) {
             let reason = format!("the global address 0x{address:x} is no multiple of {RUN} bytes");
             return Err(cx.invalid_copy(reason, op, self.thread(lane)));
         }
@@ -448,7 +448,7 @@ impl Warp {
         cx: &mut Context<'_>,
     ) -> Result<Cargo> {
         let thread = self.thread(lane);
-        if map % 64 != 0 {
+        if !map.is_multiple_of(64) {
             let reason = format!("the tensor map at 0x{map:x} is not aligned to 64 bytes");
             return Err(cx.invalid_copy(reason, op, thread));
         }

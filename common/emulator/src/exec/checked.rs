@@ -165,7 +165,9 @@ impl Context<'_> {
                     && at + u64::from(bytes) <= self.machine.shared_end.into();
                 match self.block_of(rank).map(|block| block.alive) {
                     Some(0) => {
-                        let reason = format!("a {verb} in the shared memory of block {rank}");
+                        let reason = format!(
+                            "{verb} of size {bytes} bytes in the shared memory of block {rank} of the cluster"
+                        );
                         self.report(Kind::ExitedBlock { reason }, op, thread);
                         return Err(Fatal);
                     }

@@ -7,7 +7,7 @@ use super::machine::Machine;
 use super::meet;
 use super::step::{self, Stop};
 use super::tally::Tally;
-use super::warp::{State, Warp, Watch};
+use super::warp::{Split, State, Warp, Watch};
 use super::warpgroup::{WARPS, report_unfinished};
 use crate::finding::{Finding, Kind};
 use crate::memory::Writes;
@@ -164,8 +164,9 @@ impl Cluster {
                 let number = self.order[i];
                 let rank = number / machine.warps;
                 let before = self.activity(writes);
+                let steps = self.instructions();
                 let warp = &mut self.warps[number];
-                wake(warp, &self.blocks[rank]);
+                wake(warp, &self.blocks[rank], steps, tally);
                 if warp.is_blocked() || warp.spins(before) {
                     continue;
                 }
@@ -178,6 +179,7 @@ impl Cluster {
                 let Some((mut cx, warps)) = self.context(machine, rank, writes, tally) else {
                     continue;
                 };
+                cx.common.others = steps - warps[number].clock;
                 let stop = step::run(&mut warps[number], &mut cx, quantum);
                 if cx.block.alive == 0 {
                     close_block(&mut cx, warps);
@@ -225,9 +227,10 @@ impl Cluster {
         writes: &mut Writes,
         tally: &mut Tally,
     ) -> Result<bool> {
-        let mut woken = false;
+        let (mut woken, steps) = (false, self.instructions());
         for warp in &mut self.warps {
-            woken |= wake(warp, &self.blocks[warp.actor / machine.warps]);
+            let block = &self.blocks[warp.actor / machine.warps];
+            woken |= wake(warp, block, steps, tally);
         }
         if woken || self.land_one(true, machine, writes, tally)? {
             return Ok(true);
@@ -250,7 +253,8 @@ impl Cluster {
         if self.expiries.0 <= EXPIRIES {
             for warp in &mut self.warps {
                 for split in &mut warp.splits {
-                    if matches!(split.state, State::Mbarrier(_)) {
+                    if let State::Mbarrier(_, since) = split.state {
+                        tally.ops[split.pc as usize].waited += steps.saturating_sub(since);
                         warp.expired |= split.mask;
                         split.state = State::Ready;
                         expired = true;
@@ -272,7 +276,7 @@ impl Cluster {
         let mut awaited = Vec::new();
         for warp in &self.warps {
             for split in &warp.splits {
-                if let (State::Mbarrier(_), Code::MbarrierWait(wait)) =
+                if let (State::Mbarrier(..), Code::MbarrierWait(wait)) =
                     (split.state, &machine.program.ops[split.pc as usize].code)
                 {
                     awaited.push((warp.actor / machine.warps, warp.waits_at(wait, split)));
@@ -354,9 +358,18 @@ impl Cluster {
             };
             for warp in &warps[rank * machine.warps..(rank + 1) * machine.warps] {
                 lines.extend(meet::waiting(warp, &cx));
-                if let (None, Some(split)) = (&first, warp.splits.first()) {
+                // Whoever waits for registers keeps all others waiting.
+                let starved = |split: &&Split| matches!(split.state, State::Registers(_));
+                let telling = warp.splits.iter().find(starved);
+                let split = match (&first, telling) {
+                    (None, None) => warp.splits.first(),
+                    (Some((_, _, _, false)) | None, Some(split)) => Some(split),
+                    _ => None,
+                };
+                if let Some(split) = split {
                     let thread = warp.first_thread(split.mask);
-                    first = Some((split.pc as usize, thread, cx.block.index));
+                    let index = cx.block.index;
+                    first = Some((split.pc as usize, thread, index, telling.is_some()));
                 }
             }
         }
@@ -365,7 +378,7 @@ impl Cluster {
         if more > 0 {
             lines.push(format!("and {more} more"));
         }
-        let (op, thread, index) = first.unwrap_or((0, 0, self.blocks[0].index));
+        let (op, thread, index, _) = first.unwrap_or((0, 0, self.blocks[0].index, false));
         let place = machine.place(op, thread, index);
         self.blocks[0].findings.add(Finding {
             kind: Kind::Deadlock { waiting: lines },
@@ -376,11 +389,14 @@ impl Cluster {
 }
 
 /// Lets a warp look again if what it waits for has changed since it looked.
-fn wake(warp: &mut Warp, block: &Block) -> bool {
+fn wake(warp: &mut Warp, block: &Block, steps: u64, tally: &mut Tally) -> bool {
     let mut woken = false;
     for split in &mut warp.splits {
         let changed = match split.state {
-            State::Mbarrier(phases) => phases != block.phases,
+            State::Mbarrier(phases, since) if phases != block.phases => {
+                tally.ops[split.pc as usize].waited += steps.saturating_sub(since);
+                true
+            }
             State::Registers(free) => free != block.registers.free,
             State::Warpgroup(wanted) => block
                 .warpgroups

@@ -59,8 +59,12 @@ impl Mbarrier {
     ) -> std::result::Result<(), String> {
         let (pending, phase) = (self.pending, self.phase);
         if count == 0 || count > pending {
+            let bytes = match (pending, self.bytes) {
+                (0, bytes @ 1..) => format!(", and for {bytes} bytes: the phase has not ended yet"),
+                _ => String::new(),
+            };
             return Err(format!(
-                "{count} arrivals, but phase {phase} waits for {pending} more of {}",
+                "{count} arrivals, but phase {phase} waits for {pending} more of {}{bytes}",
                 self.expected
             ));
         }
@@ -386,7 +390,8 @@ impl Warp {
         let expired = self.expired & active != 0;
         if complete == 0 && wait.blocking && !expired {
             let own = self.part(pc, mask, active, join, |_| true);
-            let state = State::Mbarrier(cx.block.phases);
+            let since = cx.common.others + self.clock;
+            let state = State::Mbarrier(cx.block.phases, since);
             return self.wait(pc, own, join, state, active, cx);
         }
         self.expired &= !active;
