@@ -17,6 +17,9 @@ pub struct Counters {
     pub global_sectors: u64,
     /// Global memory: the fewest sectors that could hold the bytes asked for.
     pub global_sectors_ideal: u64,
+    /// `mbarrier.try_wait`: warp instructions that the cluster executed while a warp waited here. Like the order
+    /// of the warps, it is the emulator's and no GPU's: it tells which wait is the long one.
+    pub waited: u64,
 }
 
 /// How shared memory served one or more warp-level accesses.
@@ -39,6 +42,7 @@ impl std::ops::AddAssign for Counters {
         self.global_requests += other.global_requests;
         self.global_sectors += other.global_sectors;
         self.global_sectors_ideal += other.global_sectors_ideal;
+        self.waited += other.waited;
     }
 }
 

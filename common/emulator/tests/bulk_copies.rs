@@ -573,6 +573,13 @@ fn a_pipeline_is_clean_in_any_order_and_its_mistakes_are_not() {
             }
         }
     }
+    // Each warp of the consumers waits once for each tile, and the producers for each stage; a wait that has to
+    // look twice is still one execution.
+    let outcome = pipelined(2, 0, true, &pipeline());
+    let waits = outcome.of("mbarrier.try_wait");
+    let executions: Vec<u64> = waits.iter().map(|wait| wait.executions).collect();
+    assert_eq!(executions, [4 * 8, 4 * 2 * 8]);
+    assert!(waits.iter().all(|wait| wait.waited > 0), "{waits:?}");
     let mistakes = [
         // The stage is used again before it is released: the producer does not wait.
         (

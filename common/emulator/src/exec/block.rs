@@ -162,6 +162,8 @@ pub(super) struct Common {
     pub flights: VecDeque<Flight>,
     /// mbarriers initialised so far.
     pub mbarriers: usize,
+    /// Instructions that all warps but the running one have executed.
+    pub others: u64,
     /// The cluster's barrier: whether somebody waits to be counted, what those who have arrived release, and
     /// what they did in the last phase.
     pub arrived: bool,

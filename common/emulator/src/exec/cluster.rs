@@ -164,8 +164,9 @@ impl Cluster {
                 let number = self.order[i];
                 let rank = number / machine.warps;
                 let before = self.activity(writes);
+                let steps = self.instructions();
                 let warp = &mut self.warps[number];
-                wake(warp, &self.blocks[rank]);
+                wake(warp, &self.blocks[rank], steps, tally);
                 if warp.is_blocked() || warp.spins(before) {
                     continue;
                 }
@@ -178,6 +179,7 @@ impl Cluster {
                 let Some((mut cx, warps)) = self.context(machine, rank, writes, tally) else {
                     continue;
                 };
+                cx.common.others = steps - warps[number].clock;
                 let stop = step::run(&mut warps[number], &mut cx, quantum);
                 if cx.block.alive == 0 {
                     close_block(&mut cx, warps);
@@ -225,9 +227,10 @@ impl Cluster {
         writes: &mut Writes,
         tally: &mut Tally,
     ) -> Result<bool> {
-        let mut woken = false;
+        let (mut woken, steps) = (false, self.instructions());
         for warp in &mut self.warps {
-            woken |= wake(warp, &self.blocks[warp.actor / machine.warps]);
+            let block = &self.blocks[warp.actor / machine.warps];
+            woken |= wake(warp, block, steps, tally);
         }
         if woken || self.land_one(true, machine, writes, tally)? {
             return Ok(true);
@@ -250,7 +253,8 @@ impl Cluster {
         if self.expiries.0 <= EXPIRIES {
             for warp in &mut self.warps {
                 for split in &mut warp.splits {
-                    if matches!(split.state, State::Mbarrier(_)) {
+                    if let State::Mbarrier(_, since) = split.state {
+                        tally.ops[split.pc as usize].waited += steps.saturating_sub(since);
                         warp.expired |= split.mask;
                         split.state = State::Ready;
                         expired = true;
@@ -272,7 +276,7 @@ impl Cluster {
         let mut awaited = Vec::new();
         for warp in &self.warps {
             for split in &warp.splits {
-                if let (State::Mbarrier(_), Code::MbarrierWait(wait)) =
+                if let (State::Mbarrier(..), Code::MbarrierWait(wait)) =
                     (split.state, &machine.program.ops[split.pc as usize].code)
                 {
                     awaited.push((warp.actor / machine.warps, warp.waits_at(wait, split)));
@@ -385,11 +389,14 @@ impl Cluster {
 }
 
 /// Lets a warp look again if what it waits for has changed since it looked.
-fn wake(warp: &mut Warp, block: &Block) -> bool {
+fn wake(warp: &mut Warp, block: &Block, steps: u64, tally: &mut Tally) -> bool {
     let mut woken = false;
     for split in &mut warp.splits {
         let changed = match split.state {
-            State::Mbarrier(phases) => phases != block.phases,
+            State::Mbarrier(phases, since) if phases != block.phases => {
+                tally.ops[split.pc as usize].waited += steps.saturating_sub(since);
+                true
+            }
             State::Registers(free) => free != block.registers.free,
             State::Warpgroup(wanted) => block
                 .warpgroups

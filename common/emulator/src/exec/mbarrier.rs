@@ -390,7 +390,8 @@ impl Warp {
         let expired = self.expired & active != 0;
         if complete == 0 && wait.blocking && !expired {
             let own = self.part(pc, mask, active, join, |_| true);
-            let state = State::Mbarrier(cx.block.phases);
+            let since = cx.common.others + self.clock;
+            let state = State::Mbarrier(cx.block.phases, since);
             return self.wait(pc, own, join, state, active, cx);
         }
         self.expired &= !active;

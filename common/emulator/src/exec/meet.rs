@@ -360,7 +360,7 @@ pub(super) fn waiting(warp: &Warp, cx: &Context<'_>) -> Vec<String> {
                 place(split.pc),
                 warpgroup::missing(warp, cx)
             ),
-            State::Mbarrier(_) => match &cx.machine.program.ops[split.pc as usize].code {
+            State::Mbarrier(..) => match &cx.machine.program.ops[split.pc as usize].code {
                 Code::MbarrierWait(wait) => format!(
                     "{who} waits at {} at {}",
                     warp.waits_for(wait, split, cx),

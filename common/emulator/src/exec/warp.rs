@@ -27,8 +27,9 @@ pub(super) enum State {
     Mates,
     /// `wgmma.wait_group`, for so many `wgmma` that all warps of the warpgroup must have come to.
     Warpgroup(u64),
-    /// `mbarrier.try_wait`; its block had completed so many phases of mbarriers before.
-    Mbarrier(u64),
+    /// `mbarrier.try_wait`; its block had completed so many phases of mbarriers before, and the cluster had executed
+    /// so many instructions.
+    Mbarrier(u64, u64),
     /// `barrier.cluster.wait`
     Cluster,
     /// `setmaxnreg.inc`; the block's pool was so large.
@@ -305,7 +306,7 @@ impl Warp {
         let outside = |split: &Split| {
             matches!(
                 split.state,
-                State::Mbarrier(_) | State::Cluster | State::Registers(_)
+                State::Mbarrier(..) | State::Cluster | State::Registers(_)
             )
         };
         self.splits.iter().any(outside)
