@@ -1,7 +1,7 @@
 // Rung 06 on Hopper, pipeline: one warp feeds a ring of stages by TMA, two warpgroups empty it with wgmma, which
 // reads both operands straight from shared memory; two blocks share each tile of B by multicast.
 // The counter to watch is time: the loads are hidden, no thread computes an address, conflicts stay 0.
-// `cargo run -p rung06_pipeline -- --arch sm_90a profile`.
+// `cargo run -p rung06_pipeline -- profile`.
 
 // A configuration's tile of C. The host passes it on the compiler's command line.
 #ifndef TILE_M
