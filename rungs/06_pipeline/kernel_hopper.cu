@@ -218,6 +218,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         // Compute.
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         const int consumer = warpgroup - 1, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
+        int buffer = 0;
         auto release = [&](int stage) { if (thread < CLUSTER) arrive(&s.empty[stage], thread); };
         for (int number = first; number < tiles; number += clusters) {
             const Tile tile = tile_of(number, M, N);
@@ -244,10 +245,11 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
             release(previous);
 
-            // Store, panel by panel, by way of two buffers.
+            // Store, panel by panel, by way of two buffers: TMA may still read the other one.
             #pragma unroll
             for (int panel = 0; panel < BN / PANEL; ++panel) {
-                unsigned short* Cs = s.C[consumer][panel % 2];
+                unsigned short* Cs = s.C[consumer][buffer];
+                buffer ^= 1;
                 if (thread == 0)
                     asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
                 asm volatile("bar.sync %0, 128;" :: "r"(warpgroup) : "memory");
