@@ -140,6 +140,14 @@ pub(crate) struct Eyes<'a> {
 }
 
 impl Eyes<'_> {
+    /// The same for one of the lanes.
+    #[inline(always)]
+    pub fn of(&self, lane: usize) -> Self {
+        Self {
+            lanes: 1 << lane,
+            ..*self
+        }
+    }
     /// Whether an access of this actor is ordered before what these threads do.
     #[inline(always)]
     pub fn see(&self, actor: Actor, lane: u32, clock: u32) -> bool {
@@ -232,6 +240,14 @@ impl Order {
             view: &warp.view,
             lane_view,
         })
+    }
+
+    /// Whether single lanes of a warp know more than it does.
+    #[inline(always)]
+    pub fn lanes_differ(&self, actor: Actor) -> bool {
+        self.warps
+            .get(actor)
+            .is_some_and(|warp| !warp.lanes.is_empty())
     }
 
     /// Lanes of a warp have met: what each has done comes before what any does from now on.
