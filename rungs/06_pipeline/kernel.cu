@@ -1,7 +1,7 @@
 // Rung 06, pipeline: while one tile is computed, the next two are on their way, and while one step of it is
 // multiplied, the fragments of the next are read: nobody waits for memory any more.
 // The counter to watch is time: wavefronts and sectors are those of rung 05.
-// `cargo ladder diff 5 6`, then `cargo run -p rung06_pipeline -- --arch sm_80 bench`.
+// `cargo ladder diff 5 6`, then `cargo run -p rung06_pipeline -- profile --arch sm_80`.
 
 constexpr int BM = 128, BN = 128, BK = 64;             // the block's tile of C, and its step along K
 constexpr int WM = 64, WN = 64;                        // the warp's tile of C
@@ -18,26 +18,25 @@ static_assert(THREADS % A_CHUNKS == 0 && THREADS % B_CHUNKS == 0, "the threads c
 static_assert(BM * BN <= STAGES * STAGE, "the tile of C takes the place of those of A and B");
 
 // Starts a copy of 16 bytes from global to shared memory.
-__device__ void copy_async(unsigned short* to, const unsigned short* from)
+__device__ void copy_async(unsigned to, const unsigned short* from)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
 }
 
 // Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
-__device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
+__device__ void ldmatrix(unsigned (&r)[4], unsigned row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");
+                 : "r"(row) : "memory");
 }
 
 // The same, each matrix transposed: B's columns from row-major B.
-__device__ void ldmatrix_trans(unsigned (&r)[4], const unsigned short* row)
+__device__ void ldmatrix_trans(unsigned (&r)[4], unsigned row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");
+                 : "r"(row) : "memory");
 }
 
 // c += a b for a (16, 16), b (16, 8), c (16, 8).
@@ -76,30 +75,32 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     // What do I copy? A chunk in every 16th row of A's tile, and in every 8th of B's.
     const int aRow = threadIdx.x / A_CHUNKS, aChunk = threadIdx.x % A_CHUNKS;
     const int bRow = threadIdx.x / B_CHUNKS, bChunk = threadIdx.x % B_CHUNKS;
-    A += tileRow * K + aChunk * CHUNK;
-    B += tileCol + bChunk * CHUNK;
+    A += (tileRow + aRow) * K + aChunk * CHUNK;
+    B += bRow * N + tileCol + bChunk * CHUNK;
+
+    // Addresses in stage 0, once and for all: integer instructions take issue slots from the tensor cores. All rows
+    // of mine are 8 or 16 apart, so the XOR with the row stays the same, and a step to another chunk is one more XOR.
+    const unsigned stage0 = (unsigned)__cvta_generic_to_shared(tiles), own = (lane / 16 ^ lane % 8) * 16;
+    const unsigned aTo = stage0 + (aRow * BK + (aChunk ^ aRow % 8) * CHUNK) * 2;
+    const unsigned bTo = stage0 + (BM * BK + bRow * BN + (bChunk ^ bRow % 8) * CHUNK) * 2;
+    const unsigned aFrom = stage0 + (warpRow + lane % 16) * BK * 2 + own;
+    const unsigned bFrom = stage0 + (BM * BK + lane % 16 * BN + warpCol) * 2 + own;
 
     // Starts the copies of the next tile, as one group.
     int left = K / BK, filling = 0;
     auto load = [&] {
-        unsigned short* As = tiles + filling * STAGE;  // (BM, BK)
-        unsigned short* Bs = As + BM * BK;             // (BK, BN)
         if (left-- > 0) {
             #pragma unroll
-            for (int i = 0; i < BM; i += THREADS / A_CHUNKS) {
-                const int row = aRow + i;
-                copy_async(&As[row * BK + (aChunk ^ (row & 7)) * CHUNK], A + row * K);
-            }
+            for (int i = 0; i < BM; i += THREADS / A_CHUNKS)
+                copy_async(aTo + filling + i * BK * 2, A + i * K);
             #pragma unroll
-            for (int i = 0; i < BK; i += THREADS / B_CHUNKS) {
-                const int row = bRow + i;
-                copy_async(&Bs[row * BN + (bChunk ^ (row & 7)) * CHUNK], B + row * N);
-            }
+            for (int i = 0; i < BK; i += THREADS / B_CHUNKS)
+                copy_async(bTo + filling + i * BN * 2, B + i * N);
         }
         asm volatile("cp.async.commit_group;" ::: "memory");
         A += BK;
         B += BK * N;
-        filling = (filling + 1) % STAGES;
+        filling = filling == (STAGES - 1) * STAGE * 2 ? 0 : filling + STAGE * 2;
     };
 
     // Waits until the oldest tile on its way is there: first my copies, then everybody's.
@@ -112,22 +113,16 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     // next 8 columns.
     unsigned regA[2][WM / 16][4], regB[2][WN / 16][4];
     auto read = [&](int to, int stage, int k) {
-        const unsigned short* As = tiles + stage * STAGE;
-        const unsigned short* Bs = As + BM * BK;
         #pragma unroll
-        for (int m = 0; m < WM / 16; ++m) {
-            const int row = warpRow + m * 16 + lane % 16, chunk = k / CHUNK + lane / 16;
-            ldmatrix(regA[to][m], &As[row * BK + (chunk ^ (row & 7)) * CHUNK]);
-        }
+        for (int m = 0; m < WM / 16; ++m)
+            ldmatrix(regA[to][m], (aFrom + stage ^ k * 2) + m * 16 * BK * 2);
         #pragma unroll
-        for (int n = 0; n < WN / 16; ++n) {
-            const int row = k + lane % 16, chunk = warpCol / CHUNK + n * 2 + lane / 16;
-            ldmatrix_trans(regB[to][n], &Bs[row * BN + (chunk ^ (row & 7)) * CHUNK]);
-        }
+        for (int n = 0; n < WN / 16; ++n)
+            ldmatrix_trans(regB[to][n], (bFrom + stage ^ n * 32) + k * BN * 2);
     };
 
     float acc[WM / 16][WN / 8][4] = {};
-    for (int stage = 0; stage < STAGES - 1; ++stage)
+    for (int i = 0; i < STAGES - 1; ++i)
         load();
     wait();
     read(0, 0, 0);
@@ -140,7 +135,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
             const int now = k / 16 % 2;
             if (k + 16 == BK) {
                 wait();
-                stage = (stage + 1) % STAGES;
+                stage = stage == (STAGES - 1) * STAGE * 2 ? 0 : stage + STAGE * 2;
             }
             if (k + 16 < BK || k0 + BK < K)
                 read(now ^ 1, stage, (k + 16) % BK);

@@ -1,7 +1,7 @@
 // Rung 06 on Hopper, pipeline: one warp feeds a ring of stages by TMA, two warpgroups empty it with wgmma, which
 // reads both operands straight from shared memory; two blocks share each tile of B by multicast.
 // The counter to watch is time: the loads are hidden, no thread computes an address, conflicts stay 0.
-// `cargo run -p rung06_pipeline -- --arch sm_90a profile`.
+// `cargo run -p rung06_pipeline -- profile`.
 
 // A configuration's tile of C. The host passes it on the compiler's command line.
 #ifndef TILE_M
@@ -218,6 +218,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         // Compute.
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         const int consumer = warpgroup - 1, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
+        int buffer = 0;
         auto release = [&](int stage) { if (thread < CLUSTER) arrive(&s.empty[stage], thread); };
         for (int number = first; number < tiles; number += clusters) {
             const Tile tile = tile_of(number, M, N);
@@ -244,10 +245,11 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
             release(previous);
 
-            // Store, panel by panel, by way of two buffers.
+            // Store, panel by panel, by way of two buffers: TMA may still read the other one.
             #pragma unroll
             for (int panel = 0; panel < BN / PANEL; ++panel) {
-                unsigned short* Cs = s.C[consumer][panel % 2];
+                unsigned short* Cs = s.C[consumer][buffer];
+                buffer ^= 1;
                 if (thread == 0)
                     asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
                 asm volatile("bar.sync %0, 128;" :: "r"(warpgroup) : "memory");

@@ -41,6 +41,7 @@ fn problem(rung: &str) -> Problem {
         grid,
         block: [numbers[3], 1, 1],
         dynamic_shared: numbers[4],
+        cluster: [1; 3],
         args,
     };
     Problem {

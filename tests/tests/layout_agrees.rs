@@ -112,6 +112,7 @@ fn a_swizzled_column_as_executed() {
                 grid: [1, 1, 1],
                 block: [32, 1, 1],
                 dynamic_shared: 0,
+                cluster: [1; 3],
                 args: Vec::new(),
             };
             let run = emulator::launch(

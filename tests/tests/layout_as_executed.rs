@@ -37,6 +37,7 @@ fn run(body: &str, instruction: &str, input: Vec<u8>, output: usize) -> Option<V
         grid: [1, 1, 1],
         block: [32, 1, 1],
         dynamic_shared: 0,
+        cluster: [1; 3],
         args,
     };
     let run = emulator::launch(&program, &mut memory, &launch, &Options::default()).expect("a run");

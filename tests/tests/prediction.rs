@@ -24,6 +24,7 @@ fn measure(rung: &str) -> Vec<(Instruction, Counters)> {
         grid: [1, 1, 1],
         block: [256, 1, 1],
         dynamic_shared: 0,
+        cluster: [1; 3],
         args,
     };
     let run = emulator::launch(&program, &mut memory, &launch, &Options::default()).expect("a run");

@@ -321,7 +321,7 @@ pub(crate) struct Tile {
 }
 
 /// The first bytes of a map of ours.
-const MAGIC: [u8; 8] = *b"gemm.tma";
+const MAGIC: [u8; 8] = *b"TMA tile";
 
 impl Tile {
     /// Elements that a copy moves in each dimension.

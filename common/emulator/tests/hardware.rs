@@ -38,6 +38,7 @@ fn every_recording_is_reproduced() {
         ("mma_m16n8k16_f16.bin", 128),
         ("mma_m16n8k8_f16.bin", 128),
         ("shared_memory.csv", 450),
+        ("wgmma_layout.csv", 388),
         ("wgmma_m64n8k16_bf16.bin", 128),
         ("wgmma_m64n8k16_f16.bin", 128),
     ];
@@ -243,11 +244,13 @@ fn a_recording_is_made_anew() {
         "arithmetic.csv",
         "mma_m16n8k8_f16.bin",
         "mma_m16n8k16_bf16.bin",
+        "wgmma_m64n8k16_f16.bin",
+        "wgmma_layout.csv",
     ] {
         let bytes = recorded(name);
         let mut changed = bytes.clone();
         let last = changed.len() - 2;
-        // A digit of the last digest, or a bit of the last D.
+        // A digit of the last digest or byte, or a bit of the last D.
         changed[last] = if changed[last] == b'0' { b'1' } else { b'0' };
         assert_ne!(compared(name, &changed), compared(name, &bytes));
         let again = record(name, &changed, &mut Imitation)
@@ -270,6 +273,8 @@ fn a_recording_is_made_anew() {
 fn there_is_an_experiment_for_every_row() {
     for (name, count) in [
         ("shared_memory.csv", 450),
+        // Two digits of each index.
+        ("wgmma_layout.csv", 2 * 388),
         ("arithmetic.csv", 675),
         ("wgmma_m64n8k16_f16.bin", 1),
     ] {

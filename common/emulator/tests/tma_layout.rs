@@ -11,7 +11,7 @@ fn expected(case: &Case) -> Vec<Found> {
         let address = case.start + 2 * (row * width + column);
         let address = match case.swizzle {
             0 => address,
-            w => address ^ address / 128 % (w / 16) * 16,
+            w => address ^ (address / 128 % (w / 16) * 16),
         };
         let (x, y) = (case.at[0] + column as i32, case.at[1] + row as i32);
         let inside = (0..columns).contains(&x) && (0..rows).contains(&y);

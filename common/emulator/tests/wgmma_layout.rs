@@ -29,7 +29,7 @@ fn expected(case: &Case, mn: u32, k: u32) -> u32 {
     let row = (address / 128 + 8 - case.base_offset) % 8;
     match case.swizzle {
         0 => address,
-        w => address ^ row % (w / 16) * 16,
+        w => address ^ (row % (w / 16) * 16),
     }
 }
 

@@ -26,6 +26,9 @@ pub struct Arguments {
     /// Which of the rung's kernels, or what to compile `--kernel` for
     #[arg(long, global = true, value_parser = ["sm_80", "sm_90a"])]
     pub arch: Option<String>,
+    /// Which of the kernel's tiles of C, such as 128x256, if it has several [default: what fits the size best]
+    #[arg(long, global = true, value_name = "MxN", value_parser = tile)]
+    pub tile: Option<String>,
     /// Run this kernel in the rung's place
     #[arg(long, global = true, value_name = "FILE.cu|FILE.ptx")]
     pub kernel: Option<PathBuf>,
@@ -130,6 +133,15 @@ impl FromStr for Bytes {
     }
 }
 
+/// `--tile`: two numbers, which the compiler will be told.
+fn tile(text: &str) -> Result<String, &'static str> {
+    let side = |text: &str| text.parse::<u16>().is_ok_and(|side| side > 0);
+    match text.split_once('x') {
+        Some((m, n)) if side(m) && side(n) => Ok(text.into()),
+        _ => Err("expected rows and columns, such as 128x256"),
+    }
+}
+
 impl Arguments {
     /// Reads the command line; `--help` and mistakes end the program here, the latter with exit code 2.
     pub fn from_env(rung: &Rung) -> Self {
@@ -216,6 +228,9 @@ mod tests {
             &["--device", "tpu"],
             &["--device", "gpu:x"],
             &["--arch", "sm_12"],
+            &["--tile", "128"],
+            &["--tile", "0x64"],
+            &["--tile", "64x-1"],
             &["--max-memory", "lots"],
             &["--max-memory", "99999999999G"],
             &["bench", "--size", "64", "--sizes", "64"],

@@ -5,7 +5,7 @@ use std::path::Path;
 use gpu::Nvrtc;
 
 use crate::arguments::{Arguments, Command, Device as Wanted};
-use crate::{Error, KernelFile, Result, Rung, Size, source};
+use crate::{Error, KernelFile, Result, Rung, Size, ptx_file, source};
 
 /// Where the kernel runs.
 #[derive(Clone, Debug)]
@@ -91,10 +91,10 @@ impl Device {
     /// The PTX for this device: the reader's file, or the rung's kernel that fits best, also to the size.
     pub fn source(&self, rung: &Rung, arguments: &Arguments, size: Size) -> Result<source::Source> {
         let source = match &arguments.kernel {
-            Some(path) => self.source_of_file(path, arguments.arch.as_deref())?,
+            Some(path) => self.source_of_file(path, arguments)?,
             None => source::of_rung(
                 rung.name,
-                self.kernel(rung, arguments.arch.as_deref(), size)?,
+                self.kernel(rung, arguments, size)?,
                 Nvrtc::find(),
             )?,
         };
@@ -102,8 +102,13 @@ impl Device {
         Ok(source)
     }
 
-    fn source_of_file(&self, path: &Path, arch: Option<&str>) -> Result<source::Source> {
-        let mut source = source::of_file(path, arch.unwrap_or("sm_80"), Nvrtc::find())?;
+    fn source_of_file(&self, path: &Path, arguments: &Arguments) -> Result<source::Source> {
+        let arch = arguments.arch.as_deref();
+        let options = ptx_file::options(
+            arch.unwrap_or("sm_80"),
+            arguments.tile.as_deref().unwrap_or_default(),
+        );
+        let mut source = source::of_file(path, arch.unwrap_or("sm_80"), options, Nvrtc::find())?;
         if source.origin == source::Origin::File {
             // PTX says itself what it is for; what cannot be parsed is refused later, with its line.
             if let Ok(module) = emulator::Module::parse(&source.ptx) {
@@ -125,9 +130,10 @@ impl Device {
     fn kernel<'a>(
         &self,
         rung: &'a Rung,
-        arch: Option<&str>,
+        arguments: &Arguments,
         size: Size,
     ) -> Result<&'a KernelFile<'a>> {
+        let arch = arguments.arch.as_deref();
         let fits = |kernel: &&KernelFile<'_>| match arch {
             Some(arch) => kernel.arch == arch,
             None => self.check_arch(kernel.arch).is_ok(),
@@ -137,6 +143,15 @@ impl Device {
             .iter()
             .rfind(fits)
             .or(rung.kernels.first().filter(|_| arch.is_none()));
+        let newest = newest.ok_or_else(|| Error::NoArch {
+            rung: rung.name.into(),
+            wanted: arch.unwrap_or("this device").into(),
+            has: rung
+                .kernels
+                .iter()
+                .map(|kernel| kernel.arch.to_owned())
+                .collect(),
+        })?;
         let rank = |kernel: &&KernelFile| {
             let work = kernel.work(size, self.multiprocessors());
             (work, Reverse(kernel.tile()))
@@ -144,14 +159,18 @@ impl Device {
         let of_newest = rung
             .kernels
             .iter()
-            .filter(|kernel| newest.is_some_and(|newest| newest.file == kernel.file));
-        of_newest.min_by_key(rank).ok_or_else(|| Error::NoArch {
-            rung: rung.name.into(),
-            wanted: arch.unwrap_or("this device").into(),
-            has: rung
-                .kernels
-                .iter()
-                .map(|kernel| kernel.arch.to_owned())
+            .filter(|kernel| kernel.file == newest.file);
+        let wanted = |kernel: &&KernelFile| {
+            let wanted = arguments.tile.as_deref();
+            wanted.is_none_or(|wanted| kernel.configuration == wanted)
+        };
+        let best = of_newest.clone().filter(wanted).min_by_key(rank);
+        best.ok_or_else(|| Error::NoTile {
+            file: newest.file.into(),
+            wanted: arguments.tile.clone().unwrap_or_default(),
+            has: of_newest
+                .map(|kernel| kernel.configuration.to_owned())
+                .filter(|tile| !tile.is_empty())
                 .collect(),
         })
     }

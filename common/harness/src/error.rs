@@ -38,6 +38,19 @@ pub enum Error {
         /// What there is.
         has: Vec<String>,
     },
+    /// `--tile` names a configuration that the kernel has not.
+    #[error(
+        "{file} has no tile {wanted}; {}",
+        if has.is_empty() { "it has one tile only: leave `--tile` away".into() } else { format!("it has {}", has.join(" and ")) }
+    )]
+    NoTile {
+        /// The kernel's file.
+        file: String,
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        has: Vec<String>,
+    },
     /// `--arch` and the PTX file disagree.
     #[error("{file} is for {found}, not for {wanted}; leave `--arch` away")]
     ArchOfPtx {

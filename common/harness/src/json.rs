@@ -5,7 +5,7 @@ use crate::bound::Bound;
 use crate::lines::{by_line, sum};
 use crate::provenance::Provenance;
 use crate::run::Outcome;
-use crate::{Result, Verification, Wrong, bench};
+use crate::{KernelFile, Result, Verification, Wrong, bench};
 
 /// One run.
 #[derive(Serialize)]
@@ -13,6 +13,7 @@ struct Report<'a> {
     rung: &'a str,
     device: String,
     arch: &'a str,
+    kernels: Vec<Choice<'a>>,
     size: String,
     seed: u64,
     time: Option<&'a bench::Time>,
@@ -25,6 +26,13 @@ struct Report<'a> {
     runs: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<Vec<String>>,
+}
+
+/// A kernel of the rung: what `--arch` and `--tile` choose from.
+#[derive(Serialize)]
+struct Choice<'a> {
+    arch: &'a str,
+    tile: Option<&'a str>,
 }
 
 /// One `bench`: several sizes.
@@ -106,6 +114,7 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Result<Rep
         rung: outcome.rung.name,
         device: outcome.device.flag(),
         arch: &outcome.kernel.source.arch,
+        kernels: outcome.rung.kernels.iter().map(choice).collect(),
         size: outcome.size.to_string(),
         seed: outcome.arguments.seed,
         time: outcome.time.as_ref(),
@@ -122,6 +131,14 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Result<Rep
         runs: outcome.arguments.runs,
         findings,
     })
+}
+
+fn choice<'a>(kernel: &KernelFile<'a>) -> Choice<'a> {
+    let tile = kernel.configuration;
+    Choice {
+        arch: kernel.arch,
+        tile: (!tile.is_empty()).then_some(tile),
+    }
 }
 
 fn pretty(value: &impl Serialize) -> String {

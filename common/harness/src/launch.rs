@@ -47,6 +47,19 @@ pub struct TensorBox {
     pub swizzle: u32,
 }
 
+/// A row-major matrix of f16 and its tiles, as a tensor map describes them: the innermost dimension first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    /// Columns and rows.
+    pub dimensions: [u64; 2],
+    /// Bytes from one row to the next.
+    pub strides: [u64; 1],
+    /// Columns and rows of a tile.
+    pub tile: [u32; 2],
+    /// How wide the swizzle is, in bytes: 0, 32, 64 or 128.
+    pub swizzle: u32,
+}
+
 /// Why a launch cannot be read from PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unstated {
@@ -95,6 +108,19 @@ impl Launch {
                 bk: 8,
             },
         }
+    }
+
+    /// How A, B and C of this size are cut into tiles for TMA.
+    pub fn tilings(&self, padded: Size) -> Option<[Tiling; 3]> {
+        let Size { m, n, k } = padded;
+        let [a, b, c] = self.boxes?;
+        let tiling = |rows: u32, columns: u32, part: TensorBox| Tiling {
+            dimensions: [columns.into(), rows.into()],
+            strides: [2 * u64::from(columns)],
+            tile: [part.columns, part.rows],
+            swizzle: part.swizzle,
+        };
+        Some([tiling(m, k, a), tiling(k, n, b), tiling(m, n, c)])
     }
 
     /// The grid, numbered along x; which block takes which tile is the kernel's choice. One block for each

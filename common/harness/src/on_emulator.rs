@@ -1,9 +1,10 @@
 //! One launch on the emulator.
-use emulator::{Arg, Launch, Limits, Memory, Options, Run};
+use emulator::{Arg, Element, Fill, Launch, Limits, Memory, Options, Run, Swizzle, TensorMap};
 use half::f16;
 
 use crate::arguments::Arguments;
 use crate::device::Device;
+use crate::launch::Tiling;
 use crate::problem::{from_bytes, to_bytes};
 use crate::progress::Progress;
 use crate::{Error, Kernel, Problem, Result, Size};
@@ -18,16 +19,6 @@ pub fn run(
     sanitize: bool,
 ) -> Result<(Vec<f16>, Run)> {
     let program = kernel.program()?;
-    if kernel.launch.cluster != 1 {
-        let why = format!(
-            "cluster = {}, and the emulator runs clusters of one block so far",
-            kernel.launch.cluster
-        );
-        return Err(Error::BadLaunch {
-            file: kernel.source.file.clone(),
-            why,
-        });
-    }
     let limit = arguments.max_memory.0;
     let wanted = 2 * problem.padded.elements().iter().sum::<u64>();
     if wanted > limit {
@@ -54,8 +45,7 @@ pub fn run(
         block: [kernel.launch.threads, 1, 1],
         dynamic_shared: kernel.launch.dynamic_shared,
         cluster: [kernel.launch.cluster, 1, 1],
-        args: [a, b, c]
-            .map(Arg::U64)
+        args: matrices(kernel, problem.padded, [a, b, c])?
             .into_iter()
             .chain(
                 sides
@@ -83,6 +73,36 @@ pub fn run(
     let run = run.map_err(Error::Launch)?;
     let c = memory.bytes(c).map(from_bytes).unwrap_or_default();
     Ok((c, run))
+}
+
+/// A, B and C as arguments: where they lie, or how TMA finds their tiles.
+fn matrices(kernel: &Kernel, padded: Size, addresses: [u64; 3]) -> Result<Vec<Arg>> {
+    let Some(tilings) = kernel.launch.tilings(padded) else {
+        return Ok(addresses.map(Arg::U64).to_vec());
+    };
+    let map = |(address, of): (u64, Tiling)| {
+        let map = TensorMap {
+            address,
+            element: Element::F16,
+            dimensions: &of.dimensions,
+            strides: &of.strides,
+            tile: &of.tile,
+            element_strides: &[],
+            swizzle: match of.swizzle {
+                32 => Swizzle::B32,
+                64 => Swizzle::B64,
+                128 => Swizzle::B128,
+                _ => Swizzle::None,
+            },
+            fill: Fill::Zeros,
+        };
+        let bytes = map.encode().map_err(|error| Error::BadLaunch {
+            file: kernel.source.file.clone(),
+            why: error.to_string(),
+        })?;
+        Ok(Arg::Bytes(bytes.to_vec()))
+    };
+    addresses.into_iter().zip(tilings).map(map).collect()
 }
 
 /// Warp instructions that no honest kernel needs for a problem of this size: a naive one takes about 8

@@ -4,7 +4,7 @@ use half::f16;
 use rayon::prelude::*;
 
 use crate::kernel::ENTRY;
-use crate::launch::TensorBox;
+use crate::launch::Tiling;
 use crate::occupancy::{self, Resources};
 use crate::problem::{from_bytes, to_bytes};
 use crate::verify::against_cublas;
@@ -88,29 +88,25 @@ impl<'a> Session<'a> {
     }
 
     fn maps(&self, padded: Size, [a, b, c]: [&Buffer; 3]) -> Result<Option<[[u8; 128]; 3]>> {
-        let Some([box_a, box_b, box_c]) = self.kernel.launch.boxes else {
+        let Some([of_a, of_b, of_c]) = self.kernel.launch.tilings(padded) else {
             return Ok(None);
         };
-        let Size { m, n, k } = padded;
-        let map = |buffer, rows: u32, columns: u32, part: TensorBox| {
+        let map = |buffer, of: &Tiling| {
+            let swizzle = match of.swizzle {
+                32 => Swizzle::B32,
+                64 => Swizzle::B64,
+                128 => Swizzle::B128,
+                _ => Swizzle::None,
+            };
             let map = TensorMap {
-                dimensions: &[columns.into(), rows.into()],
-                strides: &[2 * u64::from(columns)],
-                tile: &[part.columns, part.rows],
-                swizzle: match part.swizzle {
-                    32 => Swizzle::B32,
-                    64 => Swizzle::B64,
-                    128 => Swizzle::B128,
-                    _ => Swizzle::None,
-                },
+                dimensions: &of.dimensions,
+                strides: &of.strides,
+                tile: &of.tile,
+                swizzle,
             };
             self.gpu.tensor_map(buffer, &map)
         };
-        Ok(Some([
-            map(a, m, k, box_a)?,
-            map(b, k, n, box_b)?,
-            map(c, m, n, box_c)?,
-        ]))
+        Ok(Some([map(a, &of_a)?, map(b, &of_b)?, map(c, &of_c)?]))
     }
 
     /// Enqueues one launch of the kernel.

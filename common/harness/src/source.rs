@@ -107,8 +107,13 @@ fn compile_rung(rung: &str, kernel: &KernelFile, nvrtc: &Nvrtc) -> Result<String
     )
 }
 
-/// The PTX of a reader's file: `.cu` is compiled for `arch`, `.ptx` is taken as it is.
-pub fn of_file(path: &Path, arch: &str, compiler: Compiler) -> Result<Source> {
+/// The PTX of a reader's file: `.cu` is compiled with these options, `.ptx` is taken as it is.
+pub fn of_file(
+    path: &Path,
+    arch: &str,
+    options: Vec<String>,
+    compiler: Compiler,
+) -> Result<Source> {
     let read = || {
         fs::read_to_string(path).map_err(|error| Error::Read {
             path: path.to_owned(),
@@ -125,7 +130,7 @@ pub fn of_file(path: &Path, arch: &str, compiler: Compiler) -> Result<Source> {
                 file: file.clone(),
                 why,
             })?;
-            let ptx = compile(&nvrtc, &text, &name, ptx_file::options(arch, ""), &file)?;
+            let ptx = compile(&nvrtc, &text, &name, options, &file)?;
             let origin = Origin::Nvrtc(ptx_file::compiler(&ptx));
             Ok(Source {
                 file,
@@ -209,7 +214,7 @@ mod tests {
 
     #[test]
     fn other_files_are_refused() {
-        let read = |file: &str| of_file(Path::new(file), "sm_80", none());
+        let read = |file: &str| of_file(Path::new(file), "sm_80", Vec::new(), none());
         assert!(matches!(read("kernel.txt"), Err(Error::KernelEnding(_))));
         assert!(matches!(read("no/such.ptx"), Err(Error::Read { .. })));
         assert!(matches!(read("no/such.cu"), Err(Error::Read { .. })));
@@ -217,8 +222,13 @@ mod tests {
 
     #[test]
     fn without_nvrtc_a_source_is_refused_with_the_remedy() {
-        let error =
-            of_file(Path::new("src/testdata/tiny.cu"), "sm_80", none()).expect_err("no NVRTC");
+        let error = of_file(
+            Path::new("src/testdata/tiny.cu"),
+            "sm_80",
+            Vec::new(),
+            none(),
+        )
+        .expect_err("no NVRTC");
         assert!(matches!(error, Error::NoNvrtc { .. }));
         assert!(
             error.to_string().contains("cargo ladder get-nvrtc"),

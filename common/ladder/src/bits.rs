@@ -14,7 +14,7 @@ pub struct Arguments {
         long,
         value_name = "N|MxNxK,...",
         value_delimiter = ',',
-        default_value = "256,200x136x72"
+        default_value = "256,512,200x136x72,328x264x136"
     )]
     sizes: Vec<harness::Size>,
     /// Runs on the GPU
@@ -35,41 +35,43 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let rungs = rungs::all()?;
     rungs::build(&rungs)?;
     let mut csv = String::from(
-        "rung,size,gpu_runs,emulator_schedules,gpu_sha256,emulator_sha256,gpu,driver,commit,date\n",
+        "rung,arch,tile,size,gpu_runs,emulator_schedules,gpu_sha256,emulator_sha256,gpu,driver,commit,date\n",
     );
     let mut equal = 0;
     let mut all = 0;
     for rung in &rungs {
-        for size in &arguments.sizes {
-            let gpu = one(rung, size, &arguments.device, arguments.runs)?;
-            let emulator = one(rung, size, "emulator", arguments.schedules)?;
-            all += 1;
-            let (Some(gpu), Some(emulator)) = (gpu, emulator) else {
-                anstream::println!("{:<12} {size:<14} WRONG, as said above", rung.name);
-                continue;
-            };
-            let same = gpu["c_sha256"].is_string() && gpu["c_sha256"] == emulator["c_sha256"];
-            equal += u32::from(same);
-            let verdict = if same { "equal" } else { "DIFFERENT" };
-            anstream::println!(
-                "{:<12} {size:<14} {verdict}  {}",
-                rung.name,
-                text(&gpu["c_sha256"])
-            );
-            let provenance = &gpu["provenance"];
-            let fields = [
-                rung.name.clone(),
-                size.to_string(),
-                arguments.runs.to_string(),
-                arguments.schedules.to_string(),
-                text(&gpu["c_sha256"]),
-                text(&emulator["c_sha256"]),
-                text(&provenance["gpu"]),
-                text(&provenance["driver"]),
-                text(&provenance["commit"]),
-                text(&provenance["date"]),
-            ];
-            csv += &(fields.join(",") + "\n");
+        for kernel in kernels(rung)? {
+            for size in &arguments.sizes {
+                let gpu = one(rung, &kernel, size, &arguments.device, arguments.runs)?;
+                let emulator = one(rung, &kernel, size, "emulator", arguments.schedules)?;
+                let name = [&rung.name, text(&kernel["arch"]), text(&kernel["tile"])].join(" ");
+                all += 1;
+                let (Some(gpu), Some(emulator)) = (gpu, emulator) else {
+                    anstream::println!("{name:<28} {size:<14} WRONG, as said above");
+                    continue;
+                };
+                let (c, theirs) = (text(&gpu["c_sha256"]), text(&emulator["c_sha256"]));
+                let same = !c.is_empty() && c == theirs;
+                equal += u32::from(same);
+                let verdict = if same { "equal" } else { "DIFFERENT" };
+                anstream::println!("{name:<28} {size:<14} {verdict}  {c}");
+                let provenance = &gpu["provenance"];
+                let fields = [
+                    &rung.name,
+                    text(&kernel["arch"]),
+                    text(&kernel["tile"]),
+                    &size.to_string(),
+                    &arguments.runs.to_string(),
+                    &arguments.schedules.to_string(),
+                    c,
+                    theirs,
+                    text(&provenance["gpu"]),
+                    text(&provenance["driver"]),
+                    text(&provenance["commit"]),
+                    text(&provenance["date"]),
+                ];
+                csv += &(fields.join(",") + "\n");
+            }
         }
     }
     anstream::println!(
@@ -83,11 +85,35 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(equal == all)
 }
 
-/// One rung's JSON; none if C is wrong or changes from launch to launch, which the rung says itself.
-fn one(rung: &Rung, size: &harness::Size, device: &str, runs: u32) -> Result<Option<Value>> {
-    let output = Command::new(rung.executable()?)
+/// The rung's kernels, each as an object with `arch` and `tile`.
+fn kernels(rung: &Rung) -> Result<Vec<Value>> {
+    let smallest = "1".parse().map_err(anyhow::Error::msg)?;
+    let object = one(rung, &Value::Null, &smallest, "emulator", 1)?;
+    let kernels = object
+        .as_ref()
+        .and_then(|object| object["kernels"].as_array());
+    Ok(kernels.cloned().unwrap_or_else(|| vec![Value::Null]))
+}
+
+/// The JSON of one kernel's run; none if C is wrong or changes from launch to launch, which the rung says
+/// itself.
+fn one(
+    rung: &Rung,
+    kernel: &Value,
+    size: &harness::Size,
+    device: &str,
+    runs: u32,
+) -> Result<Option<Value>> {
+    let mut command = Command::new(rung.executable()?);
+    command
         .args(["--json", "--device", device, "--size", &size.to_string()])
-        .args(["--runs", &runs.to_string()])
+        .args(["--runs", &runs.to_string()]);
+    for key in ["arch", "tile"] {
+        if let Some(value) = kernel[key].as_str() {
+            command.args([&format!("--{key}"), value]);
+        }
+    }
+    let output = command
         .stderr(Stdio::inherit())
         .output()
         .with_context(|| format!("cannot run {}", rung.package()))?;
@@ -98,6 +124,7 @@ fn one(rung: &Rung, size: &harness::Size, device: &str, runs: u32) -> Result<Opt
     }
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or("unknown").to_owned()
+/// Empty if it is no text.
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }

@@ -1,8 +1,7 @@
 //! `mma_*.bin` and `wgmma_*.bin`: what tensor cores computed.
 //!
 //! A record is A 16x16 u16 row-major, B 16x8 u16 (k, n), C 16x8 f32 and D 16x8 f32, as little-endian bits;
-//! m16n8k8 uses k < 8. A record of `wgmma` is one warp's 16 of the 64 rows. Each of its outputs is computed as
-//! `mma.sync` m16n8k16 computes it, so the emulator executes both as that; hardware executes `wgmma` itself.
+//! m16n8k8 uses k < 8. A record of `wgmma` is one warp's 16 of the 64 rows.
 use super::{
     CalibrateError, Comparison, Difference, Experiment, Hardware, RecordError, Recording, all,
     is_named,
@@ -49,6 +48,13 @@ impl Mma {
 
     fn is_wgmma(self) -> bool {
         self.name.starts_with("wgmma")
+    }
+
+    fn experiment(self, records: &[u8]) -> Experiment {
+        match self.is_wgmma() {
+            true => self.with_wgmma(records),
+            false => self.with_mma(records),
+        }
     }
 
     /// A warp for each record: it loads its fragments, multiplies, and stores D.
@@ -194,7 +200,7 @@ fn records(bytes: &[u8]) -> Result<ChunksExact<'_, u8>, CalibrateError> {
 impl Recording for Mma {
     fn compare(&self, bytes: &[u8]) -> Result<Comparison, CalibrateError> {
         let records = records(bytes)?;
-        let observed = self.with_mma(bytes).on_emulator(&Options::default())?;
+        let observed = self.experiment(bytes).on_emulator(&Options::default())?;
         let pairs = records.clone().zip(observed.output.chunks_exact(OUTPUT));
         let differences = pairs.enumerate().filter_map(|(record, (recorded, found))| {
             let outputs = words(&recorded[D..]).zip(words(found)).enumerate();
@@ -220,11 +226,7 @@ impl Recording for Mma {
     }
 
     fn experiments(&self, bytes: &[u8]) -> Result<Vec<Experiment>, CalibrateError> {
-        let made = |_| match self.is_wgmma() {
-            true => self.with_wgmma(bytes),
-            false => self.with_mma(bytes),
-        };
-        records(bytes).map(|all| vec![made(all)])
+        records(bytes).map(|_| vec![self.experiment(bytes)])
     }
 
     fn record(&self, bytes: &[u8], hardware: &mut dyn Hardware) -> Result<Vec<u8>, RecordError> {

@@ -240,7 +240,7 @@ impl Placed {
         }
         let [swizzle, base_offset, leading, stride, start] = values;
         let field = |name: &str, value: u64| {
-            let fits = value < 1 << 18 && value % 16 == 0;
+            let fits = value < 1 << 18 && value.is_multiple_of(16);
             let why = format!("{name} is {value}: a multiple of 16 below 2^18 is needed");
             fits.then_some(value as u32).ok_or(BadRow(why))
         };

@@ -71,7 +71,7 @@ impl Place {
         let row = (address / 128 + 8 - self.base_offset) % 8;
         match self.swizzle {
             0 => address,
-            w => address ^ row % (w / 16) * 16,
+            w => address ^ (row % (w / 16) * 16),
         }
     }
 

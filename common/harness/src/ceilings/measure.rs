@@ -378,6 +378,7 @@ mod tests {
                     grid: [BLOCKS, 1, 1],
                     block: [threads, 1, 1],
                     dynamic_shared: 0,
+                    cluster: [1; 3],
                     args: [clocks, check, data]
                         .map(Arg::U64)
                         .into_iter()
