@@ -156,9 +156,14 @@ impl Eyes<'_> {
                 .lane_view
                 .is_some_and(|view| view.seen.covers(actor, lane, clock))
     }
+    /// Whether all accesses of a warp up to this clock are ordered before, whichever lanes made them.
+    #[inline(always)]
+    pub fn all_seen(&self, actor: Actor, clock: u32) -> bool {
+        clock < self.view.seen.base(actor)
+    }
     /// The same for accesses of several lanes.
     pub fn see_lanes(&self, actor: Actor, lanes: u32, clock: u32) -> bool {
-        clock < self.view.seen.base(actor)
+        self.all_seen(actor, clock)
             || (0..32).all(|lane| lanes >> lane & 1 == 0 || self.see(actor, lane, clock))
     }
     /// Whether the async proxy sees a write of the generic proxy.
