@@ -10,7 +10,12 @@ fn check(Loaded { case, found }: &Loaded) {
     let swizzle = mode.swizzle().expect("a swizzle");
     let ([width, height], [columns, rows]) = (case.tile, case.tensor.map(i64::from));
     for (row, column) in (0..height).flat_map(|row| (0..width).map(move |c| (row, c))) {
-        let address = swizzle.apply(case.start + 2 * (row * width + column));
+        // Swizzled, a row has a line as wide as the swizzle for itself.
+        let pitch = match case.swizzle {
+            0 => 2 * width,
+            wide => wide,
+        };
+        let address = swizzle.apply(case.start + row * pitch + 2 * column);
         let x = i64::from(case.at[0]) + i64::from(column);
         let y = i64::from(case.at[1]) + i64::from(row);
         let inside = (0..columns).contains(&x) && (0..rows).contains(&y);
