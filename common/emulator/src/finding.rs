@@ -146,6 +146,17 @@ pub enum Kind {
         /// What is wrong with it.
         reason: String,
     },
+    /// All arrivals of an mbarrier's phase are there, but other bytes than were announced: it can never end.
+    /// Placed where the bytes were announced.
+    TransactionCount {
+        /// How many bytes, and which way.
+        reason: String,
+    },
+    /// A `wgmma` reads a tile with another swizzle than the bulk copy that brought it.
+    SwizzleMismatch {
+        /// Which operand, and both swizzles.
+        reason: String,
+    },
     /// A bulk copy that no hardware can execute: alignment, size, tensor map.
     InvalidBulkCopy {
         /// What is wrong with it.
@@ -200,6 +211,8 @@ impl Finding {
                 | Kind::Race { .. }
                 | Kind::MissingProxyFence { .. }
                 | Kind::MbarrierTouched { .. }
+                | Kind::TransactionCount { .. }
+                | Kind::SwizzleMismatch { .. }
                 | Kind::UnfinishedCopy { .. }
                 | Kind::ExitedBlock { .. }
                 | Kind::UnorderedWgmma { .. }
@@ -386,6 +399,14 @@ impl fmt::Display for Finding {
             }
             Kind::InvalidMbarrier { reason } => {
                 writeln!(f, "Invalid use of an mbarrier")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::TransactionCount { reason } => {
+                writeln!(f, "Wrong transaction count")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::SwizzleMismatch { reason } => {
+                writeln!(f, "Swizzle mismatch between tensor map and descriptor")?;
                 write!(f, "    at {at}\n    by {by}\n    {reason}")?;
             }
             Kind::InvalidBulkCopy { reason } => {
