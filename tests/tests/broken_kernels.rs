@@ -53,29 +53,35 @@ fn the_sanitizer_names_the_mistake_and_its_line() {
     if !has_nvrtc(gpu::Nvrtc::find().is_ok()) {
         return;
     }
-    for broken in all() {
-        let Caught::Sanitizer { says, at } = broken.caught else {
-            continue;
-        };
-        let (code, text) = run_broken(broken, &["sanitize", "--size", broken.size]);
-        assert_eq!(code, Some(1), "{}: {text}", broken.name);
-        let lines: Vec<String> = broken
-            .source()
-            .lines()
-            .zip(1..)
-            .filter(|(line, _)| line.contains(at))
-            .map(|(_, number)| format!("{}.cu:{number} (", broken.name))
-            .collect();
-        assert!(!lines.is_empty(), "{}: no line holds {at:?}", broken.name);
-        let named = |finding: &String| {
-            finding.contains(says) && lines.iter().any(|line| finding.contains(line))
-        };
-        assert!(
-            findings(&text).iter().any(named),
-            "{}: no finding says {says:?} at one of {lines:?}:\n{text}",
-            broken.name
-        );
+    let missed: Vec<String> = all().filter_map(missed_by_the_sanitizer).collect();
+    assert!(missed.is_empty(), "{}", missed.join("\n\n"));
+}
+
+/// What is wrong with the findings about a broken kernel, if anything.
+fn missed_by_the_sanitizer(broken: &Broken) -> Option<String> {
+    let Caught::Sanitizer { says, at } = broken.caught else {
+        return None;
+    };
+    let name = broken.name;
+    let lines: Vec<String> = broken
+        .source()
+        .lines()
+        .zip(1..)
+        .filter(|(line, _)| line.contains(at))
+        .map(|(_, number)| format!("{name}.cu:{number} ("))
+        .collect();
+    if lines.is_empty() {
+        return Some(format!("{name}: no line holds {at:?}"));
     }
+    let (code, text) = run_broken(broken, &["sanitize", "--size", broken.size]);
+    if code != Some(1) {
+        return Some(format!("{name}: exit code {code:?}\n{text}"));
+    }
+    let named = |finding: &String| {
+        finding.contains(says) && lines.iter().any(|line| finding.contains(line))
+    };
+    let found = findings(&text).iter().any(named);
+    (!found).then(|| format!("{name}: no finding says {says:?} at one of {lines:?}\n{text}"))
 }
 
 #[test]

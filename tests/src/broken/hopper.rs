@@ -447,7 +447,7 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Invalid access to a block that has exited",
-            at: "release(previous);",
+            at: "arrive(&s.empty[stage], thread)",
         },
         ..HOPPER
     },
@@ -518,7 +518,7 @@ pub const ALL: &[Broken] = &[
         edits: &[("                buffer ^= 1;\n", "")],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Read access",
-            at: "float2_to_half2(c[0]",
+            at: "float2_to_half2(c[4]",
         },
         ..HOPPER
     },
@@ -532,7 +532,7 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Read access",
-            at: "float2_to_half2(c[0]",
+            at: "float2_to_half2(c[4]",
         },
         ..HOPPER
     },
@@ -543,7 +543,7 @@ pub const ALL: &[Broken] = &[
         edits: &[("wait_group.read 1", "wait_group.read 2")],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Read access",
-            at: "float2_to_half2(c[0]",
+            at: "float2_to_half2(c[4]",
         },
         ..HOPPER
     },
