@@ -43,6 +43,7 @@ if has wrong; then
 fi
 
 if has counters && command -v ncu > /dev/null; then
+    # kernel.cu only: TMA and wgmma do not pass through what these counters watch.
     echo "== counters: ncu against the emulator, at 256"
     shared=smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op
     global=smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op
@@ -53,8 +54,8 @@ if has counters && command -v ncu > /dev/null; then
     for rung in "$bin"/rung*; do
         ncu --clock-control none --kernel-name gemm --launch-count 1 --csv \
             --metrics "$metrics" \
-            "$rung" --device gpu --size 256 2> /dev/null | grep '^"' > "$out/ncu.csv"
-        "$rung" --device emulator --size 256 --json > "$out/emulator.json"
+            "$rung" --device gpu --arch sm_80 --size 256 2> /dev/null | grep '^"' > "$out/ncu.csv"
+        "$rung" --device emulator --arch sm_80 --size 256 --json > "$out/emulator.json"
         python3 - "$(basename "$rung")" "$out/ncu.csv" "$out/emulator.json" <<'PY' | tee -a "$folder/counters.csv"
 import csv, json, sys
 rung, ncu, emulator = sys.argv[1:]

@@ -1,7 +1,7 @@
 // Rung 06, pipeline: while one tile is computed, the next two are on their way, and while one step of it is
 // multiplied, the fragments of the next are read: nobody waits for memory any more.
 // The counter to watch is time: wavefronts and sectors are those of rung 05.
-// `cargo ladder diff 5 6`, then `cargo run -p rung06_pipeline -- --arch sm_80 bench`.
+// `cargo ladder diff 5 6`, then `cargo run -p rung06_pipeline -- profile --arch sm_80`.
 
 constexpr int BM = 128, BN = 128, BK = 64;             // the block's tile of C, and its step along K
 constexpr int WM = 64, WN = 64;                        // the warp's tile of C

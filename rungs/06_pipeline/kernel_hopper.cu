@@ -1,7 +1,7 @@
 // Rung 06 on Hopper, pipeline: one warp feeds a ring of stages by TMA, two warpgroups empty it with wgmma, which
 // reads both operands straight from shared memory; two blocks share each tile of B by multicast.
 // The counter to watch is time: the loads are hidden, no thread computes an address, conflicts stay 0.
-// `cargo run -p rung06_pipeline -- --arch sm_90a profile`.
+// `cargo run -p rung06_pipeline -- profile`.
 
 // A configuration's tile of C. The host passes it on the compiler's command line.
 #ifndef TILE_M
@@ -128,12 +128,14 @@ __device__ void wgmma(float (&c)[128], unsigned long long a, unsigned long long 
                  : "l"(a), "l"(b), "r"(add));
 }
 
-__device__ void wgmma(float (&c)[32], unsigned long long a, unsigned long long b, int add)
+__device__ void wgmma(float (&c)[64], unsigned long long a, unsigned long long b, int add)
 {
-    asm volatile("{.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" NAMES() NAMES(1) NAMES(2)
-                 "%30, %31}, %32, %33, p, 1, 1, 0, 1;}"
-                 : FLOATS(), FLOATS(1), FLOATS(2), "+f"(c[30]), "+f"(c[31]) : "l"(a), "l"(b), "r"(add));
+    asm volatile("{.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" NAMES() NAMES(1) NAMES(2) NAMES(3) NAMES(4)
+                 NAMES(5) "%60, %61, %62, %63}, %64, %65, p, 1, 1, 0, 1;}"
+                 : FLOATS(), FLOATS(1), FLOATS(2), FLOATS(3), FLOATS(4), FLOATS(5), "+f"(c[60]), "+f"(c[61]),
+                   "+f"(c[62]), "+f"(c[63])
+                 : "l"(a), "l"(b), "r"(add));
 }
 
 // ---- where a cluster's tile lies: GROUP rows of tiles, column by column, so that neighbours share A and B in L2 ----
@@ -192,7 +194,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
 
     if (warpgroup == 0) {
         // Load. One thread does it all; the registers go to those who compute.
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (CONSUMERS > 1)
+            asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x == 0) {
             for (int number = first; number < tiles; number += clusters) {
                 const Tile tile = tile_of(number, M, N);
@@ -216,7 +219,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         }
     } else {
         // Compute.
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        if (CONSUMERS > 1)
+            asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         const int consumer = warpgroup - 1, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
         int buffer = 0;
         auto release = [&](int stage) { if (thread < CLUSTER) arrive(&s.empty[stage], thread); };

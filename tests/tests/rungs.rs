@@ -14,12 +14,32 @@ fn json(rung: &std::path::Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("one JSON object")
 }
 
+/// What chooses each of the rung's kernels.
+fn choices(rung: &std::path::Path) -> Vec<Vec<String>> {
+    let object = json(rung, &["--size", "1"]);
+    let kernels = object["kernels"].as_array().expect("a list").iter();
+    let flags = kernels.map(|kernel| {
+        let flag = |key: &str| Some([format!("--{key}"), kernel[key].as_str()?.to_owned()]);
+        ["arch", "tile"]
+            .into_iter()
+            .filter_map(flag)
+            .flatten()
+            .collect()
+    });
+    flags.collect()
+}
+
 #[test]
 fn verified_at_every_size() {
     for rung in rungs() {
-        for size in SIZES {
-            let object = json(&rung, &["--size", size]);
-            assert_eq!(object["verify"]["ok"], true, "{rung:?} {size}");
+        for (choice, size) in choices(&rung)
+            .iter()
+            .flat_map(|choice| SIZES.iter().map(move |size| (choice, size)))
+        {
+            let mut arguments: Vec<&str> = choice.iter().map(String::as_str).collect();
+            arguments.extend(["--size", size]);
+            let object = json(&rung, &arguments);
+            assert_eq!(object["verify"]["ok"], true, "{rung:?} {arguments:?}");
             assert_eq!(
                 object["verify"]["first_wrong"].as_array().map(Vec::len),
                 Some(0)
@@ -151,6 +171,32 @@ fn each_rung_moves_its_counter() {
         number(&mma, "global_sectors"),
         number(&swizzle, "global_sectors")
     );
+    for arch in ["sm_80", "sm_90a"] {
+        let pipeline = counters("06_pipeline", &["--size", "256", "--arch", arch]);
+        assert_eq!(worst(&pipeline), 1.0, "{arch}");
+    }
+}
+
+/// Sums are made in the same order from rung 04 on: one k16 step after the other.
+#[test]
+fn tensor_cores_give_the_same_bits_whoever_feeds_them() {
+    let mut seen = Vec::new();
+    for rung in rungs().iter().filter(|rung| !rung.ends_with("01_naive")) {
+        for choice in choices(rung) {
+            let mut arguments: Vec<&str> = choice.iter().map(String::as_str).collect();
+            arguments.extend(["--size", "200x136x72"]);
+            seen.push((rung.clone(), json(rung, &arguments)["c_sha256"].clone()));
+        }
+    }
+    let (cuda_cores, tensor_cores): (Vec<_>, Vec<_>) = seen
+        .into_iter()
+        .partition(|(rung, _)| rung.ends_with("02_smem") || rung.ends_with("03_padded"));
+    for group in [cuda_cores, tensor_cores] {
+        assert!(
+            group.len() >= 2 && group.iter().all(|(_, bits)| *bits == group[0].1),
+            "{group:?}"
+        );
+    }
 }
 
 #[test]

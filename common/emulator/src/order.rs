@@ -140,6 +140,14 @@ pub(crate) struct Eyes<'a> {
 }
 
 impl Eyes<'_> {
+    /// The same for one of the lanes.
+    #[inline(always)]
+    pub fn of(&self, lane: usize) -> Self {
+        Self {
+            lanes: 1 << lane,
+            ..*self
+        }
+    }
     /// Whether an access of this actor is ordered before what these threads do.
     #[inline(always)]
     pub fn see(&self, actor: Actor, lane: u32, clock: u32) -> bool {
@@ -148,9 +156,14 @@ impl Eyes<'_> {
                 .lane_view
                 .is_some_and(|view| view.seen.covers(actor, lane, clock))
     }
+    /// Whether all accesses of a warp up to this clock are ordered before, whichever lanes made them.
+    #[inline(always)]
+    pub fn all_seen(&self, actor: Actor, clock: u32) -> bool {
+        clock < self.view.seen.base(actor)
+    }
     /// The same for accesses of several lanes.
     pub fn see_lanes(&self, actor: Actor, lanes: u32, clock: u32) -> bool {
-        clock < self.view.seen.base(actor)
+        self.all_seen(actor, clock)
             || (0..32).all(|lane| lanes >> lane & 1 == 0 || self.see(actor, lane, clock))
     }
     /// Whether the async proxy sees a write of the generic proxy.
@@ -232,6 +245,14 @@ impl Order {
             view: &warp.view,
             lane_view,
         })
+    }
+
+    /// Whether single lanes of a warp know more than it does.
+    #[inline(always)]
+    pub fn lanes_differ(&self, actor: Actor) -> bool {
+        self.warps
+            .get(actor)
+            .is_some_and(|warp| !warp.lanes.is_empty())
     }
 
     /// Lanes of a warp have met: what each has done comes before what any does from now on.

@@ -115,8 +115,9 @@ pub(crate) struct Shadow {
     /// log2 of the bytes of a cell.
     shift: u32,
     writes: Vec<Write>,
-    /// One for each cell and warp of the block.
-    reads: Vec<Read>,
+    /// One for each cell and warp of the block, and the lanes that have read at that clock.
+    reads: Vec<Stamp>,
+    lanes: Vec<u32>,
     others: Vec<Column>,
 }
 
@@ -175,7 +176,8 @@ impl Shadow {
             warps,
             shift,
             writes: vec![Write::NONE; cells],
-            reads: vec![Read::default(); cells * warps],
+            reads: vec![Stamp::default(); cells * warps],
+            lanes: vec![0; cells * warps],
             others: Vec::new(),
         }
     }
@@ -344,8 +346,9 @@ impl Shadow {
 
     fn read(&mut self, cell: usize, now: Stamp, actor: Actor, warp: Actor) {
         let own = actor.wrapping_sub(self.first);
-        let read = if own < self.warps {
-            &mut self.reads[cell * self.warps + own]
+        let (stamp, lanes) = if own < self.warps {
+            let at = cell * self.warps + own;
+            (&mut self.reads[at], &mut self.lanes[at])
         } else {
             let at = match self.others.iter().position(|c| c.actor == actor) {
                 Some(at) => at,
@@ -357,17 +360,10 @@ impl Shadow {
             };
             let (read, by) = &mut self.others[at].reads[cell];
             *by = warp as u16;
-            read
+            (&mut read.stamp, &mut read.lanes)
         };
-        let before = if read.stamp.clock == now.clock {
-            read.lanes
-        } else {
-            0
-        };
-        *read = Read {
-            stamp: now,
-            lanes: before | 1 << now.lane(),
-        };
+        let before = if stamp.clock == now.clock { *lanes } else { 0 };
+        (*stamp, *lanes) = (now, before | 1 << now.lane());
     }
 
     /// Looks for reads that are not ordered before a write by these threads.
@@ -388,10 +384,15 @@ impl Shadow {
             })
         };
         let row = cell * self.warps;
-        for (warp, read) in self.reads[row..row + self.warps].iter().enumerate() {
+        for (warp, &stamp) in self.reads[row..row + self.warps].iter().enumerate() {
             let actor = self.first + warp;
-            if racing(actor, read) {
-                verdict.worse(hazard(actor, read, How::Read));
+            if stamp.clock == 0 || eyes.all_seen(actor, stamp.clock) {
+                continue;
+            }
+            let lanes = self.lanes[row + warp];
+            let read = Read { stamp, lanes };
+            if racing(actor, &read) {
+                verdict.worse(hazard(actor, &read, How::Read));
             }
         }
         for column in &self.others {

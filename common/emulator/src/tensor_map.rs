@@ -20,7 +20,7 @@ pub enum Swizzle {
 
 impl Swizzle {
     /// The longest row of a tile, in bytes.
-    fn width(self) -> Option<u64> {
+    pub(crate) fn width(self) -> Option<u32> {
         match self {
             Swizzle::None => None,
             Swizzle::B32 => Some(32),
@@ -290,7 +290,7 @@ impl TensorMap<'_> {
         if row % 16 != 0 {
             return Err(TensorMapError::Row(row));
         }
-        if let Some(width) = self.swizzle.width()
+        if let Some(width) = self.swizzle.width().map(u64::from)
             && row > width
         {
             return Err(TensorMapError::SwizzleWidth { row, width });
@@ -326,7 +326,7 @@ pub(crate) struct Tile {
 }
 
 /// The first bytes of a map of ours.
-const MAGIC: [u8; 8] = *b"gemm.tma";
+const MAGIC: [u8; 8] = *b"TMA tile";
 
 impl Tile {
     /// Elements that a copy moves in each dimension.
@@ -337,7 +337,11 @@ impl Tile {
     pub fn step(&self, dimension: usize) -> u32 {
         self.steps[dimension]
     }
-    /// Bytes of the whole tile in shared memory: what an mbarrier is told.
+    /// Bytes of a row of the tile.
+    pub fn row_bytes(&self) -> u32 {
+        self.counts()[0] * self.element.bytes()
+    }
+    /// Bytes of the whole tile: what an mbarrier is told.
     pub fn bytes(&self) -> u64 {
         let elements: u64 = self.counts().map(u64::from).iter().product();
         elements * u64::from(self.element.bytes())

@@ -131,6 +131,29 @@ fn leaving_while_a_neighbour_still_reads() {
         let left = left.unwrap_or_else(|| panic!("{}", outcome.report()));
         assert_eq!(left.place.ptx_line, 25, "{}", outcome.report());
     }
+    // Here the neighbour happens to be still there, though nothing keeps it.
+    let slow = format!(
+        "st.shared.u32 [%r2], %tid; {MEET} setp.eq.u32 %p0, %r0, 0; @!%p0 bra SLOW;
+        ld.shared::cluster.u32 %r5, [%r3]; bra END;
+        SLOW: mov.u32 %r6, 0; LOOP: add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 30000; @%p1 bra LOOP;
+        END:"
+    );
+    for schedule in 0..6 {
+        let setup = Setup {
+            schedule,
+            ..cluster(2)
+        };
+        let outcome = pair(&setup, &slow);
+        assert!(
+            outcome.report().contains(
+                "block 1 of the cluster may have exited before: nothing makes it wait for this access"
+            ),
+            "{}",
+            outcome.report()
+        );
+        let kept = pair(&setup, &format!("{slow} {MEET}"));
+        assert!(kept.findings.is_empty(), "{}", kept.report());
+    }
     // Without the sanitizer it is seen when it happens.
     let text = "setp.eq.u32 %p0, %r0, 1; @%p0 bra END; mov.u32 %r6, 0;
         LOOP: add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 30000; @%p1 bra LOOP;

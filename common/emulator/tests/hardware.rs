@@ -38,6 +38,7 @@ fn every_recording_is_reproduced() {
         ("mma_m16n8k16_f16.bin", 128),
         ("mma_m16n8k8_f16.bin", 128),
         ("shared_memory.csv", 450),
+        ("tma_layout.csv", 88),
         ("wgmma_layout.csv", 388),
         ("wgmma_m64n8k16_bf16.bin", 128),
         ("wgmma_m64n8k16_f16.bin", 128),

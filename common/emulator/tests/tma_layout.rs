@@ -8,7 +8,12 @@ fn expected(case: &Case) -> Vec<Found> {
     let ([width, height], [columns, rows]) = (case.tile, case.tensor.map(|n| n as i32));
     let mut window = vec![Found::Untouched; 2048];
     for (row, column) in (0..height).flat_map(|row| (0..width).map(move |c| (row, c))) {
-        let address = case.start + 2 * (row * width + column);
+        // Swizzled, a row has a line as wide as the swizzle for itself.
+        let pitch = match case.swizzle {
+            0 => 2 * width,
+            wide => wide,
+        };
+        let address = case.start + row * pitch + 2 * column;
         let address = match case.swizzle {
             0 => address,
             w => address ^ (address / 128 % (w / 16) * 16),

@@ -15,6 +15,8 @@ use crate::{Error, Kernel, Problem, Result, Size, Tile, on_emulator};
 pub struct Bound {
     /// The problem that it is for.
     pub size: String,
+    /// The part of C that a block computes at a time, such as `128x256`.
+    pub tile: String,
     /// The GPU whose ceilings these are.
     pub gpu: String,
     /// Its clock in MHz.
@@ -208,6 +210,7 @@ impl Bound {
             .map_or(("nothing", f64::INFINITY), |one| (one.resource, one.tflops));
         Ok(Self {
             size: size.to_string(),
+            tile: format!("{}x{}", tile.bm, tile.bn),
             gpu: ceilings.gpu.clone(),
             sm_mhz: ceilings.sm_mhz,
             resources,
@@ -251,8 +254,9 @@ impl Bound {
         ));
         let limited_by = self.limited_by;
         lines.push(format!(
-            "{} on a full {} at {:.0} MHz: limited by {limited_by}, at most {:.1} TFLOP/s, {:.1}% of cuBLAS",
+            "{} in tiles of {} on a full {} at {:.0} MHz: limited by {limited_by}, at most {:.1} TFLOP/s, {:.1}% of cuBLAS",
             self.size,
+            self.tile,
             self.gpu,
             self.sm_mhz,
             self.tflops,
@@ -411,7 +415,7 @@ mod tests {
                 "L2                         640                        bytes              32       20       0.8",
                 "DRAM                       768                        bytes              10       77       0.2",
                 "the ceilings are those of results/h100-80gb-hbm3-2026-11-21/ceilings.json; ptxas makes other instructions of PTX's, so issue slots are an estimate",
-                "64x64x64 on a full a GPU at 1000 MHz: limited by issue slots, at most 0.0 TFLOP/s, 0.8% of cuBLAS",
+                "64x64x64 in tiles of 16x8 on a full a GPU at 1000 MHz: limited by issue slots, at most 0.0 TFLOP/s, 0.8% of cuBLAS",
                 "measured on a GPU: 0.0 TFLOP/s, 25.0% of cuBLAS, 50% of the bound",
                 "16 registers a thread, 0 bytes of shared memory a block: 1 block a multiprocessor, limited by registers",
             ]

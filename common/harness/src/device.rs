@@ -1,5 +1,4 @@
 //! Emulator or GPU, and which of the rung's kernels it runs.
-use std::cmp::Reverse;
 use std::path::Path;
 
 use gpu::Nvrtc;
@@ -126,7 +125,7 @@ impl Device {
     }
 
     /// The kernel for `arch`, or the last of those that this device runs: a rung lists the newest last. Of
-    /// its configurations the one with the least work for this size; of equals the largest tile.
+    /// its configurations the one that costs least at this size.
     fn kernel<'a>(
         &self,
         rung: &'a Rung,
@@ -152,10 +151,7 @@ impl Device {
                 .map(|kernel| kernel.arch.to_owned())
                 .collect(),
         })?;
-        let rank = |kernel: &&KernelFile| {
-            let work = kernel.work(size, self.multiprocessors());
-            (work, Reverse(kernel.tile()))
-        };
+        let cost = |kernel: &KernelFile| kernel.cost(size, self.multiprocessors());
         let of_newest = rung
             .kernels
             .iter()
@@ -164,7 +160,10 @@ impl Device {
             let wanted = arguments.tile.as_deref();
             wanted.is_none_or(|wanted| kernel.configuration == wanted)
         };
-        let best = of_newest.clone().filter(wanted).min_by_key(rank);
+        let best = of_newest
+            .clone()
+            .filter(wanted)
+            .min_by(|a, b| cost(a).total_cmp(&cost(b)));
         best.ok_or_else(|| Error::NoTile {
             file: newest.file.into(),
             wanted: arguments.tile.clone().unwrap_or_default(),

@@ -54,6 +54,7 @@ impl KernelOnDisk {
             file: &self.file,
             source: &self.source,
             configuration: &self.configuration,
+            speed: 1.0,
             ptx: &self.ptx,
             arch: ptx_file::arch_of(&self.file),
         }

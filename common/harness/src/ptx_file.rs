@@ -182,6 +182,7 @@ mod tests {
         file: "kernel.cu",
         source: "int x;\n",
         configuration: "",
+        speed: 1.0,
         ptx: "",
         arch: "sm_80",
     };

@@ -22,11 +22,17 @@ pub struct KernelFile<'a> {
     /// The block's tile of C if the file leaves it open, such as `128x256`: `TILE_M` and `TILE_N` for the
     /// compiler. Empty if the file has only one.
     pub configuration: &'a str,
+    /// How fast a full card computes with this tile, beside the rung's fastest, measured; 1 if there is only one.
+    pub speed: f64,
     /// The text of the committed PTX beside it, `kernel_hopper.128x256.ptx`.
     pub ptx: &'a str,
     /// What it is compiled for: `sm_80` or `sm_90a`.
     pub arch: &'a str,
 }
+
+/// What the end of a block's last tile costs, as a part of a tile: rung 06 at 2048, where one round of 128x256 is
+/// slower than two of 128x128.
+const LAST_TILE: f64 = 0.2;
 
 impl KernelFile<'_> {
     /// The block's tile of C, if it is the configuration that says so.
@@ -35,12 +41,15 @@ impl KernelFile<'_> {
         Some((m.parse().ok()?, n.parse().ok()?))
     }
 
-    /// How long this configuration takes, if all tiles took a time proportional to their size: the number
-    /// of tiles that some multiprocessor has to compute one after the other, times what is in one.
-    pub(crate) fn work(&self, size: Size, multiprocessors: u32) -> u64 {
-        let Some((m, n)) = self.tile() else { return 0 };
+    /// How long this configuration takes beside others, in elements of C: the tiles that some multiprocessor
+    /// has to compute one after the other, and the end of the last one, which no next tile hides.
+    pub(crate) fn cost(&self, size: Size, multiprocessors: u32) -> f64 {
+        let Some((m, n)) = self.tile() else {
+            return 0.0;
+        };
         let tiles = u64::from(size.m.div_ceil(m)) * u64::from(size.n.div_ceil(n));
-        tiles.div_ceil(multiprocessors.into()) * u64::from(m) * u64::from(n)
+        let rounds = tiles.div_ceil(multiprocessors.into()) as f64;
+        (rounds + LAST_TILE) * f64::from(m) * f64::from(n) / self.speed
     }
 }
 
@@ -51,4 +60,38 @@ pub struct Switch {
     pub flag: &'static str,
     /// What it does, for `--help`.
     pub help: &'static str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_tile_where_there_are_enough_of_them() {
+        let of = |configuration, speed| KernelFile {
+            file: "kernel_hopper.cu",
+            source: "",
+            configuration,
+            speed,
+            ptx: "",
+            arch: "sm_90a",
+        };
+        let kernels = [of("128x256", 1.0), of("128x128", 0.95), of("64x128", 0.77)];
+        for (size, best) in [
+            (256, "64x128"),
+            (1024, "64x128"),
+            (2048, "128x128"),
+            (3072, "128x128"),
+            (4096, "128x256"),
+            (16384, "128x256"),
+        ] {
+            let cost = |kernel: &KernelFile| kernel.cost(Size::cube(size), 132);
+            let found = kernels.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+            assert_eq!(
+                found.map(|kernel| kernel.configuration),
+                Some(best),
+                "{size}"
+            );
+        }
+    }
 }

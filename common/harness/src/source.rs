@@ -243,6 +243,7 @@ mod tests {
             file: "kernel.cu",
             source: include_str!("testdata/tiny.cu"),
             configuration: "",
+            speed: 1.0,
             ptx: "",
             arch: "sm_80",
         };

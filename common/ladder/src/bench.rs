@@ -1,12 +1,12 @@
 //! `cargo ladder bench`: every rung on the GPU, recorded in results/.
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::record::Record;
-use crate::rungs::{self, Rung};
+use crate::rungs::{self, Variant};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -35,9 +35,10 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     rungs::build(&rungs)?;
     let mut benches = Vec::new();
     let mut all_right = true;
-    for rung in &rungs {
-        anstream::eprintln!("timing {}", rung.name);
-        let (bench, right) = one(rung, arguments)?;
+    for variant in Variant::all(&rungs)? {
+        anstream::eprintln!("timing {}", variant.label());
+        let (mut bench, right) = one(&variant, arguments)?;
+        bench["rung"] = variant.label().into();
         benches.push(bench);
         all_right &= right;
     }
@@ -52,9 +53,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(all_right)
 }
 
-/// Runs one rung's bench; its JSON, and whether every C was right.
-fn one(rung: &Rung, arguments: &Arguments) -> Result<(Value, bool)> {
-    let mut command = Command::new(rung.executable()?);
+/// Runs one bench; its JSON, and whether every C was right.
+fn one(variant: &Variant, arguments: &Arguments) -> Result<(Value, bool)> {
+    let mut command = variant.command()?;
     command
         .args(["bench", "--json", "--device", &arguments.device])
         .stderr(Stdio::inherit());
@@ -64,12 +65,12 @@ fn one(rung: &Rung, arguments: &Arguments) -> Result<(Value, bool)> {
     }
     let output = command
         .output()
-        .with_context(|| format!("cannot run {}", rung.package()))?;
+        .with_context(|| format!("cannot run {}", variant.label()))?;
     match serde_json::from_slice(&output.stdout) {
         Ok(bench) => Ok((bench, output.status.success())),
         Err(_) => bail!(
             "{} could not be timed; its message stands above",
-            rung.package()
+            variant.label()
         ),
     }
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::rungs::{self, Rung};
+use crate::rungs::{self, Choice, Rung};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -40,11 +40,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let mut equal = 0;
     let mut all = 0;
     for rung in &rungs {
-        for kernel in kernels(rung)? {
+        for kernel in rungs::choices(rung)? {
+            let tile = kernel.tile.as_deref().unwrap_or_default();
             for size in &arguments.sizes {
                 let gpu = one(rung, &kernel, size, &arguments.device, arguments.runs)?;
                 let emulator = one(rung, &kernel, size, "emulator", arguments.schedules)?;
-                let name = [&rung.name, text(&kernel["arch"]), text(&kernel["tile"])].join(" ");
+                let name = [&rung.name, &kernel.arch, tile].join(" ");
                 all += 1;
                 let (Some(gpu), Some(emulator)) = (gpu, emulator) else {
                     anstream::println!("{name:<28} {size:<14} WRONG, as said above");
@@ -58,8 +59,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
                 let provenance = &gpu["provenance"];
                 let fields = [
                     &rung.name,
-                    text(&kernel["arch"]),
-                    text(&kernel["tile"]),
+                    &kernel.arch,
+                    tile,
                     &size.to_string(),
                     &arguments.runs.to_string(),
                     &arguments.schedules.to_string(),
@@ -85,21 +86,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(equal == all)
 }
 
-/// The rung's kernels, each as an object with `arch` and `tile`.
-fn kernels(rung: &Rung) -> Result<Vec<Value>> {
-    let smallest = "1".parse().map_err(anyhow::Error::msg)?;
-    let object = one(rung, &Value::Null, &smallest, "emulator", 1)?;
-    let kernels = object
-        .as_ref()
-        .and_then(|object| object["kernels"].as_array());
-    Ok(kernels.cloned().unwrap_or_else(|| vec![Value::Null]))
-}
-
 /// The JSON of one kernel's run; none if C is wrong or changes from launch to launch, which the rung says
 /// itself.
 fn one(
     rung: &Rung,
-    kernel: &Value,
+    kernel: &Choice,
     size: &harness::Size,
     device: &str,
     runs: u32,
@@ -108,11 +99,8 @@ fn one(
     command
         .args(["--json", "--device", device, "--size", &size.to_string()])
         .args(["--runs", &runs.to_string()]);
-    for key in ["arch", "tile"] {
-        if let Some(value) = kernel[key].as_str() {
-            command.args([&format!("--{key}"), value]);
-        }
-    }
+    command.args(["--arch", &kernel.arch]);
+    command.args(kernel.tile.iter().flat_map(|tile| ["--tile", tile]));
     let output = command
         .stderr(Stdio::inherit())
         .output()

@@ -1,13 +1,13 @@
 //! `cargo ladder bound`: what limits every rung, beside what was measured.
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::record::markdown_table;
-use crate::rungs::{self, Rung};
+use crate::rungs::{self, Variant};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -33,9 +33,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     })?;
     let rungs = rungs::all()?;
     rungs::build(&rungs)?;
-    let lines = rungs
+    let lines = Variant::all(&rungs)?
         .iter()
-        .map(|rung| Line::new(rung, &measured))
+        .map(|variant| Line::new(variant, &measured))
         .collect::<Result<Vec<_>>>()?;
     anstream::print!("{}", table(&lines));
     let beaten: Vec<_> = lines.iter().filter(|line| line.is_beaten()).collect();
@@ -58,18 +58,22 @@ struct Line {
 }
 
 impl Line {
-    fn new(rung: &Rung, record: &str) -> Result<Self> {
-        let bound = bound(rung)?;
+    fn new(variant: &Variant, record: &str) -> Result<Self> {
+        let bound = bound(variant)?;
         let number = |key: &str| {
             bound[key]
                 .as_f64()
-                .with_context(|| format!("{} has no bound", rung.package()))
+                .with_context(|| format!("{} has no bound", variant.label()))
         };
         Ok(Self {
-            rung: rung.name.clone(),
+            rung: variant.label(),
             limited_by: bound["limited_by"].as_str().unwrap_or_default().into(),
             predicted: (number("tflops")?, number("of_cublas")?),
-            measured: measured(record, &rung.name, bound["size"].as_str().unwrap_or("?")),
+            measured: measured(
+                record,
+                &variant.label(),
+                bound["size"].as_str().unwrap_or("?"),
+            ),
         })
     }
 
@@ -80,17 +84,18 @@ impl Line {
 }
 
 /// The `bound` of a rung's `profile --json`, on the emulator.
-fn bound(rung: &Rung) -> Result<Value> {
-    let output = Command::new(rung.executable()?)
+fn bound(variant: &Variant) -> Result<Value> {
+    let output = variant
+        .command()?
         .args(["profile", "--json", "--device", "emulator"])
         .stderr(Stdio::inherit())
         .output()
-        .with_context(|| format!("cannot run {}", rung.package()))?;
+        .with_context(|| format!("cannot run {}", variant.label()))?;
     match serde_json::from_slice::<Value>(&output.stdout) {
         Ok(mut profile) => Ok(profile["bound"].take()),
         Err(_) => bail!(
             "{} could not be profiled; its message stands above",
-            rung.package()
+            variant.label()
         ),
     }
 }

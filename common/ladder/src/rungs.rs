@@ -1,7 +1,7 @@
 //! The list of rungs: the folder rungs/ where there is one, else the executables beside this one.
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
@@ -43,6 +43,73 @@ impl Rung {
     pub fn executable(&self) -> Result<PathBuf> {
         Ok(folder_of_executables()?.join(self.package() + EXE_SUFFIX))
     }
+}
+
+/// A rung's kernels for one architecture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Which rung.
+    pub rung: Rung,
+    /// Such as `sm_80`; none if the rung has kernels for one only.
+    pub arch: Option<String>,
+}
+
+impl Variant {
+    /// Those of these rungs, whose executables have been built.
+    pub fn all(rungs: &[Rung]) -> Result<Vec<Self>> {
+        let mut variants = Vec::new();
+        for rung in rungs {
+            let mut archs: Vec<_> = choices(rung)?
+                .into_iter()
+                .map(|choice| choice.arch)
+                .collect();
+            archs.dedup();
+            let several = archs.len() > 1;
+            variants.extend(archs.into_iter().map(|arch| Self {
+                rung: rung.clone(),
+                arch: several.then_some(arch),
+            }));
+        }
+        Ok(variants)
+    }
+
+    /// Such as `05_swizzle` or `06_pipeline sm_80`.
+    pub fn label(&self) -> String {
+        let words = [Some(self.rung.name.as_str()), self.arch.as_deref()];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// A run of it, to be given more arguments.
+    pub fn command(&self) -> Result<Command> {
+        let mut command = Command::new(self.rung.executable()?);
+        command.args(self.arch.iter().flat_map(|arch| ["--arch", arch]));
+        Ok(command)
+    }
+}
+
+/// A kernel of a rung, as its `--json` lists them.
+#[derive(Clone, Debug, serde::Deserialize)]
+pub struct Choice {
+    /// For `--arch`.
+    pub arch: String,
+    /// For `--tile`, if there are several.
+    pub tile: Option<String>,
+}
+
+/// The kernels of a rung, whose executable has been built.
+pub fn choices(rung: &Rung) -> Result<Vec<Choice>> {
+    #[derive(serde::Deserialize)]
+    struct Report {
+        kernels: Vec<Choice>,
+    }
+    let output = Command::new(rung.executable()?)
+        .args(["--json", "--device", "emulator", "--size", "1"])
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run {}", rung.package()))?;
+    let report: Report = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("{} does not say which kernels it has", rung.package()))?;
+    Ok(report.kernels)
 }
 
 /// The workspace's root, if its sources are here.

@@ -7,6 +7,7 @@ const KERNELS: &[KernelFile] = &[KernelFile {
     file: "kernel.cu",
     source: include_str!("../kernel.cu"),
     configuration: "",
+    speed: 1.0,
     ptx: include_str!("../kernel.ptx"),
     arch: "sm_80",
 }];

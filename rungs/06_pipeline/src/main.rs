@@ -7,6 +7,7 @@ const HOPPER: KernelFile = KernelFile {
     file: "kernel_hopper.cu",
     source: include_str!("../kernel_hopper.cu"),
     configuration: "128x256",
+    speed: 1.0,
     ptx: include_str!("../kernel_hopper.128x256.ptx"),
     arch: "sm_90a",
 };
@@ -16,13 +17,21 @@ const KERNELS: &[KernelFile] = &[
         file: "kernel.cu",
         source: include_str!("../kernel.cu"),
         configuration: "",
+        speed: 1.0,
         ptx: include_str!("../kernel.ptx"),
         arch: "sm_80",
     },
     HOPPER,
     KernelFile {
-        configuration: "128x64",
-        ptx: include_str!("../kernel_hopper.128x64.ptx"),
+        configuration: "128x128",
+        speed: 0.95,
+        ptx: include_str!("../kernel_hopper.128x128.ptx"),
+        ..HOPPER
+    },
+    KernelFile {
+        configuration: "64x128",
+        speed: 0.77,
+        ptx: include_str!("../kernel_hopper.64x128.ptx"),
         ..HOPPER
     },
 ];

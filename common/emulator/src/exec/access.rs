@@ -88,7 +88,7 @@ impl Warp {
                         mask,
                     );
                     if SANITIZE {
-                        self.check_shared(How::Write, bytes, &addresses, op, mask, cx);
+                        cx.check_lanes(How::Write, &addresses, bytes, op, self, mask);
                     }
                     for (i, &a) in access.regs[..access.count as usize].iter().enumerate() {
                         let offset = i as u32 * access.bytes;
@@ -286,21 +286,6 @@ impl Warp {
         }
         if global != 0 {
             cx.tally.global(op, slot, bytes, &fill(global), global);
-        }
-    }
-
-    #[inline(never)]
-    pub(super) fn check_shared(
-        &self,
-        how: How,
-        bytes: u32,
-        addresses: &[u32; LANES],
-        op: usize,
-        mask: u32,
-        cx: &mut Context<'_>,
-    ) {
-        for lane in lanes(mask) {
-            cx.check(how, addresses[lane], bytes, op, self, lane);
         }
     }
 }

@@ -25,18 +25,51 @@ pub(super) struct Cargo {
     /// Bytes of the whole tile, what lies outside the tensor included.
     bytes: u32,
     pieces: Vec<Piece>,
-    swizzle: Swizzle,
+    shape: Shape,
     /// What stands for an element outside the tensor, and its size in bytes.
     outside: (u64, u32),
 }
 
-impl Cargo {
-    /// Bytes of shared memory that it may touch: a swizzle stays within lines of 128 bytes.
-    fn footprint(&self) -> u32 {
-        match self.swizzle {
-            Swizzle::None => self.bytes,
-            _ => self.bytes.next_multiple_of(TILE),
+/// How a tile lies in shared memory. Its rows stand one behind the other; swizzled, each has a line as wide as
+/// the swizzle for itself, also if it is shorter (`tests/h100/tma_layout.csv`).
+#[derive(Clone, Copy)]
+struct Shape {
+    /// Bytes of a row, a multiple of 16.
+    row: u32,
+    swizzle: Swizzle,
+}
+
+impl Shape {
+    /// Bytes without rows.
+    fn plain(bytes: u32) -> Self {
+        Self {
+            row: bytes,
+            swizzle: Swizzle::None,
         }
+    }
+
+    /// Where the 16 bytes lie that come `chunk`th in a tile that starts at shared address `start`.
+    fn address(self, start: u32, chunk: u32) -> u32 {
+        let at = chunk * RUN;
+        let straight = match self.swizzle.width() {
+            None => at,
+            Some(width) => at / self.row * width + at % self.row,
+        };
+        self.swizzle.apply(start + straight)
+    }
+
+    /// Bytes of shared memory that `bytes` of a tile may touch: a swizzle stays within lines of 128 bytes.
+    fn footprint(self, bytes: u32) -> u32 {
+        match self.swizzle.width() {
+            None => bytes,
+            Some(width) => (bytes / self.row * width).next_multiple_of(TILE),
+        }
+    }
+}
+
+impl Cargo {
+    fn footprint(&self) -> u32 {
+        self.shape.footprint(self.bytes)
     }
 }
 
@@ -98,11 +131,11 @@ impl Context<'_> {
     }
 
     /// The 16-byte chunks of shared memory from `at` on, in the order of the tile.
-    fn gather(&mut self, rank: usize, at: u32, bytes: u32, swizzle: Swizzle) -> Vec<u8> {
+    fn gather(&mut self, rank: usize, at: u32, bytes: u32, shape: Shape) -> Vec<u8> {
         let mut data = Vec::with_capacity(bytes as usize);
         if let Some(block) = self.block_of(rank) {
-            for chunk in (at..at + bytes).step_by(16) {
-                let from = swizzle.apply(chunk) as usize / 4;
+            for chunk in 0..bytes / RUN {
+                let from = shape.address(at, chunk) as usize / 4;
                 for word in &block.shared[from..from + 4] {
                     data.extend_from_slice(&word.to_le_bytes());
                 }
@@ -111,10 +144,10 @@ impl Context<'_> {
         data
     }
 
-    fn scatter(&mut self, rank: usize, at: u32, data: &[u8], swizzle: Swizzle) {
+    fn scatter(&mut self, rank: usize, at: u32, data: &[u8], shape: Shape) {
         if let Some(block) = self.block_of(rank) {
-            for (chunk, bytes) in (at..).step_by(16).zip(data.chunks_exact(16)) {
-                let to = swizzle.apply(chunk) as usize / 4;
+            for (chunk, bytes) in (0..).zip(data.chunks_exact(RUN as usize)) {
+                let to = shape.address(at, chunk) as usize / 4;
                 for (word, bytes) in block.shared[to..to + 4]
                     .iter_mut()
                     .zip(bytes.chunks_exact(4))
@@ -163,11 +196,11 @@ impl Context<'_> {
         match &flight.from {
             Source::Global(cargo) => {
                 let data = self.fetch(cargo);
-                self.scatter(rank, to, &data, cargo.swizzle);
+                self.scatter(rank, to, &data, cargo.shape);
             }
             &Source::Shared(from, at, bytes) => {
-                let data = self.gather(from, at, bytes, Swizzle::None);
-                self.scatter(rank, to, &data, Swizzle::None);
+                let data = self.gather(from, at, bytes, Shape::plain(bytes));
+                self.scatter(rank, to, &data, Shape::plain(bytes));
             }
         }
         self.landed(&by, rank, to, footprint, false);
@@ -418,7 +451,7 @@ impl Warp {
                 global,
                 bytes,
             }],
-            swizzle: Swizzle::None,
+            shape: Shape::plain(bytes),
             outside: (0, 1),
         })
     }
@@ -511,6 +544,14 @@ impl Warp {
         for (start, &register) in start.iter_mut().zip(&copy.coordinates) {
             *start = i64::from(self.words[register as usize].0[lane] as i32);
         }
+        let inner = start[0] * i64::from(tile.element.bytes());
+        if inner % i64::from(RUN) != 0 {
+            // Measured on an H100, with 16-bit elements; the PTX ISA does not say so.
+            let reason = format!(
+                "the tile starts {inner} bytes into a row of the tensor, which is no multiple of 16: an illegal instruction on an H100"
+            );
+            return Err(cx.invalid_copy(reason, op, thread));
+        }
         let mut pieces = Vec::new();
         let mut touched = Vec::new();
         for (at, address, bytes) in rows(&tile, start) {
@@ -522,7 +563,10 @@ impl Warp {
         Ok(Cargo {
             bytes,
             pieces,
-            swizzle: tile.swizzle,
+            shape: Shape {
+                row: tile.row_bytes(),
+                swizzle: tile.swizzle,
+            },
             outside: (tile.outside(), tile.element.bytes()),
         })
     }
@@ -557,8 +601,8 @@ impl Warp {
 
     fn read_source(&self, store: &mut Store, cx: &mut Context<'_>) {
         if store.data.is_none() {
-            let Cargo { bytes, swizzle, .. } = store.cargo;
-            store.data = Some(cx.gather(cx.rank, store.from, bytes, swizzle));
+            let Cargo { bytes, shape, .. } = store.cargo;
+            store.data = Some(cx.gather(cx.rank, store.from, bytes, shape));
         }
     }
 

@@ -37,7 +37,7 @@ impl Warp {
                     cx.tally
                         .shared(op, access.slot, SharedAccess::Load, bytes, &addresses, mask);
                     if SANITIZE {
-                        self.check_shared(How::Read, bytes, &addresses, op, mask, cx);
+                        cx.check_lanes(How::Read, &addresses, bytes, op, self, mask);
                     }
                     self.load_shared(access, &addresses, mask, cx);
                     return Ok(());

@@ -69,9 +69,7 @@ impl Warp {
         cx.tally
             .shared(op, access.slot, SharedAccess::Matrix, 16, &counted, naming);
         if cx.block.shadow.is_some() {
-            for lane in lanes(naming) {
-                cx.check(how, starts[lane], 16, op, self, lane);
-            }
+            cx.check_lanes(how, &starts, 16, op, self, naming);
         }
         if access.store {
             cx.block.activity += 1;

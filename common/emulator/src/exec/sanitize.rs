@@ -5,6 +5,7 @@
 //! touch from now on. When somebody has waited for it, [`Context::completed`] orders it before what those
 //! threads do next.
 use super::block::Context;
+use super::lanes::lanes;
 use super::warp::Warp;
 use crate::finding::{Access as Verb, Finding, Kind, Space as Where};
 use crate::order::{Actor, Engine, Eyes, Order, View};
@@ -53,6 +54,38 @@ impl Context<'_> {
         let verdict = shadow.access(how, address, bytes, op, &eyes);
         if !matches!(verdict, Verdict::Fine) {
             self.found(verdict, how, address, bytes, op, warp.actor, lane);
+        }
+    }
+
+    /// The same for several lanes, each at its address.
+    pub fn check_lanes(
+        &mut self,
+        how: How,
+        addresses: &[u32; 32],
+        bytes: u32,
+        op: usize,
+        warp: &Warp,
+        mask: u32,
+    ) {
+        // What lanes know beyond their warp must be looked up for each.
+        if self.order.lanes_differ(warp.actor) {
+            lanes(mask).for_each(|lane| self.check(how, addresses[lane], bytes, op, warp, lane));
+            return;
+        }
+        let mut wrong = Vec::new();
+        if let (Some(shadow), Some(eyes)) =
+            (&mut self.block.shadow, self.order.eyes(warp.actor, mask))
+        {
+            for lane in lanes(mask) {
+                let eyes = eyes.of(lane);
+                let verdict = shadow.access(how, addresses[lane], bytes, op, &eyes);
+                if !matches!(verdict, Verdict::Fine) {
+                    wrong.push((lane, verdict));
+                }
+            }
+        }
+        for (lane, verdict) in wrong {
+            self.found(verdict, how, addresses[lane], bytes, op, warp.actor, lane);
         }
     }
 
