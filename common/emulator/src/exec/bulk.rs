@@ -339,7 +339,7 @@ impl Warp {
             }
         };
         if let (Source::Global(cargo), false) = (&from, copy.coordinates.is_empty()) {
-            let width = cargo.swizzle.bytes();
+            let width = cargo.shape.swizzle.bytes();
             let known = cx.common.swizzles.entry(op).or_insert(Some(width));
             if *known != Some(width) {
                 *known = None;
