@@ -31,7 +31,7 @@ impl Swizzle {
 
     /// How wide it is, in bytes; 0 if there is none.
     pub(crate) fn bytes(self) -> u32 {
-        self.width().unwrap_or(0) as u32
+        self.width().unwrap_or(0)
     }
 
     /// Where the byte that would lie at this shared address is put.
