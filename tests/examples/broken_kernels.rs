@@ -2,18 +2,18 @@
 //! `cargo run -p ladder-tests --example broken_kernels -- DIR`.
 use std::process::ExitCode;
 
-use ladder_tests::broken::{ALL, Caught};
+use ladder_tests::broken::{Caught, all};
 
 fn main() -> ExitCode {
     let Some(folder) = std::env::args().nth(1) else {
         eprintln!("usage: broken_kernels DIR");
         return ExitCode::from(2);
     };
-    for broken in ALL {
-        let caught = if broken.caught == Caught::Values {
-            "values"
-        } else {
-            "sanitizer"
+    for broken in all() {
+        let caught = match broken.caught {
+            Caught::Values => "values",
+            Caught::Sanitizer { .. } => "sanitizer",
+            Caught::Refused { .. } => "refused",
         };
         let folder = std::path::Path::new(&folder).join(caught).join(broken.rung);
         if let Err(error) = broken.write(&folder) {

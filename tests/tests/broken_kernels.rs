@@ -1,6 +1,6 @@
 //! Verification cannot be fooled, and `sanitize` finds what is wrong and where.
 //! The kernels are compiled here, so NVRTC is needed.
-use ladder_tests::broken::{ALL, Broken, Caught};
+use ladder_tests::broken::{Broken, Caught, all};
 use ladder_tests::workspace::{has_nvrtc, root, run};
 
 fn run_broken(broken: &Broken, arguments: &[&str]) -> (Option<i32>, String) {
@@ -9,10 +9,25 @@ fn run_broken(broken: &Broken, arguments: &[&str]) -> (Option<i32>, String) {
     let path = path.to_str().expect("a path");
     let output = run(
         &root().join("rungs").join(broken.rung),
-        &[arguments, &["--kernel", path]].concat(),
+        &[arguments, broken.arguments, &["--kernel", path]].concat(),
     );
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     (output.status.code(), text.into_owned())
+}
+
+/// The findings, each with its lines.
+fn findings(text: &str) -> Vec<String> {
+    let mut findings: Vec<String> = Vec::new();
+    for line in text
+        .lines()
+        .filter_map(|line| line.strip_prefix("========= "))
+    {
+        match findings.last_mut() {
+            Some(finding) if line.starts_with(' ') => *finding += &format!("\n{line}"),
+            _ => findings.push(line.into()),
+        }
+    }
+    findings
 }
 
 #[test]
@@ -20,7 +35,7 @@ fn wrong_values_never_pass() {
     if !has_nvrtc(gpu::Nvrtc::find().is_ok()) {
         return;
     }
-    for broken in ALL.iter().filter(|broken| broken.caught == Caught::Values) {
+    for broken in all().filter(|broken| broken.caught == Caught::Values) {
         for size in ["128", "200x136x72", "130x70x16384"] {
             let (code, text) = run_broken(broken, &["--size", size]);
             assert_eq!(code, Some(1), "{} at {size}: {text}", broken.name);
@@ -38,29 +53,60 @@ fn the_sanitizer_names_the_mistake_and_its_line() {
     if !has_nvrtc(gpu::Nvrtc::find().is_ok()) {
         return;
     }
-    for broken in ALL {
-        let Caught::Sanitizer { says, at } = broken.caught else {
+    let missed: Vec<String> = all().filter_map(missed_by_the_sanitizer).collect();
+    assert!(missed.is_empty(), "{}", missed.join("\n\n"));
+}
+
+/// What is wrong with the findings about a broken kernel, if anything.
+fn missed_by_the_sanitizer(broken: &Broken) -> Option<String> {
+    let Caught::Sanitizer { says, at } = broken.caught else {
+        return None;
+    };
+    let name = broken.name;
+    let lines: Vec<String> = broken
+        .source()
+        .lines()
+        .zip(1..)
+        .filter(|(line, _)| line.contains(at))
+        .map(|(_, number)| format!("{name}.cu:{number} ("))
+        .collect();
+    if lines.is_empty() {
+        return Some(format!("{name}: no line holds {at:?}"));
+    }
+    let (code, text) = run_broken(broken, &["sanitize", "--size", broken.size]);
+    if code != Some(1) {
+        return Some(format!("{name}: exit code {code:?}\n{text}"));
+    }
+    let named = |finding: &String| {
+        finding.contains(says) && lines.iter().any(|line| finding.contains(line))
+    };
+    let found = findings(&text).iter().any(named);
+    (!found).then(|| format!("{name}: no finding says {says:?} at one of {lines:?}\n{text}"))
+}
+
+#[test]
+fn what_no_gpu_takes_is_refused_with_the_reason() {
+    if !has_nvrtc(gpu::Nvrtc::find().is_ok()) {
+        return;
+    }
+    for broken in all() {
+        let Caught::Refused { says } = broken.caught else {
             continue;
         };
-        let (code, text) = run_broken(broken, &["sanitize", "--size", "128x128x64"]);
-        assert_eq!(code, Some(1), "{}: {text}", broken.name);
+        let (code, text) = run_broken(broken, &["sanitize", "--size", broken.size]);
+        assert_eq!(code, Some(2), "{}: {text}", broken.name);
         assert!(
             text.contains(says),
             "{}: {says:?} is not in\n{text}",
             broken.name
         );
-        let lines: Vec<String> = broken
-            .source()
-            .lines()
-            .zip(1..)
-            .filter(|(line, _)| line.contains(at))
-            .map(|(_, number)| format!("{}.cu:{number}", broken.name))
-            .collect();
-        assert!(!lines.is_empty(), "{}: no line holds {at:?}", broken.name);
-        assert!(
-            lines.iter().any(|line| text.contains(line)),
-            "{}: none of {lines:?} is in\n{text}",
-            broken.name
-        );
     }
+}
+
+/// Every name is used once, or one kernel would overwrite another in `examples/broken_kernels.rs`.
+#[test]
+fn each_has_a_name_of_its_own() {
+    let mut names: Vec<&str> = all().map(|broken| broken.name).collect();
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
 }

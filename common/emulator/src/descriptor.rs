@@ -53,6 +53,11 @@ impl Descriptor {
         Ok(descriptor)
     }
 
+    /// How wide the swizzle is, in bytes; 0 if there is none.
+    pub fn swizzle_width(&self) -> u32 {
+        if self.width == 16 { 0 } else { self.width }
+    }
+
     /// An operand that starts inside a swizzled row must end in it.
     pub fn check_row(&self, transposed: bool, mn: u32) -> Result<(), String> {
         if self.width == 16 {

@@ -1,6 +1,7 @@
 //! What a run found wrong, in the words of compute-sanitizer.
 use std::collections::HashMap;
 use std::fmt;
+use std::mem::{Discriminant, discriminant};
 
 use crate::program::SourceLine;
 
@@ -58,7 +59,7 @@ pub struct Finding {
     pub kind: Kind,
     /// Where it was first seen.
     pub place: Place,
-    /// How often it was seen, at this instruction (and, for a race, against the same other one).
+    /// How often it was seen, at this line (and, for a race, against the same other one).
     pub count: u64,
 }
 
@@ -146,6 +147,17 @@ pub enum Kind {
         /// What is wrong with it.
         reason: String,
     },
+    /// All arrivals of an mbarrier's phase are there, but other bytes than were announced: it can never end.
+    /// Placed where the bytes were announced.
+    TransactionCount {
+        /// How many bytes, and which way.
+        reason: String,
+    },
+    /// A `wgmma` reads a tile with another swizzle than the bulk copy that brought it.
+    SwizzleMismatch {
+        /// Which operand, and both swizzles.
+        reason: String,
+    },
     /// A bulk copy that no hardware can execute: alignment, size, tensor map.
     InvalidBulkCopy {
         /// What is wrong with it.
@@ -200,6 +212,8 @@ impl Finding {
                 | Kind::Race { .. }
                 | Kind::MissingProxyFence { .. }
                 | Kind::MbarrierTouched { .. }
+                | Kind::TransactionCount { .. }
+                | Kind::SwizzleMismatch { .. }
                 | Kind::UnfinishedCopy { .. }
                 | Kind::ExitedBlock { .. }
                 | Kind::UnorderedWgmma { .. }
@@ -272,6 +286,12 @@ impl Place {
     fn linear(&self) -> [u32; 3] {
         let [x, y, z] = self.thread;
         [z, y, x]
+    }
+    fn spot(&self) -> Spot {
+        match &self.source {
+            Some(line) => Spot::Line(line.clone()),
+            None => Spot::Instruction(self.instruction),
+        }
     }
     pub(crate) fn at(&self) -> String {
         match &self.source {
@@ -388,6 +408,14 @@ impl fmt::Display for Finding {
                 writeln!(f, "Invalid use of an mbarrier")?;
                 write!(f, "    at {at}\n    by {by}\n    {reason}")?;
             }
+            Kind::TransactionCount { reason } => {
+                writeln!(f, "Wrong transaction count")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
+            Kind::SwizzleMismatch { reason } => {
+                writeln!(f, "Swizzle mismatch between tensor map and descriptor")?;
+                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            }
             Kind::InvalidBulkCopy { reason } => {
                 writeln!(f, "Invalid bulk copy")?;
                 write!(f, "    at {at}\n    by {by}\n    {reason}")?;
@@ -432,19 +460,26 @@ impl fmt::Display for Finding {
     }
 }
 
+/// Where a mistake stands for a reader: the line of the CUDA source, of which an unrolled loop makes many
+/// instructions; without one the instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Spot {
+    Line(SourceLine),
+    Instruction(usize),
+}
+
 /// Findings of a launch, each mistake once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings {
     list: Vec<Finding>,
-    seen: HashMap<(std::mem::Discriminant<Kind>, usize, usize), usize>,
+    seen: HashMap<(Discriminant<Kind>, Spot, Option<Spot>), usize>,
 }
 
 impl Findings {
     pub fn add(&mut self, mut finding: Finding) {
         finding.order();
-        let other = finding.other().map_or(0, |other| other.instruction);
-        let discriminant = std::mem::discriminant(&finding.kind);
-        let key = (discriminant, finding.place.instruction, other);
+        let other = finding.other().map(Place::spot);
+        let key = (discriminant(&finding.kind), finding.place.spot(), other);
         let Some(known) = self.seen.get(&key).and_then(|&i| self.list.get_mut(i)) else {
             self.seen.insert(key, self.list.len());
             self.list.push(finding);

@@ -50,9 +50,9 @@ impl Write {
             warp: self.warp.into(),
             lane: self.stamp.lane(),
             how: match self.last {
-                Last::Plain | Last::InFlight | Last::Mbarrier => How::Write,
+                Last::Plain | Last::Mbarrier => How::Write,
                 Last::Atomic => How::Atomic,
-                Last::Launched | Last::Landed => How::AsyncWrite,
+                Last::InFlight | Last::Launched | Last::Landed => How::AsyncWrite,
             },
         }
     }
@@ -307,6 +307,12 @@ impl Shadow {
         for cell in self.range(address, bytes) {
             self.write(cell, now, by.actor, by.warp, last);
         }
+    }
+
+    /// The operation of the bulk copy that brought what lies at an address, if one did.
+    pub fn brought_by(&self, address: u32) -> Option<usize> {
+        let write = self.writes.get((address >> self.shift) as usize)?;
+        matches!(write.last, Last::Launched | Last::Landed).then(|| write.stamp.op())
     }
 
     /// An mbarrier instruction by a thread, or by the async proxy for it: has the `mbarrier.init` at this

@@ -29,6 +29,11 @@ impl Swizzle {
         }
     }
 
+    /// How wide it is, in bytes; 0 if there is none.
+    pub(crate) fn bytes(self) -> u32 {
+        self.width().unwrap_or(0)
+    }
+
     /// Where the byte that would lie at this shared address is put.
     pub(crate) fn apply(self, address: u32) -> u32 {
         let mask = match self {

@@ -177,7 +177,7 @@ fn blocks_that_the_card_has_no_room_for_are_not_waited_for_in_vain() {
         panic!("{}", outcome.report())
     };
     assert!(
-        waiting[0].starts_with("warp 0 loops at kernel.cu:2"),
+        waiting[0].starts_with("warps 0 to 31 loop at kernel.cu:2"),
         "{waiting:?}"
     );
 }

@@ -215,7 +215,7 @@ fn touching_what_is_on_its_way_is_a_race() {
     ] {
         let report = run(&threads(32), TILE, &body).report();
         assert_eq!(
-            report.contains("Race reported between Write access"),
+            report.contains("Race reported between"),
             !clean,
             "{body}: {report}"
         );

@@ -198,7 +198,7 @@ fn misuse_is_named() {
         ),
         (
             "@!%p0 mbarrier.arrive.shared.b64 _, [%r0], 5;",
-            "the mbarrier at 0x600: 5 arrivals, but phase 0 waits for 2 more of 2",
+            "the mbarrier at 0x600: phase overrun: 5 arrivals, but phase 0 waits for 2 more of 2",
         ),
         (
             "@!%p0 mbarrier.arrive.noComplete.shared.b64 %d0, [%r0], 2;",

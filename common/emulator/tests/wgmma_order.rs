@@ -456,7 +456,7 @@ fn a_warpgroup_is_whole() {
     let report = outcome.report();
     assert!(report.contains("Deadlock: no thread can go on"), "{report}");
     assert!(
-        report.contains("warp 0 waits at kernel.cu:105 for the other warps of its warpgroup: warp 2 has executed 0 of 1 wgmma"),
+        report.contains("warps 0 and 1 wait at kernel.cu:105 for the other warps of its warpgroup: warp 2 has executed 0 of 1 wgmma"),
         "{report}"
     );
     // Or executes another one.

@@ -171,6 +171,14 @@ pub enum Error {
         /// What is missing.
         why: String,
     },
+    /// A tensor map that no GPU allows.
+    #[error("`gemm_boxes` in {file}: {why}")]
+    BadBoxes {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A launch that no GPU allows.
     #[error("`gemm_launch` in {file} has {why}")]
     BadLaunch {

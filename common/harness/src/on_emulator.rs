@@ -96,7 +96,7 @@ fn matrices(kernel: &Kernel, padded: Size, addresses: [u64; 3]) -> Result<Vec<Ar
             },
             fill: Fill::Zeros,
         };
-        let bytes = map.encode().map_err(|error| Error::BadLaunch {
+        let bytes = map.encode().map_err(|error| Error::BadBoxes {
             file: kernel.source.file.clone(),
             why: error.to_string(),
         })?;

@@ -160,6 +160,9 @@ pub(super) fn release_barriers(
 pub(super) struct Common {
     /// Bulk copies on their way, in the order of their issue.
     pub flights: VecDeque<Flight>,
+    /// For each bulk tensor load that has been executed how wide its tensor map's swizzle is, in bytes; None if that
+    /// varies.
+    pub swizzles: BTreeMap<usize, Option<u32>>,
     /// mbarriers initialised so far.
     pub mbarriers: usize,
     /// Instructions that all warps but the running one have executed.

@@ -185,7 +185,13 @@ impl Context<'_> {
                 "block {rank} of the cluster has exited before {bytes} bytes landed in its shared memory: nobody has waited for them"
             );
             self.report_of(Kind::UnfinishedCopy { reason }, by.op, by.warp, by.lane);
-            return Ok(());
+            let barriers = self.block_of(rank).map(|block| &mut block.mbarriers);
+            let barrier = barriers.and_then(|barriers| barriers.get_mut(&flight.mbarrier));
+            // It would have been told: this is no wrong count as well.
+            return match barrier.map(|barrier| barrier.transact(-i64::from(bytes))) {
+                Some(Err(_)) => Err(Fatal),
+                _ => Ok(()),
+            };
         }
         match &flight.from {
             Source::Global(cargo) => {
@@ -332,6 +338,13 @@ impl Warp {
                 (0..ranks).filter(|rank| mask >> rank & 1 == 1).collect()
             }
         };
+        if let (Source::Global(cargo), false) = (&from, copy.coordinates.is_empty()) {
+            let width = cargo.shape.swizzle.bytes();
+            let known = cx.common.swizzles.entry(op).or_insert(Some(width));
+            if *known != Some(width) {
+                *known = None;
+            }
+        }
         for rank in ranks {
             let Some(block) = cx.block_of(rank) else {
                 continue;

@@ -4,19 +4,18 @@ use super::checked::{Fatal, Result};
 use super::cluster_barrier::release_cluster;
 use super::lanes::{Doubles, Words};
 use super::machine::Machine;
-use super::meet;
 use super::step::{self, Stop};
 use super::tally::Tally;
-use super::warp::{Split, State, Warp, Watch};
+use super::warp::{State, Warp, Watch};
 use super::warpgroup::{WARPS, report_unfinished};
-use crate::finding::{Finding, Kind};
+use crate::finding::Finding;
 use crate::memory::Writes;
 use crate::op::Code;
 use crate::order::Order;
 use crate::shadow::Shadow;
 
 pub(super) struct Cluster {
-    blocks: Vec<Block>,
+    pub(super) blocks: Vec<Block>,
     common: Common,
     /// Kept under `sanitize`.
     clocks: Order,
@@ -120,7 +119,7 @@ impl Cluster {
     }
 
     /// What a warp of the block of this rank may touch, and the cluster's warps.
-    fn context<'a>(
+    pub(super) fn context<'a>(
         &'a mut self,
         machine: &'a Machine<'a>,
         rank: usize,
@@ -199,7 +198,10 @@ impl Cluster {
             }
             if self.warps.iter().all(|warp| warp.alive == 0) {
                 return match self.land_rest(machine, writes, tally) {
-                    Ok(()) => Turn::Done,
+                    Ok(()) => {
+                        self.report_unbalanced(machine, writes, tally);
+                        Turn::Done
+                    }
                     Err(Fatal) => Turn::Fatal,
                 };
             }
@@ -341,50 +343,6 @@ impl Cluster {
             }
         }
         Ok(())
-    }
-
-    /// Reports that the cluster can never go on.
-    pub fn report_deadlock(
-        &mut self,
-        machine: &Machine<'_>,
-        writes: &mut Writes,
-        tally: &mut Tally,
-    ) {
-        let mut lines = Vec::new();
-        let mut first = None;
-        for rank in 0..machine.ranks() {
-            let Some((cx, warps)) = self.context(machine, rank, writes, tally) else {
-                continue;
-            };
-            for warp in &warps[rank * machine.warps..(rank + 1) * machine.warps] {
-                lines.extend(meet::waiting(warp, &cx));
-                // Whoever waits for registers keeps all others waiting.
-                let starved = |split: &&Split| matches!(split.state, State::Registers(_));
-                let telling = warp.splits.iter().find(starved);
-                let split = match (&first, telling) {
-                    (None, None) => warp.splits.first(),
-                    (Some((_, _, _, false)) | None, Some(split)) => Some(split),
-                    _ => None,
-                };
-                if let Some(split) = split {
-                    let thread = warp.first_thread(split.mask);
-                    let index = cx.block.index;
-                    first = Some((split.pc as usize, thread, index, telling.is_some()));
-                }
-            }
-        }
-        let more = lines.len().saturating_sub(16);
-        lines.truncate(16);
-        if more > 0 {
-            lines.push(format!("and {more} more"));
-        }
-        let (op, thread, index, _) = first.unwrap_or((0, 0, self.blocks[0].index, false));
-        let place = machine.place(op, thread, index);
-        self.blocks[0].findings.add(Finding {
-            kind: Kind::Deadlock { waiting: lines },
-            place,
-            count: 1,
-        });
     }
 }
 

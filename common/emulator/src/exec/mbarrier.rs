@@ -7,7 +7,7 @@ use super::step::Stop;
 use super::warp::{Signal, Split, State, Warp};
 use crate::finding::{Access as Verb, Kind};
 use crate::op::{MbarrierAccess, MbarrierAction, MbarrierWait, Space};
-use crate::order::View;
+use crate::order::{Actor, View};
 use crate::shadow::{How, Verdict};
 
 /// Arrivals that an mbarrier can count, and bytes either way (PTX ISA, "Contents of the mbarrier object").
@@ -28,7 +28,17 @@ pub(super) struct Mbarrier {
     /// What those who have arrived, now or in earlier phases, release; and up to the last completed phase.
     pub arriving: View,
     done: View,
+    /// Who announced bytes last, and who arrived last.
+    pub announced: Option<By>,
+    arrived: Option<By>,
+    /// The latest phase that somebody has found running when his wait was over.
+    seen: u64,
+    /// The first phase that ended although nobody had noticed the end of the one before, and whose arrival ended it.
+    pub overrun: Option<(u64, Option<By>)>,
 }
+
+/// Operation, warp of the cluster and lane.
+pub(super) type By = (usize, Actor, usize);
 
 impl Mbarrier {
     fn new(count: u32, number: usize) -> Self {
@@ -40,6 +50,10 @@ impl Mbarrier {
             number,
             arriving: View::default(),
             done: View::default(),
+            announced: None,
+            arrived: None,
+            seen: 0,
+            overrun: None,
         }
     }
 
@@ -63,8 +77,9 @@ impl Mbarrier {
                 (0, bytes @ 1..) => format!(", and for {bytes} bytes: the phase has not ended yet"),
                 _ => String::new(),
             };
+            let overrun = if count > 0 { "phase overrun: " } else { "" };
             return Err(format!(
-                "{count} arrivals, but phase {phase} waits for {pending} more of {}{bytes}",
+                "{overrun}{count} arrivals, but phase {phase} waits for {pending} more of {}{bytes}",
                 self.expected
             ));
         }
@@ -96,11 +111,33 @@ impl Mbarrier {
     fn turn(&mut self) -> bool {
         let complete = self.pending == 0 && self.bytes == 0;
         if complete {
+            if self.seen < self.phase && self.overrun.is_none() {
+                self.overrun = Some((self.phase, self.arrived));
+            }
             self.phase += 1;
             self.pending = self.expected;
             self.done = self.arriving.clone();
         }
         complete
+    }
+
+    /// Whether all arrivals are there, but other bytes than were announced, so that the phase cannot end.
+    pub fn is_stuck(&self) -> bool {
+        self.pending == 0 && self.bytes != 0
+    }
+
+    /// When nothing can come any more: how what has come differs from what was announced.
+    pub fn difference(&self) -> Option<String> {
+        match self.bytes {
+            0 => None,
+            n @ 1.. => Some(format!("{n} of the bytes that were announced never come")),
+            n => Some(format!("{} bytes more than were announced have come", -n)),
+        }
+    }
+
+    /// Some arrivals of the phase are there.
+    pub fn has_begun(&self) -> bool {
+        self.pending < self.expected
     }
 
     /// What it waits for, in words.
@@ -299,7 +336,10 @@ impl Warp {
             }
             MbarrierAction::Init => return Ok(()),
             MbarrierAction::ExpectTx => {
-                cx.change_mbarrier(rank, at, |barrier, _| barrier.transact(tx(count)?))?;
+                cx.change_mbarrier(rank, at, |barrier, _| {
+                    barrier.announced = Some((op, actor, lane));
+                    barrier.transact(tx(count)?)
+                })?;
                 return Ok(());
             }
             MbarrierAction::CompleteTx => {
@@ -310,6 +350,7 @@ impl Warp {
                 cx.change_mbarrier(rank, at, |barrier, order| {
                     let state = barrier.state();
                     release(barrier, order);
+                    barrier.arrived = Some((op, actor, lane));
                     barrier.arrive(count, drop, no_complete)?;
                     Ok(state)
                 })?
@@ -318,6 +359,8 @@ impl Warp {
                 cx.change_mbarrier(rank, at, |barrier, order| {
                     let state = barrier.state();
                     release(barrier, order);
+                    barrier.announced = Some((op, actor, lane));
+                    barrier.arrived = barrier.announced;
                     barrier.transact(tx(count)?)?;
                     barrier.arrive(1, drop, false)?;
                     Ok(state)
@@ -381,6 +424,9 @@ impl Warp {
                     return Meeting::Stop(Stop::Fatal);
                 }
                 Ok(true) => {
+                    if let Some(barrier) = cx.block.mbarriers.get_mut(&at) {
+                        barrier.seen = barrier.phase;
+                    }
                     complete |= 1 << lane;
                     views.push((lane, at));
                 }

@@ -1,9 +1,8 @@
 //! Barriers, shuffles, votes: what needs more threads than a split has.
 use super::block::{BARRIERS, Context};
-use super::lanes::{ALL, lanes};
+use super::lanes::lanes;
 use super::step::Stop;
 use super::warp::{Split, State, Warp};
-use super::warpgroup;
 use crate::finding::Kind;
 use crate::op::{Barrier, Class, Code, Op, Reg, ShuffleMode, VoteMode};
 
@@ -314,71 +313,4 @@ impl Warp {
 pub(super) fn count(pc: u32, counted: u32, there: u32, cx: &mut Context<'_>) {
     let threads = &mut cx.tally.ops[pc as usize].threads;
     *threads = *threads + u64::from(there.count_ones()) - u64::from(counted.count_ones());
-}
-
-/// What a blocked warp waits for, for a deadlock's report.
-pub(super) fn waiting(warp: &Warp, cx: &Context<'_>) -> Vec<String> {
-    let place = |pc: u32| {
-        let described = &cx.machine.program.instructions
-            [cx.machine.program.ops[pc as usize].instruction as usize];
-        match &described.source {
-            Some(source) => source.to_string(),
-            None => format!("PTX line {}", described.ptx_line),
-        }
-    };
-    let mut lines = Vec::new();
-    for split in &warp.splits {
-        let [x, y, z] = cx.block.index;
-        let block = match cx.machine.ranks() {
-            1 => String::new(),
-            _ => format!("block ({x},{y},{z}) "),
-        };
-        let who = if split.mask == ALL {
-            format!("{block}warp {}", warp.index)
-        } else {
-            format!("{block}warp {} lanes 0x{:08x}", warp.index, split.mask)
-        };
-        lines.push(match split.state {
-            State::Barrier(id) => {
-                let state = &cx.block.barriers[id as usize];
-                let expected = state.threads.unwrap_or(cx.block.alive);
-                format!(
-                    "{who} waits at barrier {id} at {}: {} of {expected} threads have arrived",
-                    place(split.pc),
-                    state.arrived
-                )
-            }
-            State::Warp(mask) => {
-                format!("{who} waits for lanes 0x{mask:08x} at {}", place(split.pc))
-            }
-            State::Mates => format!(
-                "{who} waits for the rest of its warp at the barrier at {}",
-                place(split.pc)
-            ),
-            State::Warpgroup(_) => format!(
-                "{who} waits at {} for the other warps of its warpgroup: {}",
-                place(split.pc),
-                warpgroup::missing(warp, cx)
-            ),
-            State::Mbarrier(..) => match &cx.machine.program.ops[split.pc as usize].code {
-                Code::MbarrierWait(wait) => format!(
-                    "{who} waits at {} at {}",
-                    warp.waits_for(wait, split, cx),
-                    place(split.pc)
-                ),
-                _ => format!("{who} waits at {}", place(split.pc)),
-            },
-            State::Cluster => format!(
-                "{who} waits at the cluster's barrier at {}",
-                place(split.pc)
-            ),
-            State::Registers(_) => format!(
-                "{who} waits for registers at {}: {}",
-                place(split.pc),
-                cx.block.registers.describe(warp.index)
-            ),
-            State::Ready => format!("{who} loops at {} and nothing changes", place(split.pc)),
-        });
-    }
-    lines
 }

@@ -12,6 +12,7 @@ mod checked;
 mod cluster;
 mod cluster_barrier;
 mod convert;
+mod deadlock;
 mod grid;
 mod lanes;
 mod load;

@@ -286,9 +286,9 @@ impl Context<'_> {
 fn verb(how: How) -> Verb {
     match how {
         How::Read => Verb::Read,
-        How::Write | How::Launch | How::Land | How::Init | How::Invalidate => Verb::Write,
+        How::Write | How::Land | How::Init | How::Invalidate => Verb::Write,
         How::Atomic => Verb::Atomic,
         How::AsyncRead => Verb::AsyncRead,
-        How::AsyncWrite => Verb::AsyncWrite,
+        How::Launch | How::AsyncWrite => Verb::AsyncWrite,
     }
 }

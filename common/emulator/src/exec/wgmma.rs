@@ -185,18 +185,52 @@ impl Warp {
             lane: 0,
         };
         let operands = [
-            (descriptors.a, ROWS, wgmma.transposed[0]),
-            (Some(descriptors.b), wgmma.n, wgmma.transposed[1]),
+            ("A", descriptors.a, ROWS, wgmma.transposed[0]),
+            ("B", Some(descriptors.b), wgmma.n, wgmma.transposed[1]),
         ];
-        for (bits, mn, transposed) in operands {
+        for (name, bits, mn, transposed) in operands {
             let Some(Ok(descriptor)) = bits.map(Descriptor::decode) else {
                 continue;
             };
+            self.check_swizzle(name, &descriptor, op, cx);
             for (row, k) in units(mn, transposed) {
                 let address = descriptor.unit(transposed, row, k);
                 cx.reads_asynchronously(&by, address, 16, &[(self.actor, ALL)]);
             }
         }
+    }
+
+    /// A tile that TMA brought must be read with the swizzle that it was brought with.
+    fn check_swizzle(
+        &self,
+        operand: &str,
+        descriptor: &Descriptor,
+        op: usize,
+        cx: &mut Context<'_>,
+    ) {
+        let at = descriptor.unit(false, 0, 0);
+        let shadow = cx.block.shadow.as_ref();
+        let Some(copy) = shadow.and_then(|shadow| shadow.brought_by(at)) else {
+            return;
+        };
+        let width = descriptor.swizzle_width();
+        let Some(&Some(brought)) = cx.common.swizzles.get(&copy) else {
+            return;
+        };
+        if brought == width {
+            return;
+        }
+        let words = |width: u32| match width {
+            0 => "no swizzle".to_string(),
+            width => format!("the {width}-byte swizzle"),
+        };
+        let reason = format!(
+            "operand {operand} at 0x{at:x} was brought with {} at {}, but its descriptor says {}",
+            words(brought),
+            cx.machine.place(copy, 0, [0; 3]).at(),
+            words(width)
+        );
+        self.report(Kind::SwizzleMismatch { reason }, op as u32, ALL, cx);
     }
 
     /// A 64-bit register that must be the same in all lanes.

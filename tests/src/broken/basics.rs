@@ -1,34 +1,5 @@
-//! Broken kernels: each is a rung's `kernel.cu` with one mistake put in.
-use std::path::Path;
-
-use crate::workspace::{read, root};
-
-/// One mistake.
-#[derive(Clone, Copy, Debug)]
-pub struct Broken {
-    /// What it does wrong; the file's name without `.cu`.
-    pub name: &'static str,
-    /// The folder of the rung it is made from.
-    pub rung: &'static str,
-    /// Text of that rung's kernel, and what stands there instead.
-    pub edits: &'static [(&'static str, &'static str)],
-    /// How it is found out.
-    pub caught: Caught,
-}
-
-/// What must notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Caught {
-    /// Verification: C is wrong.
-    Values,
-    /// `sanitize`, with these words on a line of `kernel.cu` that holds this text.
-    Sanitizer {
-        /// Part of the finding's text.
-        says: &'static str,
-        /// Part of the line that it must name.
-        at: &'static str,
-    },
-}
+//! Mistakes in rungs 01 to 05: values, bounds, barriers.
+use super::{BASE, Broken, Caught};
 
 const STORE: &str = "C[row * N + col] = float_to_half(acc);";
 
@@ -39,18 +10,21 @@ pub const ALL: &[Broken] = &[
         rung: "01_naive",
         edits: &[(STORE, "if (acc == 12345.678f) C[0] = 1;")],
         caught: Caught::Values,
+        ..BASE
     },
     Broken {
         name: "writes_nan",
         rung: "01_naive",
         edits: &[(STORE, "C[row * N + col] = 0x7fff;")],
         caught: Caught::Values,
+        ..BASE
     },
     Broken {
         name: "skips_the_last_k_tile",
         rung: "03_padded",
         edits: &[("k0 < K; k0 += BK", "k0 < K - BK; k0 += BK")],
         caught: Caught::Values,
+        ..BASE
     },
     Broken {
         name: "wrong_in_one_element",
@@ -60,6 +34,7 @@ pub const ALL: &[Broken] = &[
             "C[row * N + col] = float_to_half(row == M / 2 + 3 && col == N / 2 + 5 ? acc * 1.02f + 0.1f : acc);",
         )],
         caught: Caught::Values,
+        ..BASE
     },
     Broken {
         name: "reads_past_the_end_of_b",
@@ -69,6 +44,7 @@ pub const ALL: &[Broken] = &[
             says: "Invalid __global__ read of size 2 bytes",
             at: "half_to_float(B[",
         },
+        ..BASE
     },
     Broken {
         name: "misaligned_float4",
@@ -81,6 +57,7 @@ pub const ALL: &[Broken] = &[
             says: "is misaligned",
             at: "&As[k * LDA",
         },
+        ..BASE
     },
     Broken {
         name: "no_barrier_after_the_copy",
@@ -93,6 +70,7 @@ pub const ALL: &[Broken] = &[
             says: "Race reported between Write access",
             at: "regA[0]",
         },
+        ..BASE
     },
     Broken {
         name: "no_barrier_before_the_next_copy",
@@ -105,6 +83,7 @@ pub const ALL: &[Broken] = &[
             says: "Race reported between",
             at: "As[(aCol + 0)",
         },
+        ..BASE
     },
     Broken {
         name: "copies_half_of_b",
@@ -117,6 +96,7 @@ pub const ALL: &[Broken] = &[
             says: "Uninitialized __shared__ memory read of size 16 bytes",
             at: "regB[0]",
         },
+        ..BASE
     },
     Broken {
         name: "half_a_warp_at_the_barrier",
@@ -129,6 +109,7 @@ pub const ALL: &[Broken] = &[
             says: "Divergent thread(s) in warp",
             at: "if (lane < 16)",
         },
+        ..BASE
     },
     Broken {
         name: "half_the_block_at_the_barrier",
@@ -141,6 +122,7 @@ pub const ALL: &[Broken] = &[
             says: "Race reported",
             at: "As[(aCol",
         },
+        ..BASE
     },
     Broken {
         name: "waits_for_a_warp_that_never_comes",
@@ -150,9 +132,10 @@ pub const ALL: &[Broken] = &[
             "        if (warp > 0) asm volatile(\"bar.sync 1, 256;\");\n        __syncthreads();",
         )],
         caught: Caught::Sanitizer {
-            says: "waits at barrier 1",
+            says: "wait at barrier 1",
             at: "bar.sync 1, 256",
         },
+        ..BASE
     },
     Broken {
         name: "does_not_wait_for_its_copies",
@@ -162,9 +145,10 @@ pub const ALL: &[Broken] = &[
             "",
         )],
         caught: Caught::Sanitizer {
-            says: "Race reported between Write access",
+            says: "Race reported between Asynchronous Write access",
             at: "ldmatrix(regA[m]",
         },
+        ..BASE
     },
     Broken {
         name: "swizzles_on_one_side_only",
@@ -174,36 +158,6 @@ pub const ALL: &[Broken] = &[
             "ldmatrix(regA[m], &As[row * BK + chunk * CHUNK])",
         )],
         caught: Caught::Values,
+        ..BASE
     },
 ];
-
-impl Broken {
-    /// Its text.
-    ///
-    /// # Panics
-    /// If the rung no longer holds what is to be edited.
-    pub fn source(&self) -> String {
-        let path = root().join("rungs").join(self.rung).join("kernel.cu");
-        self.edits.iter().fold(read(&path), |text, (from, to)| {
-            assert_eq!(
-                text.matches(from).count(),
-                1,
-                "{}: {from:?} stands not once in {}",
-                self.name,
-                path.display()
-            );
-            text.replace(from, to)
-        })
-    }
-
-    /// Writes it into a folder; returns the file's path.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn write(&self, folder: &Path) -> std::io::Result<std::path::PathBuf> {
-        std::fs::create_dir_all(folder)?;
-        let path = folder.join(format!("{}.cu", self.name));
-        std::fs::write(&path, self.source())?;
-        Ok(path)
-    }
-}

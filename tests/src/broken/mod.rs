@@ -1,0 +1,94 @@
+//! Broken kernels: each is a rung's kernel with one mistake put in.
+mod basics;
+mod hopper;
+mod pipeline;
+
+use std::path::Path;
+
+use crate::workspace::{read, root};
+
+/// One mistake.
+#[derive(Clone, Copy, Debug)]
+pub struct Broken {
+    /// What it does wrong; the file's name without `.cu`.
+    pub name: &'static str,
+    /// The folder of the rung it is made from.
+    pub rung: &'static str,
+    /// Which of the rung's kernels.
+    pub kernel: &'static str,
+    /// What chooses that kernel on the command line.
+    pub arguments: &'static [&'static str],
+    /// M, N and K that suffice for `sanitize` to see it.
+    pub size: &'static str,
+    /// Text of that kernel, and what stands everywhere instead.
+    pub edits: &'static [(&'static str, &'static str)],
+    /// How it is found out.
+    pub caught: Caught,
+}
+
+/// What must notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caught {
+    /// Verification: C is wrong.
+    Values,
+    /// `sanitize`, by a finding with these words that names a line of the kernel that holds this text.
+    Sanitizer {
+        /// Part of the finding's text.
+        says: &'static str,
+        /// Part of the line that it must name.
+        at: &'static str,
+    },
+    /// Nothing is run: it breaks a rule that can be checked before.
+    Refused {
+        /// Part of the error.
+        says: &'static str,
+    },
+}
+
+/// What most of them have.
+const BASE: Broken = Broken {
+    name: "",
+    rung: "",
+    kernel: "kernel.cu",
+    arguments: &[],
+    size: "128x128x64",
+    edits: &[],
+    caught: Caught::Values,
+};
+
+/// All of them.
+pub fn all() -> impl Iterator<Item = &'static Broken> {
+    [basics::ALL, pipeline::ALL, hopper::ALL]
+        .into_iter()
+        .flatten()
+}
+
+impl Broken {
+    /// Its text.
+    ///
+    /// # Panics
+    /// If the rung no longer holds what is to be edited.
+    pub fn source(&self) -> String {
+        let path = root().join("rungs").join(self.rung).join(self.kernel);
+        self.edits.iter().fold(read(&path), |text, (from, to)| {
+            assert!(
+                text.contains(from),
+                "{}: {from:?} does not stand in {}",
+                self.name,
+                path.display()
+            );
+            text.replace(from, to)
+        })
+    }
+
+    /// Writes it into a folder; returns the file's path.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&self, folder: &Path) -> std::io::Result<std::path::PathBuf> {
+        std::fs::create_dir_all(folder)?;
+        let path = folder.join(format!("{}.cu", self.name));
+        std::fs::write(&path, self.source())?;
+        Ok(path)
+    }
+}
