@@ -28,6 +28,9 @@ pub(super) struct Mbarrier {
     /// What those who have arrived, now or in earlier phases, release; and up to the last completed phase.
     pub arriving: View,
     done: View,
+    /// The steps at which the last copy was issued that has landed in this phase, and in the last completed one.
+    pub issued: Option<u64>,
+    copied: Option<u64>,
 }
 
 impl Mbarrier {
@@ -40,6 +43,8 @@ impl Mbarrier {
             number,
             arriving: View::default(),
             done: View::default(),
+            issued: None,
+            copied: None,
         }
     }
 
@@ -99,6 +104,7 @@ impl Mbarrier {
             self.phase += 1;
             self.pending = self.expected;
             self.done = self.arriving.clone();
+            self.copied = self.issued.take();
         }
         complete
     }
@@ -385,6 +391,17 @@ impl Warp {
                     views.push((lane, at));
                 }
                 Ok(false) => {}
+            }
+        }
+        match views.first() {
+            Some(&(_, at)) => {
+                let barrier = cx.block.mbarriers.get(&at);
+                let issued = barrier.and_then(|barrier| barrier.copied);
+                self.end_wait(op, complete, at, issued, cx);
+            }
+            None => {
+                let lane = active.trailing_zeros() as usize & 31;
+                self.begin_wait(op, active, addresses[lane] as u32, cx);
             }
         }
         let expired = self.expired & active != 0;

@@ -23,6 +23,7 @@ mod sanitize;
 mod setmaxnreg;
 mod step;
 mod tally;
+mod waits;
 mod warp;
 mod warpgroup;
 mod wgmma;
