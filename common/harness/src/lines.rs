@@ -60,7 +60,8 @@ pub fn by_line(
         }
     }
     for (first, neighbours) in neighbours(instructions) {
-        if let Some(line) = line_of(kernel, &instructions[first]).and_then(|line| lines.get_mut(&line))
+        if let Some(line) =
+            line_of(kernel, &instructions[first]).and_then(|line| lines.get_mut(&line))
             && line
                 .neighbours
                 .is_none_or(|other| other.count < neighbours.count)

@@ -88,7 +88,8 @@ pub fn lines(rows: &[Row]) -> Vec<String> {
     let mut lines = table(&head, &rows.iter().map(cells).collect::<Vec<_>>());
     if !lines.is_empty() {
         lines.push(
-            "a step is a warp instruction of the cluster, in the emulator's order: no GPU's time".into(),
+            "a step is a warp instruction of the cluster, in the emulator's order: no GPU's time"
+                .into(),
         );
         lines.push(
             "copies land as late as the program allows; what hides their latency is how far ahead they were issued (mean steps)"

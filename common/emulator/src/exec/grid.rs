@@ -8,12 +8,12 @@ use super::check::{Checked, check};
 use super::cluster::{Cluster, Turn};
 use super::machine::{Machine, dynamic_start};
 use super::tally::Tally;
+use crate::Wait;
 use crate::finding::{Finding, Findings};
 use crate::launch::{Launch, LaunchError, Options, Run, Simd};
 use crate::lower::SHARED_BASE;
 use crate::memory::{Memory, Writes};
 use crate::program::Program;
-use crate::Wait;
 
 /// Limits of an H100 (CUDA C++ Programming Guide, "Compute Capabilities", 9.0).
 const SHARED_PER_MULTIPROCESSOR: u32 = 228 << 10;

@@ -124,7 +124,11 @@ pub fn run(setup: &Setup, text: &str) -> Result<Outcome, LaunchError> {
         limits: setup.limits,
         ..Options::default()
     };
-    let Run { counters, waits, findings } = launch(&program, &mut memory, &shape, &options)?;
+    let Run {
+        counters,
+        waits,
+        findings,
+    } = launch(&program, &mut memory, &shape, &options)?;
     let bytes = memory.bytes(out).expect("there");
     let texts = program.instructions().iter().map(|i| i.text.clone());
     Ok(Outcome {
