@@ -1,7 +1,7 @@
 // Rung 06 on Hopper, pipeline: one warp feeds a ring of stages by TMA, two warpgroups empty it with wgmma, which
 // reads both operands straight from shared memory; two blocks share each tile of B by multicast.
 // The counter to watch is time: the loads are hidden, no thread computes an address, conflicts stay 0.
-// `cargo run -p rung06_pipeline -- profile`.
+// `cargo run -p rung06_pipeline -- profile --tile 128x256`.
 
 // A configuration's tile of C. The host passes it on the compiler's command line.
 #ifndef TILE_M

@@ -1,5 +1,4 @@
-//! Where TMA puts a tile, by the swizzles of `layout`: against execution, and against an H100's `tma_layout.csv` once
-//! there is one.
+//! Where TMA puts a tile, by the swizzles of `layout`: against execution, and against an H100's `tma_layout.csv`.
 use emulator::calibrate::tma_layout::{Found, Loaded, cases};
 use ladder_tests::workspace::root;
 use layout::descriptor::Mode;
@@ -34,9 +33,8 @@ fn tma_swizzles_as_the_tables_say() {
         check(&case.on_emulator().unwrap_or_else(|error| panic!("{error}")));
     }
     let recorded = root().join("common/emulator/tests/h100/tma_layout.csv");
-    if let Ok(bytes) = std::fs::read(recorded) {
-        for (_, loaded) in Loaded::all(&bytes).unwrap_or_else(|error| panic!("{error}")) {
-            check(&loaded);
-        }
+    let bytes = std::fs::read(recorded).expect("the recording");
+    for (_, loaded) in Loaded::all(&bytes).unwrap_or_else(|error| panic!("{error}")) {
+        check(&loaded);
     }
 }

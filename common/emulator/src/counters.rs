@@ -22,6 +22,43 @@ pub struct Counters {
     pub waited: u64,
 }
 
+/// Waits of warps at one instruction for one mbarrier, or for their `cp.async`s, summed over all blocks.
+///
+/// A step is a warp instruction that any warp of the cluster executed. As asynchronous copies land as late as the
+/// program allows, a wait for them lasts however early they were issued: `ahead` says how early that was, and so
+/// how much work there was to hide their latency behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wait {
+    /// Index in [`Program::instructions`](crate::Program::instructions).
+    pub instruction: usize,
+    /// Shared address in the block; none at `cp.async.wait_group` and `cp.async.wait_all`.
+    pub mbarrier: Option<u32>,
+    /// Waits that ended: once for each warp, or part of one that goes alone. Lanes that wait at several mbarriers at
+    /// once count as one wait, at the first that was complete.
+    pub times: u64,
+    /// Those that found the phase incomplete. A `cp.async` lands when its wait begins, so nobody waits for it here.
+    pub waited: u64,
+    /// Steps from the first look to the end: their sum here, the longest in `longest`.
+    pub steps: u64,
+    /// See `steps`.
+    pub longest: u64,
+    /// Waits for a phase in which copies landed.
+    pub copied: u64,
+    /// For these, steps from the issue of the last such copy to the first look, summed; 0 where it was issued later.
+    pub ahead: u64,
+}
+
+impl std::ops::AddAssign for Wait {
+    fn add_assign(&mut self, other: Self) {
+        self.times += other.times;
+        self.waited += other.waited;
+        self.steps += other.steps;
+        self.longest = self.longest.max(other.longest);
+        self.copied += other.copied;
+        self.ahead += other.ahead;
+    }
+}
+
 /// How shared memory served one or more warp-level accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wavefronts {

@@ -1,5 +1,5 @@
 //! One kernel launch: from arguments to counters.
-use crate::{Counters, Finding, Memory, Program, exec};
+use crate::{Counters, Finding, Memory, Program, Wait, exec};
 
 /// One kernel argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +80,8 @@ pub struct Options<'a> {
 pub struct Run {
     /// One entry for each of [`Program::instructions`]; none after a fatal finding.
     pub counters: Vec<Counters>,
+    /// By instruction, then by mbarrier; none after a fatal finding.
+    pub waits: Vec<Wait>,
     /// Empty if nothing was found wrong.
     pub findings: Vec<Finding>,
 }

@@ -715,3 +715,63 @@ fn from_block_to_block() {
         );
     }
 }
+
+#[test]
+fn copies_that_are_issued_earlier_are_further_ahead() {
+    let [early, late] = ["add.u32 %r9, %r9, 1;".repeat(50), String::new()].map(|between| {
+        let text = load(2, "0, 0", 2048).replace("W:", &format!("{between} W:"));
+        let outcome = run(&setup(32), &tensor(&[64, 16], Swizzle::None), &text).expect("a map");
+        let [wait] = outcome.waits[..] else {
+            panic!("{:?}", outcome.waits)
+        };
+        assert_eq!((wait.times, wait.waited, wait.copied), (1, 1, 1));
+        assert_eq!(wait.steps, wait.longest);
+        wait
+    });
+    // However early it is issued, it lands late.
+    assert_eq!(early.steps, late.steps);
+    assert_eq!(early.ahead, late.ahead + 50);
+}
+
+#[test]
+fn waits_are_counted_for_each_mbarrier_on_any_number_of_cores() {
+    let expected = pipelined(2, 0, false, &pipeline());
+    // Four blocks: the two empty barriers by the producer, the two full ones by two warps of consumers, four tiles
+    // each.
+    let seen: Vec<_> = expected.waits.iter().map(|w| (w.times, w.copied)).collect();
+    assert_eq!(seen, [(16, 0), (16, 0), (32, 32), (32, 32)]);
+    let bars: Vec<u32> = expected.waits.iter().filter_map(|w| w.mbarrier).collect();
+    assert_eq!(
+        [bars[0], bars[1], bars[3]],
+        [bars[2] + 16, bars[2] + 24, bars[2] + 8]
+    );
+    for (instruction, waits) in expected
+        .waits
+        .chunk_by(|a, b| a.instruction == b.instruction)
+        .map(|w| (w[0].instruction, w))
+    {
+        let (text, counters) = &expected.counters[instruction];
+        assert!(text.contains("mbarrier.try_wait"), "{text}");
+        assert_eq!(
+            waits.iter().map(|w| w.times).sum::<u64>(),
+            counters.executions
+        );
+        // A wait ends when its warp has its turn, a little after what it waited for.
+        assert!(waits.iter().map(|w| w.steps).sum::<u64>() >= counters.waited);
+        assert!(waits.iter().all(|w| w.waited > 0 && w.longest <= w.steps));
+    }
+    // Every stage is free at first: a producer's first wait for it is none.
+    assert!(expected.waits[..2].iter().all(|w| w.waited <= w.times - 4));
+    for cores in [1, 2, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(cores).build();
+        let outcome = pool
+            .expect("threads")
+            .install(|| pipelined(2, 0, false, &pipeline()));
+        assert_eq!(outcome.waits, expected.waits, "{cores} cores");
+    }
+    for schedule in 1..5 {
+        let outcome = pipelined(2, schedule, false, &pipeline());
+        let times: Vec<_> = outcome.waits.iter().map(|w| (w.times, w.copied)).collect();
+        assert_eq!(times, seen, "schedule {schedule}");
+    }
+}

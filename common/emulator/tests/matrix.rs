@@ -241,3 +241,24 @@ fn matrix_addresses_are_checked() {
             .contains("Invalid __shared__ read of size 16 bytes")
     );
 }
+
+#[test]
+fn a_wait_for_copies_tells_how_long_ago_they_were_issued() {
+    let ahead = |between: usize| {
+        let text = format!(
+            "{COPY} cp.async.cg.shared.global [%r1], [%d1], 16; {} cp.async.wait_all; cp.async.wait_all;",
+            "add.u32 %r9, %r9, 1;".repeat(between)
+        );
+        let outcome = run(&threads(32), TILE, &text);
+        // Nothing is left for the second wait.
+        let [wait] = outcome.waits[..] else {
+            panic!("{:?}", outcome.waits)
+        };
+        assert_eq!(
+            (wait.mbarrier, wait.times, wait.copied, wait.waited),
+            (None, 1, 1, 0)
+        );
+        wait.ahead
+    };
+    assert_eq!(ahead(30), ahead(0) + 30);
+}

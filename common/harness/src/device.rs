@@ -4,7 +4,7 @@ use std::path::Path;
 use gpu::Nvrtc;
 
 use crate::arguments::{Arguments, Command, Device as Wanted};
-use crate::{Error, KernelFile, Result, Rung, Size, ptx_file, source};
+use crate::{Error, KernelFile, Result, Rung, Size, source};
 
 /// Where the kernel runs.
 #[derive(Clone, Debug)]
@@ -103,11 +103,8 @@ impl Device {
 
     fn source_of_file(&self, path: &Path, arguments: &Arguments) -> Result<source::Source> {
         let arch = arguments.arch.as_deref();
-        let options = ptx_file::options(
-            arch.unwrap_or("sm_80"),
-            arguments.tile.as_deref().unwrap_or_default(),
-        );
-        let mut source = source::of_file(path, arch.unwrap_or("sm_80"), options, Nvrtc::find())?;
+        let tile = arguments.tile.as_deref().unwrap_or_default();
+        let mut source = source::of_file(path, arch, tile, Nvrtc::find())?;
         if source.origin == source::Origin::File {
             // PTX says itself what it is for; what cannot be parsed is refused later, with its line.
             if let Ok(module) = emulator::Module::parse(&source.ptx) {

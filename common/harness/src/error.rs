@@ -163,7 +163,7 @@ pub enum Error {
     },
     /// A kernel that does not say how it is launched.
     #[error(
-        "{file} does not say how `gemm` is launched ({why}); it needs\n  extern \"C\" __constant__ int gemm_launch[] = {{BM, BN, BK, threads, dynamic shared bytes, cluster}};"
+        "{file} does not say how `gemm` is launched ({why}); it needs\n  extern \"C\" __constant__ int gemm_launch[] = {{BM, BN, BK, threads, dynamic shared bytes, cluster}};\nwith a seventh number if its blocks stay on the card, how many a multiprocessor holds; and if it uses TMA\n  extern \"C\" __constant__ int gemm_boxes[] = {{columns, rows, bytes of the swizzle, for A, B and C}};"
     )]
     NoLaunch {
         /// The file.
@@ -180,7 +180,7 @@ pub enum Error {
         why: String,
     },
     /// A launch that no GPU allows.
-    #[error("`gemm_launch` in {file} has {why}")]
+    #[error("the launch that {file} states has {why}")]
     BadLaunch {
         /// The file.
         file: String,

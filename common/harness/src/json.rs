@@ -5,7 +5,7 @@ use crate::bound::Bound;
 use crate::lines::{by_line, sum};
 use crate::provenance::Provenance;
 use crate::run::Outcome;
-use crate::{KernelFile, Result, Verification, Wrong, bench};
+use crate::{KernelFile, Result, Verification, Wrong, bench, waits};
 
 /// One run.
 #[derive(Serialize)]
@@ -22,6 +22,8 @@ struct Report<'a> {
     counters: Option<Counters>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bound: Option<Option<&'a Bound>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<Vec<waits::Row>>,
     c_sha256: &'a str,
     runs: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,10 +129,20 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Result<Rep
             .map(|run| counters(outcome, &run.counters))
             .transpose()?,
         bound: outcome.bound.as_ref().map(|bound| bound.as_ref().ok()),
+        waits: waits(outcome)?,
         c_sha256: &outcome.c_sha256,
         runs: outcome.arguments.runs,
         findings,
     })
+}
+
+/// What `profile` shows, and only `profile` asks for a bound.
+fn waits(outcome: &Outcome) -> Result<Option<Vec<waits::Row>>> {
+    let (Some(run), Some(_)) = (&outcome.emulated, &outcome.bound) else {
+        return Ok(None);
+    };
+    let instructions = outcome.kernel.program()?.instructions();
+    Ok(Some(waits::rows(outcome.kernel, instructions, &run.waits)))
 }
 
 fn choice<'a>(kernel: &KernelFile<'a>) -> Choice<'a> {

@@ -5,7 +5,7 @@ use emulator::Module;
 use crate::Size;
 
 const LAUNCH: &str = "gemm_launch";
-const BOXES: &str = "gemm_boxes";
+pub(crate) const BOXES: &str = "gemm_boxes";
 
 /// What one block computes: `bm` x `bn` elements of C, `bk` of K at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

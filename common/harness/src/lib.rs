@@ -20,6 +20,7 @@
 //! | `experiment` | what does a GPU make of the kernels that the emulator is compared with? |
 //! | `ceilings`, `bound` | what limits it, and how fast could it be at most? |
 //! | `lines` | what did each line of `kernel.cu` do to the memory? |
+//! | `waits` | who waited for whom in a pipeline? |
 //! | `report`, `profile`, `sanitize`, `json`, `table`, `progress` | how does the reader see it? |
 //! | `error` | what went wrong, and what to do about it |
 mod arguments;
@@ -51,6 +52,7 @@ mod size;
 mod source;
 mod table;
 mod verify;
+mod waits;
 
 pub use error::{Error, Result};
 pub use experiment::Laboratory;

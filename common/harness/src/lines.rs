@@ -50,25 +50,18 @@ pub fn by_line(
     instructions: &[Instruction],
     counters: &[Counters],
 ) -> BTreeMap<u32, Line> {
-    let line_of = |instruction: &Instruction| match &kernel.source.text {
-        None => Some(instruction.ptx_line),
-        Some(_) => instruction
-            .source
-            .as_ref()
-            .filter(|s| *s.file == *kernel.source.name)
-            .map(|s| s.line),
-    };
     let mut lines = BTreeMap::<u32, Line>::new();
     for (instruction, counters) in instructions.iter().zip(counters) {
         if !touches_memory(counters) {
             continue;
         }
-        if let Some(line) = line_of(instruction) {
+        if let Some(line) = line_of(kernel, instruction) {
             add(&mut lines.entry(line).or_default().counters, counters);
         }
     }
     for (first, neighbours) in neighbours(instructions) {
-        if let Some(line) = line_of(&instructions[first]).and_then(|line| lines.get_mut(&line))
+        if let Some(line) =
+            line_of(kernel, &instructions[first]).and_then(|line| lines.get_mut(&line))
             && line
                 .neighbours
                 .is_none_or(|other| other.count < neighbours.count)
@@ -77,6 +70,18 @@ pub fn by_line(
         }
     }
     lines
+}
+
+/// The line to which an instruction belongs, if it comes from the kernel's own text.
+pub fn line_of(kernel: &Kernel, instruction: &Instruction) -> Option<u32> {
+    match &kernel.source.text {
+        None => Some(instruction.ptx_line),
+        Some(_) => instruction
+            .source
+            .as_ref()
+            .filter(|s| *s.file == *kernel.source.name)
+            .map(|s| s.line),
+    }
 }
 
 /// The whole launch, by kind of access.

@@ -106,8 +106,9 @@ fn matrices(kernel: &Kernel, padded: Size, addresses: [u64; 3]) -> Result<Vec<Ar
 }
 
 /// Warp instructions that no honest kernel needs for a problem of this size: a naive one takes about 8
-/// for 32 multiplications, so this leaves it eight times that, and a small problem a few seconds.
+/// for 32 multiplications, so this leaves it eight times that. The least is what an endless loop of `mma`,
+/// the slowest, does in some seconds.
 fn enough(padded: Size) -> u64 {
     let [m, n, k] = [padded.m, padded.n, padded.k].map(u64::from);
-    (m * n).saturating_mul(k).saturating_mul(2).max(1 << 28)
+    (m * n).saturating_mul(k).saturating_mul(2).max(1 << 22)
 }

@@ -7,7 +7,7 @@ use owo_colors::OwoColorize;
 use crate::lines::{Line, by_line};
 use crate::run::Outcome;
 use crate::table::{plural, thousands};
-use crate::{Result, report};
+use crate::{Result, report, waits};
 
 /// The columns to the left of the source.
 const HEAD: [&str; 4] = [
@@ -23,11 +23,8 @@ pub fn text(outcome: &Outcome) -> Result<String> {
     let Some(run) = &outcome.emulated else {
         return Ok(text);
     };
-    let lines = by_line(
-        outcome.kernel,
-        outcome.kernel.program()?.instructions(),
-        &run.counters,
-    );
+    let instructions = outcome.kernel.program()?.instructions();
+    let lines = by_line(outcome.kernel, instructions, &run.counters);
     let source = outcome
         .kernel
         .source
@@ -36,6 +33,8 @@ pub fn text(outcome: &Outcome) -> Result<String> {
         .unwrap_or(&outcome.kernel.source.ptx);
     text.push('\n');
     listing(&mut text, source, &lines);
+    let waits = waits::rows(outcome.kernel, instructions, &run.waits);
+    report::section(&mut text, &waits::lines(&waits));
     match &outcome.bound {
         Some(Ok(bound)) => report::section(&mut text, &bound.lines()),
         Some(Err(why)) => report::section(&mut text, &[why.to_string()]),

@@ -448,6 +448,7 @@ mod tests {
             }
             assert_eq!(json.get("findings").is_some(), command == "sanitize");
             assert_eq!(json.get("bound").is_some(), command == "profile");
+            assert_eq!(json.get("waits").is_some(), command == "profile");
             if command == "profile" {
                 let bound = &json["bound"];
                 assert_eq!(bound["size"], "4096x4096x4096");

@@ -22,7 +22,8 @@ pub struct KernelFile<'a> {
     /// The block's tile of C if the file leaves it open, such as `128x256`: `TILE_M` and `TILE_N` for the
     /// compiler. Empty if the file has only one.
     pub configuration: &'a str,
-    /// How fast a full card computes with this tile, beside the rung's fastest, measured; 1 if there is only one.
+    /// How fast a full card computes with this tile, beside the rung's fastest (results/attempts.md); 1 if there is
+    /// only one.
     pub speed: f64,
     /// The text of the committed PTX beside it, `kernel_hopper.128x256.ptx`.
     pub ptx: &'a str,

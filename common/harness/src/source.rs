@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use gpu::{GpuError, Nvrtc};
 
-use crate::{Error, KernelFile, Result, ptx_file};
+use crate::{Error, KernelFile, Result, launch, ptx_file};
 
 /// PTX, and what is known of its origin.
 #[derive(Clone, Debug)]
@@ -107,13 +107,9 @@ fn compile_rung(rung: &str, kernel: &KernelFile, nvrtc: &Nvrtc) -> Result<String
     )
 }
 
-/// The PTX of a reader's file: `.cu` is compiled with these options, `.ptx` is taken as it is.
-pub fn of_file(
-    path: &Path,
-    arch: &str,
-    options: Vec<String>,
-    compiler: Compiler,
-) -> Result<Source> {
+/// The PTX of a reader's file: `.cu` is compiled for `arch` and with this tile, `.ptx` is taken as it is. If no
+/// `arch` is given, a kernel with boxes for TMA is for Hopper.
+pub fn of_file(path: &Path, arch: Option<&str>, tile: &str, compiler: Compiler) -> Result<Source> {
     let read = || {
         fs::read_to_string(path).map_err(|error| Error::Read {
             path: path.to_owned(),
@@ -121,10 +117,25 @@ pub fn of_file(
         })
     };
     let file = path.display().to_string();
+    let no_tile = || Error::NoTile {
+        file: file.clone(),
+        wanted: tile.into(),
+        has: Vec::new(),
+    };
     let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase());
     match ending.as_deref() {
         Some("cu") => {
             let text = read()?;
+            if !tile.is_empty() && !text.contains("TILE_M") {
+                return Err(no_tile());
+            }
+            let guess = if text.contains(launch::BOXES) {
+                "sm_90a"
+            } else {
+                "sm_80"
+            };
+            let arch = arch.unwrap_or(guess);
+            let options = ptx_file::options(arch, tile);
             let name = name_in_ptx(path);
             let nvrtc = compiler.map_err(|why| Error::NoNvrtc {
                 file: file.clone(),
@@ -141,11 +152,12 @@ pub fn of_file(
                 ptx,
             })
         }
+        Some("ptx") if !tile.is_empty() => Err(no_tile()),
         Some("ptx") => Ok(Source {
             name: file.clone(),
             file,
             text: None,
-            arch: arch.into(),
+            arch: arch.unwrap_or("sm_80").into(),
             origin: Origin::File,
             ptx: read()?,
         }),
@@ -214,7 +226,7 @@ mod tests {
 
     #[test]
     fn other_files_are_refused() {
-        let read = |file: &str| of_file(Path::new(file), "sm_80", Vec::new(), none());
+        let read = |file: &str| of_file(Path::new(file), None, "", none());
         assert!(matches!(read("kernel.txt"), Err(Error::KernelEnding(_))));
         assert!(matches!(read("no/such.ptx"), Err(Error::Read { .. })));
         assert!(matches!(read("no/such.cu"), Err(Error::Read { .. })));
@@ -222,13 +234,8 @@ mod tests {
 
     #[test]
     fn without_nvrtc_a_source_is_refused_with_the_remedy() {
-        let error = of_file(
-            Path::new("src/testdata/tiny.cu"),
-            "sm_80",
-            Vec::new(),
-            none(),
-        )
-        .expect_err("no NVRTC");
+        let error =
+            of_file(Path::new("src/testdata/tiny.cu"), None, "", none()).expect_err("no NVRTC");
         assert!(matches!(error, Error::NoNvrtc { .. }));
         assert!(
             error.to_string().contains("cargo ladder get-nvrtc"),

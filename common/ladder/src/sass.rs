@@ -5,13 +5,15 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use harness::KernelOnDisk;
+
 use crate::{rungs, tools};
 
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The rung: its number or name
     rung: String,
-    /// What to assemble for [default: sm_90, or sm_90a for a Hopper kernel]
+    /// What to assemble for; sm_90a takes the rung's Hopper kernel, if it has one [default: sm_90]
     #[arg(long)]
     arch: Option<String>,
 }
@@ -20,8 +22,15 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let ptxas = tools::find("ptxas", "nvidia-cuda-nvcc==13.0.88")?;
     let nvdisasm = tools::find("nvdisasm", "nvidia-cuda-nvdisasm==13.2.51")?;
     let rung = rungs::find(&arguments.rung)?;
-    let on_disk = rung.kernel()?;
-    let kernel = on_disk.kernel();
+    // The kernel that is written for `--arch`, else the first.
+    let kernels = rung.kernels()?;
+    let wanted = |kernel: &&KernelOnDisk| Some(kernel.kernel().arch) == arguments.arch.as_deref();
+    let kernel = kernels
+        .iter()
+        .find(wanted)
+        .or(kernels.first())
+        .with_context(|| format!("rung {} has no kernel.cu", rung.name))?
+        .kernel();
     let arch = arguments
         .arch
         .as_deref()

@@ -89,6 +89,8 @@ pub(super) struct Flight {
     to: u32,
     pub mbarrier: u32,
     from: Source,
+    /// The step at which it was issued.
+    issued: u64,
 }
 
 #[derive(Clone)]
@@ -206,6 +208,7 @@ impl Context<'_> {
         self.landed(&by, rank, to, footprint, false);
         let told = self.change_mbarrier(rank, flight.mbarrier, |barrier, order| {
             order.complete(by.engine, by.clock, &mut barrier.arriving);
+            barrier.issued = barrier.issued.max(Some(flight.issued));
             barrier.transact(-i64::from(bytes))
         });
         told.map_err(|reason| {
@@ -369,6 +372,7 @@ impl Warp {
                 to,
                 mbarrier,
                 from: from.clone(),
+                issued: self.steps(cx),
             };
             if let Source::Shared(rank, at, bytes) = flight.from {
                 cx.reads_asynchronously_in(rank, &by, at, bytes, &issuer);

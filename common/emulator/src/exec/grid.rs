@@ -8,6 +8,7 @@ use super::check::{Checked, check};
 use super::cluster::{Cluster, Turn};
 use super::machine::{Machine, dynamic_start};
 use super::tally::Tally;
+use crate::Wait;
 use crate::finding::{Finding, Findings};
 use crate::launch::{Launch, LaunchError, Options, Run, Simd};
 use crate::lower::SHARED_BASE;
@@ -86,13 +87,17 @@ pub(crate) fn run(
     }
     memory.truncate(count);
     // After a fatal fault, how far the other blocks came depends on chance: no counters then.
-    let counters = if fatal {
-        Vec::new()
+    let (counters, waits) = if fatal {
+        Default::default()
     } else {
-        per_instruction(program, &done.tally)
+        (
+            per_instruction(program, &done.tally),
+            waits(program, &done.tally),
+        )
     };
     Ok(Run {
         counters,
+        waits,
         findings: findings.take(),
     })
 }
@@ -341,4 +346,15 @@ fn per_instruction(program: &Program, tally: &Tally) -> Vec<crate::Counters> {
         counters[op.instruction as usize] += own;
     }
     counters
+}
+
+fn waits(program: &Program, tally: &Tally) -> Vec<Wait> {
+    let waits = tally.waits.iter();
+    waits
+        .map(|(&(op, mbarrier), &wait)| Wait {
+            instruction: program.ops[op].instruction as usize,
+            mbarrier,
+            ..wait
+        })
+        .collect()
 }

@@ -151,6 +151,7 @@ impl Warp {
         let to = self.addresses(copy.to, copy.to_offset, mask);
         let from = self.addresses(copy.from, copy.from_offset, mask);
         let mut starts = [0u32; LANES];
+        let issued = self.steps(cx);
         for lane in lanes(mask) {
             // With a size given, the rest of the bytes is zero (PTX ISA, "cp.async").
             let wanted = copy.size.map_or(copy.bytes, |size| {
@@ -187,6 +188,7 @@ impl Warp {
                 wanted,
                 op,
                 number: self.copies,
+                issued,
             });
             self.copies += 1;
         }
@@ -217,7 +219,13 @@ impl Warp {
     }
 
     /// Lands the copies of these threads, but for the latest `pending` groups; all of them if `None`.
-    pub(super) fn wait_async(&mut self, pending: Option<u32>, mask: u32, cx: &mut Context<'_>) {
+    pub(super) fn wait_async(
+        &mut self,
+        pending: Option<u32>,
+        op: usize,
+        mask: u32,
+        cx: &mut Context<'_>,
+    ) {
         if self.pending.is_empty() {
             return;
         }
@@ -233,6 +241,9 @@ impl Warp {
             .partition(lands);
         self.pending = left;
         let landing: Vec<Pending> = landing;
+        if let Some(issued) = landing.iter().map(|copy| copy.issued).max() {
+            self.wait_for_copies(op, issued, cx);
+        }
         for copy in &landing {
             self.land_copy(copy, cx);
             cx.check(How::Land, copy.to, copy.bytes, copy.op, self, copy.lane);
@@ -248,6 +259,7 @@ impl Warp {
             .partition(lands);
         self.pending = left;
         let landing: Vec<Pending> = landing;
+        let issued = landing.iter().map(|copy| copy.issued).max();
         let number = cx.block.mbarriers.get(&signal.mbarrier).map(|b| b.number);
         let engine = Engine::Mbarrier(number.unwrap_or(0));
         let by = cx.begin(engine, signal.op, self.actor, 1 << signal.lane);
@@ -258,6 +270,7 @@ impl Warp {
         }
         let told = cx.change_mbarrier(cx.rank, signal.mbarrier, |barrier, order| {
             order.complete(engine, by.clock, &mut barrier.arriving);
+            barrier.issued = barrier.issued.max(issued);
             barrier.arrive(1, false, false)
         });
         told.map_err(|reason| cx.invalid_mbarrier(reason, signal.op, self.thread(signal.lane)))

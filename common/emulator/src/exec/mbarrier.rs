@@ -35,6 +35,9 @@ pub(super) struct Mbarrier {
     seen: u64,
     /// The first phase that ended although nobody had noticed the end of the one before, and whose arrival ended it.
     pub overrun: Option<(u64, Option<By>)>,
+    /// The steps at which the last copy was issued that has landed in this phase, and in the last completed one.
+    pub issued: Option<u64>,
+    copied: Option<u64>,
 }
 
 /// Operation, warp of the cluster and lane.
@@ -54,6 +57,8 @@ impl Mbarrier {
             arrived: None,
             seen: 0,
             overrun: None,
+            issued: None,
+            copied: None,
         }
     }
 
@@ -117,6 +122,7 @@ impl Mbarrier {
             self.phase += 1;
             self.pending = self.expected;
             self.done = self.arriving.clone();
+            self.copied = self.issued.take();
         }
         complete
     }
@@ -431,6 +437,17 @@ impl Warp {
                     views.push((lane, at));
                 }
                 Ok(false) => {}
+            }
+        }
+        match views.first() {
+            Some(&(_, at)) => {
+                let barrier = cx.block.mbarriers.get(&at);
+                let issued = barrier.and_then(|barrier| barrier.copied);
+                self.end_wait(op, complete, at, issued, cx);
+            }
+            None => {
+                let lane = active.trailing_zeros() as usize & 31;
+                self.begin_wait(op, active, addresses[lane] as u32, cx);
             }
         }
         let expired = self.expired & active != 0;

@@ -24,6 +24,7 @@ mod sanitize;
 mod setmaxnreg;
 mod step;
 mod tally;
+mod waits;
 mod warp;
 mod warpgroup;
 mod wgmma;

@@ -24,8 +24,9 @@ impl Registers {
     pub fn new(machine: &Machine<'_>) -> Self {
         let program = machine.program;
         let by_threads = program.max_threads.map(|max| {
-            let threads = max.iter().product::<u32>().max(1).next_multiple_of(32);
-            ALL / threads
+            // A block that is too large is refused later; here it must only not overflow.
+            let threads = max.iter().fold(1u32, |all, &one| all.saturating_mul(one));
+            ALL / threads.clamp(1, 1024).next_multiple_of(32)
         });
         let each = program.max_registers.or(by_threads);
         let each = each.map(|each| each.min(MOST) / 8 * 8);

@@ -453,7 +453,7 @@ impl Warp {
             }
             Code::AsyncCopy(ref copy) => return self.copy_async(copy, pc, mask, cx),
             Code::AsyncCommit => self.commit_async(mask),
-            Code::AsyncWait { pending } => self.wait_async(pending, mask, cx),
+            Code::AsyncWait { pending } => self.wait_async(pending, pc, mask, cx),
             Code::Load(ref access) => return self.load::<SANITIZE>(access, pc, mask, cx),
             Code::Store(ref access) => return self.store::<SANITIZE>(access, pc, mask, cx),
             Code::Atomic(ref access) => return self.atomic(access, pc, mask, cx),

@@ -1,11 +1,15 @@
 //! Counters while a kernel runs. Warps repeat themselves: the pattern of an instruction's addresses is
 //! remembered with what it cost, and only a new pattern is worked out.
+use std::collections::BTreeMap;
+
 use crate::banks::{LANES, SharedAccess, global_sectors, shared_wavefronts};
-use crate::{Counters, Wavefronts};
+use crate::{Counters, Wait, Wavefronts};
 
 pub(super) struct Tally {
     /// One for each operation.
     pub ops: Vec<Counters>,
+    /// By operation and mbarrier.
+    pub waits: BTreeMap<(usize, Option<u32>), Wait>,
     shared: Vec<SharedPattern>,
     global: Vec<GlobalPattern>,
 }
@@ -31,6 +35,7 @@ impl Tally {
     pub fn new(ops: usize, slots: usize) -> Self {
         Self {
             ops: vec![Counters::default(); ops],
+            waits: BTreeMap::new(),
             shared: vec![
                 SharedPattern {
                     active: 0,
@@ -125,6 +130,9 @@ impl Tally {
     pub fn add(&mut self, other: &Tally) {
         for (a, b) in self.ops.iter_mut().zip(&other.ops) {
             *a += *b;
+        }
+        for (&at, wait) in &other.waits {
+            *self.waits.entry(at).or_default() += *wait;
         }
     }
 }

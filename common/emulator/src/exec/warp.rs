@@ -2,6 +2,7 @@
 use super::bulk::Store;
 use super::lanes::{Doubles, Words, lanes};
 use super::machine::Machine;
+use super::waits::Begun;
 use super::warpgroup::Tracker;
 use crate::op::{Class, Reg};
 
@@ -77,6 +78,8 @@ pub(super) struct Pending {
     pub op: usize,
     /// Its number among the warp's copies.
     pub number: u64,
+    /// The step at which it was issued.
+    pub issued: u64,
 }
 
 /// `cp.async.mbarrier.arrive`: when the lane's copies before it have landed, an mbarrier is told.
@@ -116,6 +119,8 @@ pub(super) struct Warp {
     pub bulk_commits: [u32; 32],
     /// Lanes whose `try_wait` has waited for long enough.
     pub expired: u32,
+    /// Waits at mbarriers that have not ended.
+    pub waits: Vec<Begun>,
     /// Lanes that have arrived at the cluster's barrier, in this phase and in the last.
     pub cluster_arrived: u32,
     pub cluster_released: u32,
@@ -146,6 +151,7 @@ impl Warp {
             stores: Vec::new(),
             bulk_commits: [0; 32],
             expired: 0,
+            waits: Vec::new(),
             cluster_arrived: 0,
             cluster_released: 0,
             clock: 0,
@@ -181,6 +187,7 @@ impl Warp {
         self.copies = 0;
         self.signals.clear();
         self.stores.clear();
+        self.waits.clear();
         self.bulk_commits = [0; 32];
         (self.expired, self.cluster_arrived, self.cluster_released) = (0, 0, 0);
         (self.clock, self.watched) = (0, None);

@@ -69,9 +69,12 @@ impl Warp {
             return self.invalid(pc, reason, cx);
         }
         if mask != ALL {
+            let (missing, why) = match self.alive {
+                ALL => (32 - mask.count_ones(), "are elsewhere"),
+                alive => (32 - alive.count_ones(), "have exited"),
+            };
             let reason = format!(
-                "all threads of the warpgroup must execute it, but {} of warp {} have exited",
-                32 - mask.count_ones(),
+                "all threads of the warpgroup must execute it together, but {missing} of warp {} {why}",
                 self.index
             );
             return self.invalid(pc, reason, cx);

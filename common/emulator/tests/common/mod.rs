@@ -4,7 +4,7 @@ pub mod tma;
 
 use emulator::{
     Arg, Counters, Finding, Launch, LaunchError, Limits, Memory, Module, Options, Program,
-    PtxError, Run, launch,
+    PtxError, Run, Wait, launch,
 };
 
 /// What a kernel body is run with.
@@ -53,6 +53,7 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
     /// Text of each instruction, with its counters.
     pub counters: Vec<(String, Counters)>,
+    pub waits: Vec<Wait>,
 }
 
 impl Outcome {
@@ -123,7 +124,11 @@ pub fn run(setup: &Setup, text: &str) -> Result<Outcome, LaunchError> {
         limits: setup.limits,
         ..Options::default()
     };
-    let Run { counters, findings } = launch(&program, &mut memory, &shape, &options)?;
+    let Run {
+        counters,
+        waits,
+        findings,
+    } = launch(&program, &mut memory, &shape, &options)?;
     let bytes = memory.bytes(out).expect("there");
     let texts = program.instructions().iter().map(|i| i.text.clone());
     Ok(Outcome {
@@ -132,6 +137,7 @@ pub fn run(setup: &Setup, text: &str) -> Result<Outcome, LaunchError> {
             .map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]))
             .collect(),
         findings,
+        waits,
         counters: texts.zip(counters).collect(),
     })
 }

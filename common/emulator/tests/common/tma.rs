@@ -110,8 +110,11 @@ pub fn run_map(
         limits: setup.limits,
         ..Options::default()
     };
-    let Run { counters, findings } =
-        launch(&program, &mut memory, &shape, &options).expect("a launch");
+    let Run {
+        counters,
+        waits,
+        findings,
+    } = launch(&program, &mut memory, &shape, &options).expect("a launch");
     let texts = program.instructions().iter().map(|i| i.text.clone());
     let words = [out, data]
         .iter()
@@ -121,6 +124,7 @@ pub fn run_map(
     Ok(Outcome {
         words,
         findings,
+        waits,
         counters: texts.zip(counters).collect(),
     })
 }

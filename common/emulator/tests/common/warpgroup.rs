@@ -234,8 +234,9 @@ setp.eq.u32 %yes, %tid, %tid;\nsetp.ne.u32 %no, %tid, %tid;\n",
             schedule: self.schedule,
             ..Options::default()
         };
-        let Run { counters, findings } =
-            launch(&program, &mut memory, &shape, &options).expect("a launch");
+        let Run {
+            counters, findings, ..
+        } = launch(&program, &mut memory, &shape, &options).expect("a launch");
         let bytes = memory.bytes(out).expect("there");
         let mut d = vec![0; self.d.len()];
         for (r, thread) in (0..registers).flat_map(|r| (0..threads).map(move |t| (r, t))) {

@@ -1,5 +1,5 @@
 // How many wavefronts shared memory serves in a clock: loads of 16 bytes a lane, which lie side by side, are four
-// wavefronts of 128 bytes each (PHYSICS: the group of 8 lanes).
+// wavefronts of 128 bytes each (`shared_memory.csv`: 8 lanes to each).
 constexpr int STEPS = 16;               // loads in one turn of the loop
 constexpr int THREADS = 1024;
 

@@ -1,0 +1,71 @@
+//! How long warps wait, in steps: warp instructions that the cluster executed meanwhile.
+use super::block::Context;
+use super::warp::Warp;
+use crate::Wait;
+
+/// A wait that has begun: what the warp's lanes `mask` found at `pc` was an incomplete phase of an mbarrier.
+pub(super) struct Begun {
+    pc: usize,
+    mask: u32,
+    mbarrier: u32,
+    since: u64,
+}
+
+impl Warp {
+    /// Warp instructions that the cluster has executed.
+    pub(super) fn steps(&self, cx: &Context<'_>) -> u64 {
+        cx.common.others + self.clock
+    }
+
+    /// The phase is incomplete. Whoever has looked before goes on waiting.
+    pub(super) fn begin_wait(&mut self, pc: usize, mask: u32, mbarrier: u32, cx: &Context<'_>) {
+        let own = |begun: &Begun| begun.pc == pc && begun.mask & mask != 0;
+        if self.waits.iter().any(|w| own(w) && w.mbarrier == mbarrier) {
+            return;
+        }
+        let since = self.steps(cx);
+        self.waits.retain(|begun| !own(begun));
+        self.waits.push(Begun {
+            pc,
+            mask,
+            mbarrier,
+            since,
+        });
+    }
+
+    /// The phase is complete; the last copy that landed in it was issued at the step `issued`.
+    pub(super) fn end_wait(
+        &mut self,
+        pc: usize,
+        mask: u32,
+        mbarrier: u32,
+        issued: Option<u64>,
+        cx: &mut Context<'_>,
+    ) {
+        let now = self.steps(cx);
+        let own = |w: &Begun| w.pc == pc && w.mask & mask != 0 && w.mbarrier == mbarrier;
+        let begun = self.waits.iter().position(own);
+        let begun = begun.map(|index| self.waits.swap_remove(index).since);
+        let since = begun.unwrap_or(now);
+        *cx.tally.waits.entry((pc, Some(mbarrier))).or_default() += Wait {
+            times: 1,
+            waited: begun.is_some().into(),
+            steps: now.saturating_sub(since),
+            longest: now.saturating_sub(since),
+            copied: issued.is_some().into(),
+            ahead: issued.map_or(0, |issued| since.saturating_sub(issued)),
+            ..Wait::default()
+        };
+    }
+
+    /// `cp.async`s land now, because these lanes wait for them; the last of them was issued at the step `issued`.
+    pub(super) fn wait_for_copies(&mut self, pc: usize, issued: u64, cx: &mut Context<'_>) {
+        let ahead = self.steps(cx).saturating_sub(issued);
+        *cx.tally.waits.entry((pc, None)).or_default() += Wait {
+            times: 1,
+            copied: 1,
+            ahead,
+            ..Wait::default()
+        };
+    }
+}
