@@ -12,6 +12,7 @@ use layout::swizzle::Swizzle;
 use layout::tile::{Pattern, Tile};
 use layout::tmem::Accumulator;
 use layout::{sheets, tmem};
+use sha2::{Digest, Sha256};
 
 fn swizzles() -> Vec<(String, Sheet)> {
     let cases = [
@@ -286,14 +287,44 @@ fn every_table_as_text() {
     }
 }
 
+/// One of each kind in full, to be read.
 #[test]
-fn one_table_as_svg_and_json() {
-    let (_, sheet) = swizzles().remove(1);
-    insta::assert_snapshot!("swizzle_1_4_3_svg", sheet.to_svg());
-    insta::assert_snapshot!(
-        "swizzle_1_4_3_json",
-        serde_json::to_string_pretty(&sheet).expect("JSON")
-    );
+fn one_table_of_each_kind_as_svg_and_json() {
+    let kinds = [
+        swizzles().remove(1),
+        mappings().remove(1),
+        bankmaps().remove(0),
+        fragments().remove(0),
+        descriptors().remove(0),
+        tensor_memory().remove(0),
+        axes().remove(0),
+    ];
+    for (name, sheet) in kinds {
+        insta::assert_snapshot!(format!("{name}_svg"), sheet.to_svg());
+        insta::assert_snapshot!(format!("{name}_json"), json(&sheet));
+    }
+}
+
+/// All of them by their SHA-256: a change shows, and the text beside it says what changed.
+#[test]
+fn every_table_as_svg_and_json_is_pinned() {
+    let hash = |text: String| -> String {
+        let digest = Sha256::digest(text);
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let line = |(name, sheet): (String, Sheet)| {
+        format!(
+            "{name}: svg {}, json {}\n",
+            hash(sheet.to_svg()),
+            hash(json(&sheet))
+        )
+    };
+    let lines: String = all().into_iter().map(line).collect();
+    insta::assert_snapshot!("svg_and_json_sha256", lines);
+}
+
+fn json(sheet: &Sheet) -> String {
+    serde_json::to_string_pretty(sheet).expect("JSON")
 }
 
 #[test]
