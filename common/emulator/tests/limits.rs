@@ -181,3 +181,17 @@ fn a_failed_launch_leaves_memory_as_it_was() {
     launch(&program, &mut memory, &shape, &options).expect_err("endless");
     assert_eq!(memory.bytes(out), Some(&[7; 4][..]));
 }
+
+/// The largest numbers that PTX can write are refused as any other block that is too large.
+#[test]
+fn a_block_of_billions_of_threads_is_no_overflow() {
+    for most in [
+        "65536, 65536, 1",
+        "4294967295, 1, 1",
+        "4294967295, 4294967295, 2",
+    ] {
+        let text = module("", "ret;").replacen("\n{", &format!("\n.maxntid {most}\n{{"), 1);
+        assert!(text.contains(".maxntid"), "{text}");
+        run(&threads(32), &text).expect("a block of 32 is within it");
+    }
+}
