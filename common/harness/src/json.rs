@@ -13,6 +13,8 @@ struct Report<'a> {
     rung: &'a str,
     device: String,
     arch: &'a str,
+    /// The part of C that a block computes at a time.
+    tile: String,
     kernels: Vec<Choice<'a>>,
     size: String,
     seed: u64,
@@ -116,6 +118,10 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Result<Rep
         rung: outcome.rung.name,
         device: outcome.device.flag(),
         arch: &outcome.kernel.source.arch,
+        tile: format!(
+            "{}x{}",
+            outcome.kernel.launch.tile.bm, outcome.kernel.launch.tile.bn
+        ),
         kernels: outcome.rung.kernels.iter().map(choice).collect(),
         size: outcome.size.to_string(),
         seed: outcome.arguments.seed,
