@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         benches.push(bench);
         all_right &= right;
     }
-    let record = Record::new(benches);
+    let record = Record::new(benches)?;
     let out = arguments
         .out
         .clone()

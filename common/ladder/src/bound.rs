@@ -1,17 +1,17 @@
 //! `cargo ladder bound`: what limits every rung, beside what was measured.
-use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::record::markdown_table;
+use crate::record::Record;
 use crate::rungs::{self, Variant};
+use crate::table::{head, markdown_table, percent};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A record of `cargo ladder bench`, with its bench.csv [default: that of the ceilings]
+    /// A record of `cargo ladder bench`, with its bench.json [default: that of the ceilings]
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
 }
@@ -24,13 +24,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             .join(harness::ceilings::RECORD)
             .with_file_name(""),
     };
-    let file = record.join("bench.csv");
-    let measured = fs::read_to_string(&file).with_context(|| {
-        format!(
-            "cannot read {}, which `cargo ladder bench` writes",
-            file.display()
-        )
-    })?;
+    let measured = Record::read(&record)?;
     let rungs = rungs::all()?;
     rungs::build(&rungs)?;
     let lines = Variant::all(&rungs)?
@@ -58,7 +52,7 @@ struct Line {
 }
 
 impl Line {
-    fn new(variant: &Variant, record: &str) -> Result<Self> {
+    fn new(variant: &Variant, record: &Record) -> Result<Self> {
         let bound = bound(variant)?;
         let number = |key: &str| {
             bound[key]
@@ -69,11 +63,9 @@ impl Line {
             rung: variant.label(),
             limited_by: bound["limited_by"].as_str().unwrap_or_default().into(),
             predicted: (number("tflops")?, number("of_cublas")?),
-            measured: measured(
-                record,
-                &variant.label(),
-                bound["size"].as_str().unwrap_or("?"),
-            ),
+            measured: bound["size"]
+                .as_str()
+                .and_then(|size| measured(record, &variant.label(), size)),
         })
     }
 
@@ -100,50 +92,31 @@ fn bound(variant: &Variant) -> Result<Value> {
     }
 }
 
-/// TFLOP/s of a rung at a size, and as a fraction of cuBLAS f16 by turns, from the lines of a bench.csv.
-fn measured(record: &str, rung: &str, size: &str) -> Option<(f64, f64)> {
-    let head: Vec<&str> = record.lines().next()?.split(',').collect();
-    let column = |name: &str| head.iter().position(|column| *column == name);
-    let (contestant, tflops, speed) = (
-        column("contestant")?,
-        column("tflops")?,
-        column("kernel_speed")?,
-    );
-    let of = |name: &str, wanted: usize| {
-        let mut lines = record
-            .lines()
-            .map(|line| line.split(',').collect::<Vec<_>>());
-        let line = lines
-            .find(|line| line.starts_with(&[rung, size]) && line.get(contestant) == Some(&name))?;
-        line.get(wanted)?.parse::<f64>().ok()
-    };
-    Some((of("kernel", tflops)?, of("cuBLAS f16", speed)?))
+/// TFLOP/s of a rung at a size, and as a fraction of cuBLAS f16 by turns.
+fn measured(record: &Record, rung: &str, size: &str) -> Option<(f64, f64)> {
+    let run = record.run(rung, size.parse().ok()?)?;
+    Some((run.time.as_ref()?.tflops, run.of_cublas()?))
 }
 
 /// One line a rung; each step is the quotient by the line above.
 fn table(lines: &[Line]) -> String {
-    let mut rows = vec![
-        [
-            "rung",
-            "limited by",
-            "TFLOP/s at most",
-            "of cuBLAS",
-            "step",
-            "measured",
-            "of cuBLAS",
-            "step",
-            "of the bound",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-    ];
+    let mut rows = vec![head(&[
+        "rung",
+        "limited by",
+        "TFLOP/s at most",
+        "of cuBLAS",
+        "step",
+        "measured",
+        "of cuBLAS",
+        "step",
+        "of the bound",
+    ])];
     let mut before: Option<&Line> = None;
     for line in lines {
         let step = |now: Option<f64>, then: Option<f64>| match (now, then) {
             (Some(now), Some(then)) => format!("{:.2}x", now / then),
             _ => String::new(),
         };
-        let percent = |ratio: f64| format!("{:.1}%", 100.0 * ratio);
         let tflops = |pair: Option<(f64, f64)>| pair.map(|(tflops, _)| tflops);
         let cell = |text: Option<String>| text.unwrap_or_default();
         rows.push(vec![
@@ -171,11 +144,7 @@ fn table(lines: &[Line]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const RECORD: &str = "rung,size,contestant,tflops,kernel_speed\n\
-                          04_mma,64x64x64,kernel,1.0,1.0\n\
-                          04_mma,4096x4096x4096,kernel,100.0,1.0\n\
-                          04_mma,4096x4096x4096,cuBLAS f16,800.0,0.125\n";
+    use crate::record::example::{bench, right, wrong};
 
     fn line(rung: &str, predicted: f64, measured: Option<f64>) -> Line {
         Line {
@@ -187,12 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_read_by_the_names_of_its_columns() {
-        let of = |rung, size| measured(RECORD, rung, size);
-        assert_eq!(of("04_mma", "4096x4096x4096"), Some((100.0, 0.125)));
-        assert_eq!(of("04_mma", "64x64x64"), None); // no cuBLAS
-        assert_eq!(of("05_swizzle", "4096x4096x4096"), None);
-        assert_eq!(measured("", "04_mma", "64x64x64"), None);
+    fn what_was_measured_is_found_by_rung_and_size() {
+        let sizes = vec![right("64x64x64", "", [2.0, 0.25]), wrong("32x32x32")];
+        let record = Record::new(vec![bench("04_mma", sizes)]).expect("a record");
+        let of = |rung, size| measured(&record, rung, size);
+        assert_eq!(of("04_mma", "64x64x64"), Some((0.262144, 0.125)));
+        assert_eq!(of("04_mma", "32x32x32"), None);
+        assert_eq!(of("05_swizzle", "64x64x64"), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! | file | command |
 //! | --- | --- |
 //! | `bench` | times every rung on the GPU and records it in results/ |
+//! | `plot` | makes a record's tables and plots anew, or checks them |
 //! | `bound` | what limits every rung, beside what was measured |
 //! | `ceilings` | measures what each resource of a GPU can do |
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
@@ -15,7 +16,7 @@
 //! | `get_nvrtc` | fetches NVRTC |
 //! | `readme` | puts into README.md what its commands print, or checks it |
 //!
-//! `rungs` finds the rungs, `record` turns timings into files and tables, `tools` finds CUDA's programs.
+//! `rungs` finds the rungs, `record` and `draw` turn timings into files, tables and plots, `tools` finds CUDA's programs.
 mod banks;
 mod bench;
 mod bits;
@@ -23,13 +24,16 @@ mod bound;
 mod calibrate;
 mod ceilings;
 mod diff;
+mod draw;
 mod get_nvrtc;
 mod layout;
+mod plot;
 mod ptx;
 mod readme;
 mod record;
 mod rungs;
 mod sass;
+mod table;
 mod tools;
 
 use std::process::ExitCode;
@@ -52,6 +56,8 @@ struct Arguments {
 enum Command {
     /// Time every rung on the GPU, against cuBLAS in the same run; write it to results/
     Bench(bench::Arguments),
+    /// Make a record's tables and plots anew from its bench.json, or check that they are current
+    Plot(plot::Arguments),
     /// What limits every rung, as the emulator's counters predict it, beside what was measured
     Bound(bound::Arguments),
     /// Measure what each resource of this GPU can do in a clock
@@ -82,6 +88,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Plot(arguments) => plot::run(&arguments),
         Command::Bound(arguments) => bound::run(&arguments),
         Command::Ceilings(arguments) => ceilings::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),

@@ -7,7 +7,8 @@
 //! (what it prints, on the emulator, with the committed PTX)
 //! ```
 //!
-//! A table between `<!-- table: results/… -->` and `<!-- end -->` is that file's table.
+//! A table between `<!-- table: results/…/bench.md#by-rung -->` and `<!-- end -->` is the one in that file's section
+//! "By rung". A picture has to be there.
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -56,6 +57,9 @@ fn filled(root: &Path, text: &str) -> Result<String> {
     while let Some((line, number)) = lines.next() {
         out += line;
         out.push('\n');
+        if let Some(file) = picture(line).filter(|file| !root.join(file).is_file()) {
+            bail!("README.md:{number}: there is no {file}");
+        }
         let (end, content) = if line == "```text" {
             match lines.peek().and_then(|(next, _)| next.strip_prefix("$ ")) {
                 Some(command) => ("```", format!("$ {command}\n{}", output(root, command)?)),
@@ -109,15 +113,31 @@ fn output(root: &Path, command: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The lines of a Markdown file that belong to a table.
-fn table(root: &Path, file: &str) -> Result<String> {
+/// The table in a section of a Markdown file, `FILE#section`, with the section's name as in a link.
+fn table(root: &Path, place: &str) -> Result<String> {
+    let (file, section) = place
+        .split_once('#')
+        .with_context(|| format!("README.md: `{place}` names no section: FILE.md#section"))?;
     let text = fs::read_to_string(root.join(file))
         .with_context(|| format!("cannot read {file}, which README.md shows"))?;
-    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+    let link = |title: &str| title.to_lowercase().replace(' ', "-");
+    let rows: Vec<&str> = text
+        .lines()
+        .skip_while(|line| line.strip_prefix("## ").map(link).as_deref() != Some(section))
+        .skip(1)
+        .take_while(|line| !line.starts_with("## "))
+        .filter(|line| line.starts_with('|'))
+        .collect();
     if rows.is_empty() {
-        bail!("{file} holds no table");
+        bail!("{file} holds no table in a section {section}");
     }
     Ok(rows.join("\n") + "\n")
+}
+
+/// The file of a picture that stands alone on its line.
+fn picture(line: &str) -> Option<&str> {
+    let (_, file) = line.strip_prefix("![")?.split_once("](")?;
+    file.strip_suffix(')')
 }
 
 #[cfg(test)]
@@ -129,8 +149,33 @@ mod tests {
         let root = Path::new(".");
         let text = "# Title\n\n```text\nno command\n```\nend\n";
         assert_eq!(filled(root, text).expect("nothing to run"), text);
-        let error = filled(root, "a\n<!-- table: nowhere.md -->\n").expect_err("no such file");
+        let error = filled(root, "a\n<!-- table: nowhere.md#all -->\n").expect_err("no such file");
         assert!(error.to_string().contains("nowhere.md"));
         assert!(output(root, "rm -r x").is_err());
+        let error = filled(root, "![A plot](nowhere.svg)\n").expect_err("no such picture");
+        assert!(
+            error
+                .to_string()
+                .contains("README.md:1: there is no nowhere.svg")
+        );
+    }
+
+    #[test]
+    fn a_table_is_found_by_its_section() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let text =
+            "# H100\n| no |\n## By rung\n\n| a |\n\n![x](y)\n## Every timing\n| b |\n| c |\n";
+        fs::write(folder.path().join("t.md"), text).expect("writable");
+        let found = |place| table(folder.path(), place).map_err(|error| error.to_string());
+        assert_eq!(found("t.md#by-rung"), Ok("| a |\n".into()));
+        assert_eq!(found("t.md#every-timing"), Ok("| b |\n| c |\n".into()));
+        for (place, word) in [
+            ("t.md", "FILE.md#section"),
+            ("t.md#other", "section other"),
+            ("u.md#a", "u.md"),
+        ] {
+            let error = found(place).expect_err("an error");
+            assert!(error.contains(word), "{error}");
+        }
     }
 }

@@ -1,0 +1,238 @@
+//! What a plot stands on: paper, colours, title and provenance.
+//!
+//! Legible in light and in dark: the plot paints its own paper, and a style sheet exchanges the colours where the
+//! reader prefers dark. Text has a margin of paper, so that it is legible over lines.
+use std::fmt::Write as _;
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use crate::record::{Record, Run};
+
+/// In pixels, as everything here.
+pub const WIDTH: u32 = 900;
+
+pub type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+
+/// What a colour is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    Paper,
+    Text,
+    /// Text of less weight, and ceilings.
+    Faint,
+    /// Lines of the grid.
+    Rule,
+    Kernel,
+    /// A kernel of the same rung for an older architecture.
+    Older,
+    Cublas,
+    CublasLt,
+}
+
+/// Each ink in light and in dark; a test computes the contrast with the paper.
+const COLOURS: [(Ink, &str, &str); 8] = [
+    (Ink::Paper, "#FFFFFF", "#15191E"),
+    (Ink::Text, "#1B1F24", "#E6EDF3"),
+    (Ink::Faint, "#57606A", "#9AA4AE"),
+    (Ink::Rule, "#D0D7DE", "#3D444D"),
+    (Ink::Kernel, "#0550AE", "#6CB6FF"),
+    (Ink::Older, "#BC4C00", "#F0883E"),
+    (Ink::Cublas, "#1A7F37", "#57CB6A"),
+    (Ink::CublasLt, "#8250DF", "#C297FF"),
+];
+
+impl Ink {
+    /// In light; the style sheet knows the other.
+    pub fn colour(self) -> RGBColor {
+        let hex = COLOURS.iter().find(|(ink, ..)| *ink == self);
+        let part =
+            |at| hex.and_then(|(_, light, _)| u8::from_str_radix(light.get(at..at + 2)?, 16).ok());
+        let [red, green, blue] = [1, 3, 5].map(|at| part(at).unwrap_or_default());
+        RGBColor(red, green, blue)
+    }
+
+    /// A line of so many pixels.
+    pub fn line(self, width: u32) -> ShapeStyle {
+        ShapeStyle::from(self.colour()).stroke_width(width)
+    }
+
+    /// An area.
+    pub fn filled(self) -> ShapeStyle {
+        ShapeStyle::from(self.colour()).filled()
+    }
+
+    /// Text of so many pixels, at its place as `horizontal` and `vertical` say.
+    pub fn text(self, size: u32, horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
+        // The backend divides by 1.24.
+        ("sans-serif", 1.24 * f64::from(size))
+            .into_font()
+            .color(&self.colour())
+            .pos(Pos::new(horizontal, vertical))
+    }
+}
+
+/// The words around a plot.
+pub struct Words {
+    pub title: String,
+    /// For those who do not see it.
+    pub description: String,
+    /// Under the title: how to read it.
+    pub key: String,
+    /// At the foot, a line each.
+    pub foot: Vec<String>,
+}
+
+/// Draws a plot of this height, within what the words leave free, and returns the file's text.
+pub fn sheet(
+    height: u32,
+    words: &Words,
+    draw: impl FnOnce(&Area) -> anyhow::Result<()>,
+) -> anyhow::Result<String> {
+    let mut svg = String::new();
+    {
+        let root = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
+        root.fill(&Ink::Paper.colour())?;
+        let bold = Ink::Text.text(16, HPos::Left, VPos::Top);
+        root.draw_text(&words.title, &bold, (16, 12))?;
+        let faint = Ink::Faint.text(12, HPos::Left, VPos::Top);
+        root.draw_text(&words.key, &faint, (16, 38))?;
+        let foot = 18 * words.foot.len() as i32;
+        for (line, text) in words.foot.iter().enumerate() {
+            let y = height as i32 - 8 - foot + 18 * line as i32;
+            root.draw_text(text, &faint, (16, y))?;
+        }
+        draw(&root.margin(62, foot + 14, 0, 0))?;
+        root.present()?;
+    }
+    let (head, body) = svg.split_once(">\n").unwrap_or(("<svg", ""));
+    // The first text is the title.
+    let body = body.replacen("<text ", "<text font-weight=\"bold\" ", 1);
+    Ok(format!(
+        "{head} role=\"img\" aria-labelledby=\"title description\">\n<title id=\"title\">{}</title>\n\
+         <desc id=\"description\">{}</desc>\n<style>{}</style>\n{body}",
+        escape(&words.title),
+        escape(&words.description),
+        style()
+    ))
+}
+
+/// The colours in dark, dashes, the fonts, and text's margin of paper.
+fn style() -> String {
+    let paper =
+        |colour: &str| format!("text{{stroke:{colour};stroke-width:3px;paint-order:stroke}}");
+    let mut dark = String::new();
+    for (_, from, to) in COLOURS {
+        let _ = write!(
+            dark,
+            "[fill=\"{from}\"]{{fill:{to}}}[stroke=\"{from}\"]{{stroke:{to}}}"
+        );
+    }
+    let dashes = [(Ink::Faint, "6 4"), (Ink::CublasLt, "3 3")].map(|(ink, lengths)| {
+        let RGBColor(r, g, b) = ink.colour();
+        format!("[stroke=\"#{r:02X}{g:02X}{b:02X}\"]{{stroke-dasharray:{lengths}}}")
+    });
+    let dashes = dashes.concat();
+    let [(_, light_paper, dark_paper), ..] = COLOURS;
+    format!(
+        "{dashes}text{{font-family:system-ui,-apple-system,\"Segoe UI\",Helvetica,Arial,\"DejaVu Sans\",sans-serif}}{}\
+         @media (prefers-color-scheme:dark){{{dark}{}}}",
+        paper(light_paper),
+        paper(dark_paper)
+    )
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+/// GPU, software, commit and day of a record, in a line.
+pub fn provenance(record: &Record) -> String {
+    let Some((_, Run { provenance: p, .. })) = record.runs().next() else {
+        return String::new();
+    };
+    let mut parts = vec![p.gpu.clone()];
+    parts.extend(p.driver.iter().map(|driver| format!("driver {driver}")));
+    parts.push(format!("CUDA {}", p.cuda));
+    parts.extend(p.cublas.iter().map(|version| format!("cuBLAS {version}")));
+    parts.extend(p.commit.iter().map(|commit| format!("commit {commit}")));
+    parts.push(p.date.chars().take(10).collect());
+    parts.join(", ")
+}
+
+/// At which clock ceilings are drawn, and the clocks at which these runs were timed.
+pub fn clocks<'a>(ceilings: Option<f64>, runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
+    let Some(mhz) = ceilings else {
+        return Vec::new();
+    };
+    let medians: Vec<f64> = runs
+        .filter_map(|run| run.provenance.sm_mhz.map(|[_, median, _]| median))
+        .collect();
+    let least = medians.iter().copied().reduce(f64::min);
+    let most = medians.iter().copied().reduce(f64::max);
+    let ran = match (least, most) {
+        (Some(least), Some(most)) => {
+            format!("; these runs had a median of {least:.0} to {most:.0} MHz")
+        }
+        _ => String::new(),
+    };
+    vec![format!(
+        "Ceilings: measured, for all multiprocessors at {mhz:.0} MHz, the highest clock{ran}."
+    )]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance of `#RRGGBB` (WCAG 2).
+    fn luminance(colour: &str) -> f64 {
+        let part = |at: usize| {
+            let value = u8::from_str_radix(&colour[at..at + 2], 16).expect("hexadecimal");
+            let value = f64::from(value) / 255.0;
+            if value <= 0.04045 {
+                value / 12.92
+            } else {
+                ((value + 0.055) / 1.055).powf(2.4)
+            }
+        };
+        0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+    }
+
+    #[test]
+    fn every_ink_is_legible_on_its_paper() {
+        let [(_, light_paper, dark_paper), ..] = COLOURS;
+        for (ink, light, dark) in COLOURS {
+            if matches!(ink, Ink::Paper | Ink::Rule) {
+                continue;
+            }
+            for (colour, paper) in [(light, light_paper), (dark, dark_paper)] {
+                let mut pair = [luminance(colour), luminance(paper)];
+                pair.sort_by(f64::total_cmp);
+                let contrast = (pair[1] + 0.05) / (pair[0] + 0.05);
+                assert!(contrast >= 4.5, "{ink:?} {colour}: {contrast}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_escaped() {
+        let words = Words {
+            title: "a < b".into(),
+            description: "c & d".into(),
+            key: "e > f".into(),
+            foot: vec!["<script>".into()],
+        };
+        let svg = sheet(200, &words, |_| Ok(())).expect("a sheet");
+        assert!(
+            svg.contains("<title id=\"title\">a &lt; b</title>"),
+            "{svg}"
+        );
+        assert!(
+            svg.contains("c &amp; d") && !svg.contains("<script>"),
+            "{svg}"
+        );
+    }
+}

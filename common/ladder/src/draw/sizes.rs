@@ -1,0 +1,258 @@
+//! The last rung by size: TFLOP/s beside cuBLAS, and percent of it.
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::panel::{Axis, Chart, SIZE, ends, line, names, panel, text};
+use super::sheet::{self, Area, Ink, Words, clocks, provenance};
+use super::spread::spread;
+use super::{Ceiling, ceilings};
+use crate::record::{CUBLAS, Record, Run, is_square};
+use crate::table::percent;
+
+const HEIGHT: u32 = 718;
+/// Of the upper of the two panels, and what the lower keeps free for the sizes.
+const UPPER: u32 = 300;
+const NAMES: u32 = 48;
+const CUBLAS_LT: &str = "cuBLASLt f16";
+
+/// A rung's kernels for one architecture, over the sizes.
+struct Series<'a> {
+    label: &'a str,
+    ink: Ink,
+    /// By the logarithm of the size, which is one number, to base 2.
+    runs: Vec<(f64, &'a Run)>,
+}
+
+/// The plot; none if no square size of the last rung was timed.
+pub fn sizes(record: &Record) -> anyhow::Result<Option<String>> {
+    let Some(rung) = record.last_rung() else {
+        return Ok(None);
+    };
+    let series = series(record, rung);
+    let runs = series.iter().flat_map(|one| &one.runs);
+    let Some((least, most)) = ends(runs.clone().map(|(place, _)| place.max(0.1))) else {
+        return Ok(None);
+    };
+    let gpu = runs
+        .clone()
+        .next()
+        .map_or("", |(_, run)| &run.provenance.gpu);
+    let (ceilings, mhz) = ceilings(gpu, &["mma.sync", "wgmma"])?;
+    let said: Vec<String> = series.iter().map(said).collect();
+    let mut foot = clocks(mhz, runs.clone().map(|(_, run)| *run));
+    if let Some(newest) = series.last() {
+        foot.insert(
+            0,
+            format!(
+                "cuBLAS and cuBLASLt above: as they were by turns with {}.",
+                newest.label
+            ),
+        );
+    }
+    foot.push(provenance(record));
+    let words = Words {
+        title: format!("{rung} by size: TFLOP/s, and percent of cuBLAS"),
+        description: said.join(" "),
+        key: format!(
+            "f16 in and out, f32 sums. Medians, the kernel by turns with cuBLAS in one process; {}",
+            steadiness(runs.map(|(_, run)| *run))
+        ),
+        foot,
+    };
+    let across = (least - 0.3, most + 0.2);
+    let draw = |area: &Area| {
+        let (upper, lower) = area.split_vertically(UPPER);
+        speeds(&upper, across, &series, &ceilings)?;
+        ratios(&lower.margin(18, NAMES, 0, 0), across, &series)
+    };
+    sheet::sheet(HEIGHT, &words, draw).map(Some)
+}
+
+/// How far from its median the ratio to cuBLAS was, round by round.
+fn steadiness<'a>(runs: impl Iterator<Item = &'a Run>) -> String {
+    let widest = runs.filter_map(Run::spread_of_cublas).fold(0.0, f64::max);
+    format!(
+        "80% of the rounds are within {:.1}% of the ratio.",
+        100.0 * widest
+    )
+}
+
+/// One for each architecture, the newest last, which has the kernel's colour.
+fn series<'a>(record: &'a Record, rung: &str) -> Vec<Series<'a>> {
+    let of_rung = record
+        .benches()
+        .iter()
+        .filter(|bench| Record::name_of(&bench.rung) == rung);
+    let mut all: Vec<Series> = of_rung
+        .map(|bench| {
+            let squares = bench
+                .sizes
+                .iter()
+                .filter(|run| is_square(&run.size) && run.time.is_some());
+            let mut runs: Vec<_> = squares
+                .map(|run| (f64::from(run.size.m).log2(), run))
+                .collect();
+            runs.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+            Series {
+                label: &bench.rung,
+                ink: Ink::Older,
+                runs,
+            }
+        })
+        .collect();
+    if let Some(newest) = all.last_mut() {
+        newest.ink = Ink::Kernel;
+    }
+    all
+}
+
+/// What the description says of a series.
+fn said(series: &Series) -> String {
+    let of = |(_, run): &(f64, &Run)| {
+        let ratio = run.of_cublas().map_or("?".into(), percent);
+        format!("{ratio} at {}", run.size.m)
+    };
+    let all: Vec<String> = series.runs.iter().map(of).collect();
+    format!("{}, of cuBLAS: {}.", series.label, all.join(", "))
+}
+
+impl Series<'_> {
+    /// TFLOP/s of a contestant at each size.
+    fn tflops(&self, name: &str) -> Vec<(f64, f64)> {
+        let of = |(size, run): &(f64, &Run)| Some((*size, run.contest(name)?.tflops));
+        self.runs.iter().filter_map(of).collect()
+    }
+}
+
+/// The upper panel. cuBLAS is drawn as it was beside the newest kernel: what a card has left for it depends on its
+/// neighbour.
+fn speeds(
+    area: &Area,
+    (least, most): (f64, f64),
+    series: &[Series],
+    ceilings: &[Ceiling],
+) -> anyhow::Result<()> {
+    let mut lines: Vec<(&str, Ink, Vec<(f64, f64)>)> = Vec::new();
+    if let Some(newest) = series.last() {
+        lines.push((CUBLAS_LT, Ink::CublasLt, newest.tflops(CUBLAS_LT)));
+        lines.push((CUBLAS, Ink::Cublas, newest.tflops(CUBLAS)));
+    }
+    lines.extend(
+        series
+            .iter()
+            .map(|one| (one.label, one.ink, one.tflops("kernel"))),
+    );
+    lines.retain(|(.., points)| !points.is_empty());
+
+    let measured = lines
+        .iter()
+        .flat_map(|(.., points)| points)
+        .map(|(_, tflops)| *tflops);
+    let levels = measured.chain(ceilings.iter().map(|ceiling| ceiling.tflops));
+    let Some((_, top)) = ends(levels) else {
+        return Ok(());
+    };
+    let axis = Axis {
+        title: "TFLOP/s",
+        ticks: (0..50)
+            .map(|step| f64::from(step) * 200.0)
+            .take_while(|tick| *tick < 1.05 * top)
+            .collect(),
+        label: &|tflops| tflops.to_string(),
+    };
+    let chart = panel(area, least..most, 0.0..1.05 * top, &axis)?;
+    let mut ends = Vec::new();
+    for Ceiling { name, tflops } in ceilings {
+        line(
+            &chart,
+            vec![(least, *tflops), (most, *tflops)],
+            Ink::Faint.line(1),
+        )?;
+        ends.push((*tflops, format!("{name}, {tflops:.0}"), Ink::Faint));
+    }
+    for (name, ink, points) in lines {
+        if let Some((size, tflops)) = points.last() {
+            let rest = vec![(*size, *tflops), (most, *tflops)];
+            line(&chart, rest, ink.line(1))?;
+            ends.push((*tflops, name.to_owned(), ink));
+        }
+        line(&chart, points.clone(), ink.line(2))?;
+        if ink != Ink::CublasLt {
+            for point in points {
+                chart
+                    .plotting_area()
+                    .draw(&Circle::new(point, 4, ink.filled()))?;
+            }
+        }
+    }
+    names(&chart, most, &ends)
+}
+
+/// The lower panel, with the sizes under it.
+fn ratios(area: &Area, (least, most): (f64, f64), series: &[Series]) -> anyhow::Result<()> {
+    let all = series.iter().flat_map(|one| &one.runs);
+    let top = all
+        .clone()
+        .filter_map(|(_, run)| run.of_cublas())
+        .fold(1.0, f64::max);
+    let axis = Axis {
+        title: "of cuBLAS f16",
+        ticks: vec![0.0, 0.25, 0.5, 0.75, 1.0],
+        label: &|ratio| format!("{:.0}%", 100.0 * ratio),
+    };
+    let chart = panel(area, least..most, 0.0..1.18 * top, &axis)?;
+    line(&chart, vec![(least, 1.0), (most, 1.0)], Ink::Cublas.line(2))?;
+    let mut ends = vec![(1.0, CUBLAS.to_owned(), Ink::Cublas)];
+    for one in series {
+        let points: Vec<_> = one
+            .runs
+            .iter()
+            .filter_map(|(size, run)| Some((*size, run.of_cublas()?)))
+            .collect();
+        line(&chart, points.clone(), one.ink.line(2))?;
+        for &point in &points {
+            let dot = Circle::new(point, 3, one.ink.filled());
+            chart.plotting_area().draw(&dot)?;
+        }
+        ends.extend(
+            points
+                .last()
+                .map(|(_, ratio)| (*ratio, one.label.to_owned(), one.ink)),
+        );
+    }
+    names(&chart, most, &ends)?;
+
+    let mut sizes: Vec<_> = all.map(|(place, run)| (*place, run.size.m)).collect();
+    sizes.sort_by_key(|(_, size)| *size);
+    sizes.dedup();
+    let style = Ink::Text.text(SIZE, HPos::Center, VPos::Top);
+    for (place, size) in sizes {
+        numbers(&chart, place, series)?;
+        let at = (place, 0.0);
+        text(&chart, at, (0, 8), &size.to_string(), style.clone())?;
+    }
+    let middle = ((least + most) / 2.0, 0.0);
+    text(&chart, middle, (0, 26), "M = N = K", style)
+}
+
+/// The numbers at one size: below their points up to the line of cuBLAS, so that they are not on it; else above.
+fn numbers(chart: &Chart<'_, RangedCoordf64>, place: f64, series: &[Series]) -> anyhow::Result<()> {
+    let here = |one: &Series| {
+        let (_, run) = one.runs.iter().find(|(size, _)| *size == place)?;
+        Some((run.of_cublas()?, one.ink))
+    };
+    let numbers: Vec<(f64, Ink)> = series.iter().filter_map(here).collect();
+    let pixel = |ratio: f64| f64::from(chart.backend_coord(&(place, ratio)).1);
+    let wanted = numbers.iter().map(|&(ratio, _)| match ratio {
+        0.1..1.0 => pixel(ratio) + 14.0,
+        _ => pixel(ratio) - 14.0,
+    });
+    let found = spread(&wanted.collect::<Vec<_>>(), f64::from(SIZE) + 2.0);
+    for ((ratio, ink), y) in numbers.into_iter().zip(found) {
+        let down = (y - pixel(ratio)).round() as i32;
+        let style = ink.text(SIZE, HPos::Center, VPos::Center);
+        text(chart, (place, ratio), (0, down), &percent(ratio), style)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! `cargo ladder plot`: a record's tables and plots, made from its bench.json.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::record::{self, DERIVED, Record};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Folders that hold a bench.json [default: all in results/]
+    #[arg(value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// Only say whether they are current
+    #[arg(long)]
+    check: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let folders = match &arguments.folders[..] {
+        [] => record::all()?,
+        folders => folders.to_vec(),
+    };
+    let mut current = true;
+    for folder in &folders {
+        let stale = stale(folder)?;
+        for (name, text) in &stale {
+            let file = folder.join(name);
+            match (arguments.check, text) {
+                (true, _) => anstream::println!("{} is not what bench.json gives", file.display()),
+                (false, Some(text)) => {
+                    record::write(&file, text)?;
+                    anstream::println!("{} written", file.display());
+                }
+                (false, None) => {
+                    fs::remove_file(&file)?;
+                    anstream::println!("{} removed", file.display());
+                }
+            }
+        }
+        current &= stale.is_empty() || !arguments.check;
+        if stale.is_empty() {
+            anstream::println!("{} is current", folder.display());
+        }
+    }
+    if !current {
+        anstream::println!("`cargo ladder plot` makes them anew");
+    }
+    Ok(current)
+}
+
+/// The files that are not what the folder's bench.json gives, with what it gives: none if there is nothing to show.
+fn stale(folder: &Path) -> Result<Vec<(&'static str, Option<String>)>> {
+    let mut derived = Record::read(folder)?.derived()?;
+    let mut stale = Vec::new();
+    for name in DERIVED {
+        let at = derived.iter().position(|(file, _)| *file == name);
+        let wanted = at.map(|at| derived.swap_remove(at).1);
+        if fs::read_to_string(folder.join(name)).ok() != wanted {
+            stale.push((name, wanted));
+        }
+    }
+    Ok(stale)
+}

@@ -1,0 +1,70 @@
+//! bench.csv: a line for each contestant of each size of each rung.
+use anyhow::{Context, Result};
+
+use super::Record;
+
+const HEAD: [&str; 20] = [
+    "rung",
+    "size",
+    "tile",
+    "verified",
+    "contestant",
+    "rounds",
+    "launches_per_sample",
+    "median_ms",
+    "p10_ms",
+    "p90_ms",
+    "tflops",
+    "kernel_speed",
+    "sm_mhz_min",
+    "sm_mhz_median",
+    "sm_mhz_max",
+    "power_watts_min",
+    "power_watts_median",
+    "power_watts_max",
+    "commit",
+    "date",
+];
+
+pub fn csv(record: &Record) -> Result<String> {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    table.write_record(HEAD)?;
+    for (rung, run) in record.runs() {
+        let Some(time) = &run.time else { continue };
+        for contest in &time.contestants {
+            let mut row = vec![
+                rung.to_owned(),
+                run.size.to_string(),
+                run.tile.clone().unwrap_or_default(),
+                run.verify.ok.to_string(),
+                contest.name.clone(),
+                time.rounds.to_string(),
+                time.launches_per_sample.to_string(),
+                contest.median_ms.to_string(),
+                contest.p10_ms.to_string(),
+                contest.p90_ms.to_string(),
+                contest.tflops.to_string(),
+                contest.kernel_speed.to_string(),
+            ];
+            row.extend(range(run.provenance.sm_mhz));
+            row.extend(range(run.provenance.power_watts));
+            row.push(run.provenance.commit.clone().unwrap_or_default());
+            row.push(run.provenance.date.clone());
+            table.write_record(row)?;
+        }
+    }
+    text(table)
+}
+
+/// What has been written.
+pub fn text(table: csv::Writer<Vec<u8>>) -> Result<String> {
+    let bytes = table.into_inner().context("a table was not written")?;
+    Ok(String::from_utf8(bytes)?)
+}
+
+/// Least, median and greatest; nothing where no sensor spoke.
+pub fn range(sensor: Option<[f64; 3]>) -> [String; 3] {
+    sensor.map_or_else(Default::default, |three| {
+        three.map(|value| value.to_string())
+    })
+}

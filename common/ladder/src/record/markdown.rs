@@ -1,0 +1,82 @@
+//! bench.md: what it was measured with, the tables for people, and the plots.
+use super::{DERIVED, Record, Run};
+use crate::table::{head, markdown_table, percent};
+
+/// With the plots that there are, each with its name.
+pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
+    let Some((_, run)) = record.runs().next() else {
+        return String::new();
+    };
+    let p = &run.provenance;
+    let or_unknown = |text: &Option<String>| text.clone().unwrap_or("unknown".into());
+    let watts = p.power_limit_watts.map(|watts| format!("{watts:.0} W"));
+    let mut text = format!(
+        "# {}\n\nDriver {}, CUDA {}, cuBLAS {}, power limit {}; commit {}, {}. Clocks, power and every sample\n\
+         are in bench.json.\n\nTFLOP/s at the median, and the kernel's speed beside each baseline, measured by turns in one process.\n",
+        p.gpu,
+        or_unknown(&p.driver),
+        p.cuda,
+        or_unknown(&p.cublas),
+        or_unknown(&watts),
+        or_unknown(&p.commit),
+        p.date,
+    );
+    let [_, _, rungs, sizes] = DERIVED;
+    let plot = |file: &str, what: &str| {
+        let there = plots.iter().any(|(name, _)| *name == file);
+        there
+            .then(|| format!("\n![{what}]({file})\n"))
+            .unwrap_or_default()
+    };
+    if let Some(size) = record.common_size() {
+        let table = table(record, |_, run| run.size == size);
+        text += &format!("\n## By rung\n\n{table}");
+        text += &plot(rungs, &format!("The rungs at {size}"));
+    }
+    if let Some(last) = record.last_rung() {
+        let table = table(record, |rung, _| rung == last);
+        text += &format!("\n## By size\n\n{table}");
+        text += &plot(sizes, &format!("{last} by size"));
+    }
+    text + &format!("\n## Every timing\n\n{}", table(record, |_, _| true))
+}
+
+/// One line for each size of each rung that is `wanted`, by the rung's name and what was measured.
+pub fn table(record: &Record, wanted: impl Fn(&str, &Run) -> bool) -> String {
+    let runs: Vec<_> = record
+        .runs()
+        .filter(|(label, run)| wanted(Record::name_of(label), run))
+        .collect();
+    let baselines = baselines(&runs);
+    let mut rows = vec![head(&["rung", "size", "TFLOP/s"])];
+    rows[0].extend(baselines.iter().map(|name| format!("of {name}")));
+    for (rung, run) in runs {
+        let tflops = run.time.as_ref().map(|time| format!("{:.1}", time.tflops));
+        let mut row = vec![
+            rung.to_owned(),
+            run.size.to_string(),
+            tflops.unwrap_or("WRONG".into()),
+        ];
+        let speed = |name: &&str| run.contest(name).map(|contest| contest.kernel_speed);
+        row.extend(
+            baselines
+                .iter()
+                .map(|name| speed(name).map_or(String::new(), percent)),
+        );
+        rows.push(row);
+    }
+    markdown_table(&rows)
+}
+
+/// Every baseline's name, in the order of first appearance.
+fn baselines<'a>(runs: &[(&str, &'a Run)]) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for time in runs.iter().filter_map(|(_, run)| run.time.as_ref()) {
+        for contest in time.contestants.iter().skip(1) {
+            if !names.contains(&contest.name.as_str()) {
+                names.push(&contest.name);
+            }
+        }
+    }
+    names
+}

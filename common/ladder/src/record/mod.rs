@@ -1,0 +1,302 @@
+//! Timings of several rungs: the folder that `cargo ladder bench` writes, read again and turned into tables and plots.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | bench.json | what the rungs printed, with every sample: all else is made from it |
+//! | bench.csv, bench.md | the tables for programs and for people |
+//! | rungs.svg, sizes.svg | the plots |
+mod csv;
+#[cfg(test)]
+pub mod example;
+mod markdown;
+mod run;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use harness::Size;
+use serde::Deserialize;
+use serde_json::Value;
+
+pub use run::{Bench, CUBLAS, Provenance, Run};
+
+use crate::{draw, rungs};
+
+/// What every rung's `bench --json` printed.
+pub struct Record {
+    json: Vec<Value>,
+    benches: Vec<Bench>,
+}
+
+const JSON: &str = "bench.json";
+
+/// What is made from bench.json.
+pub const DERIVED: [&str; 4] = ["bench.csv", "bench.md", "rungs.svg", "sizes.svg"];
+
+/// The size at which rungs are compared, if all have been timed there.
+const COMPARED: Size = Size::cube(4096);
+
+impl Record {
+    /// One object of each rung.
+    ///
+    /// # Errors
+    /// If one is not what `bench --json` prints, or nothing was timed.
+    pub fn new(json: Vec<Value>) -> Result<Self> {
+        let benches = json
+            .iter()
+            .map(Bench::deserialize)
+            .collect::<Result<Vec<_>, _>>()?;
+        if benches.iter().all(|bench| bench.sizes.is_empty()) {
+            bail!("nothing was timed");
+        }
+        Ok(Self { json, benches })
+    }
+
+    /// The record in this folder.
+    ///
+    /// # Errors
+    /// If its bench.json cannot be read, or is something else.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let file = folder.join(JSON);
+        let text = fs::read_to_string(&file).with_context(|| {
+            let file = file.display();
+            format!("cannot read {file}, which `cargo ladder bench` writes on a GPU")
+        })?;
+        let json: Result<Vec<Value>> = serde_json::from_str(&text).map_err(Into::into);
+        json.and_then(Self::new).with_context(|| {
+            let file = file.display();
+            format!("{file} is not what `cargo ladder bench` writes; record anew, or name another folder")
+        })
+    }
+
+    /// Writes a folder named after the GPU and the day into `results`; returns its path.
+    pub fn write(&self, results: &Path) -> Result<PathBuf> {
+        let folder = results.join(self.name());
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        // A line a rung: the samples are many.
+        let benches: Vec<_> = self.json.iter().map(Value::to_string).collect();
+        let json = format!("[\n{}\n]\n", benches.join(",\n"));
+        for (name, text) in self.derived()?.into_iter().chain([(JSON, json)]) {
+            write(&folder.join(name), &text)?;
+        }
+        Ok(folder)
+    }
+
+    /// The files that are made from bench.json, each with its name. A plot that has nothing to show is left away.
+    pub fn derived(&self) -> Result<Vec<(&'static str, String)>> {
+        let [csv, markdown, rungs, sizes] = DERIVED;
+        let plots = [(rungs, draw::rungs(self)?), (sizes, draw::sizes(self)?)];
+        let plots: Vec<_> = plots
+            .into_iter()
+            .filter_map(|(name, svg)| Some((name, svg?)))
+            .collect();
+        let tables = [
+            (csv, csv::csv(self)?),
+            (markdown, markdown::markdown(self, &plots)),
+        ];
+        Ok(tables.into_iter().chain(plots).collect())
+    }
+
+    /// One line for each size of each rung.
+    pub fn table(&self) -> String {
+        markdown::table(self, |_, _| true)
+    }
+
+    /// Such as `h100-80gb-hbm3-2026-11-21`.
+    pub fn name(&self) -> String {
+        self.runs()
+            .next()
+            .map_or_else(String::new, |(_, run)| folder_name(&run.provenance))
+    }
+
+    /// All that was timed of each rung.
+    pub fn benches(&self) -> &[Bench] {
+        &self.benches
+    }
+
+    /// Each rung's label with each of its sizes.
+    pub fn runs(&self) -> impl Iterator<Item = (&str, &Run)> {
+        self.benches
+            .iter()
+            .flat_map(|bench| bench.sizes.iter().map(|run| (bench.rung.as_str(), run)))
+    }
+
+    /// What was measured of the rung with this label at this size.
+    pub fn run(&self, label: &str, size: Size) -> Option<&Run> {
+        self.runs()
+            .find(|(rung, run)| *rung == label && run.size == size)
+            .map(|(_, run)| run)
+    }
+
+    /// `06_pipeline` of the label `06_pipeline sm_80`.
+    pub fn name_of(label: &str) -> &str {
+        label.split(' ').next().unwrap_or(label)
+    }
+
+    /// The name of the last rung, which is the one to be compared with cuBLAS at all sizes.
+    pub fn last_rung(&self) -> Option<&str> {
+        self.benches.last().map(|bench| Self::name_of(&bench.rung))
+    }
+
+    /// The size at which the rungs are compared: 4096 if all have it, else the largest square one that all have.
+    pub fn common_size(&self) -> Option<Size> {
+        let has = |bench: &Bench, size: Size| bench.sizes.iter().any(|run| run.size == size);
+        let common = |size: &Size| self.benches.iter().all(|bench| has(bench, *size));
+        let first = self.benches.first()?.sizes.iter().map(|run| run.size);
+        let squares: Vec<Size> = first.filter(is_square).filter(common).collect();
+        let largest = squares.iter().copied().max_by_key(|size| size.m);
+        squares
+            .into_iter()
+            .find(|size| *size == COMPARED)
+            .or(largest)
+    }
+}
+
+/// Whether all matrices are square.
+pub fn is_square(size: &Size) -> bool {
+    *size == Size::cube(size.m)
+}
+
+/// Such as `h100-80gb-hbm3-2026-11-21`.
+pub fn folder_name(provenance: &Provenance) -> String {
+    let gpu = provenance.gpu.to_lowercase();
+    let words = gpu.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<_> = words
+        .filter(|word| !word.is_empty() && *word != "nvidia")
+        .collect();
+    let day: String = provenance.date.chars().take(10).collect();
+    format!("{}-{day}", words.join("-"))
+}
+
+/// Where records are, if the sources are here.
+pub fn results() -> PathBuf {
+    rungs::root().unwrap_or_default().join("results")
+}
+
+/// All folders of records there, in the order of their names.
+pub fn all() -> Result<Vec<PathBuf>> {
+    let folder = results();
+    let entries =
+        fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut folders: Vec<_> = paths.filter(|path| path.join(JSON).is_file()).collect();
+    folders.sort();
+    Ok(folders)
+}
+
+/// Writes a file, or says which one cannot be written.
+pub fn write(file: &Path, text: &str) -> Result<()> {
+    fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::example::{bench, right, wrong};
+    use super::*;
+
+    fn record() -> Record {
+        let naive = bench(
+            "01_naive",
+            vec![
+                right("512x512x512", "", [2.0, 0.5]),
+                wrong("1024x1024x1024"),
+            ],
+        );
+        Record::new(vec![naive]).expect("a record")
+    }
+
+    #[test]
+    fn the_folder_is_named_after_gpu_and_day() {
+        assert_eq!(record().name(), "h100-80gb-hbm3-2026-11-21");
+    }
+
+    #[test]
+    fn the_table_has_a_line_a_size() {
+        assert_eq!(
+            record().table(),
+            "| rung     | size           | TFLOP/s | of cuBLAS f16 |\n\
+             | -------- | -------------- | ------: | ------------: |\n\
+             | 01_naive | 512x512x512    |   134.2 |         25.0% |\n\
+             | 01_naive | 1024x1024x1024 |   WRONG |               |\n"
+        );
+    }
+
+    #[test]
+    fn the_csv_has_a_line_a_contestant() {
+        let record = Record::new(vec![bench(
+            "06",
+            vec![right("512x512x512", "64x128", [2.0, 0.5])],
+        )]);
+        let csv = csv::csv(&record.expect("a record")).expect("a table");
+        let lines: Vec<_> = csv.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert_eq!(
+            lines[2],
+            "06,512x512x512,64x128,true,cuBLAS f16,3,20,0.0005,0.0005,0.0005,536.870912,0.25,1300,1400,1980,,,,abc1234,2026-11-21T09:30:00Z"
+        );
+    }
+
+    #[test]
+    fn rungs_are_compared_where_all_have_been_timed() {
+        let sizes = |names: &[&str]| {
+            names
+                .iter()
+                .map(|size| right(size, "", [1.0, 1.0]))
+                .collect()
+        };
+        let common = |first: &[&str], second: &[&str]| {
+            let benches = vec![bench("01", sizes(first)), bench("02", sizes(second))];
+            Record::new(benches).expect("a record").common_size()
+        };
+        let [small, middle, large] = ["512x512x512", "4096x4096x4096", "8192x8192x8192"];
+        assert_eq!(
+            common(&[small, middle, large], &[middle, large]),
+            Some(Size::cube(4096))
+        );
+        assert_eq!(
+            common(&[small, middle, large], &[small, large]),
+            Some(Size::cube(8192))
+        );
+        assert_eq!(common(&[small], &[middle]), None);
+        assert_eq!(common(&["512x64x512"], &["512x64x512"]), None);
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let results = tempfile::tempdir().expect("a folder for temporary files");
+        let folder = record().write(results.path()).expect("a writable folder");
+        let again = Record::read(&folder).expect("what was written");
+        for (name, text) in again.derived().expect("tables and plots") {
+            let written = fs::read_to_string(folder.join(name)).expect("it was written");
+            assert_eq!(written, text, "{name}");
+        }
+        let json = fs::read_to_string(folder.join(JSON)).expect("it was written");
+        assert!(json.contains("samples_ms"));
+    }
+
+    #[test]
+    fn what_is_no_record_is_named_with_the_remedy() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let error = || format!("{:#}", Record::read(folder.path()).err().expect("an error"));
+        let missing = error();
+        assert!(
+            missing.contains("bench.json") && missing.contains("cargo ladder bench"),
+            "{missing}"
+        );
+        for text in [
+            "[",
+            "{}",
+            "[]",
+            r#"[{"rung": "01_naive"}]"#,
+            r#"[{"rung": "1", "sizes": []}]"#,
+        ] {
+            fs::write(folder.path().join(JSON), text).expect("writable");
+            let garbled = error();
+            assert!(
+                garbled.contains("bench.json") && garbled.contains("record anew"),
+                "{garbled}"
+            );
+        }
+    }
+}

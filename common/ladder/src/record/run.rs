@@ -1,0 +1,103 @@
+//! What a rung's `bench --json` prints, as far as tables and plots need it.
+use harness::Size;
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+/// The baseline that sets the ratio.
+pub const CUBLAS: &str = "cuBLAS f16";
+
+/// One rung, with its kernels for one architecture.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Bench {
+    /// Such as `05_swizzle` or `06_pipeline sm_90a`.
+    pub rung: String,
+    /// One for each size.
+    pub sizes: Vec<Run>,
+}
+
+/// One size.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Run {
+    #[serde(deserialize_with = "size")]
+    pub size: Size,
+    /// The tile that ran, such as `128x256`; older records do not say.
+    #[serde(default)]
+    pub tile: Option<String>,
+    pub verify: Verify,
+    /// None if C was wrong.
+    pub time: Option<Time>,
+    pub provenance: Provenance,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Verify {
+    pub ok: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Time {
+    /// The kernel's, at the median.
+    pub tflops: f64,
+    /// Samples of each contestant.
+    pub rounds: u64,
+    /// Launches that a sample is the mean of.
+    pub launches_per_sample: u64,
+    /// The kernel first, then the baselines.
+    pub contestants: Vec<Contest>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Contest {
+    pub name: String,
+    pub median_ms: f64,
+    pub p10_ms: f64,
+    pub p90_ms: f64,
+    pub tflops: f64,
+    /// The kernel's speed as a fraction of this one's: the median over the rounds.
+    pub kernel_speed: f64,
+    /// In the order of the rounds.
+    pub samples_ms: Vec<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Provenance {
+    pub gpu: String,
+    pub driver: Option<String>,
+    pub cuda: String,
+    pub cublas: Option<String>,
+    /// Least, median, greatest; so is the power.
+    pub sm_mhz: Option<[f64; 3]>,
+    pub power_watts: Option<[f64; 3]>,
+    pub power_limit_watts: Option<f64>,
+    pub commit: Option<String>,
+    pub date: String,
+}
+
+impl Run {
+    /// A contestant by its name, if C was right and it took part.
+    pub fn contest(&self, name: &str) -> Option<&Contest> {
+        let mut all = self.time.iter().flat_map(|time| &time.contestants);
+        all.find(|contest| contest.name == name)
+    }
+
+    /// The kernel's speed as a fraction of cuBLAS's f16 GEMM.
+    pub fn of_cublas(&self) -> Option<f64> {
+        self.contest(CUBLAS).map(|contest| contest.kernel_speed)
+    }
+
+    /// How far that fraction was from its median in the middle 80% of the rounds, as a part of it.
+    pub fn spread_of_cublas(&self) -> Option<f64> {
+        let kernel = self.time.as_ref()?.contestants.first()?;
+        let theirs = &self.contest(CUBLAS)?.samples_ms;
+        let rounds = theirs.iter().zip(&kernel.samples_ms);
+        let mut ratios: Vec<f64> = rounds.map(|(theirs, ours)| theirs / ours).collect();
+        ratios.sort_by(f64::total_cmp);
+        let last = ratios.len().checked_sub(1)?;
+        let at = |percent: usize| ratios[last * percent / 100];
+        let median = at(50);
+        Some((at(90) - median).max(median - at(10)) / median)
+    }
+}
+
+fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Size, D::Error> {
+    String::deserialize(from)?.parse().map_err(D::Error::custom)
+}
