@@ -69,7 +69,7 @@ pub enum Command {
     Sanitize,
     /// Time it on a GPU, against cuBLAS in the same run
     Bench {
-        /// The sizes [default: 512 to 8192 by powers of two]
+        /// The sizes [default: 512 to 16384 by powers of two]
         #[arg(
             long,
             value_name = "N|MxNxK,...",
@@ -77,6 +77,20 @@ pub enum Command {
             conflicts_with = "size"
         )]
         sizes: Vec<Size>,
+    },
+    /// Say which of the kernel's tiles is taken at which size, and nothing else
+    Tiles {
+        /// The sizes [default: 512 to 16384 by powers of two]
+        #[arg(
+            long,
+            value_name = "N|MxNxK,...",
+            value_delimiter = ',',
+            conflicts_with = "size"
+        )]
+        sizes: Vec<Size>,
+        /// On a card of so many multiprocessors [default: the GPU's; 132, an H100's, on the emulator]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        multiprocessors: Option<u32>,
     },
 }
 

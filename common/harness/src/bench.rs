@@ -59,6 +59,16 @@ pub struct Contest {
     pub samples_ms: Vec<f64>,
 }
 
+/// The sizes that are timed where none are asked for.
+pub const SIZES: [Size; 6] = [
+    Size::cube(512),
+    Size::cube(1024),
+    Size::cube(2048),
+    Size::cube(4096),
+    Size::cube(8192),
+    Size::cube(16384),
+];
+
 /// The name of the baseline that sets the ratio.
 const CUBLAS: &str = "cuBLAS f16";
 
@@ -170,7 +180,7 @@ fn sets(padded: Size, l2_bytes: u64, memory_bytes: u64) -> usize {
 
 /// How many samples of how many launches: up to 2048 a graph that goes round all sets and has at least
 /// 20 launches, beyond that enough launches for some milliseconds; rounds for the time that the
-/// effort allows.
+/// effort allows, but 30 at least of a bench: rung 01 at 16384, 1.4 s a launch, thus takes a minute.
 fn plan(rough: &[Samples], size: Size, buffer_sets: usize, effort: Effort) -> Timing {
     let graph = size.flop() <= Size::cube(2048).flop();
     let round_ms = rough.iter().map(Samples::median).sum::<f64>().max(1e-3);
@@ -181,7 +191,7 @@ fn plan(rough: &[Samples], size: Size, buffer_sets: usize, effort: Effort) -> Ti
     };
     let (budget_ms, least, most) = match effort {
         Effort::Run => (1000.0, 5, 100),
-        Effort::Bench => (3000.0, 11, 300),
+        Effort::Bench => (3000.0, 30, 300),
     };
     let rounds =
         ((budget_ms / (round_ms * launches_per_sample as f64)) as usize).clamp(least, most);
@@ -294,6 +304,18 @@ mod tests {
             Effort::Run,
         );
         assert!(!large.graph && large.launches_per_sample == 1 && large.rounds == 50);
+    }
+
+    #[test]
+    fn a_bench_has_at_least_30_rounds_and_no_launch_too_many() {
+        // Milliseconds a launch of rung 01 at 16384, and of cuBLAS in f16, twice, and f32.
+        let rough = [1415.0, 12.0, 12.0, 169.0].map(|ms| samples("", &[ms]));
+        let slow = plan(&rough, Size::cube(16384), 2, Effort::Bench);
+        assert_eq!((slow.rounds, slow.launches_per_sample), (30, 1));
+        let seconds = 1.6 * (slow.rounds + 1 + slow.warmup) as f64;
+        assert!(seconds < 60.0, "{seconds}");
+        let fast = plan(&[samples("", &[0.2])], Size::cube(4096), 2, Effort::Bench);
+        assert_eq!((fast.rounds, fast.launches_per_sample), (300, 20));
     }
 
     #[test]

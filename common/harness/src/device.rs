@@ -93,7 +93,7 @@ impl Device {
             Some(path) => self.source_of_file(path, arguments)?,
             None => source::of_rung(
                 rung.name,
-                self.kernel(rung, arguments, size)?,
+                self.kernel(rung, arguments, size, self.multiprocessors())?,
                 Nvrtc::find(),
             )?,
         };
@@ -122,12 +122,13 @@ impl Device {
     }
 
     /// The kernel for `arch`, or the last of those that this device runs: a rung lists the newest last. Of
-    /// its configurations the one that costs least at this size.
-    fn kernel<'a>(
+    /// its configurations the one that costs least at this size on a card of so many multiprocessors.
+    pub fn kernel<'a>(
         &self,
         rung: &'a Rung,
         arguments: &Arguments,
         size: Size,
+        multiprocessors: u32,
     ) -> Result<&'a KernelFile<'a>> {
         let arch = arguments.arch.as_deref();
         let fits = |kernel: &&KernelFile<'_>| match arch {
@@ -148,7 +149,7 @@ impl Device {
                 .map(|kernel| kernel.arch.to_owned())
                 .collect(),
         })?;
-        let cost = |kernel: &KernelFile| kernel.cost(size, self.multiprocessors());
+        let cost = |kernel: &KernelFile| kernel.cost(size, multiprocessors);
         let of_newest = rung
             .kernels
             .iter()

@@ -159,7 +159,8 @@ fn choice<'a>(kernel: &KernelFile<'a>) -> Choice<'a> {
     }
 }
 
-fn pretty(value: &impl Serialize) -> String {
+/// A value as an indented object.
+pub fn pretty(value: &impl Serialize) -> String {
     // Serialising plain structs cannot fail: no map with keys other than strings.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }

@@ -11,6 +11,7 @@
 //! | `source` | where does the PTX come from: NVRTC, the committed file, a file of the reader's? |
 //! | `ptx_file` | what does a committed `kernel.ptx` look like, and is it current? |
 //! | `kernel` | does the PTX hold a `gemm` that can be launched, and how is it launched? |
+//! | `choice` | which of its tiles is taken at which size? |
 //! | `size`, `problem` | which numbers are multiplied? |
 //! | `run` | one run: launch, verify, report |
 //! | `on_disk` | which kernels lie in a rung's folder? |
@@ -27,6 +28,7 @@ mod arguments;
 mod bench;
 mod bound;
 pub mod ceilings;
+mod choice;
 mod device;
 mod error;
 mod experiment;
@@ -54,6 +56,7 @@ mod table;
 mod verify;
 mod waits;
 
+pub use bench::SIZES;
 pub use error::{Error, Result};
 pub use experiment::Laboratory;
 pub(crate) use kernel::Kernel;

@@ -10,6 +10,7 @@ use owo_colors::OwoColorize;
 use crate::arguments::{Arguments, Command};
 use crate::bench::{self, Effort, Time};
 use crate::bound::{self, Bound};
+use crate::choice::Choices;
 use crate::device::Device;
 use crate::on_gpu::Session;
 use crate::provenance::{OnGpu, Provenance};
@@ -62,6 +63,22 @@ pub fn main(rung: &Rung) -> ExitCode {
 /// Does what the arguments say and reports to `out`; whether all was well.
 fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
     let device = Device::choose(arguments)?;
+    if let Some(Command::Tiles {
+        sizes,
+        multiprocessors,
+    }) = &arguments.command
+    {
+        let sizes = sizes_of(arguments, sizes);
+        let multiprocessors = multiprocessors.unwrap_or(device.multiprocessors());
+        let choices = Choices::new(rung, arguments, &device, &sizes, multiprocessors)?;
+        let text = if arguments.json {
+            json::pretty(&choices)
+        } else {
+            choices.text()
+        };
+        report::print(out, &text)?;
+        return Ok(true);
+    }
     if let (Device::Gpu(info), Some(Command::Bench { sizes })) = (&device, &arguments.command) {
         return bench(rung, arguments, &device, info.ordinal, sizes, out);
     }
@@ -111,6 +128,15 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
     }
 }
 
+/// The sizes that are asked for, or the usual.
+fn sizes_of(arguments: &Arguments, sizes: &[Size]) -> Vec<Size> {
+    match (arguments.size, sizes) {
+        (Some(size), _) => vec![size],
+        (None, []) => bench::SIZES.to_vec(),
+        (None, sizes) => sizes.to_vec(),
+    }
+}
+
 /// Times all sizes, each with the configuration of the kernel that fits it best.
 fn bench(
     rung: &Rung,
@@ -120,12 +146,7 @@ fn bench(
     sizes: &[Size],
     out: &mut dyn Write,
 ) -> Result<bool> {
-    let usual = [512, 1024, 2048, 4096, 8192].map(Size::cube);
-    let sizes = match (arguments.size, sizes) {
-        (Some(size), _) => vec![size],
-        (None, []) => usual.to_vec(),
-        (None, sizes) => sizes.to_vec(),
-    };
+    let sizes = sizes_of(arguments, sizes);
     let kernels: Vec<Kernel> = sizes
         .iter()
         .map(|&size| Kernel::new(rung, device.source(rung, arguments, size)?))

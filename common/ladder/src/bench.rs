@@ -1,76 +1,187 @@
-//! `cargo ladder bench`: every rung on the GPU, recorded in results/.
+//! `cargo ladder bench`: every rung on the GPU, recorded in results/ or held against a record.
 use std::path::PathBuf;
-use std::process::Stdio;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
+use harness::Size;
 use serde_json::Value;
 
-use crate::record::Record;
+use crate::compare;
+use crate::record::{self, Record};
 use crate::rungs::{self, Variant};
+use crate::timing::{self, Timed, Timing};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The sizes [default: each rung's, 512 to 8192 by powers of two]
+    /// The sizes [default: 512 to 16384 by powers of two; the last rung also 4096x4096x1024, 8192x1024x8192 and
+    /// 4000x3000x2000]
     #[arg(long, value_name = "N|MxNxK,...", value_delimiter = ',')]
-    sizes: Vec<harness::Size>,
+    sizes: Vec<Size>,
     /// Only these rungs, by number or name [default: all]
     #[arg(long, value_name = "RUNG,...", value_delimiter = ',')]
     rungs: Vec<String>,
-    /// Where the record's folder is made [default: results/ in the workspace]
+    /// Where the record's folder is made [default: results/ in the workspace; with `--against`, nowhere]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Compare with this record, at its sizes: exit code 1 if a rung is slower beside cuBLAS than it was
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
     /// Which GPU: gpu or gpu:N
     #[arg(long, default_value = "gpu")]
     device: String,
 }
 
+/// What the last rung, which is the one to be compared with cuBLAS, is timed at besides: a short K, few columns, and
+/// sides that no tile divides.
+const OTHER_SIZES: [Size; 3] = [
+    Size {
+        m: 4096,
+        n: 4096,
+        k: 1024,
+    },
+    Size {
+        m: 8192,
+        n: 1024,
+        k: 8192,
+    },
+    Size {
+        m: 4000,
+        n: 3000,
+        k: 2000,
+    },
+];
+
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let rungs = match &arguments.rungs[..] {
-        [] => rungs::all()?,
-        some => some
-            .iter()
-            .map(|which| rungs::find(which))
-            .collect::<Result<_>>()?,
-    };
+    // First, so that nothing is timed in vain.
+    let old = arguments.against.as_deref().map(Record::read).transpose()?;
+    let rungs = rungs::named(&arguments.rungs)?;
     rungs::build(&rungs)?;
-    let mut benches = Vec::new();
-    let mut all_right = true;
+    let last = rungs::all()?.pop();
+    let mut timings = Vec::new();
     for variant in Variant::all(&rungs)? {
-        anstream::eprintln!("timing {}", variant.label());
-        let (mut bench, right) = one(&variant, arguments)?;
-        bench["rung"] = variant.label().into();
-        benches.push(bench);
-        all_right &= right;
+        let is_last = last.as_ref() == Some(&variant.rung);
+        let sizes = sizes(&arguments.sizes, old.as_ref(), &variant.label(), is_last);
+        timings.extend(sizes.into_iter().map(|size| Timing {
+            variant: variant.clone(),
+            tile: None,
+            size,
+        }));
     }
-    let record = Record::new(benches)?;
-    let out = arguments
-        .out
-        .clone()
-        .unwrap_or_else(|| rungs::root().unwrap_or_default().join("results"));
-    let folder = record.write(&out)?;
+    let timed = timing::all(&timings, &arguments.device)?;
+    let record = Record::new(benches(&timings, &timed))?;
     anstream::print!("{}", record.table());
-    anstream::println!("\nwritten to {}", folder.display());
-    Ok(all_right)
+    let out = match (&arguments.out, &old) {
+        (Some(out), _) => Some(out.clone()),
+        (None, Some(_)) => None,
+        (None, None) => Some(record::results()),
+    };
+    if let Some(out) = out {
+        anstream::println!("\nwritten to {}", record.write(&out)?.display());
+    }
+    let as_fast = match old {
+        Some(old) => compare::print(&old, &record)?,
+        None => true,
+    };
+    timed.complete()?;
+    let right = record.runs().all(|(_, run)| run.verify.ok);
+    Ok(right && as_fast)
 }
 
-/// Runs one bench; its JSON, and whether every C was right.
-fn one(variant: &Variant, arguments: &Arguments) -> Result<(Value, bool)> {
-    let mut command = variant.command()?;
-    command
-        .args(["bench", "--json", "--device", &arguments.device])
-        .stderr(Stdio::inherit());
-    if !arguments.sizes.is_empty() {
-        let sizes: Vec<_> = arguments.sizes.iter().map(ToString::to_string).collect();
-        command.args(["--sizes", &sizes.join(",")]);
+/// The sizes to time a rung at: those asked for, those of the record, or the usual.
+fn sizes(asked: &[Size], old: Option<&Record>, label: &str, is_last: bool) -> Vec<Size> {
+    match (asked, old) {
+        ([], Some(old)) => {
+            let runs = old.runs().filter(|(rung, _)| *rung == label);
+            runs.map(|(_, run)| run.size).collect()
+        }
+        ([], None) => {
+            let others = OTHER_SIZES.iter().filter(|_| is_last);
+            harness::SIZES.iter().chain(others).copied().collect()
+        }
+        (asked, _) => asked.to_vec(),
     }
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {}", variant.label()))?;
-    match serde_json::from_slice(&output.stdout) {
-        Ok(bench) => Ok((bench, output.status.success())),
-        Err(_) => bail!(
-            "{} could not be timed; its message stands above",
-            variant.label()
-        ),
+}
+
+/// What was timed, one object a rung, as its `bench --json` prints it of several sizes.
+fn benches(timings: &[Timing], timed: &Timed) -> Vec<Value> {
+    let mut benches: Vec<Value> = Vec::new();
+    for (index, one) in &timed.made {
+        let label = timings[*index].variant.label();
+        match benches.last_mut() {
+            Some(bench) if bench["rung"] == label.as_str() => {
+                if let (Some(sizes), Some(more)) =
+                    (bench["sizes"].as_array_mut(), one["sizes"].as_array())
+                {
+                    sizes.extend(more.iter().cloned());
+                }
+            }
+            _ => {
+                let mut bench = one.clone();
+                bench["rung"] = label.into();
+                benches.push(bench);
+            }
+        }
+    }
+    benches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::example::{bench, right};
+    use crate::rungs::Rung;
+
+    #[test]
+    fn the_last_rung_is_timed_at_more_sizes() {
+        let of = |is_last| sizes(&[], None, "06_pipeline sm_80", is_last);
+        assert_eq!(of(false), harness::SIZES);
+        assert_eq!(of(true)[..6], harness::SIZES);
+        assert_eq!(of(true)[6..], OTHER_SIZES);
+    }
+
+    #[test]
+    fn a_comparison_is_at_the_sizes_of_the_record() {
+        let sizes_of = |names: [&str; 2]| names.map(|size| right(size, "", [1.0, 1.0])).to_vec();
+        let old = vec![
+            bench("01", sizes_of(["64x64x64", "1x2x3"])),
+            bench("02", sizes_of(["8x8x8", "9x9x9"])),
+        ];
+        let old = Record::new(old).expect("a record");
+        let names = |asked: &[Size], label| {
+            let sizes = sizes(asked, Some(&old), label, true);
+            sizes.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&[], "01"), ["64x64x64", "1x2x3"]);
+        assert_eq!(names(&[Size::cube(7)], "01"), ["7x7x7"]);
+        assert!(names(&[], "03").is_empty());
+    }
+
+    #[test]
+    fn sizes_of_a_rung_are_gathered() {
+        let timing = |name: &str, arch: Option<&str>, size| Timing {
+            variant: Variant {
+                rung: Rung {
+                    name: name.into(),
+                    folder: None,
+                },
+                arch: arch.map(Into::into),
+            },
+            tile: None,
+            size: Size::cube(size),
+        };
+        let timings = [
+            timing("05", None, 8),
+            timing("06", Some("sm_80"), 8),
+            timing("06", Some("sm_80"), 9),
+            timing("06", Some("sm_90a"), 8),
+        ];
+        let one = |size: &str| bench("", vec![right(size, "", [1.0, 1.0])]);
+        // The first of rung 06 could not be timed.
+        let made = vec![(0, one("8x8x8")), (2, one("9x9x9")), (3, one("8x8x8"))];
+        let found = Record::new(benches(&timings, &Timed { made, failed: 1 })).expect("a record");
+        let found: Vec<_> = found
+            .runs()
+            .map(|(rung, run)| format!("{rung} {}", run.size))
+            .collect();
+        assert_eq!(found, ["05 8x8x8", "06 sm_80 9x9x9", "06 sm_90a 8x8x8"]);
     }
 }

@@ -3,6 +3,7 @@
 //! | file | command |
 //! | --- | --- |
 //! | `bench` | times every rung on the GPU and records it in results/ |
+//! | `compare` | holds a record against an older one |
 //! | `plot` | makes a record's tables and plots anew, or checks them |
 //! | `bound` | what limits every rung, beside what was measured |
 //! | `ceilings` | measures what each resource of a GPU can do |
@@ -16,13 +17,14 @@
 //! | `get_nvrtc` | fetches NVRTC |
 //! | `readme` | puts into README.md what its commands print, or checks it |
 //!
-//! `rungs` finds the rungs, `record` and `draw` turn timings into files, tables and plots, `tools` finds CUDA's programs.
+//! `rungs` finds the rungs, `timing` has them time themselves, `record` and `draw` turn timings into files, tables and plots, `tools` finds CUDA's programs.
 mod banks;
 mod bench;
 mod bits;
 mod bound;
 mod calibrate;
 mod ceilings;
+mod compare;
 mod diff;
 mod draw;
 mod get_nvrtc;
@@ -34,6 +36,7 @@ mod record;
 mod rungs;
 mod sass;
 mod table;
+mod timing;
 mod tools;
 
 use std::process::ExitCode;
@@ -56,6 +59,8 @@ struct Arguments {
 enum Command {
     /// Time every rung on the GPU, against cuBLAS in the same run; write it to results/
     Bench(bench::Arguments),
+    /// Compare two records: exit code 1 if a rung is slower beside cuBLAS than it was
+    Compare(compare::Arguments),
     /// Make a record's tables and plots anew from its bench.json, or check that they are current
     Plot(plot::Arguments),
     /// What limits every rung, as the emulator's counters predict it, beside what was measured
@@ -88,6 +93,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Plot(arguments) => plot::run(&arguments),
         Command::Bound(arguments) => bound::run(&arguments),
         Command::Ceilings(arguments) => ceilings::run(&arguments),

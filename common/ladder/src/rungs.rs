@@ -153,6 +153,14 @@ pub fn find(which: &str) -> Result<Rung> {
     })
 }
 
+/// These rungs, each as [`find`] takes it; all if none is named.
+pub fn named(which: &[String]) -> Result<Vec<Rung>> {
+    match which {
+        [] => all(),
+        some => some.iter().map(|which| find(which)).collect(),
+    }
+}
+
 /// Builds the executables with cargo, in the profile of this program: what is current is left alone.
 /// Without cargo or sources, they have to be there already.
 pub fn build(rungs: &[Rung]) -> Result<()> {

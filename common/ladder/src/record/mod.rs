@@ -14,7 +14,7 @@ mod run;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use harness::Size;
 use serde::Deserialize;
 use serde_json::Value;
@@ -49,6 +49,10 @@ impl Record {
             .collect::<Result<Vec<_>, _>>()?;
         if benches.iter().all(|bench| bench.sizes.is_empty()) {
             bail!("nothing was timed");
+        }
+        for bench in &benches {
+            let checks = bench.sizes.iter().try_for_each(Run::check);
+            checks.map_err(|why| anyhow!("{}: {why}", bench.rung))?;
         }
         Ok(Self { json, benches })
     }
@@ -273,6 +277,31 @@ mod tests {
         }
         let json = fs::read_to_string(folder.join(JSON)).expect("it was written");
         assert!(json.contains("samples_ms"));
+    }
+
+    #[test]
+    fn what_would_be_divided_by_is_above_0() {
+        let good = right("8x8x8", "", [1.0, 1.0]);
+        for (place, value) in [
+            ("/time/contestants/0/samples_ms/1", 0.0.into()),
+            ("/time/contestants/1/kernel_speed", (-1.0).into()),
+            (
+                "/time/contestants/1/samples_ms",
+                Value::Array(vec![1.0.into()]),
+            ),
+            ("/time/contestants/1/name", "cuBLAS f32".into()),
+            ("/time/contestants/0/name", "kernel 2".into()),
+            ("/time/contestants", Value::Array(Vec::new())),
+            ("/size", "8x8".into()),
+        ] {
+            let mut bad = good.clone();
+            *bad.pointer_mut(place).expect("a place") = value;
+            assert!(
+                Record::new(vec![bench("06", vec![bad])]).is_err(),
+                "{place}"
+            );
+        }
+        assert!(Record::new(vec![bench("06", vec![good])]).is_ok());
     }
 
     #[test]

@@ -73,6 +73,39 @@ pub struct Provenance {
 }
 
 impl Run {
+    /// Whether everything that is divided by is there and above 0.
+    ///
+    /// # Errors
+    /// Says what is not.
+    pub fn check(&self) -> Result<(), String> {
+        let Some(time) = &self.time else {
+            return Ok(());
+        };
+        if time
+            .contestants
+            .first()
+            .is_none_or(|first| first.name != "kernel")
+        {
+            return Err(format!("at {}, the kernel was not timed", self.size));
+        }
+        if self.contest(CUBLAS).is_none() {
+            return Err(format!("at {}, {CUBLAS} was not timed", self.size));
+        }
+        let rounds = time.contestants[0].samples_ms.len();
+        for one in &time.contestants {
+            let figures = [one.median_ms, one.tflops, one.kernel_speed];
+            let positive = |value: &f64| value.is_finite() && *value > 0.0;
+            let sound = figures.iter().chain(&one.samples_ms).all(positive);
+            if !sound || rounds == 0 || one.samples_ms.len() != rounds {
+                return Err(format!(
+                    "at {}, the samples of {} cannot be used",
+                    self.size, one.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// A contestant by its name, if C was right and it took part.
     pub fn contest(&self, name: &str) -> Option<&Contest> {
         let mut all = self.time.iter().flat_map(|time| &time.contestants);

@@ -1,0 +1,171 @@
+//! Which of a kernel's tiles the host takes at a size, and what it expects of the others.
+use serde::Serialize;
+
+use crate::arguments::Arguments;
+use crate::device::Device;
+use crate::table::table;
+use crate::{KernelFile, Result, Rung, Size};
+
+/// The choices of a rung for one architecture and card.
+#[derive(Debug, Serialize)]
+pub struct Choices<'a> {
+    rung: &'a str,
+    arch: &'a str,
+    multiprocessors: u32,
+    choices: Vec<Choice<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Choice<'a> {
+    size: String,
+    /// What is taken; nothing if there is only one.
+    tile: Option<&'a str>,
+    /// Every tile, with its time beside that of the one taken, as the host estimates it.
+    estimates: Vec<(&'a str, f64)>,
+}
+
+impl<'a> Choices<'a> {
+    /// At each of these sizes, on a card of so many multiprocessors.
+    pub fn new(
+        rung: &'a Rung,
+        arguments: &Arguments,
+        device: &Device,
+        sizes: &[Size],
+        multiprocessors: u32,
+    ) -> Result<Self> {
+        let mut arch = "";
+        let mut choices = Vec::new();
+        for &size in sizes {
+            let taken = device.kernel(rung, arguments, size, multiprocessors)?;
+            arch = taken.arch;
+            let cost = |kernel: &KernelFile| kernel.cost(size, multiprocessors);
+            let tiles = rung
+                .kernels
+                .iter()
+                .filter(|kernel| kernel.file == taken.file && kernel.tile().is_some());
+            choices.push(Choice {
+                size: size.to_string(),
+                tile: taken.tile().map(|_| taken.configuration),
+                estimates: tiles
+                    .map(|kernel| (kernel.configuration, cost(kernel) / cost(taken)))
+                    .collect(),
+            });
+        }
+        Ok(Self {
+            rung: rung.name,
+            arch,
+            multiprocessors,
+            choices,
+        })
+    }
+
+    /// For a terminal.
+    pub fn text(&self) -> String {
+        let Some(first) = self.choices.first().filter(|first| first.tile.is_some()) else {
+            return format!("{} has one tile only for {}\n", self.rung, self.arch);
+        };
+        let mut head = vec!["size", "takes"];
+        head.extend(first.estimates.iter().map(|(tile, _)| *tile));
+        let row = |choice: &Choice| {
+            let mut row = vec![choice.size.clone(), choice.tile.unwrap_or_default().into()];
+            row.extend(
+                choice
+                    .estimates
+                    .iter()
+                    .map(|(_, times)| format!("{times:.2}x")),
+            );
+            row
+        };
+        let rows: Vec<_> = self.choices.iter().map(row).collect();
+        format!(
+            "{} for {} on {} multiprocessors: the tile it takes, and the time of each beside it, as estimated\n\n{}\n",
+            self.rung,
+            self.arch,
+            self.multiprocessors,
+            table(&head, &rows).join("\n")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LARGE: KernelFile = KernelFile {
+        file: "kernel_hopper.cu",
+        source: "",
+        configuration: "128x256",
+        speed: 1.0,
+        ptx: "",
+        arch: "sm_90a",
+    };
+    const RUNG: Rung = Rung {
+        name: "06_pipeline",
+        kernels: &[
+            KernelFile {
+                file: "kernel.cu",
+                configuration: "",
+                arch: "sm_80",
+                ..LARGE
+            },
+            LARGE,
+            KernelFile {
+                configuration: "64x128",
+                speed: 0.5,
+                ..LARGE
+            },
+        ],
+        switches: &[],
+    };
+
+    fn choices(words: &[&str], multiprocessors: u32) -> Choices<'static> {
+        let words = [&["rung06_pipeline"], words].concat();
+        let arguments = Arguments::from_words(&RUNG, &words).expect("good usage");
+        let sizes = [Size::cube(256), Size::cube(4096)];
+        Choices::new(
+            &RUNG,
+            &arguments,
+            &Device::Emulator,
+            &sizes,
+            multiprocessors,
+        )
+        .expect("a kernel for the emulator")
+    }
+
+    #[test]
+    fn the_table_names_the_tile_and_what_is_expected_of_the_others() {
+        let text = choices(&[], 132).text();
+        assert!(
+            text.starts_with("06_pipeline for sm_90a on 132 multiprocessors"),
+            "{text}"
+        );
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .skip(2)
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(lines[0], ["size", "takes", "128x256", "64x128"]);
+        let [large, small] = [1, 2].map(|at| RUNG.kernels[at].cost(Size::cube(4096), 132));
+        let slower = format!("{:.2}x", small / large);
+        assert_eq!(lines[2], ["4096x4096x4096", "128x256", "1.00x", &slower]);
+        assert_eq!(lines[1][1], "64x128");
+    }
+
+    #[test]
+    fn a_card_of_few_multiprocessors_is_full_sooner() {
+        let tiles = |multiprocessors| {
+            let choices = choices(&[], multiprocessors).choices;
+            choices.iter().map(|choice| choice.tile).collect::<Vec<_>>()
+        };
+        assert_eq!(tiles(132), [Some("64x128"), Some("128x256")]);
+        assert_eq!(tiles(1), [Some("128x256"), Some("128x256")]);
+    }
+
+    #[test]
+    fn one_tile_is_no_choice() {
+        let choices = choices(&["--arch", "sm_80"], 132);
+        assert_eq!(choices.text(), "06_pipeline has one tile only for sm_80\n");
+        let json = serde_json::to_value(&choices).expect("plain");
+        assert!(json["choices"][0]["tile"].is_null(), "{json}");
+    }
+}

@@ -1,0 +1,242 @@
+//! `cargo ladder compare`: is every rung as fast beside cuBLAS as it was?
+//!
+//! Clocks and power change from day to day and from card to card, so absolute times are not compared: only the ratio to
+//! cuBLAS, which was timed by turns with the kernel.
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use crate::record::{Record, Run};
+use crate::table::{head, markdown_table, percent};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A record of `cargo ladder bench`: a folder with its bench.json
+    #[arg(value_name = "OLD")]
+    old: PathBuf,
+    /// Another
+    #[arg(value_name = "NEW")]
+    new: PathBuf,
+}
+
+/// Less than this is never a difference: so much the ratio changes from run to run.
+const FLOOR: f64 = 0.02;
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let old = Record::read(&arguments.old)?;
+    print(&old, &Record::read(&arguments.new)?)
+}
+
+/// Prints every rung and size with its verdict; whether nothing is slower.
+///
+/// # Errors
+/// If the two have no rung and size in common.
+pub fn print(old: &Record, new: &Record) -> Result<bool> {
+    let lines = lines(old, new);
+    if !lines.iter().any(|line| line.change.is_some()) {
+        bail!("the records have no rung and size in common; nothing is compared");
+    }
+    anstream::print!("\n{}", table(&lines));
+    let gpu = |record: &Record| {
+        record
+            .runs()
+            .next()
+            .map(|(_, run)| run.provenance.gpu.clone())
+    };
+    if let (Some(old), Some(new)) = (gpu(old), gpu(new)) {
+        if old != new {
+            anstream::println!("the old record is of {old}, the new one of {new}");
+        }
+    }
+    let bad: Vec<&Line> = lines.iter().filter(|line| line.verdict.is_bad()).collect();
+    match bad.len() {
+        0 => anstream::println!("nothing is slower"),
+        count => anstream::println!("slower or wrong: {count} of {}", lines.len()),
+    }
+    Ok(bad.is_empty())
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Same,
+    Faster,
+    Slower,
+    Wrong,
+    NotRecorded,
+    NotTimed,
+}
+
+impl Verdict {
+    fn is_bad(self) -> bool {
+        matches!(self, Self::Slower | Self::Wrong)
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Faster => "faster",
+            Self::Slower => "SLOWER",
+            Self::Wrong => "WRONG",
+            Self::NotRecorded => "not recorded",
+            Self::NotTimed => "not timed",
+        }
+    }
+}
+
+/// One rung at one size.
+#[derive(Debug)]
+struct Line {
+    rung: String,
+    size: String,
+    /// Speed as a fraction of cuBLAS.
+    old: Option<f64>,
+    new: Option<f64>,
+    /// Of that fraction, and how much of a change would be none.
+    change: Option<(f64, f64)>,
+    verdict: Verdict,
+}
+
+/// What is in the new record, then what only the old one has.
+fn lines(old: &Record, new: &Record) -> Vec<Line> {
+    let compared = new
+        .runs()
+        .map(|(rung, run)| Line::new(rung, old.run(rung, run.size), Some(run)));
+    let missing = old
+        .runs()
+        .filter(|(rung, run)| new.run(rung, run.size).is_none())
+        .map(|(rung, run)| Line::new(rung, Some(run), None));
+    compared.chain(missing).collect()
+}
+
+impl Line {
+    fn new(rung: &str, old: Option<&Run>, new: Option<&Run>) -> Self {
+        let ratio = |run: Option<&Run>| run.and_then(Run::of_cublas);
+        let change = old.zip(new).and_then(|(old, new)| {
+            let change = new.of_cublas()? / old.of_cublas()? - 1.0;
+            let spread = old.spread_of_cublas()?.hypot(new.spread_of_cublas()?);
+            Some((change, spread.max(FLOOR)))
+        });
+        let verdict = match (new, change) {
+            (None, _) => Verdict::NotTimed,
+            (Some(new), _) if new.time.is_none() => Verdict::Wrong,
+            (Some(_), None) => Verdict::NotRecorded,
+            (Some(_), Some((change, tolerance))) if change > tolerance => Verdict::Faster,
+            (Some(_), Some((change, tolerance))) if change >= -tolerance => Verdict::Same,
+            (Some(_), Some(_)) => Verdict::Slower,
+        };
+        let size = new.or(old).map(|run| run.size.to_string());
+        Self {
+            rung: rung.into(),
+            size: size.unwrap_or_default(),
+            old: ratio(old),
+            new: ratio(new),
+            change,
+            verdict,
+        }
+    }
+}
+
+fn table(lines: &[Line]) -> String {
+    let cell = |ratio: Option<f64>| ratio.map_or(String::new(), percent);
+    let mut rows = vec![head(&[
+        "rung",
+        "size",
+        "of cuBLAS before",
+        "now",
+        "change",
+        "tolerance",
+        "verdict",
+    ])];
+    rows.extend(lines.iter().map(|line| {
+        vec![
+            line.rung.clone(),
+            line.size.clone(),
+            cell(line.old),
+            cell(line.new),
+            line.change.map_or(String::new(), |(change, _)| {
+                format!("{:+.1}%", 100.0 * change)
+            }),
+            cell(line.change.map(|(_, tolerance)| tolerance)),
+            line.verdict.words().into(),
+        ]
+    }));
+    markdown_table(&rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::example::{bench, right, with_samples, wrong};
+    use serde_json::Value;
+
+    fn record(sizes: Vec<Value>) -> Record {
+        Record::new(vec![bench("06", sizes)]).expect("a record")
+    }
+
+    /// The verdict on a change from 100 to this many microseconds, cuBLAS at 100.
+    fn verdict(old: Vec<f64>, new: Vec<f64>) -> Verdict {
+        let of = |kernel: Vec<f64>| {
+            let cublas = vec![100.0; kernel.len()];
+            record(vec![with_samples("64x64x64", "", [kernel, cublas])])
+        };
+        lines(&of(old), &of(new))[0].verdict
+    }
+
+    #[test]
+    fn a_change_counts_beyond_two_percent_and_beyond_the_spread() {
+        let steady = |us: f64| vec![us; 11];
+        assert_eq!(verdict(steady(100.0), steady(101.9)), Verdict::Same);
+        assert_eq!(verdict(steady(100.0), steady(102.5)), Verdict::Slower);
+        assert_eq!(verdict(steady(100.0), steady(97.5)), Verdict::Faster);
+        // From 95 to 105: a spread of 5%.
+        let spread: Vec<f64> = (0..11).map(|round| 95.0 + f64::from(round)).collect();
+        assert_eq!(verdict(spread.clone(), steady(103.0)), Verdict::Same);
+        assert_eq!(verdict(steady(103.0), spread.clone()), Verdict::Same);
+        assert_eq!(verdict(spread, steady(110.0)), Verdict::Slower);
+    }
+
+    #[test]
+    fn a_card_that_is_slower_as_a_whole_is_no_slower_rung() {
+        let old = record(vec![right("64x64x64", "", [100.0, 90.0])]);
+        let new = record(vec![right("64x64x64", "", [200.0, 180.0])]);
+        assert!(print(&old, &new).expect("comparable"));
+    }
+
+    #[test]
+    fn every_verdict_has_a_line() {
+        let old = record(vec![
+            right("1x1x1", "", [100.0, 100.0]),
+            right("2x2x2", "", [100.0, 100.0]),
+            right("3x3x3", "", [100.0, 100.0]),
+            wrong("4x4x4"),
+            right("5x5x5", "", [100.0, 100.0]),
+        ]);
+        let new = record(vec![
+            right("1x1x1", "", [100.0, 101.0]),
+            right("2x2x2", "", [100.0, 90.0]),
+            wrong("3x3x3"),
+            right("4x4x4", "", [100.0, 100.0]),
+            right("6x6x6", "", [100.0, 110.0]),
+        ]);
+        assert_eq!(
+            table(&lines(&old, &new)),
+            "| rung | size  | of cuBLAS before |    now | change | tolerance |      verdict |\n\
+             | ---- | ----- | ---------------: | -----: | -----: | --------: | -----------: |\n\
+             | 06   | 1x1x1 |           100.0% | 101.0% |  +1.0% |      2.0% |         same |\n\
+             | 06   | 2x2x2 |           100.0% |  90.0% | -10.0% |      2.0% |       SLOWER |\n\
+             | 06   | 3x3x3 |           100.0% |        |        |           |        WRONG |\n\
+             | 06   | 4x4x4 |                  | 100.0% |        |           | not recorded |\n\
+             | 06   | 6x6x6 |                  | 110.0% |        |           | not recorded |\n\
+             | 06   | 5x5x5 |           100.0% |        |        |           |    not timed |\n"
+        );
+        assert!(!print(&old, &new).expect("comparable"));
+    }
+
+    #[test]
+    fn records_without_anything_in_common_are_no_success() {
+        let old = record(vec![right("1x1x1", "", [1.0, 1.0])]);
+        let new = record(vec![right("2x2x2", "", [1.0, 1.0])]);
+        let error = print(&old, &new).expect_err("nothing to compare");
+        assert!(error.to_string().contains("in common"), "{error}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Timings by the rungs' own `bench`, a process each, with what remains on standard error.
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail};
+use harness::Size;
+use serde_json::Value;
+
+use crate::rungs::Variant;
+
+/// What is to be timed.
+pub struct Timing {
+    pub variant: Variant,
+    /// One of the kernel's tiles [default: the host's choice].
+    pub tile: Option<String>,
+    pub size: Size,
+}
+
+impl Timing {
+    /// Such as `06_pipeline sm_90a at 512x512x512 with 64x128`.
+    fn name(&self) -> String {
+        let tile = self.tile.iter().map(|tile| format!(" with {tile}"));
+        let name = format!("{} at {}", self.variant.label(), self.size);
+        name + &tile.collect::<String>()
+    }
+
+    /// What `bench --json` prints, which holds one size.
+    fn run(&self, device: &str) -> Result<Value> {
+        let output = self
+            .variant
+            .command()?
+            .args(["bench", "--json", "--device", device])
+            .args(["--size", &self.size.to_string()])
+            .args(self.tile.iter().flat_map(|tile| ["--tile", tile]))
+            .stderr(Stdio::inherit())
+            .output()
+            .with_context(|| format!("cannot run {}", self.variant.label()))?;
+        match serde_json::from_slice(&output.stdout) {
+            Ok(bench) => Ok(bench),
+            Err(_) => bail!("{} could not be timed", self.name()),
+        }
+    }
+}
+
+/// What became of timings, in their order.
+pub struct Timed {
+    /// What `bench --json` printed of each that could be made.
+    pub made: Vec<(usize, Value)>,
+    /// How many could not.
+    pub failed: usize,
+}
+
+/// Times all, and goes on if one cannot be timed: the time of a GPU is dear.
+///
+/// # Errors
+/// If the first cannot be timed: then there is no GPU, or no program.
+pub fn all(timings: &[Timing], device: &str) -> Result<Timed> {
+    let mut timed = Timed {
+        made: Vec::new(),
+        failed: 0,
+    };
+    for (index, timing) in timings.iter().enumerate() {
+        let number = index + 1;
+        anstream::eprintln!("timing {number} of {}: {}", timings.len(), timing.name());
+        match timing.run(device) {
+            Ok(bench) => {
+                anstream::eprintln!("  {}", said(&bench));
+                timed.made.push((index, bench));
+            }
+            Err(error) if index == 0 => return Err(error),
+            Err(error) => {
+                anstream::eprintln!("  {error:#}");
+                timed.failed += 1;
+            }
+        }
+    }
+    Ok(timed)
+}
+
+/// What a line of progress says of a timing.
+fn said(bench: &Value) -> String {
+    let time = &bench["sizes"][0]["time"];
+    match (time["tflops"].as_f64(), time["of_cublas"].as_f64()) {
+        (Some(tflops), Some(ratio)) => {
+            format!("{tflops:.1} TFLOP/s, {:.1}% of cuBLAS f16", 100.0 * ratio)
+        }
+        (Some(tflops), None) => format!("{tflops:.1} TFLOP/s"),
+        (None, _) => "WRONG, and therefore not timed".into(),
+    }
+}
+
+impl Timed {
+    /// Whether all was timed.
+    ///
+    /// # Errors
+    /// If something was not; what was is written by then.
+    pub fn complete(&self) -> Result<()> {
+        let all = self.made.len() + self.failed;
+        match self.failed {
+            0 => Ok(()),
+            failed => bail!("{failed} of {all} could not be timed; the reasons stand above"),
+        }
+    }
+}
