@@ -32,7 +32,7 @@ pub struct Arguments {
 
 /// What the last rung, which is the one to be compared with cuBLAS, is timed at besides: a short K, few columns, and
 /// sides that no tile divides.
-const OTHER_SIZES: [Size; 3] = [
+pub const OTHER_SIZES: [Size; 3] = [
     Size {
         m: 4096,
         n: 4096,
@@ -78,7 +78,10 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         anstream::println!("\nwritten to {}", record.write(&out)?.display());
     }
     let as_fast = match old {
-        Some(old) => compare::print(&old, &record)?,
+        Some(old) => {
+            anstream::println!();
+            compare::print(&old, &record)?
+        }
         None => true,
     };
     timed.complete()?;

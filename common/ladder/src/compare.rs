@@ -36,17 +36,17 @@ pub fn print(old: &Record, new: &Record) -> Result<bool> {
     if !lines.iter().any(|line| line.change.is_some()) {
         bail!("the records have no rung and size in common; nothing is compared");
     }
-    anstream::print!("\n{}", table(&lines));
+    anstream::print!("{}", table(&lines));
     let gpu = |record: &Record| {
         record
             .runs()
             .next()
             .map(|(_, run)| run.provenance.gpu.clone())
     };
-    if let (Some(old), Some(new)) = (gpu(old), gpu(new)) {
-        if old != new {
-            anstream::println!("the old record is of {old}, the new one of {new}");
-        }
+    if let (Some(old), Some(new)) = (gpu(old), gpu(new))
+        && old != new
+    {
+        anstream::println!("the old record is of {old}, the new one of {new}");
     }
     let bad: Vec<&Line> = lines.iter().filter(|line| line.verdict.is_bad()).collect();
     match bad.len() {

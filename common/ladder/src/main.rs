@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `bench` | times every rung on the GPU and records it in results/ |
 //! | `compare` | holds a record against an older one |
+//! | `tiles` | times every tile of a kernel, and holds the host's choice against it |
 //! | `plot` | makes a record's tables and plots anew, or checks them |
 //! | `bound` | what limits every rung, beside what was measured |
 //! | `ceilings` | measures what each resource of a GPU can do |
@@ -36,6 +37,7 @@ mod record;
 mod rungs;
 mod sass;
 mod table;
+mod tiles;
 mod timing;
 mod tools;
 
@@ -61,6 +63,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Compare two records: exit code 1 if a rung is slower beside cuBLAS than it was
     Compare(compare::Arguments),
+    /// Time every tile of the kernels that have several: does the host take the best?
+    Tiles(tiles::Arguments),
     /// Make a record's tables and plots anew from its bench.json, or check that they are current
     Plot(plot::Arguments),
     /// What limits every rung, as the emulator's counters predict it, beside what was measured
@@ -94,6 +98,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Tiles(arguments) => tiles::run(&arguments),
         Command::Plot(arguments) => plot::run(&arguments),
         Command::Bound(arguments) => bound::run(&arguments),
         Command::Ceilings(arguments) => ceilings::run(&arguments),

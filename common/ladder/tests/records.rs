@@ -3,6 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 fn ladder(arguments: &[&str]) -> Output {
@@ -73,4 +74,98 @@ fn what_is_stale_is_named_and_made_anew() {
     assert_eq!(ladder(&["plot", path]).status.code(), Some(0));
     assert_eq!(fs::read_to_string(&svg).expect("it was written"), right);
     assert_eq!(ladder(&["plot", "--check", path]).status.code(), Some(0));
+}
+
+/// Writes a copy's bench.json anew, with every ratio to cuBLAS of one rung multiplied.
+fn scale(folder: &TempDir, rung: &str, factor: f64) {
+    let file = folder.path().join("bench.json");
+    let text = fs::read_to_string(&file).expect("it was copied");
+    let mut benches: Vec<Value> = serde_json::from_str(&text).expect("a record");
+    let of_rung = benches.iter_mut().filter(|bench| bench["rung"] == rung);
+    for bench in of_rung {
+        for run in bench["sizes"].as_array_mut().expect("sizes") {
+            for contest in run["time"]["contestants"]
+                .as_array_mut()
+                .expect("contestants")
+            {
+                let speed = contest["kernel_speed"].as_f64().expect("a number");
+                contest["kernel_speed"] = (factor * speed).into();
+            }
+        }
+    }
+    fs::write(&file, serde_json::to_string(&benches).expect("plain")).expect("writable");
+}
+
+#[test]
+fn a_rung_that_became_slower_is_found() {
+    let (old, new) = (copy(), copy());
+    let compare = || {
+        let paths = [&old, &new].map(|folder| folder.path().to_str().expect("text"));
+        ladder(&["compare", paths[0], paths[1]])
+    };
+    let same = compare();
+    assert_eq!(same.status.code(), Some(0), "{}", said(&same));
+    assert!(said(&same).contains("nothing is slower"));
+    assert!(!said(&same).contains("SLOWER"));
+
+    scale(&new, "05_swizzle", 0.9);
+    let slower = compare();
+    let text = said(&slower);
+    assert_eq!(slower.status.code(), Some(1), "{text}");
+    let bad: Vec<_> = text
+        .lines()
+        .filter(|line| line.contains("SLOWER"))
+        .collect();
+    assert!(
+        !bad.is_empty() && bad.iter().all(|line| line.starts_with("| 05_swizzle")),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_missing_or_garbled_exits_with_2_and_is_named() {
+    let good = copy();
+    let bad = copy();
+    fs::write(bad.path().join("bench.json"), "[{]").expect("writable");
+    fs::write(bad.path().join("tiles.csv"), "rung,size\n1,2\n").expect("writable");
+    let [good, bad] = [&good, &bad].map(|folder| folder.path().to_str().expect("text"));
+    for (arguments, file, remedy) in [
+        (&["compare", good, bad][..], "bench.json", "record anew"),
+        (
+            &["compare", "nowhere", good],
+            "nowhere/bench.json",
+            "cargo ladder bench",
+        ),
+        (
+            &["bench", "--against", "nowhere"],
+            "nowhere/bench.json",
+            "cargo ladder bench",
+        ),
+        (&["bench", "--against", bad], "bench.json", "record anew"),
+        (
+            &["plot", "nowhere"],
+            "nowhere/bench.json",
+            "cargo ladder bench",
+        ),
+        (&["bound", "--against", bad], "bench.json", "record anew"),
+        (
+            &["tiles", "--check", bad],
+            "tiles.csv",
+            "cargo ladder tiles",
+        ),
+        (
+            &["tiles", "--check", "nowhere"],
+            "nowhere/tiles.csv",
+            "cargo ladder tiles",
+        ),
+    ] {
+        let output = ladder(arguments);
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+        let text = text.replace('\\', "/");
+        assert!(
+            text.contains(file) && text.contains(remedy),
+            "{arguments:?}: {text}"
+        );
+    }
 }

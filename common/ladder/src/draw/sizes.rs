@@ -16,6 +16,8 @@ const UPPER: u32 = 300;
 const NAMES: u32 = 48;
 const CUBLAS_LT: &str = "cuBLASLt f16";
 
+type Points = Vec<(f64, f64)>;
+
 /// A rung's kernels for one architecture, over the sizes.
 struct Series<'a> {
     label: &'a str,
@@ -119,7 +121,7 @@ fn said(series: &Series) -> String {
 
 impl Series<'_> {
     /// TFLOP/s of a contestant at each size.
-    fn tflops(&self, name: &str) -> Vec<(f64, f64)> {
+    fn tflops(&self, name: &str) -> Points {
         let of = |(size, run): &(f64, &Run)| Some((*size, run.contest(name)?.tflops));
         self.runs.iter().filter_map(of).collect()
     }
@@ -133,7 +135,7 @@ fn speeds(
     series: &[Series],
     ceilings: &[Ceiling],
 ) -> anyhow::Result<()> {
-    let mut lines: Vec<(&str, Ink, Vec<(f64, f64)>)> = Vec::new();
+    let mut lines: Vec<(&str, Ink, Points)> = Vec::new();
     if let Some(newest) = series.last() {
         lines.push((CUBLAS_LT, Ink::CublasLt, newest.tflops(CUBLAS_LT)));
         lines.push((CUBLAS, Ink::Cublas, newest.tflops(CUBLAS)));

@@ -22,11 +22,9 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
         p.date,
     );
     let [_, _, rungs, sizes] = DERIVED;
-    let plot = |file: &str, what: &str| {
-        let there = plots.iter().any(|(name, _)| *name == file);
-        there
-            .then(|| format!("\n![{what}]({file})\n"))
-            .unwrap_or_default()
+    let plot = |file: &str, what: &str| match plots.iter().any(|(name, _)| *name == file) {
+        true => format!("\n![{what}]({file})\n"),
+        false => String::new(),
     };
     if let Some(size) = record.common_size() {
         let table = table(record, |_, run| run.size == size);

@@ -19,6 +19,7 @@ use harness::Size;
 use serde::Deserialize;
 use serde_json::Value;
 
+pub use self::csv::text as csv_text;
 pub use run::{Bench, CUBLAS, Provenance, Run};
 
 use crate::{draw, rungs};
@@ -77,7 +78,7 @@ impl Record {
     /// Writes a folder named after the GPU and the day into `results`; returns its path.
     pub fn write(&self, results: &Path) -> Result<PathBuf> {
         let folder = results.join(self.name());
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        make(&folder)?;
         // A line a rung: the samples are many.
         let benches: Vec<_> = self.json.iter().map(Value::to_string).collect();
         let json = format!("[\n{}\n]\n", benches.join(",\n"));
@@ -163,7 +164,7 @@ pub fn is_square(size: &Size) -> bool {
 }
 
 /// Such as `h100-80gb-hbm3-2026-11-21`.
-pub fn folder_name(provenance: &Provenance) -> String {
+fn folder_name(provenance: &Provenance) -> String {
     let gpu = provenance.gpu.to_lowercase();
     let words = gpu.split(|c: char| !c.is_ascii_alphanumeric());
     let words: Vec<_> = words
@@ -178,15 +179,27 @@ pub fn results() -> PathBuf {
     rungs::root().unwrap_or_default().join("results")
 }
 
-/// All folders of records there, in the order of their names.
-pub fn all() -> Result<Vec<PathBuf>> {
+/// All folders there, in the order of their names.
+pub fn folders() -> Result<Vec<PathBuf>> {
     let folder = results();
     let entries =
         fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let paths = entries.flatten().map(|entry| entry.path());
-    let mut folders: Vec<_> = paths.filter(|path| path.join(JSON).is_file()).collect();
+    let mut folders: Vec<_> = paths.filter(|path| path.is_dir()).collect();
     folders.sort();
     Ok(folders)
+}
+
+/// All of them that hold a record.
+pub fn all() -> Result<Vec<PathBuf>> {
+    let mut folders = folders()?;
+    folders.retain(|folder| folder.join(JSON).is_file());
+    Ok(folders)
+}
+
+/// Makes a folder, or says which one cannot be made.
+pub fn make(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
 }
 
 /// Writes a file, or says which one cannot be written.

@@ -1,0 +1,172 @@
+//! `cargo ladder tiles`: how fast is every tile of the kernels that have several, and does the host take the best?
+mod check;
+mod choice;
+mod file;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use harness::Size;
+
+use crate::bench::OTHER_SIZES;
+use crate::record::{self, Record};
+use crate::rungs::{self, Variant};
+use crate::timing::{self, Timing};
+use choice::Choices;
+use file::Row;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The sizes [default: 256 to 8192, with sizes between the powers of two, and three that are not square]
+    #[arg(long, value_name = "N|MxNxK,...", value_delimiter = ',')]
+    sizes: Vec<Size>,
+    /// Only these rungs, by number or name [default: all]
+    #[arg(long, value_name = "RUNG,...", value_delimiter = ',')]
+    rungs: Vec<String>,
+    /// Where the record's folder is, or is made [default: results/ in the workspace]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Which GPU: gpu or gpu:N
+    #[arg(long, default_value = "gpu")]
+    device: String,
+    /// Time nothing: are the choices the best by what is recorded in these folders, or in results/? Needs no GPU
+    #[arg(long, value_name = "DIR", num_args = 0.., conflicts_with_all = ["sizes", "rungs", "out", "device"])]
+    check: Option<Vec<PathBuf>>,
+}
+
+/// Where tiles fill a card to different parts.
+const SIZES: [u32; 11] = [
+    256, 512, 768, 1024, 1536, 2048, 2560, 3072, 4096, 6144, 8192,
+];
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    match &arguments.check {
+        Some(folders) => check(folders),
+        None => measure(arguments),
+    }
+}
+
+/// A kernel that has several tiles, and what the host takes of them.
+struct Kernel {
+    variant: Variant,
+    tiles: Vec<String>,
+    choices: Choices,
+}
+
+fn measure(arguments: &Arguments) -> Result<bool> {
+    let usual = SIZES.into_iter().map(Size::cube).chain(OTHER_SIZES);
+    let sizes = match &arguments.sizes[..] {
+        [] => usual.collect(),
+        sizes => sizes.to_vec(),
+    };
+    let kernels = kernels(&arguments.rungs, &sizes, &arguments.device)?;
+    let mut timings = Vec::new();
+    let mut of = Vec::new(); // the kernel of each timing
+    for kernel in &kernels {
+        for &size in &sizes {
+            for tile in &kernel.tiles {
+                of.push((kernel, tile));
+                timings.push(Timing {
+                    variant: kernel.variant.clone(),
+                    tile: Some(tile.clone()),
+                    size,
+                });
+            }
+        }
+    }
+    let timed = timing::all(&timings, &arguments.device)?;
+
+    let mut rows: Vec<Row> = Vec::new();
+    let mut folder = arguments.out.clone().unwrap_or_else(record::results);
+    for (index, bench) in &timed.made {
+        let (kernel, tile) = of[*index];
+        let record = Record::new(vec![bench.clone()])?;
+        if rows.is_empty() {
+            folder.push(record.name());
+        }
+        let name = &kernel.variant.rung.name;
+        rows.extend(
+            record
+                .runs()
+                .map(|(_, run)| Row::new(name, tile, run, &kernel.choices)),
+        );
+    }
+    record::make(&folder)?;
+    let file = folder.join(file::FILE);
+    file::write(&file, &rows)?;
+    anstream::print!("{}", file::table(&rows));
+    anstream::println!("\nwritten to {}", file.display());
+    let good = tell(&check::complaints(&rows)?);
+    timed.complete()?;
+    Ok(good && rows.iter().all(|row| row.tflops.is_some()))
+}
+
+/// The kernels of these rungs that have several tiles.
+fn kernels(rungs: &[String], sizes: &[Size], device: &str) -> Result<Vec<Kernel>> {
+    let rungs = rungs::named(rungs)?;
+    rungs::build(&rungs)?;
+    let mut kernels = Vec::new();
+    for variant in Variant::all(&rungs)? {
+        let of_variant = |arch: &str| variant.arch.as_ref().is_none_or(|wanted| wanted == arch);
+        let all = rungs::choices(&variant.rung)?.into_iter();
+        let tiles: Vec<_> = all
+            .filter(|choice| of_variant(&choice.arch))
+            .filter_map(|choice| choice.tile)
+            .collect();
+        if tiles.len() > 1 {
+            kernels.push(Kernel {
+                choices: Choices::ask(&variant, sizes, device, None)?,
+                variant,
+                tiles,
+            });
+        }
+    }
+    if kernels.is_empty() {
+        bail!("none of these rungs has a kernel with several tiles; leave `--rungs` away");
+    }
+    Ok(kernels)
+}
+
+/// Holds the choices of today against what was recorded.
+fn check(folders: &[PathBuf]) -> Result<bool> {
+    let files: Vec<PathBuf> = match folders {
+        [] => {
+            let files = record::folders()?
+                .into_iter()
+                .map(|folder| folder.join(file::FILE));
+            files.filter(|file| file.is_file()).collect()
+        }
+        folders => folders
+            .iter()
+            .map(|folder| folder.join(file::FILE))
+            .collect(),
+    };
+    if files.is_empty() {
+        anstream::println!(
+            "no {} is recorded yet; `cargo ladder tiles` makes one on a GPU",
+            file::FILE
+        );
+        return Ok(true);
+    }
+    // What is garbled is said before anything is built.
+    let read = |file: &PathBuf| Ok((file.display().to_string(), file::read(file)?));
+    let recorded = files.iter().map(read).collect::<Result<Vec<_>>>()?;
+    rungs::build(&rungs::all()?)?;
+    let mut complaints = Vec::new();
+    for (file, rows) in recorded {
+        let of_file = check::complaints(&rows)?;
+        complaints.extend(of_file.iter().map(|why| format!("{file}: {why}")));
+    }
+    Ok(tell(&complaints))
+}
+
+/// Prints complaints; whether there are none.
+fn tell(complaints: &[String]) -> bool {
+    for complaint in complaints {
+        anstream::println!("{complaint}");
+    }
+    if complaints.is_empty() {
+        anstream::println!("every choice is within 3% of the best tile");
+    }
+    complaints.is_empty()
+}
