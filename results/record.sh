@@ -3,19 +3,23 @@
 #   results/record.sh BIN OUT
 # BIN holds the release programs (`cargo build --release --bins`) and, if wanted, broken/ as written by
 # `cargo run -p ladder-tests --example broken_kernels -- BIN/broken`. OUT takes what is recorded. No cargo is needed.
-# SIZES names other sizes, PARTS some of: speed bits wrong counters.
+# SIZES names other sizes for speed, PARTS some of: speed tiles ceilings bits wrong counters.
 set -uo pipefail
 bin=$(realpath "$1") out=$(realpath "$2")
-sizes=${SIZES:-512,1024,2048,4096,8192}
-parts=${PARTS:-speed ceilings bits wrong counters}
+parts=${PARTS:-speed tiles ceilings bits wrong counters}
 failed=0
 has() { [[ " $parts " == *" $1 "* ]]; }
 
 folder=$out
 if has speed; then
     echo "== speed"
-    "$bin/ladder" bench --sizes "$sizes" --out "$out" || failed=1
+    "$bin/ladder" bench ${SIZES:+--sizes "$SIZES"} --out "$out" || failed=1
     folder=$(dirname "$(ls "$out"/*/bench.md)")
+fi
+
+if has tiles; then
+    echo "== tiles: every configuration of the kernels that have several"
+    "$bin/ladder" tiles --out "$out" || failed=1
 fi
 
 if has ceilings; then

@@ -48,6 +48,12 @@ pub fn print(old: &Record, new: &Record) -> Result<bool> {
     {
         anstream::println!("the old record is of {old}, the new one of {new}");
     }
+    let absent = |label: &str| !new.benches().iter().any(|bench| bench.rung == label);
+    let labels = old.benches().iter().map(|bench| bench.rung.as_str());
+    let absent: Vec<&str> = labels.filter(|label| absent(label)).collect();
+    if !absent.is_empty() {
+        anstream::println!("not timed at all: {}", absent.join(", "));
+    }
     let bad: Vec<&Line> = lines.iter().filter(|line| line.verdict.is_bad()).collect();
     match bad.len() {
         0 => anstream::println!("nothing is slower"),
@@ -96,14 +102,15 @@ struct Line {
     verdict: Verdict,
 }
 
-/// What is in the new record, then what only the old one has.
+/// What is in the new record, then what only the old one has of the same rungs.
 fn lines(old: &Record, new: &Record) -> Vec<Line> {
     let compared = new
         .runs()
         .map(|(rung, run)| Line::new(rung, old.run(rung, run.size), Some(run)));
+    let labels: Vec<&str> = new.runs().map(|(rung, _)| rung).collect();
     let missing = old
         .runs()
-        .filter(|(rung, run)| new.run(rung, run.size).is_none())
+        .filter(|(rung, run)| labels.contains(rung) && new.run(rung, run.size).is_none())
         .map(|(rung, run)| Line::new(rung, Some(run), None));
     compared.chain(missing).collect()
 }
