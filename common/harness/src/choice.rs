@@ -4,7 +4,7 @@ use serde::Serialize;
 use crate::arguments::Arguments;
 use crate::device::Device;
 use crate::table::table;
-use crate::{KernelFile, Result, Rung, Size};
+use crate::{Error, KernelFile, Result, Rung, Size};
 
 /// The choices of a rung for one architecture and card.
 #[derive(Debug, Serialize)]
@@ -33,6 +33,9 @@ impl<'a> Choices<'a> {
         sizes: &[Size],
         multiprocessors: u32,
     ) -> Result<Self> {
+        if arguments.kernel.is_some() {
+            return Err(Error::OwnKernelsOnly("tiles"));
+        }
         let mut arch = "";
         let mut choices = Vec::new();
         for &size in sizes {
@@ -118,7 +121,7 @@ mod tests {
         switches: &[],
     };
 
-    fn choices(words: &[&str], multiprocessors: u32) -> Choices<'static> {
+    fn asked(words: &[&str], multiprocessors: u32) -> Result<Choices<'static>> {
         let words = [&["rung06_pipeline"], words].concat();
         let arguments = Arguments::from_words(&RUNG, &words).expect("good usage");
         let sizes = [Size::cube(256), Size::cube(4096)];
@@ -129,7 +132,21 @@ mod tests {
             &sizes,
             multiprocessors,
         )
-        .expect("a kernel for the emulator")
+    }
+
+    fn choices(words: &[&str], multiprocessors: u32) -> Choices<'static> {
+        asked(words, multiprocessors).expect("a kernel for the emulator")
+    }
+
+    #[test]
+    fn what_the_rung_has_not_is_refused() {
+        for (words, remedy) in [
+            (["--kernel", "mine.cu"], "leave `--kernel` away"),
+            (["--tile", "8x8"], "it has 128x256 and 64x128"),
+        ] {
+            let error = asked(&words, 132).expect_err("an error").to_string();
+            assert!(error.contains(remedy), "{error}");
+        }
     }
 
     #[test]

@@ -18,6 +18,9 @@ pub enum Error {
     /// A command that only the emulator can carry out.
     #[error("`{0}` runs on the emulator, on any machine; leave `--device gpu` away")]
     EmulatorOnly(&'static str),
+    /// A command about the kernels that the rung has, with another.
+    #[error("`{0}` is about the rung's own kernels; leave `--kernel` away")]
+    OwnKernelsOnly(&'static str),
     /// A kernel that this GPU cannot run.
     #[error("{gpu} has compute capability {}.{}, and this kernel is for {arch}; `--device emulator` runs it", sm.0, sm.1)]
     WrongGpu {

@@ -108,44 +108,46 @@ pub fn sheet(
     let (head, body) = svg.split_once(">\n").unwrap_or(("<svg", ""));
     // The first text is the title.
     let body = body.replacen("<text ", "<text font-weight=\"bold\" ", 1);
+    let title = escape(&words.title);
     Ok(format!(
-        "{head} role=\"img\" aria-labelledby=\"title description\">\n<title id=\"title\">{}</title>\n\
-         <desc id=\"description\">{}</desc>\n<style>{}</style>\n{body}",
-        escape(&words.title),
+        "{head} class=\"plot\" role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n\
+         <desc>{}</desc>\n<style>{}</style>\n{body}",
         escape(&words.description),
         style()
     ))
 }
 
-/// The colours in dark, dashes, the fonts, and text's margin of paper.
+/// The colours in dark, dashes, the fonts, and text's margin of paper; for this plot only, if a page holds others.
 fn style() -> String {
-    let paper =
-        |colour: &str| format!("text{{stroke:{colour};stroke-width:3px;paint-order:stroke}}");
-    let mut dark = String::new();
-    for (_, from, to) in COLOURS {
+    let [(_, light_paper, dark_paper), ..] = COLOURS;
+    let margin =
+        |paper: &str| format!(".plot text{{stroke:{paper};stroke-width:3px;paint-order:stroke}}");
+    let mut css = String::from(
+        ".plot text{font-family:system-ui,-apple-system,\"Segoe UI\",Helvetica,Arial,\"DejaVu Sans\",sans-serif}",
+    );
+    for (ink, lengths) in [(Ink::Faint, "6 4"), (Ink::CublasLt, "3 3")] {
+        let RGBColor(r, g, b) = ink.colour();
         let _ = write!(
-            dark,
-            "[fill=\"{from}\"]{{fill:{to}}}[stroke=\"{from}\"]{{stroke:{to}}}"
+            css,
+            ".plot [stroke=\"#{r:02X}{g:02X}{b:02X}\"]{{stroke-dasharray:{lengths}}}"
         );
     }
-    let dashes = [(Ink::Faint, "6 4"), (Ink::CublasLt, "3 3")].map(|(ink, lengths)| {
-        let RGBColor(r, g, b) = ink.colour();
-        format!("[stroke=\"#{r:02X}{g:02X}{b:02X}\"]{{stroke-dasharray:{lengths}}}")
-    });
-    let dashes = dashes.concat();
-    let [(_, light_paper, dark_paper), ..] = COLOURS;
-    format!(
-        "{dashes}text{{font-family:system-ui,-apple-system,\"Segoe UI\",Helvetica,Arial,\"DejaVu Sans\",sans-serif}}{}\
-         @media (prefers-color-scheme:dark){{{dark}{}}}",
-        paper(light_paper),
-        paper(dark_paper)
-    )
+    css += &margin(light_paper);
+    css += "@media (prefers-color-scheme:dark){";
+    for (_, from, to) in COLOURS {
+        let _ = write!(
+            css,
+            ".plot [fill=\"{from}\"]{{fill:{to}}}.plot [stroke=\"{from}\"]{{stroke:{to}}}"
+        );
+    }
+    css + &margin(dark_paper) + "}"
 }
 
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 /// GPU, software, commit and day of a record, in a line.
@@ -220,16 +222,13 @@ mod tests {
     #[test]
     fn words_are_escaped() {
         let words = Words {
-            title: "a < b".into(),
+            title: "a < \"b\"".into(),
             description: "c & d".into(),
             key: "e > f".into(),
             foot: vec!["<script>".into()],
         };
         let svg = sheet(200, &words, |_| Ok(())).expect("a sheet");
-        assert!(
-            svg.contains("<title id=\"title\">a &lt; b</title>"),
-            "{svg}"
-        );
+        assert!(svg.contains("<title>a &lt; &quot;b&quot;</title>"), "{svg}");
         assert!(
             svg.contains("c &amp; d") && !svg.contains("<script>"),
             "{svg}"
