@@ -1,5 +1,6 @@
 // Rung 06 on Hopper, pipeline: one warp feeds a ring of stages by TMA, two warpgroups empty it with wgmma, which
-// reads both operands straight from shared memory; two blocks share each tile of B by multicast.
+// reads both operands straight from shared memory; two blocks share each tile of B by multicast. A tile of C is
+// stored while the next one is computed.
 // The counter to watch is time: the loads are hidden, no thread computes an address, conflicts stay 0.
 // `cargo run -p rung06_pipeline -- profile --tile 128x256`.
 
@@ -16,11 +17,13 @@ constexpr int THREADS = 128 * (1 + CONSUMERS);         // the first warpgroup lo
 constexpr int CLUSTER = BN == 256 ? 2 : 1;             // blocks, one above the other, that share tiles of B
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 constexpr int GROUP = 8;                               // rows of tiles that are worked on together
+constexpr int PANELS = BN / PANEL;
+constexpr bool LATER = PANELS > 2;                     // whether a tile is stored while the next one is computed
 
 // A and B of one K step. Every panel begins at a multiple of 1024 bytes, where the swizzle's pattern begins.
 struct Stage {
     unsigned short A[BM * BK];                         // (BM, BK)
-    unsigned short B[BN / PANEL][BK * PANEL];          // BN / PANEL panels of (BK, PANEL)
+    unsigned short B[PANELS][BK * PANEL];              // panels of (BK, PANEL)
 };
 constexpr int OUT = WM * PANEL;                        // a panel of C, two to each consumer
 constexpr int STAGES = (227 * 1024 - 1024 - CONSUMERS * 2 * OUT * 2) / (int)sizeof(Stage);
@@ -37,8 +40,9 @@ extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared)
 // The box that TMA moves at a time, for A, B and C: columns, rows, bytes of the swizzle.
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, WM, 128};
 
-static_assert(BN / PANEL % CLUSTER == 0 || CLUSTER == 1, "each block of the cluster loads as many panels of B");
+static_assert(PANELS % CLUSTER == 0, "each block of the cluster loads as many panels of B");
 static_assert(BM <= 256, "a box of TMA has at most 256 rows");
+static_assert(STAGES >= PANELS, "the last tile goes out by way of as many stages");
 static_assert(sizeof(Shared) <= 227 * 1024, "what a block may have");
 
 struct alignas(64) TensorMap { unsigned char opaque[128]; };
@@ -101,6 +105,10 @@ __device__ void store(const TensorMap& map, int column, int row, const void* fro
                  "cp.async.bulk.commit_group;"
                  :: "l"(&map), "r"(column), "r"(row), "r"(address(from)) : "memory");
 }
+
+// Waits until TMA has read what it is to store, but for the last few stores.
+template <int FEW>
+__device__ void wait_stored() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(FEW) : "memory"); }
 
 // ---- wgmma: c += a b for a (64, 16) and b (16, BN), both in shared memory ----
 
@@ -171,6 +179,9 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     const int clusters = gridDim.x / CLUSTER, first = blockIdx.x / CLUSTER;
     const int tiles = (M + BM * CLUSTER - 1) / (BM * CLUSTER) * ((N + BN - 1) / BN);
 
+    // The next launch may take what multiprocessors this one leaves free; it waits below until all of it is done.
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+
     // The barriers are there, in every block of the cluster, before anybody uses them.
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
@@ -195,8 +206,9 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     if (warpgroup == 0) {
         // Load. One thread does it all; the registers go to those who compute.
         if (CONSUMERS > 1)
-            asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+            asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
         if (threadIdx.x == 0) {
+            asm volatile("griddepcontrol.wait;" ::: "memory");     // the launch before may have written A or B
             for (int number = first; number < tiles; number += clusters) {
                 const Tile tile = tile_of(number, M, N);
                 for (int k0 = 0; k0 < K; k0 += BK) {
@@ -204,7 +216,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     expect(&s.full[stage], sizeof(Stage));
                     load(s.stage[stage].A, A, k0, tile.row + block * BM, &s.full[stage]);
                     #pragma unroll
-                    for (int i = 0; i < BN / PANEL / CLUSTER; ++i) {
+                    for (int i = 0; i < PANELS / CLUSTER; ++i) {
                         const int panel = i * CLUSTER + block;
                         load_to_all(s.stage[stage].B[panel], B, tile.column + panel * PANEL, k0, &s.full[stage]);
                     }
@@ -220,13 +232,47 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     } else {
         // Compute.
         if (CONSUMERS > 1)
-            asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+            asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(CONSUMERS == 2 ? 232 : 160));
         const int consumer = warpgroup - 1, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
-        int buffer = 0;
         auto release = [&](int stage) { if (thread < CLUSTER) arrive(&s.empty[stage], thread); };
+        auto sync = [&] { asm volatile("bar.sync %0, 128;" :: "r"(warpgroup) : "memory"); };
+
+        float acc[BN / 2];
+        unsigned done[BN / 4];                         // the tile before, in f16
+        Tile tile = {}, doneTile = {};
+        int panel = PANELS;                            // the next of its panels to be stored
+
+        // From registers to shared memory, and from there to C.
+        auto put = [&](int panel, unsigned short* to) {
+            #pragma unroll
+            for (int n = 0; n < PANEL / 16; ++n) {
+                const unsigned* c = done + panel * PANEL / 4 + n * 4;
+                const int row = warp * 16 + lane % 16, chunk = n * 2 + lane / 16;
+                asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                             :: "r"(address(to + row * PANEL + (chunk ^ (row & 7)) * 8)),
+                                "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]) : "memory");
+            }
+        };
+        auto send = [&](int panel, const unsigned short* from) {
+            if (thread == 0)
+                store(C, doneTile.column + panel * PANEL, doneTile.row + block * BM + consumer * WM, from);
+        };
+        auto publish = [&] {                           // to TMA, what all threads have put
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            sync();
+        };
+        auto store_all = [&](unsigned short* to, int apart) {
+            sync();
+            #pragma unroll
+            for (int p = 0; p < PANELS; ++p)
+                put(p, to + p * apart);
+            publish();
+            #pragma unroll
+            for (int p = 0; p < PANELS; ++p)
+                send(p, to + p * apart);
+        };
+
         for (int number = first; number < tiles; number += clusters) {
-            const Tile tile = tile_of(number, M, N);
-            float acc[BN / 2];
             int previous = -1;
             for (int k0 = 0; k0 < K; k0 += BK) {
                 wait(&s.full[stage], phase);
@@ -245,34 +291,44 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     release(previous);
                 previous = stage;
                 advance();
+
+                // While they run, there is also time for a division, and to store the tile before: a panel a step,
+                // by way of two buffers, one of which TMA may still read. Not in step 0: there no other is queued.
+                if (k0 == 0)
+                    tile = tile_of(number, M, N);
+                while (LATER && panel < PANELS && (k0 > 0 || K <= BK)) {
+                    unsigned short* Cs = s.C[consumer][panel % 2];
+                    if (thread == 0)
+                        wait_stored<1>();
+                    sync();
+                    #pragma unroll
+                    for (int p = 0; p < PANELS; ++p)
+                        if (p == panel)
+                            put(p, Cs);
+                    publish();
+                    send(panel, Cs);
+                    ++panel;
+                    if (k0 + BK < K)
+                        break;
+                }
             }
             asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
             release(previous);
-
-            // Store, panel by panel, by way of two buffers: TMA may still read the other one.
             #pragma unroll
-            for (int panel = 0; panel < BN / PANEL; ++panel) {
-                unsigned short* Cs = s.C[consumer][buffer];
-                buffer ^= 1;
+            for (int i = 0; i < BN / 4; ++i)
+                done[i] = float2_to_half2(acc[2 * i], acc[2 * i + 1]);
+            doneTile = tile;
+            panel = 0;
+            if (!LATER) {
                 if (thread == 0)
-                    asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
-                asm volatile("bar.sync %0, 128;" :: "r"(warpgroup) : "memory");
-                #pragma unroll
-                for (int n = 0; n < PANEL / 16; ++n) {
-                    const float* c = acc + panel * PANEL / 2 + n * 8;
-                    const int row = warp * 16 + lane % 16, chunk = n * 2 + lane / 16;
-                    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
-                                 :: "r"(address(Cs + row * PANEL + (chunk ^ (row & 7)) * 8)),
-                                    "r"(float2_to_half2(c[0], c[1])), "r"(float2_to_half2(c[2], c[3])),
-                                    "r"(float2_to_half2(c[4], c[5])), "r"(float2_to_half2(c[6], c[7])) : "memory");
-                }
-                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-                asm volatile("bar.sync %0, 128;" :: "r"(warpgroup) : "memory");
-                if (thread == 0)
-                    store(C, tile.column + panel * PANEL, tile.row + block * BM + consumer * WM, Cs);
+                    wait_stored<0>();
+                store_all(s.C[consumer][0], OUT);
             }
         }
+        // Nothing more is loaded: the last tile goes out at once, by way of this warpgroup's rows of A.
+        if (LATER)
+            store_all(&s.stage[0].A[consumer * OUT], sizeof(Stage) / 2);
         if (thread == 0)
-            asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+            wait_stored<0>();
     }
 }

@@ -122,6 +122,7 @@ fn plain(grid: u32, block: u32) -> LaunchConfig {
         block: [block, 1, 1],
         dynamic_shared: 0,
         cluster: 1,
+        overlap: false,
     }
 }
 
@@ -219,6 +220,7 @@ fn cluster(gpu: &Gpu) -> Outcome {
     let (kernel, out) = (gpu.load(CLUSTER, "ranks")?, gpu.alloc(8 * 4)?);
     let config = LaunchConfig {
         cluster: 4,
+        overlap: false,
         ..plain(8, 32)
     };
     gpu.launch(&kernel, &config, &[KernelArg::Buffer(&out)])?;

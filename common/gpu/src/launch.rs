@@ -16,6 +16,9 @@ pub struct LaunchConfig {
     pub dynamic_shared: u32,
     /// Blocks a cluster, in x; 0 and 1 mean no cluster.
     pub cluster: u32,
+    /// Whether the launch may begin while the one before it ends: then the kernel says where it waits for that one,
+    /// by `griddepcontrol.wait` (CUDA C++ Programming Guide, Programmatic Dependent Launch).
+    pub overlap: bool,
 }
 
 /// One kernel argument.
@@ -68,18 +71,7 @@ impl Gpu {
             kernel.allow_large_clusters()?;
         }
         let mut pointers: Vec<*mut c_void> = args.iter().map(KernelArg::pointer).collect();
-        let mut cluster = sys::CUlaunchAttribute {
-            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-            pad: [0; 4],
-            value: sys::CUlaunchAttributeValue {
-                clusterDim: sys::CUlaunchAttributeValue_union__bindgen_ty_1 {
-                    x: config.cluster,
-                    y: 1,
-                    z: 1,
-                },
-            },
-        };
-        let clustered = config.cluster > 1;
+        let mut attributes = attributes(config);
         let shape = sys::CUlaunchConfig {
             gridDimX: config.grid[0],
             gridDimY: config.grid[1],
@@ -89,17 +81,13 @@ impl Gpu {
             blockDimZ: config.block[2],
             sharedMemBytes: config.dynamic_shared,
             hStream: self.context.stream(),
-            attrs: if clustered {
-                &raw mut cluster
-            } else {
-                null_mut()
-            },
-            numAttrs: clustered.into(),
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as u32,
         };
         self.context.bind()?;
         // SAFETY: the function is loaded; there is one pointer for each parameter that its PTX
         // declares, to as many bytes as it declares (checked above), which the driver copies before it
-        // returns; the attribute outlives the call. What the kernel then does on the device is its
+        // returns; the attributes outlive the call. What the kernel then does on the device is its
         // author's word: it can spoil this context's device memory, not the host's.
         let result = unsafe {
             sys::cuLaunchKernelEx(
@@ -111,4 +99,36 @@ impl Gpu {
         };
         check("cuLaunchKernelEx", result)
     }
+}
+
+fn attributes(config: &LaunchConfig) -> Vec<sys::CUlaunchAttribute> {
+    use sys::CUlaunchAttributeID as Id;
+    let attribute = |id, value| sys::CUlaunchAttribute {
+        id,
+        pad: [0; 4],
+        value,
+    };
+    let mut attributes = Vec::new();
+    if config.cluster > 1 {
+        let dimensions = sys::CUlaunchAttributeValue_union__bindgen_ty_1 {
+            x: config.cluster,
+            y: 1,
+            z: 1,
+        };
+        attributes.push(attribute(
+            Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+            sys::CUlaunchAttributeValue {
+                clusterDim: dimensions,
+            },
+        ));
+    }
+    if config.overlap {
+        attributes.push(attribute(
+            Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            sys::CUlaunchAttributeValue {
+                programmaticStreamSerializationAllowed: 1,
+            },
+        ));
+    }
+    attributes
 }

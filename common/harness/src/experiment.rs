@@ -34,6 +34,7 @@ impl Laboratory {
             block: [experiment.threads, 1, 1],
             dynamic_shared: experiment.dynamic_shared,
             cluster: 1,
+            overlap: false,
         };
         let mut arguments = vec![KernelArg::Buffer(&input), KernelArg::Buffer(&output)];
         // The map names the tensor by its address alone: it must outlive the launch.

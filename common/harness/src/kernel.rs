@@ -18,6 +18,10 @@ pub struct Kernel {
     pub launch: Launch,
 }
 
+/// The instruction by which a kernel says that it may begin while the launch before it ends, and where it needs that
+/// one's results (PTX ISA, `griddepcontrol`).
+const WAITS_FOR_LAST_LAUNCH: &str = "griddepcontrol.wait";
+
 impl Kernel {
     /// Reads PTX and checks everything that can be checked before a launch.
     pub fn new(rung: &Rung, source: Source) -> Result<Self> {
@@ -49,6 +53,11 @@ impl Kernel {
             lowered,
             launch,
         })
+    }
+
+    /// Whether its launches may overlap.
+    pub fn overlaps(&self) -> bool {
+        self.source.ptx.contains(WAITS_FOR_LAST_LAUNCH)
     }
 
     /// The kernel as the emulator runs it.

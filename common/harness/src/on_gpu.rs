@@ -117,6 +117,7 @@ impl<'a> Session<'a> {
             block: [launch.threads, 1, 1],
             dynamic_shared: launch.dynamic_shared,
             cluster: launch.cluster,
+            overlap: self.kernel.overlaps(),
         };
         let mut arguments = match &on.maps {
             Some(maps) => maps.iter().map(|map| KernelArg::Bytes(map)).collect(),

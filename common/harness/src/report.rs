@@ -96,7 +96,12 @@ pub fn head(outcome: &Outcome) -> String {
     } else {
         format!(", padded to {}", outcome.padded)
     };
-    line("launch", launch + &padded);
+    let overlap = if kernel.overlaps() {
+        "; it may begin while the launch before it ends"
+    } else {
+        ""
+    };
+    line("launch", launch + &padded + overlap);
     if let Some(time) = &outcome.time {
         line("", occupancy::sentence(&time.resources));
     }

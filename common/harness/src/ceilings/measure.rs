@@ -188,6 +188,7 @@ fn run(gpu: &Gpu, nvrtc: &Nvrtc, micro: &Micro) -> Result<Vec<Run>> {
         // More than half of a multiprocessor's: so that each gets one block.
         dynamic_shared: gpu.info().shared_per_block_optin / 2 + 1024,
         cluster: 1,
+        overlap: false,
     };
     let clocks = gpu.alloc(8 * blocks as usize)?;
     let check = gpu.alloc(4 * (blocks * threads) as usize)?;
