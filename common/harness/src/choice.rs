@@ -12,16 +12,16 @@ pub struct Choices<'a> {
     rung: &'a str,
     arch: &'a str,
     multiprocessors: u32,
-    choices: Vec<Choice<'a>>,
+    choices: Vec<Choice>,
 }
 
 #[derive(Debug, Serialize)]
-struct Choice<'a> {
+struct Choice {
     size: String,
     /// What is taken; nothing if there is only one.
-    tile: Option<&'a str>,
+    tile: Option<String>,
     /// Every tile, with its time beside that of the one taken, as the host estimates it.
-    estimates: Vec<(&'a str, f64)>,
+    estimates: Vec<(String, f64)>,
 }
 
 impl<'a> Choices<'a> {
@@ -42,15 +42,12 @@ impl<'a> Choices<'a> {
             let taken = device.kernel(rung, arguments, size, multiprocessors)?;
             arch = taken.arch;
             let cost = |kernel: &KernelFile| kernel.cost(size, multiprocessors);
-            let tiles = rung
-                .kernels
-                .iter()
-                .filter(|kernel| kernel.file == taken.file && kernel.tile().is_some());
+            let tiles = rung.configurations(taken.file);
             choices.push(Choice {
                 size: size.to_string(),
-                tile: taken.tile().map(|_| taken.configuration),
+                tile: (tiles.clone().count() > 1).then(|| taken.tile()),
                 estimates: tiles
-                    .map(|kernel| (kernel.configuration, cost(kernel) / cost(taken)))
+                    .map(|kernel| (kernel.tile(), cost(kernel) / cost(taken)))
                     .collect(),
             });
         }
@@ -68,9 +65,9 @@ impl<'a> Choices<'a> {
             return format!("{} has one tile only for {}\n", self.rung, self.arch);
         };
         let mut head = vec!["size", "takes"];
-        head.extend(first.estimates.iter().map(|(tile, _)| *tile));
+        head.extend(first.estimates.iter().map(|(tile, _)| tile.as_str()));
         let row = |choice: &Choice| {
-            let mut row = vec![choice.size.clone(), choice.tile.unwrap_or_default().into()];
+            let mut row = vec![choice.size.clone(), choice.tile.clone().unwrap_or_default()];
             row.extend(
                 choice
                     .estimates
@@ -172,10 +169,11 @@ mod tests {
     fn a_card_of_few_multiprocessors_is_full_sooner() {
         let tiles = |multiprocessors| {
             let choices = choices(&[], multiprocessors).choices;
-            choices.iter().map(|choice| choice.tile).collect::<Vec<_>>()
+            let tiles = choices.into_iter().map(|choice| choice.tile);
+            tiles.map(Option::unwrap_or_default).collect::<Vec<_>>()
         };
-        assert_eq!(tiles(132), [Some("64x128"), Some("128x256")]);
-        assert_eq!(tiles(1), [Some("128x256"), Some("128x256")]);
+        assert_eq!(tiles(132), ["64x128", "128x256"]);
+        assert_eq!(tiles(1), ["128x256", "128x256"]);
     }
 
     #[test]

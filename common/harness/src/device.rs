@@ -150,13 +150,11 @@ impl Device {
                 .collect(),
         })?;
         let cost = |kernel: &KernelFile| kernel.cost(size, multiprocessors);
-        let of_newest = rung
-            .kernels
-            .iter()
-            .filter(|kernel| kernel.file == newest.file);
+        let of_newest = rung.configurations(newest.file);
+        let several = of_newest.clone().count() > 1;
         let wanted = |kernel: &&KernelFile| {
             let wanted = arguments.tile.as_deref();
-            wanted.is_none_or(|wanted| kernel.configuration == wanted)
+            wanted.is_none_or(|wanted| several && kernel.tile() == wanted)
         };
         let best = of_newest
             .clone()
@@ -166,8 +164,8 @@ impl Device {
             file: newest.file.into(),
             wanted: arguments.tile.clone().unwrap_or_default(),
             has: of_newest
-                .map(|kernel| kernel.configuration.to_owned())
-                .filter(|tile| !tile.is_empty())
+                .filter(|_| several)
+                .map(KernelFile::tile)
                 .collect(),
         })
     }

@@ -5,7 +5,7 @@ use crate::bound::Bound;
 use crate::lines::{by_line, sum};
 use crate::provenance::Provenance;
 use crate::run::Outcome;
-use crate::{KernelFile, Result, Verification, Wrong, bench, waits};
+use crate::{KernelFile, Result, Rung, Verification, Wrong, bench, waits};
 
 /// One run.
 #[derive(Serialize)]
@@ -36,7 +36,7 @@ struct Report<'a> {
 #[derive(Serialize)]
 struct Choice<'a> {
     arch: &'a str,
-    tile: Option<&'a str>,
+    tile: Option<String>,
 }
 
 /// One `bench`: several sizes.
@@ -122,7 +122,7 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Result<Rep
             "{}x{}",
             outcome.kernel.launch.tile.bm, outcome.kernel.launch.tile.bn
         ),
-        kernels: outcome.rung.kernels.iter().map(choice).collect(),
+        kernels: choices(outcome.rung),
         size: outcome.size.to_string(),
         seed: outcome.arguments.seed,
         time: outcome.time.as_ref(),
@@ -151,12 +151,13 @@ fn waits(outcome: &Outcome) -> Result<Option<Vec<waits::Row>>> {
     Ok(Some(waits::rows(outcome.kernel, instructions, &run.waits)))
 }
 
-fn choice<'a>(kernel: &KernelFile<'a>) -> Choice<'a> {
-    let tile = kernel.configuration;
-    Choice {
+fn choices(rung: &Rung) -> Vec<Choice<'static>> {
+    let several = |file| rung.configurations(file).count() > 1;
+    let choice = |kernel: &KernelFile<'static>| Choice {
         arch: kernel.arch,
-        tile: (!tile.is_empty()).then_some(tile),
-    }
+        tile: several(kernel.file).then(|| kernel.tile()),
+    };
+    rung.kernels.iter().map(choice).collect()
 }
 
 /// A value as an indented object.

@@ -51,14 +51,18 @@ pub fn name(file: &str, configuration: &str) -> String {
     }
 }
 
-/// The configurations of `file` for which there is PTX among these names of files, sorted; if there is
-/// none, the empty one.
+/// The configurations of `file` for which there is PTX among these names of files, sorted, so that the file's own
+/// one, the empty one, comes first; if there is none, only that.
 pub fn configurations<'a>(file: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let stem = format!("{}.", file.trim_end_matches(".cu"));
-    let mut found: Vec<String> = names
-        .filter_map(|name| name.strip_prefix(&stem)?.strip_suffix(".ptx"))
-        .map(str::to_owned)
-        .collect();
+    let stem = file.trim_end_matches(".cu");
+    let of_name = |name: &'a str| {
+        let configuration = name.strip_prefix(stem)?.strip_suffix(".ptx")?;
+        if configuration.is_empty() {
+            return Some("");
+        }
+        configuration.strip_prefix('.')
+    };
+    let mut found: Vec<String> = names.filter_map(of_name).map(str::to_owned).collect();
     if found.is_empty() {
         found.push(String::new());
     }
@@ -242,13 +246,15 @@ mod tests {
         );
         let names = [
             "kernel.cu",
+            "kernel.128x128.ptx",
             "kernel.ptx",
             "kernel_hopper.128x64.ptx",
             "kernel_hopper.128x256.ptx",
         ];
         let of = |file| configurations(file, names.into_iter());
         assert_eq!(of("kernel_hopper.cu"), ["128x256", "128x64"]);
-        assert_eq!(of("kernel.cu"), [""]);
+        assert_eq!(of("kernel.cu"), ["", "128x128"]);
+        assert_eq!(of("other.cu"), [""]);
     }
 
     #[test]

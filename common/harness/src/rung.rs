@@ -1,5 +1,9 @@
 //! What a rung says of itself in its `main.rs`.
+use emulator::Module;
+
 use crate::Size;
+use crate::kernel::ENTRY;
+use crate::launch::Launch;
 
 /// One step of the ladder: its kernels and what a reader may switch.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +23,8 @@ pub struct KernelFile<'a> {
     pub file: &'a str,
     /// Its text.
     pub source: &'a str,
-    /// The block's tile of C if the file leaves it open, such as `128x256`: `TILE_M` and `TILE_N` for the
-    /// compiler. Empty if the file has only one.
+    /// The block's tile of C, such as `128x256`: `TILE_M` and `TILE_N` for the compiler. Empty for the tile that the
+    /// file itself has.
     pub configuration: &'a str,
     /// How fast a full card computes with this tile, beside the rung's fastest (results/attempts.md); 1 if there is
     /// only one.
@@ -35,22 +39,69 @@ pub struct KernelFile<'a> {
 /// slower than two of 128x128.
 const LAST_TILE: f64 = 0.2;
 
+/// What a multiprocessor computes at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Share {
+    /// Rows and columns of a tile of C.
+    tile: [u32; 2],
+    /// Tiles, one to each block.
+    blocks: u32,
+}
+
 impl KernelFile<'_> {
-    /// The block's tile of C, if it is the configuration that says so.
-    pub(crate) fn tile(&self) -> Option<(u32, u32)> {
-        let (m, n) = self.configuration.split_once('x')?;
-        Some((m.parse().ok()?, n.parse().ok()?))
+    /// As its PTX says it; if there is none yet, as the configuration does.
+    fn share(&self) -> Option<Share> {
+        let of_ptx = || {
+            let module = Module::parse(self.ptx).ok()?;
+            let launch = Launch::of(&module).ok()?;
+            let blocks = match launch.resident {
+                0 => module.min_blocks(ENTRY).unwrap_or(1).max(1),
+                resident => resident,
+            };
+            let tile = [launch.tile.bm, launch.tile.bn];
+            Some(Share { tile, blocks })
+        };
+        let of_configuration = || {
+            let (m, n) = self.configuration.split_once('x')?;
+            let tile = [m.parse().ok()?, n.parse().ok()?];
+            Some(Share { tile, blocks: 1 })
+        };
+        of_ptx().or_else(of_configuration)
+    }
+
+    /// The block's tile of C, such as `128x256`, as `--tile` names it.
+    pub(crate) fn tile(&self) -> String {
+        match self.share() {
+            _ if !self.configuration.is_empty() => self.configuration.to_owned(),
+            Some(Share { tile: [m, n], .. }) => format!("{m}x{n}"),
+            None => String::new(),
+        }
     }
 
     /// How long this configuration takes beside others, in elements of C: the tiles that some multiprocessor
     /// has to compute one after the other, and the end of the last one, which no next tile hides.
     pub(crate) fn cost(&self, size: Size, multiprocessors: u32) -> f64 {
-        let Some((m, n)) = self.tile() else {
+        let Some(Share { tile, blocks }) = self.share() else {
             return 0.0;
         };
+        let [m, n] = tile.map(|side| side.max(1));
         let tiles = u64::from(size.m.div_ceil(m)) * u64::from(size.n.div_ceil(n));
-        let rounds = tiles.div_ceil(multiprocessors.into()) as f64;
-        (rounds + LAST_TILE) * f64::from(m) * f64::from(n) / self.speed
+        let at_once = u64::from(multiprocessors.max(1)) * u64::from(blocks);
+        let rounds = tiles.div_ceil(at_once) as f64;
+        let round = f64::from(blocks) * f64::from(m) * f64::from(n);
+        (rounds + LAST_TILE) * round / self.speed
+    }
+}
+
+impl Rung {
+    /// The configurations of a kernel's file.
+    pub(crate) fn configurations(
+        &self,
+        file: &str,
+    ) -> impl Iterator<Item = &KernelFile<'static>> + Clone {
+        self.kernels
+            .iter()
+            .filter(move |kernel| kernel.file == file)
     }
 }
 
@@ -94,5 +145,37 @@ mod tests {
                 "{size}"
             );
         }
+    }
+
+    #[test]
+    fn two_blocks_of_a_multiprocessor_compute_at_once() {
+        let ptx = |blocks: u32| {
+            let ints = [128u32, 192, 32, 128, 81920, 1]
+                .map(u32::to_le_bytes)
+                .concat();
+            let bytes: Vec<_> = ints.iter().map(u8::to_string).collect();
+            format!(
+                ".version 8.0\n.target sm_80\n.address_size 64\n\
+                 .const .align 4 .b8 gemm_launch[24] = {{{}}};\n\
+                 .visible .entry gemm() .minnctapersm {blocks} {{ ret; }}\n",
+                bytes.join(", ")
+            )
+        };
+        let share = |blocks| {
+            let ptx = ptx(blocks);
+            let kernel = KernelFile {
+                file: "kernel.cu",
+                source: "",
+                configuration: "",
+                speed: 1.0,
+                ptx: &ptx,
+                arch: "sm_80",
+            };
+            assert_eq!(kernel.tile(), "128x192");
+            // 704 tiles: 3 rounds of 264, or 6 of 132.
+            kernel.cost(Size::cube(4096), 132) / f64::from(128 * 192)
+        };
+        assert!((share(1) - (6.0 + LAST_TILE)).abs() < 1e-9);
+        assert!((share(2) - 2.0 * (3.0 + LAST_TILE)).abs() < 1e-9);
     }
 }

@@ -98,6 +98,8 @@ pub(crate) struct Kernel {
     pub max_threads: Option<[u32; 3]>,
     /// `.maxnreg`, if given.
     pub max_registers: Option<u32>,
+    /// `.minnctapersm`, if given.
+    pub min_blocks: Option<u32>,
     /// `.reqnctapercluster`, if given.
     pub cluster: Option<[u32; 3]>,
     /// `.explicitcluster`: the launch must have clusters.
@@ -206,6 +208,11 @@ impl Module {
     /// The `.target`, such as `sm_80`.
     pub fn target(&self) -> &str {
         &self.target
+    }
+    /// How many blocks of a kernel share a multiprocessor at least, if its `.minnctapersm` says so.
+    pub fn min_blocks(&self, kernel: &str) -> Option<u32> {
+        let kernel = self.kernels.iter().find(|k| k.name == kernel)?;
+        kernel.min_blocks
     }
     /// The `.version`, such as `(7, 0)`.
     pub fn version(&self) -> (u32, u32) {

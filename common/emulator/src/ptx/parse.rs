@@ -222,6 +222,7 @@ impl<'a> Parser<'a> {
             labels: 0,
             max_threads: None,
             max_registers: None,
+            min_blocks: None,
             cluster: None,
             explicit_cluster: false,
             max_cluster: None,
@@ -246,7 +247,8 @@ impl<'a> Parser<'a> {
                 }
                 ".explicitcluster" => kernel.explicit_cluster = true,
                 ".maxclusterrank" => kernel.max_cluster = numbers.first().copied(),
-                ".minnctapersm" | ".noreturn" | ".maxnctapersm" => {}
+                ".minnctapersm" => kernel.min_blocks = numbers.first().copied(),
+                ".noreturn" | ".maxnctapersm" => {}
                 other => {
                     self.at -= 1;
                     return self.error(format!("`{other}` is not known for a kernel"));
