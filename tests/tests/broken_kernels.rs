@@ -124,13 +124,13 @@ fn several_tiles_a_block_are_no_mistake() {
     assert!(!tiles.is_empty());
     for (tile, k) in tiles
         .iter()
-        .flat_map(|tile| [8, 72, 192, 256, 328].map(|k| (tile, k)))
+        .flat_map(|tile| [8, 192, 256, 328].map(|k| (tile, k)))
     {
         let size = format!("200x1000x{k}");
         let chosen = ["--tile", tile, "--size", &size];
         let (code, text) = run_broken(&SEVERAL_TILES_A_BLOCK, &chosen);
         assert_eq!(code, Some(0), "{chosen:?}: {text}");
-        let sanitize = [&["sanitize", "--runs", "3"], &chosen[..]].concat();
+        let sanitize = [&["sanitize", "--runs", "2"], &chosen[..]].concat();
         let (code, text) = run_broken(&SEVERAL_TILES_A_BLOCK, &sanitize);
         assert_eq!(code, Some(0), "{sanitize:?}: {text}");
     }
