@@ -11,7 +11,7 @@ fn main() -> ExitCode {
     };
     for broken in all() {
         let caught = match broken.caught {
-            Caught::Values => "values",
+            Caught::Values | Caught::ValuesAtSize => "values",
             Caught::Sanitizer { .. } => "sanitizer",
             Caught::Refused { .. } => "refused",
         };

@@ -1,7 +1,7 @@
 //! Verification cannot be fooled, and `sanitize` finds what is wrong and where.
 //! The kernels are compiled here, so NVRTC is needed.
-use ladder_tests::broken::{Broken, Caught, all};
-use ladder_tests::workspace::{has_nvrtc, root, run};
+use ladder_tests::broken::{Broken, Caught, SEVERAL_TILES_A_BLOCK, all};
+use ladder_tests::workspace::{files, has_nvrtc, root, run};
 
 fn run_broken(broken: &Broken, arguments: &[&str]) -> (Option<i32>, String) {
     let folder = std::env::temp_dir().join(format!("ladder-tests-{}", std::process::id()));
@@ -35,8 +35,13 @@ fn wrong_values_never_pass() {
     if !has_nvrtc(gpu::Nvrtc::find().is_ok()) {
         return;
     }
-    for broken in all().filter(|broken| broken.caught == Caught::Values) {
-        for size in ["128", "200x136x72", "130x70x16384"] {
+    for broken in all() {
+        let sizes: &[&str] = match broken.caught {
+            Caught::Values => &["128", "200x136x72", "130x70x16384"],
+            Caught::ValuesAtSize => &[broken.size],
+            _ => &[],
+        };
+        for size in sizes {
             let (code, text) = run_broken(broken, &["--size", size]);
             assert_eq!(code, Some(1), "{} at {size}: {text}", broken.name);
             assert!(
@@ -100,6 +105,34 @@ fn what_no_gpu_takes_is_refused_with_the_reason() {
             "{}: {says:?} is not in\n{text}",
             broken.name
         );
+    }
+}
+
+/// What some mistakes need in order to show is none itself: a tile whose panels are stored one a step of the next,
+/// all at its end, or some of each.
+#[test]
+fn several_tiles_a_block_are_no_mistake() {
+    if !has_nvrtc(gpu::Nvrtc::find().is_ok()) {
+        return;
+    }
+    let rung = root().join("rungs").join(SEVERAL_TILES_A_BLOCK.rung);
+    let ptx = files(&rung, ".ptx");
+    let tiles: Vec<&str> = ptx
+        .iter()
+        .filter_map(|path| path.file_stem()?.to_str()?.strip_prefix("kernel_hopper."))
+        .collect();
+    assert!(!tiles.is_empty());
+    for (tile, k) in tiles
+        .iter()
+        .flat_map(|tile| [8, 192, 256, 328].map(|k| (tile, k)))
+    {
+        let size = format!("200x1000x{k}");
+        let chosen = ["--tile", tile, "--size", &size];
+        let (code, text) = run_broken(&SEVERAL_TILES_A_BLOCK, &chosen);
+        assert_eq!(code, Some(0), "{chosen:?}: {text}");
+        let sanitize = [&["sanitize", "--runs", "2"], &chosen[..]].concat();
+        let (code, text) = run_broken(&SEVERAL_TILES_A_BLOCK, &sanitize);
+        assert_eq!(code, Some(0), "{sanitize:?}: {text}");
     }
 }
 

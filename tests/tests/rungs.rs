@@ -62,7 +62,10 @@ fn sanitize_finds_nothing_in_any_kernel_and_order() {
                 let (m, n) = word.split_once('x')?;
                 Some((m.parse::<u32>().ok()?, n.parse::<u32>().ok()?))
             });
-            sizes.extend(tile.map(|(m, n)| (format!("{}x{}x8", 17 * m, 8 * n), "1")));
+            // In three steps there is time to store half of a tile, and the rest at the end.
+            let several = |k| move |(m, n)| (format!("{}x{}x{k}", 17 * m, 8 * n), "1");
+            sizes.extend(tile.map(several(8)));
+            sizes.extend(tile.map(several(136)));
             for (size, runs) in sizes {
                 let mut arguments = vec!["sanitize", "--size", &size, "--runs", runs];
                 arguments.extend(kernel.iter().map(String::as_str));

@@ -1,6 +1,6 @@
 //! `cargo ladder sass N`: a rung's machine code.
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -8,6 +8,9 @@ use anyhow::{Context, Result, bail};
 use harness::KernelOnDisk;
 
 use crate::{rungs, tools};
+
+/// The package that has `ptxas`.
+const PTXAS: &str = "nvidia-cuda-nvcc==13.0.88";
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -19,7 +22,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let ptxas = tools::find("ptxas", "nvidia-cuda-nvcc==13.0.88")?;
+    let ptxas = tools::find("ptxas", PTXAS)?;
     let nvdisasm = tools::find("nvdisasm", "nvidia-cuda-nvdisasm==13.2.51")?;
     let rung = rungs::find(&arguments.rung)?;
     // The kernel that is written for `--arch`, else the first.
@@ -41,19 +44,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         });
 
     let scratch = Scratch::new(&rung.package())?;
-    fs::write(
-        scratch.0.join("kernel.ptx"),
-        kernel.current_ptx(&rung.name)?,
-    )
-    .context("cannot write the PTX")?;
-    let mut assemble = Command::new(&ptxas);
-    assemble.current_dir(&scratch.0).args([
-        "--gpu-name",
-        arch,
-        "--verbose",
-        "--generate-line-info",
-    ]);
-    let said = output(assemble.args(["kernel.ptx", "--output-file", "kernel.cubin"]))?;
+    let said = assemble(&ptxas, &scratch, &kernel.current_ptx(&rung.name)?, arch)?;
     let mut disassemble = Command::new(&nvdisasm);
     let code = output(disassemble.current_dir(&scratch.0).args([
         "--print-code",
@@ -63,6 +54,19 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     anstream::print!("{code}");
     anstream::eprint!("{said}");
     Ok(true)
+}
+
+/// Makes `kernel.cubin`; what `ptxas` said of it.
+fn assemble(ptxas: &Path, scratch: &Scratch, ptx: &str, arch: &str) -> Result<String> {
+    fs::write(scratch.0.join("kernel.ptx"), ptx).context("cannot write the PTX")?;
+    let mut assemble = Command::new(ptxas);
+    assemble.current_dir(&scratch.0).args([
+        "--gpu-name",
+        arch,
+        "--verbose",
+        "--generate-line-info",
+    ]);
+    output(assemble.args(["kernel.ptx", "--output-file", "kernel.cubin"]))
 }
 
 /// Runs a program; what it said, on both streams.
@@ -95,5 +99,100 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // A folder left behind among the temporary files harms nobody.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// Every card that a kernel runs on; what is written for `sm_90a` runs on no other.
+    fn cards(arch: &str) -> &'static [&'static str] {
+        match arch {
+            "sm_80" => &["sm_80", "sm_86", "sm_89", "sm_90"],
+            "sm_90a" => &["sm_90a"],
+            _ => panic!("{arch}: which cards run it?"),
+        }
+    }
+
+    /// What `ptxas` says of a kernel whose registers go to memory, or whose `wgmma` wait for each other, which are
+    /// warnings C7510 to C7520.
+    fn complaints(said: &str) -> Vec<&str> {
+        let is_one = |line: &&str| {
+            let spills = line.contains("spill") && !line.contains(NO_SPILLS);
+            spills
+                || [
+                    "warning",
+                    "(C75",
+                    "Performance Loss",
+                    "serialized",
+                    "injected",
+                ]
+                .iter()
+                .any(|word| line.contains(word))
+        };
+        said.lines().filter(is_one).collect()
+    }
+
+    const NO_SPILLS: &str = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
+
+    fn registers(said: &str) -> Option<&str> {
+        let (_, after) = said.split_once("Used ")?;
+        Some(after.split_once(" registers")?.0)
+    }
+
+    #[test]
+    fn nothing_spills_and_no_wgmma_is_serialised() {
+        let Some(ptxas) = tools::locate("ptxas") else {
+            // Not by eprintln!, which the test runner keeps to itself.
+            let _ = writeln!(std::io::stderr(), "skipped: no ptxas (it is in {PTXAS})");
+            return;
+        };
+        let scratch = Scratch::new("tests").expect("a folder for temporary files");
+        let mut table = String::new();
+        for rung in rungs::all().expect("the folder rungs/") {
+            for kernel in rung.kernels().expect("its kernels") {
+                let file = kernel.ptx_path.file_name().unwrap_or_default();
+                let kernel = kernel.kernel();
+                for card in cards(kernel.arch) {
+                    let what = format!("{} {} {card}", rung.name, file.display());
+                    let said =
+                        assemble(&ptxas, &scratch, kernel.ptx, card).expect("ptxas takes it");
+                    assert!(said.contains(NO_SPILLS), "{what}: {said}");
+                    assert_eq!(complaints(&said), [""; 0], "{what}");
+                    let registers = registers(&said).expect("their number");
+                    writeln!(table, "{what}: {registers} registers").expect("a string");
+                }
+            }
+        }
+        let version = output(Command::new(&ptxas).arg("--version")).expect("its version");
+        let (_, pinned) = PTXAS.split_once("==").expect("a version");
+        if version.contains(pinned) {
+            insta::assert_snapshot!("registers", table);
+        } else {
+            let _ = writeln!(
+                std::io::stderr(),
+                "skipped: registers, which are pinned for {PTXAS}"
+            );
+        }
+    }
+
+    #[test]
+    fn complaints_are_seen() {
+        let quiet = "ptxas info    : Compiling entry function 'gemm' for 'sm_90a'\n    \
+             0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
+             ptxas info    : Used 168 registers, used 16 barriers";
+        assert_eq!(complaints(quiet), [""; 0]);
+        assert_eq!(registers(quiet), Some("168"));
+        for loud in [
+            "    40 bytes stack frame, 36 bytes spill stores, 44 bytes spill loads",
+            "    0 bytes stack frame, 0 bytes spill stores, 10 bytes spill loads",
+            "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to",
+        ] {
+            assert_eq!(complaints(loud), [loud]);
+        }
     }
 }

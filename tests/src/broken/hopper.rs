@@ -10,8 +10,19 @@ const HOPPER: Broken = Broken {
     ..super::BASE
 };
 
-/// Clusters of two blocks, and four stages, which are soon used again.
+/// Clusters of two blocks, and four stages, which are soon used again. A tile is stored while the next is computed.
 const WIDE: &[&str] = &["--arch", "sm_90a", "--tile", "128x256"];
+
+/// No mistake: the launch is told of a tile four times as wide, so that each block takes four tiles.
+const FEW_BLOCKS: (&str, &str) = ("{BM, BN, BK, THREADS", "{BM, 4 * BN, BK, THREADS");
+
+/// Nothing wrong, and each block takes several tiles.
+pub const SEVERAL_TILES_A_BLOCK: Broken = Broken {
+    name: "several_tiles_a_block",
+    arguments: &["--arch", "sm_90a"],
+    edits: &[FEW_BLOCKS],
+    ..HOPPER
+};
 
 /// All of them.
 pub const ALL: &[Broken] = &[
@@ -132,8 +143,8 @@ pub const ALL: &[Broken] = &[
     Broken {
         name: "releases_the_last_stage_twice",
         edits: &[(
-            "            release(previous);\n\n",
-            "            release(previous);\n            release(previous);\n\n",
+            "            release(previous);\n            #pragma",
+            "            release(previous);\n            release(previous);\n            #pragma",
         )],
         caught: Caught::Sanitizer {
             says: "phase overrun: this ended phase 1",
@@ -143,7 +154,10 @@ pub const ALL: &[Broken] = &[
     },
     Broken {
         name: "never_releases_the_last_stage",
-        edits: &[("            release(previous);\n\n", "\n")],
+        edits: &[(
+            "            release(previous);\n            #pragma",
+            "            #pragma",
+        )],
         caught: Caught::Sanitizer {
             says: "Deadlock: no thread can go on",
             at: "wait(&s.empty[stage], phase ^ 1)",
@@ -153,8 +167,8 @@ pub const ALL: &[Broken] = &[
     Broken {
         name: "a_whole_warp_loads",
         edits: &[(
-            "        if (threadIdx.x == 0) {\n            for",
-            "        if (threadIdx.x < 32) {\n            for",
+            "        if (threadIdx.x == 0) {\n            asm volatile(\"griddepcontrol.wait",
+            "        if (threadIdx.x < 32) {\n            asm volatile(\"griddepcontrol.wait",
         )],
         caught: Caught::Sanitizer {
             says: "phase overrun: 1 arrivals, but phase 0",
@@ -214,7 +228,7 @@ pub const ALL: &[Broken] = &[
         name: "loads_half_of_b",
         arguments: WIDE,
         size: "128x256x64",
-        edits: &[("BN / PANEL / CLUSTER; ++i", "BN / PANEL / CLUSTER / 2; ++i")],
+        edits: &[("PANELS / CLUSTER; ++i", "PANELS / CLUSTER / 2; ++i")],
         caught: Caught::Sanitizer {
             says: "Wrong transaction count",
             at: "expect(&s.full[stage]",
@@ -262,7 +276,21 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "this reads a register of the wgmma",
-            at: "float2_to_half2(c[0]",
+            at: "float2_to_half2(acc[2 * i]",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "puts_the_last_tile_where_wgmma_still_reads",
+        arguments: WIDE,
+        size: "128x256x512",
+        edits: &[(
+            "            asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n",
+            "",
+        )],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Asynchronous Read access",
+            at: "put(p, to + p * apart)",
         },
         ..HOPPER
     },
@@ -286,7 +314,10 @@ pub const ALL: &[Broken] = &[
                 "                if (previous >= 0)\n                    release(previous);\n",
                 "                release(stage);\n",
             ),
-            ("            release(previous);\n\n", "\n"),
+            (
+                "            release(previous);\n            #pragma",
+                "            #pragma",
+            ),
         ],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Read access",
@@ -499,68 +530,271 @@ pub const ALL: &[Broken] = &[
     Broken {
         name: "no_proxy_fence_before_the_store",
         edits: &[(
-            "                asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n",
+            "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n",
             "",
         )],
         caught: Caught::Sanitizer {
             says: "Missing fence.proxy.async before an asynchronous read",
-            at: "store(C, tile.column",
+            at: "send(p, to + p * apart)",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "no_proxy_fence_before_a_panel_is_stored",
+        arguments: WIDE,
+        size: "256x1024x256",
+        edits: &[
+            (
+                "publish();\n                    send(panel, Cs);",
+                "sync();\n                    send(panel, Cs);",
+            ),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Missing fence.proxy.async before an asynchronous read",
+            at: "store(C, doneTile.column",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "only_the_thread_that_stores_fences",
+        edits: &[(
+            "asm volatile(\"fence.proxy.async.shared::cta",
+            "if (thread == 0) asm volatile(\"fence.proxy.async.shared::cta",
+        )],
+        caught: Caught::Sanitizer {
+            says: "Missing fence.proxy.async before an asynchronous read",
+            at: "send(p, to + p * apart)",
         },
         ..HOPPER
     },
     Broken {
         name: "always_the_same_buffer",
         arguments: WIDE,
-        edits: &[("                buffer ^= 1;\n", "")],
+        size: "256x1024x192",
+        edits: &[("s.C[consumer][panel % 2]", "s.C[consumer][0]"), FEW_BLOCKS],
         caught: Caught::Sanitizer {
-            says: "Race reported between Asynchronous Read access",
-            at: "float2_to_half2(c[4]",
+            says: "and Asynchronous Read access",
+            at: "put(p, Cs)",
         },
         ..HOPPER
     },
     Broken {
         name: "does_not_wait_for_the_store",
         arguments: WIDE,
-        size: "128x256x64",
-        edits: &[(
-            "                if (thread == 0)\n                    asm volatile(\"cp.async.bulk.wait_group.read 1;\" ::: \"memory\");\n",
-            "",
-        )],
+        size: "256x1024x256",
+        edits: &[
+            (
+                "                    if (thread == 0)\n                        wait_stored<1>();\n",
+                "",
+            ),
+            FEW_BLOCKS,
+        ],
         caught: Caught::Sanitizer {
-            says: "Race reported between Asynchronous Read access",
-            at: "float2_to_half2(c[4]",
+            says: "and Asynchronous Read access",
+            at: "put(p, Cs)",
         },
         ..HOPPER
     },
     Broken {
         name: "waits_for_one_store_too_few",
         arguments: WIDE,
-        size: "128x256x64",
-        edits: &[("wait_group.read 1", "wait_group.read 2")],
+        size: "256x1024x256",
+        edits: &[("wait_stored<1>", "wait_stored<2>"), FEW_BLOCKS],
         caught: Caught::Sanitizer {
-            says: "Race reported between Asynchronous Read access",
-            at: "float2_to_half2(c[4]",
+            says: "and Asynchronous Read access",
+            at: "put(p, Cs)",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "waits_in_a_thread_that_stores_nothing",
+        arguments: WIDE,
+        size: "256x1024x256",
+        edits: &[
+            (
+                "if (thread == 0)\n                        wait_stored<1>();",
+                "if (thread == 32)\n                        wait_stored<1>();",
+            ),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Write access",
+            at: "put(p, Cs)",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "nobody_waits_for_the_thread_that_waits",
+        arguments: WIDE,
+        size: "256x1024x256",
+        edits: &[
+            (
+                "wait_stored<1>();\n                    sync();\n",
+                "wait_stored<1>();\n",
+            ),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Write access",
+            at: "put(p, Cs)",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "puts_a_panel_before_the_barrier",
+        arguments: WIDE,
+        size: "256x1024x256",
+        edits: &[
+            (
+                "                    sync();\n                    #pragma unroll\n                    for (int p = 0; p < PANELS; ++p)\n                        if (p == panel)\n                            put(p, Cs);\n",
+                "                    #pragma unroll\n                    for (int p = 0; p < PANELS; ++p)\n                        if (p == panel)\n                            put(p, Cs);\n                    sync();\n",
+            ),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Write access",
+            at: "put(p, Cs)",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "puts_a_small_tile_where_the_last_is_still_read",
+        size: "256x1024x64",
+        edits: &[
+            (
+                "wait_stored<0>();\n                store_all",
+                "wait_stored<1>();\n                store_all",
+            ),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Write access",
+            at: "store_all(s.C[consumer][0], OUT)",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "puts_a_small_tile_before_the_barrier",
+        size: "256x1024x64",
+        edits: &[
+            ("int apart) {\n            sync();\n", "int apart) {\n"),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Write access",
+            at: "store_all(s.C[consumer][0], OUT)",
         },
         ..HOPPER
     },
     Broken {
         name: "stores_before_all_have_written",
         edits: &[(
-            "                asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n                asm volatile(\"bar.sync %0, 128;\" :: \"r\"(warpgroup) : \"memory\");\n",
-            "                asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n",
+            "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n            sync();\n",
+            "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n",
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "store(C, tile.column",
+            at: "send(p, to + p * apart)",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "stores_a_panel_before_all_have_written",
+        arguments: WIDE,
+        size: "256x1024x256",
+        edits: &[
+            (
+                "publish();\n                    send(panel, Cs);",
+                "asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n                    send(panel, Cs);",
+            ),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Write access",
+            at: "store(C, doneTile.column",
         },
         ..HOPPER
     },
     Broken {
         name: "exits_before_the_store_has_read",
-        edits: &[("wait_group.read 0", "wait_group.read 1")],
+        edits: &[(
+            "        if (thread == 0)\n            wait_stored<0>();\n    }\n",
+            "        if (thread == 0)\n            wait_stored<1>();\n    }\n",
+        )],
         caught: Caught::Sanitizer {
             says: "Unfinished bulk copy",
-            at: "store(C, tile.column",
+            at: "send(p, to + p * apart)",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "exits_before_the_last_tile_has_been_read",
+        arguments: WIDE,
+        size: "128x256x64",
+        edits: &[(
+            "        if (thread == 0)\n            wait_stored<0>();\n    }\n",
+            "        if (thread == 0)\n            wait_stored<PANELS>();\n    }\n",
+        )],
+        caught: Caught::Sanitizer {
+            says: "Unfinished bulk copy",
+            at: "send(p, to + p * apart)",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "last_tile_by_way_of_the_other_consumers_rows",
+        arguments: WIDE,
+        size: "128x256x512",
+        edits: &[(
+            "store_all(&s.stage[0].A[consumer * OUT]",
+            "store_all(&s.stage[0].A[(1 - consumer) * OUT]",
+        )],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Asynchronous Read access",
+            at: "put(p, to + p * apart)",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "last_tile_by_way_of_b_that_both_consumers_read",
+        arguments: WIDE,
+        size: "128x256x512",
+        edits: &[(
+            "store_all(&s.stage[0].A[consumer * OUT]",
+            "store_all(s.stage[0].B[consumer]",
+        )],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Asynchronous Read access",
+            at: "put(p, to + p * apart)",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "last_tile_by_way_of_two_buffers",
+        arguments: WIDE,
+        size: "128x256x64",
+        edits: &[(
+            "store_all(&s.stage[0].A[consumer * OUT], sizeof(Stage) / 2);",
+            "store_all(s.C[consumer][0], OUT);",
+        )],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Write access",
+            at: "put(p, to + p * apart)",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "loads_a_tile_more_than_there_are",
+        arguments: WIDE,
+        size: "128x256x64",
+        edits: &[(
+            "number < tiles; number += clusters) {\n                const Tile",
+            "number < tiles + 1; number += clusters) {\n                const Tile",
+        )],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Asynchronous Write access",
+            at: "put(p, to + p * apart)",
         },
         ..HOPPER
     },
@@ -572,16 +806,16 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Unfinished bulk copy",
-            at: "store(C, tile.column",
+            at: "send(p, to + p * apart)",
         },
         ..HOPPER
     },
     Broken {
         name: "stores_from_a_misaligned_place",
-        edits: &[("consumer * WM, Cs);", "consumer * WM, Cs + 8);")],
+        edits: &[("consumer * WM, from);", "consumer * WM, from + 8);")],
         caught: Caught::Sanitizer {
             says: "is no multiple of 128 bytes",
-            at: "store(C, tile.column",
+            at: "send(p, to + p * apart)",
         },
         ..HOPPER
     },
@@ -590,7 +824,7 @@ pub const ALL: &[Broken] = &[
         edits: &[("bar.sync %0, 128", "bar.sync %0, 256")],
         caught: Caught::Sanitizer {
             says: "128 of 256 threads have arrived",
-            at: "bar.sync %0, 256",
+            at: "store_all(s.C[consumer][0], OUT)",
         },
         ..HOPPER
     },
@@ -599,26 +833,26 @@ pub const ALL: &[Broken] = &[
         edits: &[("bar.sync %0, 128", "bar.sync %0, 100")],
         caught: Caught::Sanitizer {
             says: "100 threads are not a multiple of 32",
-            at: "bar.sync %0, 100",
+            at: "store_all(s.C[consumer][0], OUT)",
         },
         ..HOPPER
     },
     Broken {
         name: "both_consumers_at_one_barrier",
         edits: &[(
-            "                asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n                asm volatile(\"bar.sync %0, 128;\" :: \"r\"(warpgroup) : \"memory\");\n",
-            "                asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n                asm volatile(\"bar.sync %0, 128;\" :: \"r\"(1) : \"memory\");\n",
+            "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n            sync();\n",
+            "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n            asm volatile(\"bar.sync %0, 128;\" :: \"r\"(1) : \"memory\");\n",
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "store(C, tile.column",
+            at: "send(p, to + p * apart)",
         },
         ..HOPPER
     },
     Broken {
         name: "producer_keeps_its_registers",
         edits: &[(
-            "        if (CONSUMERS > 1)\n            asm volatile(\"setmaxnreg.dec.sync.aligned.u32 40;\");\n",
+            "        if (CONSUMERS > 1)\n            asm volatile(\"setmaxnreg.dec.sync.aligned.u32 32;\");\n",
             "",
         )],
         caught: Caught::Sanitizer {
@@ -628,11 +862,21 @@ pub const ALL: &[Broken] = &[
         ..HOPPER
     },
     Broken {
-        name: "consumers_want_too_many_registers",
+        name: "producer_keeps_more_than_three_consumers_leave",
+        arguments: &["--arch", "sm_90a", "--tile", "192x128"],
         edits: &[(
-            "setmaxnreg.inc.sync.aligned.u32 232",
-            "setmaxnreg.inc.sync.aligned.u32 248",
+            "setmaxnreg.dec.sync.aligned.u32 32",
+            "setmaxnreg.dec.sync.aligned.u32 40",
         )],
+        caught: Caught::Sanitizer {
+            says: "waits for registers",
+            at: "setmaxnreg.inc",
+        },
+        ..HOPPER
+    },
+    Broken {
+        name: "consumers_want_too_many_registers",
+        edits: &[("CONSUMERS == 2 ? 232", "CONSUMERS == 2 ? 248")],
         caught: Caught::Sanitizer {
             says: "wait for registers",
             at: "setmaxnreg.inc",
@@ -662,10 +906,7 @@ pub const ALL: &[Broken] = &[
     },
     Broken {
         name: "registers_not_by_eight",
-        edits: &[(
-            "setmaxnreg.inc.sync.aligned.u32 232",
-            "setmaxnreg.inc.sync.aligned.u32 236",
-        )],
+        edits: &[("CONSUMERS == 2 ? 232", "CONSUMERS == 2 ? 236")],
         caught: Caught::Refused {
             says: "setmaxnreg takes multiples of 8",
         },
@@ -697,6 +938,85 @@ pub const ALL: &[Broken] = &[
         name: "stores_without_the_swizzle",
         edits: &[("(chunk ^ (row & 7)) * 8", "chunk * 8")],
         caught: Caught::Values,
+        ..HOPPER
+    },
+    Broken {
+        name: "forgets_a_tile_if_there_is_but_one_step",
+        arguments: WIDE,
+        size: "256x1024x64",
+        edits: &[("(k0 > 0 || K <= BK)", "k0 > 0"), FEW_BLOCKS],
+        caught: Caught::ValuesAtSize,
+        ..HOPPER
+    },
+    Broken {
+        name: "forgets_panels_if_there_are_few_steps",
+        arguments: WIDE,
+        size: "256x1024x192",
+        edits: &[
+            ("if (k0 + BK < K)\n                        break;", "break;"),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::ValuesAtSize,
+        ..HOPPER
+    },
+    Broken {
+        name: "stores_every_tile_where_the_first_lies",
+        arguments: WIDE,
+        size: "256x1024x256",
+        edits: &[("            doneTile = tile;\n", ""), FEW_BLOCKS],
+        caught: Caught::ValuesAtSize,
+        ..HOPPER
+    },
+    Broken {
+        name: "stores_the_tile_before_where_the_next_lies",
+        arguments: WIDE,
+        size: "256x1024x256",
+        edits: &[
+            (
+                "store(C, doneTile.column + panel * PANEL, doneTile.row",
+                "store(C, tile.column + panel * PANEL, tile.row",
+            ),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::ValuesAtSize,
+        ..HOPPER
+    },
+    Broken {
+        name: "stores_but_the_last_tile",
+        arguments: WIDE,
+        size: "256x1024x256",
+        edits: &[("            panel = 0;\n", ""), FEW_BLOCKS],
+        caught: Caught::ValuesAtSize,
+        ..HOPPER
+    },
+    Broken {
+        name: "stores_panel_0_of_each_tile_only",
+        arguments: WIDE,
+        size: "256x1024x256",
+        edits: &[("if (p == panel)", "if (p == 0)"), FEW_BLOCKS],
+        caught: Caught::ValuesAtSize,
+        ..HOPPER
+    },
+    Broken {
+        name: "forgets_the_last_tile",
+        arguments: WIDE,
+        size: "256x1024x256",
+        edits: &[
+            (
+                "        if (LATER)\n            store_all(&s.stage[0].A[consumer * OUT], sizeof(Stage) / 2);\n",
+                "",
+            ),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::ValuesAtSize,
+        ..HOPPER
+    },
+    Broken {
+        name: "stores_a_tile_before_there_is_one",
+        arguments: WIDE,
+        size: "512x1024x256",
+        edits: &[("int panel = PANELS;", "int panel = 0;"), FEW_BLOCKS],
+        caught: Caught::ValuesAtSize,
         ..HOPPER
     },
 ];

@@ -5,6 +5,8 @@ mod pipeline;
 
 use std::path::Path;
 
+pub use hopper::SEVERAL_TILES_A_BLOCK;
+
 use crate::workspace::{read, root};
 
 /// One mistake.
@@ -18,7 +20,7 @@ pub struct Broken {
     pub kernel: &'static str,
     /// What chooses that kernel on the command line.
     pub arguments: &'static [&'static str],
-    /// M, N and K that suffice for `sanitize` to see it.
+    /// M, N and K that suffice for `sanitize` to see it, or verification.
     pub size: &'static str,
     /// Text of that kernel, and what stands everywhere instead.
     pub edits: &'static [(&'static str, &'static str)],
@@ -29,8 +31,10 @@ pub struct Broken {
 /// What must notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caught {
-    /// Verification: C is wrong.
+    /// Verification: C is wrong at every size.
     Values,
+    /// Verification, at the size that stands there: C is right where each block takes one tile.
+    ValuesAtSize,
     /// `sanitize`, by a finding with these words that names a line of the kernel that holds this text.
     Sanitizer {
         /// Part of the finding's text.
