@@ -326,7 +326,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             }
         }
         // Nothing more is loaded: the last tile goes out at once, by way of this warpgroup's rows of A.
-        if (LATER)
+        if (LATER && first < tiles)
             store_all(&s.stage[0].A[consumer * OUT], sizeof(Stage) / 2);
         if (thread == 0)
             wait_stored<0>();

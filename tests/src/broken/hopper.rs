@@ -793,7 +793,7 @@ pub const ALL: &[Broken] = &[
             "number < tiles + 1; number += clusters) {\n                const Tile",
         )],
         caught: Caught::Sanitizer {
-            says: "Race reported between Asynchronous Write access",
+            says: "and Asynchronous Write access",
             at: "put(p, to + p * apart)",
         },
         ..HOPPER
@@ -1003,7 +1003,7 @@ pub const ALL: &[Broken] = &[
         size: "256x1024x256",
         edits: &[
             (
-                "        if (LATER)\n            store_all(&s.stage[0].A[consumer * OUT], sizeof(Stage) / 2);\n",
+                "        if (LATER && first < tiles)\n            store_all(&s.stage[0].A[consumer * OUT], sizeof(Stage) / 2);\n",
                 "",
             ),
             FEW_BLOCKS,
