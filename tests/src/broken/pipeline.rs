@@ -69,6 +69,20 @@ pub const ALL: &[Broken] = &[
         ..PIPELINE
     },
     Broken {
+        // Of the narrower tile's eight copies, one in each of its eight steps.
+        name: "copies_after_the_group_is_closed",
+        arguments: &["--arch", "sm_80", "--tile", "128x128"],
+        edits: &[(
+            "(COPIES + STEPS - 2) / (STEPS - 1)",
+            "(COPIES + STEPS - 1) / STEPS",
+        )],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Asynchronous Write access",
+            at: "load((stage + STAGES - 1) % STAGES, copy)",
+        },
+        ..PIPELINE
+    },
+    Broken {
         name: "fills_the_stage_that_is_read",
         edits: &[(
             "load((stage + STAGES - 1) % STAGES, copy)",
