@@ -1,21 +1,38 @@
-// Rung 06, pipeline: while one tile is computed, the next two are on their way, and while one step of it is
-// multiplied, the fragments of the next are read: nobody waits for memory any more.
-// The counter to watch is time: wavefronts and sectors are those of rung 05.
+// Rung 06, pipeline: while one tile is computed, the next three are on their way, and while 16 columns of it are
+// multiplied, the next 16 are read: nobody waits for memory any more.
+// The counter to watch is time: every wavefront and every sector is still the ideal one.
+// The warp's tile takes all registers there are, so that it reads less for each mma; BK is half of rung 05's, for four
+// stages to fit; and rows of A, now 64 bytes, lie two side by side in the banks, so that A's swizzle is by row / 2.
 // `cargo ladder diff 5 6`, then `cargo run -p rung06_pipeline -- profile --arch sm_80`.
 
-constexpr int BM = 128, BN = 128, BK = 64;             // the block's tile of C, and its step along K
-constexpr int WM = 64, WN = 64;                        // the warp's tile of C
-constexpr int STAGES = 3;                              // tiles of A and B in shared memory
+// A configuration's tile of C. The host passes it on the compiler's command line.
+#ifndef TILE_M
+#define TILE_M 128
+#define TILE_N 192
+#endif
+
+constexpr int BM = TILE_M, BN = TILE_N, BK = 32;       // the block's tile of C, and its step along K
+constexpr int WM = BM / 2, WN = BN / 2;                // the warp's tile of C
+constexpr int STAGES = 4;                              // tiles of A and B in shared memory
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
 constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
-constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = BN / CHUNK;    // chunks in a row of the tiles
-constexpr int STAGE = BM * BK + BK * BN;               // elements of a stage
+constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
+constexpr int OWN = PANEL / (BN / WN);                 // a warp's columns of each panel
+constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = PANEL / CHUNK;    // chunks in a row of A's tile and of a panel
+constexpr int A_ROWS = THREADS / A_CHUNKS, B_ROWS = THREADS / B_CHUNKS;    // rows that all threads copy at a time
+constexpr int A_COPIES = BM / A_ROWS, COPIES = A_COPIES + BK / B_ROWS * (BN / PANEL);    // of a thread, for a stage
+constexpr int STAGE = (BM * BK + BK * BN) * 2;         // bytes of a stage
+constexpr int STEPS = (BK / 16) * (WN / 16);           // a step multiplies 16 columns of B, for 16 of K
+constexpr int AT_ONCE = (COPIES + STEPS - 2) / (STEPS - 1);    // copies that a step starts; the last step has none
+constexpr int GROUP = 8;                               // rows of tiles that are worked on together
 
-// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster.
-extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, STAGES * STAGE * 2, 1};
+// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster. It pads
+// K to a multiple of BK * STAGES, because the loop goes round all stages.
+extern "C" __constant__ int gemm_launch[] = {BM, BN, BK * STAGES, THREADS, STAGES * STAGE, 1};
 
-static_assert(THREADS % A_CHUNKS == 0 && THREADS % B_CHUNKS == 0, "the threads copy whole rows at a time");
-static_assert(BM * BN <= STAGES * STAGE, "the tile of C takes the place of those of A and B");
+static_assert(BM % A_ROWS == 0 && BK % B_ROWS == 0, "the threads copy whole rows at a time");
+static_assert(BN % PANEL == 0 && OWN % 16 == 0 && STEPS % 2 == 0, "a step is 16 columns of one panel, in turns");
+static_assert(BM * BN * 2 <= STAGES * STAGE, "the tile of C takes the place of those of A and B");
 
 // Starts a copy of 16 bytes from global to shared memory.
 __device__ void copy_async(unsigned to, const unsigned short* from)
@@ -56,51 +73,51 @@ __device__ unsigned float2_to_half2(float low, float high)
 }
 
 // A is (M, K), B is (K, N), C is (M, N), all row-major f16. Two blocks share a multiprocessor:
-// while one waits for its copies, the other computes.
+// while one waits at its barrier, the other computes.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {
     extern __shared__ __align__(128) unsigned short tiles[];
     unsigned short* Cs = tiles;                        // (BM, BN), once A and B are done with
 
-    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
-    const int rowTiles = M / BM;
-    const int tileRow = blockIdx.x % rowTiles * BM;
-    const int tileCol = blockIdx.x / rowTiles * BN;
+    // Which tile? GROUP rows of tiles, column by column, so that neighbours share A and B in L2.
+    const int inGroup = blockIdx.x % (GROUP * (N / BN)), top = blockIdx.x / (GROUP * (N / BN)) * GROUP;
+    const int height = min(GROUP, M / BM - top);
+    const int tileRow = (top + inGroup % height) * BM, tileCol = inGroup / height * BN;
 
-    // Where am I? Four warps, 2 x 2.
+    // Where am I? Four warps, 2 x 2. A warp's columns are OWN of each panel, so that all panels look alike to it.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int warpRow = warp / (BN / WN) * WM, warpCol = warp % (BN / WN) * WN;
+    const int warpRow = warp / (BN / WN) * WM, warpCol = warp % (BN / WN) * OWN;
 
-    // What do I copy? A chunk in every 16th row of A's tile, and in every 8th of B's.
+    // What do I copy? A chunk in every 32nd row of A's tile, and in every 16th of each panel of B's.
     const int aRow = threadIdx.x / A_CHUNKS, aChunk = threadIdx.x % A_CHUNKS;
     const int bRow = threadIdx.x / B_CHUNKS, bChunk = threadIdx.x % B_CHUNKS;
     A += (tileRow + aRow) * K + aChunk * CHUNK;
     B += bRow * N + tileCol + bChunk * CHUNK;
+    C += tileRow * N + tileCol + bChunk * CHUNK;
 
     // Addresses in stage 0, once and for all: integer instructions take issue slots from the tensor cores. All rows
-    // of mine are 8 or 16 apart, so the XOR with the row stays the same, and a step to another chunk is one more XOR.
-    const unsigned stage0 = (unsigned)__cvta_generic_to_shared(tiles), own = (lane / 16 ^ lane % 8) * 16;
-    const unsigned aTo = stage0 + (aRow * BK + (aChunk ^ aRow % 8) * CHUNK) * 2;
+    // of mine are 16 or 32 apart, so the XOR with the row stays the same, and a step to another chunk is one more XOR.
+    const unsigned stage0 = (unsigned)__cvta_generic_to_shared(tiles);
+    const unsigned aTo = stage0 + (aRow * BK + (aChunk ^ aRow / 2 % 4) * CHUNK) * 2;
     const unsigned bTo = stage0 + (BM * BK + bRow * BN + (bChunk ^ bRow % 8) * CHUNK) * 2;
-    const unsigned aFrom = stage0 + (warpRow + lane % 16) * BK * 2 + own;
-    const unsigned bFrom = stage0 + (BM * BK + lane % 16 * BN + warpCol) * 2 + own;
+    const unsigned aFrom = stage0 + (warpRow + lane % 16) * BK * 2 + (lane / 16 ^ lane / 2 % 4) * 16;
+    const unsigned bFrom = stage0 + (BM * BK + lane % 16 * BN) * 2 + (warpCol / CHUNK + lane / 16 ^ lane % 8) * 16;
 
-    // Starts the copies of the next tile, as one group.
-    int left = K / BK, filling = 0;
-    auto load = [&] {
-        if (left-- > 0) {
-            #pragma unroll
-            for (int i = 0; i < BM; i += THREADS / A_CHUNKS)
-                copy_async(aTo + filling + i * BK * 2, A + i * K);
-            #pragma unroll
-            for (int i = 0; i < BK; i += THREADS / B_CHUNKS)
-                copy_async(bTo + filling + i * BN * 2, B + i * N);
-        }
+    // Starts one of the copies of the next tile: those of A come first, then those of B, panel by panel.
+    auto load = [&](int stage, int copy) {
+        const int row = (copy - A_COPIES) / (BN / PANEL) * B_ROWS, column = (copy - A_COPIES) % (BN / PANEL) * PANEL;
+        if (copy < A_COPIES)
+            copy_async(aTo + stage * STAGE + copy * A_ROWS * BK * 2, A + copy * A_ROWS * K);
+        else
+            copy_async(bTo + stage * STAGE + (row * BN + column) * 2, B + row * N + column);
+    };
+
+    // All copies of a tile are one group.
+    auto commit = [&] {
         asm volatile("cp.async.commit_group;" ::: "memory");
         A += BK;
         B += BK * N;
-        filling = filling == (STAGES - 1) * STAGE * 2 ? 0 : filling + STAGE * 2;
     };
 
     // Waits until the oldest tile on its way is there: first my copies, then everybody's.
@@ -109,60 +126,78 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         __syncthreads();
     };
 
-    // Reads the fragments of one step. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the
-    // next 8 columns.
-    unsigned regA[2][WM / 16][4], regB[2][WN / 16][4];
-    auto read = [&](int to, int stage, int k) {
-        #pragma unroll
-        for (int m = 0; m < WM / 16; ++m)
-            ldmatrix(regA[to][m], (aFrom + stage ^ k * 2) + m * 16 * BK * 2);
-        #pragma unroll
-        for (int n = 0; n < WN / 16; ++n)
-            ldmatrix_trans(regB[to][n], (bFrom + stage ^ n * 32) + k * BN * 2);
+    // Read 16 x 16 elements. Lanes 0 to 15 name the rows of 16 x 8 of them, lanes 16 to 31 those of the next 8 columns.
+    unsigned regA[WM / 16][4], regB[2][4];
+    auto readA = [&](int from, int m, int k) { ldmatrix(regA[m], (aFrom ^ k * 2) + from * STAGE + m * 16 * BK * 2); };
+    auto readB = [&](int to, int from, int n, int k) {
+        ldmatrix_trans(regB[to], (bFrom ^ n % (OWN / 16) * 32) + from * STAGE + (k * BN + n / (OWN / 16) * PANEL) * 2);
     };
 
+    // Multiplies a tile, and meanwhile reads one step ahead, at last the first step of the next tile, and starts the
+    // copies of the tile that takes the place of the one before. A's fragments are replaced where they are last used.
     float acc[WM / 16][WN / 8][4] = {};
-    for (int i = 0; i < STAGES - 1; ++i)
-        load();
-    wait();
-    read(0, 0, 0);
-    for (int k0 = 0, stage = 0; k0 < K; k0 += BK) {
-        load();
-
-        // Compute, and meanwhile read one step ahead: at last the first step of the next tile.
+    auto multiply = [&](int stage, bool copies) {
         #pragma unroll
-        for (int k = 0; k < BK; k += 16) {
-            const int now = k / 16 % 2;
-            if (k + 16 == BK) {
+        for (int step = 0; step < STEPS; ++step) {
+            const int now = step % 2, n = step % (WN / 16), next = (step + 1) % STEPS;
+            const int nextN = next % (WN / 16), nextK = next / (WN / 16) * 16, nextStage = (stage + !next) % STAGES;
+            if (next == 0)
                 wait();
-                stage = stage == (STAGES - 1) * STAGE * 2 ? 0 : stage + STAGE * 2;
-            }
-            if (k + 16 < BK || k0 + BK < K)
-                read(now ^ 1, stage, (k + 16) % BK);
+            readB(now ^ 1, nextStage, nextN, nextK);
             #pragma unroll
-            for (int m = 0; m < WM / 16; ++m)
-                #pragma unroll
-                for (int n = 0; n < WN / 8; ++n)
-                    mma(acc[m][n], regA[now][m], regB[now][n / 2][n % 2 * 2], regB[now][n / 2][n % 2 * 2 + 1]);
+            for (int copy = step * AT_ONCE; copies && copy < min(COPIES, (step + 1) * AT_ONCE); ++copy)
+                load((stage + STAGES - 1) % STAGES, copy);
+            if (step == STEPS - 2)
+                commit();
+            #pragma unroll
+            for (int m = 0; m < WM / 16; ++m) {
+                mma(acc[m][n * 2], regA[m], regB[now][0], regB[now][1]);
+                mma(acc[m][n * 2 + 1], regA[m], regB[now][2], regB[now][3]);
+                if (nextN == 0)
+                    readA(nextStage, m, nextK);
+            }
         }
+    };
+
+    // Load all tiles but one.
+    for (int stage = 0; stage < STAGES - 1; ++stage) {
+        for (int copy = 0; copy < COPIES; ++copy)
+            load(stage, copy);
+        commit();
     }
 
+    // Wait, and read the first step.
+    wait();
+    #pragma unroll
+    for (int m = 0; m < WM / 16; ++m)
+        readA(0, m, 0);
+    readB(0, 0, 0, 0);
+
+    // Compute. All stages in each round, so that the compiler knows every address in them. In the last round one tile
+    // is left to copy, and what is read after the last tile, nobody looks at.
+    for (int k0 = STAGES * BK; k0 < K; k0 += STAGES * BK)
+        #pragma unroll
+        for (int stage = 0; stage < STAGES; ++stage)
+            multiply(stage, true);
+    #pragma unroll
+    for (int stage = 0; stage < STAGES; ++stage)
+        multiply(stage, stage == 0);
+
     // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row.
+    __syncthreads();
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
         #pragma unroll
         for (int n = 0; n < WN / 8; ++n)
             #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const int row = warpRow + m * 16 + half * 8 + lane / 4, chunk = warpCol / CHUNK + n;
+                const int row = warpRow + m * 16 + half * 8 + lane / 4;
+                const int chunk = n / (OWN / 8) * B_CHUNKS + warpCol / CHUNK + n % (OWN / 8);
                 *(unsigned*)&Cs[row * BN + (chunk ^ (row & 7)) * CHUNK + lane % 4 * 2] =
                     float2_to_half2(acc[m][n][half * 2], acc[m][n][half * 2 + 1]);
             }
     __syncthreads();
-    C += tileRow * N + tileCol + bChunk * CHUNK;
-    #pragma unroll
-    for (int i = 0; i < BM; i += THREADS / B_CHUNKS) {
-        const int row = bRow + i;
-        *(uint4*)&C[row * N] = *(const uint4*)&Cs[row * BN + (bChunk ^ (row & 7)) * CHUNK];
-    }
+    for (int row = bRow; row < BM; row += B_ROWS)
+        for (int panel = 0; panel < BN; panel += PANEL)
+            *(uint4*)&C[row * N + panel] = *(const uint4*)&Cs[row * BN + panel + (bChunk ^ (row & 7)) * CHUNK];
 }

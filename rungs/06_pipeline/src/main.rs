@@ -12,14 +12,22 @@ const HOPPER: KernelFile = KernelFile {
     arch: "sm_90a",
 };
 
+const AMPERE: KernelFile = KernelFile {
+    file: "kernel.cu",
+    source: include_str!("../kernel.cu"),
+    configuration: "",
+    speed: 1.0,
+    ptx: include_str!("../kernel.ptx"),
+    arch: "sm_80",
+};
+
 const KERNELS: &[KernelFile] = &[
+    AMPERE,
     KernelFile {
-        file: "kernel.cu",
-        source: include_str!("../kernel.cu"),
-        configuration: "",
-        speed: 1.0,
-        ptx: include_str!("../kernel.ptx"),
-        arch: "sm_80",
+        configuration: "128x128",
+        speed: 0.9,
+        ptx: include_str!("../kernel.128x128.ptx"),
+        ..AMPERE
     },
     HOPPER,
     KernelFile {

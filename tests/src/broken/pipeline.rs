@@ -19,7 +19,7 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "read(0, 0, 0)",
+            at: "readA(0, m, 0)",
         },
         ..PIPELINE
     },
@@ -32,7 +32,7 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Write access",
-            at: "read(0, 0, 0)",
+            at: "readA(0, m, 0)",
         },
         ..PIPELINE
     },
@@ -42,7 +42,7 @@ pub const ALL: &[Broken] = &[
         edits: &[("\"n\"(STAGES - 2)", "\"n\"(STAGES - 1)")],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Write access",
-            at: "read(0, 0, 0)",
+            at: "readA(0, m, 0)",
         },
         ..PIPELINE
     },
@@ -55,81 +55,101 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Write access",
-            at: "read(0, 0, 0)",
+            at: "readA(0, m, 0)",
+        },
+        ..PIPELINE
+    },
+    Broken {
+        name: "commits_after_it_has_waited",
+        edits: &[("step == STEPS - 2", "step == STEPS - 1")],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Asynchronous Write access",
+            at: "readB(now ^ 1, nextStage, nextN, nextK)",
+        },
+        ..PIPELINE
+    },
+    Broken {
+        // Of the narrower tile's eight copies, one in each of its eight steps.
+        name: "copies_after_the_group_is_closed",
+        arguments: &["--arch", "sm_80", "--tile", "128x128"],
+        edits: &[(
+            "(COPIES + STEPS - 2) / (STEPS - 1)",
+            "(COPIES + STEPS - 1) / STEPS",
+        )],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Asynchronous Write access",
+            at: "load((stage + STAGES - 1) % STAGES, copy)",
         },
         ..PIPELINE
     },
     Broken {
         name: "fills_the_stage_that_is_read",
         edits: &[(
-            "filling == (STAGES - 1) * STAGE * 2",
-            "filling == (STAGES - 2) * STAGE * 2",
+            "load((stage + STAGES - 1) % STAGES, copy)",
+            "load(stage, copy)",
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Read access",
-            at: "load();",
+            at: "load(stage, copy)",
         },
         ..PIPELINE
     },
     Broken {
         name: "starts_one_tile_too_many",
         edits: &[(
-            "for (int i = 0; i < STAGES - 1; ++i)\n        load();",
-            "for (int i = 0; i < STAGES; ++i)\n        load();",
+            "for (int stage = 0; stage < STAGES - 1; ++stage)",
+            "for (int stage = 0; stage < STAGES; ++stage)",
         )],
         caught: Caught::Sanitizer {
-            says: "Race reported between Read access",
-            at: "load();",
+            says: "Race reported between Asynchronous Write access",
+            at: "load((stage + STAGES - 1) % STAGES, copy)",
         },
         ..PIPELINE
     },
     Broken {
         name: "copies_a_tile_after_the_last",
         size: "128x128x128",
-        edits: &[("if (left-- > 0)", "if (left-- >= 0)")],
+        edits: &[("multiply(stage, stage == 0)", "multiply(stage, stage <= 1)")],
         caught: Caught::Sanitizer {
             says: "Invalid __global__ read of size 16 bytes",
-            at: "load();",
+            at: "copy_async(bTo + stage",
         },
         ..PIPELINE
     },
     Broken {
         name: "reads_another_stage_than_it_waits_for",
-        edits: &[("read(0, 0, 0);", "read(0, STAGE * 2, 0);")],
+        edits: &[("readA(0, m, 0);", "readA(1, m, 0);")],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Write access",
-            at: "read(0, STAGE * 2, 0)",
+            at: "readA(1, m, 0)",
         },
         ..PIPELINE
     },
     Broken {
         name: "reads_past_the_last_stage",
-        edits: &[(
-            "stage = stage == (STAGES - 1) * STAGE * 2",
-            "stage = stage == STAGES * STAGE * 2",
-        )],
+        edits: &[("(stage + !next) % STAGES", "stage + !next")],
         caught: Caught::Sanitizer {
             says: "Invalid __shared__ read of size 16 bytes",
-            at: "ldmatrix(regA[to][m]",
+            at: "ldmatrix_trans(regB[to]",
         },
         ..PIPELINE
     },
     Broken {
         name: "asks_for_a_stage_too_few",
-        edits: &[("STAGES * STAGE * 2, 1}", "(STAGES - 1) * STAGE * 2, 1}")],
+        edits: &[("STAGES * STAGE, 1}", "(STAGES - 1) * STAGE, 1}")],
         caught: Caught::Sanitizer {
             says: "Invalid __shared__ write of size 16 bytes",
-            at: "load();",
+            at: "multiply(stage,",
         },
         ..PIPELINE
     },
     Broken {
         name: "copies_to_half_a_chunk",
         size: "128x128x64",
-        edits: &[("copy_async(aTo + filling", "copy_async(aTo + 8 + filling")],
+        edits: &[("copy_async(aTo + stage", "copy_async(aTo + 8 + stage")],
         caught: Caught::Sanitizer {
             says: "is misaligned",
-            at: "load();",
+            at: "load(stage, copy)",
         },
         ..PIPELINE
     },
@@ -137,8 +157,8 @@ pub const ALL: &[Broken] = &[
         name: "stores_while_others_read",
         size: "128x128x64",
         edits: &[(
-            "            if (k + 16 == BK) {\n                wait();",
-            "            if (k + 16 == BK) {\n                if (k0 + BK < K) wait();",
+            "    __syncthreads();\n    #pragma unroll\n    for (int m",
+            "    #pragma unroll\n    for (int m",
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Read access",
@@ -149,17 +169,17 @@ pub const ALL: &[Broken] = &[
     Broken {
         name: "no_barrier_between_the_two_halves_of_the_store",
         size: "128x128x64",
-        edits: &[("    __syncthreads();\n    C +=", "    C +=")],
+        edits: &[("    __syncthreads();\n    for (int row", "    for (int row")],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "*(uint4*)&C[row * N]",
+            at: "*(uint4*)&C[row * N + panel]",
         },
         ..PIPELINE
     },
     Broken {
         name: "pipeline_swizzles_on_one_side_only",
         size: "128x128x64",
-        edits: &[("(aChunk ^ aRow % 8)", "aChunk")],
+        edits: &[("(aChunk ^ aRow / 2 % 4)", "aChunk")],
         caught: Caught::Values,
         ..PIPELINE
     },
