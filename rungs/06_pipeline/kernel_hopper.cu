@@ -99,6 +99,13 @@ __device__ void load_to_all(void* to, const TensorMap& map, int column, int row,
 
 __device__ void prefetch(const TensorMap& map) { asm volatile("prefetch.tensormap [%0];" :: "l"(&map) : "memory"); }
 
+// Brings a box to L2.
+__device__ void fetch(const TensorMap& map, int column, int row)
+{
+    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];"
+                 :: "l"(&map), "r"(column), "r"(row) : "memory");
+}
+
 __device__ void store(const TensorMap& map, int column, int row, const void* from)
 {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n"
@@ -208,7 +215,12 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         if (CONSUMERS > 1)
             asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
         if (threadIdx.x == 0) {
-            asm volatile("griddepcontrol.wait;" ::: "memory");     // the launch before may have written A or B
+            // While the launch before ends, L2 fetches what the first steps will read, each block another part of it.
+            const Tile own = tile_of(first, M, N);
+            fetch(A, own.column / BN * BK, own.row + block * BM);
+            for (int panel = block; panel < PANELS; panel += CLUSTER)
+                fetch(B, own.column + panel * PANEL, own.row / (BM * CLUSTER) * BK);
+            asm volatile("griddepcontrol.wait;" ::: "memory");     // that launch may have written A or B
             for (int number = first; number < tiles; number += clusters) {
                 const Tile tile = tile_of(number, M, N);
                 for (int k0 = 0; k0 < K; k0 += BK) {
@@ -264,12 +276,11 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         auto store_all = [&](unsigned short* to, int apart) {
             sync();
             #pragma unroll
-            for (int p = 0; p < PANELS; ++p)
+            for (int p = 0; p < PANELS; ++p) {
                 put(p, to + p * apart);
-            publish();
-            #pragma unroll
-            for (int p = 0; p < PANELS; ++p)
+                publish();
                 send(p, to + p * apart);
+            }
         };
 
         for (int number = first; number < tiles; number += clusters) {

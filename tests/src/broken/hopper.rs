@@ -167,8 +167,8 @@ pub const ALL: &[Broken] = &[
     Broken {
         name: "a_whole_warp_loads",
         edits: &[(
-            "        if (threadIdx.x == 0) {\n            asm volatile(\"griddepcontrol.wait",
-            "        if (threadIdx.x < 32) {\n            asm volatile(\"griddepcontrol.wait",
+            "        if (threadIdx.x == 0) {\n            // While the launch before",
+            "        if (threadIdx.x < 32) {\n            // While the launch before",
         )],
         caught: Caught::Sanitizer {
             says: "phase overrun: 1 arrivals, but phase 0",
