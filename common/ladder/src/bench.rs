@@ -19,7 +19,11 @@ pub struct Arguments {
     /// Only these rungs, by number or name [default: all]
     #[arg(long, value_name = "RUNG,...", value_delimiter = ',')]
     rungs: Vec<String>,
-    /// Where the record's folder is made [default: results/ in the workspace; with `--against`, nowhere]
+    /// Of rungs with kernels for several architectures, only those for this one
+    #[arg(long, value_name = "SM")]
+    arch: Option<String>,
+    /// Where the record's folder is made [default: results/ in the workspace; with `--against`, nowhere]. With
+    /// `--sizes`, `--rungs` or `--arch`, a record of the same GPU and day keeps what is not timed anew
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Compare with this record, at its sizes: exit code 1 if a rung is slower beside cuBLAS than it was
@@ -57,7 +61,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     rungs::build(&rungs)?;
     let last = rungs::all()?.pop();
     let mut timings = Vec::new();
-    for variant in Variant::all(&rungs)? {
+    let wanted = |variant: &Variant| match (&variant.arch, &arguments.arch) {
+        (Some(arch), Some(wanted)) => arch == wanted,
+        _ => true,
+    };
+    for variant in Variant::all(&rungs)?.into_iter().filter(wanted) {
         let is_last = last.as_ref() == Some(&variant.rung);
         let sizes = sizes(&arguments.sizes, old.as_ref(), &variant.label(), is_last);
         timings.extend(sizes.into_iter().map(|size| Timing {
@@ -74,18 +82,26 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         (None, Some(_)) => None,
         (None, None) => Some(record::results()),
     };
-    if let Some(out) = out {
-        anstream::println!("\nwritten to {}", record.write(&out)?.display());
-    }
+    let right = record.runs().all(|(_, run)| run.verify.ok);
     let as_fast = match old {
         Some(old) => {
+            let as_fast = compare::print(&old, &record)?;
             anstream::println!();
-            compare::print(&old, &record)?
+            as_fast
         }
         None => true,
     };
+    if let Some(out) = out {
+        let whole =
+            arguments.sizes.is_empty() && arguments.rungs.is_empty() && arguments.arch.is_none();
+        let record = if whole {
+            record
+        } else {
+            record.over_the_one_in(&out)?
+        };
+        anstream::println!("\nwritten to {}", record.write(&out)?.display());
+    }
     timed.complete()?;
-    let right = record.runs().all(|(_, run)| run.verify.ok);
     Ok(right && as_fast)
 }
 

@@ -75,6 +75,37 @@ impl Record {
         })
     }
 
+    /// This record, with what `results` holds of the same GPU and day, unless it has been timed anew.
+    ///
+    /// # Errors
+    /// If that record cannot be read.
+    pub fn over_the_one_in(self, results: &Path) -> Result<Self> {
+        let folder = results.join(self.name());
+        if !folder.join(JSON).exists() {
+            return Ok(self);
+        }
+        let mut json = Self::read(&folder)?.json;
+        for new in self.json {
+            let same = |bench: &&mut Value| bench["rung"] == new["rung"];
+            let Some(bench) = json.iter_mut().find(same) else {
+                json.push(new);
+                continue;
+            };
+            let (Some(sizes), Some(anew)) =
+                (bench["sizes"].as_array_mut(), new["sizes"].as_array())
+            else {
+                continue; // checked when they were read
+            };
+            for run in anew {
+                match sizes.iter_mut().find(|old| old["size"] == run["size"]) {
+                    Some(old) => *old = run.clone(),
+                    None => sizes.push(run.clone()),
+                }
+            }
+        }
+        Self::new(json)
+    }
+
     /// Writes a folder named after the GPU and the day into `results`; returns its path.
     pub fn write(&self, results: &Path) -> Result<PathBuf> {
         let folder = results.join(self.name());
@@ -236,6 +267,31 @@ mod tests {
              | -------- | -------------- | ------: | ------------: |\n\
              | 01_naive | 512x512x512    |   134.2 |         25.0% |\n\
              | 01_naive | 1024x1024x1024 |   WRONG |               |\n"
+        );
+    }
+
+    #[test]
+    fn what_is_timed_anew_takes_the_place_of_the_old() {
+        let results = tempfile::tempdir().expect("a writable folder for temporary files");
+        let [small, large] = ["512x512x512", "1024x1024x1024"];
+        let of = |rung, size, kernel| {
+            let one = bench(rung, vec![right(size, "", [kernel, 1.0])]);
+            Record::new(vec![one]).expect("a record")
+        };
+        record().write(results.path()).expect("writable");
+        for new in [of("01_naive", large, 4.0), of("02_smem", small, 1.0)] {
+            let both = new.over_the_one_in(results.path()).expect("a record");
+            both.write(results.path()).expect("writable");
+        }
+        assert_eq!(
+            Record::read(&results.path().join(record().name()))
+                .expect("a record")
+                .table(),
+            "| rung     | size           | TFLOP/s | of cuBLAS f16 |\n\
+             | -------- | -------------- | ------: | ------------: |\n\
+             | 01_naive | 512x512x512    |   134.2 |         25.0% |\n\
+             | 01_naive | 1024x1024x1024 |   536.9 |         25.0% |\n\
+             | 02_smem  | 512x512x512    |   268.4 |        100.0% |\n"
         );
     }
 
