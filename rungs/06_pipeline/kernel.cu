@@ -16,8 +16,7 @@ constexpr int WM = BM / 2, WN = BN / 2;                // the warp's tile of C
 constexpr int STAGES = 4;                              // tiles of A and B in shared memory
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
 constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
-constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
-constexpr int OWN = PANEL / (BN / WN);                 // a warp's columns of each panel
+constexpr int PANEL = 64, OWN = PANEL / (BN / WN);     // columns in 128 bytes, the swizzle's width; a warp's of them
 constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = PANEL / CHUNK;    // chunks in a row of A's tile and of a panel
 constexpr int A_ROWS = THREADS / A_CHUNKS, B_ROWS = THREADS / B_CHUNKS;    // rows that all threads copy at a time
 constexpr int A_COPIES = BM / A_ROWS, COPIES = A_COPIES + BK / B_ROWS * (BN / PANEL);    // of a thread, for a stage
@@ -32,7 +31,7 @@ extern "C" __constant__ int gemm_launch[] = {BM, BN, BK * STAGES, THREADS, STAGE
 
 static_assert(BM % A_ROWS == 0 && BK % B_ROWS == 0, "the threads copy whole rows at a time");
 static_assert(BN % PANEL == 0 && OWN % 16 == 0 && STEPS % 2 == 0, "a step is 16 columns of one panel, in turns");
-static_assert(BM * BN * 2 <= STAGES * STAGE, "the tile of C takes the place of those of A and B");
+static_assert(BM * BN * 2 <= (STAGES - 1) * STAGE, "the tile of C does not reach the last stage");
 
 // Starts a copy of 16 bytes from global to shared memory.
 __device__ void copy_async(unsigned to, const unsigned short* from)
@@ -78,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {
     extern __shared__ __align__(128) unsigned short tiles[];
-    unsigned short* Cs = tiles;                        // (BM, BN), once A and B are done with
+    unsigned short* Cs = tiles;                        // (BM, BN), once its stages are done with
 
     // Which tile? GROUP rows of tiles, column by column, so that neighbours share A and B in L2.
     const int inGroup = blockIdx.x % (GROUP * (N / BN)), top = blockIdx.x / (GROUP * (N / BN)) * GROUP;
@@ -116,8 +115,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     // All copies of a tile are one group.
     auto commit = [&] {
         asm volatile("cp.async.commit_group;" ::: "memory");
-        A += BK;
-        B += BK * N;
+        A += BK, B += BK * N;
     };
 
     // Waits until the oldest tile on its way is there: first my copies, then everybody's.
@@ -136,14 +134,16 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     // Multiplies a tile, and meanwhile reads one step ahead, at last the first step of the next tile, and starts the
     // copies of the tile that takes the place of the one before. A's fragments are replaced where they are last used.
     float acc[WM / 16][WN / 8][4] = {};
-    auto multiply = [&](int stage, bool copies) {
+    auto multiply = [&](int stage, bool copies, bool more) {
         #pragma unroll
         for (int step = 0; step < STEPS; ++step) {
             const int now = step % 2, n = step % (WN / 16), next = (step + 1) % STEPS;
             const int nextN = next % (WN / 16), nextK = next / (WN / 16) * 16, nextStage = (stage + !next) % STAGES;
-            if (next == 0)
+            const bool reads = more || next != 0;
+            if (next == 0 && more)
                 wait();
-            readB(now ^ 1, nextStage, nextN, nextK);
+            if (reads)
+                readB(now ^ 1, nextStage, nextN, nextK);
             #pragma unroll
             for (int copy = step * AT_ONCE; copies && copy < min(COPIES, (step + 1) * AT_ONCE); ++copy)
                 load((stage + STAGES - 1) % STAGES, copy);
@@ -153,7 +153,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
             for (int m = 0; m < WM / 16; ++m) {
                 mma(acc[m][n * 2], regA[m], regB[now][0], regB[now][1]);
                 mma(acc[m][n * 2 + 1], regA[m], regB[now][2], regB[now][3]);
-                if (nextN == 0)
+                if (nextN == 0 && reads)
                     readA(nextStage, m, nextK);
             }
         }
@@ -174,17 +174,17 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     readB(0, 0, 0, 0);
 
     // Compute. All stages in each round, so that the compiler knows every address in them. In the last round one tile
-    // is left to copy, and what is read after the last tile, nobody looks at.
+    // is left to copy, and after the last tile nothing more to read.
     for (int k0 = STAGES * BK; k0 < K; k0 += STAGES * BK)
         #pragma unroll
         for (int stage = 0; stage < STAGES; ++stage)
-            multiply(stage, true);
+            multiply(stage, true, true);
     #pragma unroll
     for (int stage = 0; stage < STAGES; ++stage)
-        multiply(stage, stage == 0);
+        multiply(stage, stage == 0, stage < STAGES - 1);
 
-    // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row.
-    __syncthreads();
+    // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row. Other
+    // warps may still read the last stage; all others are free.
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
         #pragma unroll

@@ -670,7 +670,7 @@ pub const ALL: &[Broken] = &[
         ],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "store_all(s.C[consumer][0], OUT)",
+            at: "put(p, to + p * apart)",
         },
         ..HOPPER
     },

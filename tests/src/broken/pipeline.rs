@@ -109,7 +109,7 @@ pub const ALL: &[Broken] = &[
     Broken {
         name: "copies_a_tile_after_the_last",
         size: "128x128x128",
-        edits: &[("multiply(stage, stage == 0)", "multiply(stage, stage <= 1)")],
+        edits: &[("multiply(stage, stage == 0,", "multiply(stage, stage <= 1,")],
         caught: Caught::Sanitizer {
             says: "Invalid __global__ read of size 16 bytes",
             at: "copy_async(bTo + stage",
@@ -154,12 +154,12 @@ pub const ALL: &[Broken] = &[
         ..PIPELINE
     },
     Broken {
-        name: "stores_while_others_read",
-        size: "128x128x64",
-        edits: &[(
-            "    __syncthreads();\n    #pragma unroll\n    for (int m",
-            "    #pragma unroll\n    for (int m",
-        )],
+        name: "stores_where_others_still_read",
+        size: "128x192x128",
+        edits: &[
+            ("Cs = tiles;", "Cs = tiles + STAGE / 2;"),
+            ("<= (STAGES - 1) * STAGE", "<= STAGES * STAGE"),
+        ],
         caught: Caught::Sanitizer {
             says: "Race reported between Read access",
             at: "*(unsigned*)&Cs[",
