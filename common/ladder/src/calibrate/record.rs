@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
-use emulator::calibrate::{Experiment, Failure, Hardware, experiments, record};
+use emulator::calibrate::{Experiment, Failure, Hardware, experiments, is_known, record};
 use harness::Laboratory;
 use owo_colors::OwoColorize;
 
@@ -109,42 +109,63 @@ pub fn anew(
     device: Ordinal,
     parts: &[Part],
 ) -> Result<bool> {
-    let shown = folder.display();
-    let laboratory = open(device)?;
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {shown}"))?;
+    let is_wanted = |name: &str| parts.contains(&Part::of(name));
+    let wanted: Vec<&Recording> = recordings
+        .iter()
+        .filter(|(name, _)| is_known(name) && is_wanted(name))
+        .collect();
     let mut all = true;
-    for (name, bytes) in recordings {
-        if !parts.contains(&Part::of(name)) {
-            continue;
-        }
-        let start = Instant::now();
-        let mut gpu = Gpu {
-            laboratory: &laboratory,
-            device,
-            name,
-            bytes,
-        };
-        match record(name, bytes, &mut gpu) {
-            Some(Ok(new)) => {
-                std::fs::write(folder.join(name), &new)
-                    .with_context(|| format!("cannot write {name} into {shown}"))?;
-                let seconds = start.elapsed().as_secs_f64();
-                anstream::println!("{name:<26} recorded in {seconds:.1} s");
-            }
-            Some(Err(why)) => {
-                all = false;
-                anstream::eprintln!("{} {name}: {why}", "not recorded:".red().bold());
-            }
-            None => {}
+    if !wanted.is_empty() {
+        // Before the folder is made: without a GPU nothing is left behind.
+        let laboratory = open(device)?;
+        make(folder)?;
+        for recording in wanted {
+            all &= one(recording, folder, device, &laboratory)?;
         }
     }
-    let of_kernels = [Part::Rungs, Part::Stalls];
-    if of_kernels.iter().any(|part| parts.contains(part)) {
-        // The rungs open the GPU themselves.
-        drop(laboratory);
+    if [Part::Rungs, Part::Stalls]
+        .iter()
+        .any(|part| parts.contains(part))
+    {
+        make(folder)?;
         all &= rungs::anew(folder, device, parts)?;
     }
     Ok(all)
+}
+
+fn make(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
+}
+
+/// Measures one recording; whether it could be.
+fn one(
+    (name, bytes): &Recording,
+    folder: &Path,
+    device: Ordinal,
+    laboratory: &Laboratory,
+) -> Result<bool> {
+    let start = Instant::now();
+    let mut gpu = Gpu {
+        laboratory,
+        device,
+        name,
+        bytes,
+    };
+    match record(name, bytes, &mut gpu) {
+        Some(Ok(new)) => {
+            let path = folder.join(name);
+            std::fs::write(&path, &new)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            let seconds = start.elapsed().as_secs_f64();
+            anstream::println!("{name:<26} recorded in {seconds:.1} s");
+            Ok(true)
+        }
+        Some(Err(why)) => {
+            anstream::eprintln!("{} {name}: {why}", "not recorded:".red().bold());
+            Ok(false)
+        }
+        None => Ok(true),
+    }
 }
 
 /// A GPU and the recording that is made on it.

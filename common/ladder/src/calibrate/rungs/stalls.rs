@@ -87,11 +87,6 @@ pub const METRICS: [(&str, &str); 24] = [
     ),
 ];
 
-/// The metrics, as `--metrics` takes them.
-pub fn metrics() -> String {
-    METRICS.map(|(_, metric)| metric).join(",")
-}
-
 /// The first line of the file.
 pub fn header() -> Vec<&'static str> {
     let run = ["rung", "arch", "tile", "size"];
