@@ -318,8 +318,8 @@ fn what_is_planned_is_enough() {
         }
         let (least, all_kinds) = match name {
             "tensor.csv" => (20_000, 6),
-            "shared_memory_patterns.csv" => (60, 22),
-            _ => (100, 10),
+            "shared_memory_patterns.csv" => (30, 22),
+            _ => (60, 10),
         };
         assert_eq!(kinds.len(), all_kinds, "{name}: {kinds:?}");
         assert!(
