@@ -41,7 +41,8 @@ fn recorded(name: &str) -> Vec<u8> {
 
 #[test]
 fn the_emulator_equals_an_h100() {
-    let (code, said, _) = calibrate(&[]);
+    let parts = ["--only", "patterns,tensor,layouts"];
+    let (code, said, _) = calibrate(&parts);
     assert_eq!(code, Some(0), "{said}");
     assert!(
         said.contains("shared_memory.csv          equal 450 of 450 rows\n"),
@@ -50,6 +51,10 @@ fn the_emulator_equals_an_h100() {
     assert!(said.ends_with("equal 2325 of 2325 in 10 files\n"), "{said}");
     // What travels with the program is what lies in the folder.
     assert_eq!(against(Path::new(RECORDED)), (Some(0), said, String::new()));
+    // Parts are parts of that.
+    let (code, said, _) = calibrate(&["--only", "tensor"]);
+    assert_eq!(code, Some(0));
+    assert!(said.ends_with("equal 640 of 640 in 5 files\n"), "{said}");
 }
 
 #[test]

@@ -33,8 +33,8 @@ pub const NOT_COMPARABLE: [(&str, &str); 4] = [
         "operands are read by the tensor cores, not by an access of a warp; their wavefronts are those of no instruction",
     ),
     (
-        "waiting",
-        "how often a loop that waits for an mbarrier turns is a matter of time, of which the emulator has none",
+        "mbarriers",
+        "how often a loop that waits turns is a matter of time, of which the emulator has none; arrivals are no access that these counters watch",
     ),
 ];
 
@@ -53,8 +53,8 @@ const OF_SASS: [(&str, &str); 9] = [
     ("UTMA", "bulk copies"),
     ("UBLKCP", "bulk copies"),
     ("HGMMA", "wgmma"),
-    ("SYNCS", "waiting"),
-    ("UCGABAR", "waiting"),
+    ("SYNCS", "mbarriers"),
+    ("UCGABAR", "mbarriers"),
     ("WARPGROUP", "wgmma"),
     ("LDGDEPBAR", "cp.async"),
     ("LDGMC", "bulk copies"),
@@ -66,7 +66,7 @@ const OF_PTX: [(&str, &str); 5] = [
     ("cp.reduce.async.bulk", "bulk copies"),
     ("cp.async", "cp.async"),
     ("wgmma", "wgmma"),
-    ("mbarrier", "waiting"),
+    ("mbarrier", "mbarriers"),
 ];
 
 /// Machine instructions that reach memory in other ways: what these kernels should not have. Constants and the
@@ -279,7 +279,7 @@ pub struct Pattern {
 pub type Sums = BTreeMap<(Option<u32>, Kind), Counts>;
 
 /// What was measured; kinds that are not comparable are left out. Without lines, all of a kind is one sum.
-pub fn measured(rows: &[&Row]) -> Sums {
+pub fn measured(rows: &[&Row], with_lines: bool) -> Sums {
     let mut sums = Sums::new();
     for row in rows {
         let counts = Counts {
@@ -288,7 +288,8 @@ pub fn measured(rows: &[&Row]) -> Sums {
             ideal: row.shared_wavefronts_ideal,
             sectors: row.global_sectors,
         };
-        add(&mut sums, row.line, Kind::of_sass(&row.opcode), counts);
+        let line = row.line.filter(|_| with_lines);
+        add(&mut sums, line, Kind::of_sass(&row.opcode), counts);
     }
     sums
 }
@@ -396,7 +397,7 @@ mod tests {
             (192, 128)
         );
         assert_eq!(found.len(), 3, "{found:?}");
-        let sums = measured(&found.iter().collect::<Vec<_>>());
+        let sums = measured(&found.iter().collect::<Vec<_>>(), true);
         let load = sums[&(Some(9), Kind::Compared("ld.global"))];
         assert_eq!((load.executions, load.sectors), (64, 1024));
         // One in another file has no line of this one.

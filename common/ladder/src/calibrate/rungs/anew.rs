@@ -10,11 +10,13 @@ use serde_json::Value;
 use super::super::ncu::{self, RawPage};
 use super::super::record::{Ordinal, Part};
 use super::accesses::{self, Run};
-use super::{ACCESSES, BITS, Bits, PROVENANCE, STALLS, command, on_emulator, source_page, stalls};
+use super::{
+    ACCESSES, BITS, Bits, PROVENANCE, Report, STALLS, command, on_emulator, source_page, stalls,
+};
 use crate::rungs::{self, Rung};
 
 /// Every kernel is recorded at these; one is ragged.
-const SIZES: [&str; 2] = ["256x256x256", "200x136x72"];
+pub(super) const SIZES: [&str; 2] = ["256x256x256", "200x136x72"];
 /// Where a GPU is full, and stalls and pipes say something.
 const FULL: &str = "4096x4096x4096";
 /// The kernel's name.
@@ -45,32 +47,43 @@ fn kernels(all: &[Rung], size: &str) -> Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// The patterns of addresses that the rungs ask for at the first size, as the rows of a recording whose results are
-/// zero: for shared and for global memory.
+/// The patterns of addresses that the rungs ask for at the first size, as recordings whose results are zero.
 pub fn patterns() -> Result<[(&'static str, String); 2]> {
     let all = rungs::all()?;
     rungs::build(&all)?;
-    let mut rows = [BTreeSet::new(), BTreeSet::new()];
-    for run in kernels(&all, SIZES[0])? {
-        let report = on_emulator(&all, &run)?;
-        for pattern in report.accesses.iter().flat_map(|access| &access.patterns) {
-            let is_global = pattern.space == "global";
-            rows[usize::from(is_global)].extend(row(pattern));
-        }
-    }
-    let [shared, global] = rows;
-    let text = |measured, rows: BTreeSet<String>| {
-        let header = format!("op,bytes_per_lane,byte_offset_per_lane,{measured}\n");
-        rows.into_iter()
-            .fold(header, |text, row| text + &row + "\n")
-    };
-    Ok([
+    let runs = kernels(&all, SIZES[0])?;
+    let reports = runs.iter().map(|run| on_emulator(&all, run));
+    let reports: Vec<Report> = reports.collect::<Result<_>>()?;
+    let measured = ["wavefronts,bank_conflicts", "sectors,requests"].into_iter();
+    let mut measured =
+        measured.map(|two| format!("op,bytes_per_lane,byte_offset_per_lane,{two}\n"));
+    Ok(patterns_of(&reports).map(|(name, rows)| {
+        let header = measured.next().unwrap_or_default();
         (
-            "shared_memory_rungs.csv",
-            text("wavefronts,bank_conflicts", shared),
-        ),
-        ("global_memory_rungs.csv", text("sectors,requests", global)),
-    ])
+            name,
+            rows.into_iter()
+                .fold(header, |text, row| text + &row + "\n"),
+        )
+    }))
+}
+
+/// The rows of these recordings, for shared and for global memory.
+pub(super) fn patterns_of<'a>(
+    reports: impl IntoIterator<Item = &'a Report>,
+) -> [(&'static str, BTreeSet<String>); 2] {
+    let (mut shared, mut global) = (BTreeSet::new(), BTreeSet::new());
+    let accesses = reports.into_iter().flat_map(|report| &report.accesses);
+    for pattern in accesses.flat_map(|access| &access.patterns) {
+        let rows = match pattern.space.as_str() {
+            "global" => &mut global,
+            _ => &mut shared,
+        };
+        rows.extend(row(pattern));
+    }
+    [
+        ("shared_memory_rungs.csv", shared),
+        ("global_memory_rungs.csv", global),
+    ]
 }
 
 /// A pattern as a row; none if it reaches farther than a recording does. Loads and stores of matrices cost the same,

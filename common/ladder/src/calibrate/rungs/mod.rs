@@ -13,7 +13,7 @@ mod anew;
 mod source_page;
 mod stalls;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -133,12 +133,48 @@ pub fn compare(recordings: &[Recording]) -> Result<Vec<(&'static str, Comparison
         .map(|bits| on_emulator(&all, &bits.run()))
         .collect::<Result<_>>()?;
     let mut compared = vec![(BITS, compare_bits(&bits, &reports))];
+    let at_first_size = bits.iter().zip(&reports);
+    let at_first_size = at_first_size.filter(|(bits, _)| bits.size == anew::SIZES[0]);
+    let asked = anew::patterns_of(at_first_size.map(|(_, report)| report));
+    for (name, asked) in asked {
+        if let Some(recorded) = file(name) {
+            compared.push((
+                name,
+                are_recorded(&asked, &String::from_utf8_lossy(recorded)),
+            ));
+        }
+    }
     if !rows.is_empty() {
         let runs = bits.iter().map(Bits::run).zip(&reports);
         let runs = runs.map(|(run, report)| (run, report.accesses.as_slice()));
         compared.push((ACCESSES, compare_accesses(runs, &rows, &merged)?));
     }
     Ok(compared)
+}
+
+/// Whether a GPU has been asked for each of these patterns, too; what it said is compared elsewhere.
+fn are_recorded(asked: &BTreeSet<String>, recorded: &str) -> Comparison {
+    let recorded: BTreeSet<&str> = recorded.lines().map(pattern_of).collect();
+    let lost = asked
+        .iter()
+        .filter(|row| !recorded.contains(pattern_of(row)));
+    let difference = |row: &String| Difference {
+        place: "a rung's access".into(),
+        what: pattern_of(row).into(),
+        expected: "recorded".into(),
+        found: "not there: the kernels have changed since".into(),
+    };
+    Comparison {
+        unit: "of the rungs' accesses are recorded",
+        all: asked.len(),
+        differences: lost.map(difference).collect(),
+    }
+}
+
+/// A row without the two columns that are measured.
+fn pattern_of(row: &str) -> &str {
+    let mut columns = row.rsplitn(3, ',');
+    columns.nth(2).unwrap_or_default()
 }
 
 fn compare_bits(bits: &[Bits], reports: &[Report]) -> Comparison {
@@ -158,7 +194,8 @@ fn compare_bits(bits: &[Bits], reports: &[Report]) -> Comparison {
     }
 }
 
-/// Line by line and kind by kind. A line of `merged.csv` is left out, and has to differ.
+/// Kind by kind, and line by line where the GPU's compiler said which. What `merged.csv` lists is left out, and has to
+/// differ.
 fn compare_accesses<'a>(
     runs: impl IntoIterator<Item = (Run, &'a [Emulated])>,
     rows: &[Row],
@@ -170,25 +207,34 @@ fn compare_accesses<'a>(
     for (run, emulated) in runs {
         let rows: Vec<&Row> = rows.iter().filter(|row| is_of(row, &run)).collect();
         seen += rows.len();
-        let with_lines = rows.iter().any(|row| row.line.is_some());
-        let expected = accesses::measured(&rows);
-        let found = accesses::emulated(emulated, with_lines);
-        for (key, expected, found) in pairs(&expected, &found) {
-            let exception = merged.iter().position(|one| excepts(one, &run, key));
-            if let Some(exception) = exception {
-                met[exception] |= expected != found;
-                continue;
-            }
-            all += 1;
-            if expected != found {
-                let (line, kind) = key;
-                let line = line.map_or("no line".into(), |line| format!("line {line}"));
-                differences.push(Difference {
-                    place: format!("{run}, {line}"),
-                    what: name(kind).to_owned(),
-                    expected: expected.to_string(),
-                    found: found.to_string(),
-                });
+        let has_lines = rows.iter().any(|row| row.line.is_some());
+        // The sums tell whether a difference is one of counters or only of lines.
+        for with_lines in [false, true].into_iter().take(1 + usize::from(has_lines)) {
+            let expected = accesses::measured(&rows, with_lines);
+            let found = accesses::emulated(emulated, with_lines);
+            for (key, expected, found) in pairs(&expected, &found) {
+                let exception = merged
+                    .iter()
+                    .position(|one| excepts(one, &run, key, with_lines));
+                if let Some(exception) = exception {
+                    met[exception] |= expected != found;
+                    continue;
+                }
+                all += 1;
+                if expected != found {
+                    let (line, kind) = key;
+                    let line = match line {
+                        Some(line) => format!("line {line}"),
+                        None if with_lines => "of no line".into(),
+                        None => "in all".into(),
+                    };
+                    differences.push(Difference {
+                        place: format!("{run}, {line}"),
+                        what: name(kind).to_owned(),
+                        expected: expected.to_string(),
+                        found: found.to_string(),
+                    });
+                }
             }
         }
     }
@@ -221,9 +267,15 @@ fn is_of(row: &Row, run: &Run) -> bool {
     (&row.rung, &row.arch, &row.tile, &row.size) == (&run.rung, &run.arch, &run.tile, &run.size)
 }
 
-fn excepts(merged: &Merged, run: &Run, (line, kind): &(Option<u32>, Kind)) -> bool {
+/// Whether a row of `merged.csv` is about this; a sum over all lines has what each of them has.
+fn excepts(
+    merged: &Merged,
+    run: &Run,
+    (line, kind): &(Option<u32>, Kind),
+    with_lines: bool,
+) -> bool {
     (&merged.rung, &merged.arch, &merged.tile) == (&run.rung, &run.arch, &run.tile)
-        && merged.line == *line
+        && (merged.line == *line || !with_lines)
         && merged.access == name(kind)
 }
 
@@ -305,14 +357,18 @@ mod tests {
         let comparison = compared(&asked, &measured, "").expect("a comparison");
         assert_eq!(
             (comparison.equal(), comparison.all),
-            (2, 2),
+            (4, 4),
             "{comparison:?}"
         );
 
         let changed = rows("12,STS,2,128,193,192,0,0\n12,LDS,1,64,64,64,0,0\n14,LDL,1,8,0,0,0,0");
         let comparison = compared(&asked, &changed, "").expect("a comparison");
-        assert_eq!((comparison.equal(), comparison.all), (1, 3));
-        let difference = &comparison.differences[0];
+        assert_eq!((comparison.equal(), comparison.all), (2, 6));
+        assert_eq!(
+            comparison.differences[0].place,
+            "02_smem sm_80 at 256x256x256, in all"
+        );
+        let difference = &comparison.differences[2];
         assert_eq!(difference.place, "02_smem sm_80 at 256x256x256, line 12");
         assert_eq!(difference.what, "st.shared");
         assert!(
@@ -324,7 +380,7 @@ mod tests {
             "{difference:?}"
         );
         assert_eq!(
-            comparison.differences[1].what, "LDL",
+            comparison.differences[3].what, "LDL",
             "no such access is emulated"
         );
     }
@@ -352,23 +408,33 @@ mod tests {
         ];
         let measured = rows("12,LDS.128,1,64,64,64,0,0\n13,STS,1,64,64,64,0,0");
         let of = |merged: &str| compared(&asked, &measured, merged);
-        assert_eq!(of("").expect("a comparison").equal(), 1);
+        assert_eq!(of("").expect("a comparison").equal(), 2);
         let merged = "02_smem,sm_80,,12,ld.shared,four neighbours are one LDS.128\n";
         let comparison = of(merged).expect("a comparison");
         assert_eq!(
             (comparison.equal(), comparison.all),
-            (1, 1),
+            (2, 2),
             "{comparison:?}"
         );
         let needless = "02_smem,sm_80,,13,st.shared,none\n";
         let comparison = of(needless).expect("a comparison");
         assert_eq!(
             (comparison.equal(), comparison.all),
-            (0, 2),
+            (0, 3),
             "{comparison:?}"
         );
         let error = of("02_smem,sm_80,,12,ld.shared,\n").expect_err("no reason");
         assert!(error.to_string().contains("no reason"));
+    }
+
+    #[test]
+    fn an_access_that_no_gpu_was_asked_for_is_named() {
+        let header = "op,bytes_per_lane,byte_offset_per_lane,wavefronts,bank_conflicts\n";
+        let recorded = format!("{header}ld,4,0 4,1,0\nst,4,0 4,1,0\n");
+        let asked: BTreeSet<String> = ["ld,4,0 4,0,0", "ld,4,0 8,0,0"].map(str::to_owned).into();
+        let comparison = are_recorded(&asked, &recorded);
+        assert_eq!((comparison.equal(), comparison.all), (1, 2));
+        assert_eq!(comparison.differences[0].what, "ld,4,0 8");
     }
 
     #[test]
