@@ -107,7 +107,7 @@ fn whole_warps(bytes: u32) -> Vec<Offsets> {
         let units = 128 / bytes;
         made.push(every(bytes, |lane| lane * units + ((lane & bits) ^ 1)));
         made.push(every(bytes, |lane| {
-            (lane % 8) * units + (lane / 8 ^ lane & bits)
+            (lane % 8) * units + ((lane / 8) ^ (lane & bits))
         }));
     }
     made

@@ -73,6 +73,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let mut complete = true;
     if let Some(new) = &arguments.record {
         folder = format!("{}/", new.display());
+        // Without a GPU nothing need be planned, and nothing is left behind.
+        record::probe(arguments.device, parts)?;
         if arguments.against.is_none() {
             recordings = to_be_made(recordings, parts)?;
         }

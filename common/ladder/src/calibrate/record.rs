@@ -102,6 +102,15 @@ fn open(device: Ordinal) -> Result<Laboratory> {
     Laboratory::open(device.0).map_err(|error| anyhow!("{error}"))
 }
 
+/// That there is a GPU, if one of these parts has it opened by this program; the rungs open it themselves.
+pub fn probe(device: Ordinal, parts: &[Part]) -> Result<()> {
+    let own = [Part::Patterns, Part::Tensor, Part::Layouts];
+    match own.iter().any(|part| parts.contains(part)) {
+        true => open(device).map(drop),
+        false => Ok(()),
+    }
+}
+
 /// Measures these parts of the recordings anew and writes them to `folder`; whether all could be.
 pub fn anew(
     recordings: &[Recording],
@@ -116,7 +125,6 @@ pub fn anew(
         .collect();
     let mut all = true;
     if !wanted.is_empty() {
-        // Before the folder is made: without a GPU nothing is left behind.
         let laboratory = open(device)?;
         make(folder)?;
         for recording in wanted {

@@ -179,13 +179,12 @@ fn pattern_of(row: &str) -> &str {
 
 fn compare_bits(bits: &[Bits], reports: &[Report]) -> Comparison {
     let pairs = bits.iter().zip(reports).enumerate();
-    let differences = pairs.filter_map(|(number, (bits, report))| {
-        (bits.c_sha256 != report.c_sha256).then(|| Difference {
-            place: format!("row {}", number + 1),
-            what: format!("C of {}", bits.run()),
-            expected: bits.c_sha256.clone(),
-            found: report.c_sha256.clone(),
-        })
+    let wrong = pairs.filter(|(_, (bits, report))| bits.c_sha256 != report.c_sha256);
+    let differences = wrong.map(|(number, (bits, report))| Difference {
+        place: format!("row {}", number + 1),
+        what: format!("C of {}", bits.run()),
+        expected: bits.c_sha256.clone(),
+        found: report.c_sha256.clone(),
     });
     Comparison {
         unit: "kernels",
