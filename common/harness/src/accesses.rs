@@ -12,6 +12,7 @@ pub struct Row {
     /// As in the PTX, without guard and operands: `ld.shared.v4.f32`.
     operation: String,
     executions: u64,
+    threads: u64,
     shared_wavefronts: u64,
     shared_wavefronts_ideal: u64,
     global_sectors: u64,
@@ -52,6 +53,7 @@ pub fn rows(kernel: &Kernel, instructions: &[Instruction], run: &Run) -> Vec<Row
                     .filter(|place| *place.file == *kernel.source.name)
                     .map(|place| place.line),
                 executions: counters.executions,
+                threads: counters.threads,
                 shared_wavefronts: counters.shared.wavefronts,
                 shared_wavefronts_ideal: counters.shared.ideal,
                 global_sectors: counters.global_sectors,

@@ -185,10 +185,10 @@ fn rungs_are_recorded_with_what_ncu_says() {
     use std::os::unix::fs::PermissionsExt;
 
     let sass = "\"Kernel Name\",\"gemm\"\n\
-        \"Address\",\"Source\",\"Instructions Executed\",\"L1 Tag Requests Global\",\"L1 Wavefronts Shared\",\
+        \"Address\",\"Source\",\"Instructions Executed\",\"thread_inst_executed_true\",\"L1 Tag Requests Global\",\"L1 Wavefronts Shared\",\
         \"L1 Wavefronts Shared Ideal\",\"L2 Theoretical Sectors Global\"\n\
-        \"0x10\",\"      LDG.E R4, [R2] \",\"64\",\"64\",\"0\",\"0\",\"256\"\n\
-        \"0x20\",\"      LDL R4, [R2] \",\"7\",\"0\",\"0\",\"0\",\"0\"\n";
+        \"0x10\",\"      LDG.E R4, [R2] \",\"64\",\"2048\",\"64\",\"0\",\"0\",\"256\"\n\
+        \"0x20\",\"      LDL R4, [R2] \",\"7\",\"7\",\"0\",\"0\",\"0\",\"0\"\n";
     let both = "\"File Path\",\"/rungs/x/kernel.cu\"\n\"Function Name\",\"gemm\"\n\
         \"Line No\",\"Source\",\"Address\",\"Source\"\n\
         \"9\",\"a\",\"\",\"\"\n\"\",\"\",\"0x10\",\"LDG.E R4, [R2]\"\n";
@@ -229,11 +229,11 @@ fn rungs_are_recorded_with_what_ncu_says() {
     assert!(said.contains("not compared: cp.async: "), "{said}");
     let accesses = read("accesses.csv");
     assert!(
-        accesses.contains("\n01_naive,sm_80,,256x256x256,9,LDG.E,1,64,0,0,256,64\n"),
+        accesses.contains("\n01_naive,sm_80,,256x256x256,9,LDG.E,false,1,64,2048,0,0,256,64\n"),
         "{accesses}"
     );
     assert!(
-        accesses.contains("\n01_naive,sm_80,,256x256x256,,LDL,1,7,0,0,0,0\n"),
+        accesses.contains("\n01_naive,sm_80,,256x256x256,,LDL,false,1,7,7,0,0,0,0\n"),
         "{accesses}"
     );
     let stalls = read("stalls.csv");

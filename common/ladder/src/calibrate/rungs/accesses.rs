@@ -1,5 +1,5 @@
 //! Accesses of a kernel by line and kind, from machine code and from PTX, so that both can be compared.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -123,6 +123,8 @@ impl Kind {
 pub struct Counts {
     /// Warp instructions: requests.
     pub executions: u64,
+    /// Lanes that took part, summed.
+    pub threads: u64,
     /// Wavefronts of shared memory.
     pub wavefronts: u64,
     /// Without bank conflicts.
@@ -134,6 +136,7 @@ pub struct Counts {
 impl std::ops::AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         self.executions += other.executions;
+        self.threads += other.threads;
         self.wavefronts += other.wavefronts;
         self.ideal += other.ideal;
         self.sectors += other.sectors;
@@ -144,8 +147,8 @@ impl std::fmt::Display for Counts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "requests {}, wavefronts {}, ideal {}, sectors {}",
-            self.executions, self.wavefronts, self.ideal, self.sectors
+            "requests {}, threads {}, wavefronts {}, ideal {}, sectors {}",
+            self.executions, self.threads, self.wavefronts, self.ideal, self.sectors
         )
     }
 }
@@ -188,10 +191,14 @@ pub struct Row {
     pub line: Option<u32>,
     /// Such as `LDS.128`.
     pub opcode: String,
+    /// Whether they have a guard: then they are executed even if no lane takes part, and so are no requests.
+    pub guarded: bool,
     /// Instructions of that name there.
     pub instructions: u64,
     /// Executions by a warp.
     pub executions: u64,
+    /// Lanes that took part, summed.
+    pub threads: u64,
     /// See [`Counts`].
     pub shared_wavefronts: u64,
     /// See [`Counts`].
@@ -202,15 +209,18 @@ pub struct Row {
     pub global_tag_requests: u64,
 }
 
+/// Line, name, guard.
+type Key<'a> = (Option<u32>, &'a str, bool);
+
 /// The accesses of a listing, added up by line and name; an address without a line keeps none.
 pub fn rows(run: &Run, listing: &Listing, lines: &BTreeMap<String, u32>) -> Vec<Row> {
-    let mut sums = BTreeMap::<(Option<u32>, &str), (u64, Instruction)>::new();
+    let mut sums = BTreeMap::<Key<'_>, (u64, Instruction)>::new();
     for (at, instruction) in listing {
         if Kind::of_sass(&instruction.opcode) == Kind::None {
             continue;
         }
         let opcode = instruction.opcode.as_str();
-        let sum = sums.entry((lines.get(at).copied(), opcode));
+        let sum = sums.entry((lines.get(at).copied(), opcode, instruction.guarded));
         match sum {
             std::collections::btree_map::Entry::Vacant(new) => {
                 new.insert((1, instruction.clone()));
@@ -219,6 +229,7 @@ pub fn rows(run: &Run, listing: &Listing, lines: &BTreeMap<String, u32>) -> Vec<
                 let (count, sum) = old.get_mut();
                 *count += 1;
                 sum.executions += instruction.executions;
+                sum.threads += instruction.threads;
                 sum.wavefronts += instruction.wavefronts;
                 sum.ideal += instruction.ideal;
                 sum.sectors += instruction.sectors;
@@ -226,15 +237,17 @@ pub fn rows(run: &Run, listing: &Listing, lines: &BTreeMap<String, u32>) -> Vec<
             }
         }
     }
-    let row = |((line, _), (instructions, sum)): ((Option<u32>, &str), (u64, Instruction))| Row {
+    let row = |((line, _, guarded), (instructions, sum)): (Key<'_>, (u64, Instruction))| Row {
         rung: run.rung.clone(),
         arch: run.arch.clone(),
         tile: run.tile.clone(),
         size: run.size.clone(),
         line,
         opcode: sum.opcode,
+        guarded,
         instructions,
         executions: sum.executions,
+        threads: sum.threads,
         shared_wavefronts: sum.wavefronts,
         shared_wavefronts_ideal: sum.ideal,
         global_sectors: sum.sectors,
@@ -252,6 +265,8 @@ pub struct Emulated {
     pub operation: String,
     /// Executions by a warp.
     pub executions: u64,
+    /// Lanes that took part, summed.
+    pub threads: u64,
     /// See [`Counts`].
     pub shared_wavefronts: u64,
     /// See [`Counts`].
@@ -284,6 +299,7 @@ pub fn measured(rows: &[&Row], with_lines: bool) -> Sums {
     for row in rows {
         let counts = Counts {
             executions: row.executions,
+            threads: row.threads,
             wavefronts: row.shared_wavefronts,
             ideal: row.shared_wavefronts_ideal,
             sectors: row.global_sectors,
@@ -294,12 +310,20 @@ pub fn measured(rows: &[&Row], with_lines: bool) -> Sums {
     sums
 }
 
+/// The keys whose machine instructions have guards: their executions are no requests.
+pub fn guarded(rows: &[&Row], with_lines: bool) -> BTreeSet<(Option<u32>, Kind)> {
+    let guarded = rows.iter().filter(|row| row.guarded);
+    let key = |row: &&Row| (row.line.filter(|_| with_lines), Kind::of_sass(&row.opcode));
+    guarded.map(key).collect()
+}
+
 /// What was emulated, likewise; `with_lines` as they were measured.
 pub fn emulated(rows: &[Emulated], with_lines: bool) -> Sums {
     let mut sums = Sums::new();
     for row in rows {
         let counts = Counts {
             executions: row.executions,
+            threads: row.threads,
             wavefronts: row.shared_wavefronts,
             ideal: row.shared_wavefronts_ideal,
             sectors: row.global_sectors,

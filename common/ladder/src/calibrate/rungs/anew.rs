@@ -22,8 +22,9 @@ const FULL: &str = "4096x4096x4096";
 /// The kernel's name.
 const ENTRY: &str = "gemm";
 /// What the source page is made of.
-const METRICS: [&str; 6] = [
+const METRICS: [&str; 7] = [
     "inst_executed",
+    "thread_inst_executed_true",
     "memory_l1_wavefronts_shared",
     "memory_l1_wavefronts_shared_ideal",
     "memory_l1_tag_requests_global",

@@ -15,8 +15,12 @@ use super::super::ncu::head;
 pub struct Instruction {
     /// Without guard and operands: `LDS.128`.
     pub opcode: String,
+    /// Whether it has a guard: then it is executed even if no lane takes part.
+    pub guarded: bool,
     /// How often a warp executed it.
     pub executions: u64,
+    /// Lanes that took part, summed.
+    pub threads: u64,
     /// Wavefronts of shared memory.
     pub wavefronts: u64,
     /// The same without bank conflicts.
@@ -32,6 +36,10 @@ pub type Listing = BTreeMap<String, Instruction>;
 
 /// A column by its label, or by the metric's name, as some versions and settings write it.
 const EXECUTIONS: [&str; 2] = ["Instructions Executed", "inst_executed"];
+const THREADS: [&str; 2] = [
+    "Predicated-On Thread Instructions Executed",
+    "thread_inst_executed_true",
+];
 const WAVEFRONTS: [&str; 2] = ["L1 Wavefronts Shared", "memory_l1_wavefronts_shared"];
 const IDEAL: [&str; 2] = [
     "L1 Wavefronts Shared Ideal",
@@ -42,6 +50,9 @@ const SECTORS: [&str; 2] = [
     "memory_l2_theoretical_sectors_global",
 ];
 const TAG_REQUESTS: [&str; 2] = ["L1 Tag Requests Global", "memory_l1_tag_requests_global"];
+
+/// The guard of an instruction that no lane ever takes part in; ptxas puts such loads before the first `LDGSTS`.
+const NEVER: &str = "@!PT ";
 
 /// A line of a page as fields.
 fn records(text: &str) -> impl Iterator<Item = Vec<String>> {
@@ -113,8 +124,14 @@ pub fn instructions(text: &str) -> Result<Listing> {
             let number = number.with_context(|| format!("{text:?} as {:?} of {at}", names[0]))?;
             Ok(number as u64)
         };
+        let text = fields.get(source).map_or("", String::as_str);
+        if text.starts_with(NEVER) {
+            continue;
+        }
         let new = Instruction {
-            opcode: opcode(fields.get(source).map_or("", String::as_str)),
+            opcode: opcode(text),
+            guarded: text.starts_with('@'),
+            threads: number(THREADS)?,
             executions: number(EXECUTIONS)?,
             wavefronts: number(WAVEFRONTS)?,
             ideal: number(IDEAL)?,
@@ -180,12 +197,12 @@ pub mod tests {
 
     pub const SASS: &str = "==PROF== Disconnected\n\
 \"Kernel Name\",\"gemm\"\n\
-\"#\",\"Address\",\"Source\",\"# Samples\",\"Instructions Executed\",\"Access Size\",\"L1 Tag Requests Global\",\"L1 Wavefronts Shared\",\"L1 Wavefronts Shared Ideal\",\"L2 Theoretical Sectors Global\"\n\
-\"0\",\"0x7f01\",\"      MOV R1, c[0x0][0x28] \",\"1\",\"64\",\"-\",\"0\",\"0\",\"0\",\"0\"\n\
-\"1\",\"0x7f11\",\"@!P0  LDG.E.128.CONSTANT R4, [R2] \",\"1\",\"64\",\"128\",\"128\",\"0\",\"0\",\"1,024\"\n\
-\"2\",\"0x7f21\",\"      STS [R0], R4 \",\"1\",\"64\",\"32\",\"0\",\"128\",\"64\",\"0\"\n\
-\"3\",\"0x7f31\",\"      LDSM.16.M88.4 R4, [R0] ;\",\"1\",\"64\",\"32\",\"0\",\"256\",\"256\",\"0\"\n\
-\"4\",\"0x7f41\",\"      STS [R0+0x80], R4 \",\"1\",\"64\",\"32\",\"0\",\"64\",\"64\",\"0\"\n";
+\"#\",\"Address\",\"Source\",\"# Samples\",\"Instructions Executed\",\"Predicated-On Thread Instructions Executed\",\"Access Size\",\"L1 Tag Requests Global\",\"L1 Wavefronts Shared\",\"L1 Wavefronts Shared Ideal\",\"L2 Theoretical Sectors Global\"\n\
+\"0\",\"0x7f01\",\"      MOV R1, c[0x0][0x28] \",\"1\",\"64\",\"2048\",\"-\",\"0\",\"0\",\"0\",\"0\"\n\
+\"1\",\"0x7f11\",\"@!P0  LDG.E.128.CONSTANT R4, [R2] \",\"1\",\"64\",\"2048\",\"128\",\"128\",\"0\",\"0\",\"1,024\"\n\
+\"2\",\"0x7f21\",\"      STS [R0], R4 \",\"1\",\"64\",\"2048\",\"32\",\"0\",\"128\",\"64\",\"0\"\n\
+\"3\",\"0x7f31\",\"      LDSM.16.M88.4 R4, [R0] ;\",\"1\",\"64\",\"2048\",\"32\",\"0\",\"256\",\"256\",\"0\"\n\
+\"4\",\"0x7f41\",\"      STS [R0+0x80], R4 \",\"1\",\"64\",\"2048\",\"32\",\"0\",\"64\",\"64\",\"0\"\n";
 
     pub const BOTH: &str = "\"File Path\",\"/rungs/02_smem/kernel.cu\"\n\
 \"Function Name\",\"gemm\"\n\
@@ -216,6 +233,11 @@ pub mod tests {
         let store = &listing["0x7f21"];
         assert_eq!((store.wavefronts, store.ideal), (128, 64));
         assert_eq!(listing["0x7f31"].opcode, "LDSM.16.M88.4");
+        assert!(load.guarded && !store.guarded);
+        assert_eq!(load.threads, 2048);
+        // One that no lane can take part in is no access.
+        let never = SASS.replace("      STS [R0],", "@!PT  STS [R0],");
+        assert_eq!(instructions(&never).expect("a page").len(), 4);
     }
 
     #[test]
