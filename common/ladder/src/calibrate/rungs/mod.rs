@@ -409,6 +409,25 @@ mod tests {
     }
 
     #[test]
+    fn a_guarded_instruction_is_compared_by_its_lanes() {
+        // The last of 80 turns loads nothing more: machine code is executed without lanes, PTX branches around it.
+        let asked = [emulated(
+            15,
+            "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+            64,
+            256,
+        )];
+        let of = |row: &str| {
+            compared(&asked, &rows(row), "")
+                .expect("a comparison")
+                .equal()
+        };
+        assert_eq!(of("15,LDSM.16.M88.4,true,1,80,2048,256,256,0,0"), 2);
+        assert_eq!(of("15,LDSM.16.M88.4,true,1,80,2560,256,256,0,0"), 0);
+        assert_eq!(of("15,LDSM.16.M88.4,false,1,80,2048,256,256,0,0"), 0);
+    }
+
+    #[test]
     fn an_exception_has_to_be_needed() {
         let asked = [
             emulated(12, "ld.shared.f32", 256, 256),
