@@ -130,6 +130,9 @@ pub fn anew(
         for recording in wanted {
             all &= one(recording, folder, device, &laboratory)?;
         }
+        let text = laboratory.provenance(ncu::version().ok());
+        let path = folder.join(rungs::OF_INSTRUCTIONS);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     if [Part::Rungs, Part::Stalls]
         .iter()

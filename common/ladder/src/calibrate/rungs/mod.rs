@@ -35,11 +35,13 @@ const ACCESSES: &str = "accesses.csv";
 const MERGED: &str = "merged.csv";
 const STALLS: &str = "stalls.csv";
 /// What they belong to.
-pub const PROVENANCE: &str = "provenance.json";
+const PROVENANCE: &str = "provenance.json";
+/// What the recordings of single instructions belong to, whose own folder has room for recordings only.
+pub const OF_INSTRUCTIONS: &str = "provenance_instructions.json";
 
 /// Whether a file of this name belongs to a recording of rungs.
 pub fn is_known(name: &str) -> bool {
-    [BITS, ACCESSES, MERGED, STALLS, PROVENANCE].contains(&name)
+    [BITS, ACCESSES, MERGED, STALLS, PROVENANCE, OF_INSTRUCTIONS].contains(&name)
 }
 
 /// A row of `rungs.csv`.
