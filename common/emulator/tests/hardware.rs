@@ -392,3 +392,70 @@ fn there_is_an_experiment_for_every_row() {
         assert_eq!(made.len(), count, "{name}");
     }
 }
+
+/// Two warps ask in the same way, 128 bytes apart: one pattern, from a multiple of 128. Whoever does not ask for
+/// patterns gets none.
+#[test]
+fn patterns_of_addresses_are_kept_once() {
+    use emulator::{Arg, Launch, Memory, Module, Options, Program, SharedAccess};
+    let text = "
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out) {
+.reg .b32 %t, %a, %b;
+.reg .b64 %o;
+.reg .pred %even;
+.shared .align 128 .b8 tile[512];
+ld.param.u64 %o, [out];
+mov.u32 %t, %tid.x;
+shl.b32 %a, %t, 2;
+mov.u32 %b, tile;
+add.u32 %a, %a, %b;
+st.shared.u32 [%a+132], %t;
+and.b32 %a, %t, 1;
+setp.eq.u32 %even, %a, 0;
+@%even st.global.u32 [%o], %t;
+ret;
+}
+";
+    let program = Program::new(&Module::parse(text).expect("PTX"), "k").expect("a kernel");
+    let run = |patterns| {
+        let mut memory = Memory::new(1 << 20);
+        let out = memory.alloc("out", vec![0; 4]).expect("small");
+        let launch = Launch {
+            grid: [3, 1, 1],
+            block: [64, 1, 1],
+            dynamic_shared: 0,
+            cluster: [1; 3],
+            args: vec![Arg::U64(out)],
+        };
+        let options = Options {
+            patterns,
+            ..Options::default()
+        };
+        emulator::launch(&program, &mut memory, &launch, &options)
+            .expect("a launch")
+            .patterns
+    };
+    assert_eq!(run(false), []);
+    let [store, global] = &run(true)[..] else {
+        panic!("{:?}", run(true));
+    };
+    assert_eq!((store.shared, store.bytes), (Some(SharedAccess::Store), 4));
+    let steps = store.offsets.iter().zip(&store.offsets[1..]);
+    assert!(
+        steps.clone().all(|(a, b)| a.map(|at| at + 4) == *b),
+        "{store:?}"
+    );
+    assert!(store.offsets[0].is_some_and(|at| at < 128), "{store:?}");
+    assert_eq!(global.shared, None);
+    let (even, odd): (Vec<_>, Vec<_>) = (0..32)
+        .map(|lane| (lane, global.offsets[lane]))
+        .partition(|(lane, _)| lane % 2 == 0);
+    assert!(
+        even.iter().all(|(_, at)| *at == even[0].1 && at.is_some()),
+        "{global:?}"
+    );
+    assert!(odd.iter().all(|(_, at)| at.is_none()), "{global:?}");
+}
