@@ -312,10 +312,12 @@ fn neighbouring_rungs_keep_their_shape() {
 #[test]
 fn every_invariant_in_the_architecture_names_its_test() {
     let text = read(&root().join("ARCHITECTURE.md"));
-    let tests: String = entries(&root().join("tests/tests"))
+    let folders = ["tests/tests", "common/ladder/tests"];
+    let tests: String = folders
         .iter()
+        .flat_map(|folder| entries(&root().join(folder)))
         .filter(|path| path.is_file())
-        .map(|path| read(path))
+        .map(|path| read(&path))
         .collect();
     let (_, section) = text
         .split_once("## Invariants")

@@ -5,10 +5,10 @@
 use crate::Wavefronts;
 
 /// Lanes of a warp.
-pub(crate) const LANES: usize = 32;
+pub const LANES: usize = 32;
 
 /// What a warp does with shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SharedAccess {
     /// An ordinary load.
     Load,

@@ -1,4 +1,6 @@
 //! What one PTX instruction did, summed over all warps.
+use crate::SharedAccess;
+use crate::banks::LANES;
 
 /// Counters of one PTX instruction over a whole launch, in the sense of Nsight Compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +59,20 @@ impl std::ops::AddAssign for Wait {
         self.copied += other.copied;
         self.ahead += other.ahead;
     }
+}
+
+/// A pattern of addresses that some warp asked for, wherever in memory: it costs the same everywhere.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Asked {
+    /// Index in [`Program::instructions`](crate::Program::instructions).
+    pub instruction: usize,
+    /// How shared memory was accessed; none for global memory.
+    pub shared: Option<SharedAccess>,
+    /// Bytes of each lane.
+    pub bytes: u32,
+    /// Where each lane's bytes start, from a multiple of 128; none for a lane that took no part. Of a matrix access,
+    /// only the lanes that name a row.
+    pub offsets: [Option<u64>; LANES],
 }
 
 /// How shared memory served one or more warp-level accesses.

@@ -1,5 +1,5 @@
 //! One kernel launch: from arguments to counters.
-use crate::{Counters, Finding, Memory, Program, Wait, exec};
+use crate::{Asked, Counters, Finding, Memory, Program, Wait, exec};
 
 /// One kernel argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub struct Options<'a> {
     pub limits: Limits,
     /// For tests of the vector paths.
     pub simd: Simd,
+    /// Keep the patterns of addresses that warps ask for.
+    pub patterns: bool,
     /// Called with (blocks done, blocks in all), from any thread.
     pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
@@ -82,6 +84,8 @@ pub struct Run {
     pub counters: Vec<Counters>,
     /// By instruction, then by mbarrier; none after a fatal finding.
     pub waits: Vec<Wait>,
+    /// Every pattern of addresses once, by instruction, if [`Options::patterns`] asked for them.
+    pub patterns: Vec<Asked>,
     /// Empty if nothing was found wrong.
     pub findings: Vec<Finding>,
 }

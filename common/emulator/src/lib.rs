@@ -35,8 +35,8 @@ mod shadow;
 pub mod tensor;
 mod tensor_map;
 
-pub use banks::{SharedAccess, global_sectors, shared_wavefronts};
-pub use counters::{Counters, Wait, Wavefronts};
+pub use banks::{LANES, SharedAccess, global_sectors, shared_wavefronts};
+pub use counters::{Asked, Counters, Wait, Wavefronts};
 pub use demand::Demand;
 pub use finding::{Access, Finding, Kind, Place, Space};
 pub use launch::{Arg, Launch, LaunchError, Limits, Options, Run, Simd, launch};

@@ -1,7 +1,8 @@
 //! Every recorded measurement of an H100 is reproduced: `h100/` was recorded on an H100 80GB HBM3, driver 580,
 //! CUDA 13.0; its counters with one-instruction kernels under Nsight Compute 2025.3.
 use emulator::calibrate::{
-    CalibrateError, Comparison, Experiment, Failure, Hardware, compare, experiments, record,
+    CalibrateError, Comparison, Experiment, Failure, Hardware, compare, experiments, planned,
+    record,
 };
 
 fn recorded(name: &str) -> Vec<u8> {
@@ -105,6 +106,10 @@ fn what_is_malformed_is_named() {
         ("arithmetic.csv", format!("{head}{row}\n").into_bytes())
     };
     let digest = "0123456789abcdef";
+    let tensor = |row: &str| {
+        let text = format!("instruction,class,seed,records,digest\n{row},{digest}\n");
+        ("tensor.csv", text.into_bytes())
+    };
     for ((name, bytes), says) in [
         (
             shared(&format!("ld,4,{} 0,1,0", all(0))),
@@ -186,6 +191,26 @@ fn what_is_malformed_is_named() {
         (
             arithmetic(&format!("ld.global.u32 $d, [$a];32=64;{digest}")),
             "it is not allowed",
+        ),
+        (
+            tensor("mma_m16n8k4_f16,normal,1,1"),
+            "line 2: \"mma_m16n8k4_f16\" is no instruction",
+        ),
+        (
+            tensor("mma_m16n8k8_f16,odd,1,1"),
+            "\"odd\" is no class of input",
+        ),
+        (
+            tensor("mma_m16n8k8_f16,normal,-1,1"),
+            "seed is \"-1\": a whole number",
+        ),
+        (
+            tensor("mma_m16n8k8_f16,normal,1,0"),
+            "records is 0: 1 to 65536",
+        ),
+        (
+            tensor("mma_m16n8k8_f16,normal,1,99999999999"),
+            "1 to 65536 are possible",
         ),
         (("arithmetic.csv", Vec::new()), "holds no lines"),
         (("shared_memory.csv", SHARED.into()), "holds no rows"),
@@ -270,6 +295,90 @@ fn a_recording_is_made_anew() {
     assert_eq!(String::from_utf8_lossy(&again), row("52,56"));
 }
 
+/// Enough of every access and instruction, each row once, and each one that a kernel can be made of.
+#[test]
+fn what_is_planned_is_enough() {
+    let mut patterns = 0;
+    for (name, text) in planned() {
+        let made = experiments(name, text.as_bytes()).expect(name).expect(name);
+        let rows: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(made.len(), rows.len(), "{name}");
+        let mut unique = rows.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), rows.len(), "{name}: a row stands there twice");
+        let mut kinds = std::collections::BTreeMap::<String, u64>::new();
+        for row in &rows {
+            let fields: Vec<&str> = row.split(',').collect();
+            let (kind, count) = match name {
+                "tensor.csv" => (fields[0].to_owned(), fields[3].parse().expect("a number")),
+                _ => (fields[..2].join(" "), 1),
+            };
+            *kinds.entry(kind).or_default() += count;
+        }
+        let (least, all_kinds) = match name {
+            "tensor.csv" => (20_000, 6),
+            "shared_memory_patterns.csv" => (30, 22),
+            _ => (60, 10),
+        };
+        assert_eq!(kinds.len(), all_kinds, "{name}: {kinds:?}");
+        assert!(
+            kinds.values().all(|count| *count >= least),
+            "{name}: {kinds:?}"
+        );
+        if name != "tensor.csv" {
+            patterns += rows.len();
+        }
+    }
+    assert!(patterns >= 2000, "{patterns} patterns");
+}
+
+/// Every planned access can be executed; no access costs nothing, as the plan has it.
+#[test]
+fn planned_accesses_are_executed() {
+    for (name, text) in planned().iter().filter(|(name, _)| *name != "tensor.csv") {
+        let comparison = compared(name, text.as_bytes()).expect(name);
+        assert_eq!(comparison.equal(), 0, "{name}");
+    }
+}
+
+#[test]
+fn digests_of_products_are_recorded_and_compared() {
+    let plan = planned()
+        .into_iter()
+        .find(|(name, _)| *name == "tensor.csv");
+    let (name, plan) = plan.expect("planned");
+    // One row in eleven: another class of each instruction and seed. 40 of its records, for the test's speed.
+    let rows = plan.lines().skip(1).step_by(11);
+    let plan: String = plan
+        .lines()
+        .take(1)
+        .chain(rows)
+        .fold(String::new(), |text, line| {
+            text + &line.replace(",512,", ",40,") + "\n"
+        });
+    let made = record(name, plan.as_bytes(), &mut Imitation)
+        .expect(name)
+        .expect(name);
+    let comparison = compared(name, &made).expect(name);
+    assert_eq!((comparison.equal(), comparison.all), (24, 24));
+    assert_eq!(compared(name, plan.as_bytes()).expect(name).equal(), 0);
+    // Another seed, another number of records, another class: another digest.
+    let text = String::from_utf8(made).expect("text");
+    for (old, new) in [
+        (",1,40,", ",5,40,"),
+        (",40,", ",39,"),
+        (",normal,", ",random,"),
+    ] {
+        let changed = text.replacen(old, new, 1);
+        assert_eq!(
+            compared(name, changed.as_bytes()).expect(name).equal(),
+            23,
+            "{old}"
+        );
+    }
+}
+
 #[test]
 fn there_is_an_experiment_for_every_row() {
     for (name, count) in [
@@ -282,4 +391,71 @@ fn there_is_an_experiment_for_every_row() {
         let made = experiments(name, &recorded(name)).expect(name).expect(name);
         assert_eq!(made.len(), count, "{name}");
     }
+}
+
+/// Two warps ask in the same way, 128 bytes apart: one pattern, from a multiple of 128. Whoever does not ask for
+/// patterns gets none.
+#[test]
+fn patterns_of_addresses_are_kept_once() {
+    use emulator::{Arg, Launch, Memory, Module, Options, Program, SharedAccess};
+    let text = "
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out) {
+.reg .b32 %t, %a, %b;
+.reg .b64 %o;
+.reg .pred %even;
+.shared .align 128 .b8 tile[512];
+ld.param.u64 %o, [out];
+mov.u32 %t, %tid.x;
+shl.b32 %a, %t, 2;
+mov.u32 %b, tile;
+add.u32 %a, %a, %b;
+st.shared.u32 [%a+132], %t;
+and.b32 %a, %t, 1;
+setp.eq.u32 %even, %a, 0;
+@%even st.global.u32 [%o], %t;
+ret;
+}
+";
+    let program = Program::new(&Module::parse(text).expect("PTX"), "k").expect("a kernel");
+    let run = |patterns| {
+        let mut memory = Memory::new(1 << 20);
+        let out = memory.alloc("out", vec![0; 4]).expect("small");
+        let launch = Launch {
+            grid: [3, 1, 1],
+            block: [64, 1, 1],
+            dynamic_shared: 0,
+            cluster: [1; 3],
+            args: vec![Arg::U64(out)],
+        };
+        let options = Options {
+            patterns,
+            ..Options::default()
+        };
+        emulator::launch(&program, &mut memory, &launch, &options)
+            .expect("a launch")
+            .patterns
+    };
+    assert_eq!(run(false), []);
+    let [store, global] = &run(true)[..] else {
+        panic!("{:?}", run(true));
+    };
+    assert_eq!((store.shared, store.bytes), (Some(SharedAccess::Store), 4));
+    let steps = store.offsets.iter().zip(&store.offsets[1..]);
+    assert!(
+        steps.clone().all(|(a, b)| a.map(|at| at + 4) == *b),
+        "{store:?}"
+    );
+    assert_eq!(store.offsets[0], Some(132 % 128));
+    assert_eq!(global.shared, None);
+    let (even, odd): (Vec<_>, Vec<_>) = (0..32)
+        .map(|lane| (lane, global.offsets[lane]))
+        .partition(|(lane, _)| lane % 2 == 0);
+    assert!(
+        even.iter().all(|(_, at)| *at == even[0].1 && at.is_some()),
+        "{global:?}"
+    );
+    assert!(odd.iter().all(|(_, at)| at.is_none()), "{global:?}");
 }

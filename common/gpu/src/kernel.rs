@@ -186,15 +186,21 @@ impl Module {
         let mut options = [
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+            // The same machine code, and a profiler can say to which line of the source it belongs.
+            CUjit_option::CU_JIT_GENERATE_LINE_INFO,
         ];
         // The driver takes each value as a pointer's bits, numbers too.
-        let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), LOG_BYTES as *mut c_void];
-        // SAFETY: NUL-terminated PTX, two options with two values, and a log of the size stated.
+        let mut values: [*mut c_void; 3] = [
+            log.as_mut_ptr().cast(),
+            LOG_BYTES as *mut c_void,
+            std::ptr::without_provenance_mut(1),
+        ];
+        // SAFETY: NUL-terminated PTX, three options with three values, and a log of the size stated.
         let result = unsafe {
             sys::cuModuleLoadDataEx(
                 &raw mut module,
                 ptx.as_ptr().cast(),
-                2,
+                3,
                 options.as_mut_ptr(),
                 values.as_mut_ptr(),
             )

@@ -44,6 +44,9 @@ pub struct Arguments {
     /// Print one JSON object
     #[arg(long, global = true)]
     pub json: bool,
+    /// Add to the JSON what every instruction asked the memory for, for `cargo ladder calibrate`
+    #[arg(long, global = true, hide = true, requires = "json")]
+    pub accesses: bool,
     /// Emulator: stop after so many warp instructions [default: far more than the problem needs]
     #[arg(long, global = true, value_name = "N")]
     pub max_instructions: Option<u64>,

@@ -4,6 +4,8 @@ use emulator::calibrate::Experiment;
 use gpu::{Gpu, KernelArg, LaunchConfig, TensorMap};
 
 use crate::Result;
+use crate::json::pretty;
+use crate::provenance::{OnGpu, Provenance};
 
 /// A GPU that makes experiments.
 pub struct Laboratory {
@@ -18,6 +20,24 @@ impl Laboratory {
     pub fn open(ordinal: usize) -> Result<Self> {
         Ok(Self {
             gpu: Gpu::open(ordinal)?,
+        })
+    }
+
+    /// What its results belong to, as a JSON object; `watched` is who counted, if it was not the GPU's memory alone.
+    pub fn provenance(&self, watched: Option<String>) -> String {
+        #[derive(serde::Serialize)]
+        struct Record {
+            #[serde(flatten)]
+            of: Provenance,
+            ncu: Option<String>,
+        }
+        let of = Provenance::of("single instructions".into(), "made for each".into());
+        pretty(&Record {
+            of: Provenance {
+                gpu: Some(OnGpu::new(self.gpu.info(), None)),
+                ..of
+            },
+            ncu: watched,
         })
     }
 

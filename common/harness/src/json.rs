@@ -5,7 +5,7 @@ use crate::bound::Bound;
 use crate::lines::{by_line, sum};
 use crate::provenance::Provenance;
 use crate::run::Outcome;
-use crate::{KernelFile, Result, Rung, Verification, Wrong, bench, waits};
+use crate::{KernelFile, Result, Rung, Verification, Wrong, accesses, bench, waits};
 
 /// One run.
 #[derive(Serialize)]
@@ -26,6 +26,8 @@ struct Report<'a> {
     bound: Option<Option<&'a Bound>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<Vec<waits::Row>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accesses: Option<Vec<accesses::Row>>,
     c_sha256: &'a str,
     runs: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,6 +138,7 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Result<Rep
             .transpose()?,
         bound: outcome.bound.as_ref().map(|bound| bound.as_ref().ok()),
         waits: waits(outcome)?,
+        accesses: accesses(outcome)?,
         c_sha256: &outcome.c_sha256,
         runs: outcome.arguments.runs,
         findings,
@@ -149,6 +152,14 @@ fn waits(outcome: &Outcome) -> Result<Option<Vec<waits::Row>>> {
     };
     let instructions = outcome.kernel.program()?.instructions();
     Ok(Some(waits::rows(outcome.kernel, instructions, &run.waits)))
+}
+
+fn accesses(outcome: &Outcome) -> Result<Option<Vec<accesses::Row>>> {
+    let (Some(run), true) = (&outcome.emulated, outcome.arguments.accesses) else {
+        return Ok(None);
+    };
+    let instructions = outcome.kernel.program()?.instructions();
+    Ok(Some(accesses::rows(outcome.kernel, instructions, run)))
 }
 
 fn choices(rung: &Rung) -> Vec<Choice<'static>> {

@@ -20,10 +20,12 @@
 //! | `bench`, `occupancy`, `provenance` | how fast is it, and what do the numbers belong to? |
 //! | `experiment` | what does a GPU make of the kernels that the emulator is compared with? |
 //! | `ceilings`, `bound` | what limits it, and how fast could it be at most? |
+//! | `accesses` | what did each instruction ask the memory for? |
 //! | `lines` | what did each line of `kernel.cu` do to the memory? |
 //! | `waits` | who waited for whom in a pipeline? |
 //! | `report`, `profile`, `sanitize`, `json`, `table`, `progress` | how does the reader see it? |
 //! | `error` | what went wrong, and what to do about it |
+mod accesses;
 mod arguments;
 mod bench;
 mod bound;

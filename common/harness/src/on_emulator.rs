@@ -65,6 +65,7 @@ pub fn run(
             blocks: arguments.max_blocks,
             memory: limit,
         },
+        patterns: arguments.accesses,
         progress: Some(&set),
         ..Options::default()
     };

@@ -41,7 +41,8 @@ fn recorded(name: &str) -> Vec<u8> {
 
 #[test]
 fn the_emulator_equals_an_h100() {
-    let (code, said, _) = calibrate(&[]);
+    let parts = ["--only", "patterns,tensor,layouts"];
+    let (code, said, _) = calibrate(&parts);
     assert_eq!(code, Some(0), "{said}");
     assert!(
         said.contains("shared_memory.csv          equal 450 of 450 rows\n"),
@@ -50,6 +51,10 @@ fn the_emulator_equals_an_h100() {
     assert!(said.ends_with("equal 2325 of 2325 in 10 files\n"), "{said}");
     // What travels with the program is what lies in the folder.
     assert_eq!(against(Path::new(RECORDED)), (Some(0), said, String::new()));
+    // Parts are parts of that.
+    let (code, said, _) = calibrate(&["--only", "tensor"]);
+    assert_eq!(code, Some(0));
+    assert!(said.ends_with("equal 640 of 640 in 5 files\n"), "{said}");
 }
 
 #[test]
@@ -149,4 +154,105 @@ fn recording_needs_a_gpu_and_says_so() {
     let (code, _, error) = calibrate(&["--device", "gpu"]);
     assert_eq!(code, Some(2));
     assert!(error.contains("--record"), "{error}");
+}
+
+/// Nsight Compute as far as it is asked here: the watched rung runs on the emulator, and the pages are those that lie
+/// beside this script. It has one metric less than it is asked for.
+#[cfg(unix)]
+const NCU: &str = r#"#!/usr/bin/env bash
+here=$(dirname "$0")
+said=" $* "
+case $said in
+*" --version "*) printf 'NVIDIA (R) Nsight Compute\nVersion 2025.3.0.0\n'; exit ;;
+*" cuda,sass "*) cat "$here/both.csv"; exit ;;
+*" --import "*) cat "$here/sass.csv"; exit ;;
+esac
+while [ "$1" != --log-file ]; do shift; done
+log=$2 program=$3
+shift 3
+case $said in
+*_gmma_*) echo "==ERROR== Failed to find metric smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio" > "$log"
+    exit 1 ;;
+esac
+cp "$here/raw.csv" "$log"
+arguments=("${@//4096x4096x4096/8}")
+exec "$program" "${arguments[@]//gpu:0/emulator}"
+"#;
+
+#[cfg(unix)]
+#[test]
+fn rungs_are_recorded_with_what_ncu_says() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let sass = "\"Kernel Name\",\"gemm\"\n\
+        \"Address\",\"Source\",\"Instructions Executed\",\"thread_inst_executed_true\",\"L1 Tag Requests Global\",\"L1 Wavefronts Shared\",\
+        \"L1 Wavefronts Shared Ideal\",\"L2 Theoretical Sectors Global\"\n\
+        \"0x10\",\"      LDG.E R4, [R2] \",\"64\",\"2048\",\"64\",\"0\",\"0\",\"256\"\n\
+        \"0x20\",\"      LDL R4, [R2] \",\"7\",\"7\",\"0\",\"0\",\"0\",\"0\"\n";
+    let both = "\"File Path\",\"/rungs/x/kernel.cu\"\n\"Function Name\",\"gemm\"\n\
+        \"Line No\",\"Source\",\"Address\",\"Source\"\n\
+        \"9\",\"a\",\"\",\"\"\n\"\",\"\",\"0x10\",\"LDG.E R4, [R2]\"\n";
+    let raw = "\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n\"\",\"\",\"ns\"\n\"0\",\"gemm\",\"1,234\"\n";
+    let tools = folder(
+        "ncu",
+        &[
+            ("ncu", NCU.as_bytes()),
+            ("sass.csv", sass.as_bytes()),
+            ("both.csv", both.as_bytes()),
+            ("raw.csv", raw.as_bytes()),
+        ],
+    );
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(tools.join("ncu"), mode).expect("one's own file");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let made = folder("rungs", &[]);
+    let output = Command::new(env!("CARGO_BIN_EXE_ladder"))
+        .args(["calibrate", "--only", "rungs,stalls", "--record"])
+        .arg(&made)
+        .env("PATH", format!("{}:{path}", tools.display()))
+        .output()
+        .expect("the ladder starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let aside = String::from_utf8_lossy(&output.stderr);
+    // The bits are right, being the emulator's own; the accesses are not those of any rung.
+    assert_eq!(output.status.code(), Some(1), "{said}{aside}");
+    let read = |name: &str| std::fs::read_to_string(made.join(name)).expect(name);
+    let bits = read("rungs.csv");
+    let kernels = bits.lines().count() - 1;
+    assert!(kernels >= 2 * 6, "{bits}");
+    assert!(
+        said.contains(&format!("equal {kernels} of {kernels} kernels")),
+        "{said}"
+    );
+    assert!(said.contains("2 instructions, 1 with a line"), "{said}");
+    assert!(said.contains("LDL: expected requests 7, "), "{said}");
+    assert!(said.contains("not compared: cp.async: "), "{said}");
+    let accesses = read("accesses.csv");
+    assert!(
+        accesses.contains("\n01_naive,sm_80,,256x256x256,9,LDG.E,false,1,64,2048,0,0,256,64\n"),
+        "{accesses}"
+    );
+    assert!(
+        accesses.contains("\n01_naive,sm_80,,256x256x256,,LDL,false,1,7,7,0,0,0,0\n"),
+        "{accesses}"
+    );
+    let stalls = read("stalls.csv");
+    let mut lines = stalls.lines();
+    let columns = lines.next().expect("names").split(',').count();
+    assert_eq!(2 * lines.clone().count(), kernels, "{stalls}");
+    for line in lines {
+        assert!(line.contains(",4096x4096x4096,1234,,"), "{line}");
+        assert_eq!(line.split(',').count(), columns);
+    }
+    assert!(read("provenance.json").contains("\"ncu\": \"Version 2025.3.0.0\""));
+
+    // What is compared without a GPU is the same.
+    let (code, again, _) = calibrate(&[
+        "--only",
+        "rungs",
+        "--against",
+        made.to_str().expect("UTF-8"),
+    ]);
+    assert_eq!(code, Some(1));
+    assert!(said.ends_with(&again), "{said}\n{again}");
 }

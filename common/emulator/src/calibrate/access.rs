@@ -230,8 +230,9 @@ fn access(op: &str) -> Option<(SharedAccess, usize)> {
     Some((SharedAccess::Matrix, lanes))
 }
 
+/// Which memory a table is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Space {
+pub(super) enum Space {
     Shared,
     Global,
 }
@@ -244,7 +245,7 @@ impl Space {
         }
     }
     /// The columns that were measured.
-    fn measured(self) -> [&'static str; 2] {
+    pub(super) fn measured(self) -> [&'static str; 2] {
         match self {
             Self::Shared => ["wavefronts", "bank_conflicts"],
             Self::Global => ["sectors", "requests"],

@@ -5,6 +5,8 @@
 //! says that the result lies in 32 bits and both operands are f32. `p` is a predicate.
 use rayon::prelude::*;
 
+use super::random::random;
+use super::table::{as_digits, is_digest};
 use super::{
     BadRow, CalibrateError, Comparison, Difference, Experiment, Hardware, RecordError, Recording,
     Table, all, is_named,
@@ -88,10 +90,6 @@ impl Recording for Arithmetic {
     }
 }
 
-fn as_digits(digest: u64) -> String {
-    format!("{digest:016x}")
-}
-
 impl<'a> ArithmeticRow<'a> {
     /// The rows of a file.
     ///
@@ -133,12 +131,7 @@ impl<'a> ArithmeticRow<'a> {
                 "{kind:?} is no operand: there are 16, 32, 64, f16, bf16, f32, f64, f16x2, bf16x2"
             ));
         }
-        let is_hexadecimal = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
-        if digest.len() != 16 || !digest.bytes().all(is_hexadecimal) {
-            return bad(format!(
-                "digest is {digest:?}: 16 lower-case hexadecimal digits are needed"
-            ));
-        }
+        is_digest(digest)?;
         Ok(Self {
             line,
             number,
@@ -241,15 +234,6 @@ fn width(kind: &str) -> Option<u32> {
         "64" | "f64" => Some(64),
         _ => None,
     }
-}
-
-/// SplitMix64.
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut x = *state;
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 /// One operand of a kind: `32` for an integer, `f32` for a float, `f16x2` for a pair.

@@ -9,7 +9,7 @@ use super::{
 use crate::Options;
 use std::slice::ChunksExact;
 
-const RECORD: usize = 1792;
+pub(super) const RECORD: usize = 1792;
 /// Where B, C and D start in a record.
 const B: usize = 512;
 const C: usize = 768;
@@ -21,13 +21,14 @@ const N: usize = 8;
 
 /// A shape and a type that the files are named after.
 #[derive(Clone, Copy)]
-struct Mma {
+pub(super) struct Mma {
     name: &'static str,
     k: u32,
     factor: &'static str,
 }
 
-const SHAPES: [Mma; 6] = [
+/// All that there are.
+pub(super) const SHAPES: [Mma; 6] = [
     Mma::new("mma_m16n8k8_f16", 8, "f16"),
     Mma::new("mma_m16n8k8_bf16", 8, "bf16"),
     Mma::new("mma_m16n8k16_f16", 16, "f16"),
@@ -50,7 +51,17 @@ impl Mma {
         self.name.starts_with("wgmma")
     }
 
-    fn experiment(self, records: &[u8]) -> Experiment {
+    pub(super) fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// `f16` or `bf16`.
+    pub(super) fn factor(self) -> &'static str {
+        self.factor
+    }
+
+    /// D of each of these records, in their order.
+    pub(super) fn experiment(self, records: &[u8]) -> Experiment {
         match self.is_wgmma() {
             true => self.with_wgmma(records),
             false => self.with_mma(records),

@@ -12,14 +12,18 @@
 //! | `wgmma_layout.csv` | one descriptor; the byte of each element | `wgmma_layout` |
 //! | `tma_layout.csv` | one tile; what lies where in shared memory | `tma_layout` |
 //! | `arithmetic.csv` | one instruction; a digest of its results | `arithmetic` |
+//! | `tensor.csv` | many products of matrices from a seed; a digest of the results | `tensor` |
 //!
-//! `experiment` is a kernel with its input, `placement` what recordings of layouts share, `table` reads CSV.
+//! `patterns` makes the accesses to be recorded, `random` the random bits of all that is made here. `experiment` is a kernel with its input, `placement` what recordings of layouts share, `table` reads CSV.
 mod access;
 mod arithmetic;
 mod experiment;
 mod matrix;
+mod patterns;
 mod placement;
+mod random;
 mod table;
+mod tensor;
 pub mod tma_layout;
 pub mod wgmma_layout;
 
@@ -42,10 +46,11 @@ trait Recording {
 type Kind = fn(stem: &str) -> Option<Box<dyn Recording>>;
 
 /// Every kind of recording, with the ending of its files.
-const KINDS: [(&str, Kind); 6] = [
+const KINDS: [(&str, Kind); 7] = [
     ("csv", access::shared),
     ("csv", access::global),
     ("csv", arithmetic::kind),
+    ("csv", tensor::kind),
     ("csv", wgmma_layout::kind),
     ("csv", tma_layout::kind),
     ("bin", matrix::kind),
@@ -177,6 +182,22 @@ pub fn record(
     hardware: &mut dyn Hardware,
 ) -> Option<Result<Vec<u8>, RecordError>> {
     recording(name).map(|recording| recording.record(bytes, hardware))
+}
+
+/// Recordings that are made here and not by hand, by name: all rows that shall be recorded, with zeros for what a GPU
+/// has to tell.
+pub fn planned() -> [(&'static str, String); 3] {
+    [
+        (
+            "shared_memory_patterns.csv",
+            patterns::plan(access::Space::Shared),
+        ),
+        (
+            "global_memory_patterns.csv",
+            patterns::plan(access::Space::Global),
+        ),
+        ("tensor.csv", tensor::plan()),
+    ]
 }
 
 /// Whether some kind of recording has such a name.

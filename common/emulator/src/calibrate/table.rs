@@ -122,3 +122,18 @@ pub(super) fn number(name: &str, field: &str) -> Result<u64, BadRow> {
         .parse()
         .map_err(|_| BadRow(format!("{name} is {field:?}: a whole number is needed")))
 }
+
+/// A digest, as a column holds it.
+pub(super) fn as_digits(digest: u64) -> String {
+    format!("{digest:016x}")
+}
+
+/// Refuses what [`as_digits`] never writes.
+pub(super) fn is_digest(field: &str) -> Result<(), BadRow> {
+    let is_hexadecimal = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+    if field.len() == 16 && field.bytes().all(is_hexadecimal) {
+        return Ok(());
+    }
+    let needed = "16 lower-case hexadecimal digits are needed";
+    Err(BadRow(format!("digest is {field:?}: {needed}")))
+}

@@ -1,5 +1,6 @@
 //! A launch over all clusters: in parallel over the CPU's cores where they cannot talk to each other,
 //! interleaved on one where they can.
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
@@ -8,12 +9,12 @@ use super::check::{Checked, check};
 use super::cluster::{Cluster, Turn};
 use super::machine::{Machine, dynamic_start};
 use super::tally::Tally;
-use crate::Wait;
 use crate::finding::{Finding, Findings};
 use crate::launch::{Launch, LaunchError, Options, Run, Simd};
 use crate::lower::SHARED_BASE;
 use crate::memory::{Memory, Writes};
 use crate::program::Program;
+use crate::{Asked, Wait};
 
 /// Limits of an H100 (CUDA C++ Programming Guide, "Compute Capabilities", 9.0).
 const SHARED_PER_MULTIPROCESSOR: u32 = 228 << 10;
@@ -87,17 +88,19 @@ pub(crate) fn run(
     }
     memory.truncate(count);
     // After a fatal fault, how far the other blocks came depends on chance: no counters then.
-    let (counters, waits) = if fatal {
+    let (counters, waits, patterns) = if fatal {
         Default::default()
     } else {
         (
             per_instruction(program, &done.tally),
             waits(program, &done.tally),
+            patterns(program, done.tally.asked),
         )
     };
     Ok(Run {
         counters,
         waits,
+        patterns,
         findings: findings.take(),
     })
 }
@@ -132,8 +135,9 @@ impl Budget {
     }
 }
 
-fn tally(program: &Program) -> Tally {
-    Tally::new(program.ops.len(), program.slots)
+fn tally(machine: &Machine<'_>) -> Tally {
+    let program = machine.program;
+    Tally::new(program.ops.len(), program.slots, machine.options.patterns)
 }
 
 /// What some neighbouring clusters did.
@@ -155,7 +159,7 @@ fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Outcome, LaunchError
         .fold(
             || {
                 let part = Part {
-                    tally: tally(machine.program),
+                    tally: tally(machine),
                     findings: Vec::new(),
                     writes: Vec::new(),
                 };
@@ -174,7 +178,7 @@ fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Outcome, LaunchError
         _ => return Err(LaunchError::MemoryLimit(limits.memory)),
     }
     let mut outcome = Outcome {
-        tally: tally(machine.program),
+        tally: tally(machine),
         findings: Vec::new(),
         writes: Vec::new(),
     };
@@ -269,7 +273,7 @@ fn interleaved(machine: &Machine<'_>, all: u64) -> Result<Outcome, LaunchError> 
     }
     let mut writes = Writes::default();
     let mut outcome = Outcome {
-        tally: tally(machine.program),
+        tally: tally(machine),
         findings: Vec::new(),
         writes: Vec::new(),
     };
@@ -357,4 +361,14 @@ fn waits(program: &Program, tally: &Tally) -> Vec<Wait> {
             ..wait
         })
         .collect()
+}
+
+/// The same, by instruction: several operations may come from one.
+fn patterns(program: &Program, asked: Option<BTreeSet<Asked>>) -> Vec<Asked> {
+    let of_instruction = |asked: Asked| Asked {
+        instruction: program.ops[asked.instruction].instruction as usize,
+        ..asked
+    };
+    let all: BTreeSet<Asked> = asked.into_iter().flatten().map(of_instruction).collect();
+    all.into_iter().collect()
 }

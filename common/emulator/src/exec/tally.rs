@@ -1,18 +1,23 @@
 //! Counters while a kernel runs. Warps repeat themselves: the pattern of an instruction's addresses is
 //! remembered with what it cost, and only a new pattern is worked out.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::banks::{LANES, SharedAccess, global_sectors, shared_wavefronts};
-use crate::{Counters, Wait, Wavefronts};
+use crate::{Asked, Counters, Wait, Wavefronts};
 
 pub(super) struct Tally {
     /// One for each operation.
     pub ops: Vec<Counters>,
     /// By operation and mbarrier.
     pub waits: BTreeMap<(usize, Option<u32>), Wait>,
+    /// Every pattern once, if that was asked for; the instruction is an operation here.
+    pub asked: Option<BTreeSet<Asked>>,
     shared: Vec<SharedPattern>,
     global: Vec<GlobalPattern>,
 }
+
+/// Patterns that are kept of a launch: any kernel of ours has far fewer.
+const MOST_PATTERNS: usize = 1 << 16;
 
 /// The last pattern of a shared-memory instruction. Moving all addresses by a multiple of 128 bytes
 /// changes neither banks nor distinct words, so they are kept relative to one.
@@ -32,8 +37,9 @@ struct GlobalPattern {
 }
 
 impl Tally {
-    pub fn new(ops: usize, slots: usize) -> Self {
+    pub fn new(ops: usize, slots: usize, patterns: bool) -> Self {
         Self {
+            asked: patterns.then(BTreeSet::new),
             ops: vec![Counters::default(); ops],
             waits: BTreeMap::new(),
             shared: vec![
@@ -76,6 +82,12 @@ impl Tally {
             pattern.active = active;
             pattern.relative = relative;
             pattern.cost = shared_wavefronts(access, bytes, addresses, active);
+            keep(&mut self.asked, || Asked {
+                instruction: op,
+                shared: Some(access),
+                bytes,
+                offsets: offsets(&addresses.map(u64::from), active),
+            });
         }
         let counters = &mut self.ops[op];
         counters.bytes += u64::from(bytes * active.count_ones());
@@ -104,6 +116,12 @@ impl Tally {
             pattern.active = active;
             pattern.relative = relative;
             pattern.cost = global_sectors(bytes, addresses, active);
+            keep(&mut self.asked, || Asked {
+                instruction: op,
+                shared: None,
+                bytes,
+                offsets: offsets(addresses, active),
+            });
         }
         let counters = &mut self.ops[op];
         counters.bytes += u64::from(bytes * active.count_ones());
@@ -134,5 +152,23 @@ impl Tally {
         for (&at, wait) in &other.waits {
             *self.waits.entry(at).or_default() += *wait;
         }
+        if let (Some(asked), Some(other)) = (&mut self.asked, &other.asked) {
+            asked.extend(other.iter().cloned());
+        }
     }
+}
+
+#[inline(never)]
+fn keep(asked: &mut Option<BTreeSet<Asked>>, new: impl FnOnce() -> Asked) {
+    if let Some(asked) = asked.as_mut().filter(|asked| asked.len() < MOST_PATTERNS) {
+        asked.insert(new());
+    }
+}
+
+/// Counted from the 128 bytes that the lowest address lies in.
+fn offsets(addresses: &[u64; LANES], active: u32) -> [Option<u64>; LANES] {
+    let is_active = |lane: usize| active >> lane & 1 == 1;
+    let asking = (0..LANES).filter(|&lane| is_active(lane));
+    let base = asking.map(|lane| addresses[lane]).min().unwrap_or(0) & !127;
+    std::array::from_fn(|lane| is_active(lane).then(|| addresses[lane] - base))
 }

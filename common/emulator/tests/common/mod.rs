@@ -128,6 +128,7 @@ pub fn run(setup: &Setup, text: &str) -> Result<Outcome, LaunchError> {
         counters,
         waits,
         findings,
+        ..
     } = launch(&program, &mut memory, &shape, &options)?;
     let bytes = memory.bytes(out).expect("there");
     let texts = program.instructions().iter().map(|i| i.text.clone());

@@ -114,6 +114,7 @@ pub fn run_map(
         counters,
         waits,
         findings,
+        ..
     } = launch(&program, &mut memory, &shape, &options).expect("a launch");
     let texts = program.instructions().iter().map(|i| i.text.clone());
     let words = [out, data]

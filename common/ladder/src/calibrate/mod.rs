@@ -1,6 +1,9 @@
 //! `cargo ladder calibrate`: does the emulator give what hardware gave? Every row of every recording is
 //! executed again; the recordings of an H100 travel with this program. `record` makes recordings on a GPU.
+//! `rungs` does the same with whole kernels, `ncu` talks to Nsight Compute.
+mod ncu;
 mod record;
+mod rungs;
 
 pub use record::{LaunchArguments, launch};
 
@@ -8,9 +11,11 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use emulator::calibrate::{Comparison, compare, is_known};
+use emulator::calibrate::{Comparison, compare, is_known, planned};
 use include_dir::{Dir, include_dir};
 use owo_colors::OwoColorize;
+
+use record::Part;
 
 #[derive(clap::Args)]
 #[command(
@@ -22,9 +27,12 @@ use owo_colors::OwoColorize;
     tma_layout.csv      swizzle,start,tile_columns,tile_rows,columns,rows,x,y,elements\n  \
     mma_m16n8k{8,16}_{f16,bf16}.bin, wgmma_m64n8k16_{f16,bf16}.bin\n                      \
     records of 1,792 bytes: A 16x16 u16, B 16x8 u16, C 16x8 f32, D 16x8 f32\n\
+    tensor.csv          instruction,class,seed,records,digest\n  \
+    rungs.csv, accesses.csv, merged.csv\n                      \
+    whole kernels: bits of C, accesses by line, and accesses that machine code merges\n\
     A suffix is free: mma_m16n8k8_f16_2.bin.\n\
-    --record measures the same rows on a GPU, and needs ncu for both *_memory.csv: of your own rows, give the\n\
-    results as 0 at first.\n\
+    --record measures the same rows on a GPU; --only some of them. patterns, rungs and stalls need ncu. Of your own\n\
+    rows, give the results as 0 at first.\n\
     Exit code 0: all equal. 1: some rows or records differ. 2: a recording cannot be read."
 )]
 pub struct Arguments {
@@ -34,12 +42,19 @@ pub struct Arguments {
     /// First measure all rows anew on a Hopper GPU, into this folder; then compare with that
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
+    /// Record and compare these parts only
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,...")]
+    only: Vec<Part>,
     /// Which GPU records: gpu or gpu:N
     #[arg(long, default_value = "gpu", requires = "record")]
     device: record::Ordinal,
 }
 
-static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../emulator/tests/h100");
+static SHIPPED: [Dir<'_>; 2] = [
+    include_dir!("$CARGO_MANIFEST_DIR/../emulator/tests/h100"),
+    // Of whole kernels, which the emulator's own tests know nothing of.
+    include_dir!("$CARGO_MANIFEST_DIR/../../tests/h100"),
+];
 /// Differences shown of each file.
 const SHOWN: usize = 5;
 
@@ -47,6 +62,10 @@ const SHOWN: usize = 5;
 type Recording = (String, Cow<'static, [u8]>);
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
+    let parts = match &arguments.only[..] {
+        [] => &Part::ALL[..],
+        some => some,
+    };
     let (mut folder, mut recordings) = match &arguments.against {
         Some(folder) => (format!("{}/", folder.display()), of_folder(folder)?),
         None => (String::new(), shipped()),
@@ -54,9 +73,39 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let mut complete = true;
     if let Some(new) = &arguments.record {
         folder = format!("{}/", new.display());
-        (recordings, complete) = record::anew(&recordings, new, arguments.device)?;
+        // Without a GPU nothing need be planned, and nothing is left behind.
+        record::probe(arguments.device, parts)?;
+        if arguments.against.is_none() {
+            recordings = to_be_made(recordings, parts)?;
+        }
+        complete = record::anew(&recordings, new, arguments.device, parts)?;
+        recordings = of_folder(new)?;
     }
     let (mut files, mut bad, mut equal, mut all) = (0, 0, 0, 0);
+    if parts.contains(&Part::Rungs) {
+        match rungs::compare(&recordings) {
+            Ok(compared) => {
+                for (name, comparison) in compared {
+                    show(name, &comparison);
+                    files += 1;
+                    equal += comparison.equal();
+                    all += comparison.all;
+                    if name.starts_with("accesses") {
+                        for (access, why) in rungs::NOT_COMPARABLE {
+                            anstream::println!("  not compared: {access}: {why}");
+                        }
+                    }
+                }
+            }
+            Err(why) => {
+                bad += 1;
+                let label = "bad recording:".red().bold().to_string();
+                anstream::eprintln!("{label} {folder}{why:#}");
+            }
+        }
+    }
+    recordings.retain(|(name, _)| !rungs::is_known(name));
+    recordings.retain(|(name, _)| !is_known(name) || parts.contains(&Part::of(name)));
     for (name, bytes) in &recordings {
         match compare(name, bytes) {
             Some(Ok(comparison)) => {
@@ -111,7 +160,7 @@ fn show(name: &str, comparison: &Comparison) {
 }
 
 fn shipped() -> Vec<Recording> {
-    let files = SHIPPED.files().filter_map(|file| {
+    let files = SHIPPED.iter().flat_map(Dir::files).filter_map(|file| {
         let name = file.path().to_str()?;
         Some((name.to_owned(), Cow::Borrowed(file.contents())))
     });
@@ -130,7 +179,7 @@ fn of_folder(folder: &Path) -> Result<Vec<Recording>> {
         }
         let name = entry.file_name().to_string_lossy().into_owned();
         // What is ignored need not be read.
-        let bytes = if is_known(&name) {
+        let bytes = if is_known(&name) || rungs::is_known(&name) {
             std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?
         } else {
             Vec::new()
@@ -138,6 +187,19 @@ fn of_folder(folder: &Path) -> Result<Vec<Recording>> {
         recordings.push((name, Cow::Owned(bytes)));
     }
     Ok(sorted(recordings))
+}
+
+/// What `--record` makes without `--against`: the shipped rows, and all that are planned, those of today's rungs too.
+fn to_be_made(shipped: Vec<Recording>, parts: &[Part]) -> Result<Vec<Recording>> {
+    let mut plans = planned().to_vec();
+    if parts.contains(&Part::Patterns) {
+        plans.extend(rungs::patterns()?);
+    }
+    let mut all = shipped;
+    all.retain(|(name, _)| !plans.iter().any(|(planned, _)| planned == name));
+    let plans = plans.into_iter();
+    all.extend(plans.map(|(name, text)| (name.to_owned(), text.into_bytes().into())));
+    Ok(sorted(all))
 }
 
 fn sorted(mut recordings: Vec<Recording>) -> Vec<Recording> {

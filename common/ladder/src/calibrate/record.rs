@@ -1,16 +1,18 @@
 //! `cargo ladder calibrate --record DIR`: what a GPU makes of the kernels that recordings consist of. Results are
 //! read from its memory; counters are Nsight Compute's, which watches this program launch the kernels once more.
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::str::FromStr;
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
-use emulator::calibrate::{Experiment, Failure, Hardware, experiments, record};
+use emulator::calibrate::{Experiment, Failure, Hardware, experiments, is_known, record};
 use harness::Laboratory;
 use owo_colors::OwoColorize;
 
 use super::Recording;
-use crate::tools;
+use super::ncu::{self, RawPage};
+use super::rungs;
 
 /// Which GPU, as on the command line: `gpu` or `gpu:1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,48 @@ impl FromStr for Ordinal {
             None => None,
         };
         number.map(Self).ok_or("expected gpu or gpu:N")
+    }
+}
+
+impl fmt::Display for Ordinal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "gpu:{}", self.0)
+    }
+}
+
+/// What can be recorded on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// Accesses of a warp, one a kernel; ncu
+    Patterns,
+    /// Products of matrices
+    Tensor,
+    /// Results of instructions, and where TMA and wgmma find their data
+    Layouts,
+    /// Every rung's bits, and its accesses by line; ncu
+    Rungs,
+    /// Why every rung's warps waited at 4096, and its time; ncu
+    Stalls,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Patterns,
+        Self::Tensor,
+        Self::Layouts,
+        Self::Rungs,
+        Self::Stalls,
+    ];
+
+    /// That which a recording of single instructions belongs to.
+    pub fn of(name: &str) -> Self {
+        match name.split('_').next().unwrap_or_default() {
+            "shared" | "global" => Self::Patterns,
+            "mma" => Self::Tensor,
+            _ if name.starts_with("tensor") || name.starts_with("wgmma_m64") => Self::Tensor,
+            _ => Self::Layouts,
+        }
     }
 }
 
@@ -58,39 +102,81 @@ fn open(device: Ordinal) -> Result<Laboratory> {
     Laboratory::open(device.0).map_err(|error| anyhow!("{error}"))
 }
 
-/// Measures the recordings anew and writes them to `folder`. Returns the new ones, and whether they are all.
+/// That there is a GPU, if one of these parts has it opened by this program; the rungs open it themselves.
+pub fn probe(device: Ordinal, parts: &[Part]) -> Result<()> {
+    let own = [Part::Patterns, Part::Tensor, Part::Layouts];
+    match own.iter().any(|part| parts.contains(part)) {
+        true => open(device).map(drop),
+        false => Ok(()),
+    }
+}
+
+/// Measures these parts of the recordings anew and writes them to `folder`; whether all could be.
 pub fn anew(
     recordings: &[Recording],
     folder: &Path,
     device: Ordinal,
-) -> Result<(Vec<Recording>, bool)> {
-    let shown = folder.display();
-    let laboratory = open(device)?;
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {shown}"))?;
-    let mut made = Vec::new();
+    parts: &[Part],
+) -> Result<bool> {
+    let is_wanted = |name: &str| parts.contains(&Part::of(name));
+    let wanted: Vec<&Recording> = recordings
+        .iter()
+        .filter(|(name, _)| is_known(name) && is_wanted(name))
+        .collect();
     let mut all = true;
-    for (name, bytes) in recordings {
-        let mut gpu = Gpu {
-            laboratory: &laboratory,
-            device,
-            name,
-            bytes,
-        };
-        match record(name, bytes, &mut gpu) {
-            Some(Ok(new)) => {
-                std::fs::write(folder.join(name), &new)
-                    .with_context(|| format!("cannot write {name} into {shown}"))?;
-                anstream::println!("{name:<26} recorded");
-                made.push((name.clone(), new.into()));
-            }
-            Some(Err(why)) => {
-                all = false;
-                anstream::eprintln!("{} {name}: {why}", "not recorded:".red().bold());
-            }
-            None => {}
+    if !wanted.is_empty() {
+        let laboratory = open(device)?;
+        make(folder)?;
+        for recording in wanted {
+            all &= one(recording, folder, device, &laboratory)?;
         }
+        let text = laboratory.provenance(ncu::version().ok());
+        let path = folder.join(rungs::OF_INSTRUCTIONS);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    Ok((made, all))
+    if [Part::Rungs, Part::Stalls]
+        .iter()
+        .any(|part| parts.contains(part))
+    {
+        make(folder)?;
+        all &= rungs::anew(folder, device, parts)?;
+    }
+    Ok(all)
+}
+
+fn make(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
+}
+
+/// Measures one recording; whether it could be.
+fn one(
+    (name, bytes): &Recording,
+    folder: &Path,
+    device: Ordinal,
+    laboratory: &Laboratory,
+) -> Result<bool> {
+    let start = Instant::now();
+    let mut gpu = Gpu {
+        laboratory,
+        device,
+        name,
+        bytes,
+    };
+    match record(name, bytes, &mut gpu) {
+        Some(Ok(new)) => {
+            let path = folder.join(name);
+            std::fs::write(&path, &new)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            let seconds = start.elapsed().as_secs_f64();
+            anstream::println!("{name:<26} recorded in {seconds:.1} s");
+            Ok(true)
+        }
+        Some(Err(why)) => {
+            anstream::eprintln!("{} {name}: {why}", "not recorded:".red().bold());
+            Ok(false)
+        }
+        None => Ok(true),
+    }
 }
 
 /// A GPU and the recording that is made on it.
@@ -118,14 +204,15 @@ impl Hardware for Gpu<'_> {
 impl Gpu<'_> {
     /// What Nsight Compute prints while the recording's kernels are launched.
     fn watched(&self, metrics: &[&str]) -> Result<String> {
-        let ncu = tools::locate("ncu")
-            .context("ncu was not found in PATH or CUDA_HOME; it is part of Nsight Compute")?;
         // A file of the recording's own name, by which its kind is known.
         let folder = tempfile::tempdir().context("no folder for temporary files")?;
         let (recording, log) = (folder.path().join(self.name), folder.path().join("log"));
         std::fs::write(&recording, self.bytes).context("cannot write a temporary file")?;
-        let output = Command::new(&ncu)
+        let mut command = ncu::command()?;
+        command
             .args(["--csv", "--page", "raw", "--clock-control", "none"])
+            // What is counted does not depend on what the caches hold, and flushing them takes longer than the kernel.
+            .args(["--cache-control", "none", "--print-units", "base"])
             .args(["--kernel-name", Experiment::ENTRY])
             .args(["--metrics", &metrics.join(",")])
             .arg("--log-file")
@@ -133,57 +220,24 @@ impl Gpu<'_> {
             .arg(std::env::current_exe().context("this program has no path")?)
             .arg("launch-recording")
             .arg(&recording)
-            .args(["--device", &format!("gpu:{}", self.device.0)])
-            .output()
-            .with_context(|| format!("cannot run {}", ncu.display()))?;
-        let log = std::fs::read_to_string(&log).unwrap_or_default();
-        if !output.status.success() {
-            let errors = log.lines().filter(|line| line.starts_with("==ERROR=="));
-            bail!(
-                "{} failed: {}\n{}",
-                ncu.display(),
-                errors.collect::<Vec<_>>().join("\n"),
-                String::from_utf8_lossy(&output.stderr).trim()
-            );
-        }
-        Ok(log)
+            .args(["--device", &self.device.to_string()]);
+        ncu::watch(&mut command, &log)?;
+        std::fs::read_to_string(&log).context("ncu wrote no log")
     }
 }
 
-/// From the log of `ncu --csv --page raw`, where each kernel is a row and each metric a column: two metrics of each
-/// kernel.
+/// Two metrics of each kernel.
 fn chosen(log: &str, metrics: &[[&str; 2]]) -> Result<Vec<[u64; 2]>> {
-    // Its own messages lie between the rows.
-    let rows: Vec<&str> = log.lines().filter(|line| line.starts_with('"')).collect();
-    let rows = rows.join("\n");
-    let mut reader = csv::ReaderBuilder::new().from_reader(rows.as_bytes());
-    let header = reader.headers().context("ncu printed no table")?.clone();
-    let column = |name: &str| {
-        let at = header.iter().position(|column| column == name);
-        at.with_context(|| format!("ncu measured no {name}; it printed {}", log.trim()))
-    };
-    let mut counts = Vec::with_capacity(metrics.len());
-    for row in reader.records() {
-        let row = row.context("ncu printed a table that cannot be read")?;
-        // Below the names stand the units, in a row without a number of its own.
-        if row.get(0).is_none_or(str::is_empty) {
-            continue;
-        }
-        let Some(pair) = metrics.get(counts.len()) else {
-            bail!(
-                "ncu saw more than the {} kernels of this recording",
-                metrics.len()
-            );
-        };
-        let value = |name| -> Result<u64> {
-            let text = row.get(column(name)?).unwrap_or_default().replace(',', "");
-            let value = text.parse::<f64>().ok();
-            let count = value.filter(|value| *value >= 0.0 && value.fract() == 0.0);
-            Ok(count.with_context(|| format!("ncu gave {text:?} as {name}"))? as u64)
-        };
-        counts.push([value(pair[0])?, value(pair[1])?]);
+    let page = RawPage::of(log)?;
+    if page.kernels() > metrics.len() {
+        let wanted = metrics.len();
+        bail!("ncu saw more than the {wanted} kernels of this recording");
     }
-    Ok(counts)
+    let pair = |kernel: usize| -> Result<[u64; 2]> {
+        let [first, second] = metrics[kernel];
+        Ok([page.count(kernel, first)?, page.count(kernel, second)?])
+    };
+    (0..page.kernels()).map(pair).collect()
 }
 
 #[cfg(test)]
@@ -210,7 +264,7 @@ mod tests {
             format!("{:#}", chosen(log, metrics).expect_err("an error"))
         };
         assert!(error(LOG, &[["a.sum", "b.sum"]]).contains("more than the 1 kernels"));
-        assert!(error(LOG, &[["a.sum", "c.sum"]]).contains("measured no c.sum"));
+        assert!(error(LOG, &[["a.sum", "c.sum"]; 2]).contains("measured no c.sum"));
         let strange = LOG.replace("\"5\"", "\"n/a\"");
         assert!(error(&strange, &[["a.sum"; 2]; 2]).contains("\"n/a\" as a.sum"));
         assert!(

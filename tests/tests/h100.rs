@@ -1,0 +1,35 @@
+//! Whole kernels against an H100: the bits of every rung's C, and its accesses line by line as the instrumented counters
+//! have them. `h100/` was made by `cargo ladder calibrate --record`.
+use std::path::PathBuf;
+
+use ladder_tests::workspace::{program, read, root};
+
+fn recorded() -> PathBuf {
+    root().join("tests/h100")
+}
+
+#[test]
+fn every_rung_has_an_h100s_bits_and_counters() {
+    if !recorded().join("rungs.csv").is_file() {
+        eprintln!(
+            "skipped: no rungs are recorded yet (`cargo ladder calibrate --record DIR --only rungs`)"
+        );
+        return;
+    }
+    // What is recorded of single instructions tells whether the rungs' own were among them.
+    let output = program("ladder")
+        .args(["calibrate", "--only", "rungs"])
+        .output();
+    let output = output.expect("the ladder starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let aside = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}{aside}");
+    assert!(said.contains("accesses.csv "), "{said}");
+}
+
+/// What a line of kernel.cu says is what the machine does: no access is merged or dropped.
+#[test]
+fn machine_code_merges_no_access() {
+    let table = read(&recorded().join("merged.csv"));
+    assert_eq!(table, "rung,arch,tile,line,access,reason\n");
+}
