@@ -3,7 +3,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use emulator::tensor::{Factor, mma};
-use emulator::{Arg, Launch, Memory, Module, Options, Program, Simd};
+use emulator::{Arg, Card, Launch, Memory, Module, Options, Program, Simd};
 use ladder_tests::workspace::{read, root};
 
 const SIZE: u32 = 256;
@@ -111,7 +111,13 @@ fn tensor_cores(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| {
             let mut c = [0; 128];
             bencher.iter(|| {
-                c = mma::<16, 256, 128>(factor, black_box(&a), black_box(&b), black_box(&c));
+                c = mma::<16, 256, 128>(
+                    Card::H100,
+                    factor,
+                    black_box(&a),
+                    black_box(&b),
+                    black_box(&c),
+                );
             });
         });
     }
