@@ -459,17 +459,32 @@ mod tests {
         );
         assert!(run("hopper-h100", hopper, &["--size", "16"]).expect("it runs"));
         let words = ["--size", "16", "--emulate", "a100", "--device", "gpu"];
-        assert!(message(run("gpu", same, &words), 2).contains("`--emulate a100` is about the emulator"));
-        let words = ["bench", "--size", "16", "--emulate", "a100", "--device", "auto"];
+        assert!(
+            message(run("gpu", same, &words), 2).contains("`--emulate a100` is about the emulator")
+        );
+        let words = [
+            "bench",
+            "--size",
+            "16",
+            "--emulate",
+            "a100",
+            "--device",
+            "auto",
+        ];
         assert!(message(run("bench", same, &words), 2).contains("the emulator is none"));
     }
 
     #[test]
     fn matrices_that_do_not_fit_are_refused_before_there_are_any() {
-        // 12 GiB of them, which the test's machine need not have.
+        // 12 GB of them, which would take long even where there is room.
+        let started = std::time::Instant::now();
         let words = ["--size", "45056", "--max-memory", "1G"];
         let error = message(run("large", same, &words), 2);
-        assert!(error.contains("12180258816 bytes") && error.contains("--max-memory"), "{error}");
+        assert!(
+            error.contains("12180258816 bytes") && error.contains("--max-memory"),
+            "{error}"
+        );
+        assert!(started.elapsed().as_secs() < 2, "they were made");
     }
 
     #[test]

@@ -68,11 +68,19 @@ impl Record {
             let file = file.display();
             format!("cannot read {file}, which `cargo ladder bench` writes on a GPU")
         })?;
-        let json: Result<Vec<Value>> = serde_json::from_str(&text).map_err(Into::into);
-        json.and_then(Self::new).with_context(|| {
+        Self::parse(&text).with_context(|| {
             let file = file.display();
             format!("{file} is not what `cargo ladder bench` writes; record anew, or name another folder")
         })
+    }
+
+    /// The record that this bench.json holds.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub fn parse(text: &str) -> Result<Self> {
+        let json: Vec<Value> = serde_json::from_str(text)?;
+        Self::new(json)
     }
 
     /// Writes a folder named after the GPU and the day into `results`; returns its path.
