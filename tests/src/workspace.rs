@@ -5,6 +5,8 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::{env, fs};
 
+use harness::{KernelFile, KernelOnDisk, Rung};
+
 /// The workspace's folder.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -15,6 +17,18 @@ pub fn root() -> &'static Path {
 /// The folders in `rungs/`, sorted: the list of rungs.
 pub fn rungs() -> Vec<PathBuf> {
     folders(&root().join("rungs"))
+}
+
+/// The rung of a folder, with all its kernels and no switch; it stays in memory.
+pub fn rung(name: &'static str) -> Rung {
+    let kernels = KernelOnDisk::in_folder(&root().join("rungs").join(name));
+    let kernels: &'static [KernelOnDisk] = kernels.unwrap_or_default().leak();
+    let kernels: Vec<KernelFile> = kernels.iter().map(KernelOnDisk::kernel).collect();
+    Rung {
+        name,
+        kernels: kernels.leak(),
+        switches: &[],
+    }
 }
 
 /// The folders in a folder, sorted.

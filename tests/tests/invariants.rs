@@ -312,10 +312,11 @@ fn neighbouring_rungs_keep_their_shape() {
 #[test]
 fn every_invariant_in_the_architecture_names_its_test() {
     let text = read(&root().join("ARCHITECTURE.md"));
-    let folders = ["tests/tests", "common/ladder/tests"];
-    let tests: String = folders
-        .iter()
-        .flat_map(|folder| entries(&root().join(folder)))
+    let packages = folders(&root().join("common")).into_iter();
+    let tests: String = packages
+        .map(|package| package.join("tests"))
+        .chain([root().join("tests/tests")])
+        .flat_map(|folder| entries(&folder))
         .filter(|path| path.is_file())
         .map(|path| read(&path))
         .collect();

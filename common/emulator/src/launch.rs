@@ -1,5 +1,5 @@
 //! One kernel launch: from arguments to counters.
-use crate::{Asked, Counters, Finding, Memory, Program, Wait, exec};
+use crate::{Asked, Card, Counters, Finding, Memory, Program, Wait, exec};
 
 /// One kernel argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +67,8 @@ pub struct Options<'a> {
     pub sanitize: bool,
     /// 0: the default order of warps. Others shuffle it.
     pub schedule: u64,
+    /// Which GPU it is.
+    pub card: Card,
     /// When to give up.
     pub limits: Limits,
     /// For tests of the vector paths.

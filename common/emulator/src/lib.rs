@@ -9,6 +9,7 @@
 //! | statements to typed operations, once | [`Program::new`], `lower/` |
 //! | device memory | [`Memory`], `memory.rs` |
 //! | operations over grid, blocks, warps | [`launch`], `exec/` |
+//! | which GPU, and what it refuses | [`Card`], `card.rs` |
 //! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
 //! | what a launch asks of each resource | [`Demand`], `demand.rs` |
 //! | what is ordered before what | `order.rs` |
@@ -18,6 +19,7 @@
 //! | whether all of that is what hardware does | [`calibrate`], `calibrate/` |
 mod banks;
 pub mod calibrate;
+mod card;
 mod counters;
 mod demand;
 mod descriptor;
@@ -36,6 +38,7 @@ pub mod tensor;
 mod tensor_map;
 
 pub use banks::{LANES, SharedAccess, global_sectors, shared_wavefronts};
+pub use card::Card;
 pub use counters::{Asked, Counters, Wait, Wavefronts};
 pub use demand::Demand;
 pub use finding::{Access, Finding, Kind, Place, Space};

@@ -48,6 +48,8 @@ pub struct Instruction {
 /// A kernel ready to run.
 #[derive(Clone, Debug)]
 pub struct Program {
+    /// The `.target`, such as `sm_80`.
+    pub(crate) target: String,
     pub(crate) instructions: Vec<Instruction>,
     pub(crate) params: Vec<Param>,
     pub(crate) warnings: Vec<String>,

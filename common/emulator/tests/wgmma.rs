@@ -2,6 +2,7 @@
 //! When it lands, and what it must not be mixed with, is in `wgmma_order.rs`.
 #[path = "common/warpgroup.rs"]
 mod warpgroup;
+use emulator::Card;
 use emulator::tensor::{Factor, mma};
 use warpgroup::{Place, Warpgroup};
 
@@ -92,6 +93,7 @@ wgmma.wait_group.sync.aligned 0;",
             let at = |i: usize| (rows + i / 8) * n + columns + i % 8;
             let c = |i: usize| if self.scale_d { d[at(i)] } else { 0 };
             let panel = mma::<16, 256, 128>(
+                Card::H100,
                 factor,
                 &std::array::from_fn(|i| a[rows * 16 + i] ^ sign[0]),
                 &std::array::from_fn(|i| b[i / 8 * n + columns + i % 8] ^ sign[1]),

@@ -90,6 +90,7 @@ impl<'a> Choices<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use emulator::Card;
 
     const LARGE: KernelFile = KernelFile {
         file: "kernel_hopper.cu",
@@ -125,7 +126,7 @@ mod tests {
         Choices::new(
             &RUNG,
             &arguments,
-            &Device::Emulator,
+            &Device::Emulator(Card::H100),
             &sizes,
             multiprocessors,
         )

@@ -1,6 +1,7 @@
 //! Emulator or GPU, and which of the rung's kernels it runs.
 use std::path::Path;
 
+use emulator::Card;
 use gpu::Nvrtc;
 
 use crate::arguments::{Arguments, Command, Device as Wanted};
@@ -9,8 +10,8 @@ use crate::{Error, KernelFile, Result, Rung, Size, source};
 /// Where the kernel runs.
 #[derive(Clone, Debug)]
 pub enum Device {
-    /// On this machine's processor.
-    Emulator,
+    /// On this machine's processor, as this GPU would.
+    Emulator(Card),
     /// On this GPU.
     Gpu(gpu::DeviceInfo),
 }
@@ -18,14 +19,21 @@ pub enum Device {
 impl Device {
     /// What the arguments ask for, if it is there.
     pub fn choose(arguments: &Arguments) -> Result<Self> {
+        let emulator = Self::Emulator(arguments.emulate.unwrap_or_default());
+        // Who names the card to emulate wants the emulator.
+        let wanted = match (arguments.emulate, arguments.device) {
+            (Some(card), Wanted::Gpu(_)) => return Err(Error::EmulatorsCard(card)),
+            (Some(_), _) => Wanted::Emulator,
+            (None, wanted) => wanted,
+        };
         // `profile` counts on the emulator; a GPU adds its time to that.
         if arguments.command == Some(Command::Profile) {
-            return Ok(Self::Emulator);
+            return Ok(emulator);
         }
         let sanitize = arguments.command == Some(Command::Sanitize);
         let emulator_only = sanitize.then_some("sanitize");
         let bench = matches!(arguments.command, Some(Command::Bench { .. }));
-        match (arguments.device, emulator_only) {
+        match (wanted, emulator_only) {
             (Wanted::Gpu(_), Some(command)) => Err(Error::EmulatorOnly(command)),
             (Wanted::Gpu(ordinal), None) => Ok(Self::Gpu(gpu_at(ordinal)?)),
             (Wanted::Emulator, _) if bench => {
@@ -34,9 +42,9 @@ impl Device {
             (Wanted::Auto, None) => match gpu_at(0) {
                 Ok(info) => Ok(Self::Gpu(info)),
                 Err(why) if bench => Err(Error::BenchNeedsGpu(why.to_string())),
-                Err(_) => Ok(Self::Emulator),
+                Err(_) => Ok(emulator),
             },
-            (Wanted::Emulator | Wanted::Auto, _) => Ok(Self::Emulator),
+            (Wanted::Emulator | Wanted::Auto, _) => Ok(emulator),
         }
     }
 
@@ -54,6 +62,7 @@ impl Device {
             device.check_arch(arch).map(|()| info)
         };
         match arguments.device {
+            _ if arguments.emulate.is_some() => Ok(None),
             Wanted::Emulator => Ok(None),
             Wanted::Auto => Ok(gpu_at(0).ok().and_then(|info| runs_it(info).ok())),
             Wanted::Gpu(ordinal) => runs_it(gpu_at(ordinal)?).map(Some),
@@ -63,7 +72,7 @@ impl Device {
     /// As `--device` names it.
     pub fn flag(&self) -> String {
         match self {
-            Self::Emulator => "emulator".into(),
+            Self::Emulator(_) => "emulator".into(),
             Self::Gpu(info) => format!("gpu:{}", info.ordinal),
         }
     }
@@ -74,15 +83,23 @@ impl Device {
     /// The size where none is asked for: one that takes about a second.
     pub fn default_size(&self) -> Size {
         match self {
-            Self::Emulator => Size::cube(256),
+            Self::Emulator(_) => Size::cube(256),
             Self::Gpu(_) => Self::FULL,
         }
     }
 
-    /// How many multiprocessors there are; the emulator is an H100 (SXM).
+    /// The GPU that the emulator stands for.
+    pub fn emulated(&self) -> Option<Card> {
+        match self {
+            Self::Emulator(card) => Some(*card),
+            Self::Gpu(_) => None,
+        }
+    }
+
+    /// How many multiprocessors there are.
     pub fn multiprocessors(&self) -> u32 {
         match self {
-            Self::Emulator => 132,
+            Self::Emulator(card) => card.multiprocessors(),
             Self::Gpu(info) => info.multiprocessors,
         }
     }
@@ -172,13 +189,23 @@ impl Device {
 
     /// Whether this device runs code for `arch`: `sm_90a` only on 9.0, others on all that are newer.
     fn check_arch(&self, arch: &str) -> Result<()> {
-        let Self::Gpu(info) = self else { return Ok(()) };
         let digits = arch.trim_start_matches("sm_");
         let number = digits.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let needed = number
             .parse::<u32>()
             .map(|n| (n / 10, n % 10))
             .unwrap_or((0, 0));
+        let info = match self {
+            Self::Emulator(Card::H100) => return Ok(()),
+            Self::Emulator(card) if card.compute_capability() >= needed => return Ok(()),
+            Self::Emulator(card) => {
+                return Err(Error::WrongCard {
+                    card: *card,
+                    arch: arch.into(),
+                });
+            }
+            Self::Gpu(info) => info,
+        };
         let exact = digits.ends_with('a');
         if if exact {
             info.sm == needed

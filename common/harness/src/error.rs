@@ -31,6 +31,17 @@ pub enum Error {
         /// What the kernel is for.
         arch: String,
     },
+    /// `--emulate`, and a GPU.
+    #[error("`--emulate {0}` is about the emulator; leave `--device gpu` or `--emulate` away")]
+    EmulatorsCard(emulator::Card),
+    /// A kernel that the emulated GPU cannot run.
+    #[error("{card} has compute capability {}.{}, and this kernel is for {arch}; leave `--emulate {card}` away, or take a kernel for sm_80 (`--arch sm_80`)", card.compute_capability().0, card.compute_capability().1)]
+    WrongCard {
+        /// The emulated GPU.
+        card: emulator::Card,
+        /// What the kernel is for.
+        arch: String,
+    },
     /// `--arch` names what the rung has no kernel for.
     #[error("{rung} has no kernel for {wanted}; it has one for {}", has.join(" and "))]
     NoArch {

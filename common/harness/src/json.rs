@@ -1,4 +1,5 @@
 //! The object that `--json` prints.
+use emulator::Card;
 use serde::Serialize;
 
 use crate::bound::Bound;
@@ -12,6 +13,8 @@ use crate::{KernelFile, Result, Rung, Verification, Wrong, accesses, bench, wait
 struct Report<'a> {
     rung: &'a str,
     device: String,
+    /// The GPU that the emulator stood for; none on a GPU.
+    emulates: Option<Emulates>,
     arch: &'a str,
     /// The part of C that a block computes at a time.
     tile: String,
@@ -32,6 +35,23 @@ struct Report<'a> {
     runs: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<Vec<String>>,
+}
+
+/// Whose results these are.
+#[derive(Serialize)]
+struct Emulates {
+    card: &'static str,
+    /// How it is known what its tensor cores compute.
+    tensor_cores: &'static str,
+}
+
+impl From<Card> for Emulates {
+    fn from(card: Card) -> Self {
+        Self {
+            card: card.name(),
+            tensor_cores: card.evidence(),
+        }
+    }
 }
 
 /// A kernel of the rung: what `--arch` and `--tile` choose from.
@@ -119,6 +139,7 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Result<Rep
     Ok(Report {
         rung: outcome.rung.name,
         device: outcome.device.flag(),
+        emulates: outcome.device.emulated().map(Emulates::from),
         arch: &outcome.kernel.source.arch,
         tile: format!(
             "{}x{}",

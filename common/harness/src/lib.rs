@@ -65,7 +65,7 @@ pub(crate) use kernel::Kernel;
 pub use launch::Tile;
 pub use on_disk::KernelOnDisk;
 pub use problem::Problem;
-pub use run::main;
+pub use run::{main, rehearse};
 pub use rung::{KernelFile, Rung, Switch};
 pub use size::Size;
 pub use verify::{Verification, Wrong, verify};

@@ -3,7 +3,6 @@ use emulator::{Arg, Element, Fill, Launch, Limits, Memory, Options, Run, Swizzle
 use half::f16;
 
 use crate::arguments::Arguments;
-use crate::device::Device;
 use crate::launch::Tiling;
 use crate::problem::{from_bytes, to_bytes};
 use crate::progress::Progress;
@@ -20,10 +19,7 @@ pub fn run(
 ) -> Result<(Vec<f16>, Run)> {
     let program = kernel.program()?;
     let limit = arguments.max_memory.0;
-    let wanted = 2 * problem.padded.elements().iter().sum::<u64>();
-    if wanted > limit {
-        return Err(Error::Memory { wanted, limit });
-    }
+    let card = arguments.emulate.unwrap_or_default();
     let mut memory = Memory::new(limit);
     let mut alloc = |name, values: &[f16]| {
         memory
@@ -39,9 +35,7 @@ pub fn run(
 
     let sides = [problem.padded.m, problem.padded.n, problem.padded.k];
     let launch = Launch {
-        grid: kernel
-            .launch
-            .grid(problem.padded, Device::Emulator.multiprocessors()),
+        grid: kernel.launch.grid(problem.padded, card.multiprocessors()),
         block: [kernel.launch.threads, 1, 1],
         dynamic_shared: kernel.launch.dynamic_shared,
         cluster: [kernel.launch.cluster, 1, 1],
@@ -60,6 +54,7 @@ pub fn run(
     let options = Options {
         sanitize,
         schedule,
+        card,
         limits: Limits {
             instructions: arguments.max_instructions.unwrap_or(enough(problem.padded)),
             blocks: arguments.max_blocks,
@@ -74,6 +69,16 @@ pub fn run(
     let run = run.map_err(Error::Launch)?;
     let c = memory.bytes(c).map(from_bytes).unwrap_or_default();
     Ok((c, run))
+}
+
+/// Whether the matrices of a problem fit into the emulated memory; asked before there are any.
+pub fn fits(padded: Size, arguments: &Arguments) -> Result<()> {
+    let limit = arguments.max_memory.0;
+    let wanted = 2 * padded.elements().iter().sum::<u64>();
+    if wanted > limit {
+        return Err(Error::Memory { wanted, limit });
+    }
+    Ok(())
 }
 
 /// A, B and C as arguments: where they lie, or how TMA finds their tiles.

@@ -1,6 +1,7 @@
 //! What a run says in a terminal.
 use std::fmt::Write as _;
 
+use emulator::Card;
 use owo_colors::OwoColorize;
 
 use crate::device::Device;
@@ -60,7 +61,12 @@ pub fn head(outcome: &Outcome) -> String {
     line(
         "on",
         match device {
-            Device::Emulator => "the emulator".into(),
+            Device::Emulator(Card::H100) => "the emulator".into(),
+            Device::Emulator(card) => format!(
+                "the emulator, as an {} whose tensor cores are {}",
+                card.name().to_uppercase(),
+                card.evidence()
+            ),
             Device::Gpu(info) => info.name.clone(),
         },
     );
@@ -105,7 +111,7 @@ pub fn head(outcome: &Outcome) -> String {
     if let Some(time) = &outcome.time {
         line("", occupancy::sentence(&time.resources));
     }
-    if let (Device::Emulator, Ok(program)) = (device, &kernel.lowered) {
+    if let (Device::Emulator(_), Ok(program)) = (device, &kernel.lowered) {
         for warning in program.warnings() {
             line("warning", warning.yellow().to_string());
         }

@@ -3,7 +3,7 @@ use std::io::Write;
 use std::mem::discriminant;
 use std::process::ExitCode;
 
-use emulator::Finding;
+use emulator::{Card, Finding};
 use half::f16;
 use owo_colors::OwoColorize;
 
@@ -13,6 +13,7 @@ use crate::bound::{self, Bound};
 use crate::choice::Choices;
 use crate::device::Device;
 use crate::on_gpu::Session;
+use crate::problem::pad;
 use crate::provenance::{OnGpu, Provenance};
 use crate::{
     Error, Kernel, Problem, Result, Rung, Size, Verification, json, on_emulator, profile, report,
@@ -60,6 +61,21 @@ pub fn main(rung: &Rung) -> ExitCode {
     }
 }
 
+/// What [`main`] does with these words, the first of which is the program's name: reports go to `out`, the message of
+/// an error too. Returns the exit code. For tests: no words may make it panic, or run without end.
+pub fn rehearse(rung: &Rung, words: &[&str], out: &mut dyn Write) -> u8 {
+    let error = match Arguments::from_words(rung, words) {
+        Err(error) => (error.exit_code() as u8, error.to_string()),
+        Ok(arguments) => match execute(rung, &arguments, out) {
+            Ok(right) => return (!right).into(),
+            Err(error) => (error.exit_code(), error.to_string()),
+        },
+    };
+    // A reader who has gone away needs no message.
+    let _ = writeln!(out, "{}", error.1);
+    error.0
+}
+
 /// Does what the arguments say and reports to `out`; whether all was well.
 fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
     let device = Device::choose(arguments)?;
@@ -91,7 +107,7 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
         kernel: &kernel,
     };
     match &device {
-        Device::Emulator => {
+        Device::Emulator(_) => {
             let sanitizes = arguments.command == Some(Command::Sanitize);
             let mut outcome = run.on_emulator(size, sanitizes)?;
             if arguments.command == Some(Command::Profile) {
@@ -206,6 +222,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn on_emulator(&self, size: Size, sanitize: bool) -> Result<Outcome<'a>> {
+        on_emulator::fits(pad(size, self.kernel.launch.whole())?, self.arguments)?;
         let problem = Problem::new(size, self.kernel.launch.whole(), self.arguments.seed)?;
         let launch =
             |schedule| on_emulator::run(self.kernel, &problem, self.arguments, schedule, sanitize);
@@ -242,6 +259,11 @@ impl<'a> Run<'a> {
     /// The outer error is the reader's or the GPU's; a kernel that has no bound still has its counters.
     fn bound(&self) -> Result<Result<Bound>> {
         let gpu = Device::beside_the_emulator(self.arguments, &self.kernel.source.arch)?;
+        if self.device.emulated() == Some(Card::A100) {
+            let why =
+                "no ceilings of an A100 are recorded; `cargo ladder ceilings` records a GPU's";
+            return Ok(Err(Error::NoBound(Device::FULL, why.into())));
+        }
         let mut bound = Bound::new(self.kernel, self.arguments, Device::FULL);
         if let (Some(info), Ok(bound)) = (gpu, &mut bound) {
             let session = Session::open(info.ordinal, self.kernel, &self.arguments.switches)?;
@@ -402,6 +424,67 @@ mod tests {
             let out = String::from_utf8(out).expect("text");
             assert!(out.contains(expected), "{out}");
         }
+    }
+
+    #[test]
+    fn another_card_is_marked_in_every_output() {
+        let mark = Card::A100.evidence();
+        assert_eq!(mark, "from the literature, not calibrated here");
+        let words = |card: &'static str| ["--size", "16", "--emulate", card];
+        for (name, words) in [
+            ("a-run", words("a100").to_vec()),
+            ("a-json", [&words("a100")[..], &["--json"]].concat()),
+            ("a-profile", [&["profile"][..], &words("a100")].concat()),
+        ] {
+            let mut out = Vec::new();
+            assert!(run_into(name, same, &words, &mut out).expect("it runs"));
+            let out = String::from_utf8(out).expect("text");
+            assert!(out.contains(mark), "{out}");
+            assert!(!out.contains("limited by"), "{out}");
+        }
+        let mut out = Vec::new();
+        assert!(run_into("h-run", same, &words("h100"), &mut out).expect("it runs"));
+        assert!(!String::from_utf8_lossy(&out).contains("literature"));
+    }
+
+    #[test]
+    fn a_kernel_for_hopper_is_refused_by_a_card_before_it() {
+        let hopper = |text: String| text.replace(".target sm_80", ".target sm_90a");
+        let words = ["--size", "16", "--emulate", "a100"];
+        let text = message(run("hopper", hopper, &words), 2);
+        assert_eq!(
+            text,
+            "a100 has compute capability 8.0, and this kernel is for sm_90a; leave `--emulate a100` away, or take a \
+             kernel for sm_80 (`--arch sm_80`)"
+        );
+        assert!(run("hopper-h100", hopper, &["--size", "16"]).expect("it runs"));
+        let words = ["--size", "16", "--emulate", "a100", "--device", "gpu"];
+        assert!(
+            message(run("gpu", same, &words), 2).contains("`--emulate a100` is about the emulator")
+        );
+        let words = [
+            "bench",
+            "--size",
+            "16",
+            "--emulate",
+            "a100",
+            "--device",
+            "auto",
+        ];
+        assert!(message(run("bench", same, &words), 2).contains("the emulator is none"));
+    }
+
+    #[test]
+    fn matrices_that_do_not_fit_are_refused_before_there_are_any() {
+        // 12 GB of them, which would take long even where there is room.
+        let started = std::time::Instant::now();
+        let words = ["--size", "45056", "--max-memory", "1G"];
+        let error = message(run("large", same, &words), 2);
+        assert!(
+            error.contains("12180258816 bytes") && error.contains("--max-memory"),
+            "{error}"
+        );
+        assert!(started.elapsed().as_secs() < 2, "they were made");
     }
 
     #[test]

@@ -74,6 +74,25 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(sound)
 }
 
+/// What the command prints of a file's text, and the drawing of each of its rows.
+pub fn everything(text: &str) -> Result<String> {
+    let table = Table::of(text, ',', &Pattern::COLUMNS)?;
+    let mut out = kept(&table, &table.names).join(",");
+    for row in &table.rows {
+        let Ok(pattern) = pattern(&table, row) else {
+            continue;
+        };
+        let line = row.line;
+        out += &format!(
+            "\n{:?} {}\n",
+            cost(&pattern),
+            kept(&table, &row.fields).join(",")
+        );
+        out += &drawing(&format!("line {line}"), &pattern).to_text();
+    }
+    Ok(out)
+}
+
 fn pattern<'a>(table: &Table<'a>, row: &Row<'a>) -> Result<Pattern<'a>, BadRow> {
     Pattern::parse(table.pick(row, Pattern::COLUMNS)?)
 }

@@ -738,7 +738,7 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Unfinished bulk copy",
-            at: "send(p, to + p * apart)",
+            at: "store(C, doneTile.column",
         },
         ..HOPPER
     },

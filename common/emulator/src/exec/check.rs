@@ -7,7 +7,6 @@ use crate::program::Program;
 const MAX_THREADS: u64 = 1024;
 const MAX_DEPTH: u32 = 64;
 const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65535, 65535];
-const MAX_SHARED: u32 = 227 << 10;
 
 /// Blocks of a cluster. More than 8 need an attribute of the kernel, which the launch sets.
 const MAX_CLUSTER: u64 = 16;
@@ -30,6 +29,9 @@ pub(super) fn check(
     options: &Options<'_>,
 ) -> Result<Checked, LaunchError> {
     let invalid = |message: String| Err(LaunchError::Invalid(message));
+    if let Some(why) = options.card.refuses(program) {
+        return invalid(why);
+    }
     let product = |dims: [u32; 3]| {
         dims.iter()
             .fold(1u64, |n, &d| n.saturating_mul(u64::from(d)))
@@ -82,6 +84,11 @@ pub(super) fn check(
             shape(cluster)
         ));
     }
+    if size > 1 && options.card.compute_capability() < (9, 0) {
+        return invalid(format!(
+            "clusters of {size} blocks, which came with Hopper: emulate an h100"
+        ));
+    }
     if program.explicit_cluster && size == 1 && program.cluster.is_none() {
         return invalid("the kernel says .explicitcluster, but the launch has no clusters".into());
     }
@@ -98,9 +105,11 @@ pub(super) fn check(
         ));
     }
     let shared = dynamic_start(program).saturating_add(launch.dynamic_shared);
-    if shared > MAX_SHARED {
+    let most = options.card.shared_of_a_block();
+    if shared > most {
+        let card = options.card.name().to_uppercase();
         return invalid(format!(
-            "{shared} bytes of shared memory a block; an H100 has {MAX_SHARED}"
+            "{shared} bytes of shared memory a block; an {card} has {most}"
         ));
     }
     if launch.args.len() != program.params.len() {

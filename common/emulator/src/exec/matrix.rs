@@ -10,7 +10,7 @@ use crate::finding::Access as Verb;
 use crate::op::{AsyncCopy, MatrixAccess, Mma, Space};
 use crate::order::Engine;
 use crate::shadow::How;
-use crate::tensor;
+use crate::{Card, tensor};
 
 impl Warp {
     /// `ldmatrix` and `stmatrix`: lane `8 m + r` names row `r` of matrix `m`, 16 bytes. Of each matrix,
@@ -105,15 +105,15 @@ impl Warp {
     /// `g + 8 (r % 2)`, columns `2 t + 8 (r / 2)` and the next; register r of B rows `2 t + 8 r` and the
     /// next, column g; register r of C row `g + 8 (r / 2)`, column `2 t + r % 2`.
     #[inline(always)]
-    pub(super) fn mma(&mut self, mma: &Mma) {
+    pub(super) fn mma(&mut self, mma: &Mma, card: Card) {
         match mma.k {
-            8 => self.mma_k::<8, 128, 64>(mma),
-            _ => self.mma_k::<16, 256, 128>(mma),
+            8 => self.mma_k::<8, 128, 64>(mma, card),
+            _ => self.mma_k::<16, 256, 128>(mma, card),
         }
     }
 
     #[inline(always)]
-    fn mma_k<const K: usize, const A: usize, const B: usize>(&mut self, mma: &Mma) {
+    fn mma_k<const K: usize, const A: usize, const B: usize>(&mut self, mma: &Mma, card: Card) {
         let (mut a, mut b, mut c) = ([0u16; A], [0u16; B], [0u32; 128]);
         for lane in 0..LANES {
             let (g, t) = (lane / 4, lane % 4);
@@ -131,7 +131,7 @@ impl Warp {
                 c[(g + 8 * (r / 2)) * 8 + 2 * t + r % 2] = self.words[mma.c[r] as usize].0[lane];
             }
         }
-        let d = tensor::mma::<K, A, B>(mma.factor, &a, &b, &c);
+        let d = tensor::mma::<K, A, B>(card, mma.factor, &a, &b, &c);
         for lane in 0..LANES {
             let (g, t) = (lane / 4, lane % 4);
             for r in 0..4 {

@@ -183,7 +183,7 @@ impl Warp {
                     let done = match &op.code {
                         Code::Matrix(access) => self.matrix(access, pc as usize, together, cx),
                         Code::Mma(mma) => {
-                            self.mma(mma);
+                            self.mma(mma, cx.machine.options.card);
                             Ok(())
                         }
                         Code::WgmmaWait { pending, .. } => {

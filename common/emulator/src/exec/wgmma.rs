@@ -9,6 +9,7 @@ use super::lanes::ALL;
 use super::sanitize as async_proxy;
 use super::warp::Warp;
 use super::warpgroup::{Descriptors, Issued, Operands, Unordered, WARPS};
+use crate::Card;
 use crate::banks::LANES;
 use crate::descriptor::{Descriptor, K, UNIT};
 use crate::finding::Kind;
@@ -393,7 +394,8 @@ impl Warp {
 
 /// One warp's rows by eight columns.
 fn multiply(factor: Factor, a: &[u16; 256], b: &[u16; 128], c: &[u32; 128]) -> [u32; 128] {
-    tensor::mma::<16, 256, 128>(factor, a, b, c)
+    // No other card has it.
+    tensor::mma::<16, 256, 128>(Card::H100, factor, a, b, c)
 }
 
 /// Flips the sign of an element.

@@ -133,6 +133,7 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
         .map_err(|message| PtxError::new(kernel.line, message))?;
     let watched = wgmma::watched(&mut ops, words);
     Ok(Program {
+        target: module.target().to_owned(),
         instructions,
         params: layout.params,
         warnings: lowering.warnings,

@@ -1,16 +1,23 @@
 //! The rule of the parent module in whole vectors: the eight outputs of a row side by side.
-use super::{Factor, KEPT, LOWEST, M, N, NONE, split_f32};
+use super::{Card, Factor, LOWEST, M, N, NONE, split_f32};
 
 /// A B + C for finite numbers: A is 16 x K, B is K x 8, C is 16 x 8. `None` where a result is subnormal:
 /// rare, and left to the rule as it is written.
 pub(super) fn outputs(
+    card: Card,
     factor: Factor,
     a: &[u16],
     b: &[u16],
     c: &[u32; M * N],
 ) -> Option<[u32; M * N]> {
     // What the CPU has decides the speed, never the bits: every step is exact.
-    let work = Outputs { factor, a, b, c };
+    let work = Outputs {
+        card,
+        factor,
+        a,
+        b,
+        c,
+    };
     match pulp::Arch::new() {
         #[cfg(target_arch = "x86_64")]
         pulp::Arch::V3(v3) => v3.vectorize(On(v3, work)),
@@ -124,6 +131,7 @@ impl pulp::NullaryFnOnce for On<'_> {
 }
 
 struct Outputs<'a> {
+    card: Card,
     factor: Factor,
     a: &'a [u16],
     b: &'a [u16],
@@ -133,18 +141,21 @@ struct Outputs<'a> {
 impl Outputs<'_> {
     #[inline(always)]
     fn compute<V: Eight>(self, v: V) -> Option<[u32; M * N]> {
-        // Each format with its own constants.
-        match self.factor {
-            Factor::F16 => self.of(v, Factor::F16),
-            Factor::Bf16 => self.of(v, Factor::Bf16),
+        // Each card and format with its own constants.
+        match (self.card, self.factor) {
+            (Card::H100, Factor::F16) => self.of(v, Card::H100, Factor::F16),
+            (Card::H100, Factor::Bf16) => self.of(v, Card::H100, Factor::Bf16),
+            (Card::A100, Factor::F16) => self.of(v, Card::A100, Factor::F16),
+            (Card::A100, Factor::Bf16) => self.of(v, Card::A100, Factor::Bf16),
         }
     }
 
     #[inline(always)]
-    fn of<V: Eight>(self, v: V, factor: Factor) -> Option<[u32; M * N]> {
+    fn of<V: Eight>(self, v: V, card: Card, factor: Factor) -> Option<[u32; M * N]> {
+        let kept = card.kept();
         let steps = self.b.len() / N;
-        // A's significands are moved up, so that a product is in units of 2^(its exponent - 25).
-        let a = Split::<{ M * 16 }>::new(factor, self.a, KEPT - 2 * factor.mantissa_bits() as i32);
+        // A's significands are moved up, so that a product is in units of 2^(its exponent - kept).
+        let a = Split::<{ M * 16 }>::new(factor, self.a, kept - 2 * factor.mantissa_bits() as i32);
         let b = Split::<{ 16 * N }>::new(factor, self.b, 0);
         let (mut addend, mut e, mut sum) = ([0; M * N], [0; M * N], [0; M * N]);
         for i in 0..M * N {
@@ -177,13 +188,13 @@ impl Outputs<'_> {
         let mut subnormal = false;
         for i in 0..M * N {
             let exponent = split_f32(self.c[i]).1;
-            let magnitude = addend[i].unsigned_abs() << (KEPT - 23);
+            let magnitude = addend[i].unsigned_abs() << (kept - 23);
             let cut = magnitude.unbounded_shr((e[i] - exponent) as u32) as i32;
             let sign = addend[i] >> 31;
             let addend = (cut ^ sign) - sign;
             // 33 bits: exact in an f64, which then loses the 29 bits that an f32 does not have, so that
             // nothing is left to round.
-            let value = (f64::from(sum[i]) + f64::from(addend)) * power(e[i] - KEPT);
+            let value = (f64::from(sum[i]) + f64::from(addend)) * power(e[i] - kept);
             let cut = f64::from_bits(value.to_bits() & !((1 << 29) - 1));
             subnormal |= value.abs() < f64::from(f32::MIN_POSITIVE) && value != 0.0;
             d[i] = (cut as f32).to_bits();
@@ -261,11 +272,20 @@ mod tests {
                 let b: [u16; 128] = std::array::from_fn(|_| random() as u16 & 0xbfff);
                 let c: [u32; 128] = std::array::from_fn(|_| random() & 0xbfff_ffff);
                 let (a, b, c) = (&a, &b, &c);
-                let plain = Outputs { factor, a, b, c }.compute(Plain);
-                assert_eq!(plain, outputs(factor, a, b, c));
-                compared += u32::from(plain.is_some());
+                for card in Card::ALL {
+                    let work = Outputs {
+                        card,
+                        factor,
+                        a,
+                        b,
+                        c,
+                    };
+                    let plain = work.compute(Plain);
+                    assert_eq!(plain, outputs(card, factor, a, b, c));
+                    compared += u32::from(plain.is_some());
+                }
             }
-            assert!(compared > 400, "{compared}");
+            assert!(compared > 800, "{compared}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Tensor cores: f16 or bf16 in, f32 out, to the bit.
 //!
-//! The rule is measured: it reproduces every output that was compared with an H100
+//! The H100's rule is measured: it reproduces every output that was compared with an H100
 //! (`tests/hardware.rs` holds a sample). For one output, with K products and the addend:
 //!
 //! 1. NaN in, 0 x infinity, or infinities of both signs: [`NAN`]. Else any infinity wins.
@@ -10,8 +10,17 @@
 //! 4. Each term is cut to a multiple of 2^(E-25), toward zero.
 //! 5. The sum of those is exact, and is
 //! 6. rounded toward zero to f32; above the largest f32 it is infinite, and a sum of zero is +0.
+//!
+//! The A100's is **from the literature, not calibrated here**: terms are cut to a multiple of 2^(E-24), and an
+//! instruction of 16 products is two sums of 8 one after the other, k 0 to 7 with the addend, then k 8 to 15 with
+//! what came out. So it stands in the public code of two models: MMA-Sim (24 fraction bits, K split in two; Xie and
+//! others, arXiv 2511.10909) and the MATLAB models of Khattak and Mikaitis (8 terms, one extra bit; arXiv 2512.07004).
+//! Both follow Fasi and others, "Numerical behavior of NVIDIA tensor cores" (PeerJ Computer Science 7:e330, 2021). The
+//! least E is carried over from the H100.
 
 mod eight;
+
+use crate::Card;
 
 /// Format of the factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +38,16 @@ pub const NAN: u32 = 0x7fff_ffff;
 const NONE: i32 = -100_000;
 /// The smallest E.
 const LOWEST: i32 = -133;
-/// Bits that are kept below E.
-const KEPT: i32 = 25;
+
+impl Card {
+    /// Bits that are kept below E.
+    const fn kept(self) -> i32 {
+        match self {
+            Self::H100 => 25,
+            Self::A100 => 24,
+        }
+    }
+}
 
 impl Factor {
     fn mantissa_bits(self) -> u32 {
@@ -101,8 +118,8 @@ fn split_f32(bits: u32) -> (i32, i32) {
     )
 }
 
-/// `sum x 2^(e - 25)` as f32, rounded toward zero.
-fn pack(sum: i64, e: i32) -> u32 {
+/// `sum x 2^unit` as f32, rounded toward zero.
+fn pack(sum: i64, unit: i32) -> u32 {
     if sum == 0 {
         return 0;
     }
@@ -110,12 +127,12 @@ fn pack(sum: i64, e: i32) -> u32 {
     let magnitude = sum.unsigned_abs();
     let top = 63 - magnitude.leading_zeros() as i32;
     // The value's exponent, or that of the smallest normal number for a subnormal.
-    let exponent = (e - KEPT + top).max(-126);
+    let exponent = (unit + top).max(-126);
     if exponent > 127 {
         return sign | 0x7f80_0000;
     }
     // The unit of the result is 2^(exponent - 23).
-    let shift = (exponent - 23) - (e - KEPT);
+    let shift = (exponent - 23) - unit;
     let significand = if shift >= 0 {
         magnitude >> shift.min(63)
     } else {
@@ -128,7 +145,12 @@ fn pack(sum: i64, e: i32) -> u32 {
 }
 
 /// One output, term by term: the rule as it is written above, and the oracle of the vector path.
-fn dot(factor: Factor, products: impl Iterator<Item = (u16, u16)> + Clone, c: u32) -> u32 {
+fn dot(
+    kept: i32,
+    factor: Factor,
+    products: impl Iterator<Item = (u16, u16)> + Clone,
+    c: u32,
+) -> u32 {
     let mut infinity: Option<u32> = None;
     let mut see = |value: f32| -> bool {
         if value.is_nan() {
@@ -169,12 +191,12 @@ fn dot(factor: Factor, products: impl Iterator<Item = (u16, u16)> + Clone, c: u3
         .map(|(_, exponent, _)| exponent)
         .fold(LOWEST, i32::max);
     let sum = terms.map(|(significand, exponent, fraction_bits)| {
-        // In units of 2^(e - 25).
-        let magnitude = significand.unsigned_abs() << (KEPT - fraction_bits);
+        // In units of 2^(e - kept).
+        let magnitude = significand.unsigned_abs() << (kept - fraction_bits);
         let cut = (magnitude >> (e - exponent).min(63)) as i64;
         if significand < 0 { -cut } else { cut }
     });
-    pack(sum.sum(), e)
+    pack(sum.sum(), e - kept)
 }
 
 /// Rows of A, and of C and D.
@@ -182,28 +204,56 @@ pub const M: usize = 16;
 /// Columns of B, and of C and D.
 pub const N: usize = 8;
 
-/// D = A B + C as one `mma.sync` m16n8kK computes it: A is 16 x K, B is K x 8, C and D are 16 x 8, all
+/// D = A B + C as one `mma.sync` m16n8kK of this card computes it: A is 16 x K, B is K x 8, C and D are 16 x 8, all
 /// row-major; K is 8 or 16. C and D are the bits of f32.
 ///
-/// `wgmma` computes each output in the same way, so its 64 rows are four of these.
+/// `wgmma` of an H100 computes each output in the same way, so its 64 rows are four of these.
 pub fn mma<const K: usize, const A: usize, const B: usize>(
+    card: Card,
     factor: Factor,
     a: &[u16; A],
     b: &[u16; B],
     c: &[u32; M * N],
 ) -> [u32; M * N] {
     const { assert!(A == M * K && B == K * N) };
+    if card == Card::A100 && K == 16 {
+        return halves(factor, a, b, c);
+    }
+    sum::<K, A, B>(card, factor, a, b, c)
+}
+
+/// An A100's m16n8k16: the first eight k, then the others.
+fn halves(factor: Factor, a: &[u16], b: &[u16], c: &[u32; M * N]) -> [u32; M * N] {
+    (0..2).fold(*c, |c, half| {
+        let part = |i: usize| 16 * (i / 8) + 8 * half + i % 8;
+        let a = std::array::from_fn(|i| a.get(part(i)).copied().unwrap_or_default());
+        let b = std::array::from_fn(|i| b.get(8 * N * half + i).copied().unwrap_or_default());
+        sum::<8, { M * 8 }, { 8 * N }>(Card::A100, factor, &a, &b, &c)
+    })
+}
+
+/// All products at once.
+fn sum<const K: usize, const A: usize, const B: usize>(
+    card: Card,
+    factor: Factor,
+    a: &[u16; A],
+    b: &[u16; B],
+    c: &[u32; M * N],
+) -> [u32; M * N] {
     let special = |any, &bits: &u16| any | factor.is_special(bits);
     let special = a.iter().fold(false, special) | b.iter().fold(false, special);
     let not_finite = |any, &bits: &u32| any | (bits >> 23 & 0xff == 0xff);
     let rare = c.iter().fold(special, not_finite);
-    let fast = (!rare).then(|| eight::outputs(factor, a, b, c)).flatten();
-    fast.unwrap_or_else(|| slowly::<K, A, B>(factor, a, b, c))
+    let fast = (!rare)
+        .then(|| eight::outputs(card, factor, a, b, c))
+        .flatten();
+    fast.unwrap_or_else(|| slowly::<K, A, B>(card, factor, a, b, c))
 }
 
 /// The same, output by output.
 #[inline(never)]
 fn slowly<const K: usize, const A: usize, const B: usize>(
+    card: Card,
     factor: Factor,
     a: &[u16; A],
     b: &[u16; B],
@@ -211,7 +261,8 @@ fn slowly<const K: usize, const A: usize, const B: usize>(
 ) -> [u32; M * N] {
     std::array::from_fn(|i| {
         let (row, n) = (i / N, i % N);
-        dot(factor, (0..K).map(|k| (a[row * K + k], b[k * N + n])), c[i])
+        let products = (0..K).map(|k| (a[row * K + k], b[k * N + n]));
+        dot(card.kept(), factor, products, c[i])
     })
 }
 
@@ -246,10 +297,12 @@ mod tests {
                 let b: [u16; 128] = std::array::from_fn(|_| random() as u16 & mask | top);
                 let c: [u32; 128] =
                     std::array::from_fn(|_| if round % 3 == 0 { 0 } else { random() });
-                assert_eq!(
-                    mma::<16, 256, 128>(factor, &a, &b, &c),
-                    slowly::<16, 256, 128>(factor, &a, &b, &c)
-                );
+                for card in Card::ALL {
+                    assert_eq!(
+                        sum::<16, 256, 128>(card, factor, &a, &b, &c),
+                        slowly::<16, 256, 128>(card, factor, &a, &b, &c)
+                    );
+                }
             }
         }
     }

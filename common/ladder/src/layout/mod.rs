@@ -8,7 +8,7 @@ mod swizzle;
 mod tmem;
 
 use anyhow::{Context, Result};
-use clap::{Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use layout::show::Sheet;
 
 #[derive(clap::Args)]
@@ -53,7 +53,29 @@ enum Table {
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let (sheet, sound) = match &arguments.table {
+    let (sheet, sound) = sheet(&arguments.table)?;
+    print(&sheet, arguments.format)?;
+    Ok(sound)
+}
+
+/// What these words after `cargo ladder layout` show, in every format.
+pub fn everything(words: &[&str]) -> Result<[String; 3]> {
+    let words = [&["layout"], words].concat();
+    let (sheet, _) = sheet(&Words::try_parse_from(words)?.layout.table)?;
+    let json = serde_json::to_string_pretty(&sheet)?;
+    Ok([sheet.to_text(), sheet.to_svg(), json])
+}
+
+/// A command line of its own.
+#[derive(clap::Parser)]
+struct Words {
+    #[command(flatten)]
+    layout: Arguments,
+}
+
+/// The table, and whether a mapping that it shows is sound.
+fn sheet(table: &Table) -> Result<(Sheet, bool)> {
+    Ok(match table {
         Table::Swizzle(arguments) => (swizzle::sheet(arguments)?, true),
         Table::Map(arguments) => map::sheet(arguments)?,
         Table::Bankmap(arguments) => (bankmap::sheet(arguments)?, true),
@@ -61,9 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         Table::Descriptor(arguments) => (descriptor::sheet(arguments)?, true),
         Table::Tmem(arguments) => (tmem::sheet(arguments)?, true),
         Table::Axis { layout } => layout::sheets::axis(&layout::axis::AxisLayout::parse(layout)?),
-    };
-    print(&sheet, arguments.format)?;
-    Ok(sound)
+    })
 }
 
 /// Prints a sheet to standard output.

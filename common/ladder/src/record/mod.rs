@@ -68,8 +68,7 @@ impl Record {
             let file = file.display();
             format!("cannot read {file}, which `cargo ladder bench` writes on a GPU")
         })?;
-        let json: Result<Vec<Value>> = serde_json::from_str(&text).map_err(Into::into);
-        json.and_then(Self::new).with_context(|| {
+        Self::parse(&text).with_context(|| {
             let file = file.display();
             format!("{file} is not what `cargo ladder bench` writes; record anew, or name another folder")
         })
@@ -103,6 +102,15 @@ impl Record {
                 }
             }
         }
+        Self::new(json)
+    }
+
+    /// The record that this bench.json holds.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub fn parse(text: &str) -> Result<Self> {
+        let json: Vec<Value> = serde_json::from_str(text)?;
         Self::new(json)
     }
 

@@ -83,22 +83,25 @@ impl Row {
 /// # Errors
 /// If it is missing or something else; the message names it and the remedy.
 pub fn read(file: &Path) -> Result<Vec<Row>> {
-    let rows = || -> Result<Vec<Row>> {
-        let mut rows = Vec::new();
-        for row in csv::Reader::from_path(file)?.deserialize() {
-            let row: Row = row?;
-            row.size
-                .parse::<harness::Size>()
-                .map_err(anyhow::Error::msg)?;
-            rows.push(row);
-        }
-        anyhow::ensure!(!rows.is_empty(), "it has no rows");
-        Ok(rows)
-    };
+    let rows = || parse(std::fs::File::open(file)?);
     rows().with_context(|| {
         let file = file.display();
         format!("{file} cannot be used; `cargo ladder tiles` makes one on a GPU")
     })
+}
+
+/// The rows of one, at least one.
+pub fn parse(csv: impl std::io::Read) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for row in csv::Reader::from_reader(csv).deserialize() {
+        let row: Row = row?;
+        row.size
+            .parse::<harness::Size>()
+            .map_err(anyhow::Error::msg)?;
+        rows.push(row);
+    }
+    anyhow::ensure!(!rows.is_empty(), "it has no rows");
+    Ok(rows)
 }
 
 /// Writes one.

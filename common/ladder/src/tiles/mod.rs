@@ -34,6 +34,11 @@ pub struct Arguments {
     check: Option<Vec<PathBuf>>,
 }
 
+/// The table of a tiles.csv.
+pub fn table_of(csv: &[u8]) -> Result<String> {
+    Ok(file::table(&file::parse(csv)?))
+}
+
 /// Where tiles fill a card to different parts.
 const SIZES: [u32; 11] = [
     256, 512, 768, 1024, 1536, 2048, 2560, 3072, 4096, 6144, 8192,

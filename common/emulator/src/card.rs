@@ -1,0 +1,122 @@
+//! Which GPU is emulated: what its tensor cores compute, and what it cannot launch.
+use std::fmt;
+use std::str::FromStr;
+
+use crate::program::Program;
+
+/// A GPU.
+///
+/// Memory counters follow the measured rules of the H100 whichever it is: they are rules of all its relatives as far
+/// as anybody has looked, but were measured on that one only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Card {
+    /// Hopper: measured, and compared bit for bit ([`crate::calibrate`]).
+    #[default]
+    H100,
+    /// Ampere, compute capability 8.0. Its tensor cores are as others describe them: see [`crate::tensor`].
+    A100,
+}
+
+/// What came with compute capability 9.0 (PTX ISA, "Target ISA Notes" of each).
+const SINCE_HOPPER: [&str; 14] = [
+    "wgmma.",
+    "setmaxnreg.",
+    "stmatrix.",
+    "cp.reduce.async.bulk.",
+    "cp.async.bulk",
+    "mbarrier.try_wait",
+    "mbarrier.expect_tx",
+    "mbarrier.complete_tx",
+    "mbarrier.arrive.expect_tx",
+    "barrier.cluster.",
+    "fence.proxy.async",
+    "fence.mbarrier_init.",
+    "mapa",
+    "elect.sync",
+];
+
+impl Card {
+    /// All of them, the default first.
+    pub const ALL: [Self; 2] = [Self::H100, Self::A100];
+
+    /// As `--emulate` names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::H100 => "h100",
+            Self::A100 => "a100",
+        }
+    }
+
+    /// How it is known what its tensor cores compute.
+    pub fn evidence(self) -> &'static str {
+        match self {
+            Self::H100 => "measured",
+            Self::A100 => "from the literature, not calibrated here",
+        }
+    }
+
+    /// Multiprocessors: of an H100 SXM, of an A100 (NVIDIA's architecture whitepapers).
+    pub fn multiprocessors(self) -> u32 {
+        match self {
+            Self::H100 => 132,
+            Self::A100 => 108,
+        }
+    }
+
+    /// Major and minor number of its compute capability.
+    pub fn compute_capability(self) -> (u32, u32) {
+        match self {
+            Self::H100 => (9, 0),
+            Self::A100 => (8, 0),
+        }
+    }
+
+    /// Bytes of shared memory that a block can have (CUDA C++ Programming Guide, "Compute Capabilities").
+    pub(crate) fn shared_of_a_block(self) -> u32 {
+        match self {
+            Self::H100 => 227 << 10,
+            Self::A100 => 163 << 10,
+        }
+    }
+
+    /// Why it cannot run this program, if it cannot.
+    pub(crate) fn refuses(self, program: &Program) -> Option<String> {
+        if self == Self::H100 {
+            return None;
+        }
+        let remedy = "emulate an h100, or take a kernel for sm_80";
+        let digits = program.target.trim_start_matches("sm_");
+        let number = digits.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        if number.parse::<u32>().is_ok_and(|number| number > 80) {
+            return Some(format!(
+                "the kernel is for {}, and an A100 has compute capability 8.0; {remedy}",
+                program.target
+            ));
+        }
+        let newer = program.instructions.iter().find_map(|instruction| {
+            let mut words = instruction.text.split_whitespace();
+            let opcode = words.find(|word| !word.starts_with('@'))?;
+            let newer = SINCE_HOPPER.iter().any(|name| opcode.starts_with(name))
+                || opcode.contains("::cluster");
+            newer.then(|| (opcode.to_owned(), instruction.ptx_line))
+        });
+        newer.map(|(opcode, line)| {
+            format!("PTX line {line}: an A100 has no {opcode}, which came with Hopper; {remedy}")
+        })
+    }
+}
+
+impl fmt::Display for Card {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Card {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|card| card.name() == text);
+        found.ok_or("expected h100 or a100")
+    }
+}

@@ -1,0 +1,37 @@
+//! What a fuzzer feeds with any bytes: one function for each reader of text that others wrote, all of them within
+//! small bounds of time and memory. `fuzz/` looks for inputs that make one panic, `cargo test` replays what it found.
+//!
+//! | target | input |
+//! | --- | --- |
+//! | `ptx` | PTX, to be parsed and lowered |
+//! | `emulate` | a byte of setup, then PTX, to be run with little fuel |
+//! | `recordings` | the name of a recording in the first line, then its bytes |
+//! | `tables` | which file in the first byte, then its text: `bench.json`, `tiles.csv`, accesses for `banks` |
+//! | `layouts` | words after `cargo ladder layout`, one a line |
+//! | `arguments` | words after `cargo run -p rung01_naive --`, one a line |
+mod arguments;
+mod emulate;
+pub mod mutate;
+mod tables;
+
+/// Takes any bytes and must come back.
+pub type Target = fn(&[u8]);
+
+/// Every target with its name, which is its folder in `fuzz/corpus/`.
+pub const TARGETS: [(&str, Target); 6] = [
+    ("ptx", emulate::ptx),
+    ("emulate", emulate::emulate),
+    ("recordings", tables::recordings),
+    ("tables", tables::tables),
+    ("layouts", arguments::layouts),
+    ("arguments", arguments::arguments),
+];
+
+/// The target of this name, which is the program's.
+///
+/// # Panics
+/// If there is none.
+pub fn target(name: &str) -> Target {
+    let found = TARGETS.iter().find(|(known, _)| *known == name);
+    found.unwrap_or_else(|| panic!("no target {name}")).1
+}
