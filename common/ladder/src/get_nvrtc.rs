@@ -7,11 +7,19 @@ use anyhow::{Context, Result, bail};
 use owo_colors::OwoColorize;
 
 use crate::rungs;
+use crate::sass::PTXAS;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Also ptxas, which assembles PTX to machine code
+    #[arg(long)]
+    ptxas: bool,
+}
 
 /// Newer ones write PTX that a CUDA 13.0 driver refuses.
 const WHEELS: [&str; 2] = ["nvidia-cuda-nvrtc==13.0.88", "nvidia-cuda-runtime==13.0.96"];
 
-pub fn run() -> Result<bool> {
+pub fn run(arguments: &Arguments) -> Result<bool> {
     if cfg!(target_os = "macos") {
         bail!(
             "NVIDIA makes no NVRTC for macOS; the committed kernel.ptx run on the emulator without it"
@@ -22,9 +30,15 @@ pub fn run() -> Result<bool> {
         .context("the current folder is gone")?;
     let folder = root.join(".cuda");
     let python = python()?;
+    let mut wheels = WHEELS.to_vec();
+    let mut megabytes = 90;
+    if arguments.ptxas {
+        wheels.push(PTXAS);
+        megabytes += 40;
+    }
     anstream::println!(
-        "fetching {} into {} (about 90 MB)",
-        WHEELS.join(" and "),
+        "fetching {} into {} (about {megabytes} MB)",
+        wheels.join(" and "),
         folder.display()
     );
     let status = Command::new(python)
@@ -38,7 +52,7 @@ pub fn run() -> Result<bool> {
         ])
         .args(["--no-deps", "--upgrade", "--target"])
         .arg(&folder)
-        .args(WHEELS)
+        .args(&wheels)
         .status()
         .with_context(|| format!("cannot run {python}"))?;
     if !status.success() {

@@ -90,7 +90,7 @@ enum Command {
     /// Make every rung's kernel.ptx anew, or check that they are current
     Ptx(ptx::Arguments),
     /// Fetch NVRTC and CUDA's headers into .cuda/
-    GetNvrtc,
+    GetNvrtc(get_nvrtc::Arguments),
     /// Put into README.md what its commands print, or check that it stands there
     Readme(readme::Arguments),
 }
@@ -113,7 +113,7 @@ pub fn main() -> ExitCode {
         Command::Ptx(arguments) => ptx::run(&arguments),
         Command::Bits(arguments) => bits::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),
-        Command::GetNvrtc => get_nvrtc::run(),
+        Command::GetNvrtc(arguments) => get_nvrtc::run(&arguments),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
