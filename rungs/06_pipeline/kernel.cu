@@ -1,6 +1,6 @@
 // Rung 06, pipeline: while one tile is computed, the next three are on their way, and while 16 columns of it are
 // multiplied, the next 16 are read: nobody waits for memory any more.
-// The counter to watch is time: every wavefront and every sector is still the ideal one.
+// The counter to watch is time: wavefronts of reads and stores, and all sectors, are still the ideal ones.
 // The warp's tile takes all registers there are, so that it reads less for each mma; BK is half of rung 05's, for four
 // stages to fit; and rows of A, now 64 bytes, lie two side by side in the banks, so that A's swizzle is by row / 2.
 // `cargo ladder diff 5 6`, then `cargo run -p rung06_pipeline -- profile --arch sm_80`.

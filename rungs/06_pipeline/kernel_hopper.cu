@@ -172,8 +172,8 @@ __device__ unsigned float2_to_half2(float low, float high)
     return h;
 }
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size: outside of them TMA reads zeros and writes
-// nothing.
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
+// TMA reads zeros and writes nothing.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
      int M, int N, int K)
@@ -304,7 +304,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                 advance();
 
                 // While they run, there is also time for a division, and to store the tile before: a panel a step,
-                // by way of two buffers, one of which TMA may still read. Not in step 0: there no other is queued.
+                // by way of two buffers, one of which TMA may still read. Not in step 0, to have step 1 queued.
                 if (k0 == 0)
                     tile = tile_of(number, M, N);
                 while (LATER && panel < PANELS && (k0 > 0 || K <= BK)) {

@@ -10,7 +10,7 @@ use crate::launch::Launch;
 pub struct Rung {
     /// The name of its folder in `rungs/`, such as `03_padded`.
     pub name: &'static str,
-    /// Its kernels, one for each architecture that it is written for.
+    /// Its kernels, one for each architecture and tile.
     pub kernels: &'static [KernelFile<'static>],
     /// What can be switched at run time.
     pub switches: &'static [Switch],
@@ -26,8 +26,8 @@ pub struct KernelFile<'a> {
     /// The block's tile of C, such as `128x256`: `TILE_M` and `TILE_N` for the compiler. Empty for the tile that the
     /// file itself has.
     pub configuration: &'a str,
-    /// How fast a full card computes with this tile, beside the rung's fastest (results/attempts.md); 1 if there is
-    /// only one.
+    /// How fast a full card computes with this tile, beside the rung's fastest: about what the tiles.csv of an H100 in
+    /// results/ says, and such that the best one is chosen at all its sizes. 1 if there is only one.
     pub speed: f64,
     /// The text of the committed PTX beside it, `kernel_hopper.128x256.ptx`.
     pub ptx: &'a str,
@@ -46,6 +46,8 @@ struct Share {
     tile: [u32; 2],
     /// Tiles, one to each block.
     blocks: u32,
+    /// Blocks of a cluster, whose tiles lie one above the other.
+    cluster: u32,
 }
 
 impl KernelFile<'_> {
@@ -59,12 +61,21 @@ impl KernelFile<'_> {
                 resident => resident,
             };
             let tile = [launch.tile.bm, launch.tile.bn];
-            Some(Share { tile, blocks })
+            let cluster = launch.cluster.max(1);
+            Some(Share {
+                tile,
+                blocks,
+                cluster,
+            })
         };
         let of_configuration = || {
             let (m, n) = self.configuration.split_once('x')?;
             let tile = [m.parse().ok()?, n.parse().ok()?];
-            Some(Share { tile, blocks: 1 })
+            Some(Share {
+                tile,
+                blocks: 1,
+                cluster: 1,
+            })
         };
         of_ptx().or_else(of_configuration)
     }
@@ -81,11 +92,17 @@ impl KernelFile<'_> {
     /// How long this configuration takes beside others, in elements of C: the tiles that some multiprocessor
     /// has to compute one after the other, and the end of the last one, which no next tile hides.
     pub(crate) fn cost(&self, size: Size, multiprocessors: u32) -> f64 {
-        let Some(Share { tile, blocks }) = self.share() else {
+        let Some(Share {
+            tile,
+            blocks,
+            cluster,
+        }) = self.share()
+        else {
             return 0.0;
         };
         let [m, n] = tile.map(|side| side.max(1));
-        let tiles = u64::from(size.m.div_ceil(m)) * u64::from(size.n.div_ceil(n));
+        let rows = u64::from(size.m.div_ceil(m)).next_multiple_of(cluster.into());
+        let tiles = rows * u64::from(size.n.div_ceil(n));
         let at_once = u64::from(multiprocessors.max(1)) * u64::from(blocks);
         let rounds = tiles.div_ceil(at_once) as f64;
         let round = f64::from(blocks) * f64::from(m) * f64::from(n);

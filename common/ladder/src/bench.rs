@@ -1,7 +1,7 @@
 //! `cargo ladder bench`: every rung on the GPU, recorded in results/ or held against a record.
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use harness::Size;
 use serde_json::Value;
 
@@ -73,6 +73,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             tile: None,
             size,
         }));
+    }
+    if timings.is_empty() {
+        bail!(
+            "no kernel of these rungs is for that architecture at these sizes; leave --arch away, or name sm_80 or sm_90a"
+        );
     }
     let timed = timing::all(&timings, &arguments.device)?;
     let record = Record::new(benches(&timings, &timed))?;

@@ -44,7 +44,7 @@ const KERNELS: &[KernelFile] = &[
     },
     KernelFile {
         configuration: "64x128",
-        speed: 0.77,
+        speed: 0.6,
         ptx: include_str!("../kernel_hopper.64x128.ptx"),
         ..HOPPER
     },

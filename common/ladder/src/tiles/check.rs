@@ -46,10 +46,6 @@ pub fn complaints(rows: &[Row]) -> Result<Vec<String>> {
 
 /// What is wrong with taking this tile, by what was measured at one size.
 fn complaint(rows: &[&Row], taken: &str) -> Option<String> {
-    let timed = rows
-        .iter()
-        .filter_map(|row| Some((row, row.of_cublas_f16?)));
-    let (best, speed) = timed.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
     let Some(found) = rows.iter().find(|row| row.tile == taken) else {
         return Some(format!(
             "{taken} is taken, and not recorded; `cargo ladder tiles` records it"
@@ -58,6 +54,10 @@ fn complaint(rows: &[&Row], taken: &str) -> Option<String> {
     let Some(chosen) = found.of_cublas_f16 else {
         return Some(format!("{taken} is taken, and gave a wrong C"));
     };
+    let timed = rows
+        .iter()
+        .filter_map(|row| Some((row, row.of_cublas_f16?)));
+    let (best, speed) = timed.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
     (chosen < (1.0 - WITHIN) * speed).then(|| {
         format!(
             "{taken} is taken and has {} of cuBLAS; {} has {}",

@@ -98,6 +98,14 @@ pub fn parse(csv: impl std::io::Read) -> Result<Vec<Row>> {
         row.size
             .parse::<harness::Size>()
             .map_err(anyhow::Error::msg)?;
+        let speeds = [row.tflops, row.of_cublas_f16];
+        let usable = |speed: f64| speed.is_finite() && speed > 0.0;
+        anyhow::ensure!(
+            speeds.into_iter().flatten().all(usable) && row.multiprocessors > 0,
+            "{} at {}: a speed or the number of multiprocessors is not above 0",
+            row.tile,
+            row.size
+        );
         rows.push(row);
     }
     anyhow::ensure!(!rows.is_empty(), "it has no rows");
