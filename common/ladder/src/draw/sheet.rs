@@ -159,7 +159,7 @@ pub fn provenance(record: &Record) -> String {
     parts.extend(p.driver.iter().map(|driver| format!("driver {driver}")));
     parts.push(format!("CUDA {}", p.cuda));
     parts.extend(p.cublas.iter().map(|version| format!("cuBLAS {version}")));
-    parts.extend(p.commit.iter().map(|commit| format!("commit {commit}")));
+    parts.push(format!("commit {}", record.commits()));
     parts.push(p.date.chars().take(10).collect());
     parts.join(", ")
 }

@@ -18,7 +18,7 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
         p.cuda,
         or_unknown(&p.cublas),
         or_unknown(&watts),
-        commits(record),
+        record.commits(),
         p.date,
     );
     let [_, _, rungs, sizes] = DERIVED;
@@ -37,18 +37,6 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
         text += &plot(sizes, &format!("{last} by size"));
     }
     text + &format!("\n## Every timing\n\n{}", table(record, |_, _| true))
-}
-
-/// What the rungs were built from, in the order in which they were timed.
-fn commits(record: &Record) -> String {
-    let mut all: Vec<&str> = Vec::new();
-    for (_, run) in record.runs() {
-        let commit = run.provenance.commit.as_deref().unwrap_or("unknown");
-        if !all.contains(&commit) {
-            all.push(commit);
-        }
-    }
-    all.join(" and ")
 }
 
 /// One line for each size of each rung that is `wanted`, by the rung's name and what was measured.

@@ -166,6 +166,18 @@ impl Record {
             .flat_map(|bench| bench.sizes.iter().map(|run| (bench.rung.as_str(), run)))
     }
 
+    /// What the rungs were built from, in the order in which they were timed.
+    pub fn commits(&self) -> String {
+        let mut all: Vec<&str> = Vec::new();
+        for (_, run) in self.runs() {
+            let commit = run.provenance.commit.as_deref().unwrap_or("unknown");
+            if !all.contains(&commit) {
+                all.push(commit);
+            }
+        }
+        all.join(" and ")
+    }
+
     /// What was measured of the rung with this label at this size.
     pub fn run(&self, label: &str, size: Size) -> Option<&Run> {
         self.runs()
