@@ -32,6 +32,7 @@ mod op;
 mod order;
 mod program;
 mod ptx;
+mod random;
 mod roles;
 mod shadow;
 pub mod tensor;

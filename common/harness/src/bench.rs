@@ -2,7 +2,7 @@
 use gpu::{Contestant, CublasLt, GpuError, Samples, Telemetry, Timing, alternate};
 use half::f16;
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::occupancy::Resources;
 use crate::on_gpu::{Operands, Session, sides};
@@ -41,7 +41,7 @@ pub struct Time {
 }
 
 /// One contestant.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Contest {
     /// `kernel`, `cuBLAS f16`, `cuBLASLt f16` or `cuBLAS f32`.
     pub name: String,

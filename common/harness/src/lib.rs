@@ -58,7 +58,7 @@ mod table;
 mod verify;
 mod waits;
 
-pub use bench::SIZES;
+pub use bench::{Contest, SIZES};
 pub use error::{Error, Result};
 pub use experiment::Laboratory;
 pub(crate) use kernel::Kernel;

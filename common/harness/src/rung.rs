@@ -165,9 +165,9 @@ mod tests {
     }
 
     #[test]
-    fn two_blocks_of_a_multiprocessor_compute_at_once() {
-        let ptx = |blocks: u32| {
-            let ints = [128u32, 192, 32, 128, 81920, 1]
+    fn two_blocks_compute_at_once_and_a_cluster_has_whole_tiles() {
+        let ptx = |blocks: u32, cluster: u32| {
+            let ints = [128, 192, 32, 128, 81920, cluster]
                 .map(u32::to_le_bytes)
                 .concat();
             let bytes: Vec<_> = ints.iter().map(u8::to_string).collect();
@@ -178,8 +178,8 @@ mod tests {
                 bytes.join(", ")
             )
         };
-        let share = |blocks| {
-            let ptx = ptx(blocks);
+        let share = |blocks, cluster, size| {
+            let ptx = ptx(blocks, cluster);
             let kernel = KernelFile {
                 file: "kernel.cu",
                 source: "",
@@ -189,10 +189,19 @@ mod tests {
                 arch: "sm_80",
             };
             assert_eq!(kernel.tile(), "128x192");
-            // 704 tiles: 3 rounds of 264, or 6 of 132.
-            kernel.cost(Size::cube(4096), 132) / f64::from(128 * 192)
+            kernel.cost(size, 132) / f64::from(128 * 192)
         };
-        assert!((share(1) - (6.0 + LAST_TILE)).abs() < 1e-9);
-        assert!((share(2) - 2.0 * (3.0 + LAST_TILE)).abs() < 1e-9);
+        let is = |share: f64, expected: f64| assert!((share - expected).abs() < 1e-9, "{share}");
+        // 704 tiles: 6 rounds of 132, or 3 of 264.
+        is(share(1, 1, Size::cube(4096)), 6.0 + LAST_TILE);
+        is(share(2, 1, Size::cube(4096)), 2.0 * (3.0 + LAST_TILE));
+        // One row of 132 tiles: a cluster of two has another, empty one below it.
+        let flat = Size {
+            m: 128,
+            n: 132 * 192,
+            k: 64,
+        };
+        is(share(1, 1, flat), 1.0 + LAST_TILE);
+        is(share(1, 2, flat), 2.0 + LAST_TILE);
     }
 }

@@ -5,13 +5,13 @@
 //! says that the result lies in 32 bits and both operands are f32. `p` is a predicate.
 use rayon::prelude::*;
 
-use super::random::random;
 use super::table::{as_digits, is_digest};
 use super::{
     BadRow, CalibrateError, Comparison, Difference, Experiment, Hardware, RecordError, Recording,
     Table, all, is_named,
 };
 use crate::Options;
+use crate::random::random;
 
 const COUNT: usize = 1024;
 const COLUMNS: [&str; 3] = ["instruction", "operands", "digest"];

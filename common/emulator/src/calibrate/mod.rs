@@ -21,7 +21,7 @@ mod experiment;
 mod matrix;
 mod patterns;
 mod placement;
-mod random;
+
 mod table;
 mod tensor;
 pub mod tma_layout;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::access::{Pattern, Space};
-use super::random::random;
 use crate::banks::LANES;
+use crate::random::random;
 
 /// Bytes of memory that a pattern may reach.
 const WINDOW: u32 = 32 << 10;

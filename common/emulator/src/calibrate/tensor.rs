@@ -7,13 +7,13 @@ use rayon::prelude::*;
 
 use super::arithmetic::digest;
 use super::matrix::{Mma, RECORD, SHAPES};
-use super::random::random;
 use super::table::{as_digits, is_digest, number};
 use super::{
     BadRow, CalibrateError, Comparison, Difference, Experiment, Hardware, RecordError, Recording,
     Table, all, is_named,
 };
 use crate::Options;
+use crate::random::random;
 
 const COLUMNS: [&str; 5] = ["instruction", "class", "seed", "records", "digest"];
 /// A row with more is refused: it would not fit into the emulator's memory.

@@ -12,6 +12,7 @@ use crate::finding::Finding;
 use crate::memory::Writes;
 use crate::op::Code;
 use crate::order::Order;
+use crate::random::random;
 use crate::shadow::Shadow;
 
 pub(super) struct Cluster {
@@ -435,16 +436,12 @@ fn watch(warp: &mut Warp, activity: u64, quiet: bool, patience: u64) {
     });
 }
 
-/// A small deterministic generator (SplitMix64), for the order of warps.
+/// For the order of warps.
 struct Random(u64);
 
 impl Random {
     fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (x ^ (x >> 31)) % n.max(1)
+        random(&mut self.0) % n.max(1)
     }
     fn shuffle(&mut self, list: &mut [usize]) {
         for i in (1..list.len()).rev() {

@@ -293,13 +293,17 @@ mod tests {
     #[test]
     fn what_is_timed_anew_takes_the_place_of_the_old() {
         let results = tempfile::tempdir().expect("a writable folder for temporary files");
-        let [small, large] = ["512x512x512", "1024x1024x1024"];
+        let [small, large, larger] = ["512x512x512", "1024x1024x1024", "2048x2048x2048"];
         let of = |rung, size, kernel| {
             let one = bench(rung, vec![right(size, "", [kernel, 1.0])]);
             Record::new(vec![one]).expect("a record")
         };
         record().write(results.path()).expect("writable");
-        for new in [of("01_naive", large, 4.0), of("02_smem", small, 1.0)] {
+        for new in [
+            of("01_naive", large, 4.0),
+            of("01_naive", larger, 8.0),
+            of("02_smem", small, 1.0),
+        ] {
             let both = new.over_the_one_in(results.path()).expect("a record");
             both.write(results.path()).expect("writable");
         }
@@ -311,6 +315,7 @@ mod tests {
              | -------- | -------------- | ------: | ------------: |\n\
              | 01_naive | 512x512x512    |   134.2 |         25.0% |\n\
              | 01_naive | 1024x1024x1024 |   536.9 |         25.0% |\n\
+             | 01_naive | 2048x2048x2048 |  2147.5 |         12.5% |\n\
              | 02_smem  | 512x512x512    |   268.4 |        100.0% |\n"
         );
     }

@@ -1,5 +1,5 @@
 //! What a rung's `bench --json` prints, as far as tables and plots need it.
-use harness::Size;
+use harness::{Contest, Size};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 /// The baseline that sets the ratio.
@@ -43,19 +43,6 @@ pub struct Time {
     pub launches_per_sample: u64,
     /// The kernel first, then the baselines.
     pub contestants: Vec<Contest>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-pub struct Contest {
-    pub name: String,
-    pub median_ms: f64,
-    pub p10_ms: f64,
-    pub p90_ms: f64,
-    pub tflops: f64,
-    /// The kernel's speed as a fraction of this one's: the median over the rounds.
-    pub kernel_speed: f64,
-    /// In the order of the rounds.
-    pub samples_ms: Vec<f64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -91,6 +91,8 @@ mod tests {
                 .expect("a complaint")
                 .contains("wrong C")
         );
+        let only_wrong = complaint(&rows[3..], "d").expect("a complaint");
+        assert!(only_wrong.contains("wrong C"), "{only_wrong}");
         assert!(
             complaint(&rows, "e")
                 .expect("a complaint")

@@ -180,6 +180,28 @@ pub mod tests {
     }
 
     #[test]
+    fn speeds_that_are_none_are_refused() {
+        let of = |change: fn(&mut Row)| {
+            let mut row = row("512x512x512", "64x128", 0.9);
+            change(&mut row);
+            let mut table = csv::Writer::from_writer(Vec::new());
+            table.serialize(row).expect("plain");
+            parse(&table.into_inner().expect("memory")[..])
+        };
+        assert!(of(|_| ()).is_ok());
+        let bad: [fn(&mut Row); 4] = [
+            |row| row.of_cublas_f16 = Some(f64::NAN),
+            |row| row.of_cublas_f16 = Some(-1.0),
+            |row| row.tflops = Some(f64::INFINITY),
+            |row| row.multiprocessors = 0,
+        ];
+        for change in bad {
+            let error = of(change).expect_err("not usable").to_string();
+            assert!(error.contains("64x128 at 512x512x512"), "{error}");
+        }
+    }
+
+    #[test]
     fn what_was_written_is_read_again() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let file = folder.path().join(FILE);

@@ -1,7 +1,7 @@
-//! Random bits that are the same on every machine: what recordings were made from must be made again.
+//! Random bits that are the same on every machine: what recordings were made from, and orders of warps, come again.
 
 /// SplitMix64 (Steele, Lea and Flood 2014), one step.
-pub(super) fn random(state: &mut u64) -> u64 {
+pub(crate) fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut x = *state;
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
