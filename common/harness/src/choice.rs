@@ -97,7 +97,8 @@ mod tests {
         source: "",
         configuration: "128x256",
         speed: 1.0,
-        ptx: "",
+        ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n.const .align 4 .b8 gemm_launch[28] = \
+              {128,0,0,0, 0,1,0,0, 64,0,0,0, 128,1,0,0, 0,0,0,0, 1,0,0,0, 1,0,0,0};\n",
         arch: "sm_90a",
     };
     const RUNG: Rung = Rung {
@@ -113,6 +114,8 @@ mod tests {
             KernelFile {
                 configuration: "64x128",
                 speed: 0.5,
+                ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n.const .align 4 .b8 gemm_launch[28] = \
+                      {64,0,0,0, 128,0,0,0, 64,0,0,0, 0,1,0,0, 0,0,0,0, 1,0,0,0, 1,0,0,0};\n",
                 ..LARGE
             },
         ],

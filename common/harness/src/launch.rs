@@ -32,6 +32,8 @@ pub struct Launch {
     /// Blocks per multiprocessor that stay there and take one tile after the other; 0: a block for each
     /// tile.
     pub resident: u32,
+    /// Whether blocks that stay share the last tiles along K, where there is not one for each of them.
+    pub shares: bool,
     /// For A, B and C, what TMA moves at a time: such a kernel takes tensor maps in place of pointers.
     pub boxes: Option<[TensorBox; 3]>,
 }
@@ -75,17 +77,18 @@ impl Launch {
         let numbers = ints(module, LAUNCH).ok_or_else(|| {
             Unstated::Missing(format!("it has no initialised constant `{LAUNCH}`"))
         })?;
-        let (six, resident) = match *numbers {
-            [a, b, c, d, e, f] => ([a, b, c, d, e, f], 0),
-            [a, b, c, d, e, f, resident] => ([a, b, c, d, e, f], resident),
+        let (six, resident, shares) = match *numbers {
+            [a, b, c, d, e, f] => ([a, b, c, d, e, f], 0, 0),
+            [a, b, c, d, e, f, resident] => ([a, b, c, d, e, f], resident, 0),
+            [a, b, c, d, e, f, resident, shares] => ([a, b, c, d, e, f], resident, shares),
             _ => {
                 let bytes = 4 * numbers.len();
                 return Err(Unstated::Missing(format!(
-                    "its `{LAUNCH}` has {bytes} bytes, expected 6 or 7 ints, which are 24 or 28 bytes"
+                    "its `{LAUNCH}` has {bytes} bytes, expected 6 to 8 ints, which are 24 to 32 bytes"
                 )));
             }
         };
-        check(six, resident).map_err(Unstated::Bad)?;
+        check(six, resident, shares).map_err(Unstated::Bad)?;
         let [bm, bn, bk, threads, dynamic_shared, cluster] = six.map(i32::unsigned_abs);
         Ok(Self {
             tile: Tile { bm, bn, bk },
@@ -93,6 +96,7 @@ impl Launch {
             dynamic_shared,
             cluster,
             resident: resident.unsigned_abs(),
+            shares: shares != 0,
             boxes: boxes(module)?,
         })
     }
@@ -123,15 +127,21 @@ impl Launch {
         Some([tiling(m, k, a), tiling(k, n, b), tiling(m, n, c)])
     }
 
+    /// How many tiles of C there are, in whole clusters: their tiles lie one above the other.
+    pub fn tiles(&self, size: Size) -> u64 {
+        let Tile { bm, bn, .. } = self.tile;
+        let rows = u64::from(size.m.div_ceil(bm)).next_multiple_of(self.cluster.into());
+        rows * u64::from(size.n.div_ceil(bn))
+    }
+
     /// The grid, numbered along x; which block takes which tile is the kernel's choice. One block for each
-    /// tile of C, in whole clusters, but not more than stay on `multiprocessors` if the kernel says so.
+    /// tile of C, but not more than stay on `multiprocessors` if the kernel says so.
     pub fn grid(&self, padded: Size, multiprocessors: u32) -> [u32; 3] {
-        let tiles = padded.m.div_ceil(self.tile.bm) * padded.n.div_ceil(self.tile.bn);
-        let whole = tiles.next_multiple_of(self.cluster);
+        let tiles = u32::try_from(self.tiles(padded)).unwrap_or(u32::MAX);
         let resident = multiprocessors * self.resident / self.cluster * self.cluster;
         let blocks = match resident {
-            0 => whole,
-            _ => whole.min(resident),
+            0 => tiles,
+            _ => tiles.min(resident),
         };
         [blocks, 1, 1]
     }
@@ -187,7 +197,7 @@ fn boxes(module: &Module) -> Result<Option<[TensorBox; 3]>, Unstated> {
 }
 
 /// What the CUDA C++ Programming Guide allows on any GPU, with the 227 KiB of compute capability 9.0.
-fn check(launch: [i32; 6], resident: i32) -> Result<(), String> {
+fn check(launch: [i32; 6], resident: i32, shares: i32) -> Result<(), String> {
     let [bm, bn, bk, threads, dynamic_shared, cluster] = launch;
     within("BM", bm, 1, 65536)?;
     within("BN", bn, 1, 65536)?;
@@ -195,7 +205,8 @@ fn check(launch: [i32; 6], resident: i32) -> Result<(), String> {
     within("threads", threads, 1, 1024)?;
     within("dynamic shared bytes", dynamic_shared, 0, 227 * 1024)?;
     within("cluster", cluster, 1, 16)?;
-    within("blocks per multiprocessor", resident, 0, 32)
+    within("blocks per multiprocessor", resident, 0, 32)?;
+    within("whether the last tiles are shared", shares, 0, 1)
 }
 
 fn within(name: &str, value: i32, low: i32, high: i32) -> Result<(), String> {
@@ -213,7 +224,7 @@ mod tests {
     #[test]
     fn a_launch_that_no_gpu_allows_is_named() {
         let good = [128, 128, 8, 256, 0, 1];
-        assert_eq!(check(good, 0), Ok(()));
+        assert_eq!(check(good, 0, 0), Ok(()));
         for (index, bad, word) in [
             (0, 0, "BM"),
             (1, -1, "BN"),
@@ -225,11 +236,12 @@ mod tests {
             let mut launch = good;
             launch[index] = bad;
             assert!(
-                check(launch, 0).is_err_and(|why| why.contains(word)),
+                check(launch, 0, 0).is_err_and(|why| why.contains(word)),
                 "{launch:?}"
             );
         }
-        assert!(check(good, -1).is_err_and(|why| why.contains("multiprocessor")));
+        assert!(check(good, -1, 0).is_err_and(|why| why.contains("multiprocessor")));
+        assert!(check(good, 1, 2).is_err_and(|why| why.contains("shared = 2")));
     }
 
     fn module(constants: &str) -> Module {
@@ -253,8 +265,10 @@ mod tests {
         let grid = |m, n, multiprocessors| launch.grid(Size { m, n, k: 8 }, multiprocessors)[0];
         assert_eq!(grid(4096, 4096, 132), 132);
         assert_eq!(grid(4096, 4096, 131), 130);
-        // 3 x 1 tiles.
+        // 3 x 1 tiles, the third with an empty one below it in its cluster.
         assert_eq!(grid(300, 200, 132), 4);
+        // 1 x 3 tiles, each with an empty one below it.
+        assert_eq!(grid(128, 768, 132), 6);
         assert_eq!(launch.whole(), launch.tile);
     }
 

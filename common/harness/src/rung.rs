@@ -39,73 +39,45 @@ pub struct KernelFile<'a> {
 /// slower than two of 128x128.
 const LAST_TILE: f64 = 0.2;
 
-/// What a multiprocessor computes at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Share {
-    /// Rows and columns of a tile of C.
-    tile: [u32; 2],
-    /// Tiles, one to each block.
-    blocks: u32,
-    /// Blocks of a cluster, whose tiles lie one above the other.
-    cluster: u32,
-}
+/// Steps along K that it takes to add up the pieces of shared tiles, at least: 8192 and 5120 with 128x256.
+const ADDING_UP: f64 = 16.0;
 
 impl KernelFile<'_> {
-    /// As its PTX says it; if there is none yet, as the configuration does.
-    fn share(&self) -> Option<Share> {
-        let of_ptx = || {
-            let module = Module::parse(self.ptx).ok()?;
-            let launch = Launch::of(&module).ok()?;
-            let blocks = match launch.resident {
-                0 => module.min_blocks(ENTRY).unwrap_or(1).max(1),
-                resident => resident,
-            };
-            let tile = [launch.tile.bm, launch.tile.bn];
-            let cluster = launch.cluster.max(1);
-            Some(Share {
-                tile,
-                blocks,
-                cluster,
-            })
+    /// As its PTX says it, with the blocks that a multiprocessor has at a time.
+    fn launch(&self) -> Option<(Launch, u32)> {
+        let module = Module::parse(self.ptx).ok()?;
+        let launch = Launch::of(&module).ok()?;
+        let blocks = match launch.resident {
+            0 => module.min_blocks(ENTRY).unwrap_or(1).max(1),
+            resident => resident,
         };
-        let of_configuration = || {
-            let (m, n) = self.configuration.split_once('x')?;
-            let tile = [m.parse().ok()?, n.parse().ok()?];
-            Some(Share {
-                tile,
-                blocks: 1,
-                cluster: 1,
-            })
-        };
-        of_ptx().or_else(of_configuration)
+        Some((launch, blocks))
     }
 
     /// The block's tile of C, such as `128x256`, as `--tile` names it.
     pub(crate) fn tile(&self) -> String {
-        match self.share() {
+        match self.launch() {
             _ if !self.configuration.is_empty() => self.configuration.to_owned(),
-            Some(Share { tile: [m, n], .. }) => format!("{m}x{n}"),
+            Some((launch, _)) => format!("{}x{}", launch.tile.bm, launch.tile.bn),
             None => String::new(),
         }
     }
 
     /// How long this configuration takes beside others, in elements of C: the tiles that some multiprocessor
-    /// has to compute one after the other, and the end of the last one, which no next tile hides.
+    /// has to compute one after the other, and the end of the last one, which no next tile hides. Infinite if its PTX
+    /// does not say.
     pub(crate) fn cost(&self, size: Size, multiprocessors: u32) -> f64 {
-        let Some(Share {
-            tile,
-            blocks,
-            cluster,
-        }) = self.share()
-        else {
-            return 0.0;
+        let Some((launch, blocks)) = self.launch() else {
+            return f64::INFINITY;
         };
-        let [m, n] = tile.map(|side| side.max(1));
-        let rows = u64::from(size.m.div_ceil(m)).next_multiple_of(cluster.into());
-        let tiles = rows * u64::from(size.n.div_ceil(n));
-        let at_once = u64::from(multiprocessors.max(1)) * u64::from(blocks);
-        let rounds = tiles.div_ceil(at_once) as f64;
-        let round = f64::from(blocks) * f64::from(m) * f64::from(n);
+        let at_once = f64::from(multiprocessors.max(1)) * f64::from(blocks);
+        let tiles = launch.tiles(size) as f64 / at_once;
+        let steps = f64::from(size.k.div_ceil(launch.tile.bk));
+        let rounds = match launch.shares {
+            true => tiles.ceil().min(tiles + ADDING_UP / steps),
+            false => tiles.ceil(),
+        };
+        let round = f64::from(blocks) * f64::from(launch.tile.bm) * f64::from(launch.tile.bn);
         (rounds + LAST_TILE) * round / self.speed
     }
 }
@@ -135,17 +107,39 @@ pub struct Switch {
 mod tests {
     use super::*;
 
+    /// What is read of PTX here: the launch, and how many blocks a multiprocessor has.
+    fn ptx(launch: &[u32], blocks: u32) -> String {
+        let bytes = launch.iter().flat_map(|int| int.to_le_bytes());
+        let bytes: Vec<_> = bytes.map(|byte| byte.to_string()).collect();
+        format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n\
+             .const .align 4 .b8 gemm_launch[{}] = {{{}}};\n\
+             .visible .entry gemm() .minnctapersm {blocks} {{ ret; }}\n",
+            bytes.len(),
+            bytes.join(", ")
+        )
+    }
+
+    fn kernel(ptx: &str, speed: f64) -> KernelFile<'_> {
+        KernelFile {
+            file: "kernel.cu",
+            source: "",
+            configuration: "",
+            speed,
+            ptx,
+            arch: "sm_80",
+        }
+    }
+
     #[test]
     fn a_large_tile_where_there_are_enough_of_them() {
-        let of = |configuration, speed| KernelFile {
-            file: "kernel_hopper.cu",
-            source: "",
-            configuration,
-            speed,
-            ptx: "",
-            arch: "sm_90a",
-        };
-        let kernels = [of("128x256", 1.0), of("128x128", 0.95), of("64x128", 0.77)];
+        let of = |m, n| ptx(&[m, n, 64, 384, 0, 1, 1], 1);
+        let tiles = [of(128, 256), of(128, 128), of(64, 128)];
+        let kernels = [
+            kernel(&tiles[0], 1.0),
+            kernel(&tiles[1], 0.95),
+            kernel(&tiles[2], 0.77),
+        ];
         for (size, best) in [
             (256, "64x128"),
             (1024, "64x128"),
@@ -156,52 +150,41 @@ mod tests {
         ] {
             let cost = |kernel: &KernelFile| kernel.cost(Size::cube(size), 132);
             let found = kernels.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
-            assert_eq!(
-                found.map(|kernel| kernel.configuration),
-                Some(best),
-                "{size}"
-            );
+            assert_eq!(found.map(KernelFile::tile), Some(best.into()), "{size}");
         }
     }
 
     #[test]
-    fn two_blocks_compute_at_once_and_a_cluster_has_whole_tiles() {
-        let ptx = |blocks: u32, cluster: u32| {
-            let ints = [128, 192, 32, 128, 81920, cluster]
-                .map(u32::to_le_bytes)
-                .concat();
-            let bytes: Vec<_> = ints.iter().map(u8::to_string).collect();
-            format!(
-                ".version 8.0\n.target sm_80\n.address_size 64\n\
-                 .const .align 4 .b8 gemm_launch[24] = {{{}}};\n\
-                 .visible .entry gemm() .minnctapersm {blocks} {{ ret; }}\n",
-                bytes.join(", ")
-            )
-        };
-        let share = |blocks, cluster, size| {
-            let ptx = ptx(blocks, cluster);
-            let kernel = KernelFile {
-                file: "kernel.cu",
-                source: "",
-                configuration: "",
-                speed: 1.0,
-                ptx: &ptx,
-                arch: "sm_80",
-            };
+    fn two_blocks_compute_at_once_a_cluster_has_whole_tiles_and_the_last_round_is_shared() {
+        let cost = |cluster, shares, blocks, size| {
+            let ptx = ptx(&[128, 192, 32, 128, 81920, cluster, 0, shares], blocks);
+            let kernel = kernel(&ptx, 1.0);
             assert_eq!(kernel.tile(), "128x192");
             kernel.cost(size, 132) / f64::from(128 * 192)
         };
-        let is = |share: f64, expected: f64| assert!((share - expected).abs() < 1e-9, "{share}");
+        let is = |cost: f64, expected: f64| assert!((cost - expected).abs() < 1e-9, "{cost}");
         // 704 tiles: 6 rounds of 132, or 3 of 264.
-        is(share(1, 1, Size::cube(4096)), 6.0 + LAST_TILE);
-        is(share(2, 1, Size::cube(4096)), 2.0 * (3.0 + LAST_TILE));
+        let cube = Size::cube(4096);
+        is(cost(1, 0, 1, cube), 6.0 + LAST_TILE);
+        is(cost(1, 0, 2, cube), 2.0 * (3.0 + LAST_TILE));
+        // Shared, 5 1/3 rounds of 128 steps, and what it takes to add up. Three steps are not worth it.
+        is(
+            cost(1, 1, 1, cube),
+            704.0 / 132.0 + ADDING_UP / 128.0 + LAST_TILE,
+        );
+        is(cost(1, 1, 1, Size { k: 96, ..cube }), 6.0 + LAST_TILE);
         // One row of 132 tiles: a cluster of two has another, empty one below it.
         let flat = Size {
             m: 128,
             n: 132 * 192,
             k: 64,
         };
-        is(share(1, 1, flat), 1.0 + LAST_TILE);
-        is(share(1, 2, flat), 2.0 + LAST_TILE);
+        is(cost(1, 0, 1, flat), 1.0 + LAST_TILE);
+        is(cost(2, 0, 1, flat), 2.0 + LAST_TILE);
+    }
+
+    #[test]
+    fn a_kernel_without_a_launch_is_never_preferred() {
+        assert_eq!(kernel("", 1.0).cost(Size::cube(512), 132), f64::INFINITY);
     }
 }
