@@ -1,6 +1,8 @@
 //! Verification cannot be fooled, and `sanitize` finds what is wrong and where.
 //! The kernels are compiled here, so NVRTC is needed.
-use ladder_tests::broken::{Broken, Caught, SEVERAL_TILES_A_BLOCK, all};
+use ladder_tests::broken::{
+    A_TILE_IN_TWO_PIECES, Broken, Caught, SEVERAL_TILES_A_BLOCK, TWO_TILES_IN_FOUR_PIECES, all,
+};
 use ladder_tests::workspace::{files, has_nvrtc, root, run};
 
 fn run_broken(broken: &Broken, arguments: &[&str]) -> (Option<i32>, String) {
@@ -133,6 +135,20 @@ fn several_tiles_a_block_are_no_mistake() {
         let sanitize = [&["sanitize", "--runs", "2"], &chosen[..]].concat();
         let (code, text) = run_broken(&SEVERAL_TILES_A_BLOCK, &sanitize);
         assert_eq!(code, Some(0), "{sanitize:?}: {text}");
+    }
+}
+
+#[test]
+fn tiles_in_pieces_are_no_mistake() {
+    if !has_nvrtc(gpu::Nvrtc::find().is_ok()) {
+        return;
+    }
+    for broken in [&A_TILE_IN_TWO_PIECES, &TWO_TILES_IN_FOUR_PIECES] {
+        // Five schedules: another cluster comes last, and the bits are the same.
+        let (code, text) = run_broken(broken, &["--size", broken.size, "--runs", "5"]);
+        assert_eq!(code, Some(0), "{}: {text}", broken.name);
+        let (code, text) = run_broken(broken, &["sanitize", "--size", broken.size]);
+        assert_eq!(code, Some(0), "{}: {text}", broken.name);
     }
 }
 

@@ -16,6 +16,28 @@ const WIDE: &[&str] = &["--arch", "sm_90a", "--tile", "128x256"];
 /// No mistake: the launch is told of a tile four times as wide, so that each block takes four tiles.
 const FEW_BLOCKS: (&str, &str) = ("{BM, BN, BK, THREADS", "{BM, 4 * BN, BK, THREADS");
 
+/// No mistake: two clusters, or three, for five tiles, so that what is left over is shared out.
+const TWO_CLUSTERS: (&str, &str) = ("{BM, BN, BK, THREADS", "{BM, 3 * BN, BK, THREADS");
+const THREE_CLUSTERS: (&str, &str) = ("{BM, BN, BK, THREADS", "{BM, 2 * BN, BK, THREADS");
+
+/// Nothing wrong: the fifth tile is computed in two pieces.
+pub const A_TILE_IN_TWO_PIECES: Broken = Broken {
+    name: "a_tile_in_two_pieces",
+    arguments: WIDE,
+    size: "256x1280x2048",
+    edits: &[TWO_CLUSTERS],
+    ..HOPPER
+};
+
+/// Nothing wrong: the last two tiles are computed by three clusters, one of which takes a piece of each.
+pub const TWO_TILES_IN_FOUR_PIECES: Broken = Broken {
+    name: "two_tiles_in_four_pieces",
+    arguments: WIDE,
+    size: "256x1280x4096",
+    edits: &[THREE_CLUSTERS],
+    ..HOPPER
+};
+
 /// Nothing wrong, and each block takes several tiles.
 pub const SEVERAL_TILES_A_BLOCK: Broken = Broken {
     name: "several_tiles_a_block",
@@ -143,8 +165,8 @@ pub const ALL: &[Broken] = &[
     Broken {
         name: "releases_the_last_stage_twice",
         edits: &[(
-            "            release(previous);\n            #pragma",
-            "            release(previous);\n            release(previous);\n            #pragma",
+            "            release(previous);\n            if (LATER",
+            "            release(previous);\n            release(previous);\n            if (LATER",
         )],
         caught: Caught::Sanitizer {
             says: "phase overrun: this ended phase 1",
@@ -155,8 +177,8 @@ pub const ALL: &[Broken] = &[
     Broken {
         name: "never_releases_the_last_stage",
         edits: &[(
-            "            release(previous);\n            #pragma",
-            "            #pragma",
+            "            release(previous);\n            if (LATER",
+            "            if (LATER",
         )],
         caught: Caught::Sanitizer {
             says: "Deadlock: no thread can go on",
@@ -276,7 +298,7 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "this reads a register of the wgmma",
-            at: "float2_to_half2(acc[2 * i]",
+            at: "cvt.rn.f16x2.f32",
         },
         ..HOPPER
     },
@@ -290,7 +312,7 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Read access",
-            at: "put(p, to + p * apart)",
+            at: "store_panel(p, Cs + p * apart)",
         },
         ..HOPPER
     },
@@ -315,8 +337,8 @@ pub const ALL: &[Broken] = &[
                 "                release(stage);\n",
             ),
             (
-                "            release(previous);\n            #pragma",
-                "            #pragma",
+                "            release(previous);\n            if (LATER",
+                "            if (LATER",
             ),
         ],
         caught: Caught::Sanitizer {
@@ -419,7 +441,7 @@ pub const ALL: &[Broken] = &[
         edits: &[("(1 << CLUSTER) - 1", "(1 << CLUSTER + 1) - 1")],
         caught: Caught::Sanitizer {
             says: "multicast to blocks 0b111, but the cluster has 2",
-            at: "load_to_all(s.stage",
+            at: "load(s.stage[stage].B",
         },
         ..HOPPER
     },
@@ -500,7 +522,7 @@ pub const ALL: &[Broken] = &[
         edits: &[("\\nbarrier.cluster.wait.acquire.aligned;", "")],
         caught: Caught::Sanitizer {
             says: "of block 1, which is not initialised",
-            at: "load_to_all(s.stage",
+            at: "load(s.stage[stage].B",
         },
         ..HOPPER
     },
@@ -530,12 +552,12 @@ pub const ALL: &[Broken] = &[
     Broken {
         name: "no_proxy_fence_before_the_store",
         edits: &[(
-            "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n",
+            "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");       // to TMA, what all threads have put\n",
             "",
         )],
         caught: Caught::Sanitizer {
             says: "Missing fence.proxy.async before an asynchronous read",
-            at: "send(p, to + p * apart)",
+            at: "store_panel(p, Cs + p * apart)",
         },
         ..HOPPER
     },
@@ -545,8 +567,8 @@ pub const ALL: &[Broken] = &[
         size: "256x1024x256",
         edits: &[
             (
-                "publish();\n                    send(panel, Cs);",
-                "sync();\n                    send(panel, Cs);",
+                "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");       // to TMA, what all threads have put\n",
+                "",
             ),
             FEW_BLOCKS,
         ],
@@ -564,7 +586,7 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Missing fence.proxy.async before an asynchronous read",
-            at: "send(p, to + p * apart)",
+            at: "store_panel(p, Cs + p * apart)",
         },
         ..HOPPER
     },
@@ -575,7 +597,7 @@ pub const ALL: &[Broken] = &[
         edits: &[("s.C[consumer][panel % 2]", "s.C[consumer][0]"), FEW_BLOCKS],
         caught: Caught::Sanitizer {
             says: "and Asynchronous Read access",
-            at: "put(p, Cs)",
+            at: "store_panel(p, Cs)",
         },
         ..HOPPER
     },
@@ -592,7 +614,7 @@ pub const ALL: &[Broken] = &[
         ],
         caught: Caught::Sanitizer {
             says: "and Asynchronous Read access",
-            at: "put(p, Cs)",
+            at: "store_panel(p, Cs)",
         },
         ..HOPPER
     },
@@ -603,7 +625,7 @@ pub const ALL: &[Broken] = &[
         edits: &[("wait_stored<1>", "wait_stored<2>"), FEW_BLOCKS],
         caught: Caught::Sanitizer {
             says: "and Asynchronous Read access",
-            at: "put(p, Cs)",
+            at: "store_panel(p, Cs)",
         },
         ..HOPPER
     },
@@ -620,7 +642,7 @@ pub const ALL: &[Broken] = &[
         ],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "put(p, Cs)",
+            at: "store_panel(p, Cs)",
         },
         ..HOPPER
     },
@@ -637,7 +659,7 @@ pub const ALL: &[Broken] = &[
         ],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "put(p, Cs)",
+            at: "store_panel(p, Cs)",
         },
         ..HOPPER
     },
@@ -647,14 +669,14 @@ pub const ALL: &[Broken] = &[
         size: "256x1024x256",
         edits: &[
             (
-                "                    sync();\n                    #pragma unroll\n                    for (int p = 0; p < PANELS; ++p)\n                        if (p == panel)\n                            put(p, Cs);\n",
-                "                    #pragma unroll\n                    for (int p = 0; p < PANELS; ++p)\n                        if (p == panel)\n                            put(p, Cs);\n                    sync();\n",
+                "                    sync();\n                    #pragma unroll\n                    for (int p = 0; p < PANELS; ++p)\n                        if (p == panel)\n                            store_panel(p, Cs);\n",
+                "                    #pragma unroll\n                    for (int p = 0; p < PANELS; ++p)\n                        if (p == panel)\n                            store_panel(p, Cs);\n                    sync();\n",
             ),
             FEW_BLOCKS,
         ],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "put(p, Cs)",
+            at: "store_panel(p, Cs)",
         },
         ..HOPPER
     },
@@ -663,14 +685,14 @@ pub const ALL: &[Broken] = &[
         size: "256x1024x64",
         edits: &[
             (
-                "wait_stored<0>();\n                store_all",
-                "wait_stored<1>();\n                store_all",
+                "wait_stored<0>();\n            sync();",
+                "wait_stored<1>();\n            sync();",
             ),
             FEW_BLOCKS,
         ],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "put(p, to + p * apart)",
+            at: "store_panel(p, Cs + p * apart)",
         },
         ..HOPPER
     },
@@ -678,7 +700,10 @@ pub const ALL: &[Broken] = &[
         name: "puts_a_small_tile_before_the_barrier",
         size: "256x1024x64",
         edits: &[
-            ("int apart) {\n            sync();\n", "int apart) {\n"),
+            (
+                "wait_stored<0>();\n            sync();\n",
+                "wait_stored<0>();\n",
+            ),
             FEW_BLOCKS,
         ],
         caught: Caught::Sanitizer {
@@ -690,12 +715,12 @@ pub const ALL: &[Broken] = &[
     Broken {
         name: "stores_before_all_have_written",
         edits: &[(
-            "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n            sync();\n",
+            "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");       // to TMA, what all threads have put\n            sync();\n",
             "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n",
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "send(p, to + p * apart)",
+            at: "store_panel(p, Cs + p * apart)",
         },
         ..HOPPER
     },
@@ -705,8 +730,8 @@ pub const ALL: &[Broken] = &[
         size: "256x1024x256",
         edits: &[
             (
-                "publish();\n                    send(panel, Cs);",
-                "asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n                    send(panel, Cs);",
+                "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");       // to TMA, what all threads have put\n            sync();\n",
+                "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n",
             ),
             FEW_BLOCKS,
         ],
@@ -724,7 +749,7 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Unfinished bulk copy",
-            at: "send(p, to + p * apart)",
+            at: "store_panel(p, Cs + p * apart)",
         },
         ..HOPPER
     },
@@ -752,7 +777,7 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Read access",
-            at: "put(p, to + p * apart)",
+            at: "store_panel(p, Cs + p * apart)",
         },
         ..HOPPER
     },
@@ -766,7 +791,7 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Read access",
-            at: "put(p, to + p * apart)",
+            at: "store_panel(p, Cs + p * apart)",
         },
         ..HOPPER
     },
@@ -780,21 +805,18 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "put(p, to + p * apart)",
+            at: "store_panel(p, Cs + p * apart)",
         },
         ..HOPPER
     },
     Broken {
-        name: "loads_a_tile_more_than_there_are",
+        name: "loads_a_step_more_than_there_are",
         arguments: WIDE,
         size: "128x256x64",
-        edits: &[(
-            "number < tiles; number += clusters) {\n                const Tile",
-            "number < tiles + 1; number += clusters) {\n                const Tile",
-        )],
+        edits: &[("k0 < work.to * BK;", "k0 < work.to * BK + BK;")],
         caught: Caught::Sanitizer {
             says: "and Asynchronous Write access",
-            at: "put(p, to + p * apart)",
+            at: "store_panel(p, Cs + p * apart)",
         },
         ..HOPPER
     },
@@ -806,16 +828,16 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Unfinished bulk copy",
-            at: "send(p, to + p * apart)",
+            at: "store_panel(p, Cs + p * apart)",
         },
         ..HOPPER
     },
     Broken {
         name: "stores_from_a_misaligned_place",
-        edits: &[("consumer * WM, from);", "consumer * WM, from + 8);")],
+        edits: &[("consumer * WM, Cs);", "consumer * WM, Cs + 8);")],
         caught: Caught::Sanitizer {
             says: "is no multiple of 128 bytes",
-            at: "send(p, to + p * apart)",
+            at: "store_panel(p, Cs + p * apart)",
         },
         ..HOPPER
     },
@@ -840,12 +862,12 @@ pub const ALL: &[Broken] = &[
     Broken {
         name: "both_consumers_at_one_barrier",
         edits: &[(
-            "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n            sync();\n",
+            "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");       // to TMA, what all threads have put\n            sync();\n",
             "            asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n            asm volatile(\"bar.sync %0, 128;\" :: \"r\"(1) : \"memory\");\n",
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "send(p, to + p * apart)",
+            at: "store_panel(p, Cs + p * apart)",
         },
         ..HOPPER
     },
@@ -944,7 +966,13 @@ pub const ALL: &[Broken] = &[
         name: "forgets_a_tile_if_there_is_but_one_step",
         arguments: WIDE,
         size: "256x1024x64",
-        edits: &[("(k0 > 0 || K <= BK)", "k0 > 0"), FEW_BLOCKS],
+        edits: &[
+            (
+                "(step > work.from || step + 1 == work.to)",
+                "step > work.from",
+            ),
+            FEW_BLOCKS,
+        ],
         caught: Caught::ValuesAtSize,
         ..HOPPER
     },
@@ -953,7 +981,10 @@ pub const ALL: &[Broken] = &[
         arguments: WIDE,
         size: "256x1024x192",
         edits: &[
-            ("if (k0 + BK < K)\n                        break;", "break;"),
+            (
+                "if (step + 1 < work.to)\n                        break;",
+                "break;",
+            ),
             FEW_BLOCKS,
         ],
         caught: Caught::ValuesAtSize,
@@ -1003,7 +1034,7 @@ pub const ALL: &[Broken] = &[
         size: "256x1024x256",
         edits: &[
             (
-                "        if (LATER && first < tiles)\n            store_all(&s.stage[0].A[consumer * OUT], sizeof(Stage) / 2);\n",
+                "        if (LATER && panel < PANELS)\n            store_all(&s.stage[0].A[consumer * OUT], sizeof(Stage) / 2);\n",
                 "",
             ),
             FEW_BLOCKS,
@@ -1017,6 +1048,58 @@ pub const ALL: &[Broken] = &[
         size: "512x1024x256",
         edits: &[("int panel = PANELS;", "int panel = 0;"), FEW_BLOCKS],
         caught: Caught::ValuesAtSize,
+        ..HOPPER
+    },
+    Broken {
+        name: "the_first_to_come_adds",
+        arguments: WIDE,
+        size: "256x1280x2048",
+        edits: &[
+            ("s.arrived[consumer] == last - first", "s.arrived[consumer] == 0"),
+            TWO_CLUSTERS,
+        ],
+        caught: Caught::ValuesAtSize,
+        ..HOPPER
+    },
+    Broken {
+        name: "adds_all_pieces_but_the_last",
+        arguments: WIDE,
+        size: "256x1280x2048",
+        edits: &[("cluster <= last;", "cluster < last;"), TWO_CLUSTERS],
+        caught: Caught::ValuesAtSize,
+        ..HOPPER
+    },
+    Broken {
+        name: "puts_two_pieces_in_one_place",
+        arguments: WIDE,
+        size: "256x1280x4096",
+        edits: &[
+            ("(2 * cluster + (cluster == first))", "(2 * cluster)"),
+            THREE_CLUSTERS,
+        ],
+        caught: Caught::ValuesAtSize,
+        ..HOPPER
+    },
+    Broken {
+        name: "continues_the_sum_of_the_piece_before",
+        arguments: WIDE,
+        size: "256x1280x4096",
+        edits: &[("step - work.from + k", "step + k"), THREE_CLUSTERS],
+        caught: Caught::ValuesAtSize,
+        ..HOPPER
+    },
+    Broken {
+        name: "reads_who_came_last_before_it_is_written",
+        arguments: WIDE,
+        size: "256x1280x2048",
+        edits: &[
+            ("last - first);\n            sync();\n", "last - first);\n"),
+            TWO_CLUSTERS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between",
+            at: "s.arrived[consumer] == last - first",
+        },
         ..HOPPER
     },
 ];

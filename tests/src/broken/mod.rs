@@ -5,7 +5,7 @@ mod pipeline;
 
 use std::path::Path;
 
-pub use hopper::SEVERAL_TILES_A_BLOCK;
+pub use hopper::{A_TILE_IN_TWO_PIECES, SEVERAL_TILES_A_BLOCK, TWO_TILES_IN_FOUR_PIECES};
 
 use crate::workspace::{read, root};
 
