@@ -7,11 +7,10 @@ use std::{env, fs};
 
 use harness::{KernelFile, KernelOnDisk, Rung};
 
-/// The workspace's folder.
+/// The workspace's folder: where this was built, or, on another machine, the current one.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap_or(Path::new("."))
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    built.filter(|root| root.is_dir()).unwrap_or(Path::new("."))
 }
 
 /// The folders in `rungs/`, sorted: the list of rungs.
