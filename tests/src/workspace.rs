@@ -127,11 +127,12 @@ pub fn has_nvrtc(found: bool) -> bool {
         "GEMM_REQUIRE_NVRTC=1, but there is no NVRTC"
     );
     if !found {
-        // Not by eprintln!, which the test runner keeps to itself.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: no NVRTC (`cargo ladder get-nvrtc` fetches it)"
-        );
+        skipped("no NVRTC (`cargo ladder get-nvrtc` fetches it)");
     }
     found
+}
+
+/// Says that a test was skipped, and why; not by eprintln!, which the test runner keeps to itself.
+pub fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
