@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Records this machine's GPU: its ceilings, bits against the emulator, wrong kernels caught, counters by ncu, speed.
+# Records this machine's GPU: its ceilings, bits against the emulator, wrong kernels caught, speed.
 #   results/record.sh BIN OUT
 # BIN holds the release programs (`cargo build --release --bins`) and, if wanted, broken/ as written by
 # `cargo run -p ladder-tests --example broken_kernels -- BIN/broken`. OUT takes what is recorded. No cargo is needed.
-# SIZES names other sizes for speed, PARTS some of: speed tiles ceilings bits wrong counters.
+# Counters by ncu are `ladder calibrate --record`. SIZES names other sizes for speed, PARTS some of: speed tiles ceilings bits wrong.
 set -uo pipefail
 bin=$(realpath "$1") out=$(realpath "$2")
-parts=${PARTS:-speed tiles ceilings bits wrong counters}
+parts=${PARTS:-speed tiles ceilings bits wrong}
 failed=0
 has() { [[ " $parts " == *" $1 "* ]]; }
 
@@ -46,33 +46,4 @@ if has wrong; then
     done
 fi
 
-if has counters && command -v ncu > /dev/null; then
-    # kernel.cu only: TMA and wgmma do not pass through what these counters watch.
-    echo "== counters: ncu against the emulator, at 256"
-    shared=smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op
-    global=smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op
-    # Loads, stores, ldmatrix, stmatrix, and cp.async on its two sides.
-    metrics=${shared}_ld.sum,${shared}_st.sum,${shared}_ldsm.sum,${shared}_stsm.sum,${shared}_ldgsts.sum
-    metrics+=,${global}_ld.sum,${global}_st.sum,${global}_ldgsts.sum
-    echo "rung,counter,ncu,emulator" > "$folder/counters.csv"
-    for rung in "$bin"/rung*; do
-        ncu --clock-control none --kernel-name gemm --launch-count 1 --csv \
-            --metrics "$metrics" \
-            "$rung" --device gpu --arch sm_80 --size 256 2> /dev/null | grep '^"' > "$out/ncu.csv"
-        "$rung" --device emulator --arch sm_80 --size 256 --json > "$out/emulator.json"
-        python3 - "$(basename "$rung")" "$out/ncu.csv" "$out/emulator.json" <<'PY' | tee -a "$folder/counters.csv"
-import csv, json, sys
-rung, ncu, emulator = sys.argv[1:]
-sums = {}
-for row in csv.DictReader(open(ncu)):
-    kind = "shared_wavefronts" if "wavefronts" in row["Metric Name"] else "global_sectors"
-    sums[kind] = sums.get(kind, 0) + int(row["Metric Value"].replace(",", ""))
-counters = json.load(open(emulator))["counters"]
-for kind, measured in sorted(sums.items()):
-    print(f"{rung},{kind},{measured},{counters[kind]}")
-PY
-        rm "$out/ncu.csv" "$out/emulator.json"
-    done
-    awk -F, 'NR > 1 && $3 != $4' "$folder/counters.csv" | grep . && failed=1
-fi
 exit $failed

@@ -174,8 +174,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     readB(0, 0, 0, 0);
 
     // Compute. All stages in each round, so that the compiler knows every address in them. In the last round one tile
-    // is left to copy, and after the last tile nothing more to read.
-    for (int k0 = STAGES * BK; k0 < K; k0 += STAGES * BK)
+    // is left to copy, and after the last tile nothing more to read. Counting down takes a register less.
+    for (int left = K - STAGES * BK; left > 0; left -= STAGES * BK)
         #pragma unroll
         for (int stage = 0; stage < STAGES; ++stage)
             multiply(stage, true, true);

@@ -2,4 +2,5 @@
 //! invariants of ARCHITECTURE.md.
 pub mod broken;
 pub mod hostile;
+pub mod sanitizers;
 pub mod workspace;

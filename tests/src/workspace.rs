@@ -7,11 +7,10 @@ use std::{env, fs};
 
 use harness::{KernelFile, KernelOnDisk, Rung};
 
-/// The workspace's folder.
+/// The workspace's folder: where this was built, or, on another machine, the current one.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap_or(Path::new("."))
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    built.filter(|root| root.is_dir()).unwrap_or(Path::new("."))
 }
 
 /// The folders in `rungs/`, sorted: the list of rungs.
@@ -128,11 +127,12 @@ pub fn has_nvrtc(found: bool) -> bool {
         "GEMM_REQUIRE_NVRTC=1, but there is no NVRTC"
     );
     if !found {
-        // Not by eprintln!, which the test runner keeps to itself.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: no NVRTC (`cargo ladder get-nvrtc` fetches it)"
-        );
+        skipped("no NVRTC (`cargo ladder get-nvrtc` fetches it)");
     }
     found
+}
+
+/// Says that a test was skipped, and why; not by eprintln!, which the test runner keeps to itself.
+pub fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }

@@ -2,7 +2,7 @@
 //! have them. `h100/` was made by `cargo ladder calibrate --record`.
 use std::path::PathBuf;
 
-use ladder_tests::workspace::{program, read, root};
+use ladder_tests::workspace::{program, read, root, skipped};
 
 fn recorded() -> PathBuf {
     root().join("tests/h100")
@@ -11,9 +11,7 @@ fn recorded() -> PathBuf {
 #[test]
 fn every_rung_has_an_h100s_bits_and_counters() {
     if !recorded().join("rungs.csv").is_file() {
-        eprintln!(
-            "skipped: no rungs are recorded yet (`cargo ladder calibrate --record DIR --only rungs`)"
-        );
+        skipped("no rungs are recorded (`cargo ladder calibrate --record DIR --only rungs`)");
         return;
     }
     // What is recorded of single instructions tells whether the rungs' own were among them.

@@ -1,5 +1,6 @@
 //! Every recorded measurement of an H100 is reproduced: `h100/` was recorded on an H100 80GB HBM3, driver 580,
 //! CUDA 13.0; its counters with one-instruction kernels under Nsight Compute 2025.3.
+use emulator::Card;
 use emulator::calibrate::{
     CalibrateError, Comparison, Experiment, Failure, Hardware, compare, experiments, planned,
     record,
@@ -11,7 +12,7 @@ fn recorded(name: &str) -> Vec<u8> {
 }
 
 fn compared(name: &str, bytes: &[u8]) -> Result<Comparison, CalibrateError> {
-    compare(name, bytes).unwrap_or_else(|| panic!("{name} is of no known kind"))
+    compare(name, bytes, Card::H100).unwrap_or_else(|| panic!("{name} is of no known kind"))
 }
 
 /// Every file of the folder, so that none is left out, and as many rows as were recorded.
@@ -35,10 +36,15 @@ fn every_recording_is_reproduced() {
     let expected = [
         ("arithmetic.csv", 675),
         ("global_memory.csv", 84),
+        ("global_memory_patterns.csv", 760),
+        ("global_memory_rungs.csv", 33),
         ("mma_m16n8k16_bf16.bin", 128),
         ("mma_m16n8k16_f16.bin", 128),
         ("mma_m16n8k8_f16.bin", 128),
         ("shared_memory.csv", 450),
+        ("shared_memory_patterns.csv", 1454),
+        ("shared_memory_rungs.csv", 85),
+        ("tensor.csv", 264),
         ("tma_layout.csv", 88),
         ("wgmma_layout.csv", 388),
         ("wgmma_m64n8k16_bf16.bin", 128),
@@ -383,6 +389,9 @@ fn digests_of_products_are_recorded_and_compared() {
 fn there_is_an_experiment_for_every_row() {
     for (name, count) in [
         ("shared_memory.csv", 450),
+        ("shared_memory_patterns.csv", 1454),
+        ("shared_memory_rungs.csv", 85),
+        ("tensor.csv", 264),
         // Two digits of each index.
         ("wgmma_layout.csv", 2 * 388),
         ("arithmetic.csv", 675),

@@ -1,5 +1,6 @@
 //! Where a bulk tensor load puts the elements of a tile: executed, and compared with the rule written down once
 //! more.
+use emulator::Card;
 use emulator::calibrate::compare;
 use emulator::calibrate::tma_layout::{COLUMNS, Case, Found, cases};
 
@@ -54,7 +55,7 @@ fn a_recording_is_read_and_compared() {
     let row = case.on_emulator().expect("a tile").to_string();
     let compared = |row: &str| {
         let text = format!("{}\n{row}\n", COLUMNS.join(","));
-        compare("tma_layout.csv", text.as_bytes()).expect("known")
+        compare("tma_layout.csv", text.as_bytes(), Card::H100).expect("known")
     };
     assert_eq!(compared(&row).expect("a comparison").equal(), 1);
     // The first 16 bytes hold elements 616 to 623.

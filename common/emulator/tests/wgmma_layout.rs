@@ -1,8 +1,8 @@
 //! Which byte each element of a `wgmma` operand comes from: executed, and compared with the recording and with
 //! the layouts of the PTX ISA, written down once more.
-use emulator::Options;
 use emulator::calibrate::wgmma_layout::{COLUMNS, Case, Major, Placed, cases};
 use emulator::calibrate::{Experiment, compare};
+use emulator::{Card, Options};
 
 fn run(experiment: &Experiment) -> Vec<u8> {
     let options = Options {
@@ -56,7 +56,8 @@ fn a_recording_is_read_and_compared() {
     let case = cases().into_iter().find(plain).expect("a case");
     let mut placed = case.on_emulator().expect("a layout");
     let file = |placed: &Placed| format!("{}\n{placed}\n", COLUMNS.join(","));
-    let compared = |text: &str| compare("wgmma_layout_2.csv", text.as_bytes()).expect("known");
+    let compared =
+        |text: &str| compare("wgmma_layout_2.csv", text.as_bytes(), Card::H100).expect("known");
     let all = Placed::all(file(&placed).as_bytes()).expect("rows");
     assert_eq!(all, [(2, placed.clone())]);
     let comparison = compared(&file(&placed)).expect("a comparison");

@@ -70,6 +70,8 @@ pub struct Arguments {
 pub enum Command {
     /// Run, verify, report (the default)
     Run,
+    /// Run and verify, and on a GPU launch no other kernel: for compute-sanitizer or a debugger to watch
+    Launch,
     /// Print the kernel line by line, with what each line does to the memory system, and what limits the kernel
     Profile,
     /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors

@@ -88,7 +88,7 @@ pub fn time(
     }
 
     let cuda_cores_only = effort == Effort::Bench && session.is_for_cuda_cores();
-    let lt = match (&session.cublas, effort) {
+    let lt = match (session.cublas(), effort) {
         (Ok(_), Effort::Bench) => {
             let Operands { a, b, c, .. } = &f16_sets[0];
             Some(CublasLt::tune(gpu, a, b, c, m, n, k)?)
@@ -96,7 +96,7 @@ pub fn time(
         _ => None,
     };
     let mut f32_sets = Vec::new();
-    if cuda_cores_only && session.cublas.is_ok() {
+    if cuda_cores_only && session.cublas().is_ok() {
         let (a, b) = (to_f32_bytes(&problem.a), to_f32_bytes(&problem.b));
         for _ in 0..buffer_sets {
             f32_sets.push([gpu.upload(&a)?, gpu.upload(&b)?, gpu.alloc(4 * m * n)?]);
@@ -105,7 +105,7 @@ pub fn time(
     let mut contestants = vec![contestant("kernel", |set| {
         session.launch(problem.padded, &f16_sets[set])
     })];
-    if let Ok(cublas) = &session.cublas {
+    if let Ok(cublas) = session.cublas() {
         let sets = &f16_sets;
         contestants.push(contestant(CUBLAS, move |set| {
             let Operands { a, b, c, .. } = &sets[set];

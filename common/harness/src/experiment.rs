@@ -46,7 +46,8 @@ impl Laboratory {
     /// # Errors
     /// If the GPU refuses the kernel or stops it.
     pub fn make(&self, experiment: &Experiment) -> Result<Vec<u8>> {
-        let kernel = self.gpu.load(&experiment.ptx, Experiment::ENTRY)?;
+        let ptx = experiment.ptx_for(self.gpu.info().sm);
+        let kernel = self.gpu.load(&ptx, Experiment::ENTRY)?;
         let input = self.gpu.upload(&experiment.input)?;
         let output = self.gpu.alloc(experiment.output_bytes)?;
         let config = LaunchConfig {

@@ -68,4 +68,5 @@ pub use problem::Problem;
 pub use run::{main, rehearse};
 pub use rung::{KernelFile, Rung, Switch};
 pub use size::Size;
+pub use table::thousands;
 pub use verify::{Verification, Wrong, verify};

@@ -1,4 +1,6 @@
 //! One launch on a GPU, and the buffers that a timing rotates over.
+use std::cell::OnceCell;
+
 use gpu::{Buffer, Cublas, Gpu, GpuError, KernelArg, LaunchConfig, Swizzle, TensorMap};
 use half::f16;
 use rayon::prelude::*;
@@ -14,8 +16,7 @@ use crate::{Kernel, Problem, Result, Size, Verification, ptx_file};
 pub struct Session<'a> {
     /// The GPU.
     pub gpu: Gpu,
-    /// What to compare with; without it a run is verified by samples only.
-    pub cublas: std::result::Result<Cublas, GpuError>,
+    cublas: OnceCell<std::result::Result<Cublas, GpuError>>,
     kernel: &'a Kernel,
     loaded: gpu::Kernel,
     switches: &'a [u32],
@@ -38,14 +39,18 @@ impl<'a> Session<'a> {
     pub fn open(ordinal: usize, kernel: &'a Kernel, switches: &'a [u32]) -> Result<Self> {
         let gpu = Gpu::open(ordinal)?;
         let loaded = load(&gpu, kernel)?;
-        let cublas = Cublas::new(&gpu);
         Ok(Self {
             gpu,
-            cublas,
+            cublas: OnceCell::new(),
             kernel,
             loaded,
             switches,
         })
+    }
+
+    /// What to compare with, opened when it is first asked for; without it a run is verified by samples only.
+    pub fn cublas(&self) -> &std::result::Result<Cublas, GpuError> {
+        self.cublas.get_or_init(|| Cublas::new(&self.gpu))
     }
 
     /// Whether the kernel leaves the tensor cores alone, so that cuBLAS's f32 GEMM is its equal.
@@ -144,7 +149,7 @@ impl<'a> Session<'a> {
         on: &Operands,
         c: &[f16],
     ) -> Result<Verification> {
-        let Ok(cublas) = &self.cublas else {
+        let Ok(cublas) = self.cublas() else {
             return Ok(found);
         };
         let [m, n, k] = sides(problem.padded);

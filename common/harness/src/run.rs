@@ -130,7 +130,9 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
         }
         Device::Gpu(info) => {
             let session = Session::open(info.ordinal, &kernel, &arguments.switches)?;
-            let outcome = run.on_gpu(&session, size, Effort::Run)?;
+            let only_launch = arguments.command == Some(Command::Launch);
+            let effort = (!only_launch).then_some(Effort::Run);
+            let outcome = run.on_gpu(&session, size, effort)?;
             report::print(
                 out,
                 &if arguments.json {
@@ -170,7 +172,7 @@ fn bench(
     let mut outcomes = Vec::new();
     for (size, kernel) in sizes.into_iter().zip(&kernels) {
         let session = Session::open(ordinal, kernel, &arguments.switches)?;
-        if let Err(error) = &session.cublas {
+        if let Err(error) = session.cublas() {
             return Err(error.clone().into());
         }
         let run = Run {
@@ -179,7 +181,7 @@ fn bench(
             device,
             kernel,
         };
-        let outcome = run.on_gpu(&session, size, Effort::Bench)?;
+        let outcome = run.on_gpu(&session, size, Some(Effort::Bench))?;
         if !arguments.json {
             report::print(out, &report::text(&outcome))?;
         }
@@ -267,7 +269,7 @@ impl<'a> Run<'a> {
         let mut bound = Bound::new(self.kernel, self.arguments, Device::FULL);
         if let (Some(info), Ok(bound)) = (gpu, &mut bound) {
             let session = Session::open(info.ordinal, self.kernel, &self.arguments.switches)?;
-            let outcome = self.on_gpu(&session, Device::FULL, Effort::Run)?;
+            let outcome = self.on_gpu(&session, Device::FULL, Some(Effort::Run))?;
             if !outcome.verification.ok() {
                 let wrong = outcome.verification.wrong;
                 let why = format!(
@@ -287,8 +289,9 @@ impl<'a> Run<'a> {
         Ok(bound)
     }
 
-    /// Launches, verifies, and times only what is right.
-    fn on_gpu(&self, session: &Session, size: Size, effort: Effort) -> Result<Outcome<'a>> {
+    /// Launches, verifies, and times only what is right; without `effort` no other kernel is launched, not even
+    /// cuBLAS's to compare with.
+    fn on_gpu(&self, session: &Session, size: Size, effort: Option<Effort>) -> Result<Outcome<'a>> {
         let problem = Problem::new(size, self.kernel.launch.whole(), self.arguments.seed)?;
         let mut operands = session.upload(&problem)?;
         let c = session.run(&problem, &mut operands)?;
@@ -296,8 +299,12 @@ impl<'a> Run<'a> {
             same_bits(repeat, &c, &session.run(&problem, &mut operands)?)?;
         }
         let mut outcome = self.outcome(&problem, &c);
+        let Some(effort) = effort else {
+            outcome.provenance.gpu = Some(OnGpu::new(session.gpu.info(), None));
+            return Ok(outcome);
+        };
         outcome.verification = session.verify(outcome.verification, &problem, &operands, &c)?;
-        let cublas = session.cublas.as_ref().ok().map(gpu::Cublas::version);
+        let cublas = session.cublas().as_ref().ok().map(gpu::Cublas::version);
         let mut on_gpu = OnGpu::new(session.gpu.info(), cublas);
         if outcome.verification.ok() {
             let (time, sensors) = bench::time(session, &problem, operands, effort)?;

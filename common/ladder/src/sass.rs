@@ -112,7 +112,9 @@ mod tests {
     /// Every card that a kernel runs on; what is written for `sm_90a` runs on no other.
     fn cards(arch: &str) -> &'static [&'static str] {
         match arch {
-            "sm_80" => &["sm_80", "sm_86", "sm_89", "sm_90"],
+            "sm_80" => &[
+                "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120",
+            ],
             "sm_90a" => &["sm_90a"],
             _ => panic!("{arch}: which cards run it?"),
         }
@@ -144,6 +146,29 @@ mod tests {
         Some(after.split_once(" registers")?.0)
     }
 
+    /// Bytes of shared memory that the kernel declares; what it is given at the launch is not among them.
+    fn shared(said: &str) -> &str {
+        let bytes = said.split_once(" bytes smem").map(|(before, _)| before);
+        bytes
+            .and_then(|before| before.rsplit(' ').next())
+            .unwrap_or("0")
+    }
+
+    /// The PTX beside kernels that are no rungs': the book's.
+    fn of_the_book(folder: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut found = Vec::new();
+        for path in entries.map(|entry| entry.path()) {
+            match path.extension() {
+                Some(ending) if ending == "ptx" => found.push(path),
+                _ if path.is_dir() && !path.ends_with("target") => found.extend(of_the_book(&path)),
+                _ => {}
+            }
+        }
+        found.sort();
+        found
+    }
+
     #[test]
     fn nothing_spills_and_no_wgmma_is_serialised() {
         let Some(ptxas) = tools::locate("ptxas") else {
@@ -166,8 +191,23 @@ mod tests {
                     assert!(said.contains(NO_SPILLS), "{what}: {said}");
                     assert_eq!(complaints(&said), [""; 0], "{what}");
                     let registers = registers(&said).expect("their number");
-                    writeln!(table, "{what}: {registers} registers").expect("a string");
+                    let shared = shared(&said);
+                    writeln!(
+                        table,
+                        "{what}: {registers} registers, {shared} bytes shared"
+                    )
+                    .expect("a string");
                 }
+            }
+        }
+        let book = rungs::root().expect("the workspace").join("book");
+        for path in of_the_book(&book) {
+            let what = path.strip_prefix(&book).unwrap_or(&path).display();
+            let ptx = fs::read_to_string(&path).expect("PTX");
+            let module = emulator::Module::parse(&ptx).expect("PTX");
+            for card in cards(module.target()) {
+                let assembled = assemble(&ptxas, &scratch, &ptx, card);
+                assembled.unwrap_or_else(|why| panic!("{what} {card}: {why:#}"));
             }
         }
         let version = output(Command::new(&ptxas).arg("--version")).expect("its version");
@@ -189,6 +229,11 @@ mod tests {
              ptxas info    : Used 168 registers, used 16 barriers";
         assert_eq!(complaints(quiet), [""; 0]);
         assert_eq!(registers(quiet), Some("168"));
+        assert_eq!(shared(quiet), "0");
+        assert_eq!(
+            shared(&format!("{quiet}, 8192 bytes smem, 400 bytes cmem[0]")),
+            "8192"
+        );
         for loud in [
             "    40 bytes stack frame, 36 bytes spill stores, 44 bytes spill loads",
             "    0 bytes stack frame, 0 bytes spill stores, 10 bytes spill loads",

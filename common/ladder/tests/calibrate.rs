@@ -48,13 +48,13 @@ fn the_emulator_equals_an_h100() {
         said.contains("shared_memory.csv          equal 450 of 450 rows\n"),
         "{said}"
     );
-    assert!(said.ends_with("equal 2325 of 2325 in 10 files\n"), "{said}");
+    assert!(said.ends_with("equal 4921 of 4921 in 15 files\n"), "{said}");
     // What travels with the program is what lies in the folder.
     assert_eq!(against(Path::new(RECORDED)), (Some(0), said, String::new()));
     // Parts are parts of that.
     let (code, said, _) = calibrate(&["--only", "tensor"]);
     assert_eq!(code, Some(0));
-    assert!(said.ends_with("equal 640 of 640 in 5 files\n"), "{said}");
+    assert!(said.ends_with("equal 904 of 904 in 6 files\n"), "{said}");
 }
 
 #[test]

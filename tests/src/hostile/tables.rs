@@ -1,4 +1,5 @@
 //! Files that others recorded.
+use emulator::Card;
 use emulator::calibrate::{self, Experiment, Failure, Hardware};
 
 /// A recording: executed, compared, and measured again on a GPU that answers with zeros.
@@ -12,10 +13,12 @@ pub(super) fn recordings(bytes: &[u8]) {
     if rows > 64 || bytes.len() > 1 << 16 {
         return;
     }
-    match calibrate::compare(&name, bytes) {
-        Some(Err(error)) => drop(error.to_string()),
-        Some(Ok(comparison)) => drop(comparison.equal()),
-        None => return,
+    for card in Card::ALL {
+        match calibrate::compare(&name, bytes, card) {
+            Some(Err(error)) => drop(error.to_string()),
+            Some(Ok(comparison)) => drop(comparison.equal()),
+            None => return,
+        }
     }
     drop(calibrate::experiments(&name, bytes));
     if let Some(Err(error)) = calibrate::record(&name, bytes, &mut Zeros) {

@@ -4,10 +4,10 @@ use rayon::prelude::*;
 use super::table::number;
 use super::{
     BadRow, CalibrateError, Comparison, Difference, Experiment, Hardware, RecordError, Recording,
-    Row, Table, all, is_named,
+    Row, Table, all, is_named, on,
 };
 use crate::banks::LANES;
-use crate::{Counters, Options, SharedAccess, shared_wavefronts};
+use crate::{Card, Counters, SharedAccess, shared_wavefronts};
 
 /// What a warp asks for in one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -319,12 +319,12 @@ impl Space {
 }
 
 impl Recording for Space {
-    fn compare(&self, bytes: &[u8]) -> Result<Comparison, CalibrateError> {
+    fn compare(&self, bytes: &[u8], card: Card) -> Result<Comparison, CalibrateError> {
         let (table, columns) = (self.table(bytes)?, self.measured());
         let rows = self.each(&table, |row, pattern| {
             let [first, second] = table.pick(row, columns)?;
             let expected = [number(columns[0], first)?, number(columns[1], second)?];
-            let found = pattern.measure(*self)?;
+            let found = pattern.measure(*self, card)?;
             Ok((expected != found).then(|| Difference {
                 place: format!("line {}", row.line),
                 what: format!("{}, {} bytes a lane", pattern.op, pattern.bytes),
@@ -358,7 +358,7 @@ impl Recording for Space {
 
 impl Pattern<'_> {
     /// Executes it; what the columns [`Space::measured`] hold.
-    fn measure(&self, space: Space) -> Result<[u64; 2], BadRow> {
+    fn measure(&self, space: Space, card: Card) -> Result<[u64; 2], BadRow> {
         if space == Space::Global && self.access == SharedAccess::Matrix {
             return Err(BadRow(format!("{} is for shared memory only", self.op)));
         }
@@ -376,7 +376,7 @@ impl Pattern<'_> {
         }
         let observed = self
             .experiment(space)?
-            .on_emulator(&Options::default())
+            .on_emulator(&on(card))
             .map_err(|error| BadRow(error.to_string()))?;
         let counters = observed.of(&self.instruction(space));
         Ok(space.counted(&counters))

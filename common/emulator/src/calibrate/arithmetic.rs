@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use super::table::{as_digits, is_digest};
 use super::{
     BadRow, CalibrateError, Comparison, Difference, Experiment, Hardware, RecordError, Recording,
-    Table, all, is_named,
+    Table, all, is_named, on,
 };
-use crate::Options;
+use crate::Card;
 use crate::random::random;
 
 const COUNT: usize = 1024;
@@ -43,12 +43,12 @@ pub(super) fn kind(stem: &str) -> Option<Box<dyn Recording>> {
 struct Arithmetic;
 
 impl Recording for Arithmetic {
-    fn compare(&self, bytes: &[u8]) -> Result<Comparison, CalibrateError> {
+    fn compare(&self, bytes: &[u8], card: Card) -> Result<Comparison, CalibrateError> {
         let rows = ArithmeticRow::all(bytes)?;
         let found: Vec<Result<u64, CalibrateError>> = rows
             .par_iter()
             .map(|row| {
-                let observed = row.experiment(false).on_emulator(&Options::default());
+                let observed = row.experiment(false).on_emulator(&on(card));
                 let observed = observed.map_err(|error| CalibrateError::Row {
                     line: row.line,
                     why: BadRow(format!("`{}`: {error}", row.text)),

@@ -1,8 +1,13 @@
 //! A kernel with its input: what a recording of hardware was made with, and what the emulator repeats.
+use std::borrow::Cow;
+
 use crate::{
     Arg, Counters, Element, Fill, Finding, Launch, LaunchError, Limits, Memory, Module, Options,
     OutOfMemory, Program, PtxError, Swizzle, TensorMap, TensorMapError, launch,
 };
+
+/// What most kernels are written for.
+const HOPPER: &str = "sm_90";
 
 /// A launch of the kernel [`Experiment::ENTRY`], which takes two pointers: its input and its
 /// output, and perhaps a tensor map.
@@ -83,7 +88,7 @@ impl Experiment {
 
     /// A module of one kernel: `%in` and `%out` hold its parameters.
     pub(super) fn module(declarations: &str, body: &str) -> String {
-        Self::module_for("sm_90", declarations, body)
+        Self::module_for(HOPPER, declarations, body)
     }
 
     /// The same for another target.
@@ -99,12 +104,27 @@ impl Experiment {
         )
     }
 
+    /// The module for a card of this compute capability: one that says `sm_90` says `sm_80` where that is all the card
+    /// loads. Whether it needs more than that is for the card to say; what says `sm_90a` does.
+    pub fn ptx_for(&self, compute_capability: (u32, u32)) -> Cow<'_, str> {
+        let (hopper, ampere) = [HOPPER, "sm_80"]
+            .map(|name| format!(".target {name}\n"))
+            .into();
+        if compute_capability >= (9, 0) {
+            return self.ptx.as_str().into();
+        }
+        self.ptx.replacen(&hopper, &ampere, 1).into()
+    }
+
     /// Makes it on the emulator. [`Options::limits`] are the experiment's own: it is short.
     ///
     /// # Errors
     /// If the emulator refuses the PTX or the launch, or finds a fault.
     pub fn on_emulator(&self, options: &Options<'_>) -> Result<Observed, ExperimentError> {
-        let program = Program::new(&Module::parse(&self.ptx)?, Self::ENTRY)?;
+        let program = Program::new(
+            &Module::parse(&self.ptx_for(options.card.compute_capability()))?,
+            Self::ENTRY,
+        )?;
         let mut memory = Memory::new(1 << 30);
         let input = memory.alloc("in", self.input.clone())?;
         let output = memory.alloc("out", vec![0; self.output_bytes])?;

@@ -4,9 +4,9 @@
 //! m16n8k8 uses k < 8. A record of `wgmma` is one warp's 16 of the 64 rows.
 use super::{
     CalibrateError, Comparison, Difference, Experiment, Hardware, RecordError, Recording, all,
-    is_named,
+    is_named, on,
 };
-use crate::Options;
+use crate::Card;
 use std::slice::ChunksExact;
 
 pub(super) const RECORD: usize = 1792;
@@ -209,9 +209,9 @@ fn records(bytes: &[u8]) -> Result<ChunksExact<'_, u8>, CalibrateError> {
 }
 
 impl Recording for Mma {
-    fn compare(&self, bytes: &[u8]) -> Result<Comparison, CalibrateError> {
+    fn compare(&self, bytes: &[u8], card: Card) -> Result<Comparison, CalibrateError> {
         let records = records(bytes)?;
-        let observed = self.experiment(bytes).on_emulator(&Options::default())?;
+        let observed = self.experiment(bytes).on_emulator(&on(card))?;
         let pairs = records.clone().zip(observed.output.chunks_exact(OUTPUT));
         let differences = pairs.enumerate().filter_map(|(record, (recorded, found))| {
             let outputs = words(&recorded[D..]).zip(words(found)).enumerate();

@@ -32,10 +32,12 @@ pub use arithmetic::{ArithmeticRow, digest};
 pub use experiment::{Experiment, ExperimentError, Observed, Tensor};
 pub use table::{BadRow, Row, Table};
 
+use crate::{Card, Options};
+
 /// One kind of recording.
 trait Recording {
-    /// Executes on the emulator and compares.
-    fn compare(&self, bytes: &[u8]) -> Result<Comparison, CalibrateError>;
+    /// Executes on the emulator of this card and compares.
+    fn compare(&self, bytes: &[u8], card: Card) -> Result<Comparison, CalibrateError>;
     /// What was executed, one after the other.
     fn experiments(&self, bytes: &[u8]) -> Result<Vec<Experiment>, CalibrateError>;
     /// The same recording with what `hardware` measures in place of what was measured.
@@ -155,12 +157,13 @@ pub enum CalibrateError {
     Execute(#[from] ExperimentError),
 }
 
-/// Executes what the recording `name` holds and compares; none if no kind of recording has such a name.
+/// Executes what the recording `name` holds on the emulator of `card` and compares; none if no kind of recording has
+/// such a name.
 ///
 /// # Errors
 /// If it holds nothing, is malformed, or has an instruction that the emulator refuses.
-pub fn compare(name: &str, bytes: &[u8]) -> Option<Result<Comparison, CalibrateError>> {
-    recording(name).map(|recording| recording.compare(bytes))
+pub fn compare(name: &str, bytes: &[u8], card: Card) -> Option<Result<Comparison, CalibrateError>> {
+    recording(name).map(|recording| recording.compare(bytes, card))
 }
 
 /// What the recording `name` was made with; none if no kind of recording has such a name.
@@ -209,6 +212,14 @@ fn recording(name: &str) -> Option<Box<dyn Recording>> {
     let (stem, ending) = name.rsplit_once('.')?;
     let kinds = KINDS.iter().filter(|(kind, _)| *kind == ending);
     kinds.into_iter().find_map(|(_, kind)| kind(stem))
+}
+
+/// Options of an experiment on the emulator of a card.
+fn on(card: Card) -> Options<'static> {
+    Options {
+        card,
+        ..Options::default()
+    }
 }
 
 /// As many results as experiments.

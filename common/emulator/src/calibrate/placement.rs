@@ -6,9 +6,9 @@ use rayon::prelude::*;
 
 use super::{
     BadRow, CalibrateError, Comparison, Difference, Experiment, Hardware, RecordError, Recording,
-    Row, Table, all,
+    Row, Table, all, on,
 };
-use crate::Options;
+use crate::Card;
 
 /// A row of such a recording. Its text is the line.
 pub(super) trait Placement: Display + Sized + Send + Sync {
@@ -44,24 +44,24 @@ fn at(line: usize, why: BadRow) -> CalibrateError {
     CalibrateError::Row { line, why }
 }
 
-/// What the emulator measures.
-pub(super) fn on_emulator<P: Placement>(row: &P) -> Result<P, BadRow> {
+/// What the emulator of a card measures.
+pub(super) fn on_emulator<P: Placement>(row: &P, card: Card) -> Result<P, BadRow> {
     let outputs: Vec<Vec<u8>> = row
         .experiments()
         .iter()
-        .map(|experiment| Ok(experiment.on_emulator(&Options::default())?.output))
+        .map(|experiment| Ok(experiment.on_emulator(&on(card))?.output))
         .collect::<Result<_, super::ExperimentError>>()
         .map_err(|error| BadRow(error.to_string()))?;
     row.measured(&outputs)
 }
 
 impl<P: Placement> Recording for Placements<P> {
-    fn compare(&self, bytes: &[u8]) -> Result<Comparison, CalibrateError> {
+    fn compare(&self, bytes: &[u8], card: Card) -> Result<Comparison, CalibrateError> {
         let rows = rows::<P>(bytes)?;
         let differences: Vec<Option<Difference>> = rows
             .par_iter()
             .map(|(line, recorded)| {
-                let found = on_emulator(recorded).map_err(|why| at(*line, why))?;
+                let found = on_emulator(recorded, card).map_err(|why| at(*line, why))?;
                 let difference = recorded.difference(&found);
                 Ok(difference.map(|[what, expected, found]| Difference {
                     place: format!("line {line}"),

@@ -10,9 +10,9 @@ use super::matrix::{Mma, RECORD, SHAPES};
 use super::table::{as_digits, is_digest, number};
 use super::{
     BadRow, CalibrateError, Comparison, Difference, Experiment, Hardware, RecordError, Recording,
-    Table, all, is_named,
+    Table, all, is_named, on,
 };
-use crate::Options;
+use crate::Card;
 use crate::random::random;
 
 const COLUMNS: [&str; 5] = ["instruction", "class", "seed", "records", "digest"];
@@ -313,12 +313,12 @@ pub(super) fn kind(stem: &str) -> Option<Box<dyn Recording>> {
 
 impl Recording for Tensor {
     /// What is equal and what differs are counted in records; that one of a row differs, only its digest tells.
-    fn compare(&self, bytes: &[u8]) -> Result<Comparison, CalibrateError> {
+    fn compare(&self, bytes: &[u8], card: Card) -> Result<Comparison, CalibrateError> {
         let batches = Batch::all(bytes)?;
         let found: Vec<u64> = batches
             .par_iter()
             .map(|batch| {
-                let observed = batch.experiment().on_emulator(&Options::default())?;
+                let observed = batch.experiment().on_emulator(&on(card))?;
                 Ok(digest(&observed.output))
             })
             .collect::<Result<_, CalibrateError>>()?;
@@ -382,6 +382,7 @@ pub(super) fn plan() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Options;
     use crate::tensor::NAN;
 
     /// D of 64 records, as bits.

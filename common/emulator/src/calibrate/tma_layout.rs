@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::placement::{self, Placement, Placements};
 use super::{BadRow, CalibrateError, Experiment, Recording, Row, Table, Tensor, is_named};
-use crate::Swizzle;
+use crate::{Card, Swizzle};
 
 /// Bytes of shared memory that are looked at.
 const WINDOW: u32 = 4 << 10;
@@ -303,10 +303,11 @@ impl Case {
     /// # Errors
     /// If it refuses the tensor map.
     pub fn on_emulator(&self) -> Result<Loaded, BadRow> {
-        placement::on_emulator(&Loaded {
+        let row = Loaded {
             case: *self,
             found: Vec::new(),
-        })
+        };
+        placement::on_emulator(&row, Card::H100)
     }
 }
 

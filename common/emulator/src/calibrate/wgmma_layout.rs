@@ -9,6 +9,7 @@ use std::fmt::{self, Write as _};
 use super::placement::{self, Placement, Placements};
 use super::table::number;
 use super::{BadRow, CalibrateError, Experiment, Recording, Row, Table, is_named};
+use crate::Card;
 
 /// Elements along K.
 const K: u32 = 16;
@@ -342,10 +343,11 @@ impl Case {
     /// # Errors
     /// If it refuses the descriptor.
     pub fn on_emulator(&self) -> Result<Placed, BadRow> {
-        placement::on_emulator(&Placed {
+        let row = Placed {
             case: *self,
             bytes: Vec::new(),
-        })
+        };
+        placement::on_emulator(&row, Card::H100)
     }
 }
 

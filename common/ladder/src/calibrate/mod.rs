@@ -6,11 +6,13 @@ mod record;
 mod rungs;
 
 pub use record::{LaunchArguments, launch};
+pub use rungs::{Counts, SIZE_OF_COUNTERS};
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use emulator::Card;
 use emulator::calibrate::{Comparison, compare, is_known, planned};
 use include_dir::{Dir, include_dir};
 use owo_colors::OwoColorize;
@@ -45,9 +47,20 @@ pub struct Arguments {
     /// Record and compare these parts only
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,...")]
     only: Vec<Part>,
+    /// Record these rungs' kernels only, into a folder that has the others already
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "RUNG,...",
+        requires = "record"
+    )]
+    rungs: Vec<String>,
     /// Which GPU records: gpu or gpu:N
     #[arg(long, default_value = "gpu", requires = "record")]
     device: record::Ordinal,
+    /// The emulator's card; a100 is from the literature, not calibrated here
+    #[arg(long, value_name = "h100|a100", default_value_t, value_parser = <Card as std::str::FromStr>::from_str)]
+    emulate: Card,
 }
 
 static SHIPPED: [Dir<'_>; 2] = [
@@ -77,13 +90,17 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         record::probe(arguments.device, parts)?;
         if arguments.against.is_none() {
             recordings = to_be_made(recordings, parts)?;
+            if !arguments.rungs.is_empty() {
+                // The other patterns do not depend on any rung.
+                recordings.retain(|(name, _)| rungs::PATTERNS.contains(&name.as_str()));
+            }
         }
-        complete = record::anew(&recordings, new, arguments.device, parts)?;
+        complete = record::anew(&recordings, new, arguments.device, parts, &arguments.rungs)?;
         recordings = of_folder(new)?;
     }
     let (mut files, mut bad, mut equal, mut all) = (0, 0, 0, 0);
     if parts.contains(&Part::Rungs) {
-        match rungs::compare(&recordings) {
+        match rungs::compare(&recordings, arguments.emulate) {
             Ok(compared) => {
                 for (name, comparison) in compared {
                     show(name, &comparison);
@@ -107,7 +124,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     recordings.retain(|(name, _)| !rungs::is_known(name));
     recordings.retain(|(name, _)| !is_known(name) || parts.contains(&Part::of(name)));
     for (name, bytes) in &recordings {
-        match compare(name, bytes) {
+        match compare(name, bytes, arguments.emulate) {
             Some(Ok(comparison)) => {
                 show(name, &comparison);
                 files += 1;
@@ -125,7 +142,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             }
         }
     }
-    if files + bad == 0 {
+    // Nothing is compared with stalls: recorded alone, they are all there is.
+    let only_stalls = arguments.record.is_some() && parts == [Part::Stalls];
+    if files + bad == 0 && !only_stalls {
         bail!("{folder} holds no recording; `cargo ladder calibrate --help` says what they are");
     }
     anstream::println!("equal {equal} of {all} in {files} files");
@@ -157,6 +176,11 @@ fn show(name: &str, comparison: &Comparison) {
     if differences.len() > SHOWN {
         anstream::println!("  and {} more {unit}", differences.len() - SHOWN);
     }
+}
+
+/// What a kernel asked of the memory, on the emulator and on the recorded H100: see [`rungs::counters`].
+pub fn counters(label: &[&str; 3]) -> Result<Option<[Counts; 2]>> {
+    rungs::counters(&shipped(), label)
 }
 
 fn shipped() -> Vec<Recording> {

@@ -111,12 +111,14 @@ pub fn probe(device: Ordinal, parts: &[Part]) -> Result<()> {
     }
 }
 
-/// Measures these parts of the recordings anew and writes them to `folder`; whether all could be.
+/// Measures these parts of the recordings anew and writes them to `folder`, of the rungs all or those that are named;
+/// whether all could be.
 pub fn anew(
     recordings: &[Recording],
     folder: &Path,
     device: Ordinal,
     parts: &[Part],
+    of_rungs: &[String],
 ) -> Result<bool> {
     let is_wanted = |name: &str| parts.contains(&Part::of(name));
     let wanted: Vec<&Recording> = recordings
@@ -139,7 +141,7 @@ pub fn anew(
         .any(|part| parts.contains(part))
     {
         make(folder)?;
-        all &= rungs::anew(folder, device, parts)?;
+        all &= rungs::anew(folder, device, parts, of_rungs)?;
     }
     Ok(all)
 }

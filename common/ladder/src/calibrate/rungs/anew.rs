@@ -3,20 +3,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use emulator::Card;
 use owo_colors::OwoColorize;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::super::ncu::{self, RawPage};
 use super::super::record::{Ordinal, Part};
 use super::accesses::{self, Run};
 use super::{
-    ACCESSES, BITS, Bits, PROVENANCE, Report, STALLS, command, on_emulator, source_page, stalls,
+    ACCESSES, BITS, Bits, Report, STALLS, command, merged, on_emulator, provenance, source_page,
+    stalls,
 };
 use crate::rungs::{self, Rung};
 
 /// Every kernel is recorded at these; one is ragged.
 pub(super) const SIZES: [&str; 2] = ["256x256x256", "200x136x72"];
+/// Recordings of what the rungs ask of shared and of global memory.
+pub const PATTERNS: [&str; 2] = ["shared_memory_rungs.csv", "global_memory_rungs.csv"];
 /// Where a GPU is full, and stalls and pipes say something.
 const FULL: &str = "4096x4096x4096";
 /// The kernel's name.
@@ -53,7 +56,9 @@ pub fn patterns() -> Result<[(&'static str, String); 2]> {
     let all = rungs::all()?;
     rungs::build(&all)?;
     let runs = kernels(&all, SIZES[0])?;
-    let reports = runs.iter().map(|run| on_emulator(&all, run));
+    let reports = runs
+        .iter()
+        .map(|run| on_emulator(&all, run, Card::default()));
     let reports: Vec<Report> = reports.collect::<Result<_>>()?;
     let measured = ["wavefronts,bank_conflicts", "sectors,requests"].into_iter();
     let mut measured =
@@ -81,10 +86,8 @@ pub(super) fn patterns_of<'a>(
         };
         rows.extend(row(pattern));
     }
-    [
-        ("shared_memory_rungs.csv", shared),
-        ("global_memory_rungs.csv", global),
-    ]
+    let [of_shared, of_global] = PATTERNS;
+    [(of_shared, shared), (of_global, global)]
 }
 
 /// A pattern as a row; none if it reaches farther than a recording does. Loads and stores of matrices cost the same,
@@ -108,26 +111,23 @@ fn row(pattern: &accesses::Pattern) -> Option<String> {
     Some(format!("{op},{},{},0,0", pattern.bytes, offsets.join(" ")))
 }
 
-/// What the recording belongs to.
-#[derive(Serialize)]
-struct Provenance {
-    gpu: Value,
-    driver: Value,
-    cuda: Value,
-    commit: Value,
-    date: Value,
-    /// Who made the PTX.
-    ptx: Value,
-    ncu: String,
-}
-
 /// Records `parts` of the rungs into `folder`; whether all went well. What went wrong is said at once, so that one
-/// kernel that fails costs no other.
-pub fn anew(folder: &Path, device: Ordinal, parts: &[Part]) -> Result<bool> {
+/// kernel that fails costs no other. If rungs are named, rows of the others stay what they are there.
+pub fn anew(folder: &Path, device: Ordinal, parts: &[Part], of_rungs: &[String]) -> Result<bool> {
     let raw = folder.join("raw");
     std::fs::create_dir_all(&raw).with_context(|| format!("cannot make {}", raw.display()))?;
-    let all = rungs::all()?;
+    let all = rungs::named(of_rungs)?;
     rungs::build(&all)?;
+    // Of what is recorded, only the rows of these rungs are made anew.
+    let names: Vec<&str> = all.iter().map(|rung| rung.name.as_str()).collect();
+    let write = |name: &str, rows: csv::Writer<Vec<u8>>| -> Result<()> {
+        let rows = rows.into_inner().context("a table is not complete")?;
+        let path = folder.join(name);
+        let older = std::fs::read(&path).ok().filter(|_| !of_rungs.is_empty());
+        let merged = merged::with(older.as_deref(), &rows, &names, &SIZES)
+            .with_context(|| path.display().to_string())?;
+        std::fs::write(&path, merged).with_context(|| format!("cannot write {}", path.display()))
+    };
     let recorder = Recorder {
         all: &all,
         raw: &raw,
@@ -142,7 +142,7 @@ pub fn anew(folder: &Path, device: Ordinal, parts: &[Part]) -> Result<bool> {
             anstream::eprintln!("{} {what}: {why:#}", "not recorded:".red().bold());
         }
     };
-    let mut provenance = None;
+    let mut provenance = provenance::Recorded::of(folder);
     if parts.contains(&Part::Rungs) {
         let mut bits = csv::Writer::from_writer(Vec::new());
         let mut rows = csv::Writer::from_writer(Vec::new());
@@ -152,14 +152,14 @@ pub fn anew(folder: &Path, device: Ordinal, parts: &[Part]) -> Result<bool> {
                 let made = made.and_then(|(one, of_run, report, said)| {
                     bits.serialize(one)?;
                     of_run.into_iter().try_for_each(|row| rows.serialize(row))?;
-                    provenance.get_or_insert(recorder.provenance(&report));
+                    provenance.add("rungs", &run.rung, &report, &recorder.ncu);
                     Ok(said)
                 });
                 say(run.to_string(), made);
             }
         }
-        write(folder, BITS, bits)?;
-        write(folder, ACCESSES, rows)?;
+        write(BITS, bits)?;
+        write(ACCESSES, rows)?;
     }
     if parts.contains(&Part::Stalls) {
         let mut table = csv::Writer::from_writer(Vec::new());
@@ -168,24 +168,15 @@ pub fn anew(folder: &Path, device: Ordinal, parts: &[Part]) -> Result<bool> {
             let made = recorder.stalls(&run);
             let made = made.and_then(|(fields, report)| {
                 table.write_record(&fields)?;
-                provenance.get_or_insert(recorder.provenance(&report));
+                provenance.add("stalls", &run.rung, &report, &recorder.ncu);
                 Ok(format!("{} ns", fields[4]))
             });
             say(format!("stalls of {run}"), made);
         }
-        write(folder, STALLS, table)?;
+        write(STALLS, table)?;
     }
-    if let Some(provenance) = provenance {
-        let text = serde_json::to_string_pretty(&provenance)? + "\n";
-        std::fs::write(folder.join(PROVENANCE), text).context("cannot write the provenance")?;
-    }
+    provenance.write(folder)?;
     Ok(complete)
-}
-
-fn write(folder: &Path, name: &str, table: csv::Writer<Vec<u8>>) -> Result<()> {
-    let bytes = table.into_inner().context("a table is not complete")?;
-    let path = folder.join(name);
-    std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 struct Recorder<'a> {
@@ -365,19 +356,6 @@ impl Recorder<'_> {
             });
         }
         Ok((fields, report))
-    }
-
-    fn provenance(&self, report: &Value) -> Provenance {
-        let of = |key: &str| report["provenance"][key].clone();
-        Provenance {
-            gpu: of("gpu"),
-            driver: of("driver"),
-            cuda: of("cuda"),
-            commit: of("commit"),
-            date: of("date"),
-            ptx: of("ptx"),
-            ncu: self.ncu.clone(),
-        }
     }
 }
 

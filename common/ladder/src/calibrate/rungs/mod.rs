@@ -10,6 +10,8 @@
 //! `raw/` holds what Nsight Compute printed. Rungs run on both sides as a reader would run them.
 mod accesses;
 mod anew;
+mod merged;
+mod provenance;
 mod source_page;
 mod stalls;
 
@@ -17,14 +19,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use emulator::Card;
 use emulator::calibrate::{Comparison, Difference};
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use accesses::NOT_COMPARABLE;
-use accesses::{Counts, Emulated, Kind, Row, Run, Sums};
-pub use anew::{anew, patterns};
+pub use accesses::{Counts, NOT_COMPARABLE};
+use accesses::{Emulated, Kind, Row, Run, Sums};
+pub use anew::{PATTERNS, anew, patterns};
 
 use super::Recording;
 use crate::rungs::{self, Rung};
@@ -38,6 +41,9 @@ const STALLS: &str = "stalls.csv";
 const PROVENANCE: &str = "provenance.json";
 /// What the recordings of single instructions belong to, whose own folder has room for recordings only.
 pub const OF_INSTRUCTIONS: &str = "provenance_instructions.json";
+
+/// The size at which [`counters`] are counted.
+pub const SIZE_OF_COUNTERS: &str = anew::SIZES[0];
 
 /// Whether a file of this name belongs to a recording of rungs.
 pub fn is_known(name: &str) -> bool {
@@ -96,11 +102,11 @@ fn command(rung: &Rung, run: &Run) -> Result<Command> {
     Ok(command)
 }
 
-fn on_emulator(all: &[Rung], run: &Run) -> Result<Report> {
+fn on_emulator(all: &[Rung], run: &Run, card: Card) -> Result<Report> {
     let rung = all.iter().find(|rung| rung.name == run.rung);
     let rung = rung.with_context(|| format!("{run}: there is no such rung"))?;
     let mut command = command(rung, run)?;
-    command.args(["--device", "emulator", "--accesses"]);
+    command.args(["--emulate", card.name(), "--accesses"]);
     let output = command.stderr(Stdio::inherit()).output();
     let output = output.with_context(|| format!("cannot run {}", rung.package()))?;
     serde_json::from_slice(&output.stdout).with_context(|| format!("{run}: no result"))
@@ -113,8 +119,8 @@ fn table<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<Vec<T>> {
         .collect()
 }
 
-/// What is there of a recording of rungs, held against the emulator: the bits, then the accesses.
-pub fn compare(recordings: &[Recording]) -> Result<Vec<(&'static str, Comparison)>> {
+/// What is there of a recording of rungs, held against the emulator of a card: the bits, then the accesses.
+pub fn compare(recordings: &[Recording], card: Card) -> Result<Vec<(&'static str, Comparison)>> {
     let file = |name| {
         let found = recordings.iter().find(|(found, _)| found == name);
         found.map(|(_, bytes)| bytes.as_ref())
@@ -132,7 +138,7 @@ pub fn compare(recordings: &[Recording]) -> Result<Vec<(&'static str, Comparison
     rungs::build(&all)?;
     let reports: Vec<Report> = bits
         .par_iter()
-        .map(|bits| on_emulator(&all, &bits.run()))
+        .map(|bits| on_emulator(&all, &bits.run(), card))
         .collect::<Result<_>>()?;
     let mut compared = vec![(BITS, compare_bits(&bits, &reports))];
     let at_first_size = bits.iter().zip(&reports);
@@ -152,6 +158,36 @@ pub fn compare(recordings: &[Recording]) -> Result<Vec<(&'static str, Comparison
         compared.push((ACCESSES, compare_accesses(runs, &rows, &merged)?));
     }
     Ok(compared)
+}
+
+/// What a kernel's loads and stores asked of the memory at [`SIZE_OF_COUNTERS`], on the emulator and as these recordings
+/// have it; none if they have nothing of it. A rung whose kernel has no tile beside it is known by its architecture.
+pub fn counters(recordings: &[Recording], label: &[&str; 3]) -> Result<Option<[Counts; 2]>> {
+    let file = |name| {
+        let found = recordings.iter().find(|(found, _)| found == name);
+        found.map_or(&[][..], |(_, bytes)| bytes.as_ref())
+    };
+    let bits: Vec<Bits> = table(BITS, file(BITS))?;
+    let [rung, arch, tile] = label;
+    let is_it = |run: &Run| {
+        (run.rung.as_str(), run.arch.as_str(), run.size.as_str()) == (rung, arch, SIZE_OF_COUNTERS)
+            && (run.tile.is_empty() || run.tile == *tile)
+    };
+    let Some(run) = bits.iter().map(Bits::run).find(is_it) else {
+        return Ok(None);
+    };
+    let rows: Vec<Row> = table(ACCESSES, file(ACCESSES))?;
+    let rows: Vec<&Row> = rows.iter().filter(|row| is_of(row, &run)).collect();
+    let report = on_emulator(&rungs::all()?, &run, Card::default())?;
+    let sums = [
+        accesses::emulated(&report.accesses, false),
+        accesses::measured(&rows, false),
+    ];
+    Ok(Some(sums.map(|sums| {
+        let mut sum = Counts::default();
+        sums.into_values().for_each(|counts| sum += counts);
+        sum
+    })))
 }
 
 /// Whether a GPU has been asked for each of these patterns, too; what it said is compared elsewhere.

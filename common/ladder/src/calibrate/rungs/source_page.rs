@@ -51,6 +51,11 @@ const SECTORS: [&str; 2] = [
 ];
 const TAG_REQUESTS: [&str; 2] = ["L1 Tag Requests Global", "memory_l1_tag_requests_global"];
 
+/// Instructions that the counters of shared memory are about; ncu leaves those columns out where a kernel has none.
+const SHARED: [&str; 4] = ["LDS", "STS", "LDSM", "STSM"];
+/// The same of global memory.
+const GLOBAL: [&str; 2] = ["LDG", "STG"];
+
 /// The guard of an instruction that no lane ever takes part in; ptxas puts such loads before the first `LDGSTS`.
 const NEVER: &str = "@!PT ";
 
@@ -108,10 +113,15 @@ pub fn instructions(text: &str) -> Result<Listing> {
         let Some(at) = fields.get(address).filter(|at| is_address(at)) else {
             continue;
         };
-        let number = |names: [&str; 2]| -> Result<u64> {
+        let opcode = opcode(fields.get(source).map_or("", String::as_str));
+        let number = |names: [&str; 2], about: Option<&[&str]>| -> Result<u64> {
             let column = header
                 .iter()
                 .position(|name| names.contains(&name.as_str()));
+            let base = opcode.split('.').next().unwrap_or_default();
+            if column.is_none() && about.is_some_and(|about| !about.contains(&base)) {
+                return Ok(0);
+            }
             let column = column
                 .with_context(|| format!("the source page has no column {:?}", names[0]))
                 .with_context(begins)?;
@@ -129,14 +139,14 @@ pub fn instructions(text: &str) -> Result<Listing> {
             continue;
         }
         let new = Instruction {
-            opcode: opcode(text),
             guarded: text.starts_with('@'),
-            threads: number(THREADS)?,
-            executions: number(EXECUTIONS)?,
-            wavefronts: number(WAVEFRONTS)?,
-            ideal: number(IDEAL)?,
-            sectors: number(SECTORS)?,
-            tag_requests: number(TAG_REQUESTS)?,
+            threads: number(THREADS, None)?,
+            executions: number(EXECUTIONS, None)?,
+            wavefronts: number(WAVEFRONTS, Some(&SHARED))?,
+            ideal: number(IDEAL, Some(&SHARED))?,
+            sectors: number(SECTORS, Some(&GLOBAL))?,
+            tag_requests: number(TAG_REQUESTS, Some(&GLOBAL))?,
+            opcode,
         };
         if listing.insert(at.clone(), new).is_some() {
             bail!("{at} stands twice in the source page: there is more than one kernel");
@@ -241,6 +251,18 @@ pub mod tests {
     }
 
     #[test]
+    fn a_kernel_without_such_accesses_has_no_such_column() {
+        let lines = SASS.lines().filter(|line| !line.contains("LDG"));
+        let without: String = lines.map(|line| line.to_owned() + "\n").collect();
+        let without = without
+            .replace("L1 Tag Requests Global", "?")
+            .replace("L2 Theoretical Sectors Global", "?");
+        let listing = instructions(&without).expect("a page");
+        assert_eq!(listing["0x7f21"].sectors, 0);
+        assert_eq!(listing["0x7f21"].wavefronts, 128);
+    }
+
+    #[test]
     fn names_of_metrics_are_taken_for_labels() {
         let renamed = SASS
             .replace("L1 Wavefronts Shared\"", "memory_l1_wavefronts_shared\"")
@@ -266,6 +288,8 @@ pub mod tests {
         let error = |text: &str| format!("{:#}", instructions(text).expect_err("no page"));
         let lost = SASS.replace("L1 Wavefronts Shared Ideal", "?");
         assert!(error(&lost).contains("no column \"L1 Wavefronts Shared Ideal\""));
+        let lost = SASS.replace("L2 Theoretical Sectors Global", "?");
+        assert!(error(&lost).contains("no column \"L2 Theoretical Sectors Global\""));
         assert!(error(&lost).contains("Kernel Name"), "it begins so");
         assert!(error("==WARNING== nothing\n").contains("no instruction"));
         assert!(error(&SASS.replace("1,024", "many")).contains("\"many\" as"));

@@ -1,10 +1,13 @@
 //! `cargo ladder bound`: what limits every rung, beside what was measured.
+mod counters;
+
 use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::calibrate;
 use crate::record::Record;
 use crate::rungs::{self, Variant};
 use crate::table::{head, markdown_table, percent};
@@ -14,6 +17,9 @@ pub struct Arguments {
     /// A record of `cargo ladder bench`, with its bench.json [default: that of the ceilings]
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
+    /// Show what loads and stores asked the memory for, emulated and as an H100 counted it, beside bound and time
+    #[arg(long)]
+    counters: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
@@ -31,6 +37,16 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         .iter()
         .map(|variant| Line::new(variant, &measured))
         .collect::<Result<Vec<_>>>()?;
+    if arguments.counters {
+        let counted = lines.iter().map(|line| calibrate::counters(&line.kernel()));
+        let counted = counted.collect::<Result<Vec<_>>>()?;
+        anstream::print!("{}", counters::table(&lines, &counted));
+        let size = calibrate::SIZE_OF_COUNTERS;
+        anstream::println!("counters are those of loads and stores at {size}");
+        return Ok(counted.iter().flatten().all(|[emulated, measured]| {
+            emulated.wavefronts == measured.wavefronts && emulated.sectors == measured.sectors
+        }));
+    }
     anstream::print!("{}", table(&lines));
     let beaten: Vec<_> = lines.iter().filter(|line| line.is_beaten()).collect();
     for line in &beaten {
@@ -45,6 +61,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 /// A rung's prediction, and what the record says of it.
 struct Line {
     rung: String,
+    folder: String,
+    arch: String,
+    /// That which the host takes at this size.
+    tile: String,
+    /// M, N and K.
+    size: String,
     limited_by: String,
     /// TFLOP/s, and as a fraction of cuBLAS.
     predicted: (f64, f64),
@@ -53,7 +75,9 @@ struct Line {
 
 impl Line {
     fn new(variant: &Variant, record: &Record) -> Result<Self> {
-        let bound = bound(variant)?;
+        let mut profile = profile(variant)?;
+        let bound = profile["bound"].take();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let number = |key: &str| {
             bound[key]
                 .as_f64()
@@ -61,12 +85,21 @@ impl Line {
         };
         Ok(Self {
             rung: variant.label(),
-            limited_by: bound["limited_by"].as_str().unwrap_or_default().into(),
+            folder: variant.rung.name.clone(),
+            arch: text(&profile["arch"]),
+            tile: text(&bound["tile"]),
+            size: text(&bound["size"]),
+            limited_by: text(&bound["limited_by"]),
             predicted: (number("tflops")?, number("of_cublas")?),
             measured: bound["size"]
                 .as_str()
                 .and_then(|size| measured(record, &variant.label(), size)),
         })
+    }
+
+    /// As recordings name it.
+    fn kernel(&self) -> [&str; 3] {
+        [&self.folder, &self.arch, &self.tile]
     }
 
     fn is_beaten(&self) -> bool {
@@ -75,8 +108,8 @@ impl Line {
     }
 }
 
-/// The `bound` of a rung's `profile --json`, on the emulator.
-fn bound(variant: &Variant) -> Result<Value> {
+/// A rung's `profile --json`, on the emulator.
+fn profile(variant: &Variant) -> Result<Value> {
     let output = variant
         .command()?
         .args(["profile", "--json", "--device", "emulator"])
@@ -84,7 +117,7 @@ fn bound(variant: &Variant) -> Result<Value> {
         .output()
         .with_context(|| format!("cannot run {}", variant.label()))?;
     match serde_json::from_slice::<Value>(&output.stdout) {
-        Ok(mut profile) => Ok(profile["bound"].take()),
+        Ok(profile) => Ok(profile),
         Err(_) => bail!(
             "{} could not be profiled; its message stands above",
             variant.label()
@@ -144,11 +177,16 @@ fn table(lines: &[Line]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calibrate::Counts;
     use crate::record::example::{bench, right, wrong};
 
     fn line(rung: &str, predicted: f64, measured: Option<f64>) -> Line {
         Line {
             rung: rung.into(),
+            folder: rung.into(),
+            arch: "sm_80".into(),
+            tile: "128x128".into(),
+            size: "64x64x64".into(),
             limited_by: "L1 data pipe".into(),
             predicted: (predicted, predicted / 1000.0),
             measured: measured.map(|tflops| (tflops, tflops / 800.0)),
@@ -163,6 +201,27 @@ mod tests {
         assert_eq!(of("04_mma", "64x64x64"), Some((0.262144, 0.125)));
         assert_eq!(of("04_mma", "32x32x32"), None);
         assert_eq!(of("05_swizzle", "64x64x64"), None);
+    }
+
+    #[test]
+    fn counters_stand_beside_bound_and_time() {
+        let counts = |wavefronts, sectors| Counts {
+            wavefronts,
+            sectors,
+            ..Counts::default()
+        };
+        let lines = [
+            line("04_mma", 125.0, Some(100.0)),
+            line("06_pipeline", 800.0, None),
+        ];
+        let counted = [Some([counts(35072, 4096), counts(35073, 4096)]), None];
+        assert_eq!(
+            counters::table(&lines, &counted),
+            "| rung        | limited by   | TFLOP/s at most | measured | time | shared wavefronts, emulated | on the H100 | global sectors, emulated | on the H100 |\n\
+             | ----------- | ------------ | --------------: | -------: | ---: | --------------------------: | ----------: | -----------------------: | ----------: |\n\
+             | 04_mma      | L1 data pipe |           125.0 |    100.0 | 5 ns |                      35,072 |      35,073 |                    4,096 |       4,096 |\n\
+             | 06_pipeline | L1 data pipe |           800.0 |          |      |                             |             |                          |             |\n"
+        );
     }
 
     #[test]

@@ -1,0 +1,108 @@
+//! The emulator's `sanitize` beside NVIDIA's compute-sanitizer: every broken kernel, and the sound ones that they are
+//! made from, on a GPU under each of its four tools.
+//!
+//! | file | what it answers |
+//! | --- | --- |
+//! | `watch` | what does each tool print? Children with a time limit, since some of these kernels never end |
+//! | `said` | what did it find, in one line? |
+//! | `table` | who finds what |
+mod said;
+mod table;
+mod watch;
+
+pub use said::Said;
+pub use table::{Row, table};
+pub use watch::{Limits, record};
+
+use crate::broken::{Broken, SEVERAL_TILES_A_BLOCK, all};
+
+/// The table's file.
+pub const TABLE: &str = "sanitizers.csv";
+/// What the recording belongs to.
+pub const PROVENANCE: &str = "provenance_sanitizers.json";
+/// The name of a rung's own kernel in the table.
+pub const SOUND: &str = "sound";
+
+/// Who watches a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watcher {
+    /// Nobody: what the hardware does by itself.
+    Nobody,
+    /// compute-sanitizer with this tool.
+    Tool(&'static str),
+}
+
+impl Watcher {
+    /// Nobody, and compute-sanitizer's tools.
+    pub const ALL: [Self; 5] = [
+        Self::Nobody,
+        Self::Tool("memcheck"),
+        Self::Tool("racecheck"),
+        Self::Tool("initcheck"),
+        Self::Tool("synccheck"),
+    ];
+
+    /// For a file's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nobody => "alone",
+            Self::Tool(tool) => tool,
+        }
+    }
+}
+
+/// The broken kernels, and before them what they are made from: a tool that complains of those too has found no mistake.
+pub fn subjects() -> Vec<Broken> {
+    let mut subjects: Vec<Broken> = Vec::new();
+    for broken in all() {
+        let sound = Broken {
+            name: SOUND,
+            edits: &[],
+            ..*broken
+        };
+        let is_known = |known: &Broken| variant(known) == variant(&sound);
+        if !subjects.iter().any(is_known) {
+            subjects.push(sound);
+        }
+    }
+    subjects.push(Broken {
+        arguments: &["--arch", "sm_90a", "--tile", "128x256"],
+        size: "256x1024x256",
+        ..SEVERAL_TILES_A_BLOCK
+    });
+    subjects.extend(all());
+    subjects
+}
+
+/// A rung's kernel, by what chooses it.
+fn variant(of: &Broken) -> (&'static str, &'static str, &'static [&'static str]) {
+    (of.rung, of.kernel, of.arguments)
+}
+
+/// The name of a subject's files: sound kernels have no name of their own.
+fn stem(of: &Broken) -> String {
+    let mut words = vec![of.name];
+    if of.name == SOUND {
+        words.push(of.rung);
+        words.extend(of.arguments.iter().filter(|word| !word.starts_with('-')));
+    }
+    words.join("_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_broken_kernel_is_a_subject_with_files_of_its_own() {
+        let subjects = subjects();
+        let mut stems: Vec<String> = subjects.iter().map(stem).collect();
+        stems.sort();
+        assert!(stems.windows(2).all(|pair| pair[0] != pair[1]), "{stems:?}");
+        for broken in all() {
+            assert!(stems.iter().any(|stem| stem == broken.name));
+            let sound = |of: &&Broken| of.name == SOUND && variant(of) == variant(broken);
+            assert_eq!(subjects.iter().filter(sound).count(), 1, "{}", broken.name);
+        }
+    }
+}

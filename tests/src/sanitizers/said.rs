@@ -1,0 +1,233 @@
+//! What a tool printed of one kernel, in one line.
+use super::Watcher;
+
+/// What a watcher said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Nothing was found, or C is right.
+    Nothing,
+    /// So many errors, and the first message.
+    Found(u64, String),
+    /// C is wrong, and nobody watched.
+    Wrong,
+    /// The kernel was stopped by the GPU, or not taken; the message.
+    Stopped(String),
+    /// It had to be stopped; the first message up to then, if any.
+    NoEnd(Option<String>),
+}
+
+/// Lines of compute-sanitizer that are about itself or the program, and no finding.
+const ASIDE: [&str; 10] = [
+    "COMPUTE-SANITIZER",
+    "ERROR SUMMARY",
+    "RACECHECK SUMMARY",
+    "LEAK SUMMARY",
+    "Target application returned an error",
+    "Error: Target application",
+    "Error: process didn't terminate successfully",
+    "Error: No attachable process",
+    "No CUDA-MEMCHECK results found",
+    "WARNING: Some",
+];
+
+impl Said {
+    /// From a file of `raw/`: its first line says how it ended.
+    pub fn of(watcher: Watcher, raw: &str) -> Self {
+        let (ended, text) = raw.split_once('\n').unwrap_or((raw, ""));
+        let first = first_finding(text);
+        if ended.starts_with("no end") {
+            return Self::NoEnd(first);
+        }
+        let error = || {
+            let line = text.lines().find_map(|line| line.strip_prefix("error: "));
+            line.map(str::trim_end)
+        };
+        match (watcher, first) {
+            (Watcher::Tool(_), Some(first)) => Self::Found(summed(text).unwrap_or(1), first),
+            // Without a summary the tool has said nothing of the kernel.
+            (Watcher::Tool(_), None) if summed(text).is_some() => Self::Nothing,
+            (Watcher::Tool(_), None) => {
+                Self::Stopped(error().unwrap_or("the tool gave no summary").into())
+            }
+            (Watcher::Nobody, _) if ended.ends_with(": 0") => Self::Nothing,
+            (Watcher::Nobody, _) if ended.ends_with(": 1") => Self::Wrong,
+            (Watcher::Nobody, _) => Self::Stopped(error().unwrap_or(ended).into()),
+        }
+    }
+
+    /// What it found, without the places and numbers by which one kernel differs from another.
+    pub fn kind(&self) -> Option<String> {
+        let (Self::Found(_, message) | Self::NoEnd(Some(message))) = self else {
+            return None;
+        };
+        let kind = message.split(" at ").next().unwrap_or_default();
+        Some(kind.chars().filter(|c| !c.is_ascii_digit()).collect())
+    }
+}
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("nothing"),
+            Self::Found(count, first) => write!(f, "{count}: {first}"),
+            Self::Wrong => f.write_str("C is wrong"),
+            Self::Stopped(why) => write!(f, "stopped: {why}"),
+            Self::NoEnd(None) => f.write_str("no end"),
+            Self::NoEnd(Some(first)) => write!(f, "no end: {first}"),
+        }
+    }
+}
+
+impl std::str::FromStr for Said {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some((count, first)) = text.split_once(": ")
+            && let Ok(count) = count.parse()
+        {
+            return Ok(Self::Found(count, first.into()));
+        }
+        match (text, text.split_once(": ")) {
+            ("nothing", _) => Ok(Self::Nothing),
+            ("C is wrong", _) => Ok(Self::Wrong),
+            ("no end", _) => Ok(Self::NoEnd(None)),
+            (_, Some(("no end", first))) => Ok(Self::NoEnd(Some(first.into()))),
+            (_, Some(("stopped", why))) => Ok(Self::Stopped(why.into())),
+            _ => Err(format!("{text:?} is nothing that a tool says")),
+        }
+    }
+}
+
+/// The first finding with its place: its first line, and where the second says that it was.
+fn first_finding(text: &str) -> Option<String> {
+    let mut lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("========= "));
+    let is_finding = |line: &&str| {
+        !line.is_empty()
+            && !line.starts_with(' ')
+            && !ASIDE.iter().any(|aside| line.starts_with(aside))
+    };
+    let first = lines.find(is_finding)?;
+    let second = lines.next().map(str::trim).unwrap_or_default();
+    let whole = match second.split_whitespace().next() {
+        Some("at" | "and") => format!("{} {second}", first.trim_end()),
+        _ => first.trim_end().to_owned(),
+    };
+    Some(without_addresses(&whole))
+}
+
+/// `in NAME.cu:12` in place of `at gemm+0x5f0 in NAME.cu:12`: offsets are those of one compilation.
+fn without_addresses(message: &str) -> String {
+    let words: Vec<&str> = message.split_whitespace().collect();
+    let is_offset = |word: &str| word.contains("+0x") || word.starts_with("0x");
+    let kept = words.iter().enumerate().filter(|(at, word)| {
+        let is_at = **word == "at" && words.get(at + 1).is_some_and(|next| is_offset(next));
+        // In its place stands the file and its line.
+        !(is_offset(word) || (is_at && words.get(at + 2) == Some(&"in")))
+    });
+    let kept: Vec<&str> = kept.map(|(_, word)| last_part(word)).collect();
+    kept.join(" ").replace(" in ", " at ")
+}
+
+/// A file without its folders.
+fn last_part(word: &str) -> &str {
+    match word.rsplit_once('/') {
+        Some((_, file)) if file.contains(".cu:") => file,
+        _ => word,
+    }
+}
+
+/// The number in the summary.
+fn summed(text: &str) -> Option<u64> {
+    let mut lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("========= "));
+    lines.find_map(|line| {
+        let summary = line
+            .strip_prefix("ERROR SUMMARY: ")
+            .or_else(|| line.strip_prefix("RACECHECK SUMMARY: "))?;
+        summary.split_whitespace().next()?.parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOOL: Watcher = Watcher::Tool("memcheck");
+    const READ: &str = "exit status: 2\n\
+        ========= COMPUTE-SANITIZER\n\
+        ========= Invalid __global__ read of size 2 bytes\n\
+        =========     at gemm+0x5f0 in /a/reads_past.cu:31\n\
+        =========     by thread (0,0,0) in block (1,0,0)\n\
+        ========= \n\
+        ========= Program hit CUDA_ERROR_LAUNCH_FAILED (error 719)\n\
+        ========= ERROR SUMMARY: 33 errors\n";
+    const RACE: &str = "exit status: 0\n\
+        ========= COMPUTE-SANITIZER\n\
+        ========= Error: Race reported between Write access at gemm+0x9b0 in /a/b.cu:70\n\
+        =========     and Read access at gemm+0xc10 in /a/b.cu:81 [8192 hazards]\n\
+        ========= \n\
+        ========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n";
+    const CLEAN: &str = "exit status: 1\n========= COMPUTE-SANITIZER\n01_naive\n\
+        ========= Target application returned an error\n========= ERROR SUMMARY: 0 errors\n";
+
+    #[test]
+    fn the_first_finding_stands_for_all() {
+        let said = Said::of(TOOL, READ);
+        let read = "Invalid __global__ read of size 2 bytes at reads_past.cu:31";
+        assert_eq!(said, Said::Found(33, read.into()));
+        let race = Said::of(Watcher::Tool("racecheck"), RACE);
+        assert_eq!(
+            race.to_string(),
+            "1: Error: Race reported between Write access at b.cu:70 and Read access at b.cu:81 [8192 hazards]"
+        );
+        assert_eq!(Said::of(TOOL, CLEAN), Said::Nothing);
+        let stuck = READ.replace("exit status: 2", "no end in 12 s");
+        assert_eq!(Said::of(TOOL, &stuck), Said::NoEnd(Some(read.into())));
+    }
+
+    #[test]
+    fn nobody_sees_whether_c_is_right() {
+        let of = |raw: &str| Said::of(Watcher::Nobody, raw);
+        assert_eq!(of("exit status: 0\nverified"), Said::Nothing);
+        assert_eq!(of("exit status: 1\nwrong"), Said::Wrong);
+        let stopped = of("exit status: 2\nerror: cuStreamSynchronize: illegal\nmore\n");
+        assert_eq!(
+            stopped,
+            Said::Stopped("cuStreamSynchronize: illegal".into())
+        );
+        assert_eq!(of("no end in 8 s\n"), Said::NoEnd(None));
+    }
+
+    #[test]
+    fn a_tool_without_a_summary_has_said_nothing_of_the_kernel() {
+        let lost = "exit status: 1\n========= COMPUTE-SANITIZER\nerror: no GPU\n";
+        assert_eq!(Said::of(TOOL, lost), Said::Stopped("no GPU".into()));
+    }
+
+    #[test]
+    fn a_cell_is_read_back() {
+        for said in [
+            Said::of(TOOL, READ),
+            Said::of(TOOL, RACE),
+            Said::Nothing,
+            Said::Wrong,
+            Said::Stopped("a: b".into()),
+            Said::NoEnd(None),
+            Said::NoEnd(Some("c at d".into())),
+        ] {
+            assert_eq!(said.to_string().parse(), Ok(said));
+        }
+        assert!("something".parse::<Said>().is_err());
+    }
+
+    #[test]
+    fn a_kind_has_no_place() {
+        let other = READ.replace("31", "32").replace("33", "1");
+        assert_eq!(Said::of(TOOL, READ).kind(), Said::of(TOOL, &other).kind());
+        assert_ne!(Said::of(TOOL, READ).kind(), Said::of(TOOL, RACE).kind());
+        assert_eq!(Said::Nothing.kind(), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! The emulator's `sanitize` against NVIDIA's compute-sanitizer: whatever that finds in a broken kernel on an H100, the
+//! emulator finds. `h100/sanitizers.csv` was made by `examples/sanitizers.rs`.
+use ladder_tests::broken::{Caught, all};
+use ladder_tests::sanitizers::{Row, SOUND, Said, TABLE, subjects};
+use ladder_tests::workspace::{root, skipped};
+
+/// The recorded rows; none if nothing is recorded.
+fn recorded() -> Option<Vec<Row>> {
+    let path = root().join("tests/h100").join(TABLE);
+    if !path.is_file() {
+        skipped("compute-sanitizer is not recorded (`examples/sanitizers.rs`)");
+        return None;
+    }
+    let rows = csv::Reader::from_path(path).expect("a table");
+    Some(
+        rows.into_deserialize()
+            .map(|row| row.expect("a row"))
+            .collect(),
+    )
+}
+
+fn said(cell: &str) -> Said {
+    cell.parse().expect("a cell")
+}
+
+#[test]
+fn every_broken_kernel_was_recorded_as_it_is() {
+    let Some(rows) = recorded() else { return };
+    let recorded: Vec<[&str; 4]> = rows
+        .iter()
+        .map(|row| [&row.kernel, &row.rung, &row.arguments, &row.size].map(String::as_str))
+        .collect();
+    let subjects = subjects();
+    let arguments: Vec<String> = subjects.iter().map(|of| of.arguments.join(" ")).collect();
+    let expected: Vec<[&str; 4]> = subjects
+        .iter()
+        .zip(&arguments)
+        .map(|(of, arguments)| [of.name, of.rung, arguments, of.size])
+        .collect();
+    assert_eq!(recorded, expected);
+}
+
+#[test]
+fn what_compute_sanitizer_finds_sanitize_finds() {
+    let Some(rows) = recorded() else { return };
+    let sound: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row.sanitize == "nothing" && row.kernel == SOUND)
+        .collect();
+    let mut missed = Vec::new();
+    let mut found = 0;
+    for row in rows.iter().filter(|row| row.kernel != SOUND) {
+        // What a tool says of the sound kernel, too, is no mistake.
+        let same = |other: &&&Row| (&other.rung, &other.arguments) == (&row.rung, &row.arguments);
+        let sound = sound
+            .iter()
+            .find(same)
+            .expect("the kernel that it is made from");
+        for (cell, of_sound) in row.tools().into_iter().zip(sound.tools()) {
+            let (kind, known) = (said(cell).kind(), said(of_sound).kind());
+            if kind.is_some() && kind != known {
+                found += 1;
+                if row.sanitize == "nothing" {
+                    missed.push(format!("{}: {cell}", row.kernel));
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+    assert!(found > 0, "compute-sanitizer has found nothing at all");
+}
+
+#[test]
+fn sound_kernels_are_sound_and_wrong_ones_wrong_on_the_h100() {
+    let Some(rows) = recorded() else { return };
+    for row in rows.iter().filter(|row| row.kernel == SOUND) {
+        assert_eq!([&row.sanitize, &row.alone], ["nothing"; 2], "{row:?}");
+    }
+    for broken in all() {
+        let row = rows
+            .iter()
+            .find(|row| row.kernel == broken.name)
+            .expect("a row");
+        match broken.caught {
+            Caught::Values | Caught::ValuesAtSize => assert_eq!(row.alone, "C is wrong", "{row:?}"),
+            Caught::Sanitizer { .. } => {
+                assert!(matches!(said(&row.sanitize), Said::Found(..)), "{row:?}")
+            }
+            Caught::Refused { .. } => {
+                assert!(matches!(said(&row.sanitize), Said::Stopped(_)), "{row:?}")
+            }
+        }
+    }
+}
