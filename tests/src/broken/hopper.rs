@@ -112,7 +112,7 @@ pub const ALL: &[Broken] = &[
         size: "128x256x512",
         edits: &[("++stage == STAGES", "++stage == STAGES + 1")],
         caught: Caught::Sanitizer {
-            says: "Invalid __shared__ read of size 8 bytes",
+            says: "there is no mbarrier at",
             at: "wait(&s.empty[stage], phase ^ 1)",
         },
         ..HOPPER
@@ -1055,7 +1055,10 @@ pub const ALL: &[Broken] = &[
         arguments: WIDE,
         size: "256x1280x2048",
         edits: &[
-            ("s.arrived[consumer] == last - first", "s.arrived[consumer] == 0"),
+            (
+                "s.arrived[consumer] == last - first",
+                "s.arrived[consumer] == 0",
+            ),
             TWO_CLUSTERS,
         ],
         caught: Caught::ValuesAtSize,
@@ -1070,11 +1073,14 @@ pub const ALL: &[Broken] = &[
         ..HOPPER
     },
     Broken {
-        name: "puts_two_pieces_in_one_place",
+        name: "puts_all_pieces_in_one_place",
         arguments: WIDE,
         size: "256x1280x4096",
         edits: &[
-            ("(2 * cluster + (cluster == first))", "(2 * cluster)"),
+            (
+                "[(2 * cluster + (cluster == first)) * CLUSTER + block]",
+                "[block]",
+            ),
             THREE_CLUSTERS,
         ],
         caught: Caught::ValuesAtSize,
@@ -1098,7 +1104,7 @@ pub const ALL: &[Broken] = &[
         ],
         caught: Caught::Sanitizer {
             says: "Race reported between",
-            at: "s.arrived[consumer] == last - first",
+            at: "!add_up()",
         },
         ..HOPPER
     },
