@@ -249,6 +249,50 @@ impl Shadow {
         verdict
     }
 
+    /// Notes what these lanes read, each at its address, and looks at lanes of one address together; `eyes` are those
+    /// that all of them share. Returns the lanes for which that does not suffice: whose bytes were last written by what
+    /// the whole warp does not know of. They want [`Shadow::access`], which may find that nothing is wrong.
+    pub fn read_by_warp(
+        &mut self,
+        addresses: &[u32; 32],
+        bytes: u32,
+        op: usize,
+        eyes: &Eyes<'_>,
+    ) -> u32 {
+        let own = eyes.actor.wrapping_sub(self.first);
+        if own >= self.warps {
+            return eyes.lanes;
+        }
+        let (mut left, mut unclear) = (eyes.lanes, 0);
+        while left != 0 {
+            let address = addresses[left.trailing_zeros() as usize & 31];
+            let same = (0..32).fold(0, |same, lane| {
+                same | u32::from(addresses[lane] == address) << lane
+            }) & left;
+            left &= !same;
+            // The one that reads last is named.
+            let now = Stamp::new(eyes.epoch, op, 31 - same.leading_zeros());
+            let cells = self.range(address, bytes);
+            let is_clear = |write: &Write| {
+                let clock = write.stamp.clock;
+                clock != 0
+                    && matches!(write.last, Last::Plain | Last::Atomic | Last::Landed)
+                    && eyes.all_seen(write.actor.into(), clock)
+            };
+            if !self.writes[cells.clone()].iter().all(is_clear) {
+                unclear |= same;
+                continue;
+            }
+            for cell in cells {
+                let at = cell * self.warps + own;
+                let (stamp, lanes) = (&mut self.reads[at], &mut self.lanes[at]);
+                let before = if stamp.clock == now.clock { *lanes } else { 0 };
+                (*stamp, *lanes) = (now, before | same);
+            }
+        }
+        unclear
+    }
+
     /// Notes an access by an engine, issued by these threads together, and says what is wrong with it. A
     /// write is on its way from now on, until it lands.
     pub fn asynchronous(
@@ -461,6 +505,65 @@ mod tests {
             race(touch(&mut shadow, &order, How::Write, 8, 4, 0)),
             "write after a read that is not ordered"
         );
+    }
+
+    /// Lanes together are the lanes one by one: by the addresses that they share, by what they know, by its size.
+    #[test]
+    fn a_warp_reads_as_its_lanes_do() {
+        let mut state = 1;
+        let mut random = |below: u64| (crate::random::random(&mut state) % below) as u32;
+        let mut unclear = 0;
+        for _ in 0..200 {
+            let (mut together, mut order) = (Shadow::new(256, 0, 3, 2), Order::new(3));
+            let mut singly = Shadow::new(256, 0, 3, 2);
+            // Nobody has written the last bytes, and some are written after the barrier.
+            let written = 128 + 2 * random(60);
+            for at in 0..written {
+                let thread = random(96) as usize;
+                for shadow in [&mut together, &mut singly] {
+                    touch(shadow, &order, How::Write, at, 1, thread);
+                }
+            }
+            barrier(&mut order, 3);
+            let late = random(8) * 16;
+            for shadow in [&mut together, &mut singly] {
+                touch(shadow, &order, How::Write, late, 2, 40);
+            }
+            let bytes = 1 << random(5);
+            let (spread, of) = (1 + random(9), 1 + random(31));
+            let addresses: [u32; 32] =
+                std::array::from_fn(|lane| (lane as u32 % of * spread * bytes) % (256 - bytes));
+            for warp in [0, 1] {
+                let mask = random(1 << 32) | 1;
+                let eyes = order.eyes(warp, mask).expect("a warp");
+                let rest = together.read_by_warp(&addresses, bytes, 7, &eyes);
+                assert_eq!(rest & !mask, 0);
+                unclear += rest.count_ones();
+                for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
+                    let verdict =
+                        singly.access(How::Read, addresses[lane], bytes, 7, &eyes.of(lane));
+                    match rest >> lane & 1 {
+                        0 => assert!(fine(verdict), "lane {lane}"),
+                        _ => {
+                            let again = together.access(
+                                How::Read,
+                                addresses[lane],
+                                bytes,
+                                7,
+                                &eyes.of(lane),
+                            );
+                            assert_eq!(fine(again), fine(verdict), "lane {lane}");
+                        }
+                    }
+                }
+            }
+            assert_eq!(together.lanes, singly.lanes);
+            let clocks = |shadow: &Shadow| -> Vec<u32> {
+                shadow.reads.iter().map(|stamp| stamp.clock).collect()
+            };
+            assert_eq!(clocks(&together), clocks(&singly));
+        }
+        assert!(unclear > 0, "no read that has to be looked at singly");
     }
 
     #[test]

@@ -76,6 +76,11 @@ impl Context<'_> {
         if let (Some(shadow), Some(eyes)) =
             (&mut self.block.shadow, self.order.eyes(warp.actor, mask))
         {
+            // Most that is done is reading what everybody knows of.
+            let mask = match how {
+                How::Read => shadow.read_by_warp(addresses, bytes, op, &eyes),
+                _ => mask,
+            };
             for lane in lanes(mask) {
                 let eyes = eyes.of(lane);
                 let verdict = shadow.access(how, addresses[lane], bytes, op, &eyes);
