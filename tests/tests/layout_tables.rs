@@ -28,7 +28,16 @@ fn swizzles() -> Vec<(String, Sheet)> {
         let swizzle = Swizzle::new(b, m, s).expect("|S| >= B");
         (format!("swizzle_{b}_{m}_{s}"), sheets::swizzle(&swizzle))
     };
-    cases.map(sheet).into()
+    let mut found: Vec<_> = cases.map(sheet).into();
+    found.push(("swizzles".into(), sheets::swizzles()));
+    let xor = |size| {
+        (
+            format!("xor_{size}"),
+            sheets::xor(size).expect("a power of two"),
+        )
+    };
+    found.extend([1, 8].map(xor));
+    found
 }
 
 fn mappings() -> Vec<(String, Sheet)> {
@@ -362,6 +371,8 @@ fn refusals_name_the_remedy() {
         mn: 64,
         k: 64,
     };
+    let square = sheets::xor(6).expect_err("no power of two");
+    assert!(square.to_string().contains("take 1, 2, 4"), "{square}");
     let start = sheets::canonical(&layout, 512).expect_err("misaligned");
     assert!(
         start.to_string().contains("align it to 1024 bytes"),

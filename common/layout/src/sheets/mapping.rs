@@ -49,7 +49,24 @@ pub fn mapping(name: &str, mapping: &Mapping) -> (Sheet, bool) {
             notes.extend(why(mapping, bytes, at));
         }
     }
-    let sheet = sheet.grid(units(mapping));
+    let mut sheet = sheet.grid(units(mapping));
+    if sound {
+        // Where the table is its own inverse, as with every XOR, one of the two serves both ways.
+        let places = places(mapping);
+        if sheet
+            .grids
+            .last()
+            .is_some_and(|units| units.rows != places.rows)
+        {
+            sheet = sheet.grid(places);
+        } else {
+            notes.push(
+                "Read by unit or by column, the table is the same: unit u of a row holds \
+                        column c where unit c holds column u."
+                    .to_string(),
+            );
+        }
+    }
     let sheet = notes.into_iter().fold(sheet, Sheet::note);
     (sheet, sound)
 }
@@ -135,4 +152,18 @@ fn units(mapping: &Mapping) -> Grid {
         "logical column at each physical unit".to_string()
     };
     Grid::new(title, 0..columns).numbered("row", shown)
+}
+
+/// The same read the other way: in which unit of each row a logical column lies.
+fn places(mapping: &Mapping) -> Grid {
+    let shape = mapping.shape();
+    let (rows, columns) = (shape.rows.min(MOST), shape.columns().min(MOST));
+    let cell = |row: u32, column: u32| {
+        let unit = mapping
+            .place(row, column)
+            .map(|place| place % shape.columns());
+        unit.map_or(Cell::plain("-"), |unit| Cell::of(unit, unit))
+    };
+    let lines = (0..rows).map(|row| (0..columns).map(move |column| cell(row, column)));
+    Grid::new("unit in which each logical column lies", 0..columns).numbered("row", lines)
 }
