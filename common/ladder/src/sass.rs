@@ -60,7 +60,7 @@ fn machine_code(rung: &str, arch: Option<&str>) -> Result<(String, String, Strin
     });
 
     let scratch = Scratch::new(&rung.package())?;
-    let said = assemble(&ptxas, &scratch, &kernel.current_ptx(&rung.name)?, arch)?;
+    let said = assemble(&ptxas, &scratch, &kernel.current_ptx(&rung.place())?, arch)?;
     let mut disassemble = Command::new(&nvdisasm);
     let code = output(disassemble.current_dir(&scratch.0).args([
         "--print-code",
