@@ -71,12 +71,12 @@ fn mappings() -> Vec<(String, Sheet)> {
     let sheet = |(name, text, shape): (&str, &str, Shape)| {
         let expression = Expression::parse(text).expect(text);
         let mapping = Mapping::of_expression(&expression, shape).expect(text);
-        (name.to_string(), sheets::mapping(text, &mapping).0)
+        (name.to_string(), sheets::mapping(text, &mapping, None).0)
     };
     let sudoku = [[2, 3, 1, 0], [0, 1, 2, 3], [1, 0, 3, 2], [3, 2, 0, 1]].map(Vec::from);
     let sudoku = Mapping::of_table(&sudoku).expect("a table");
     let mut found: Vec<_> = cases.map(sheet).into();
-    found.push(("map_sudoku".into(), sheets::mapping("by table", &sudoku).0));
+    found.push(("map_sudoku".into(), sheets::mapping("by table", &sudoku, None).0));
     found
 }
 
