@@ -56,8 +56,9 @@
     const first = place * shape.unitBytes;
     const all = Math.ceil(shape.unitBytes / banks.width);
     const from = layout.bank(first, banks);
-    if (all >= banks.count) return { text: "all", from: 0, group: 0 };
-    return { text: span(from, from + all - 1), from, group: Math.floor(from / Math.max(all, 1)) };
+    if (all >= banks.count) return { text: "all", named: "all banks", group: 0 };
+    const text = span(from, from + all - 1);
+    return { text, named: `bank${all > 1 ? "s" : ""} ${text}`, group: Math.floor(from / all) };
   }
 
   /** The logical unit that is looked at, within the tile. */
@@ -85,10 +86,10 @@
       const where = `row ${row}, slot ${column}`;
       if (!first) return { text: "·", name: `${where}: nothing`, classes: `ia-empty ${edges(row, column)}` };
       const names = found.map((unit) => (unit.row === row ? `${unit.column}` : `${unit.row}.${unit.column}`));
-      const { text } = banksOfPlace(model, row * columns + column);
+      const { named } = banksOfPlace(model, row * columns + column);
       return {
         text: names.join("+"),
-        name: `${where}: column ${names.join(" and ")}, bank ${text}`,
+        name: `${where}: column ${names.join(" and ")}, ${named}`,
         group: first.column,
         classes: `${isTraced(first, column) ? "ia-traced" : ""} ${found.length > 1 ? "ia-bad" : ""} ${edges(row, column)}`,
       };
@@ -97,9 +98,9 @@
       const place = model.mapping.place(row, column);
       const where = `row ${row}, column ${column}`;
       if (place === null) return { text: "out", name: `${where}: outside the tile`, classes: "ia-empty" };
-      const { text, group } = banksOfPlace(model, place);
+      const { text, named, group } = banksOfPlace(model, place);
       return {
-        text, group, name: `${where}: bank ${text}, slot ${place % columns}`,
+        text, group, name: `${where}: ${named}, slot ${place % columns}`,
         classes: `${isTraced({ row, column }, place % columns) ? "ia-traced" : ""} ${edges(row, column)}`,
       };
     };
@@ -135,7 +136,8 @@
     const unit = `A unit is ${count(shape.unitBytes, "byte")}, a row ${count(shape.columns, "unit")}`;
     if (!tile) return `${unit}.`;
     const across = shape.columns / tile;
-    return `${unit}. The pattern is a tile of ${tile} × ${tile} units, ${across} side by side in a row; it repeats after ${swizzle.periodBytes.toLocaleString("en")} bytes.`;
+    const many = across === 1 ? "one to a row" : `${across} side by side in a row`;
+    return `${unit}. The pattern is a tile of ${tile} × ${tile} units, ${many}; it repeats after ${swizzle.periodBytes.toLocaleString("en")} bytes.`;
   }
 
   // ---- The bits of an address -------------------------------------------------------------------------
@@ -149,7 +151,7 @@
     const which = `Row ${at.row}, column ${at.column}`;
     if (place === null) return h("p", {}, `${which} would lie outside the tile.`);
     const after = place * shape.unitBytes;
-    const { text } = banksOfPlace(model, place);
+    const { named } = banksOfPlace(model, place);
     const firstElement = (at.column * shape.unitBytes) / state.element;
     const holds = Number.isInteger(firstElement)
       ? `, elements ${span(firstElement, firstElement + elements - 1)} of its row,`
@@ -173,9 +175,9 @@
         line("logical", digits(before)),
         line("XOR", (at) => h("td", {}, bit(before, at) === bit(after, at) ? "·" : "1")),
         line("physical", digits(after)),
-        line("bank", (at) => h("td", { class: isBank(at) ? "ia-bank" : null }, isBank(at) ? "▔" : "")))));
+        line("bank", (at) => h("td", { class: isBank(at) ? "ia-bank" : null }, isBank(at) ? "•" : "")))));
     const sentence =
-      `${which}${holds} starts at byte ${before} and lies at byte ${after}: slot ${place % shape.columns} of row ${Math.floor(place / shape.columns)}, bank ${text}.`;
+      `${which}${holds} starts at byte ${before} and lies at byte ${after}: slot ${place % shape.columns} of row ${Math.floor(place / shape.columns)}, ${named}.`;
     return [
       h("p", { "aria-live": "polite", class: "ia-said" }, sentence),
       table,
@@ -183,7 +185,7 @@
         Number.isInteger(rowBits) ? "r row, c column, b byte of a unit. " : "",
         swizzle && swizzle.bits > 0 && state.swizzle === "with" ? [
           h("span", { class: "ia-y" }, "Y"), " bits are XORed into ", h("span", { class: "ia-z" }, "Z"), " bits. "] : "",
-        "▔ bits choose the bank."),
+        "• bits choose the bank."),
       trace(state, model, at),
     ];
   }

@@ -95,6 +95,15 @@ impl<'a> Page<'a> {
         self.load(&format!("{home}{path}"))
     }
 
+    /// Runs a script in each page opened from now on, before its own.
+    ///
+    /// # Errors
+    /// If the browser does not answer.
+    pub fn before_loading(&mut self, script: &str) -> Result<()> {
+        self.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script }))?;
+        Ok(())
+    }
+
     fn load(&mut self, url: &str) -> Result<()> {
         let answer = self.call("Page.navigate", json!({ "url": url }))?;
         if let Some(error) = answer.get("errorText") {
@@ -133,22 +142,40 @@ impl<'a> Page<'a> {
     /// # Errors
     /// If there is none, or something else lies above it.
     pub fn click(&mut self, selector: &str) -> Result<()> {
+        let (x, y) = self.middle(selector)?;
+        self.mouse("mouseMoved", x, y)?;
+        self.mouse("mousePressed", x, y)?;
+        self.mouse("mouseReleased", x, y)
+    }
+
+    /// Moves the mouse to the middle of an element.
+    ///
+    /// # Errors
+    /// If there is none, or something else lies above it.
+    pub fn hover(&mut self, selector: &str) -> Result<()> {
+        let (x, y) = self.middle(selector)?;
+        self.mouse("mouseMoved", x, y)
+    }
+
+    fn mouse(&mut self, kind: &str, x: f64, y: f64) -> Result<()> {
+        let button = if kind == "mouseMoved" { "none" } else { "left" };
+        let event = json!({ "type": kind, "x": x, "y": y, "button": button, "clickCount": 1 });
+        self.call("Input.dispatchMouseEvent", event)?;
+        Ok(())
+    }
+
+    fn middle(&mut self, selector: &str) -> Result<(f64, f64)> {
         let place = format!(
             "(() => {{ const found = {}; found.scrollIntoView({{ block: 'center', inline: 'center', behavior: 'instant' }});\
              const box = found.getBoundingClientRect(); const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];\
-             const top = document.elementFromPoint(x, y);\
-             return {{ x, y, hit: found.contains(top) || Boolean(top?.closest('label')?.contains(found)) }}; }})()",
+             const top = document.elementFromPoint(x, y); return {{ x, y, hit: found.contains(top) }}; }})()",
             element(selector)
         );
         let place = self.evaluate(&place)?;
-        if place["hit"] != true {
-            bail!("{selector} cannot be clicked: something else lies above it");
+        match (place["hit"].as_bool(), place["x"].as_f64(), place["y"].as_f64()) {
+            (Some(true), Some(x), Some(y)) => Ok((x, y)),
+            _ => bail!("{selector} cannot be reached: something else lies above it"),
         }
-        for kind in ["mousePressed", "mouseReleased"] {
-            let event = json!({ "type": kind, "x": place["x"], "y": place["y"], "button": "left", "clickCount": 1 });
-            self.call("Input.dispatchMouseEvent", event)?;
-        }
-        Ok(())
     }
 
     /// Presses a key that has a name, such as `ArrowRight`, or is a character.
