@@ -78,7 +78,7 @@ pub fn source(lab: &Lab, launch: &Launch, arguments: &Arguments) -> Result<Sourc
         kernel.ok_or_else(|| Error::Usage(format!("{} has no {}", lab.name, launch.file)))?;
     Ok(match &arguments.kernel {
         Some(path) => Source::of_file(path, kernel.arch)?,
-        None => kernel.current(&format!("book/labs/{}", lab.name))?,
+        None => kernel.committed(&format!("book/labs/{}", lab.name))?,
     })
 }
 

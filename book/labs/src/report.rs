@@ -89,7 +89,7 @@ fn counters(done: &[Done]) -> Vec<String> {
         "",
     ];
     let rows: Vec<Vec<String>> = done.iter().map(cells).collect();
-    // A column in which nothing stands is left away, and one of bytes or sectors in which all is the same.
+    // A column is left away in which nothing stands, or nothing of interest.
     let differs = |column: usize| {
         let mut cells = rows
             .iter()
@@ -101,7 +101,8 @@ fn counters(done: &[Done]) -> Vec<String> {
     let kept: Vec<usize> = (0..HEAD.len())
         .filter(|&column| match HEAD[column] {
             _ if column == 0 => true,
-            "sectors / ideal" | "shared bytes" => differs(column),
+            "sectors / ideal" => done.iter().any(|done| !is_coalesced(done)),
+            "shared bytes" => differs(column),
             _ => rows.iter().any(|row| !row[column].is_empty()),
         })
         .collect();
@@ -148,6 +149,12 @@ fn cells(done: &Done) -> Vec<String> {
         Meant::Wrong | Meant::Fault(_) => "not as meant".into(),
     });
     row
+}
+
+/// Whether no access took more sectors than it has to.
+fn is_coalesced(done: &Done) -> bool {
+    let all = done.emulated.as_ref().map(|(_, run)| sum(&run.counters));
+    all.is_none_or(|all| all.global_sectors == all.global_sectors_ideal)
 }
 
 fn values(done: &Done) -> String {

@@ -67,7 +67,7 @@ pub(crate) use kernel::Kernel;
 pub use launch::Tile;
 pub use on_disk::KernelOnDisk;
 pub use on_gpu::load;
-pub use problem::Problem;
+pub use problem::{Problem, random_matrix, to_bytes};
 pub use profile::source_lines;
 pub use provenance::{OnGpu, Provenance};
 pub use report::print;

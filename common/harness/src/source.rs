@@ -65,20 +65,26 @@ pub fn of_folder(folder: &str, kernel: &KernelFile, compiler: Compiler) -> Resul
                     why,
                 });
             }
-            (
-                Origin::Committed(ptx_file::compiler_of(kernel.ptx).into()),
-                kernel.ptx.to_owned(),
-            )
+            return Ok(as_committed(folder, kernel));
         }
     };
     Ok(Source {
+        origin,
+        ptx,
+        ..as_committed(folder, kernel)
+    })
+}
+
+/// The committed PTX.
+fn as_committed(folder: &str, kernel: &KernelFile) -> Source {
+    Source {
         file: kernel.file.into(),
         name: ptx_file::program_name(folder, kernel.file),
         text: Some(kernel.source.into()),
         arch: kernel.arch.into(),
-        origin,
-        ptx,
-    })
+        origin: Origin::Committed(ptx_file::compiler_of(kernel.ptx).into()),
+        ptx: kernel.ptx.to_owned(),
+    }
 }
 
 impl Source {
@@ -106,15 +112,18 @@ impl KernelFile<'_> {
 
     /// The PTX that a run would use: NVRTC's where it is found, else the committed one if it is current.
     pub fn current_ptx(&self, folder: &str) -> Result<String> {
-        Ok(self.current(folder)?.ptx)
+        Ok(of_folder(folder, self, Nvrtc::find())?.ptx)
     }
 
-    /// The same, with what is known of its origin.
+    /// The committed PTX if it is current, so that all machines see the same; else what NVRTC makes of the source.
     ///
     /// # Errors
     /// If there is no NVRTC and the committed PTX belongs to another source.
-    pub fn current(&self, folder: &str) -> Result<Source> {
-        of_folder(folder, self, Nvrtc::find())
+    pub fn committed(&self, folder: &str) -> Result<Source> {
+        match ptx_file::check(self) {
+            Ok(()) => Ok(as_committed(folder, self)),
+            Err(_) => of_folder(folder, self, Nvrtc::find()),
+        }
     }
 }
 

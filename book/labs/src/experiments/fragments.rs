@@ -2,7 +2,7 @@
 use harness::lines::sum;
 use harness::table::{table, thousands};
 
-use super::{fragment_a, halves, kernel, named};
+use super::{fragment_a, kernel, named};
 use crate::expected::Expected;
 use crate::lab::{Argument, Done, Lab, Launch, Scale};
 
@@ -20,7 +20,7 @@ pub const LAB: Lab = Lab {
 fn launches(_: Scale) -> Vec<Launch> {
     let element = |row, col| named(row, col, 16);
     let matrix: Vec<_> = (0..256).map(|i| element(i / 16, i % 16)).collect();
-    let input = halves(&matrix);
+    let input = harness::to_bytes(&matrix);
     let arguments = || vec![Argument::Input(input.clone()), Argument::Output(512)];
     let registers = fragment_a(element);
     let ways = ["scalars", "words", "shuffles", "ldmatrix"]

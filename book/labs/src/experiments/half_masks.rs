@@ -1,7 +1,7 @@
 //! Masks that move the chunks of a row, some only half as far as they should.
 use half::f16;
 
-use super::{fragment_a, halves, kernel, named};
+use super::{fragment_a, kernel, named};
 use crate::expected::Expected;
 use crate::lab::{Argument, Lab, Launch, Meant, Scale};
 
@@ -40,7 +40,7 @@ fn launch(row_bytes: u32, mask: u32, name: &str) -> Launch {
     let matrix: Vec<f16> = (0..ROWS * columns)
         .map(|i| element(i / columns, i % columns))
         .collect();
-    let input = halves(&matrix);
+    let input = harness::to_bytes(&matrix);
     let fragments =
         (0..columns / 16).flat_map(|k| fragment_a(|row, col| element(row, k * 16 + col)));
     let expected = Expected::Words(fragments.collect());

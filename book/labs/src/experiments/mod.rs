@@ -1,8 +1,15 @@
 //! The experiments, in the order in which the book meets them.
+mod attention;
 mod broadcast;
+mod double_buffer;
 mod fragments;
 mod half_masks;
+mod mismatch;
+mod modes;
+mod padding_ldmatrix;
+mod swizzles;
 mod transpose;
+mod vectors;
 
 use half::f16;
 
@@ -12,8 +19,14 @@ use crate::lab::Lab;
 pub const ALL: &[Lab] = &[
     transpose::LAB,
     broadcast::LAB,
+    vectors::LAB,
     fragments::LAB,
+    padding_ldmatrix::LAB,
     half_masks::LAB,
+    double_buffer::LAB,
+    attention::LAB,
+    modes::LAB,
+    mismatch::LAB,
 ];
 
 /// A kernel file of a lab's folder with its committed PTX.
@@ -34,14 +47,6 @@ use kernel;
 /// Words as bytes.
 fn words(words: impl IntoIterator<Item = u32>) -> Vec<u8> {
     words.into_iter().flat_map(u32::to_le_bytes).collect()
-}
-
-/// Numbers of f16 as bytes.
-fn halves(values: &[f16]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
 }
 
 /// The number that names element (row, col) in a matrix of f16: integers up to 2048 are exact there.
