@@ -13,7 +13,7 @@
 //! | `calibrate` | holds the emulator against recordings of hardware |
 //! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
 //! | `diff` | shows what changed from one rung to another |
-//! | `sass` | shows a rung's machine code |
+//! | `sass` | shows a rung's machine code, or counts the instructions of two |
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
 //! | `get_nvrtc` | fetches NVRTC |
 //! | `readme` | puts into README.md what its commands print, or checks it |

@@ -34,6 +34,8 @@ fn tables_in_three_formats() {
             &["layout", "swizzle", "3", "4", "-3"],
             "units leave their rows",
         ),
+        (&["layout", "swizzles"], "tiles side by side"),
+        (&["layout", "xor", "4"], "is col ^ row  yes"),
         (
             &["layout", "fragment", "m16n8k16", "a"],
             "row 8    0.2  0.3",
