@@ -176,7 +176,41 @@ fn launches(lab: &Lab, arguments: &Arguments, scale: Scale) -> Result<Vec<Launch
             names.join(", ")
         )));
     }
+    let in_file = kernels_of_file(lab, &all, arguments)?;
+    let is_there = |launch: &Launch| {
+        let names = in_file.as_ref();
+        names.is_none_or(|names| names.iter().any(|name| name == launch.entry))
+    };
     let wanted =
         |launch: &Launch| arguments.only.is_empty() || arguments.only.contains(&launch.name);
-    Ok(all.into_iter().filter(wanted).collect())
+    let wanted: Vec<Launch> = all
+        .iter()
+        .filter(|one| wanted(one) && is_there(one))
+        .cloned()
+        .collect();
+    match in_file {
+        Some(names) if wanted.is_empty() => Err(Error::Usage(format!(
+            "the kernels of that file are {}; {} launches none of them here",
+            names.join(", "),
+            lab.name
+        ))),
+        _ => Ok(wanted),
+    }
+}
+
+/// The names of the kernels in the reader's file, if there is one.
+fn kernels_of_file(
+    lab: &Lab,
+    launches: &[Launch],
+    arguments: &Arguments,
+) -> Result<Option<Vec<String>>> {
+    let (Some(_), Some(first)) = (&arguments.kernel, launches.first()) else {
+        return Ok(None);
+    };
+    let source = on_emulator::source(lab, first, arguments)?;
+    let module = emulator::Module::parse(&source.ptx).map_err(|error| harness::Error::Ptx {
+        file: source.file.clone(),
+        error,
+    })?;
+    Ok(Some(module.kernels().map(str::to_owned).collect()))
 }

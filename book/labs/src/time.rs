@@ -24,6 +24,9 @@ pub struct Timed {
 #[derive(Serialize)]
 struct Time {
     name: String,
+    /// Blocks along x and y, and threads of each.
+    grid: [u32; 2],
+    threads: u32,
     /// Median, least and greatest over all samples, in microseconds a launch.
     microseconds: f64,
     fastest: f64,
@@ -91,6 +94,8 @@ pub fn run(lab: &Lab, launches: &[Launch], arguments: &Arguments, gpu: &Gpu) -> 
         let median = samples.median();
         launches.push(Time {
             name: launch.name.clone(),
+            grid: launch.grid,
+            threads: launch.threads,
             microseconds: median * 1e3,
             fastest: samples.min() * 1e3,
             slowest: samples.max() * 1e3,

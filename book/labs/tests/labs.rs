@@ -2,6 +2,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use layout::expression::Expression;
+use layout::mapping::{Mapping, Shape};
 use serde_json::Value;
 
 /// The exit code, and what is printed.
@@ -111,6 +113,40 @@ fn a_stride_costs_its_common_divisor_with_32() {
     }
 }
 
+/// What executed PTX shows of a mask is what the formulas of `layout` say.
+#[test]
+fn masks_do_what_layout_predicts() {
+    let report = json(&["half_masks"]);
+    let mut checked = 0;
+    for (name, launch) in report["launches"].as_object().expect("launches") {
+        let (row_bytes, map) = name.split_once(": ").expect("a row and a map");
+        let expression = map.replace("chunk", "col");
+        let shape = Shape {
+            row_bytes: row_bytes.parse().expect("a number"),
+            unit_bytes: 16,
+            rows: 16,
+        };
+        let Ok(expression) = Expression::parse(&expression) else {
+            assert!(map.starts_with("element"), "{map}");
+            continue;
+        };
+        let mapping = Mapping::of_expression(&expression, shape).expect("a mapping");
+        assert_eq!(mapping.is_bijective(), launch["wrong"] == 0, "{name}");
+        if mapping.is_bijective() {
+            let loads =
+                |what: &str| number(&report, name, &format!("/by_kind/shared_loads/{what}"));
+            let degree = mapping.matrix_degree().expect("eight rows");
+            assert_eq!(
+                loads("wavefronts"),
+                u64::from(degree) * loads("ideal"),
+                "{name}"
+            );
+        }
+        checked += 1;
+    }
+    assert_eq!(checked, 10);
+}
+
 /// What the chapters say of them.
 #[test]
 fn the_lessons_as_counters() {
@@ -155,7 +191,10 @@ fn mistakes_are_named() {
         (&["transpose", "time"], "GPU"),
         (&["transpose", "--kernel", "nowhere.ptx"], "nowhere.ptx"),
         (&["transpose", "--kernel", "Cargo.toml"], "Cargo.toml"),
-        (&["transpose", "--kernel", "broadcast/kernel.ptx"], "plain"),
+        (
+            &["transpose", "--kernel", "broadcast/kernel.ptx"],
+            "strided",
+        ),
     ] {
         let (code, text) = run(words);
         assert!(
