@@ -1,4 +1,7 @@
 //! How fast the launches of an experiment are, beside each other: they take turns in one process.
+//!
+//! Each reads and writes the same buffers again and again, so what fits into the L2 cache is there. That serves to
+//! compare launches that move the same bytes, and is no measurement of DRAM.
 use std::fmt::Write as _;
 
 use gpu::{Contestant, Gpu, Telemetry, Timing, alternate};

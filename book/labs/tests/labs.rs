@@ -101,6 +101,25 @@ fn each_folder_is_an_experiment() {
     }
 }
 
+#[test]
+fn each_launch_can_be_asked_for() {
+    for lab in labs::names().into_iter().filter(|lab| *lab != "attention") {
+        for (name, of_all) in json(&[lab])["launches"].as_object().expect("launches") {
+            let alone = &json(&[lab, "--only", name])["launches"];
+            assert_eq!(
+                alone.as_object().map(|launches| launches.len()),
+                Some(1),
+                "{name}"
+            );
+            assert_eq!(&alone[name], of_all, "{name}");
+            assert!(
+                !name.contains(['/', '~']),
+                "{name} is no part of a JSON pointer"
+            );
+        }
+    }
+}
+
 /// A stride of s words costs as many wavefronts as s and 32 have a common divisor.
 #[test]
 fn a_stride_costs_its_common_divisor_with_32() {
