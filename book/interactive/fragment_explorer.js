@@ -110,9 +110,9 @@
           cell.dataset.element = held.element;
         }
       };
-      const pick = (part) => (row, column, byKey) => {
+      const pick = (part) => (row, column) => {
         set({ row, col: column });
-        if (byKey) ui.focusGrid(shown.querySelector(`[data-part="${part}"]`));
+        ui.focusGrid(shown.querySelector(`[data-part="${part}"]`));
       };
       const byPlace = (row, column) => layout.holderOf(fragment, row, column + view.first);
       const byThread = (lane, i) => ({ thread: warp * 32 + lane, element: view.elements[i] });
@@ -130,7 +130,7 @@
             name: `row ${row}, column ${column + view.first}: thread ${thread}, ${registerName(fragment, element)}`,
           };
         },
-        onPick: (row, column, byKey) => pick("matrix")(row, column + view.first, byKey),
+        onPick: (row, column) => pick("matrix")(row, column + view.first),
         onPoint: (row, column) => point(row === null ? null : byPlace(row, column)),
       }));
       const pickedElement = view.elements.indexOf(holder.element);
@@ -148,10 +148,10 @@
             name: `thread ${thread}, ${registerName(fragment, element)}: row ${row}, column ${column}`,
           };
         },
-        onPick: (lane, i, byKey) => {
+        onPick: (lane, i) => {
           const { thread, element } = byThread(lane, i);
           const { row, column } = layout.elementAt(fragment, thread, element);
-          pick("threads")(row, column, byKey);
+          pick("threads")(row, column);
         },
         onPoint: (lane, i) => point(lane === null ? null : byThread(lane, i)),
       }));
