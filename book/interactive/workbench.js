@@ -385,8 +385,9 @@
         ui.focusGrid(shown);
       };
       shown.replaceChildren(
-        picture(state, model, pick),
-        h("section", { class: "ia-address", "aria-label": "the chosen cell" }, bits(state, model)),
+        h("div", { class: "ia-pair" },
+          picture(state, model, pick),
+          h("section", { class: "ia-address", "aria-label": "the chosen cell" }, bits(state, model))),
         verdict(state, model),
         ui.command(commandOf(state, model)));
     }

@@ -106,7 +106,12 @@ fn every_kind_of_fragment() {
             .expect("words")
             .contains("columns 32–39 of 40")
     );
-    page.click(&cell("matrix", 63, 7)).expect("a cell");
+    for warp in 1..4 {
+        page.click("[data-page=down]").expect("a button");
+        let title = page.text("[data-part=matrix] h3").expect("a title");
+        assert_eq!(title, format!("The rows of warp {warp}"));
+    }
+    page.click(&cell("matrix", 15, 7)).expect("a cell");
     assert_eq!(
         said(&mut page),
         "Row 63, column 39: thread 127 (warp 3, lane 31), element 19, in register 19."

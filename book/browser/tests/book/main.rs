@@ -2,6 +2,7 @@
 //! `GEMM_REQUIRE_BROWSER=1` makes that a failure.
 mod agreement;
 mod explorer;
+mod legible;
 mod pages;
 mod player;
 mod workbench;
