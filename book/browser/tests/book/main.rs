@@ -5,6 +5,7 @@ mod explorer;
 mod legible;
 mod pages;
 mod player;
+mod terminal;
 mod workbench;
 
 use std::path::{Path, PathBuf};
