@@ -11,7 +11,8 @@
     shape: [...MMA, "wgmma", ...MATRICES], operand: ["a", "b", "c"],
     n: layout.range(32).map((i) => 8 * (i + 1)),
   };
-  // Columns of a wide accumulator that are shown at a time.
+  // Of a warpgroup's accumulator: the rows of a warp, and columns that are shown at a time.
+  const OF_A_WARP = 16;
   const MOST = 16;
   const OPERANDS = { a: "A, M × K", b: "B, K × N", c: "C and D, M × N" };
 
@@ -29,16 +30,18 @@
     return half ? `r${register}.${half === "low" ? "lo" : "hi"}` : `r${register}`;
   };
 
-  /** The part that is shown: of wide accumulators some columns, of a warpgroup one warp's threads. */
+  /** The part that is shown: of a warpgroup one warp, of wide accumulators some columns. */
   function windowOf(state, fragment) {
     const columns = Math.min(fragment.columns, MOST);
+    const rows = fragment.kind === "wgmma" ? OF_A_WARP : fragment.rows;
+    const firstRow = Math.floor(Math.min(Math.max(state.row, 0), fragment.rows - 1) / rows) * rows;
     const first = Math.min(Math.floor(state.columns / MOST) * MOST, fragment.columns - 1);
     const shown = Math.min(columns, fragment.columns - first);
     const elements = layout.range(fragment.elements).filter((element) => {
       const { column } = layout.elementAt(fragment, 0, element);
       return fragment.kind !== "wgmma" || (column >= first && column < first + shown);
     });
-    return { first, columns: shown, elements };
+    return { first, columns: shown, firstRow, rows, elements };
   }
 
   function start(root) {
@@ -85,7 +88,7 @@
       const fragment = fragmentOf(state);
       const view = windowOf(state, fragment);
       const at = {
-        row: Math.min(state.row, fragment.rows - 1),
+        row: Math.min(Math.max(state.row, 0), fragment.rows - 1),
         column: Math.min(Math.max(state.col, view.first), view.first + view.columns - 1),
       };
       ui.writeState(urlState(fragment), DEFAULTS);
@@ -110,27 +113,27 @@
           cell.dataset.element = held.element;
         }
       };
-      const pick = (part) => (row, column, byKey) => {
+      const pick = (part) => (row, column) => {
         set({ row, col: column });
-        if (byKey) ui.focusGrid(shown.querySelector(`[data-part="${part}"]`));
+        ui.focusGrid(shown.querySelector(`[data-part="${part}"]`));
       };
-      const byPlace = (row, column) => layout.holderOf(fragment, row, column + view.first);
+      const byPlace = (row, column) => layout.holderOf(fragment, row + view.firstRow, column + view.first);
       const byThread = (lane, i) => ({ thread: warp * 32 + lane, element: view.elements[i] });
       const blocks = (row, column) => `${column > 0 && column % 8 === 0 ? "ia-left " : ""}${row > 0 && row % 8 === 0 ? "ia-top" : ""}`;
 
-      matrix.append(h("h3", {}, fragment.kind === "matrices" ? "The matrices, below each other" : "The matrix"), ui.grid({
+      matrix.append(h("h3", {}, fragment.kind === "matrices" ? "The matrices, below each other" : fragment.kind === "wgmma" ? `The rows of warp ${warp}` : "The matrix"), ui.grid({
         label: "matrix: the thread and element at each row and column; arrows move",
-        rows: fragment.rows, columns: view.columns,
-        rowHead: (row) => `${row}`, columnHead: (column) => `${column + view.first}`,
-        picked: { row: at.row, column: at.column - view.first },
+        rows: view.rows, columns: view.columns,
+        rowHead: (row) => `${row + view.firstRow}`, columnHead: (column) => `${column + view.first}`,
+        picked: { row: at.row - view.firstRow, column: at.column - view.first },
         cell: (row, column) => {
           const { thread, element } = byPlace(row, column);
           return {
             text: `${thread}.${element}`, group: Math.floor(thread / 4), classes: blocks(row, column),
-            name: `row ${row}, column ${column + view.first}: thread ${thread}, ${registerName(fragment, element)}`,
+            name: `row ${row + view.firstRow}, column ${column + view.first}: thread ${thread}, ${registerName(fragment, element)}`,
           };
         },
-        onPick: (row, column, byKey) => pick("matrix")(row, column + view.first, byKey),
+        onPick: (row, column) => pick("matrix")(row + view.firstRow, column + view.first),
         onPoint: (row, column) => point(row === null ? null : byPlace(row, column)),
       }));
       const pickedElement = view.elements.indexOf(holder.element);
@@ -148,10 +151,10 @@
             name: `thread ${thread}, ${registerName(fragment, element)}: row ${row}, column ${column}`,
           };
         },
-        onPick: (lane, i, byKey) => {
+        onPick: (lane, i) => {
           const { thread, element } = byThread(lane, i);
           const { row, column } = layout.elementAt(fragment, thread, element);
-          pick("threads")(row, column, byKey);
+          pick("threads")(row, column);
         },
         onPoint: (lane, i) => point(lane === null ? null : byThread(lane, i)),
       }));
@@ -177,23 +180,28 @@
       mark(holder.thread, holder.element);
     }
 
-    /** Buttons through the columns of a wide accumulator. */
+    /** Buttons through the warps and columns of a warpgroup's accumulator. */
     function pages(fragment, view) {
-      if (fragment.columns <= MOST) return null;
-      const to = (first) => ({
-        type: "button", disabled: first < 0 || first >= fragment.columns,
+      if (fragment.kind !== "wgmma") return null;
+      const page = (name, text, change, isPossible) => h("button", {
+        type: "button", "data-page": name, disabled: !isPossible,
         onclick: () => {
-          set({ columns: first, col: first });
-          // The button that was pressed has been drawn anew.
-          const name = first > view.first ? "next" : "previous";
+          set(change);
+          // The button that was pressed has been drawn anew, and perhaps leads nowhere now.
           const button = shown.querySelector(`[data-page="${name}"]`);
-          (button?.disabled ? shown.querySelector(".ia-pages button:not(:disabled)") : button)?.focus();
+          (button.disabled ? shown.querySelector(".ia-pages button:not(:disabled)") : button)?.focus();
         },
-      });
-      return h("div", { class: "ia-pages", role: "group", "aria-label": "columns shown" },
-        h("button", { ...to(view.first - MOST), "data-page": "previous" }, "← left"),
+      }, text);
+      const row = (step) => ({ row: view.firstRow + step * view.rows });
+      const column = (first) => ({ columns: first, col: first });
+      const [left, right] = [view.first - MOST, view.first + MOST];
+      return h("div", { class: "ia-pages", role: "group", "aria-label": "part shown" },
+        page("up", "↑ warp", row(-1), view.firstRow > 0),
+        h("span", {}, `rows ${span(view.firstRow, view.firstRow + view.rows - 1)} of ${fragment.rows}`),
+        page("down", "warp ↓", row(1), view.firstRow + view.rows < fragment.rows),
+        page("previous", "← left", column(left), left >= 0),
         h("span", {}, `columns ${span(view.first, view.first + view.columns - 1)} of ${fragment.columns}`),
-        h("button", { ...to(view.first + MOST), "data-page": "next" }, "right →"));
+        page("next", "right →", column(right), right < fragment.columns));
     }
 
     function urlState(fragment) {

@@ -16,7 +16,7 @@
   const H100 = Object.freeze({ count: 32, width: 4 });
 
   function checkedBanks({ count, width }) {
-    if (isPowerOfTwo(count) && count <= 256 && isPowerOfTwo(width) && width <= 64) return { count, width };
+    if (isPowerOfTwo(count) && count <= 256 && isPowerOfTwo(width) && width <= 64) return;
     throw new LayoutError(
       `${count} banks of ${width} bytes: both must be powers of two, at most 256 banks of at most 64 bytes`,
     );
@@ -248,6 +248,7 @@
     }
 
     static ofExpression(text, shape, banks = H100) {
+      checkedBanks(banks);
       const value = globalThis.gemm.expression.parse(text);
       const checked = checkedShape(shape);
       const place = (row, column) => {
@@ -261,10 +262,11 @@
         const sum = BigInt(row * checked.columns) + unit;
         return sum > I64.most ? I64.most : sum;
       };
-      return new Mapping(checked, checkedBanks(banks), grid(checked, place));
+      return new Mapping(checked, banks, grid(checked, place));
     }
 
     static ofSwizzle(swizzle, rows, banks = H100) {
+      checkedBanks(banks);
       const shape = checkedShape({
         rows,
         rowBytes: swizzle.unitBytes * swizzle.unitsPerRow,
@@ -272,7 +274,7 @@
       });
       const place = (row, column) =>
         BigInt(swizzle.apply(row * shape.rowBytes + column * shape.unitBytes) / shape.unitBytes);
-      return new Mapping(shape, checkedBanks(banks), grid(shape, place));
+      return new Mapping(shape, banks, grid(shape, place));
     }
 
     /** The physical unit of a logical one; null outside the tile. */
@@ -463,8 +465,8 @@
         return described({ kind: "wgmma", name: `${shape} c`, operand, rows: 64, columns: n });
       }
     }
-    const k = { m16n8k8: 8, m16n8k16: 16 }[shape];
-    const size = k && { a: [16, k], b: [k, 8], c: [16, 8] }[operand];
+    const k = new Map([["m16n8k8", 8], ["m16n8k16", 16]]).get(shape);
+    const size = k && new Map([["a", [16, k]], ["b", [k, 8]], ["c", [16, 8]]]).get(operand);
     if (!size) {
       throw new LayoutError(
         `${shape} ${operand ?? ""} is no fragment: there are m16n8k8 and m16n8k16 (a, b or c), m64nNk16 with N from 8 to 256 in steps of 8 (c), and ldmatrix or stmatrix .x1, .x2 or .x4, with or without .trans`,

@@ -45,9 +45,12 @@
         }), h("span", {}, text)))));
   }
 
+  /** Where the mouse was seen last. */
+  let mouse = "";
+
   /**
    * A table of cells of which one is in the tab order; arrows, Home and End move it. `cell(row, column)`
-   * gives text, label (for screen readers), group (colour), classes. `onPick(row, column)` is told of
+   * gives text, name (for screen readers), group (colour), classes. `onPick(row, column)` is told of
    * clicks and of where keys lead, `onPoint` also of a hovering mouse, with nulls when it leaves.
    */
   function grid({ label, corner = "", rows, columns, rowHead, columnHead, cell, picked, onPick, onPoint = null }) {
@@ -74,7 +77,13 @@
     const table = h("table", {
       role: "grid", "aria-label": label, class: "ia-grid",
       onclick: (event) => { const at = place(event); if (at) onPick(...at); },
-      onmouseover: (event) => { const at = place(event); if (at && onPoint) onPoint(...at); },
+      onmouseover: (event) => {
+        // A table drawn anew under a mouse at rest is not pointed at.
+        const now = `${event.screenX},${event.screenY}`;
+        const at = now === mouse ? null : place(event);
+        mouse = now;
+        if (at && onPoint) onPoint(...at);
+      },
       onmouseleave: () => onPoint?.(null, null),
       onkeydown: (event) => {
         const at = place(event);
@@ -89,7 +98,7 @@
         event.stopPropagation();
         const [down, right] = steps[event.key] ?? [0, 0];
         const clamp = (number, end) => Math.min(Math.max(number, 0), end - 1);
-        onPick(clamp(at[0] + down, rows), clamp(at[1] + right, columns), true);
+        onPick(clamp(at[0] + down, rows), clamp(at[1] + right, columns));
       },
     },
     h("thead", {}, h("tr", {}, h("th", {}, corner),
@@ -98,7 +107,8 @@
     return h("div", { class: "ia-scroll" }, table);
   }
 
-  /** Puts the focus back on the cell in the tab order, after a grid has been drawn anew. */
+  /** Puts the focus on the cell in the tab order: whoever clicked or pressed a key in a grid that has been
+   *  drawn anew stays in it. Lost to the page, the next arrow would turn it. */
   function focusGrid(parent) {
     parent.querySelector('td[tabindex="0"]')?.focus({ preventScroll: false });
   }
@@ -146,7 +156,7 @@
   function merged(defaults, read, allowed = {}) {
     const state = { ...defaults };
     for (const [name, text] of Object.entries(read)) {
-      if (!(name in defaults)) continue;
+      if (!Object.hasOwn(defaults, name)) continue;
       const value = typeof defaults[name] === "number" ? Number(text) : text;
       const isFine = typeof value === "number" ? text.trim() !== "" && Number.isInteger(value) : true;
       if (isFine && (!allowed[name] || allowed[name].includes(value))) state[name] = value;

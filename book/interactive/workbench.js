@@ -120,9 +120,9 @@
         rowHead: (row) => `row ${row}`, columnHead: String,
         cell: inMemory ? memoryCell : bankCell,
         picked,
-        onPick: (row, column, byKey) => {
+        onPick: (row, column) => {
           const logical = inMemory ? model.memory[row][column][0] : { row, column };
-          if (logical) pick({ row: logical.row, col: logical.column }, byKey);
+          if (logical) pick({ row: logical.row, col: logical.column });
         },
       }),
       h("figcaption", {},
@@ -380,13 +380,14 @@
           : button.dataset.preset === state.map;
         button.setAttribute("aria-pressed", String(Boolean(isOn)));
       }
-      const pick = (change, byKey) => {
+      const pick = (change) => {
         set(change);
-        if (byKey) ui.focusGrid(shown);
+        ui.focusGrid(shown);
       };
       shown.replaceChildren(
-        picture(state, model, pick),
-        h("section", { class: "ia-address", "aria-label": "the chosen cell" }, bits(state, model)),
+        h("div", { class: "ia-pair" },
+          picture(state, model, pick),
+          h("section", { class: "ia-address", "aria-label": "the chosen cell" }, bits(state, model))),
         verdict(state, model),
         ui.command(commandOf(state, model)));
     }

@@ -41,7 +41,12 @@ impl Connection {
     ///
     /// # Errors
     /// If the browser refuses, or is silent.
-    pub fn call(&mut self, session: Option<&str>, method: &str, parameters: Value) -> Result<Value> {
+    pub fn call(
+        &mut self,
+        session: Option<&str>,
+        method: &str,
+        parameters: Value,
+    ) -> Result<Value> {
         self.calls += 1;
         let id = self.calls;
         let mut message = json!({ "id": id, "method": method, "params": parameters });

@@ -1,22 +1,25 @@
-// What a reader on a phone cannot see: elements beyond the right edge that no ancestor lets them scroll to.
+// What a reader on a phone cannot see: elements beyond the right edge. Tables and listings may scroll within
+// themselves; that the whole page does is what is looked for.
 (() => {
   const edge = document.documentElement.clientWidth + 1;
+  const main = document.querySelector("main");
   const scrolls = (element) => {
-    for (let at = element; at && at !== document.body; at = at.parentElement) {
+    for (let at = element; at && !at.contains(main); at = at.parentElement) {
       const { overflowX, position } = getComputedStyle(at);
-      if (overflowX === "auto" || overflowX === "scroll") return true;
-      // Hidden on purpose: a closed sidebar, a text for screen readers.
-      if (position === "fixed" || (overflowX === "hidden" && at.getBoundingClientRect().right <= edge)) return true;
+      const fits = at.getBoundingClientRect().right <= edge;
+      if (["auto", "scroll", "hidden", "clip"].includes(overflowX) && at !== element && fits) return true;
+      // The sidebar, folded away.
+      if (position === "fixed") return true;
     }
     return false;
   };
-  const name = (element) =>
-    [element.tagName.toLowerCase(), element.id && `#${element.id}`, element.className && `.${element.getAttribute("class")}`]
-      .filter(Boolean).join("");
+  const name = (element) => {
+    const kind = element.getAttribute("class");
+    return `${element.tagName.toLowerCase()}${element.id ? `#${element.id}` : ""}${kind ? `.${kind}` : ""}`;
+  };
   const found = [...document.body.querySelectorAll("*")].filter((element) => {
     const box = element.getBoundingClientRect();
-    return box.width > 0 && box.height > 0 && box.right > edge && !scrolls(element);
+    return box.width > 0 && box.height > 0 && box.right > edge && !element.contains(main) && !scrolls(element);
   });
-  const page = document.documentElement.scrollWidth > edge ? [`the page scrolls to ${document.documentElement.scrollWidth}`] : [];
-  return [...page, ...found.slice(0, 5).map((element) => `${name(element)} ends at ${Math.round(element.getBoundingClientRect().right)}`)];
+  return found.slice(0, 5).map((element) => `${name(element)} ends at ${Math.round(element.getBoundingClientRect().right)} of ${edge - 1}`);
 })()

@@ -41,19 +41,26 @@ pub struct Page<'a> {
     problems: Vec<String>,
     /// Requests that go elsewhere are problems.
     home: String,
+    /// Where it was last.
+    url: String,
 }
 
 impl<'a> Page<'a> {
     pub(crate) fn new(connection: &'a mut Connection) -> Result<Self> {
-        let target = connection.call(None, "Target.createTarget", json!({ "url": "about:blank" }))?;
+        let target =
+            connection.call(None, "Target.createTarget", json!({ "url": "about:blank" }))?;
         let target = json!({ "targetId": target["targetId"], "flatten": true });
         let attached = connection.call(None, "Target.attachToTarget", target)?;
-        let session = attached["sessionId"].as_str().context("a session")?.to_string();
+        let session = attached["sessionId"]
+            .as_str()
+            .context("a session")?
+            .to_string();
         let mut page = Self {
             connection,
             session,
             problems: Vec::new(),
             home: String::new(),
+            url: String::new(),
         };
         for domain in ["Page", "Runtime", "Log", "Network"] {
             page.call(&format!("{domain}.enable"), json!({}))?;
@@ -62,7 +69,8 @@ impl<'a> Page<'a> {
     }
 
     fn call(&mut self, method: &str, parameters: Value) -> Result<Value> {
-        self.connection.call(Some(&self.session), method, parameters)
+        self.connection
+            .call(Some(&self.session), method, parameters)
     }
 
     /// Sets how it appears, from the next [`Self::open`] on.
@@ -70,16 +78,27 @@ impl<'a> Page<'a> {
     /// # Errors
     /// If the browser does not answer.
     pub fn appear(&mut self, appearance: Appearance) -> Result<()> {
-        let (width, height) = if appearance.phone { (360, 740) } else { (1280, 900) };
+        let (width, height) = if appearance.phone {
+            (360, 740)
+        } else {
+            (1280, 900)
+        };
         let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": appearance.phone });
         self.call("Emulation.setDeviceMetricsOverride", screen)?;
         let scheme = if appearance.dark { "dark" } else { "light" };
-        let motion = if appearance.still { "reduce" } else { "no-preference" };
+        let motion = if appearance.still {
+            "reduce"
+        } else {
+            "no-preference"
+        };
         let features = json!([
             { "name": "prefers-color-scheme", "value": scheme },
             { "name": "prefers-reduced-motion", "value": motion },
         ]);
-        self.call("Emulation.setEmulatedMedia", json!({ "features": features }))?;
+        self.call(
+            "Emulation.setEmulatedMedia",
+            json!({ "features": features }),
+        )?;
         Ok(())
     }
 
@@ -90,9 +109,15 @@ impl<'a> Page<'a> {
     pub fn open(&mut self, home: &str, path: &str) -> Result<()> {
         self.note_problems();
         self.home = home.to_string();
-        // The same page with another fragment would not be loaded again.
-        self.load("about:blank")?;
-        self.load(&format!("{home}{path}"))
+        let url = format!("{home}{path}");
+        let page = |url: &str| url.split('#').next().map(str::to_string);
+        if page(&self.url) == page(&url) {
+            // With another fragment the same page would not be loaded again.
+            self.load("about:blank")?;
+        }
+        self.load(&url)?;
+        self.url = url;
+        Ok(())
     }
 
     /// Runs a script in each page opened from now on, before its own.
@@ -100,7 +125,10 @@ impl<'a> Page<'a> {
     /// # Errors
     /// If the browser does not answer.
     pub fn before_loading(&mut self, script: &str) -> Result<()> {
-        self.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script }))?;
+        self.call(
+            "Page.addScriptToEvaluateOnNewDocument",
+            json!({ "source": script }),
+        )?;
         Ok(())
     }
 
@@ -109,7 +137,8 @@ impl<'a> Page<'a> {
         if let Some(error) = answer.get("errorText") {
             bail!("{url}: {error}");
         }
-        self.connection.wait_for(&self.session, "Page.loadEventFired")?;
+        self.connection
+            .wait_for(&self.session, "Page.loadEventFired")?;
         self.note_problems();
         Ok(())
     }
@@ -119,7 +148,8 @@ impl<'a> Page<'a> {
     /// # Errors
     /// If it throws.
     pub fn evaluate(&mut self, expression: &str) -> Result<Value> {
-        let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let parameters =
+            json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let mut answer = self.call("Runtime.evaluate", parameters)?;
         if let Some(thrown) = answer.get("exceptionDetails") {
             let told = thrown["exception"]["description"].as_str();
@@ -172,7 +202,11 @@ impl<'a> Page<'a> {
             element(selector)
         );
         let place = self.evaluate(&place)?;
-        match (place["hit"].as_bool(), place["x"].as_f64(), place["y"].as_f64()) {
+        match (
+            place["hit"].as_bool(),
+            place["x"].as_f64(),
+            place["y"].as_f64(),
+        ) {
             (Some(true), Some(x), Some(y)) => Ok((x, y)),
             _ => bail!("{selector} cannot be reached: something else lies above it"),
         }
@@ -211,7 +245,10 @@ impl<'a> Page<'a> {
     /// # Errors
     /// If there is no such field.
     pub fn fill(&mut self, selector: &str, text: &str) -> Result<()> {
-        self.evaluate(&format!("(() => {{ const found = {}; found.focus(); found.select(); }})()", element(selector)))?;
+        self.evaluate(&format!(
+            "(() => {{ const found = {}; found.focus(); found.select(); }})()",
+            element(selector)
+        ))?;
         self.call("Input.insertText", json!({ "text": text }))?;
         Ok(())
     }
@@ -242,7 +279,8 @@ impl<'a> Page<'a> {
             "(async () => {{ const end = Date.now() + 10000; while (!({expression})) {{\
              if (Date.now() > end) throw new Error('it never came true'); await new Promise((go) => setTimeout(go, 20)); }} }})()"
         );
-        self.evaluate(&wait).with_context(|| expression.to_string())?;
+        self.evaluate(&wait)
+            .with_context(|| expression.to_string())?;
         Ok(())
     }
 
@@ -303,14 +341,18 @@ fn problem(event: &Value, home: &str) -> Option<String> {
         }
         "Runtime.exceptionThrown" => {
             let thrown = &told["exceptionDetails"];
-            Some(format!("an exception: {} {}", thrown["text"], thrown["exception"]["description"]))
+            Some(format!(
+                "an exception: {} {}",
+                thrown["text"], thrown["exception"]["description"]
+            ))
         }
         "Runtime.consoleAPICalled" if told["type"] == "error" || told["type"] == "warning" => {
             Some(format!("on the console: {}", told["args"]))
         }
-        "Log.entryAdded" if told["entry"]["level"] == "error" => {
-            Some(format!("in the log: {} {}", told["entry"]["text"], told["entry"]["url"]))
-        }
+        "Log.entryAdded" if told["entry"]["level"] == "error" => Some(format!(
+            "in the log: {} {}",
+            told["entry"]["text"], told["entry"]["url"]
+        )),
         _ => None,
     }
 }

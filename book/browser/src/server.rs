@@ -46,10 +46,11 @@ fn answer(mut stream: TcpStream, folder: &Path) -> std::io::Result<()> {
     }
     let path = request.split(' ').nth(1).unwrap_or_default();
     let file = file(folder, path);
-    let (status, kind, body) = match file.and_then(|file| Some((kind(&file), std::fs::read(file).ok()?))) {
-        Some((kind, body)) => ("200 OK", kind, body),
-        None => ("404 Not Found", "text/plain", Vec::new()),
-    };
+    let (status, kind, body) =
+        match file.and_then(|file| Some((kind(&file), std::fs::read(file).ok()?))) {
+            Some((kind, body)) => ("200 OK", kind, body),
+            None => ("404 Not Found", "text/plain", Vec::new()),
+        };
     let length = body.len();
     write!(
         stream,

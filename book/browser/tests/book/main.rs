@@ -2,8 +2,10 @@
 //! `GEMM_REQUIRE_BROWSER=1` makes that a failure.
 mod agreement;
 mod explorer;
+mod legible;
 mod pages;
 mod player;
+mod terminal;
 mod workbench;
 
 use std::path::{Path, PathBuf};
@@ -44,7 +46,8 @@ fn reader() -> Option<(Chromium, Server)> {
 /// Opens a page on a desktop, in the light.
 fn open<'a>(chromium: &'a mut Chromium, server: &Server, path: &str) -> Page<'a> {
     let mut page = chromium.page().expect("a page");
-    page.appear(Appearance::new(false, false)).expect("an appearance");
+    page.appear(Appearance::new(false, false))
+        .expect("an appearance");
     page.open(server.address(), path).expect(path);
     page
 }

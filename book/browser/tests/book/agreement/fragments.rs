@@ -12,10 +12,18 @@ fn names(fragment: &Fragment) -> Vec<(String, Option<&'static str>)> {
         Operand::C => "c",
     };
     match *fragment {
-        Fragment::Mma { k16, operand } => vec![(format!("m16n8k{}", if k16 { 16 } else { 8 }), Some(letter(operand)))],
+        Fragment::Mma { k16, operand } => vec![(
+            format!("m16n8k{}", if k16 { 16 } else { 8 }),
+            Some(letter(operand)),
+        )],
         Fragment::Wgmma { n } => vec![(format!("m64n{n}k16"), Some("c"))],
         Fragment::Matrices { count, trans } => ["ldmatrix", "stmatrix"]
-            .map(|name| (format!("{name}.x{count}{}", if trans { ".trans" } else { "" }), None))
+            .map(|name| {
+                (
+                    format!("{name}.x{count}{}", if trans { ".trans" } else { "" }),
+                    None,
+                )
+            })
             .into(),
     }
 }
@@ -23,7 +31,9 @@ fn names(fragment: &Fragment) -> Vec<(String, Option<&'static str>)> {
 /// Not some but all: every element of every fragment, both ways.
 #[test]
 fn every_element_of_every_fragment_is_the_same() {
-    let Some((mut chromium, server)) = reader() else { return };
+    let Some((mut chromium, server)) = reader() else {
+        return;
+    };
     let mut page = open(&mut chromium, &server, "fragment_explorer.html");
     let cases: Vec<_> = all()
         .iter()
@@ -45,8 +55,10 @@ fn every_element_of_every_fragment_is_the_same() {
     );
     all_agree(&cases, &found, |(fragment, _)| {
         let ((rows, columns), elements) = (fragment.shape(), fragment.elements());
-        let at = (0..fragment.threads()).flat_map(|thread| (0..elements).map(move |i| fragment.at(thread, i)));
-        let holders = (0..=rows).flat_map(|row| (0..=columns).map(move |column| fragment.holder(row, column)));
+        let at = (0..fragment.threads())
+            .flat_map(|thread| (0..elements).map(move |i| fragment.at(thread, i)));
+        let holders = (0..=rows)
+            .flat_map(|row| (0..=columns).map(move |column| fragment.holder(row, column)));
         json!({
             "shape": [rows, columns], "threads": fragment.threads(), "elements": elements, "packing": fragment.packing(),
             "at": at.collect::<Vec<_>>(),
@@ -58,8 +70,12 @@ fn every_element_of_every_fragment_is_the_same() {
     let listed = page.evaluate("gemm.explorer.ALLOWED").expect("lists");
     for (fragment, (name, operand)) in &cases {
         let is_listed = match fragment {
-            Fragment::Wgmma { n } => listed["n"].as_array().is_some_and(|all| all.contains(&json!(n))),
-            _ => listed["shape"].as_array().is_some_and(|all| all.contains(&json!(name))),
+            Fragment::Wgmma { n } => listed["n"]
+                .as_array()
+                .is_some_and(|all| all.contains(&json!(n))),
+            _ => listed["shape"]
+                .as_array()
+                .is_some_and(|all| all.contains(&json!(name))),
         };
         assert!(is_listed, "{name} {operand:?}");
     }
@@ -67,14 +83,25 @@ fn every_element_of_every_fragment_is_the_same() {
 
 #[test]
 fn what_is_no_fragment_is_refused() {
-    let Some((mut chromium, server)) = reader() else { return };
+    let Some((mut chromium, server)) = reader() else {
+        return;
+    };
     let mut page = open(&mut chromium, &server, "fragment_explorer.html");
     let cases = [
-        ("m64n12k16", Some("c")), ("m64n264k16", Some("c")), ("m64n64k16", Some("a")), ("ldmatrix.x3", None),
-        ("m8n8k4", Some("a")), ("m16n8k8", None), ("constructor", Some("a")),
+        ("m64n12k16", Some("c")),
+        ("m64n264k16", Some("c")),
+        ("m64n64k16", Some("a")),
+        ("ldmatrix.x3", None),
+        ("m8n8k4", Some("a")),
+        ("m16n8k8", None),
+        ("constructor", Some("a")),
     ];
     let asked: Vec<Value> = cases.iter().map(|case| json!(case)).collect();
-    let found = ask(&mut page, "([shape, operand]) => layout.fragment(shape, operand)", &asked);
+    let found = ask(
+        &mut page,
+        "([shape, operand]) => layout.fragment(shape, operand)",
+        &asked,
+    );
     for (case, answer) in cases.iter().zip(&found) {
         let said = answer["error"].as_str().unwrap_or_default();
         assert!(said.contains("is no fragment"), "{case:?}: {answer}");

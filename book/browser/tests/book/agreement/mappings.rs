@@ -18,7 +18,11 @@ struct Case {
 
 /// Expressions that mostly have a value, and then are mostly no good.
 fn expressions() -> impl Strategy<Value = String> {
-    let number = prop_oneof![(0u32..20).prop_map(|n| n.to_string()), Just("0b1100".into()), Just("0x1F".into())];
+    let number = prop_oneof![
+        (0u32..20).prop_map(|n| n.to_string()),
+        Just("0b1100".into()),
+        Just("0x1F".into())
+    ];
     let leaf = prop_oneof![2 => Just("row".to_string()), 2 => Just("col".to_string()), 1 => number];
     leaf.prop_recursive(4, 12, 2, |inner| {
         let operator = prop::sample::select(vec!["|", "^", "&", "<<", ">>", "+", "-", "*", "/", "%"]);
@@ -34,7 +38,8 @@ fn expressions() -> impl Strategy<Value = String> {
 fn sound() -> impl Strategy<Value = String> {
     let mask = prop::sample::select(vec![0u32, 1, 2, 3, 4, 6, 7, 12, 15, 24, 31]);
     prop_oneof![
-        (mask.clone(), 0u32..3).prop_map(|(mask, places)| format!("col ^ ((row & {mask}) >> {places})")),
+        (mask.clone(), 0u32..3)
+            .prop_map(|(mask, places)| format!("col ^ ((row & {mask}) >> {places})")),
         (mask, 0u32..3).prop_map(|(mask, places)| format!("col ^ ((row >> {places}) & {mask})")),
         (1u32..8).prop_map(|times| format!("(col + {times} * row) % 8")),
         Just("col".to_string()),
@@ -42,31 +47,71 @@ fn sound() -> impl Strategy<Value = String> {
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    let texts = prop_oneof![6 => sound(), 4 => expressions(), 1 => "[a-z0-9()+*/%&|^<> -]{0,20}", 1 => ".{0,12}"];
+    let texts = prop_oneof![10 => sound(), 4 => expressions(), 1 => "[a-z0-9()+*/%&|^<> -]{0,20}", 1 => ".{0,12}"];
     let shapes = (1u32..40, 0u32..8, 1u32..33).prop_map(|(rows, unit, columns)| {
         let unit_bytes = 1 << unit;
-        Shape { rows, row_bytes: unit_bytes * columns, unit_bytes }
+        Shape {
+            rows,
+            row_bytes: unit_bytes * columns,
+            unit_bytes,
+        }
     });
-    let usual = prop::sample::select(vec![(8, 128, 16), (32, 128, 4), (8, 144, 16), (64, 64, 8), (16, 256, 32), (8, 100, 16), (0, 128, 16), (9000, 128, 16)])
-        .prop_map(|(rows, row_bytes, unit_bytes)| Shape { rows, row_bytes, unit_bytes });
+    let usual = prop::sample::select(vec![
+        (8, 128, 16),
+        (32, 128, 4),
+        (8, 144, 16),
+        (64, 64, 8),
+        (16, 256, 32),
+        (8, 100, 16),
+        (0, 128, 16),
+        (9000, 128, 16),
+    ])
+    .prop_map(|(rows, row_bytes, unit_bytes)| Shape {
+        rows,
+        row_bytes,
+        unit_bytes,
+    });
     let banks = prop_oneof![
-        3 => Just((32, 4)),
-        2 => (0u32..7, 0u32..5).prop_map(|(count, width)| (1 << count, 1 << width)),
+        9 => Just((32, 4)),
+        6 => (0u32..7, 0u32..5).prop_map(|(count, width)| (1 << count, 1 << width)),
         1 => (0u32..300, 0u32..70),
     ];
     let bytes = prop::option::of(prop::sample::select(vec![1u32, 2, 4, 8, 16]));
-    (texts, prop_oneof![shapes, usual], banks, bytes).prop_map(|(text, shape, banks, bytes)| Case { text, shape, banks, bytes })
+    (texts, prop_oneof![shapes, usual], banks, bytes).prop_map(|(text, shape, banks, bytes)| Case {
+        text,
+        shape,
+        banks,
+        bytes,
+    })
 }
 
 #[test]
 fn every_verdict_is_the_same() {
-    let Some((mut chromium, server)) = reader() else { return };
+    let Some((mut chromium, server)) = reader() else {
+        return;
+    };
     let mut page = open(&mut chromium, &server, "workbench.html");
     let mut cases = some(cases());
-    let usual = Shape { rows: 8, row_bytes: 128, unit_bytes: 16 };
+    let usual = Shape {
+        rows: 8,
+        row_bytes: 128,
+        unit_bytes: 16,
+    };
     cases.extend(
-        ["col", "col ^ (row & 7)", "col ^ ((row & 0b1100) >> 2)", "(col + row) % 8", "col & 6", "col + row"]
-            .map(|text| Case { text: text.into(), shape: usual, banks: (32, 4), bytes: None }),
+        [
+            "col",
+            "col ^ (row & 7)",
+            "col ^ ((row & 0b1100) >> 2)",
+            "(col + row) % 8",
+            "col & 6",
+            "col + row",
+        ]
+        .map(|text| Case {
+            text: text.into(),
+            shape: usual,
+            banks: (32, 4),
+            bytes: None,
+        }),
     );
     let asked: Vec<Value> = cases.iter().map(question).collect();
     let found = ask(
@@ -77,13 +122,26 @@ fn every_verdict_is_the_same() {
         &asked,
     );
     all_agree(&cases, &found, expected);
-    let sound = found.iter().filter(|answer| answer["isSound"] == true).count();
-    let refused = found.iter().filter(|answer| answer.get("error").is_some()).count();
-    assert!(sound > 150 && refused > 100, "{sound} are sound, {refused} refused");
+    let sound = found
+        .iter()
+        .filter(|answer| answer["isSound"] == true)
+        .count();
+    let refused = found
+        .iter()
+        .filter(|answer| answer.get("error").is_some())
+        .count();
+    assert!(
+        sound > 300 && refused > 100,
+        "{sound} are sound, {refused} refused"
+    );
 }
 
 fn question(case: &Case) -> Value {
-    let Shape { rows, row_bytes, unit_bytes } = case.shape;
+    let Shape {
+        rows,
+        row_bytes,
+        unit_bytes,
+    } = case.shape;
     json!({
         "text": case.text, "bytes": case.bytes,
         "shape": { "rows": rows, "rowBytes": row_bytes, "unitBytes": unit_bytes },
@@ -93,10 +151,10 @@ fn question(case: &Case) -> Value {
 
 fn expected(case: &Case) -> Value {
     let made = || -> Result<Mapping, String> {
-        let expression = Expression::parse(&case.text).map_err(|error| error.to_string())?;
-        // The page looks at the banks last, the terminal first: one of several reasons is as good as another.
-        let mapping = Mapping::of_expression(&expression, case.shape).map_err(|error| error.to_string())?;
         let banks = Banks::new(case.banks.0, case.banks.1).map_err(|error| error.to_string())?;
+        let expression = Expression::parse(&case.text).map_err(|error| error.to_string())?;
+        let mapping =
+            Mapping::of_expression(&expression, case.shape).map_err(|error| error.to_string())?;
         Ok(mapping.with_banks(banks))
     };
     let mapping = match made() {
@@ -119,10 +177,15 @@ fn expected(case: &Case) -> Value {
         let bytes = case.bytes.unwrap_or(widest).min(widest);
         let (worst, byte) = mapping.column_degree(bytes);
         let table = mapping.column_read(bytes, byte);
-        let phase = table.phases().iter().max_by_key(|phase| phase.degree()).expect("a phase");
+        let phase = table
+            .phases()
+            .iter()
+            .max_by_key(|phase| phase.degree())
+            .expect("a phase");
         let column = byte / case.shape.unit_bytes;
         let offset = |row| {
-            mapping.place(row, column).expect("inside") * case.shape.unit_bytes + byte % case.shape.unit_bytes
+            mapping.place(row, column).expect("inside") * case.shape.unit_bytes
+                + byte % case.shape.unit_bytes
         };
         assert_eq!(degree(&table), worst);
         let pair = phase.first_conflict().filter(|_| worst > 1).map(|(first, second, bank)| {
@@ -150,7 +213,9 @@ fn places(case: &Case, mapping: &Mapping) -> Vec<String> {
     (0..case.shape.rows)
         .flat_map(|row| (0..columns).map(move |column| (row, column)))
         .map(|(row, column)| {
-            let value = expression.value(row, column).expect("it had a value before");
+            let value = expression
+                .value(row, column)
+                .expect("it had a value before");
             i64::from(row * columns).saturating_add(value).to_string()
         })
         .collect()

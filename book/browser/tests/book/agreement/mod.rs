@@ -11,7 +11,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
 /// Settings of one kind.
-const SETTINGS: usize = 600;
+const SETTINGS: usize = 1000;
 
 /// So many values of a strategy, the same in each run.
 fn some<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> Vec<T> {
@@ -45,5 +45,9 @@ fn all_agree<C: std::fmt::Debug>(cases: &[C], found: &[Value], expected: impl Fn
         .filter(|(_, found, expected)| *found != expected)
         .collect();
     let (first, number) = (differences.first(), differences.len());
-    assert!(number == 0, "{number} of {} differ; the first: {first:#?}", cases.len());
+    assert!(
+        number == 0,
+        "{number} of {} differ; the first: {first:#?}",
+        cases.len()
+    );
 }
