@@ -81,7 +81,7 @@ pub const EXPERIMENTS: &[Broken] = &[
     Broken {
         name: "takes_k_for_n",
         rung: "01_naive",
-        size: "128x64x256",
+        size: "128x256x64",
         edits: &[("B[k * N + col]", "B[k * K + col]")],
         caught: Caught::ValuesAtSize,
         ..BASE
