@@ -46,8 +46,13 @@ fn book(folder: &Path) -> Written {
 fn with_ptx(broken: &Broken, folder: &Path) -> Written {
     let path = broken.write(folder)?;
     let (file, source) = (broken.file(), broken.source());
-    let ptx = broken.kernel_file(&file, &source, "").committed_ptx(broken.rung)?;
+    let ptx = broken
+        .kernel_file(&file, &source, "")
+        .committed_ptx(broken.rung)?;
     let tool = "`cargo run -p ladder-tests --example broken_kernels -- --book`";
-    std::fs::write(path.with_extension("ptx"), ptx.replacen("`cargo ladder ptx`", tool, 1))?;
+    std::fs::write(
+        path.with_extension("ptx"),
+        ptx.replacen("`cargo ladder ptx`", tool, 1),
+    )?;
     Ok(())
 }

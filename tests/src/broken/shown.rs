@@ -54,7 +54,10 @@ pub const EXPERIMENTS: &[Broken] = &[
         edits: &[
             ("threadCol * 4]", "threadCol * 8]"),
             ("threadCol * 4 + 64]", "threadCol * 8 + 4]"),
-            ("threadRow * TM) * N + tileCol + threadCol * 4;", "threadRow * TM) * N + tileCol + threadCol * 8;"),
+            (
+                "threadRow * TM) * N + tileCol + threadCol * 4;",
+                "threadRow * TM) * N + tileCol + threadCol * 8;",
+            ),
             ("C[m * N + n * 16]", "C[m * N + n]"),
         ],
         ..BASE
@@ -120,8 +123,17 @@ impl Broken {
     }
 
     /// The kernel, of this text and with this PTX.
-    pub fn kernel_file<'a>(&'a self, file: &'a str, source: &'a str, ptx: &'a str) -> KernelFile<'a> {
-        let tile = self.arguments.iter().skip_while(|&&word| word != "--tile").nth(1);
+    pub fn kernel_file<'a>(
+        &'a self,
+        file: &'a str,
+        source: &'a str,
+        ptx: &'a str,
+    ) -> KernelFile<'a> {
+        let tile = self
+            .arguments
+            .iter()
+            .skip_while(|&&word| word != "--tile")
+            .nth(1);
         KernelFile {
             file,
             source,
