@@ -164,7 +164,7 @@ impl Problem {
         }
         text.push('\n');
         for (name, bits) in self.orders() {
-            let _ = writeln!(text, "  {name:<27}{bits:#010x}   {}", f32::from_bits(bits));
+            let _ = writeln!(text, "  {name:<30}{bits:#010x}   {}", f32::from_bits(bits));
         }
         text
     }
@@ -196,18 +196,16 @@ impl Problem {
             let pair = self.products[from + at];
             let same = self.products[from..from + last].iter().skip(at);
             let times = same.take_while(|&&other| other == pair).count();
-            let value = |bits| self.factor.to_f32(bits);
-            let name = format!(
-                "{}{} * {}",
-                if times > 1 {
+            if pair != (0, 0) {
+                let value = |bits| shown(f64::from(self.factor.to_f32(bits)));
+                let times = if times > 1 {
                     format!("{times} x ")
                 } else {
                     String::new()
-                },
-                value(pair.0),
-                value(pair.1)
-            );
-            row(text, &name, sum, at);
+                };
+                let name = format!("{times}{} * {}", value(pair.0), value(pair.1));
+                row(text, &name, sum, at);
+            }
             at += times;
         }
         let before = match index {
@@ -316,13 +314,27 @@ fn row(text: &mut String, name: &str, sum: &Steps, at: usize) {
     let lost = if lost == 0.0 {
         String::new()
     } else {
-        format!("{lost}")
+        shown(lost)
     };
     let _ = writeln!(
         text,
         "  {name:<29}{:>16}   {cut:>18}   {lost}",
         term.exponent
     );
+}
+
+/// As a power of two if it is one and no whole number, else in full.
+fn shown(value: f64) -> String {
+    let magnitude = value.abs();
+    let power = magnitude.log2();
+    if magnitude < 1.0 && power.fract() == 0.0 {
+        let sign = if value < 0.0 { "-" } else { "" };
+        return format!("{sign}2^{power}");
+    }
+    if magnitude != 0.0 && magnitude < 1e-4 {
+        return format!("{value:e}");
+    }
+    format!("{value}")
 }
 
 #[cfg(test)]
