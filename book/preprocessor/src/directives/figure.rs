@@ -40,7 +40,7 @@ enum Source {
 }
 
 impl Directive for Figure {
-    fn commands(&self) -> Vec<CommandLine> {
+    fn commands(&self, _: &World) -> Vec<CommandLine> {
         match &self.source {
             Source::Command(line) => vec![line.clone()],
             Source::File(_) => Vec::new(),

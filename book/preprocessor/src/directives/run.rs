@@ -45,6 +45,11 @@ impl Run {
         self.to = to;
     }
 
+    /// The command.
+    pub fn line(&self) -> CommandLine {
+        self.command.clone()
+    }
+
     /// As the reader types it.
     pub fn command(&self) -> &str {
         &self.command.text
@@ -70,7 +75,7 @@ impl Run {
 }
 
 impl Directive for Run {
-    fn commands(&self) -> Vec<CommandLine> {
+    fn commands(&self, _: &World) -> Vec<CommandLine> {
         vec![self.command.clone()]
     }
 

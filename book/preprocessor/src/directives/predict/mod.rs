@@ -40,8 +40,8 @@ impl Predict {
 }
 
 impl Directive for Predict {
-    fn commands(&self) -> Vec<CommandLine> {
-        self.run.commands()
+    fn commands(&self, _: &World) -> Vec<CommandLine> {
+        vec![self.run.line()]
     }
 
     fn show(&self, world: &World, id: &str) -> Result<Shown> {
