@@ -16,7 +16,7 @@ use emulator::tensor::{self, Factor, Steps};
 )]
 pub struct Arguments {
     /// The products, in the order of k
-    #[arg(required = true, value_name = "A * B", allow_negative_numbers = true)]
+    #[arg(required = true, value_name = "A * B", allow_hyphen_values = true)]
     products: Vec<String>,
     /// What they are added to
     #[arg(long, default_value = "0", allow_hyphen_values = true)]
@@ -72,8 +72,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let k = arguments.k;
     ensure!(
         products.len() <= k,
-        "{} products, but one instruction has {k}; with --k 16 it has 16",
-        products.len()
+        "{} products, but m16n8k{k} adds up {k}{}",
+        products.len(),
+        if k == 8 { "; without --k 8, 16" } else { "" }
     );
     products.resize(k, (0, 0));
     let problem = Problem {
@@ -251,7 +252,7 @@ impl Problem {
         let value = |bits| self.factor.to_f32(bits);
         let fma = |sum: f32, &(a, b): &(u16, u16)| value(a).mul_add(value(b), sum);
         let one_by_one = self.products.iter().fold(f32::from_bits(self.addend), fma);
-        orders.push(("f32, fmaf by fmaf".into(), one_by_one.to_bits()));
+        orders.push(("f32, fmaf by fmaf".into(), cpu_bits(one_by_one)));
         let exact =
             |sum: f64, &(a, b): &(u16, u16)| f64::from(value(a)).mul_add(f64::from(value(b)), sum);
         let in_f64 = self
@@ -260,7 +261,7 @@ impl Problem {
             .fold(f64::from(f32::from_bits(self.addend)), exact);
         orders.push((
             "f64, then to the nearest f32".into(),
-            (in_f64 as f32).to_bits(),
+            cpu_bits(in_f64 as f32),
         ));
         orders
     }
@@ -301,6 +302,15 @@ impl Problem {
     }
 }
 
+/// The bits of a sum that the CPU formed: CPUs differ in the bits of NaN.
+fn cpu_bits(value: f32) -> u32 {
+    if value.is_nan() {
+        f32::NAN.to_bits()
+    } else {
+        value.to_bits()
+    }
+}
+
 /// One term, or several that are the same.
 fn row(text: &mut String, name: &str, sum: &Steps, at: usize) {
     let (term, cut) = (sum.terms[at], sum.cut[at]);
@@ -325,13 +335,13 @@ fn row(text: &mut String, name: &str, sum: &Steps, at: usize) {
 
 /// As a power of two if it is one and no whole number, else in full.
 fn shown(value: f64) -> String {
-    let magnitude = value.abs();
-    let power = magnitude.log2();
-    if magnitude < 1.0 && power.fract() == 0.0 {
+    let bits = value.abs().to_bits();
+    let (exponent, fraction) = ((bits >> 52) as i32 - 1023, bits & ((1 << 52) - 1));
+    if fraction == 0 && (-1022..0).contains(&exponent) {
         let sign = if value < 0.0 { "-" } else { "" };
-        return format!("{sign}2^{power}");
+        return format!("{sign}2^{exponent}");
     }
-    if magnitude != 0.0 && magnitude < 1e-4 {
+    if value != 0.0 && value.abs() < 1e-4 {
         return format!("{value:e}");
     }
     format!("{value}")
