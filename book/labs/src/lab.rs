@@ -176,7 +176,7 @@ impl Done {
 /// The lines, from 1, of the sections of this name.
 fn sections(text: &str, name: &str) -> Vec<Range<u32>> {
     let (mut found, mut open) = (Vec::new(), None);
-    for (line, number) in text.lines().map(str::trim).zip(1..) {
+    for (line, number) in text.lines().map(str::trim).chain([""]).zip(1..) {
         let comment = line.strip_prefix("//").map(str::trim_start);
         if open.is_none() && comment.is_some_and(|comment| comment.starts_with(name)) {
             open = Some(number);
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_section_ends_with_a_blank_line() {
-        let text = "int a;\n// Load.\nb = c;\n// more\nd;\n\ne;\n    // Load again\nf;\n\n";
+        let text = "int a;\n// Load.\nb = c;\n// more\nd;\n\ne;\n    // Load again\nf;";
         assert_eq!(sections(text, "Load"), [2..6, 8..10]);
         assert_eq!(sections(text, "Store"), []);
     }

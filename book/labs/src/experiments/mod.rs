@@ -4,7 +4,10 @@ mod broadcast;
 mod double_buffer;
 mod fragments;
 mod half_masks;
+mod mismatch;
+mod modes;
 mod padding_ldmatrix;
+mod swizzles;
 mod transpose;
 mod vectors;
 
@@ -22,6 +25,8 @@ pub const ALL: &[Lab] = &[
     half_masks::LAB,
     double_buffer::LAB,
     attention::LAB,
+    modes::LAB,
+    mismatch::LAB,
 ];
 
 /// A kernel file of a lab's folder with its committed PTX.
