@@ -272,13 +272,20 @@ fn matching(
     Ok(lines)
 }
 
-/// A line, or as much of it as a page holds.
+/// A line, or its two ends if it is too long for a page.
 fn cut(line: &str) -> String {
-    const LONGEST: usize = 140;
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
+    const LONGEST: usize = 120;
+    let letters: Vec<char> = line.chars().collect();
+    if letters.len() <= LONGEST {
+        return line.to_owned();
     }
+    let part = |range: &[char]| range.iter().collect::<String>();
+    let half = LONGEST / 2;
+    format!(
+        "{} … {}",
+        part(&letters[..half]).trim_end(),
+        part(&letters[letters.len() - half..]).trim_start()
+    )
 }
 
 /// All that is wrong with the list, for a test that has no mdBook: none if every claim is what its checks say.
