@@ -48,7 +48,7 @@ fn with_ptx(broken: &Broken, folder: &Path) -> Written {
     let (file, source) = (broken.file(), broken.source());
     let ptx = broken
         .kernel_file(&file, &source, "")
-        .committed_ptx(broken.rung)?;
+        .committed_ptx("book/kernels")?;
     let tool = "`cargo run -p ladder-tests --example broken_kernels -- --book`";
     std::fs::write(
         path.with_extension("ptx"),

@@ -96,6 +96,26 @@ pub const EXPERIMENTS: &[Broken] = &[
         edits: &[("LDA = 128 + 4;", "LDA = 128 + 4 + 1024;")],
         ..BASE
     },
+    // Blocks of 256 threads that ask for the shared memory of a 128x128 tile of f32, without and with a float more in
+    // each row. They leave it unused: what counts is how many of them a multiprocessor holds.
+    Broken {
+        name: "asks_for_a_tile",
+        rung: "01_naive",
+        edits: &[
+            ("BM = 16;", "BM = 4; "),
+            ("THREADS, 0, 1}", "THREADS, 128 * 128 * 4, 1}"),
+        ],
+        ..BASE
+    },
+    Broken {
+        name: "asks_for_a_padded_tile",
+        rung: "01_naive",
+        edits: &[
+            ("BM = 16;", "BM = 4; "),
+            ("THREADS, 0, 1}", "THREADS, 128 * 129 * 4, 1}"),
+        ],
+        ..BASE
+    },
     // The pipeline of 06 on Hopper with two stages, where shared memory has room for more.
     Broken {
         name: "two_stages",
