@@ -1,4 +1,5 @@
 //! The directives, a file each.
+pub mod claims;
 mod code;
 mod commands;
 mod diff;
@@ -44,6 +45,7 @@ pub fn read(words: &str, body: Option<&str>) -> Result<Box<dyn Directive>> {
     let (name, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
     let rest = rest.trim();
     Ok(match name {
+        "claims" => Box::new(claims::Claims::read(rest)?),
         "code" => Box::new(code::Code::read(rest)?),
         "commands" => Box::new(commands::Commands::read(rest)?),
         "diff" => Box::new(diff::Diff::read(rest)?),
@@ -56,7 +58,7 @@ pub fn read(words: &str, body: Option<&str>) -> Result<Box<dyn Directive>> {
             "`{{{{#{name}}}}}` leaves a hole where a file is missing; use `{{{{#code FILE}}}}`"
         ),
         _ => bail!(
-            "there is no directive `{name}`; there are code, commands, diff, figure, minutes, predict, result, run"
+            "there is no directive `{name}`; there are claims, code, commands, diff, figure, minutes, predict, result, run"
         ),
     })
 }

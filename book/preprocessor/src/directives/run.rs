@@ -75,6 +75,11 @@ impl Directive for Run {
 
 /// A command with what it prints.
 pub fn block(command: &str, text: &str) -> String {
-    let listing = fenced("text", &format!("$ {command}\n{text}"));
+    listing(&format!("$ {command}"), text)
+}
+
+/// Lines below the one that says where they come from.
+pub fn listing(head: &str, text: &str) -> String {
+    let listing = fenced("text", &format!("{head}\n{text}"));
     format!("<div class=\"run\">\n\n{listing}\n</div>\n")
 }
