@@ -1,9 +1,11 @@
 //! Verification cannot be fooled, and `sanitize` finds what is wrong and where.
 //! The kernels are compiled here, so NVRTC is needed.
+use harness::ptx_file;
+use ladder_tests::broken::shown::shown;
 use ladder_tests::broken::{
     A_TILE_IN_TWO_PIECES, Broken, Caught, SEVERAL_TILES_A_BLOCK, TWO_TILES_IN_FOUR_PIECES, all,
 };
-use ladder_tests::workspace::{files, has_nvrtc, root, run};
+use ladder_tests::workspace::{files, has_nvrtc, read, root, run};
 
 fn run_broken(broken: &Broken, arguments: &[&str]) -> (Option<i32>, String) {
     let folder = std::env::temp_dir().join(format!("ladder-tests-{}", std::process::id()));
@@ -158,4 +160,25 @@ fn each_has_a_name_of_its_own() {
     let mut names: Vec<&str> = all().map(|broken| broken.name).collect();
     names.sort_unstable();
     assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+}
+
+/// The kernels that the book runs are those of the list, of the rungs as they are, and their PTX is of them.
+#[test]
+fn the_books_kernels_are_current() {
+    let mend = "`cargo run -p ladder-tests --example broken_kernels -- --book` writes it";
+    let folder = root().join("book/kernels");
+    let mut listed = Vec::new();
+    for broken in shown() {
+        let (file, source) = (broken.file(), broken.source());
+        let path = folder.join(&file);
+        let there = read(&path).replace("\r\n", "\n");
+        assert!(there == source, "{file} is not current: {mend}");
+        let ptx = read(&path.with_extension("ptx"));
+        let kernel = broken.kernel_file(&file, &source, &ptx);
+        assert_eq!(ptx_file::check(&kernel), Ok(()), "{file}: {mend}");
+        listed.push(path);
+    }
+    listed.sort();
+    assert_eq!(files(&folder, ".cu"), listed, "a kernel that no list has");
+    assert_eq!(files(&folder, ".ptx").len(), listed.len());
 }

@@ -28,7 +28,16 @@ fn swizzles() -> Vec<(String, Sheet)> {
         let swizzle = Swizzle::new(b, m, s).expect("|S| >= B");
         (format!("swizzle_{b}_{m}_{s}"), sheets::swizzle(&swizzle))
     };
-    cases.map(sheet).into()
+    let mut found: Vec<_> = cases.map(sheet).into();
+    found.push(("swizzles".into(), sheets::swizzles()));
+    let xor = |size| {
+        (
+            format!("xor_{size}"),
+            sheets::xor(size).expect("a power of two"),
+        )
+    };
+    found.extend([1, 8].map(xor));
+    found
 }
 
 fn mappings() -> Vec<(String, Sheet)> {
@@ -62,12 +71,15 @@ fn mappings() -> Vec<(String, Sheet)> {
     let sheet = |(name, text, shape): (&str, &str, Shape)| {
         let expression = Expression::parse(text).expect(text);
         let mapping = Mapping::of_expression(&expression, shape).expect(text);
-        (name.to_string(), sheets::mapping(text, &mapping).0)
+        (name.to_string(), sheets::mapping(text, &mapping, None).0)
     };
     let sudoku = [[2, 3, 1, 0], [0, 1, 2, 3], [1, 0, 3, 2], [3, 2, 0, 1]].map(Vec::from);
     let sudoku = Mapping::of_table(&sudoku).expect("a table");
     let mut found: Vec<_> = cases.map(sheet).into();
-    found.push(("map_sudoku".into(), sheets::mapping("by table", &sudoku).0));
+    found.push((
+        "map_sudoku".into(),
+        sheets::mapping("by table", &sudoku, None).0,
+    ));
     found
 }
 
@@ -362,6 +374,8 @@ fn refusals_name_the_remedy() {
         mn: 64,
         k: 64,
     };
+    let square = sheets::xor(6).expect_err("no power of two");
+    assert!(square.to_string().contains("take 1, 2, 4"), "{square}");
     let start = sheets::canonical(&layout, 512).expect_err("misaligned");
     assert!(
         start.to_string().contains("align it to 1024 bytes"),

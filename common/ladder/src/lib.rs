@@ -13,9 +13,10 @@
 //! | `calibrate` | holds the emulator against recordings of hardware |
 //! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
 //! | `diff` | shows what changed from one rung to another |
-//! | `sass` | shows a rung's machine code |
+//! | `sass` | shows a rung's machine code, or counts the instructions of two |
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
 //! | `get_nvrtc` | fetches NVRTC |
+//! | `round` | shows how a tensor core adds up one output, step by step |
 //! | `readme` | puts into README.md what its commands print, or checks it |
 //!
 //! [`untrusted`] is what reads files of others, for those who test it. `rungs` finds the rungs, `timing` has them time themselves, `record` and `draw` turn timings into files, tables and plots, `tools` finds CUDA's programs.
@@ -34,6 +35,7 @@ mod plot;
 mod ptx;
 mod readme;
 mod record;
+mod round;
 mod rungs;
 mod sass;
 mod table;
@@ -85,6 +87,8 @@ enum Command {
     LaunchRecording(calibrate::LaunchArguments),
     /// Show where data lies: swizzles, banks, fragments, descriptors, Tensor Memory
     Layout(layout::Arguments),
+    /// How a tensor core rounds: one output, step by step
+    Round(round::Arguments),
     /// Show a rung's machine code, where ptxas and nvdisasm are found
     Sass(sass::Arguments),
     /// Make every rung's kernel.ptx anew, or check that they are current
@@ -109,6 +113,7 @@ pub fn main() -> ExitCode {
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::LaunchRecording(arguments) => calibrate::launch(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
+        Command::Round(arguments) => round::run(&arguments),
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),
         Command::Bits(arguments) => bits::run(&arguments),

@@ -1,4 +1,6 @@
-//! `cargo ladder sass N`: a rung's machine code.
+//! `cargo ladder sass N`: a rung's machine code, or that of two rungs in numbers.
+mod compare;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,44 +18,56 @@ pub const PTXAS: &str = "nvidia-cuda-nvcc==13.0.88";
 pub struct Arguments {
     /// The rung: its number or name
     rung: String,
+    /// Another rung: count the instructions of both instead
+    other: Option<String>,
     /// What to assemble for; sm_90a takes the rung's Hopper kernel, if it has one [default: sm_90]
     #[arg(long)]
     arch: Option<String>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
+    let arch = arguments.arch.as_deref();
+    let (name, code, said) = machine_code(&arguments.rung, arch)?;
+    if let Some(other) = &arguments.other {
+        let (other, others, _) = machine_code(other, arch)?;
+        let kernels = [&code, &others].map(|code| compare::Census::of(code));
+        anstream::print!("{}", compare::table([&name, &other], kernels.each_ref()));
+    } else {
+        anstream::print!("{code}");
+        anstream::eprint!("{said}");
+    }
+    Ok(true)
+}
+
+/// A rung's name, its kernel as `nvdisasm` prints it, and what `ptxas` said of it.
+fn machine_code(rung: &str, arch: Option<&str>) -> Result<(String, String, String)> {
     let ptxas = tools::find("ptxas", PTXAS)?;
     let nvdisasm = tools::find("nvdisasm", "nvidia-cuda-nvdisasm==13.2.51")?;
-    let rung = rungs::find(&arguments.rung)?;
+    let rung = rungs::find(rung)?;
     // The kernel that is written for `--arch`, else the first.
     let kernels = rung.kernels()?;
-    let wanted = |kernel: &&KernelOnDisk| Some(kernel.kernel().arch) == arguments.arch.as_deref();
+    let wanted = |kernel: &&KernelOnDisk| Some(kernel.kernel().arch) == arch;
     let kernel = kernels
         .iter()
         .find(wanted)
         .or(kernels.first())
         .with_context(|| format!("rung {} has no kernel.cu", rung.name))?
         .kernel();
-    let arch = arguments
-        .arch
-        .as_deref()
-        .unwrap_or(if kernel.arch == "sm_80" {
-            "sm_90"
-        } else {
-            kernel.arch
-        });
+    let arch = arch.unwrap_or(if kernel.arch == "sm_80" {
+        "sm_90"
+    } else {
+        kernel.arch
+    });
 
     let scratch = Scratch::new(&rung.package())?;
-    let said = assemble(&ptxas, &scratch, &kernel.current_ptx(&rung.name)?, arch)?;
+    let said = assemble(&ptxas, &scratch, &kernel.current_ptx(&rung.place())?, arch)?;
     let mut disassemble = Command::new(&nvdisasm);
     let code = output(disassemble.current_dir(&scratch.0).args([
         "--print-code",
         "--print-line-info",
         "kernel.cubin",
     ]))?;
-    anstream::print!("{code}");
-    anstream::eprint!("{said}");
-    Ok(true)
+    Ok((rung.name, code, said))
 }
 
 /// Makes `kernel.cubin`; what `ptxas` said of it.
@@ -221,6 +235,35 @@ mod tests {
             );
         }
     }
+
+    /// The table that the book shows where there is no `ptxas`.
+    #[test]
+    fn the_recorded_comparison_is_current() {
+        let found = tools::locate("ptxas").zip(tools::locate("nvdisasm"));
+        let pinned = found.is_some_and(|(ptxas, _)| {
+            let version = output(Command::new(ptxas).arg("--version")).expect("its version");
+            PTXAS
+                .split_once("==")
+                .is_some_and(|(_, pinned)| version.contains(pinned))
+        });
+        if !pinned {
+            let _ = writeln!(std::io::stderr(), "skipped: it takes {PTXAS} and nvdisasm");
+            return;
+        }
+        let path = rungs::root().expect("the root").join(RECORDED);
+        let recorded = fs::read_to_string(&path).expect("a recorded table");
+        let (name, code, _) = machine_code("4", None).expect("rung 04");
+        let (other, others, _) = machine_code("5", None).expect("rung 05");
+        let kernels = [&code, &others].map(|code| compare::Census::of(code));
+        let table = compare::table([&name, &other], kernels.each_ref());
+        assert_eq!(
+            recorded.replace('\r', ""),
+            format!("$ cargo ladder sass 4 5\n{table}"),
+            "write what `cargo ladder sass 4 5` prints into {RECORDED}, under the command"
+        );
+    }
+
+    const RECORDED: &str = "book/recorded/sass_04_05.txt";
 
     #[test]
     fn complaints_are_seen() {

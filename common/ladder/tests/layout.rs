@@ -34,6 +34,8 @@ fn tables_in_three_formats() {
             &["layout", "swizzle", "3", "4", "-3"],
             "units leave their rows",
         ),
+        (&["layout", "swizzles"], "tiles side by side"),
+        (&["layout", "xor", "4"], "is col ^ row  yes"),
         (
             &["layout", "fragment", "m16n8k16", "a"],
             "row 8    0.2  0.3",
@@ -117,6 +119,22 @@ fn tables_in_three_formats() {
             &[
                 "layout",
                 "map",
+                "col",
+                "--row-bytes",
+                "16",
+                "--unit",
+                "4",
+                "--bytes",
+                "4",
+                "--banks",
+                "4",
+            ],
+            "column read           4-way",
+        ),
+        (
+            &[
+                "layout",
+                "map",
                 "--table",
                 "2 3 1 0; 0 1 2 3; 1 0 3 2; 3 2 0 1",
             ],
@@ -145,6 +163,18 @@ fn tables_in_three_formats() {
                 .is_some_and(|grids| !grids.is_empty()),
             "{arguments:?}"
         );
+    }
+}
+
+#[test]
+fn a_mapping_read_wider_than_it_keeps_together_is_refused() {
+    for (arguments, remedy) in [
+        (["--unit", "4", "--bytes", "16"], "take 4 or fewer"),
+        (["--banks", "3", "--bytes", "4"], "powers of two"),
+    ] {
+        let output = ladder(&[&["layout", "map", "col ^ (row & 1)"], &arguments[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(remedy), "{arguments:?}");
     }
 }
 

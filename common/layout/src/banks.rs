@@ -10,6 +10,69 @@ pub const BANKS: u32 = 32;
 /// Lanes of a warp.
 pub const LANES: u32 = 32;
 
+/// Banks other than an H100's, for smaller pictures: four of them show a whole transpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Banks {
+    count: u32,
+    width: u32,
+}
+
+/// Why there are no such banks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{count} banks of {width} bytes: both must be powers of two, at most {} banks of at most {} bytes",
+    Banks::MOST,
+    Banks::WIDEST
+)]
+pub struct BanksError {
+    count: u32,
+    width: u32,
+}
+
+impl Banks {
+    /// Those of an H100's shared memory: 32 of 4 bytes.
+    pub const H100: Self = Self {
+        count: BANKS,
+        width: 4,
+    };
+    const MOST: u32 = 256;
+    const WIDEST: u32 = 64;
+
+    /// So many banks, so many bytes wide.
+    ///
+    /// # Errors
+    /// If these are no powers of two, or too many.
+    pub fn new(count: u32, width: u32) -> Result<Self, BanksError> {
+        let fits = |number: u32, most| number.is_power_of_two() && number <= most;
+        if fits(count, Self::MOST) && fits(width, Self::WIDEST) {
+            Ok(Self { count, width })
+        } else {
+            Err(BanksError { count, width })
+        }
+    }
+
+    /// Bytes that all of them serve in one pass.
+    pub fn pass_bytes(self) -> u32 {
+        self.count * self.width
+    }
+
+    /// The bank that holds a byte.
+    pub fn bank(self, byte: u32) -> u32 {
+        byte / self.width % self.count
+    }
+
+    /// Lanes that are served together: as many as ask for one pass's bytes at most, but always one.
+    pub fn lanes_in_a_phase(self, bytes_per_lane: u32) -> u32 {
+        (self.pass_bytes() / bytes_per_lane.max(self.width)).clamp(1, LANES)
+    }
+}
+
+impl std::fmt::Display for Banks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {} bytes", self.count, self.width)
+    }
+}
+
 /// What the warp does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -33,13 +96,13 @@ impl std::fmt::Display for Access {
 
 /// The bank that holds a byte of shared memory: bits 2 to 6 of its address.
 pub fn bank(byte: u32) -> u32 {
-    byte / 4 % BANKS
+    Banks::H100.bank(byte)
 }
 
 /// Lanes that are served together: a phase. A warp's 32 lanes ask for up to 128 bytes at a time, so wider
 /// elements take more phases: 1 for up to 4 bytes a lane, 2 for 8, 4 for 16.
 pub fn lanes_in_a_phase(bytes_per_lane: u32) -> u32 {
-    LANES.min(128 / bytes_per_lane.max(4))
+    Banks::H100.lanes_in_a_phase(bytes_per_lane)
 }
 
 /// The words that a warp asks for, each in its place in the table, phase by phase.
@@ -51,14 +114,14 @@ pub struct BankTable {
 /// One phase: for each bank, the rows of the table in which a word is wanted, in rising order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phase {
-    /// 32 banks, each with its rows and the lanes that want the word there.
+    /// The banks, each with its rows and the lanes that want the word there.
     pub columns: Vec<Vec<Word>>,
 }
 
-/// One 4-byte word that is wanted.
+/// One word of a bank's width that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// Row of the table: the byte address divided by 128.
+    /// Row of the table: the byte address divided by the bytes of a pass, 128.
     pub row: u32,
     /// Who wants it.
     pub lanes: Vec<u32>,
@@ -67,22 +130,34 @@ pub struct Word {
 impl BankTable {
     /// `offset(lane)` is the lane's byte offset in shared memory, or `None` if it takes no part.
     pub fn new(access: Access, bytes_per_lane: u32, offset: impl Fn(u32) -> Option<u32>) -> Self {
+        Self::with(Banks::H100, access, bytes_per_lane, offset)
+    }
+
+    /// The same with other banks. Their phases follow an H100's rule; that phases merge was measured on an
+    /// H100 and is not assumed of others.
+    pub fn with(
+        banks: Banks,
+        access: Access,
+        bytes_per_lane: u32,
+        offset: impl Fn(u32) -> Option<u32>,
+    ) -> Self {
         let offsets: Vec<Option<u32>> = (0..LANES).map(offset).collect();
-        let together = lanes_in_a_phase(bytes_per_lane)
-            * if access == Access::Load {
+        let together = banks.lanes_in_a_phase(bytes_per_lane)
+            * if access == Access::Load && banks == Banks::H100 {
                 merged(bytes_per_lane, &offsets)
             } else {
                 1
             };
         let phases = (0..LANES / together)
             .map(|phase| {
-                let mut columns = vec![Vec::<Word>::new(); BANKS as usize];
+                let mut columns = vec![Vec::<Word>::new(); banks.count as usize];
                 for lane in phase * together..(phase + 1) * together {
                     let Some(first) = offsets[lane as usize] else {
                         continue;
                     };
-                    for byte in (first..first + bytes_per_lane).step_by(4) {
-                        let (column, row) = (&mut columns[bank(byte) as usize], byte / (4 * BANKS));
+                    for byte in (first..first + bytes_per_lane).step_by(banks.width as usize) {
+                        let column = &mut columns[banks.bank(byte) as usize];
+                        let row = byte / banks.pass_bytes();
                         match column.iter_mut().find(|word| word.row == row) {
                             Some(word) => word.lanes.push(lane),
                             None => column.push(Word {
@@ -219,6 +294,33 @@ mod tests {
             0,
             "one word for all is no conflict"
         );
+    }
+
+    #[test]
+    fn other_banks() {
+        let four = Banks::new(4, 4).expect("powers of two");
+        let column = |stride: u32| {
+            BankTable::with(four, Access::Load, 4, |lane| {
+                (lane < 4).then_some(lane * stride)
+            })
+        };
+        assert_eq!(column(16).wavefronts(), 4, "a 4x4 column in one bank");
+        assert_eq!(column(20).wavefronts(), 1, "a diagonal in all four");
+        assert_eq!(column(16).phases().len(), 8, "four lanes at a time");
+        let groups = Banks::new(8, 16).expect("powers of two");
+        let row = |lane: u32| Some(lane * 16);
+        let words = BankTable::new(Access::Store, 16, row);
+        let units = BankTable::with(groups, Access::Store, 16, row);
+        assert_eq!(units.wavefronts(), words.wavefronts());
+        let narrow = BankTable::with(four, Access::Load, 32, |lane| (lane == 0).then_some(0));
+        assert_eq!(narrow.wavefronts(), 2, "one lane asks for two passes");
+        assert_eq!(
+            (Banks::H100.bank(132), Banks::H100.lanes_in_a_phase(8)),
+            (1, 16)
+        );
+        for (count, width) in [(0, 4), (3, 4), (4, 0), (4, 3), (512, 4), (4, 128)] {
+            assert!(Banks::new(count, width).is_err(), "{count} of {width}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! A tile is rows of units; a mapping says in which unit of its row each logical column lies. Whether it
 //! works is found by looking at every unit, so it need not be an XOR, nor have a formula.
-use crate::banks::{Access, BankTable, Phase, lanes_in_a_phase};
+use crate::banks::{Access, BankTable, Banks, Phase, lanes_in_a_phase};
 use crate::expression::{EvalError, Expression};
 use crate::swizzle::Swizzle;
 
@@ -26,6 +26,7 @@ pub struct Shape {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     shape: Shape,
+    banks: Banks,
     /// For each row and logical column: the number of the physical unit, counted through the whole tile;
     /// outside the tile if the mapping leads there.
     places: Vec<Vec<i64>>,
@@ -131,6 +132,7 @@ impl Mapping {
         };
         Ok(Self {
             shape,
+            banks: Banks::H100,
             places: (0..shape.rows).map(row).collect::<Result<_, _>>()?,
         })
     }
@@ -164,6 +166,7 @@ impl Mapping {
         };
         Ok(Self {
             shape,
+            banks: Banks::H100,
             places: table.iter().enumerate().map(row).collect(),
         })
     }
@@ -192,8 +195,19 @@ impl Mapping {
         };
         Ok(Self {
             shape,
+            banks: Banks::H100,
             places: (0..rows).map(row).collect(),
         })
+    }
+
+    /// The same over other banks than an H100's.
+    pub fn with_banks(self, banks: Banks) -> Self {
+        Self { banks, ..self }
+    }
+
+    /// The banks over which it lies.
+    pub fn banks(&self) -> Banks {
+        self.banks
     }
 
     /// Its tile.
@@ -275,7 +289,7 @@ impl Mapping {
         bytes: u32,
         at: impl Fn(u32) -> Option<(u32, u32)>,
     ) -> BankTable {
-        BankTable::new(access, bytes, |lane| {
+        BankTable::with(self.banks, access, bytes, |lane| {
             let (row, byte) = at(lane)?;
             let place = self.place(row, byte / self.shape.unit_bytes)?;
             Some(place * self.shape.unit_bytes + byte % self.shape.unit_bytes)
@@ -473,7 +487,23 @@ mod tests {
         assert!(Mapping::of_table(&[]).is_err());
     }
 
-    /// 4-byte units, rows of 33 words: the padded transpose.
+    #[test]
+    fn a_transpose_of_four_by_four() {
+        let shape = Shape {
+            rows: 4,
+            row_bytes: 16,
+            unit_bytes: 4,
+        };
+        let four = Banks::new(4, 4).expect("powers of two");
+        for (text, degree) in [("col", 4), ("col ^ row", 1), ("col ^ (row & 1)", 2)] {
+            let mapping = map(text, shape);
+            assert_eq!(mapping.column_degree(4).0, 1, "{text}: in 32 banks it fits");
+            let mapping = mapping.with_banks(four);
+            assert_eq!(mapping.column_degree(4).0, degree, "{text}");
+            assert_eq!(mapping.row_degree(4), 1, "{text}");
+        }
+    }
+
     #[test]
     fn a_swizzle_is_a_mapping_too() {
         for (bits, degree) in [(0, 8), (1, 4), (2, 2), (3, 1)] {

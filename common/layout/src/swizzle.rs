@@ -152,6 +152,11 @@ impl Swizzle {
         1 << self.shift.unsigned_abs()
     }
 
+    /// Tiles of 2^B units side by side in a row: the XOR stays within each.
+    pub fn tiles_per_row(&self) -> u64 {
+        self.units_per_row() >> self.bits
+    }
+
     /// After how many bytes the pattern repeats.
     pub fn period_bytes(&self) -> u64 {
         if self.bits == 0 {

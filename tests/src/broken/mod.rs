@@ -2,6 +2,7 @@
 mod basics;
 mod hopper;
 mod pipeline;
+pub mod shown;
 
 use std::path::Path;
 

@@ -19,6 +19,9 @@
 //! least E is carried over from the H100.
 
 mod eight;
+mod steps;
+
+pub use steps::{Steps, Term, steps};
 
 use crate::Card;
 
@@ -85,10 +88,18 @@ impl Factor {
         let top = if self == Factor::F16 { 0x7c00 } else { 0x7f80 };
         bits & top == top
     }
-    fn to_f32(self, bits: u16) -> f32 {
+    /// What these bits stand for.
+    pub fn to_f32(self, bits: u16) -> f32 {
         match self {
             Factor::F16 => half::f16::from_bits(bits).to_f32_const(),
             Factor::Bf16 => f32::from_bits(u32::from(bits) << 16),
+        }
+    }
+    /// The bits of the number of this format that is nearest to `value`; of two, the even one.
+    pub fn nearest(self, value: f64) -> u16 {
+        match self {
+            Factor::F16 => half::f16::from_f64(value).to_bits(),
+            Factor::Bf16 => half::bf16::from_f64(value).to_bits(),
         }
     }
 }
@@ -176,27 +187,16 @@ fn dot(
     if let Some(bits) = infinity {
         return bits;
     }
-    let terms = products.map(|(a, b)| {
-        let ((a, ea), (b, eb)) = (factor.split(a), factor.split(b));
-        (
-            i64::from(a) * i64::from(b),
-            ea + eb,
-            2 * factor.mantissa_bits() as i32,
-        )
-    });
-    let (c, ec) = split_f32(c);
-    let terms = terms.chain([(i64::from(c), ec, 23)]);
-    let e = terms
-        .clone()
-        .map(|(_, exponent, _)| exponent)
-        .fold(LOWEST, i32::max);
-    let sum = terms.map(|(significand, exponent, fraction_bits)| {
-        // In units of 2^(e - kept).
-        let magnitude = significand.unsigned_abs() << (kept - fraction_bits);
-        let cut = (magnitude >> (e - exponent).min(63)) as i64;
-        if significand < 0 { -cut } else { cut }
-    });
-    pack(sum.sum(), e - kept)
+    let terms = products.map(|(a, b)| Term::product(factor, a, b));
+    let terms = terms.chain([Term::addend(c)]);
+    let e = largest_exponent(terms.clone());
+    let sum: i64 = terms.map(|term| term.cut(kept, e)).sum();
+    pack(sum, e - kept)
+}
+
+/// E of the rule above.
+fn largest_exponent(terms: impl Iterator<Item = Term>) -> i32 {
+    terms.map(|term| term.exponent).fold(LOWEST, i32::max)
 }
 
 /// Rows of A, and of C and D.

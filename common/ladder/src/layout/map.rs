@@ -1,7 +1,8 @@
 //! `cargo ladder layout map 'col ^ (row & 7)'`, or a table instead of the expression.
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use layout::banks::Banks;
 use layout::expression::Expression;
-use layout::mapping::{Mapping, Shape, rows_of_a_phase};
+use layout::mapping::{Mapping, Shape};
 use layout::show::Sheet;
 
 #[derive(clap::Args)]
@@ -26,12 +27,22 @@ pub struct Arguments {
     /// Rows of the tile; default: as many as one phase reads down a column
     #[arg(long)]
     rows: Option<u32>,
+    /// Bytes that a lane reads; default: the widest access that the mapping allows
+    #[arg(long, value_name = "BYTES", value_parser = ["1", "2", "4", "8", "16"])]
+    bytes: Option<String>,
+    /// Banks of the memory; an H100 has 32
+    #[arg(long, value_name = "COUNT", default_value_t = 32)]
+    banks: u32,
+    /// Bytes that a bank serves in one pass; an H100's serve 4
+    #[arg(long, value_name = "BYTES", default_value_t = 4)]
+    bank_width: u32,
 }
 
 pub fn sheet(arguments: &Arguments) -> Result<(Sheet, bool)> {
+    let banks = Banks::new(arguments.banks, arguments.bank_width)?;
     if let Some(table) = &arguments.table {
-        let mapping = Mapping::of_table(&rows(table)?)?;
-        return Ok(layout::sheets::mapping("by table", &mapping));
+        let mapping = Mapping::of_table(&rows(table)?)?.with_banks(banks);
+        return verdict("by table", &mapping, arguments);
     }
     let Some(text) = &arguments.expression else {
         bail!("an expression such as 'col ^ (row & 7)' is needed, or a --table")
@@ -39,14 +50,26 @@ pub fn sheet(arguments: &Arguments) -> Result<(Sheet, bool)> {
     let expression = Expression::parse(text)?;
     let rows = arguments
         .rows
-        .unwrap_or_else(|| rows_of_a_phase(arguments.unit.clamp(4, 16)));
+        .unwrap_or_else(|| banks.lanes_in_a_phase(arguments.unit.clamp(4, 16)));
     let shape = Shape {
         rows,
         row_bytes: arguments.row_bytes,
         unit_bytes: arguments.unit,
     };
-    let mapping = Mapping::of_expression(&expression, shape)?;
-    Ok(layout::sheets::mapping(&expression.to_string(), &mapping))
+    let mapping = Mapping::of_expression(&expression, shape)?.with_banks(banks);
+    verdict(&expression.to_string(), &mapping, arguments)
+}
+
+fn verdict(name: &str, mapping: &Mapping, arguments: &Arguments) -> Result<(Sheet, bool)> {
+    let bytes: Option<u32> = arguments.bytes.as_deref().map(str::parse).transpose()?;
+    if let Some(bytes) = bytes {
+        let widest = mapping.widest_access();
+        ensure!(
+            bytes <= widest || !mapping.is_bijective(),
+            "--bytes {bytes}: the mapping keeps only {widest} bytes together and aligned; take {widest} or fewer"
+        );
+    }
+    Ok(layout::sheets::mapping(name, mapping, bytes))
 }
 
 fn rows(table: &str) -> Result<Vec<Vec<u32>>> {

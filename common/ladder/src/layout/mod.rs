@@ -35,6 +35,13 @@ pub enum Format {
 enum Table {
     /// CuTe's Swizzle<B, M, S> on byte addresses: layout swizzle 3 4 3
     Swizzle(swizzle::Arguments),
+    /// What B, M and S mean, for all small swizzles
+    Swizzles,
+    /// The square col ^ row, each size built from the one before: layout xor 8
+    Xor {
+        /// Rows: 1, 2, 4, 8, 16 or 32
+        size: u32,
+    },
     /// A mapping of your own, as an expression of row and col, or as a table
     Map(map::Arguments),
     /// The banks of a tile, and what reading or writing it costs
@@ -77,6 +84,8 @@ struct Words {
 fn sheet(table: &Table) -> Result<(Sheet, bool)> {
     Ok(match table {
         Table::Swizzle(arguments) => (swizzle::sheet(arguments)?, true),
+        Table::Swizzles => (layout::sheets::swizzles(), true),
+        Table::Xor { size } => (layout::sheets::xor(*size)?, true),
         Table::Map(arguments) => map::sheet(arguments)?,
         Table::Bankmap(arguments) => (bankmap::sheet(arguments)?, true),
         Table::Fragment(arguments) => (fragment::sheet(arguments)?, true),

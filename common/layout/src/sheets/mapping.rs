@@ -1,4 +1,5 @@
 //! The verdict on a mapping.
+use crate::banks::Banks;
 use crate::mapping::{Mapping, degree};
 use crate::show::{Basis, Cell, Grid, Sheet, count, list};
 
@@ -7,8 +8,8 @@ const MOST: u32 = 32;
 
 /// What a mapping is worth: whether it loses nothing, what it costs by row, by column and by `ldmatrix`,
 /// and, where a column conflicts, who collides and why. The second value says whether it is sound: in its
-/// rows, and bijective.
-pub fn mapping(name: &str, mapping: &Mapping) -> (Sheet, bool) {
+/// rows, and bijective. Reads are as wide as the mapping allows, or of `bytes` bytes a lane, which it must allow.
+pub fn mapping(name: &str, mapping: &Mapping, bytes: Option<u32>) -> (Sheet, bool) {
     let shape = mapping.shape();
     let size = format!(
         "{} of {} bytes, units of {}",
@@ -17,8 +18,17 @@ pub fn mapping(name: &str, mapping: &Mapping) -> (Sheet, bool) {
         shape.unit_bytes
     );
     let stays = mapping.leaves_its_row();
-    let mut sheet = Sheet::new(format!("Mapping {name}"), Basis::Measured)
-        .fact("tile", size)
+    let is_measured = mapping.banks() == Banks::H100;
+    let basis = if is_measured {
+        Basis::Measured
+    } else {
+        Basis::Computed
+    };
+    let mut sheet = Sheet::new(format!("Mapping {name}"), basis).fact("tile", size);
+    if !is_measured {
+        sheet = sheet.fact("banks", mapping.banks().to_string());
+    }
+    sheet = sheet
         .fact("stays in its row", stays.is_none())
         .fact("bijective", mapping.is_bijective());
     let mut notes = Vec::new();
@@ -35,10 +45,14 @@ pub fn mapping(name: &str, mapping: &Mapping) -> (Sheet, bool) {
     }
     let sound = stays.is_none() && mapping.is_bijective();
     if sound {
-        let bytes = mapping.widest_access();
+        let widest = mapping.widest_access();
+        let bytes = bytes.unwrap_or(widest).min(widest);
         let (worst, at) = mapping.column_degree(bytes);
+        sheet = sheet.fact("widest vector access", format!("{widest} bytes"));
+        if bytes < widest {
+            sheet = sheet.fact("access", format!("{bytes} bytes a lane"));
+        }
         sheet = sheet
-            .fact("widest vector access", format!("{bytes} bytes"))
             .fact("row read", format!("{}-way", mapping.row_degree(bytes)))
             .fact("column read", format!("{worst}-way"));
         sheet = match mapping.matrix_degree() {
@@ -49,7 +63,24 @@ pub fn mapping(name: &str, mapping: &Mapping) -> (Sheet, bool) {
             notes.extend(why(mapping, bytes, at));
         }
     }
-    let sheet = sheet.grid(units(mapping));
+    let mut sheet = sheet.grid(units(mapping));
+    if sound {
+        // Where the table is its own inverse, as with every XOR, one of the two serves both ways.
+        let places = places(mapping);
+        if sheet
+            .grids
+            .last()
+            .is_some_and(|units| units.rows != places.rows)
+        {
+            sheet = sheet.grid(places);
+        } else {
+            notes.push(
+                "Read by unit or by column, the table is the same: unit u of a row holds \
+                        column c where unit c holds column u."
+                    .to_string(),
+            );
+        }
+    }
     let sheet = notes.into_iter().fold(sheet, Sheet::note);
     (sheet, sound)
 }
@@ -135,4 +166,18 @@ fn units(mapping: &Mapping) -> Grid {
         "logical column at each physical unit".to_string()
     };
     Grid::new(title, 0..columns).numbered("row", shown)
+}
+
+/// The same read the other way: in which unit of each row a logical column lies.
+fn places(mapping: &Mapping) -> Grid {
+    let shape = mapping.shape();
+    let (rows, columns) = (shape.rows.min(MOST), shape.columns().min(MOST));
+    let cell = |row: u32, column: u32| {
+        let unit = mapping
+            .place(row, column)
+            .map(|place| place % shape.columns());
+        unit.map_or(Cell::plain("-"), |unit| Cell::of(unit, unit))
+    };
+    let lines = (0..rows).map(|row| (0..columns).map(move |column| cell(row, column)));
+    Grid::new("unit in which each logical column lies", 0..columns).numbered("row", lines)
 }

@@ -6,6 +6,7 @@ mod fragment;
 mod mapping;
 mod swizzle;
 mod tmem;
+mod xor;
 
 pub use axis::axis;
 pub use bankmap::{bankmap, draw, phases};
@@ -14,3 +15,4 @@ pub use fragment::fragment;
 pub use mapping::mapping;
 pub use swizzle::swizzle;
 pub use tmem::{accumulator, scales};
+pub use xor::{SquareError, swizzles, xor};

@@ -19,6 +19,7 @@ pub fn swizzle(swizzle: &Swizzle) -> Sheet {
     let mut sheet = Sheet::new(format!("{swizzle} on byte addresses"), Basis::Measured)
         .fact("unit", format!("{unit} bytes"))
         .fact("row", format!("{units} units, {} bytes", unit * units))
+        .fact("tile", tile(swizzle))
         .fact("bits read", field(swizzle.y_mask()))
         .fact("bits changed", field(swizzle.z_mask()))
         .fact("repeats after", format!("{} bytes", swizzle.period_bytes()));
@@ -62,6 +63,19 @@ pub fn swizzle(swizzle: &Swizzle) -> Sheet {
         sheet = sheet.note(format!("Shown are {MOST} of the {units} units of a row."));
     }
     sheet.source("CuTe, include/cute/swizzle.hpp")
+}
+
+/// `2 rows of 2 units, 4 tiles in a row`.
+fn tile(swizzle: &Swizzle) -> String {
+    let side = 1u64 << swizzle.bits();
+    let (rows, units) = match swizzle.bits() {
+        0 => ("1 row".to_string(), "1 unit".to_string()),
+        _ => (format!("{side} rows"), format!("{side} units")),
+    };
+    match swizzle.tiles_per_row() {
+        1 => format!("{rows} of {units}, 1 tile in a row"),
+        tiles => format!("{rows} of {units}, {tiles} tiles in a row"),
+    }
 }
 
 /// `bits 9..7`, of a mask.

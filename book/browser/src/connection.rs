@@ -1,0 +1,96 @@
+//! Chromium's DevTools protocol: calls with a number, answers with the same, and events in between.
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use tungstenite::{Message, WebSocket};
+
+/// No answer within this is a failure. Generous: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A connection to the browser. Each page is a session of it.
+pub struct Connection {
+    socket: WebSocket<TcpStream>,
+    calls: u64,
+    events: Vec<Value>,
+}
+
+impl Connection {
+    /// Connects to `ws://host:port/…`.
+    ///
+    /// # Errors
+    /// If nobody listens there.
+    pub fn open(address: &str) -> Result<Self> {
+        let host = address
+            .strip_prefix("ws://")
+            .and_then(|rest| rest.split('/').next())
+            .with_context(|| format!("{address} is no ws:// address"))?;
+        let stream = TcpStream::connect(host).with_context(|| format!("cannot reach {host}"))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let (socket, _) = tungstenite::client(address, stream)
+            .map_err(|error| anyhow::anyhow!("{address}: {error}"))?;
+        Ok(Self {
+            socket,
+            calls: 0,
+            events: Vec::new(),
+        })
+    }
+
+    /// Calls a method and waits for its answer.
+    ///
+    /// # Errors
+    /// If the browser refuses, or is silent.
+    pub fn call(
+        &mut self,
+        session: Option<&str>,
+        method: &str,
+        parameters: Value,
+    ) -> Result<Value> {
+        self.calls += 1;
+        let id = self.calls;
+        let mut message = json!({ "id": id, "method": method, "params": parameters });
+        if let Some(session) = session {
+            message["sessionId"] = session.into();
+        }
+        self.socket.send(Message::text(message.to_string()))?;
+        loop {
+            let mut message = self.receive().with_context(|| method.to_string())?;
+            if message["id"] != id {
+                self.events.push(message);
+            } else if let Some(error) = message.get("error") {
+                bail!("{method}: {error}");
+            } else {
+                return Ok(message["result"].take());
+            }
+        }
+    }
+
+    /// Waits until the session has had an event of this name, counted from the last [`Self::drain`].
+    ///
+    /// # Errors
+    /// If none comes.
+    pub fn wait_for(&mut self, session: &str, event: &str) -> Result<()> {
+        let is_it = |found: &Value| found["method"] == event && found["sessionId"] == session;
+        while !self.events.iter().any(is_it) {
+            let message = self.receive().with_context(|| event.to_string())?;
+            self.events.push(message);
+        }
+        Ok(())
+    }
+
+    /// All events so far, which are then forgotten.
+    pub fn drain(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.events)
+    }
+
+    fn receive(&mut self) -> Result<Value> {
+        loop {
+            match self.socket.read().context("the browser does not answer")? {
+                Message::Text(text) => return Ok(serde_json::from_str(&text)?),
+                Message::Close(_) => bail!("the browser has hung up"),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! One page: how it appears, what is done to it, and what went wrong with it.
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::connection::Connection;
+
+/// What the reader has in hand, and likes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appearance {
+    /// A phone's screen, 360 pixels wide, not a desktop's.
+    pub phone: bool,
+    /// Dark pages.
+    pub dark: bool,
+    /// As little motion as possible.
+    pub still: bool,
+}
+
+impl Appearance {
+    /// Desktop and phone, light and dark.
+    pub const ALL: [Self; 4] = [
+        Self::new(false, false),
+        Self::new(false, true),
+        Self::new(true, false),
+        Self::new(true, true),
+    ];
+
+    /// With motion.
+    pub const fn new(phone: bool, dark: bool) -> Self {
+        Self {
+            phone,
+            dark,
+            still: false,
+        }
+    }
+}
+
+/// A page of the browser.
+pub struct Page<'a> {
+    connection: &'a mut Connection,
+    session: String,
+    problems: Vec<String>,
+    /// Requests that go elsewhere are problems.
+    home: String,
+    /// Where it was last.
+    url: String,
+}
+
+impl<'a> Page<'a> {
+    pub(crate) fn new(connection: &'a mut Connection) -> Result<Self> {
+        let target =
+            connection.call(None, "Target.createTarget", json!({ "url": "about:blank" }))?;
+        let target = json!({ "targetId": target["targetId"], "flatten": true });
+        let attached = connection.call(None, "Target.attachToTarget", target)?;
+        let session = attached["sessionId"]
+            .as_str()
+            .context("a session")?
+            .to_string();
+        let mut page = Self {
+            connection,
+            session,
+            problems: Vec::new(),
+            home: String::new(),
+            url: String::new(),
+        };
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            page.call(&format!("{domain}.enable"), json!({}))?;
+        }
+        Ok(page)
+    }
+
+    fn call(&mut self, method: &str, parameters: Value) -> Result<Value> {
+        self.connection
+            .call(Some(&self.session), method, parameters)
+    }
+
+    /// Sets how it appears, from the next [`Self::open`] on.
+    ///
+    /// # Errors
+    /// If the browser does not answer.
+    pub fn appear(&mut self, appearance: Appearance) -> Result<()> {
+        let (width, height) = if appearance.phone {
+            (360, 740)
+        } else {
+            (1280, 900)
+        };
+        let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": appearance.phone });
+        self.call("Emulation.setDeviceMetricsOverride", screen)?;
+        let scheme = if appearance.dark { "dark" } else { "light" };
+        let motion = if appearance.still {
+            "reduce"
+        } else {
+            "no-preference"
+        };
+        let features = json!([
+            { "name": "prefers-color-scheme", "value": scheme },
+            { "name": "prefers-reduced-motion", "value": motion },
+        ]);
+        self.call(
+            "Emulation.setEmulatedMedia",
+            json!({ "features": features }),
+        )?;
+        Ok(())
+    }
+
+    /// Opens a page of the site at `home` and waits until it has loaded.
+    ///
+    /// # Errors
+    /// If there is no such page.
+    pub fn open(&mut self, home: &str, path: &str) -> Result<()> {
+        self.note_problems();
+        self.home = home.to_string();
+        let url = format!("{home}{path}");
+        let page = |url: &str| url.split('#').next().map(str::to_string);
+        if page(&self.url) == page(&url) {
+            // With another fragment the same page would not be loaded again.
+            self.load("about:blank")?;
+        }
+        self.load(&url)?;
+        self.url = url;
+        Ok(())
+    }
+
+    /// Runs a script in each page opened from now on, before its own.
+    ///
+    /// # Errors
+    /// If the browser does not answer.
+    pub fn before_loading(&mut self, script: &str) -> Result<()> {
+        self.call(
+            "Page.addScriptToEvaluateOnNewDocument",
+            json!({ "source": script }),
+        )?;
+        Ok(())
+    }
+
+    fn load(&mut self, url: &str) -> Result<()> {
+        let answer = self.call("Page.navigate", json!({ "url": url }))?;
+        if let Some(error) = answer.get("errorText") {
+            bail!("{url}: {error}");
+        }
+        self.connection
+            .wait_for(&self.session, "Page.loadEventFired")?;
+        self.note_problems();
+        Ok(())
+    }
+
+    /// What an expression is worth, as JSON; promises are awaited.
+    ///
+    /// # Errors
+    /// If it throws.
+    pub fn evaluate(&mut self, expression: &str) -> Result<Value> {
+        let parameters =
+            json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let mut answer = self.call("Runtime.evaluate", parameters)?;
+        if let Some(thrown) = answer.get("exceptionDetails") {
+            let told = thrown["exception"]["description"].as_str();
+            bail!("{}", told.unwrap_or("an exception without a description"));
+        }
+        Ok(answer["result"]["value"].take())
+    }
+
+    /// The text of the first element that a selector finds.
+    ///
+    /// # Errors
+    /// If it finds none.
+    pub fn text(&mut self, selector: &str) -> Result<String> {
+        let found = self.evaluate(&format!("{}.textContent", element(selector)))?;
+        Ok(found.as_str().unwrap_or_default().to_string())
+    }
+
+    /// Clicks into the middle of an element, with the mouse.
+    ///
+    /// # Errors
+    /// If there is none, or something else lies above it.
+    pub fn click(&mut self, selector: &str) -> Result<()> {
+        let (x, y) = self.middle(selector)?;
+        self.mouse("mouseMoved", x, y)?;
+        self.mouse("mousePressed", x, y)?;
+        self.mouse("mouseReleased", x, y)
+    }
+
+    /// Moves the mouse to the middle of an element.
+    ///
+    /// # Errors
+    /// If there is none, or something else lies above it.
+    pub fn hover(&mut self, selector: &str) -> Result<()> {
+        let (x, y) = self.middle(selector)?;
+        self.mouse("mouseMoved", x, y)
+    }
+
+    fn mouse(&mut self, kind: &str, x: f64, y: f64) -> Result<()> {
+        let button = if kind == "mouseMoved" { "none" } else { "left" };
+        let event = json!({ "type": kind, "x": x, "y": y, "button": button, "clickCount": 1 });
+        self.call("Input.dispatchMouseEvent", event)?;
+        Ok(())
+    }
+
+    fn middle(&mut self, selector: &str) -> Result<(f64, f64)> {
+        let place = format!(
+            "(() => {{ const found = {}; found.scrollIntoView({{ block: 'center', inline: 'center', behavior: 'instant' }});\
+             const box = found.getBoundingClientRect(); const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];\
+             const top = document.elementFromPoint(x, y); return {{ x, y, hit: found.contains(top) }}; }})()",
+            element(selector)
+        );
+        let place = self.evaluate(&place)?;
+        match (
+            place["hit"].as_bool(),
+            place["x"].as_f64(),
+            place["y"].as_f64(),
+        ) {
+            (Some(true), Some(x), Some(y)) => Ok((x, y)),
+            _ => bail!("{selector} cannot be reached: something else lies above it"),
+        }
+    }
+
+    /// Presses a key that has a name, such as `ArrowRight`, or is a character.
+    ///
+    /// # Errors
+    /// If the browser does not answer.
+    pub fn press(&mut self, key: &str) -> Result<()> {
+        let (code, text) = match key {
+            "Enter" => (13, "\r"),
+            "Tab" => (9, ""),
+            "Escape" => (27, ""),
+            "End" => (35, ""),
+            "Home" => (36, ""),
+            "ArrowLeft" => (37, ""),
+            "ArrowUp" => (38, ""),
+            "ArrowRight" => (39, ""),
+            "ArrowDown" => (40, ""),
+            " " => (32, " "),
+            _ => (0, key),
+        };
+        for kind in ["keyDown", "keyUp"] {
+            let mut event = json!({ "type": kind, "key": key, "windowsVirtualKeyCode": code });
+            if kind == "keyDown" && !text.is_empty() {
+                event["text"] = text.into();
+            }
+            self.call("Input.dispatchKeyEvent", event)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces what stands in a field, as if typed.
+    ///
+    /// # Errors
+    /// If there is no such field.
+    pub fn fill(&mut self, selector: &str, text: &str) -> Result<()> {
+        self.evaluate(&format!(
+            "(() => {{ const found = {}; found.focus(); found.select(); }})()",
+            element(selector)
+        ))?;
+        self.call("Input.insertText", json!({ "text": text }))?;
+        Ok(())
+    }
+
+    /// Takes an option of a list, or a value of a slider.
+    ///
+    /// # Errors
+    /// If there is no such list or option.
+    pub fn choose(&mut self, selector: &str, value: &str) -> Result<()> {
+        let chosen = self.evaluate(&format!(
+            "(() => {{ const found = {}; found.value = {}; found.dispatchEvent(new Event('input', {{ bubbles: true }}));\
+             found.dispatchEvent(new Event('change', {{ bubbles: true }})); return found.value; }})()",
+            element(selector),
+            json!(value)
+        ))?;
+        if chosen != value {
+            bail!("{selector} has no {value}");
+        }
+        Ok(())
+    }
+
+    /// Waits until an expression is true: what a page does later.
+    ///
+    /// # Errors
+    /// If it does not become true within ten seconds.
+    pub fn wait_until(&mut self, expression: &str) -> Result<()> {
+        let wait = format!(
+            "(async () => {{ const end = Date.now() + 10000; while (!({expression})) {{\
+             if (Date.now() > end) throw new Error('it never came true'); await new Promise((go) => setTimeout(go, 20)); }} }})()"
+        );
+        self.evaluate(&wait)
+            .with_context(|| expression.to_string())?;
+        Ok(())
+    }
+
+    /// Elements that reach beyond the screen's right edge and cannot be scrolled within.
+    ///
+    /// # Errors
+    /// If the browser does not answer.
+    pub fn overflowing(&mut self) -> Result<Vec<String>> {
+        let found = self.evaluate(include_str!("overflowing.js"))?;
+        Ok(serde_json::from_value(found)?)
+    }
+
+    /// What went wrong since the last time: failed requests, errors on the console, exceptions, requests to
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// If the browser does not answer.
+    pub fn problems(&mut self) -> Result<Vec<String>> {
+        // Whatever it has to tell comes before the answer to this.
+        self.evaluate("0")?;
+        self.note_problems();
+        Ok(std::mem::take(&mut self.problems))
+    }
+
+    fn note_problems(&mut self) {
+        for event in self.connection.drain() {
+            if event["sessionId"] == self.session.as_str() {
+                self.problems.extend(problem(&event, &self.home));
+            }
+        }
+    }
+}
+
+/// The element as an expression that throws where there is none.
+fn element(selector: &str) -> String {
+    let named = json!(selector);
+    format!(
+        "(document.querySelector({named}) ?? (() => {{ throw new Error('nothing is ' + {named}); }})())"
+    )
+}
+
+fn problem(event: &Value, home: &str) -> Option<String> {
+    let told = &event["params"];
+    match event["method"].as_str()? {
+        "Network.requestWillBeSent" => {
+            let url = told["request"]["url"].as_str()?;
+            let is_home = ["about:", "data:", "blob:", home]
+                .iter()
+                .any(|start| !start.is_empty() && url.starts_with(start));
+            (!is_home).then(|| format!("a request to {url}"))
+        }
+        "Network.loadingFailed" if told["canceled"] != true => {
+            Some(format!("a failed request: {}", told["errorText"]))
+        }
+        "Network.responseReceived" if told["response"]["status"].as_u64()? >= 400 => {
+            let response = &told["response"];
+            Some(format!("{} for {}", response["status"], response["url"]))
+        }
+        "Runtime.exceptionThrown" => {
+            let thrown = &told["exceptionDetails"];
+            Some(format!(
+                "an exception: {} {}",
+                thrown["text"], thrown["exception"]["description"]
+            ))
+        }
+        "Runtime.consoleAPICalled" if told["type"] == "error" || told["type"] == "warning" => {
+            Some(format!("on the console: {}", told["args"]))
+        }
+        "Log.entryAdded" if told["entry"]["level"] == "error" => Some(format!(
+            "in the log: {} {}",
+            told["entry"]["text"], told["entry"]["url"]
+        )),
+        _ => None,
+    }
+}

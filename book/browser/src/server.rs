@@ -1,0 +1,84 @@
+//! A folder as a web server gives it: files, no listing, nothing outside.
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// Serves a folder on a port of its own, until the test's process ends.
+pub struct Server {
+    address: String,
+}
+
+impl Server {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// If no port is to be had.
+    pub fn start(folder: &Path) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").context("no port on this machine")?;
+        let address = format!("http://{}/", listener.local_addr()?);
+        let folder = folder.to_path_buf();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let folder = folder.clone();
+                // A browser that closes early is no fault of the page.
+                std::thread::spawn(move || answer(stream, &folder).ok());
+            }
+        });
+        Ok(Self { address })
+    }
+
+    /// Its address, with a slash at the end.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+fn answer(mut stream: TcpStream, folder: &Path) -> std::io::Result<()> {
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    let request = lines.next().transpose()?.unwrap_or_default();
+    // The rest of the head says nothing that matters here, but must have been read.
+    for line in lines {
+        if line?.is_empty() {
+            break;
+        }
+    }
+    let path = request.split(' ').nth(1).unwrap_or_default();
+    let file = file(folder, path);
+    let (status, kind, body) =
+        match file.and_then(|file| Some((kind(&file), std::fs::read(file).ok()?))) {
+            Some((kind, body)) => ("200 OK", kind, body),
+            None => ("404 Not Found", "text/plain", Vec::new()),
+        };
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    )?;
+    stream.write_all(&body)
+}
+
+/// The file of a request's path; `None` outside the folder.
+fn file(folder: &Path, path: &str) -> Option<PathBuf> {
+    let path = path.split(['?', '#']).next()?.trim_start_matches('/');
+    let path = Path::new(if path.is_empty() { "index.html" } else { path });
+    let is_inside = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    is_inside.then(|| folder.join(path))
+}
+
+fn kind(file: &Path) -> &'static str {
+    match file.extension().and_then(|extension| extension.to_str()) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("json") => "application/json",
+        Some("woff2") => "font/woff2",
+        Some("txt") => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}

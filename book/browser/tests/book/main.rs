@@ -1,0 +1,65 @@
+//! The built book in headless Chromium. Skipped, with a line that says so, where there is no browser;
+//! `GEMM_REQUIRE_BROWSER=1` makes that a failure.
+mod agreement;
+mod explorer;
+mod legible;
+mod pages;
+mod player;
+mod terminal;
+mod workbench;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use book_browser::{Appearance, Chromium, Page, Server, chromium_or_skip};
+
+/// The workspace.
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// The book, built as a reader with nothing but cargo would, once for all tests.
+fn book() -> &'static Path {
+    static BOOK: LazyLock<PathBuf> = LazyLock::new(|| {
+        let built = Command::new(env!("CARGO"))
+            .args(["book", "build"])
+            .current_dir(root())
+            .output()
+            .expect("cargo");
+        assert!(
+            built.status.success(),
+            "cargo book build: {}",
+            String::from_utf8_lossy(&built.stderr)
+        );
+        root().join("book/book")
+    });
+    &BOOK
+}
+
+/// A browser and the book's address; `None` if the test is skipped.
+fn reader() -> Option<(Chromium, Server)> {
+    let chromium = chromium_or_skip().unwrap_or_else(|error| panic!("{error:#}"))?;
+    Some((chromium, Server::start(book()).expect("a port")))
+}
+
+/// Opens a page on a desktop, in the light.
+fn open<'a>(chromium: &'a mut Chromium, server: &Server, path: &str) -> Page<'a> {
+    let mut page = chromium.page().expect("a page");
+    page.appear(Appearance::new(false, false))
+        .expect("an appearance");
+    page.open(server.address(), path).expect(path);
+    page
+}
+
+/// Fails with all that went wrong on a page.
+fn no_problems(page: &mut Page<'_>) {
+    let problems = page.problems().expect("an answer");
+    assert!(problems.is_empty(), "{problems:#?}");
+}
+
+/// What stands behind the # of the page's address.
+fn fragment(page: &mut Page<'_>) -> String {
+    let found = page.evaluate("location.hash").expect("an address");
+    found.as_str().unwrap_or_default().to_string()
+}

@@ -1,0 +1,252 @@
+// The fragment explorer: which thread holds which element of a matrix, and the other way round.
+(() => {
+  "use strict";
+  const { layout, ui } = globalThis.gemm;
+  const { h, count, span } = ui;
+
+  const MMA = ["m16n8k8", "m16n8k16"];
+  const MATRICES = layout.OPERATIONS.filter((name) => name.includes("matrix"));
+  const DEFAULTS = { shape: "m16n8k16", operand: "a", n: 128, row: 0, col: 0, columns: 0 };
+  const ALLOWED = {
+    shape: [...MMA, "wgmma", ...MATRICES], operand: ["a", "b", "c"],
+    n: layout.range(32).map((i) => 8 * (i + 1)),
+  };
+  // Of a warpgroup's accumulator: the rows of a warp, and columns that are shown at a time.
+  const OF_A_WARP = 16;
+  const MOST = 16;
+  const OPERANDS = { a: "A, M × K", b: "B, K × N", c: "C and D, M × N" };
+
+  const shapeOf = (state) => (state.shape === "wgmma" ? `m64n${state.n}k16` : state.shape);
+  const operandOf = ({ shape, operand }) => (shape === "wgmma" ? "c" : MMA.includes(shape) ? operand : null);
+  const fragmentOf = (state) => layout.fragment(shapeOf(state), operandOf(state));
+
+  /** r2, low half. */
+  function registerName(fragment, element) {
+    const { register, half } = layout.registerOf(fragment, element);
+    return half ? `register ${register}, ${half} half` : `register ${register}`;
+  }
+  const shortName = (fragment, element) => {
+    const { register, half } = layout.registerOf(fragment, element);
+    return half ? `r${register}.${half === "low" ? "lo" : "hi"}` : `r${register}`;
+  };
+
+  /** The part that is shown: of a warpgroup one warp, of wide accumulators some columns. */
+  function windowOf(state, fragment) {
+    const columns = Math.min(fragment.columns, MOST);
+    const rows = fragment.kind === "wgmma" ? OF_A_WARP : fragment.rows;
+    const firstRow = Math.floor(Math.min(Math.max(state.row, 0), fragment.rows - 1) / rows) * rows;
+    const first = Math.min(Math.floor(state.columns / MOST) * MOST, fragment.columns - 1);
+    const shown = Math.min(columns, fragment.columns - first);
+    const elements = layout.range(fragment.elements).filter((element) => {
+      const { column } = layout.elementAt(fragment, 0, element);
+      return fragment.kind !== "wgmma" || (column >= first && column < first + shown);
+    });
+    return { first, columns: shown, firstRow, rows, elements };
+  }
+
+  function start(root) {
+    let state = read();
+    const controls = h("form", { class: "ia-controls", "aria-label": "settings", onsubmit: (event) => event.preventDefault() });
+    const shown = h("div", { class: "ia-shown" });
+    root.append(controls, shown);
+
+    function read() {
+      return ui.merged(DEFAULTS, ui.readState(), ALLOWED);
+    }
+
+    function set(change, name = null) {
+      state = { ...state, ...change };
+      if (name) {
+        drawControls();
+        controls.querySelector(name)?.focus();
+      }
+      draw();
+    }
+
+    function drawControls() {
+      const options = [...MMA.map((name) => [name, `mma ${name}`]), ["wgmma", "wgmma m64nNk16"], ...MATRICES.map((name) => [name, name])];
+      controls.replaceChildren(h("div", { class: "ia-row" },
+        ui.selectField({
+          name: "shape", label: "Instruction", options, value: state.shape,
+          onChange: (shape) => set({ shape, row: 0, col: 0, columns: 0 }, "[name=shape]"),
+        }),
+        MMA.includes(state.shape)
+          ? ui.choice({
+              name: "operand", label: "Operand", value: state.operand, options: Object.keys(OPERANDS).map((name) => [name, OPERANDS[name]]),
+              onChange: (operand) => set({ operand, row: 0, col: 0 }, "[name=operand]:checked"),
+            })
+          : null,
+        state.shape === "wgmma"
+          ? ui.selectField({
+              name: "n", label: "N", options: ALLOWED.n.map((n) => [n, n]), value: state.n,
+              onChange: (n) => set({ n: Number(n), row: 0, col: 0, columns: 0 }, "[name=n]"),
+            })
+          : null));
+    }
+
+    function draw() {
+      const fragment = fragmentOf(state);
+      const view = windowOf(state, fragment);
+      const at = {
+        row: Math.min(Math.max(state.row, 0), fragment.rows - 1),
+        column: Math.min(Math.max(state.col, view.first), view.first + view.columns - 1),
+      };
+      ui.writeState(urlState(fragment), DEFAULTS);
+      const holder = layout.holderOf(fragment, at.row, at.column);
+      const warp = Math.floor(holder.thread / 32);
+      const matrix = h("div", { class: "ia-half", "data-part": "matrix" });
+      const threads = h("div", { class: "ia-half", "data-part": "threads" });
+      const said = h("p", { class: "ia-said", "aria-live": "polite" }, sentence(fragment, at));
+
+      /** Marks what one thread holds, and the element itself, in both tables. */
+      function mark(thread, element) {
+        for (const cell of shown.querySelectorAll("td[data-thread]")) {
+          const isThread = Number(cell.dataset.thread) === thread;
+          cell.classList.toggle("ia-traced", isThread);
+          cell.classList.toggle("ia-here", isThread && Number(cell.dataset.element) === element);
+        }
+      }
+      const label = (parts, of) => {
+        for (const cell of parts.querySelectorAll("td[data-row]")) {
+          const held = of(Number(cell.dataset.row), Number(cell.dataset.column));
+          cell.dataset.thread = held.thread;
+          cell.dataset.element = held.element;
+        }
+      };
+      const pick = (part) => (row, column) => {
+        set({ row, col: column });
+        ui.focusGrid(shown.querySelector(`[data-part="${part}"]`));
+      };
+      const byPlace = (row, column) => layout.holderOf(fragment, row + view.firstRow, column + view.first);
+      const byThread = (lane, i) => ({ thread: warp * 32 + lane, element: view.elements[i] });
+      const blocks = (row, column) => `${column > 0 && column % 8 === 0 ? "ia-left " : ""}${row > 0 && row % 8 === 0 ? "ia-top" : ""}`;
+
+      matrix.append(h("h3", {}, fragment.kind === "matrices" ? "The matrices, below each other" : fragment.kind === "wgmma" ? `The rows of warp ${warp}` : "The matrix"), ui.grid({
+        label: "matrix: the thread and element at each row and column; arrows move",
+        rows: view.rows, columns: view.columns,
+        rowHead: (row) => `${row + view.firstRow}`, columnHead: (column) => `${column + view.first}`,
+        picked: { row: at.row - view.firstRow, column: at.column - view.first },
+        cell: (row, column) => {
+          const { thread, element } = byPlace(row, column);
+          return {
+            text: `${thread}.${element}`, group: Math.floor(thread / 4), classes: blocks(row, column),
+            name: `row ${row + view.firstRow}, column ${column + view.first}: thread ${thread}, ${registerName(fragment, element)}`,
+          };
+        },
+        onPick: (row, column) => pick("matrix")(row + view.firstRow, column + view.first),
+        onPoint: (row, column) => point(row === null ? null : byPlace(row, column)),
+      }));
+      const pickedElement = view.elements.indexOf(holder.element);
+      threads.append(h("h3", {}, fragment.kind === "wgmma" ? `The registers of warp ${warp}` : "The registers of the warp"), ui.grid({
+        label: "registers: the row and column that each thread holds; arrows move",
+        corner: "T", rows: 32, columns: view.elements.length,
+        rowHead: (lane) => `${warp * 32 + lane}`, columnHead: (i) => shortName(fragment, view.elements[i]),
+        picked: { row: holder.thread % 32, column: pickedElement },
+        cell: (lane, i) => {
+          const { thread, element } = byThread(lane, i);
+          const { row, column } = layout.elementAt(fragment, thread, element);
+          return {
+            text: `${row},${column}`, group: Math.floor(thread / 4),
+            classes: i > 0 && i % fragment.packing === 0 ? "ia-left" : "",
+            name: `thread ${thread}, ${registerName(fragment, element)}: row ${row}, column ${column}`,
+          };
+        },
+        onPick: (lane, i) => {
+          const { thread, element } = byThread(lane, i);
+          const { row, column } = layout.elementAt(fragment, thread, element);
+          pick("threads")(row, column);
+        },
+        onPoint: (lane, i) => point(lane === null ? null : byThread(lane, i)),
+      }));
+      const point = (held) => {
+        const { thread, element } = held ?? holder;
+        mark(thread, element);
+        said.textContent = sentence(fragment, layout.elementAt(fragment, thread, element));
+      };
+      shown.replaceChildren(
+        ui.facts([
+          ["matrix", `${fragment.rows} × ${fragment.columns}`],
+          ["threads", fragment.threads],
+          ["elements a thread", fragment.elements],
+          ["registers a thread", fragment.registers],
+          ["elements", fragment.packing === 2 ? "16 bits, two to a register" : "f32, one to a register"],
+        ]),
+        ...[said, address(fragment, at)].filter(Boolean),
+        ...[pages(fragment, view)].filter(Boolean),
+        h("div", { class: "ia-halves" }, matrix, threads),
+        ui.command(commandOf(state)));
+      label(matrix, byPlace);
+      label(threads, byThread);
+      mark(holder.thread, holder.element);
+    }
+
+    /** Buttons through the warps and columns of a warpgroup's accumulator. */
+    function pages(fragment, view) {
+      if (fragment.kind !== "wgmma") return null;
+      const page = (name, text, change, isPossible) => h("button", {
+        type: "button", "data-page": name, disabled: !isPossible,
+        onclick: () => {
+          set(change);
+          // The button that was pressed has been drawn anew, and perhaps leads nowhere now.
+          const button = shown.querySelector(`[data-page="${name}"]`);
+          (button.disabled ? shown.querySelector(".ia-pages button:not(:disabled)") : button)?.focus();
+        },
+      }, text);
+      const row = (step) => ({ row: view.firstRow + step * view.rows });
+      const column = (first) => ({ columns: first, col: first });
+      const [left, right] = [view.first - MOST, view.first + MOST];
+      return h("div", { class: "ia-pages", role: "group", "aria-label": "part shown" },
+        page("up", "↑ warp", row(-1), view.firstRow > 0),
+        h("span", {}, `rows ${span(view.firstRow, view.firstRow + view.rows - 1)} of ${fragment.rows}`),
+        page("down", "warp ↓", row(1), view.firstRow + view.rows < fragment.rows),
+        page("previous", "← left", column(left), left >= 0),
+        h("span", {}, `columns ${span(view.first, view.first + view.columns - 1)} of ${fragment.columns}`),
+        page("next", "right →", column(right), right < fragment.columns));
+    }
+
+    function urlState(fragment) {
+      const { n, operand, columns, ...common } = state;
+      const wide = state.shape === "wgmma" ? { n, columns } : {};
+      return { ...common, ...(MMA.includes(fragment.name.split(" ")[0]) ? { operand } : {}), ...wide };
+    }
+
+    addEventListener("hashchange", () => {
+      state = read();
+      drawControls();
+      draw();
+    });
+    drawControls();
+    draw();
+  }
+
+  /** Who holds it, in words. */
+  function sentence(fragment, { row, column }) {
+    const { thread, element } = layout.holderOf(fragment, row, column);
+    const who = fragment.threads > 32 ? `thread ${thread} (warp ${Math.floor(thread / 32)}, lane ${thread % 32})` : `lane ${thread}`;
+    const where = fragment.kind === "matrices"
+      ? `Row ${row % 8}, column ${column} of matrix ${Math.floor(row / 8)}`
+      : `Row ${row}, column ${column}`;
+    return `${where}: ${who}, element ${element}, in ${registerName(fragment, element)}.`;
+  }
+
+  /** For ldmatrix and stmatrix: whose address it is. */
+  function address(fragment, { row }) {
+    if (fragment.kind !== "matrices") return null;
+    const lane = layout.range(layout.LANES).find((lane) => {
+      const found = layout.rowOfAddress(fragment, lane);
+      return found && 8 * found.matrix + found.row === row;
+    });
+    const unused = layout.LANES - 8 * fragment.count;
+    return h("p", { class: "ia-key" },
+      `Lane ${lane} gives the address of this row's 16 bytes. `,
+      unused > 0 ? `The addresses of ${count(unused, "lane")}, ${span(layout.LANES - unused, layout.LANES - 1)}, are not looked at.` : "");
+  }
+
+  function commandOf(state) {
+    const operand = operandOf(state);
+    return `cargo ladder layout fragment ${shapeOf(state)}${operand ? ` ${operand}` : ""}`;
+  }
+
+  globalThis.gemm.explorer = { DEFAULTS, ALLOWED };
+  ui.mount("fragment_explorer", start);
+})();

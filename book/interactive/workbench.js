@@ -1,0 +1,413 @@
+// The swizzle workbench: a swizzle, or a mapping that the reader types, as a picture, bit by bit, and with
+// what it is worth.
+(() => {
+  "use strict";
+  const { layout, ui, expression } = globalThis.gemm;
+  const { h, count, span } = ui;
+  const { range } = layout;
+
+  const DEFAULTS = {
+    source: "swizzle", b: 3, m: 4, s: 3, map: "col ^ (row & 7)", row_bytes: 128, unit: 16, rows: 8, element: 2,
+    bytes: "widest", banks: 32, width: 4, view: "memory", extent: "grid", swizzle: "with", trace: "column",
+    row: 1, col: 0,
+  };
+  const ALLOWED = {
+    source: ["swizzle", "map"], view: ["memory", "banks"], extent: ["grid", "tile"], swizzle: ["with", "without"],
+    trace: ["column", "slot"], bytes: ["widest", "2", "4", "8", "16"], element: [1, 2, 4, 8, 16],
+  };
+  const PRESETS = [
+    ["none", 0, 4, 3], ["32B", 1, 4, 3], ["64B", 2, 4, 3], ["128B", 3, 4, 3], ["128B, 32-byte units", 2, 5, 2],
+  ];
+  const EXAMPLES = ["col", "col ^ (row & 7)", "col ^ ((row & 0b1100) >> 2)", "(col + row) % 8", "col & 6"];
+  // Rows and columns of a picture, at most: as in the terminal.
+  const MOST = 32;
+
+  const log2 = (number) => Math.log2(number);
+  const banksOf = (state) => ({ count: state.banks, width: state.width });
+
+  /** Everything that follows from the state; throws what is wrong with it. */
+  function modelOf(state) {
+    const banks = banksOf(state);
+    const swizzle = state.source === "swizzle" ? layout.swizzle(state.b, state.m, state.s) : null;
+    const shape = swizzle
+      ? { rows: state.rows, rowBytes: swizzle.unitBytes * swizzle.unitsPerRow, unitBytes: swizzle.unitBytes }
+      : { rows: state.rows, rowBytes: state.row_bytes, unitBytes: state.unit };
+    const changed = swizzle
+      ? layout.Mapping.ofSwizzle(swizzle, state.rows, banks)
+      : layout.Mapping.ofExpression(state.map, shape, banks);
+    const plain = layout.Mapping.ofExpression("col", shape, banks);
+    const bytes = state.bytes === "widest" ? null : Number(state.bytes);
+    const mapping = state.swizzle === "with" ? changed : plain;
+    const tile = swizzle && swizzle.bits > 0 ? 2 ** swizzle.bits : null;
+    const isTile = swizzle && state.extent === "tile";
+    return {
+      banks, swizzle, changed, plain, mapping, tile,
+      shape: changed.shape,
+      shownRows: Math.min(isTile ? 2 ** swizzle.bits : state.rows, state.rows, MOST),
+      shownColumns: Math.min(isTile ? 2 ** swizzle.bits : changed.shape.columns, changed.shape.columns, MOST),
+      verdicts: { with: changed.verdict(bytes), without: plain.verdict(bytes) },
+      memory: mapping.inMemory(),
+    };
+  }
+
+  /** The banks of a physical unit, as text and as a colour. */
+  function banksOfPlace(model, place) {
+    const { banks, shape } = model;
+    const first = place * shape.unitBytes;
+    const all = Math.ceil(shape.unitBytes / banks.width);
+    const from = layout.bank(first, banks);
+    if (all >= banks.count) return { text: "all", named: "all banks", group: 0 };
+    const text = span(from, from + all - 1);
+    return { text, named: `bank${all > 1 ? "s" : ""} ${text}`, group: Math.floor(from / all) };
+  }
+
+  /** The logical unit that is looked at, within the tile. */
+  function lookedAt(state, model) {
+    return { row: Math.min(state.row, model.shape.rows - 1), column: Math.min(state.col, model.shape.columns - 1) };
+  }
+
+  // ---- The picture ------------------------------------------------------------------------------------
+
+  function picture(state, model, pick) {
+    const inMemory = state.view === "memory";
+    const { columns } = model.shape;
+    const at = lookedAt(state, model);
+    const slotOf = (row, column) => {
+      const place = model.mapping.place(row, column);
+      return place === null ? null : place % columns;
+    };
+    const slot = slotOf(at.row, at.column);
+    const isTraced = (logical, atSlot) => (state.trace === "column" ? logical?.column === at.column : atSlot === slot);
+    const edges = (row, column) =>
+      model.tile ? `${column > 0 && column % model.tile === 0 ? "ia-left " : ""}${row > 0 && row % model.tile === 0 ? "ia-top" : ""}` : "";
+    const memoryCell = (row, column) => {
+      const found = model.memory[row][column];
+      const [first] = found;
+      const where = `row ${row}, slot ${column}`;
+      if (!first) return { text: "·", name: `${where}: nothing`, classes: `ia-empty ${edges(row, column)}` };
+      const names = found.map((unit) => (unit.row === row ? `${unit.column}` : `${unit.row}.${unit.column}`));
+      const { named } = banksOfPlace(model, row * columns + column);
+      return {
+        text: names.join("+"),
+        name: `${where}: column ${names.join(" and ")}, ${named}`,
+        group: first.column,
+        classes: `${isTraced(first, column) ? "ia-traced" : ""} ${found.length > 1 ? "ia-bad" : ""} ${edges(row, column)}`,
+      };
+    };
+    const bankCell = (row, column) => {
+      const place = model.mapping.place(row, column);
+      const where = `row ${row}, column ${column}`;
+      if (place === null) return { text: "out", name: `${where}: outside the tile`, classes: "ia-empty" };
+      const { text, named, group } = banksOfPlace(model, place);
+      return {
+        text, group, name: `${where}: ${named}, slot ${place % columns}`,
+        classes: `${isTraced({ row, column }, place % columns) ? "ia-traced" : ""} ${edges(row, column)}`,
+      };
+    };
+    const place = model.mapping.place(at.row, at.column);
+    const picked = inMemory
+      ? place === null ? null : { row: Math.floor(place / columns), column: place % columns }
+      : at;
+    const what = inMemory
+      ? "the logical column that lies in each slot of memory"
+      : "the banks in which each logical column lies";
+    const isCut = model.shownRows < state.rows || model.shownColumns < columns;
+    return h("figure", { class: "ia-figure" },
+      ui.grid({
+        label: `${what}; arrows move`,
+        corner: inMemory ? "slot" : "col",
+        rows: model.shownRows, columns: model.shownColumns,
+        rowHead: (row) => `row ${row}`, columnHead: String,
+        cell: inMemory ? memoryCell : bankCell,
+        picked,
+        onPick: (row, column) => {
+          const logical = inMemory ? model.memory[row][column][0] : { row, column };
+          if (logical) pick({ row: logical.row, col: logical.column });
+        },
+      }),
+      h("figcaption", {},
+        `Shown: ${what}, ${state.swizzle === "with" ? (model.swizzle ? "with the swizzle" : "with the mapping") : "with nothing moved"}. `,
+        isCut ? `${count(model.shownRows, "row")} of ${state.rows}, ${model.shownColumns} of ${columns} units of a row. ` : "",
+        levels(model)));
+  }
+
+  /** Grid, tile, unit: how many of each. */
+  function levels({ swizzle, tile, shape }) {
+    const unit = `A unit is ${count(shape.unitBytes, "byte")}, a row ${count(shape.columns, "unit")}`;
+    if (!tile) return `${unit}.`;
+    const across = shape.columns / tile;
+    const many = across === 1 ? "one to a row" : `${across} side by side in a row`;
+    return `${unit}. The pattern is a tile of ${tile} × ${tile} units, ${many}; it repeats after ${swizzle.periodBytes.toLocaleString("en")} bytes.`;
+  }
+
+  // ---- The bits of an address -------------------------------------------------------------------------
+
+  function bits(state, model) {
+    const { shape, banks, swizzle, mapping } = model;
+    const at = lookedAt(state, model);
+    const before = at.row * shape.rowBytes + at.column * shape.unitBytes;
+    const place = mapping.place(at.row, at.column);
+    const elements = Math.max(shape.unitBytes / state.element, 1);
+    const which = `Row ${at.row}, column ${at.column}`;
+    if (place === null) return h("p", {}, `${which} would lie outside the tile.`);
+    const after = place * shape.unitBytes;
+    const { named } = banksOfPlace(model, place);
+    const firstElement = (at.column * shape.unitBytes) / state.element;
+    const holds = Number.isInteger(firstElement)
+      ? `, elements ${span(firstElement, firstElement + elements - 1)} of its row,`
+      : "";
+    const [unitBits, rowBits] = [log2(shape.unitBytes), log2(shape.rowBytes)];
+    const least = Math.max(log2(banks.width * banks.count), Math.ceil(log2(shape.rows * shape.rowBytes)));
+    const top = Math.min(Math.max(swizzle ? swizzle.base + Math.abs(swizzle.shift) + swizzle.bits : 0, least), 32);
+    const numbers = range(top).reverse();
+    const bit = (number, at) => Math.floor(number / 2 ** at) % 2;
+    const field = (at) => (at < unitBits ? ["b", "byte of the unit"] : at < rowBits ? ["c", "column"] : ["r", "row"]);
+    const isIn = (mask, at) => Boolean(swizzle) && state.swizzle === "with" && bit(mask, at) === 1;
+    const isBank = (at) => at >= log2(banks.width) && at < log2(banks.width * banks.count);
+    const line = (name, of) => h("tr", {}, h("th", { scope: "row" }, name), numbers.map((at) => of(at)));
+    const digits = (number) => (at) =>
+      h("td", { class: isIn(swizzle?.yMask, at) ? "ia-y" : isIn(swizzle?.zMask, at) ? "ia-z" : null }, String(bit(number, at)));
+    const table = h("div", { class: "ia-scroll" }, h("table", { class: "ia-bits" },
+      h("caption", {}, "Address bits, the highest on the left"),
+      h("thead", {}, h("tr", {}, h("th", { scope: "row" }, "bit"), numbers.map((at) => h("th", { scope: "col" }, at)))),
+      h("tbody", {},
+        Number.isInteger(rowBits) ? line("field", (at) => h("td", { title: field(at)[1], class: `ia-f${field(at)[0]}` }, field(at)[0])) : null,
+        line("logical", digits(before)),
+        line("XOR", (at) => h("td", {}, bit(before, at) === bit(after, at) ? "·" : "1")),
+        line("physical", digits(after)),
+        line("bank", (at) => h("td", { class: isBank(at) ? "ia-bank" : null }, isBank(at) ? "•" : "")))));
+    const sentence =
+      `${which}${holds} starts at byte ${before} and lies at byte ${after}: slot ${place % shape.columns} of row ${Math.floor(place / shape.columns)}, ${named}.`;
+    return [
+      h("p", { "aria-live": "polite", class: "ia-said" }, sentence),
+      table,
+      h("p", { class: "ia-key" },
+        Number.isInteger(rowBits) ? "r row, c column, b byte of a unit. " : "",
+        swizzle && swizzle.bits > 0 && state.swizzle === "with" ? [
+          h("span", { class: "ia-y" }, "Y"), " bits are XORed into ", h("span", { class: "ia-z" }, "Z"), " bits. "] : "",
+        "• bits choose the bank."),
+      trace(state, model, at),
+    ];
+  }
+
+  /** The whole column, or the whole slot, row by row. */
+  function trace(state, model, at) {
+    const { shape, mapping } = model;
+    const rows = range(Math.min(shape.rows, MOST));
+    if (state.trace === "column") {
+      const slots = rows.map((row) => {
+        const place = mapping.place(row, at.column);
+        return place === null ? "out" : place % shape.columns;
+      });
+      return h("p", { class: "ia-said" }, `Column ${at.column} lies, row by row, in slots ${slots.join(" ")}.`);
+    }
+    const place = mapping.place(at.row, at.column);
+    if (place === null) return null;
+    const slot = place % shape.columns;
+    const columns = rows.map((row) => model.memory[row][slot].map((unit) => unit.column).join("+") || "–");
+    return h("p", { class: "ia-said" }, `Slot ${slot} holds, row by row, columns ${columns.join(" ")}.`);
+  }
+
+  // ---- The verdict ------------------------------------------------------------------------------------
+
+  const way = (degree) => `${degree}-way`;
+  const yes = (flag) => (flag ? "yes" : "no");
+
+  function verdict(state, model) {
+    const { with: one, without: other } = model.verdicts;
+    const why = model.shape.rows < 8 ? "fewer than 8 rows" : "torn apart";
+    const lines = [
+      ["stays in its row", (v) => yes(!v.leaves)],
+      ["bijective", (v) => yes(v.isBijective)],
+      ["widest aligned access", (v) => (v.isSound ? count(v.widest, "byte") : "–")],
+      ["read along a row", (v) => (v.isSound ? way(v.row) : "–"), (v) => v.row > 1],
+      ["read down a column", (v) => (v.isSound ? way(v.column) : "–"), (v) => v.column > 1],
+      ["ldmatrix", (v) => (v.isSound ? (v.matrix === null ? `no: ${why}` : way(v.matrix)) : "–"), (v) => v.matrix > 1],
+    ];
+    const cell = (v, of, isBad) => {
+      const bad = v.isSound ? isBad?.(v) : of(v) === "no";
+      return h("td", { class: bad ? "ia-bad" : v.isSound && isBad && of(v) === "1-way" ? "ia-good" : null }, of(v));
+    };
+    const name = model.swizzle ? model.swizzle.name : state.map;
+    return h("section", { "aria-label": "verdict", class: "ia-verdict" },
+      h("div", { class: "ia-scroll" }, h("table", {},
+        h("thead", {}, h("tr", {}, h("th", {}), h("th", { scope: "col" }, "nothing moved"), h("th", { scope: "col" }, name))),
+        h("tbody", {}, lines.map(([title, of, isBad]) =>
+          h("tr", {}, h("th", { scope: "row" }, title), cell(other, of, isBad), cell(one, of, isBad)))))),
+      h("div", { class: "ia-said", "aria-live": "polite", "data-notes": true }, notes(state, model, one).map((note) => h("p", {}, note))));
+  }
+
+  function notes(state, model, verdict) {
+    const { shape, changed, swizzle, banks } = model;
+    const said = [];
+    if (verdict.leaves) {
+      const { row, column, unit } = verdict.leaves;
+      said.push(`Row ${row}, column ${column} leaves its row: it would lie in unit ${unit} of 0 to ${shape.columns - 1}.`);
+    }
+    if (verdict.collision) {
+      const [a, b] = verdict.collision;
+      said.push(`Row ${a.row}, column ${a.column} and row ${b.row}, column ${b.column} lie in the same place.`);
+    }
+    if (verdict.isSound) {
+      said.push(`Degrees are of reads of ${count(verdict.bytes, "byte")} a lane, ${count(layout.lanesInAPhase(verdict.bytes, banks), "lane")} at a time.`);
+    }
+    if (verdict.pair) {
+      const { first, second, bank, logicalColumn, offsets } = verdict.pair;
+      said.push(`First colliding pair in column ${logicalColumn}: lanes ${first} and ${second} (rows ${first} and ${second}) read bytes ${offsets.join(" and ")}, both in bank ${bank}.`);
+      const spread = changed.spread(logicalColumn);
+      if (spread.length <= 8) {
+        const parts = spread.map(([unit, rows]) => `unit ${unit} for rows ${rows.join(", ")}`);
+        said.push(`Over ${count(shape.rows, "row")}, column ${logicalColumn} takes only ${count(spread.length, "unit")} of its ${shape.columns}: ${parts.join("; ")}. Rows that share a unit share its banks.`);
+      }
+    }
+    if (swizzle) {
+      const inElements = swizzle.base - log2(state.element);
+      said.push(inElements >= 0
+        ? `On offsets counted in elements of ${count(state.element, "byte")} it is Swizzle<${swizzle.bits},${inElements},${swizzle.shift}>.`
+        : `Units of ${count(swizzle.unitBytes, "byte")} tear elements of ${state.element} apart.`);
+    }
+    return said;
+  }
+
+  /** The same from the terminal: options that have their default are left away. */
+  function commandOf(state, model) {
+    const { shape, swizzle, banks } = model;
+    const text = swizzle ? layout.expressionOf(swizzle) : state.map.trim();
+    const isPhase = shape.rows === layout.lanesInAPhase(Math.min(Math.max(shape.unitBytes, 4), 16), banks);
+    const options = [
+      shape.rowBytes === 128 ? "" : ` --row-bytes ${shape.rowBytes}`,
+      shape.unitBytes === 16 ? "" : ` --unit ${shape.unitBytes}`,
+      isPhase ? "" : ` --rows ${shape.rows}`,
+      state.bytes === "widest" || model.verdicts.with.bytes !== Number(state.bytes) ? "" : ` --bytes ${state.bytes}`,
+      banks.count === 32 ? "" : ` --banks ${banks.count}`,
+      banks.width === 4 ? "" : ` --bank-width ${banks.width}`,
+    ];
+    return `cargo ladder layout map ${ui.quoted(text)}${options.join("")}`;
+  }
+
+  // ---- The page ---------------------------------------------------------------------------------------
+
+  function start(root) {
+    let state = read();
+    const controls = h("form", { class: "ia-controls", "aria-label": "settings", onsubmit: (event) => event.preventDefault() });
+    const shown = h("div", { class: "ia-shown" });
+    root.append(controls, shown);
+
+    function read() {
+      const found = ui.readState();
+      const state = ui.merged(DEFAULTS, found, ALLOWED);
+      // Whoever links to a mapping need not say that it is one.
+      return "map" in found && !("source" in found) ? { ...state, source: "map" } : state;
+    }
+
+    /** A change: `fields` says that the controls themselves look different afterwards. */
+    function set(change, { fields = false } = {}) {
+      state = { ...state, ...change };
+      if (fields) drawControls();
+      draw();
+    }
+
+    const refocused = (change, name) => {
+      set(change, { fields: true });
+      controls.querySelector(name)?.focus();
+    };
+
+    function drawControls() {
+      const number = (name, label, min, max, hint) =>
+        ui.numberField({ name, label, hint, min, max, value: state[name], onChange: (value) => set({ [name]: value }) });
+      const select = (name, label, options) => ui.selectField({
+        name, label, value: state[name],
+        options: options.map((option) => (Array.isArray(option) ? option : [option, option])),
+        onChange: (value) => set({ [name]: typeof DEFAULTS[name] === "number" ? Number(value) : value }),
+      });
+      const radios = (name, label, options, fields) =>
+        ui.choice({
+          name, label, options, value: state[name],
+          onChange: (value) => (fields ? refocused({ [name]: value }, `[name=${name}]:checked`) : set({ [name]: value })),
+        });
+      const isSwizzle = state.source === "swizzle";
+      const presets = isSwizzle
+        ? PRESETS.map(([text, b, m, s]) => h("button", {
+            type: "button", "data-preset": text,
+            "aria-pressed": String(state.b === b && state.m === m && state.s === s),
+            onclick: () => refocused({ b, m, s }, `[data-preset="${text}"]`),
+          }, text))
+        : EXAMPLES.map((text) => h("button", {
+            type: "button", "data-preset": text, "aria-pressed": String(state.map === text),
+            onclick: () => refocused({ map: text }, `[data-preset="${text}"]`),
+          }, h("code", {}, text)));
+      const box = h("input", {
+        type: "text", name: "map", value: state.map, spellcheck: "false", autocomplete: "off", autocapitalize: "off",
+        "aria-describedby": "ia-language", oninput: () => set({ map: box.value }),
+      });
+      controls.replaceChildren(
+        radios("source", "Mapping", [["swizzle", "a swizzle: B, M, S"], ["map", "one that I type"]], true),
+        h("div", { class: "ia-presets", role: "group", "aria-label": "presets" }, presets),
+        isSwizzle
+          ? h("div", { class: "ia-row" },
+              number("b", "B", 0, 8, "bits XORed"), number("m", "M", 0, 10, "low bits that stay"), number("s", "S", -10, 10, "places they travel"))
+          : h("div", { class: "ia-row" },
+              h("label", { class: "ia-field ia-wide" }, h("span", {}, "The unit of its row in which column col of row row lies"), box,
+                h("small", { id: "ia-language" }, "| ^ & << >> + - * / % ( ), 12, 0x1f, 0b1100, row, col; as in C"))),
+        h("div", { class: "ia-row" },
+          number("rows", "Rows", 1, 256),
+          isSwizzle ? null : [number("row_bytes", "Bytes of a row", 1, 65536), select("unit", "Unit, bytes", [1, 2, 4, 8, 16, 32, 64, 128])],
+          select("element", "Element, bytes", ALLOWED.element),
+          select("bytes", "Read, bytes a lane", [["widest", "widest"], "2", "4", "8", "16"]),
+          select("banks", "Banks", [4, 8, 16, 32, 64]),
+          select("width", "Bank, bytes", [1, 2, 4, 8, 16])),
+        h("div", { class: "ia-row" },
+          radios("view", "Show", [["memory", "memory"], ["banks", "banks"]]),
+          radios("swizzle", isSwizzle ? "Swizzle" : "Mapping", [["with", "with"], ["without", "without"]]),
+          isSwizzle ? radios("extent", "Extent", [["grid", "full grid"], ["tile", "one tile"]]) : null,
+          radios("trace", "Trace", [["column", "logical column"], ["slot", "physical slot"]])));
+    }
+
+    function draw() {
+      ui.writeState(urlState(), DEFAULTS);
+      let model;
+      try {
+        model = modelOf(state);
+      } catch (error) {
+        if (!(error instanceof layout.LayoutError) && !(error instanceof expression.ExpressionError)) throw error;
+        shown.replaceChildren(h("pre", { class: "ia-error", role: "alert" }, error.message));
+        return;
+      }
+      for (const button of controls.querySelectorAll("[data-preset]")) {
+        const preset = PRESETS.find(([text]) => text === button.dataset.preset);
+        const isOn = state.source === "swizzle"
+          ? preset && preset[1] === state.b && preset[2] === state.m && preset[3] === state.s
+          : button.dataset.preset === state.map;
+        button.setAttribute("aria-pressed", String(Boolean(isOn)));
+      }
+      const pick = (change) => {
+        set(change);
+        ui.focusGrid(shown);
+      };
+      shown.replaceChildren(
+        h("div", { class: "ia-pair" },
+          picture(state, model, pick),
+          h("section", { class: "ia-address", "aria-label": "the chosen cell" }, bits(state, model))),
+        verdict(state, model),
+        ui.command(commandOf(state, model)));
+    }
+
+    /** Only what belongs to the source in use: a link should say no more than it means. */
+    function urlState() {
+      const { b, m, s, map, row_bytes, unit, source, ...common } = state;
+      if (source === "swizzle") return { b, m, s, ...common };
+      return { source, map, row_bytes, unit, ...common };
+    }
+
+    addEventListener("hashchange", () => {
+      state = read();
+      drawControls();
+      draw();
+    });
+    drawControls();
+    draw();
+  }
+
+  globalThis.gemm.workbench = { DEFAULTS, PRESETS, modelOf, commandOf };
+  ui.mount("workbench", start);
+})();

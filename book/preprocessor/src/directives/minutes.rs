@@ -1,0 +1,89 @@
+//! `{{#minutes}}`: how long a page takes.
+use std::sync::LazyLock;
+
+use anyhow::{Result, ensure};
+use regex::Regex;
+
+use super::{Directive, Shown};
+use crate::fence::Fences;
+use crate::world::World;
+
+/// The directive, which has no words.
+pub struct Minutes;
+
+impl Minutes {
+    /// There are no words to read.
+    pub fn read(words: &str) -> Result<Self> {
+        ensure!(words.is_empty(), "`{{{{#minutes}}}}` takes no words");
+        Ok(Self)
+    }
+}
+
+impl Directive for Minutes {
+    fn show(&self, _: &World, _: &str) -> Result<Shown> {
+        Ok(Shown::Minutes)
+    }
+}
+
+// Tenths of a second. Prose about something new goes at 200 words a minute; a line of code or of an output, or a row of a table,
+// is taken in whole or skipped.
+const A_WORD: usize = 3;
+const A_LINE: usize = 20;
+const A_PICTURE: usize = 200;
+const A_PREDICTION: usize = 300;
+
+/// How many minutes a page takes, as a reader sees it: Markdown with HTML in it.
+pub fn of(text: &str) -> usize {
+    static TAG: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new("<[^>]*>").expect("a pattern that stands here"));
+    let mut fences = Fences::default();
+    let mut tenths = 0;
+    let mut in_picture = false;
+    for line in text.lines() {
+        if fences.inside(line) {
+            tenths += A_LINE;
+            continue;
+        }
+        if line.contains("<svg") {
+            tenths += A_PICTURE;
+            in_picture = true;
+        }
+        if line.contains("class=\"predict\"") {
+            tenths += A_PREDICTION;
+        }
+        if !in_picture {
+            let row = line.trim_start().starts_with('|') || line.trim_start().starts_with("<tr");
+            let plain = TAG.replace_all(line, " ");
+            let words = plain.split_whitespace();
+            let words = words
+                .filter(|word| word.contains(char::is_alphanumeric))
+                .count();
+            tenths += if row { A_LINE } else { words * A_WORD };
+        }
+        in_picture &= !line.contains("</svg>");
+    }
+    tenths.div_ceil(600).max(1)
+}
+
+/// What the page says.
+pub fn sentence(minutes: usize) -> String {
+    let s = if minutes == 1 { "" } else { "s" };
+    format!("*{minutes} minute{s}*\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_listings_tables_and_pictures_take_time() {
+        assert_eq!(of(""), 1);
+        assert_eq!(of(&"word ".repeat(2000)), 10);
+        assert_eq!(of(&"- <b>word</b>, \n".repeat(2000)), 10);
+        assert_eq!(of(&format!("```text\n{}```\n", "a b c\n".repeat(28))), 1);
+        assert_eq!(of(&format!("```text\n{}```\n", "a b c\n".repeat(58))), 2);
+        assert_eq!(of(&"| a | b | c |\n".repeat(60)), 2);
+        assert_eq!(of(&"<svg>\nwords in it\n</svg>\n".repeat(6)), 2);
+        assert_eq!(sentence(1), "*1 minute*\n");
+    }
+}

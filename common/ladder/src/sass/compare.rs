@@ -1,0 +1,179 @@
+//! `cargo ladder sass 4 5`: which machine instructions two rungs consist of, side by side.
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::table::{head, markdown_table};
+
+/// Arithmetic on integers, by the part of the name before the first dot: addresses, counters, comparisons.
+const INTEGER: [&str; 24] = [
+    "I2F", "F2I", "IABS", "IADD3", "IMAD", "IMNMX", "ISETP", "LEA", "LOP3", "MUFU", "PLOP3",
+    "PRMT", "SEL", "SHF", "UIADD3", "UIMAD", "UISETP", "ULEA", "ULOP3", "USEL", "USHF", "VIADD",
+    "VIMNMX", "UPRMT",
+];
+/// What only moves values between registers and constants, and what steers.
+const MOVES_AND_CONTROL: [&str; 19] = [
+    "BMOV", "BRA", "BRX", "BSSY", "BSYNC", "CALL", "CS2R", "EXIT", "LDC", "MOV", "NOP", "R2UR",
+    "RET", "S2R", "S2UR", "ULDC", "UMOV", "WARPSYNC", "YIELD",
+];
+
+/// What an instruction is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    /// Memory, tensor cores, barriers, conversions: all that is neither of the others.
+    Data,
+    Integer,
+    MovesAndControl,
+}
+
+impl Use {
+    fn of(name: &str) -> Self {
+        let family = name.split('.').next().unwrap_or(name);
+        if INTEGER.contains(&family) {
+            Use::Integer
+        } else if MOVES_AND_CONTROL.contains(&family) {
+            Use::MovesAndControl
+        } else {
+            Use::Data
+        }
+    }
+}
+
+/// How often each instruction stands in a kernel, and in its longest loop.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    all: BTreeMap<String, usize>,
+    in_loop: BTreeMap<String, usize>,
+}
+
+impl Census {
+    /// Of what `nvdisasm --print-code` prints.
+    pub fn of(listing: &str) -> Self {
+        let mut names: Vec<&str> = Vec::new();
+        let mut labels: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut longest = 0..0;
+        for line in listing.lines() {
+            if let Some(label) = line
+                .strip_suffix(':')
+                .filter(|label| label.starts_with(".L_"))
+            {
+                labels.insert(label, names.len());
+            } else if let Some((name, operands)) = instruction(line) {
+                names.push(name);
+                // A branch back to a label that has been passed closes a loop.
+                let target = operands
+                    .split(['`', '(', ')'])
+                    .find_map(|word| labels.get(word));
+                if let (true, Some(&start)) = (name.starts_with("BRA"), target)
+                    && names.len() - start > longest.len()
+                {
+                    longest = start..names.len();
+                }
+            }
+        }
+        let count = |names: &[&str]| {
+            names.iter().fold(BTreeMap::new(), |mut counts, name| {
+                *counts.entry((*name).to_owned()).or_insert(0) += 1;
+                counts
+            })
+        };
+        Self {
+            all: count(&names),
+            in_loop: count(&names[longest]),
+        }
+    }
+
+    fn sum(counts: &BTreeMap<String, usize>, used: Use) -> usize {
+        counts
+            .iter()
+            .filter(|(name, _)| Use::of(name) == used)
+            .map(|(_, count)| count)
+            .sum()
+    }
+}
+
+/// An instruction's name and operands, of a line such as `/*0230*/  @P0 BRA `(.L_x_0) ;`.
+fn instruction(line: &str) -> Option<(&str, &str)> {
+    let (_, code) = line.trim_start().strip_prefix("/*")?.split_once("*/")?;
+    let code = code.trim().strip_suffix(';')?.trim_end();
+    let code = match code.strip_prefix('@') {
+        Some(guarded) => guarded.split_once(' ')?.1.trim_start(),
+        None => code,
+    };
+    Some(code.split_once(' ').unwrap_or((code, "")))
+}
+
+/// Two kernels beside each other: each instruction that touches data, and the others in two sums.
+pub fn table(names: [&str; 2], kernels: [&Census; 2]) -> String {
+    let in_loop = names.map(|name| format!("loop of {name}"));
+    let mut rows = vec![head(&[
+        "for",
+        "instruction",
+        names[0],
+        names[1],
+        &in_loop[0],
+        &in_loop[1],
+    ])];
+    let mut row =
+        |what: &str, instruction: &str, of: &dyn Fn(&BTreeMap<String, usize>) -> usize| {
+            let counts = [
+                of(&kernels[0].all),
+                of(&kernels[1].all),
+                of(&kernels[0].in_loop),
+                of(&kernels[1].in_loop),
+            ];
+            let names = [what.to_owned(), instruction.to_owned()];
+            rows.push(
+                names
+                    .into_iter()
+                    .chain(counts.map(|count| count.to_string()))
+                    .collect(),
+            );
+        };
+    let data: BTreeSet<&String> = kernels
+        .iter()
+        .flat_map(|kernel| kernel.all.keys())
+        .collect();
+    for name in data.into_iter().filter(|name| Use::of(name) == Use::Data) {
+        row("data", name, &|counts| {
+            counts.get(name).copied().unwrap_or(0)
+        });
+    }
+    row("addresses", "LOP3 and other integers", &|counts| {
+        Census::sum(counts, Use::Integer)
+    });
+    row("the rest", "moves, constants, branches", &|counts| {
+        Census::sum(counts, Use::MovesAndControl)
+    });
+    markdown_table(&rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LISTING: &str = "gemm:\n.text.gemm:\n\
+        \t//## File \"/rungs/05_swizzle/kernel.cu\", line 60\n\
+        \x20       /*0000*/                   LDC R1, c[0x0][0x28] ;\n\
+        .L_x_1:\n\
+        \x20       /*0010*/                   LDSM.16.M88.4 R4, [R5] ;\n\
+        \x20       /*0020*/                   LOP3.LUT R4, R4, R5, RZ, 0x3c, !PT ;\n\
+        \x20       /*0030*/              @!P0 BRA `(.L_x_1) ;\n\
+        \x20       /*0040*/                   EXIT ;\n\
+        .L_x_2:\n\
+        \x20       /*0050*/                   BRA `(.L_x_2);\n\
+        \x20       /*0060*/                   NOP;\n";
+
+    #[test]
+    fn instructions_are_counted_and_the_longest_loop_found() {
+        let census = Census::of(LISTING);
+        assert_eq!(census.all.values().sum::<usize>(), 7, "{census:?}");
+        let in_loop: Vec<_> = census.in_loop.keys().map(String::as_str).collect();
+        assert_eq!(in_loop, ["BRA", "LDSM.16.M88.4", "LOP3.LUT"]);
+        assert_eq!(Census::of("no code"), Census::default());
+    }
+
+    #[test]
+    fn what_touches_data_stands_alone_and_the_rest_in_sums() {
+        let (one, none) = (Census::of(LISTING), Census::default());
+        insta::assert_snapshot!(table(["one", "none"], [&one, &none]));
+    }
+}

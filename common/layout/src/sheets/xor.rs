@@ -1,0 +1,156 @@
+//! The square `col ^ row`, built up from one cell, and the family of swizzles.
+use crate::mapping::Mapping;
+use crate::show::{Basis, Cell, Grid, Sheet};
+use crate::swizzle::Swizzle;
+
+/// Rows of the largest square that is shown.
+const MOST: u32 = 32;
+
+/// Why there is no such square.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a square of {size} rows cannot be doubled up to: take 1, 2, 4, 8, 16 or {MOST}")]
+pub struct SquareError {
+    /// The rows that were asked for.
+    pub size: u32,
+}
+
+/// Four copies of a square make one of twice its size: as it is, and moved on by its size; below, the same two
+/// with their places swapped. No XOR is taken here: that it is `col ^ row` is what comes out.
+fn doubled(square: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    let size = square.len() as u32;
+    let moved = |row: &Vec<u32>| row.iter().map(|cell| cell + size).collect::<Vec<_>>();
+    let above = square.iter().map(|row| [row.clone(), moved(row)].concat());
+    let below = square.iter().map(|row| [moved(row), row.clone()].concat());
+    above.chain(below).collect()
+}
+
+/// The squares of 1, 2, 4 … rows, each made of the one before, and which swaps each row of the last makes.
+///
+/// # Errors
+/// If the size is no power of two, or too large to be shown.
+pub fn xor(size: u32) -> Result<Sheet, SquareError> {
+    if !size.is_power_of_two() || size > MOST {
+        return Err(SquareError { size });
+    }
+    let mut squares = vec![vec![vec![0]]];
+    while let Some(last) = squares.last().filter(|last| (last.len() as u32) < size) {
+        squares.push(doubled(last));
+    }
+    let largest = squares.last().map_or(&[][..], Vec::as_slice);
+    let is_xor = (0..size).zip(largest).all(|(row, cells)| {
+        (0..size)
+            .zip(cells)
+            .all(|(unit, &column)| column == row ^ unit)
+    });
+    let mut sheet =
+        Sheet::new(format!("XOR from 1 to {size}"), Basis::Computed).fact("is col ^ row", is_xor);
+    for square in &squares {
+        let rows = square.len();
+        // A colour for each square of half the size that it is made of.
+        let half = (rows as u32 / 2).max(1);
+        let cells = square
+            .iter()
+            .map(|row| row.iter().map(|&column| Cell::of(column, column / half)));
+        let title = match rows {
+            1 => "1 row: nothing to swap".to_string(),
+            _ => format!(
+                "{rows} rows: four squares of {}, the lower two swapped",
+                rows / 2
+            ),
+        };
+        sheet = sheet.grid(Grid::new(title, 0..rows).numbered("row", cells));
+    }
+    let distances: Vec<u32> = std::iter::successors(Some(size / 2), |distance| Some(distance / 2))
+        .take_while(|distance| *distance > 0)
+        .collect();
+    if !distances.is_empty() {
+        let swaps = (0..size).map(|row| {
+            distances.iter().map(move |distance| match row & distance {
+                0 => Cell::plain("-"),
+                _ => Cell::of("swap", *distance),
+            })
+        });
+        let title = "neighbouring blocks of so many columns that change places in each row";
+        sheet = sheet.grid(Grid::new(title, &distances).numbered("row", swaps));
+    }
+    Ok(sheet)
+}
+
+/// Which M, B and S mean what, for rows of 128 bytes: units, tiles, and tiles side by side.
+pub fn swizzles() -> Sheet {
+    const ROW: u32 = 7; // 2^7 bytes: one pass over all banks
+    let units = (2..=5).fold(
+        Grid::new(
+            "M: 2^M bytes stay together; S = 7 - M makes a row of 128 bytes",
+            ["bytes", "banks", "S", "units a row"],
+        ),
+        |grid, m| {
+            let cells = [1 << m, (1 << m) / 4, ROW - m, 1 << (ROW - m)];
+            grid.row(format!("M = {m}"), cells.map(Cell::plain))
+        },
+    );
+    let tiles = (0..=3).fold(
+        Grid::new(
+            "B: the tile has 2^B rows and 2^B columns of units; 8 rows of 128 bytes, 16-byte units",
+            ["rows", "units", "XOR values", "column read"],
+        ),
+        |grid, b| {
+            let side = 1u32 << b;
+            let degree = Swizzle::new(b, 4, 3)
+                .ok()
+                .and_then(|swizzle| Mapping::of_swizzle(&swizzle, 8).ok())
+                .map_or(0, |mapping| mapping.column_degree(16).0);
+            let cells = [
+                side.to_string(),
+                (side * side).to_string(),
+                side.to_string(),
+                format!("{degree}-way"),
+            ];
+            grid.row(format!("B = {b}"), cells.map(Cell::plain))
+        },
+    );
+    let side_by_side = (0..=3).fold(
+        Grid::new(
+            "tiles side by side in a row: 2^(S - B)",
+            (1..=5).map(|s| format!("S = {s}")),
+        ),
+        |grid, b| {
+            let cells = (1..=5).map(|s| match Swizzle::new(b, 2, s) {
+                Ok(swizzle) => Cell::plain(swizzle.tiles_per_row()),
+                Err(_) => Cell::plain("-"),
+            });
+            grid.row(format!("B = {b}"), cells)
+        },
+    );
+    Sheet::new("Swizzle<B,M,S>: what the numbers mean", Basis::Measured)
+        .grid(units)
+        .grid(tiles)
+        .grid(side_by_side)
+        .note("-: refused, since the bits that are read would overlap those that are changed (S < B).")
+        .source("CuTe, include/cute/swizzle.hpp")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::Value;
+
+    #[test]
+    fn doubling_gives_the_xor() {
+        for size in [1, 2, 4, 8, 16, 32] {
+            let sheet = xor(size).expect("a power of two");
+            assert_eq!(
+                sheet.value("is col ^ row"),
+                Some(&Value::Flag(true)),
+                "{size}"
+            );
+            assert_eq!(
+                sheet.grids.len() as u32,
+                size.ilog2() + 1 + u32::from(size > 1)
+            );
+        }
+        for size in [0, 3, 6, 64, u32::MAX] {
+            assert_eq!(xor(size), Err(SquareError { size }));
+        }
+    }
+}

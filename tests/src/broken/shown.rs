@@ -1,0 +1,166 @@
+//! Kernels that the book runs: committed in `book/kernels/`, each with its PTX, so that no compiler is needed.
+//!
+//! Some are [broken](super::all), for the page of mistakes. [`EXPERIMENTS`] are right in at least one size, and settle
+//! what the page of claims says.
+use harness::{KernelFile, ptx_file};
+
+use super::{BASE, Broken, Caught, all};
+
+/// The broken ones that the book shows.
+const MISTAKES: &[&str] = &[
+    "writes_nothing",
+    "reads_past_the_end_of_b",
+    "misaligned_float4",
+    "no_barrier_after_the_copy",
+    "no_barrier_before_the_next_copy",
+    "copies_half_of_b",
+    "half_a_warp_at_the_barrier",
+    "does_not_wait_for_its_copies",
+    "swizzles_on_one_side_only",
+    "producer_waits_for_the_other_parity",
+    "does_not_wait_for_tma",
+    "epilogue_does_not_wait_for_wgmma",
+    "no_proxy_fence_before_the_store",
+];
+
+/// Rungs with one thing changed. What each must show stands in `book/claims.toml` or on the page that runs it.
+pub const EXPERIMENTS: &[Broken] = &[
+    // `ldmatrix` from padded rows: 144 and 272 bytes long, where 04 has 128 and 256.
+    Broken {
+        name: "padded_ldmatrix",
+        rung: "04_mma",
+        edits: &[
+            ("[BM * BK + BK * BN];", "[BM * LDA + BK * LDB];"),
+            ("tiles + BM * BK;", "tiles + BM * LDA;"),
+            (
+                "constexpr int CHUNK = 8; ",
+                "constexpr int LDA = BK + 8, LDB = BN + 8;              // elements from one row to the next\n\
+                 constexpr int CHUNK = 8; ",
+            ),
+            (
+                "static_assert(BM * BN <= BM * BK + BK * BN",
+                "static_assert(BM * LDB <= BM * LDA + BK * LDB",
+            ),
+            ("As[row * BK", "As[row * LDA"),
+            ("Bs[row * BN", "Bs[row * LDB"),
+            ("Cs[row * BN", "Cs[row * LDB"),
+        ],
+        ..BASE
+    },
+    // A thread's eight columns in one run, where 02 has two runs of four.
+    Broken {
+        name: "b_in_one_run",
+        rung: "02_smem",
+        edits: &[
+            ("threadCol * 4]", "threadCol * 8]"),
+            ("threadCol * 4 + 64]", "threadCol * 8 + 4]"),
+            (
+                "threadRow * TM) * N + tileCol + threadCol * 4;",
+                "threadRow * TM) * N + tileCol + threadCol * 8;",
+            ),
+            ("C[m * N + n * 16]", "C[m * N + n]"),
+        ],
+        ..BASE
+    },
+    // Lane 0 of each warp waits until lane 1 has said something: for ever, if lanes kept in step.
+    Broken {
+        name: "lanes_wait_for_lanes",
+        rung: "01_naive",
+        edits: &[(
+            "    // Unrolled, so",
+            "    // Lane 0 waits for lane 1 of its own warp.\n    \
+             __shared__ volatile int said[THREADS / 32];\n    \
+             const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;\n    \
+             if (lane == 0)\n        said[warp] = 0;\n    \
+             __syncwarp();\n    \
+             if (lane == 0)\n        while (said[warp] == 0)\n            ;\n    \
+             else if (lane == 1)\n        said[warp] = 1;\n    \
+             __syncwarp();\n\n    \
+             // Unrolled, so",
+        )],
+        ..BASE
+    },
+    // Right wherever N equals K.
+    Broken {
+        name: "takes_k_for_n",
+        rung: "01_naive",
+        size: "128x256x64",
+        edits: &[("B[k * N + col]", "B[k * K + col]")],
+        caught: Caught::ValuesAtSize,
+        ..BASE
+    },
+    // Free of conflicts as 03 is, with rows nine times as long.
+    Broken {
+        name: "pads_too_much",
+        rung: "03_padded",
+        edits: &[("LDA = 128 + 4;", "LDA = 128 + 4 + 1024;")],
+        ..BASE
+    },
+    // Blocks of 256 threads that ask for the shared memory of a 128x128 tile of f32, without and with a float more in
+    // each row. They leave it unused: what counts is how many of them a multiprocessor holds.
+    Broken {
+        name: "asks_for_a_tile",
+        rung: "01_naive",
+        edits: &[
+            ("BM = 16;", "BM = 4; "),
+            ("THREADS, 0, 1}", "THREADS, 128 * 128 * 4, 1}"),
+        ],
+        ..BASE
+    },
+    Broken {
+        name: "asks_for_a_padded_tile",
+        rung: "01_naive",
+        edits: &[
+            ("BM = 16;", "BM = 4; "),
+            ("THREADS, 0, 1}", "THREADS, 128 * 129 * 4, 1}"),
+        ],
+        ..BASE
+    },
+    // The pipeline of 06 on Hopper with two stages, where shared memory has room for more.
+    Broken {
+        name: "two_stages",
+        rung: "06_pipeline",
+        kernel: "kernel_hopper.cu",
+        arguments: &["--arch", "sm_90a", "--tile", "128x128"],
+        edits: &[(
+            "STAGES = (227 * 1024 - 1024 - CONSUMERS * 2 * OUT * 2) / (int)sizeof(Stage);",
+            "STAGES = 2;",
+        )],
+        ..BASE
+    },
+];
+
+/// All of them.
+pub fn shown() -> impl Iterator<Item = &'static Broken> {
+    let mistakes = all().filter(|broken| MISTAKES.contains(&broken.name));
+    mistakes.chain(EXPERIMENTS)
+}
+
+impl Broken {
+    /// Its file's name.
+    pub fn file(&self) -> String {
+        format!("{}.cu", self.name)
+    }
+
+    /// The kernel, of this text and with this PTX.
+    pub fn kernel_file<'a>(
+        &'a self,
+        file: &'a str,
+        source: &'a str,
+        ptx: &'a str,
+    ) -> KernelFile<'a> {
+        let tile = self
+            .arguments
+            .iter()
+            .skip_while(|&&word| word != "--tile")
+            .nth(1);
+        KernelFile {
+            file,
+            source,
+            configuration: tile.copied().unwrap_or_default(),
+            speed: 1.0,
+            ptx,
+            arch: ptx_file::arch_of(self.kernel),
+        }
+    }
+}
