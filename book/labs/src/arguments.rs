@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use harness::WantedDevice;
 
+use crate::lab::Scale;
+
 /// What the reader asked for.
 #[derive(Clone, Debug, Parser)]
 #[command(
@@ -24,6 +26,12 @@ pub struct Arguments {
     /// Where to run: auto, emulator, gpu or gpu:N
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub device: WantedDevice,
+    /// How much there is to do [default: small on the emulator, full on a GPU]
+    #[arg(long, value_enum)]
+    pub scale: Option<Scale>,
+    /// Emulator: stop after so many warp instructions [default: far more than a launch needs]
+    #[arg(long, value_name = "N")]
+    pub max_instructions: Option<u64>,
     /// Run the kernels of this file in the place of the lab's
     #[arg(long, value_name = "FILE.cu|FILE.ptx")]
     pub kernel: Option<PathBuf>,

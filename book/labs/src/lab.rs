@@ -22,7 +22,7 @@ pub struct Lab {
 }
 
 /// How much there is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Scale {
     /// As much as shows what happens.
     Small,

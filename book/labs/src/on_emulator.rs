@@ -3,13 +3,15 @@ use emulator::{Arg, Element, Fill, Limits, Memory, Module, Options, Program, Ten
 use harness::{KernelFile, Source};
 
 use crate::arguments::{Arguments, Command};
-use crate::lab::{Argument, Done, Lab, Launch, Map};
+use crate::lab::{Argument, Done, Lab, Launch, Map, Scale};
 use crate::run::{Error, Result};
 
 /// Bytes of device memory: far more than any experiment needs.
 const MEMORY: u64 = 1 << 30;
-/// Warp instructions: an experiment takes some thousands.
+/// Warp instructions: a small launch takes some thousands.
 const INSTRUCTIONS: u64 = 1 << 26;
+/// The same for one that is to fill a GPU.
+const INSTRUCTIONS_IN_FULL: u64 = 1 << 36;
 
 /// Makes the launch.
 pub fn run(lab: &Lab, launch: Launch, arguments: &Arguments) -> Result<Done> {
@@ -45,11 +47,15 @@ pub fn run(lab: &Lab, launch: Launch, arguments: &Arguments) -> Result<Done> {
         cluster: [1; 3],
         args,
     };
+    let enough = match arguments.scale {
+        Some(Scale::Full) => INSTRUCTIONS_IN_FULL,
+        _ => INSTRUCTIONS,
+    };
     let options = Options {
         sanitize: arguments.command == Command::Sanitize,
         schedule: arguments.schedule,
         limits: Limits {
-            instructions: INSTRUCTIONS,
+            instructions: arguments.max_instructions.unwrap_or(enough),
             memory: MEMORY,
             ..Limits::default()
         },

@@ -102,7 +102,7 @@ fn execute(arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
         let gpu = on_gpu::open(arguments)?;
         let timed = time::run(
             lab,
-            &launches(lab, arguments, Scale::Full)?,
+            &launches(lab, arguments, arguments.scale.unwrap_or(Scale::Full))?,
             arguments,
             &gpu,
         )?;
@@ -116,7 +116,7 @@ fn execute(arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
     }
     let (place, done) = match device(arguments)? {
         Some(gpu) => {
-            let mut launches = launches(lab, arguments, Scale::Full)?;
+            let mut launches = launches(lab, arguments, arguments.scale.unwrap_or(Scale::Full))?;
             // After a fault a GPU takes no more launches.
             launches.retain(|launch| !matches!(launch.meant, Meant::Fault(_)));
             let run = |launch| on_gpu::run(lab, launch, arguments, &gpu);
@@ -127,7 +127,7 @@ fn execute(arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
             (gpu.info().name.clone(), done)
         }
         None => {
-            let launches = launches(lab, arguments, Scale::Small)?;
+            let launches = launches(lab, arguments, arguments.scale.unwrap_or(Scale::Small))?;
             let run = |launch| on_emulator::run(lab, launch, arguments);
             let done = launches
                 .into_iter()

@@ -208,6 +208,7 @@ fn mistakes_are_named() {
         (&["transpose", "--only", "padde"], "padded"),
         (&["transpose", "explain"], "explain"),
         (&["transpose", "time"], "GPU"),
+        (&["transpose", "--scale", "large"], "small"),
         (&["transpose", "--kernel", "nowhere.ptx"], "nowhere.ptx"),
         (&["transpose", "--kernel", "Cargo.toml"], "Cargo.toml"),
         (
@@ -237,6 +238,8 @@ fn a_broken_kernel_is_found_out() {
         assert_eq!(code, 1, "{text}");
         text
     };
+    let (code, text) = run(&["transpose", "--max-instructions", "100"]);
+    assert!(code == 1 && text.contains("--max-instructions"), "{text}");
     // An `or` puts several columns of a row in one place; the other two kernels have none.
     let text = broken("xor.b32", "or.b32");
     assert_eq!(text.matches("does not show").count(), 1, "{text}");
