@@ -12,6 +12,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("gpu", "common/gpu"),
     ("harness", "common/harness"),
     ("ladder", "common/ladder"),
+    ("transcript", "common/transcript"),
 ];
 
 /// What a package of ours depends on, also for its tests.

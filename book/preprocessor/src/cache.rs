@@ -1,0 +1,262 @@
+//! What commands printed, kept under target/ for as long as nothing that they read changes.
+//!
+//! An entry's name is the SHA-256 of the command, of its executable and of all files that it may read. So nothing has
+//! to be thrown away for the book to be right; an entry that is not used any more only takes room.
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use transcript::{CommandLine, Output, Programs};
+
+const FOLDER: &str = "target/book-cache";
+
+/// An entry.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    command: String,
+    code: Option<i32>,
+    text: String,
+    errors: String,
+}
+
+/// Runs these commands, as many at a time as there are cores; those that ran before on the same files are looked up.
+pub fn run_all(
+    programs: &Programs,
+    root: &Path,
+    commands: BTreeSet<CommandLine>,
+) -> HashMap<CommandLine, Result<Output, String>> {
+    let packages: BTreeSet<&str> = commands.iter().map(|line| line.package.as_str()).collect();
+    // One that cannot be built must not hide what others print.
+    let why: BTreeMap<String, String> = match programs.build(&packages) {
+        Ok(()) => BTreeMap::new(),
+        Err(_) => packages
+            .iter()
+            .filter_map(|&package| {
+                let error = programs.build(&BTreeSet::from([package])).err()?;
+                Some((package.to_owned(), error.to_string()))
+            })
+            .collect(),
+    };
+    let digests = Digests::of(programs, root, &packages);
+    commands
+        .into_par_iter()
+        .map(|line| {
+            let output = match why.get(&line.package) {
+                Some(why) => Err(why.clone()),
+                None => run(programs, root, &digests, &line),
+            };
+            (line, output)
+        })
+        .collect()
+}
+
+fn run(
+    programs: &Programs,
+    root: &Path,
+    digests: &Digests,
+    line: &CommandLine,
+) -> Result<Output, String> {
+    let file = root.join(FOLDER).join(digests.key(root, line) + ".json");
+    if let Some(kept) = read::<Kept>(&file).filter(|kept| kept.command == line.text) {
+        return Ok(Output {
+            code: kept.code,
+            text: kept.text,
+            errors: kept.errors,
+        });
+    }
+    let output = programs.run(line).map_err(|error| error.to_string())?;
+    let Output { code, text, errors } = output.clone();
+    write(
+        &file,
+        &Kept {
+            command: line.text.clone(),
+            code,
+            text,
+            errors,
+        },
+    );
+    Ok(output)
+}
+
+/// What the executables and the folders that they read hold.
+struct Digests {
+    executables: BTreeMap<String, String>,
+    folders: BTreeMap<&'static str, String>,
+}
+
+/// What the ladder and the labs read, apart from files that their arguments name. A rung reads its own folder.
+const RUNGS: &str = "rungs";
+const RECORDS: &str = "results";
+const LABS: &str = "book/labs";
+const RECORDINGS: [&str; 2] = ["common/emulator/tests/h100", "tests/h100"];
+
+impl Digests {
+    fn of(programs: &Programs, root: &Path, packages: &BTreeSet<&str>) -> Self {
+        let memory = root.join(FOLDER).join("executables.json");
+        let known: BTreeMap<PathBuf, Executable> = read(&memory).unwrap_or_default();
+        let found: Vec<(String, PathBuf, Executable)> = packages
+            .par_iter()
+            .filter_map(|package| {
+                let file = programs.executable(package)?;
+                let executable = Executable::of(&file, known.get(&file))?;
+                Some(((*package).to_owned(), file, executable))
+            })
+            .collect();
+        let mut executables = BTreeMap::new();
+        let mut now = known.clone();
+        for (package, file, executable) in found {
+            executables.insert(package, executable.sha256.clone());
+            now.insert(file, executable);
+        }
+        if now != known {
+            write(&memory, &now);
+        }
+        let folders = [RUNGS, RECORDS, LABS].into_iter().chain(RECORDINGS);
+        Self {
+            executables,
+            folders: folders
+                .map(|folder| (folder, of_tree(&root.join(folder))))
+                .collect(),
+        }
+    }
+
+    /// The name of what is kept for this command.
+    fn key(&self, root: &Path, line: &CommandLine) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |text: &str| {
+            hash.update(text.len().to_le_bytes());
+            hash.update(text);
+        };
+        add("1"); // to be raised when a change here makes what was kept useless
+        add(&line.text);
+        add(self
+            .executables
+            .get(&line.package)
+            .map_or("", String::as_str));
+        let own = line
+            .package
+            .strip_prefix("rung")
+            .map(|name| root.join(RUNGS).join(name));
+        match own.filter(|folder| folder.is_dir()) {
+            Some(folder) => {
+                add(&of_tree(&folder));
+                add(&self.folders[RECORDS]);
+            }
+            None => self.folders.values().for_each(|digest| add(digest)),
+        }
+        // Files that the arguments name, also after an equals sign.
+        for word in &line.arguments {
+            let value = word.rsplit('=').next().unwrap_or(word);
+            let path = root.join(value);
+            if !value.is_empty() && path.exists() {
+                add(&of_tree(&path));
+            }
+        }
+        hex(hash)
+    }
+}
+
+/// An executable's SHA-256, and by what it is known again without reading it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Executable {
+    bytes: u64,
+    modified: Option<std::time::SystemTime>,
+    sha256: String,
+}
+
+impl Executable {
+    fn of(file: &Path, known: Option<&Self>) -> Option<Self> {
+        let about = fs::metadata(file).ok()?;
+        let (bytes, modified) = (about.len(), about.modified().ok());
+        let same = |known: &&Self| {
+            known.bytes == bytes && known.modified == modified && modified.is_some()
+        };
+        if let Some(known) = known.filter(same) {
+            return Some(known.clone());
+        }
+        let mut hash = Sha256::new();
+        hash.update(fs::read(file).ok()?);
+        Some(Self {
+            bytes,
+            modified,
+            sha256: hex(hash),
+        })
+    }
+}
+
+/// The digest of a file, or of all files below a folder; build outputs and what is hidden are left out.
+fn of_tree(path: &Path) -> String {
+    let mut hash = Sha256::new();
+    let mut open = vec![path.to_owned()];
+    while let Some(path) = open.pop() {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() {
+            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+            let mut inside: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+            inside.retain(|path| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                name != "target" && !name.starts_with('.')
+            });
+            inside.sort();
+            open.extend(inside.into_iter().rev());
+            hash.update(format!("folder {name}\n"));
+        } else if let Ok(bytes) = fs::read(&path) {
+            hash.update(format!("file {name} {}\n", bytes.len()));
+            hash.update(bytes);
+        }
+    }
+    hex(hash)
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn read<T: serde::de::DeserializeOwned>(file: &Path) -> Option<T> {
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+/// What cannot be kept is only run again next time.
+fn write<T: Serialize>(file: &Path, value: &T) {
+    let Ok(text) = serde_json::to_vec(value) else {
+        return;
+    };
+    if let Some(folder) = file.parent() {
+        let _ = fs::create_dir_all(folder);
+    }
+    // Written aside and then put in place, so that nobody reads half of it.
+    let aside = file.with_extension(format!("{}.part", std::process::id()));
+    if fs::write(&aside, text).is_ok() {
+        let _ = fs::rename(&aside, file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_follows_names_and_contents() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let digest = || of_tree(folder.path());
+        let write =
+            |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
+        let empty = digest();
+        write("a", "1");
+        let one = digest();
+        write("a", "2");
+        let two = digest();
+        fs::rename(folder.path().join("a"), folder.path().join("b")).expect("it is there");
+        let renamed = digest();
+        fs::create_dir(folder.path().join("target")).expect("writable");
+        write("target/x", "built");
+        assert_eq!(digest(), renamed);
+        assert_eq!(BTreeSet::from([empty, one, two, renamed]).len(), 4);
+    }
+}

@@ -1,0 +1,228 @@
+//! Parts of a source file by their name: an anchor, an item, or a section.
+use std::sync::LazyLock;
+
+use anyhow::{Result, bail};
+use regex::Regex;
+
+/// The text of the part, moved to the left edge, and the number of its first line.
+pub fn find(text: &str, name: &str) -> Result<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    for candidates in [
+        anchors(&lines, name)?,
+        items(&lines, name),
+        sections(&lines, name),
+    ] {
+        match candidates[..] {
+            [] => {}
+            [(first, end)] => return Ok((shown(&lines[first..end]), first + 1)),
+            _ => {
+                let at: Vec<_> = candidates
+                    .iter()
+                    .map(|(first, _)| (first + 1).to_string())
+                    .collect();
+                bail!(
+                    "there is more than one `{name}`, at lines {}",
+                    at.join(", ")
+                );
+            }
+        }
+    }
+    bail!("there is no anchor, no item and no section `{name}`")
+}
+
+/// The whole text, less the lines that only mark anchors.
+pub fn without_anchors(text: &str) -> String {
+    shown(&text.lines().collect::<Vec<_>>())
+}
+
+fn shown(lines: &[&str]) -> String {
+    let lines: Vec<&str> = lines
+        .iter()
+        .filter(|line| anchor(line).is_none())
+        .copied()
+        .collect();
+    let depth = |line: &&str| line.len() - line.trim_start().len();
+    let filled = lines.iter().filter(|line| !line.trim().is_empty());
+    let left = filled.map(depth).min().unwrap_or(0);
+    let lines: Vec<&str> = lines
+        .iter()
+        .map(|line| line.get(left..).unwrap_or("").trim_end())
+        .collect();
+    lines.join("\n").trim_matches('\n').to_owned()
+}
+
+/// `ANCHOR: name` or `ANCHOR_END: name`: whether it starts one, and the name.
+fn anchor(line: &str) -> Option<(bool, &str)> {
+    static MARK: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"\bANCHOR(_END)?:\s*([\w-]+)").ok());
+    let found = MARK.as_ref()?.captures(line)?;
+    Some((found.get(1).is_none(), found.get(2)?.as_str()))
+}
+
+fn anchors(lines: &[&str], name: &str) -> Result<Vec<(usize, usize)>> {
+    let mut found = Vec::new();
+    let mut open = None;
+    for (at, line) in lines.iter().enumerate() {
+        match anchor(line) {
+            Some((true, other)) if other == name => open = Some(at),
+            Some((false, other)) if other == name => match open.take() {
+                Some(start) => found.push((start, at)),
+                None => bail!("anchor `{name}` ends at line {} without a start", at + 1),
+            },
+            _ => {}
+        }
+    }
+    match open {
+        Some(start) => bail!("anchor `{name}` of line {} never ends", start + 1),
+        None => Ok(found),
+    }
+}
+
+/// Functions, structures and constants of this name, at the outermost level or in a module.
+fn items(lines: &[&str], name: &str) -> Vec<(usize, usize)> {
+    let name = regex::escape(name);
+    // Rust names the kind of an item; C++ gives a type before the name, and a list or a value after it.
+    let Ok(is_item) = Regex::new(&format!(
+        r"^\s*(?:(?:pub(?:\([a-z]+\))?|const|async|unsafe|extern|default)\s+)*(?:fn|struct|enum|union|trait|mod|type|const|static|macro_rules!)\s+{name}\b|^(?:[\w:<>*&]+[\s*&]+)*{name}\s*\(|^(?:[\w:]+\s+)+(?:\w+ = [^;]*, )?{name}(?:\[\w*\])*\s*="
+    )) else {
+        return Vec::new();
+    };
+    let mut depth = 0;
+    let mut found = Vec::new();
+    let mut in_comment = false;
+    let mut at = 0;
+    while at < lines.len() {
+        let code = code(lines[at], &mut in_comment);
+        let inside_function = depth > 0
+            && !lines[at]
+                .trim_start()
+                .starts_with(|c: char| c.is_alphabetic());
+        if !inside_function && is_item.is_match(&code) && (depth == 0 || rust_item(&code)) {
+            let start = start_of(lines, at);
+            if let Some(end) = end_of(lines, at) {
+                found.push((start, end));
+                // What is inside it is not looked at again.
+                for line in &lines[at + 1..end] {
+                    self::code(line, &mut in_comment);
+                }
+                at = end;
+                continue;
+            }
+        }
+        depth += balance(&code);
+        at += 1;
+    }
+    found
+}
+
+/// Whether a line names a Rust item, which may stand inside another.
+fn rust_item(code: &str) -> bool {
+    let mut words = code.split_whitespace();
+    words.any(|word| matches!(word, "fn" | "struct" | "enum" | "trait" | "mod" | "impl"))
+}
+
+/// The line without comments and without what stands in quotation marks.
+fn code(line: &str, in_comment: &mut bool) -> String {
+    let mut out = String::new();
+    let mut rest = line.chars().peekable();
+    let mut quoted = false;
+    while let Some(c) = rest.next() {
+        let next = rest.peek().copied();
+        match c {
+            '*' if *in_comment && next == Some('/') => {
+                *in_comment = false;
+                rest.next();
+            }
+            _ if *in_comment => {}
+            '\\' if quoted => {
+                rest.next();
+            }
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '/' if next == Some('/') => break,
+            '/' if next == Some('*') => *in_comment = true,
+            '\'' => {
+                // A character such as '{'; a lifetime has no second mark.
+                let ahead: String = rest.clone().take(3).collect();
+                if let Some(end) = ahead.find('\'').filter(|&end| end > 0) {
+                    (0..ahead[..=end].chars().count()).for_each(|_| {
+                        rest.next();
+                    });
+                }
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// How many more brackets of any kind it opens than it closes.
+fn balance(code: &str) -> i32 {
+    let step = |c| match c {
+        '{' | '(' | '[' => 1,
+        '}' | ')' | ']' => -1,
+        _ => 0,
+    };
+    code.chars().map(step).sum()
+}
+
+/// Up to where the item's statement starts, with the comment and attributes right above it.
+fn start_of(lines: &[&str], at: usize) -> usize {
+    let belongs = |line: &str| {
+        let line = line.trim();
+        let comment = line.starts_with("//") || line.starts_with('*') || line.starts_with("/*");
+        let ends = code(line, &mut false).trim_end().ends_with([';', '}', '{'])
+            || line.starts_with("#include")
+            || line.starts_with("#define");
+        !line.is_empty() && anchor(line).is_none() && (comment || !ends)
+    };
+    (0..at)
+        .rev()
+        .take_while(|&above| belongs(lines[above]))
+        .last()
+        .unwrap_or(at)
+}
+
+/// Behind the last line of the item: where its brackets are closed and it ends with `;` or `}`.
+fn end_of(lines: &[&str], at: usize) -> Option<usize> {
+    let mut depth = 0;
+    let mut in_comment = false;
+    for (number, line) in lines.iter().enumerate().skip(at) {
+        let code = code(line, &mut in_comment);
+        depth += balance(&code);
+        if depth <= 0 && code.trim_end().ends_with([';', '}']) {
+            return Some(number + 1);
+        }
+    }
+    None
+}
+
+/// Sections: a comment that begins with the name, and what follows, down to the blank line after which nothing is
+/// deeper than the comment.
+fn sections(lines: &[&str], name: &str) -> Vec<(usize, usize)> {
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let begins = |line: &&str| {
+        let Some(comment) = line.trim_start().strip_prefix("//") else {
+            return false;
+        };
+        let comment = comment.trim_start_matches(['/', '!']).trim_start();
+        comment
+            .strip_prefix(name)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    let end = |start: usize| {
+        let own = depth(lines[start]);
+        (start + 1..lines.len())
+            .find(|&at| {
+                let line = lines[at];
+                let below = lines[at..].iter().find(|line| !line.trim().is_empty());
+                match line.trim().is_empty() {
+                    true => below.is_none_or(|below| depth(below) <= own),
+                    false => depth(line) < own,
+                }
+            })
+            .unwrap_or(lines.len())
+    };
+    let starts = (0..lines.len()).filter(|&at| begins(&lines[at]));
+    starts.map(|start| (start, end(start))).collect()
+}

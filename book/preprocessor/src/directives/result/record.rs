@@ -1,0 +1,143 @@
+//! The record that README.md shows.
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::directives::predict::grouped;
+use crate::world::World;
+
+/// Its folder, and what its bench.json says.
+pub struct Record {
+    folder: String,
+    benches: Vec<Bench>,
+}
+
+#[derive(Deserialize)]
+struct Bench {
+    /// Such as `06_pipeline sm_90a`.
+    rung: String,
+    sizes: Vec<Run>,
+}
+
+#[derive(Deserialize)]
+struct Run {
+    /// `MxNxK`.
+    size: String,
+    time: Option<Time>,
+    provenance: Provenance,
+}
+
+#[derive(Deserialize)]
+struct Time {
+    tflops: f64,
+    contestants: Vec<Contestant>,
+}
+
+#[derive(Deserialize)]
+struct Contestant {
+    name: String,
+    median_ms: f64,
+    kernel_speed: f64,
+}
+
+#[derive(Deserialize)]
+struct Provenance {
+    gpu: String,
+    driver: Option<String>,
+    cuda: String,
+    commit: Option<String>,
+    date: String,
+}
+
+impl Record {
+    /// The record of this world.
+    pub fn read(world: &World) -> Result<Self> {
+        let readme = world.read("README.md")?;
+        let folder = readme.lines().find_map(|line| {
+            let file = line.strip_prefix("<!-- table: ")?;
+            Some(file.split_once("/bench.md#")?.0.to_owned())
+        });
+        let folder = folder
+            .context("README.md names no record: `<!-- table: results/…/bench.md#by-rung -->`")?;
+        let file = format!("{folder}/bench.json");
+        let benches = serde_json::from_str(&world.read(&file)?).context(file)?;
+        Ok(Self { folder, benches })
+    }
+
+    /// A file of it.
+    pub fn file(&self, world: &World, name: &str) -> Result<String> {
+        world.read(&format!("{}/{name}", self.folder))
+    }
+
+    /// `percent` of cuBLAS, `tflops` or `time_us` of a rung at a size.
+    pub fn number(&self, rung: &str, size: &str, field: &str) -> Result<String> {
+        let cube = format!("{size}x{size}x{size}");
+        let size = if size.contains('x') { size } else { &cube };
+        let Some(bench) = self.benches.iter().find(|bench| bench.rung == rung) else {
+            let all: Vec<&str> = self
+                .benches
+                .iter()
+                .map(|bench| bench.rung.as_str())
+                .collect();
+            bail!("the record has no `{rung}`; it has {}", all.join(", "));
+        };
+        let Some(run) = bench.sizes.iter().find(|run| run.size == size) else {
+            let all: Vec<&str> = bench.sizes.iter().map(|run| run.size.as_str()).collect();
+            bail!(
+                "the record has no {rung} at {size}; it has {}",
+                all.join(", ")
+            );
+        };
+        let time = run
+            .time
+            .as_ref()
+            .with_context(|| format!("{rung} was wrong at {size}"))?;
+        let contestant = |name: &str| {
+            let found = time
+                .contestants
+                .iter()
+                .find(|contestant| contestant.name == name);
+            found.with_context(|| format!("{name} was not timed at {size}"))
+        };
+        Ok(match field {
+            "percent" => format!("{:.1}%", contestant("cuBLAS f16")?.kernel_speed * 100.0),
+            "tflops" => format!("{:.1}", time.tflops),
+            "time_us" => {
+                let micros = contestant("kernel")?.median_ms * 1000.0;
+                grouped(if micros < 100.0 {
+                    (micros * 10.0).round() / 10.0
+                } else {
+                    micros.round()
+                })
+            }
+            _ => bail!("there is no `{field}`; there are percent, tflops, time_us"),
+        })
+    }
+
+    /// Where its numbers come from, in a line.
+    pub fn provenance(&self) -> String {
+        let all: Vec<&Provenance> = self
+            .benches
+            .iter()
+            .flat_map(|bench| &bench.sizes)
+            .map(|run| &run.provenance)
+            .collect();
+        let list = |of: &dyn Fn(&Provenance) -> Option<&str>| {
+            let found: BTreeSet<&str> =
+                all.iter().filter_map(|provenance| of(provenance)).collect();
+            match found.is_empty() {
+                true => "unknown".to_owned(),
+                false => found.into_iter().collect::<Vec<_>>().join(" and "),
+            }
+        };
+        format!(
+            "{}, driver {}, CUDA {}, commit {}, {}",
+            list(&|p| Some(&p.gpu)),
+            list(&|p| p.driver.as_deref()),
+            list(&|p| Some(&p.cuda)),
+            list(&|p| p.commit.as_deref()),
+            list(&|p| p.date.get(..10)),
+        )
+    }
+}

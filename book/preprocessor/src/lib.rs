@@ -1,0 +1,20 @@
+//! The book's directives. A page says `{{#run cargo run -p rung05_swizzle}}`, and its reader sees what that prints.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `page` | finds directives on a page and puts in their place what they show |
+//! | `directives/` | a directive a file |
+//! | `world` | what directives look at: the files of the repository, the record, what commands printed |
+//! | `cache` | what commands printed, kept under target/ for as long as nothing that they read changes |
+//! | `book` | all pages, as mdBook hands them over |
+//!
+//! Whatever a directive names has to be there. Else the build fails, with page and line.
+mod book;
+mod cache;
+pub mod directives;
+mod fence;
+pub mod page;
+mod svg;
+pub mod world;
+
+pub use book::Directives;

@@ -1,0 +1,247 @@
+//! A page: its text, with the directives in it.
+use std::fmt;
+use std::path::Path;
+
+use anyhow::Result;
+use transcript::CommandLine;
+
+use crate::directives::{self, Directive, Shown, minutes};
+use crate::fence::Fences;
+use crate::world::World;
+
+/// What is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    page: String,
+    line: usize,
+    message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.page, self.line, self.message)
+    }
+}
+
+/// A page whose directives have been found.
+pub struct Page {
+    name: String,
+    parts: Vec<Part>,
+}
+
+/// A piece of a page.
+enum Part {
+    Text(String),
+    Directive {
+        line: usize,
+        /// What stands before it on its line, if nothing but blanks do.
+        indent: Option<String>,
+        directive: Box<dyn Directive>,
+    },
+}
+
+impl Page {
+    /// Finds the directives. The name is the file's, for messages.
+    pub fn read(name: String, text: &str) -> (Self, Vec<Problem>) {
+        let mut reader = Reader {
+            parts: Vec::new(),
+            problems: Vec::new(),
+            page: &name,
+        };
+        reader.read(text);
+        let Reader {
+            parts, problems, ..
+        } = reader;
+        (Self { name, parts }, problems)
+    }
+
+    /// All commands whose output is shown.
+    pub fn commands(&self) -> impl Iterator<Item = CommandLine> {
+        let directives = self.parts.iter().filter_map(|part| match part {
+            Part::Directive { directive, .. } => Some(directive.commands()),
+            Part::Text(_) => None,
+        });
+        directives.flatten()
+    }
+
+    /// What the reader sees, and what is wrong.
+    pub fn show(&self, world: &World) -> (String, Vec<Problem>) {
+        let mut out = String::new();
+        let mut minutes_at = Vec::new();
+        let mut problems = Vec::new();
+        let stem = Path::new(&self.name).file_stem().unwrap_or_default();
+        for (number, part) in self.parts.iter().enumerate() {
+            let (line, indent, directive) = match part {
+                Part::Text(text) => {
+                    out += text;
+                    continue;
+                }
+                Part::Directive {
+                    line,
+                    indent,
+                    directive,
+                } => (*line, indent, directive),
+            };
+            let id = format!("{}-{number}", stem.to_string_lossy());
+            let message = match (directive.show(world, &id), indent) {
+                (Ok(Shown::Inline(text)), _) => {
+                    out += &text;
+                    continue;
+                }
+                (Ok(Shown::Block(text)), Some(indent)) => {
+                    out += &block(&text, indent);
+                    continue;
+                }
+                (Ok(Shown::Minutes), Some(_)) => {
+                    minutes_at.push(out.len());
+                    continue;
+                }
+                (Ok(_), None) => "this directive stands alone on its line".into(),
+                (Err(error), _) => format!("{error:#}"),
+            };
+            problems.push(Problem {
+                page: self.name.clone(),
+                line,
+                message,
+            });
+        }
+        for at in minutes_at.into_iter().rev() {
+            let minutes = minutes::of(&out);
+            out.insert_str(at, &minutes::sentence(minutes));
+        }
+        (out, problems)
+    }
+}
+
+/// With a blank line on both sides, so that Markdown takes it for what it is.
+fn block(text: &str, indent: &str) -> String {
+    let lines = text.lines().map(|line| match line.is_empty() {
+        true => "\n".into(),
+        false => format!("{indent}{line}\n"),
+    });
+    format!("\n{}\n", lines.collect::<String>())
+}
+
+/// Reads a page line by line.
+struct Reader<'a> {
+    parts: Vec<Part>,
+    problems: Vec<Problem>,
+    page: &'a str,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, text: &str) {
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let mut fences = Fences::default();
+        let mut at = 0;
+        while let Some(line) = lines.get(at) {
+            at += 1;
+            let trimmed = line.trim();
+            if fences.inside(line) {
+                self.text(line);
+            } else if trimmed.starts_with("{{#predict") && !trimmed.ends_with("}}") {
+                let body = &lines[at..];
+                let Some(length) = body.iter().position(|line| line.trim() == "}}") else {
+                    self.problem(
+                        at,
+                        "what starts here never ends with `}}` alone on a line".into(),
+                    );
+                    return;
+                };
+                let words = trimmed.trim_start_matches("{{#");
+                let found = directives::read(words, Some(&body[..length].concat()));
+                self.directive(at, Some(indent(line)), found);
+                at += length + 1;
+            } else {
+                self.inline(line, at);
+            }
+        }
+    }
+
+    /// A line outside of listings, with any number of directives.
+    fn inline(&mut self, line: &str, number: usize) {
+        let alone = {
+            let trimmed = line.trim();
+            trimmed.starts_with("{{#")
+                && trimmed.ends_with("}}")
+                && trimmed.matches("{{#").count() == 1
+        };
+        if alone {
+            let words = line.trim().trim_start_matches("{{#").trim_end_matches("}}");
+            self.directive(number, Some(indent(line)), directives::read(words, None));
+            self.text("\n");
+            return;
+        }
+        let mut rest = line;
+        while let Some(start) = outside_code(rest) {
+            let (before, from) = rest.split_at(start);
+            self.text(before);
+            let Some(end) = from.find("}}") else {
+                self.problem(number, "this directive never ends with `}}`".into());
+                return;
+            };
+            self.directive(number, None, directives::read(&from[3..end], None));
+            rest = &from[end + 2..];
+        }
+        self.text(rest);
+    }
+
+    fn directive(
+        &mut self,
+        line: usize,
+        indent: Option<String>,
+        found: Result<Box<dyn Directive>>,
+    ) {
+        match found {
+            Ok(directive) => self.parts.push(Part::Directive {
+                line,
+                indent,
+                directive,
+            }),
+            Err(error) => self.problem(line, format!("{error:#}")),
+        }
+    }
+
+    fn problem(&mut self, line: usize, message: String) {
+        let page = self.page.to_owned();
+        self.problems.push(Problem {
+            page,
+            line,
+            message,
+        });
+    }
+
+    fn text(&mut self, text: &str) {
+        match self.parts.last_mut() {
+            Some(Part::Text(before)) => *before += text,
+            _ => self.parts.push(Part::Text(text.into())),
+        }
+    }
+}
+
+fn indent(line: &str) -> String {
+    line[..line.len() - line.trim_start().len()].to_owned()
+}
+
+/// Where the first directive of a line starts that does not stand between backticks.
+fn outside_code(line: &str) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let rest = &line[at..];
+        let directive = rest.find("{{#")?;
+        let Some(tick) = rest.find('`').filter(|&tick| tick < directive) else {
+            return Some(at + directive);
+        };
+        // A code span ends at a run of backticks as long as the one that it starts with.
+        let ticks = rest[tick..]
+            .bytes()
+            .take_while(|&byte| byte == b'`')
+            .count();
+        let inside = &rest[tick + ticks..];
+        let close = "`".repeat(ticks);
+        at += match inside.find(&close) {
+            Some(end) => tick + ticks + end + ticks,
+            None => tick + ticks,
+        };
+    }
+}

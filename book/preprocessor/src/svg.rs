@@ -1,0 +1,110 @@
+//! Pictures that become part of a page.
+use std::sync::LazyLock;
+
+use anyhow::{Context, Result, bail};
+use regex::Regex;
+
+/// The picture as HTML: named for those who do not see it, with ids that only it has, in the page's colours, and
+/// without blank lines, at which Markdown would take it for text again.
+pub fn inline(text: &str, alt: &str, id: &str) -> Result<String> {
+    static PROLOGUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?s)^\s*(?:<\?xml.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*").ok()
+    });
+    static OPENING: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"(?s)^<svg\b[^>]*>").ok());
+    static NAME: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#"\s(?:role|aria-[a-z]+)="[^"]*""#).ok());
+    static IDS: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r##"(\bid="|\burl\(#|\b(?:xlink:)?href="#)([^")]+)"##).ok());
+    let (Some(prologue), Some(opening), Some(name), Some(ids)) = (
+        PROLOGUE.as_ref(),
+        OPENING.as_ref(),
+        NAME.as_ref(),
+        IDS.as_ref(),
+    ) else {
+        bail!("a pattern in svg.rs is wrong");
+    };
+    let parsed = roxmltree::Document::parse_with_options(
+        text,
+        roxmltree::ParsingOptions {
+            allow_dtd: true,
+            ..Default::default()
+        },
+    )
+    .context("not an SVG")?;
+    let root = parsed.root_element();
+    if root.tag_name().name() != "svg" || root.attribute("viewBox").is_none() {
+        bail!("not an SVG with a viewBox, without which it cannot shrink on a phone");
+    }
+    let foreign = |node: &roxmltree::Node| {
+        matches!(node.tag_name().name(), "script" | "image" | "foreignObject")
+    };
+    if let Some(node) = parsed.descendants().find(foreign) {
+        bail!("<{}> has no place in a picture", node.tag_name().name());
+    }
+    let text = prologue.replace(text, "");
+    let head = opening.find(&text).context("not an SVG")?.as_str();
+    let own_name = format!(
+        " role=\"img\" aria-labelledby=\"{id}-title\">\n<title id=\"{id}-title\">{}</title>",
+        escape(alt)
+    );
+    let named = name.replace_all(head, "").trim_end_matches('>').to_owned();
+    let body = without_first_title(&text[head.len()..]);
+    let body = ids.replace_all(&body, |found: &regex::Captures<'_>| {
+        format!("{}{id}-{}", &found[1], &found[2])
+    });
+    // The page's theme, not the system's, says whether it is dark; paper is white.
+    let body = body.replace(
+        "@media (prefers-color-scheme:dark){",
+        "@media screen{:is(.coal,.navy,.ayu){",
+    );
+    let body = match body.contains("@media screen{:is") {
+        true => body.replace("}</style>", "}}</style>"),
+        false => body,
+    };
+    let lines = format!("{named}{own_name}{body}");
+    let lines: Vec<&str> = lines
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    Ok(lines.join("\n") + "\n")
+}
+
+/// A picture's own title gives way to the text that the page has for it.
+fn without_first_title(body: &str) -> String {
+    match (body.find("<title"), body.find("</title>")) {
+        (Some(start), Some(end)) if start < end => {
+            format!("{}{}", &body[..start], &body[end + "</title>".len()..])
+        }
+        _ => body.to_owned(),
+    }
+}
+
+/// Text for HTML.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_is_named_and_its_ids_are_its_own() {
+        let text = "<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1 1\" role=\"img\" \
+                    aria-label=\"x\">\n<title>x</title>\n\n<defs><marker id=\"tip\"/></defs>\n<g id=\"g\" fill=\"url(#tip)\"/>\n</svg>\n";
+        insta::assert_snapshot!(inline(text, "a < b", "start-3").expect("an SVG"));
+        for (wrong, word) in [
+            ("<svg", "not an SVG"),
+            ("<svg xmlns=\"http://www.w3.org/2000/svg\"/>", "viewBox"),
+            ("<svg viewBox=\"0 0 1 1\"><script/></svg>", "script"),
+        ] {
+            let error = inline(wrong, "x", "y").expect_err("an error");
+            assert!(format!("{error:#}").contains(word), "{error:#}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What directives look at.
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result, anyhow, bail};
+use transcript::{CommandLine, Output, Programs};
+
+use crate::cache;
+use crate::directives::Record;
+use crate::page::Page;
+
+/// The files of the repository, and what commands printed.
+#[derive(Default)]
+pub struct World {
+    /// The repository.
+    pub root: PathBuf,
+    /// What the commands of all pages printed, or why they did not run.
+    pub outputs: HashMap<CommandLine, std::result::Result<Output, String>>,
+    record: OnceLock<std::result::Result<Record, String>>,
+}
+
+impl World {
+    /// Runs all commands of these pages.
+    pub fn of<'a>(root: &Path, pages: impl IntoIterator<Item = &'a Page>) -> Result<Self> {
+        let commands: BTreeSet<CommandLine> =
+            pages.into_iter().flat_map(|page| page.commands()).collect();
+        Ok(Self {
+            root: root.to_owned(),
+            outputs: cache::run_all(&Programs::of(root), root, commands),
+            record: OnceLock::new(),
+        })
+    }
+
+    /// What a command printed.
+    pub fn output(&self, command: &CommandLine) -> Result<&Output> {
+        match self.outputs.get(command) {
+            Some(Ok(output)) => Ok(output),
+            Some(Err(why)) => bail!("{why}"),
+            None => bail!("`{}` has not been run", command.text),
+        }
+    }
+
+    /// What a command printed that ended well.
+    pub fn success(&self, command: &CommandLine) -> Result<&str> {
+        let output = self.output(command)?;
+        exit_code(command, output, 0)?;
+        Ok(&output.text)
+    }
+
+    /// What was recorded on a GPU.
+    pub fn record(&self) -> Result<&Record> {
+        let read = || Record::read(self).map_err(|error| format!("{error:#}"));
+        self.record
+            .get_or_init(read)
+            .as_ref()
+            .map_err(|why| anyhow!("{why}"))
+    }
+
+    /// The text of a file of the repository.
+    pub fn read(&self, file: &str) -> Result<String> {
+        let inside = Path::new(file)
+            .components()
+            .all(|part| matches!(part, std::path::Component::Normal(_)));
+        if !inside {
+            bail!("`{file}` is no path inside the repository");
+        }
+        fs::read_to_string(self.root.join(file)).with_context(|| format!("cannot read {file}"))
+    }
+}
+
+/// An error if the command ended otherwise, with what it said.
+pub fn exit_code(command: &CommandLine, output: &Output, wanted: i32) -> Result<()> {
+    if output.code == Some(wanted) {
+        return Ok(());
+    }
+    let found = output
+        .code
+        .map_or("a signal".into(), |code| format!("exit code {code}"));
+    let said = [output.errors.trim(), output.text.trim()];
+    let said: String = said
+        .into_iter()
+        .find(|text| !text.is_empty())
+        .unwrap_or("it printed nothing")
+        .into();
+    let said: Vec<&str> = said.lines().rev().take(5).collect();
+    let said: Vec<&str> = said.into_iter().rev().collect();
+    bail!(
+        "`{}` ended with {found}, not {wanted}: {}",
+        command.text,
+        said.join("\n")
+    )
+}

@@ -1,0 +1,117 @@
+//! Where the executables are, and how one is run.
+use std::collections::BTreeSet;
+use std::env;
+use std::env::consts::EXE_SUFFIX;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{CommandLine, Error};
+
+/// What a command printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// Its exit code; none if a signal ended it.
+    pub code: Option<i32>,
+    /// On standard output.
+    pub text: String,
+    /// On standard error.
+    pub errors: String,
+}
+
+/// The executables of a workspace.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    root: PathBuf,
+    beside: PathBuf,
+}
+
+impl Programs {
+    /// Those of the workspace at `root`: the ones beside this program, or where cargo puts them.
+    pub fn of(root: &Path) -> Self {
+        let this = env::current_exe().unwrap_or_default();
+        let folder = this.parent().unwrap_or(Path::new("."));
+        // A test lies in target/debug/deps, the programs one folder up.
+        let beside = match folder.file_name() {
+            Some(name) if name == "deps" => folder.parent().unwrap_or(folder),
+            _ => folder,
+        };
+        let root = root.canonicalize().unwrap_or(root.to_owned());
+        Self {
+            root,
+            beside: beside.to_owned(),
+        }
+    }
+
+    /// The executable of a package, if it has been built.
+    pub fn executable(&self, package: &str) -> Option<PathBuf> {
+        let name = package.to_owned() + EXE_SUFFIX;
+        let folders = [self.beside.clone(), self.root.join("target/debug")];
+        let mut files = folders.iter().map(|folder| folder.join(&name));
+        files.find(|file| file.is_file())
+    }
+
+    /// Has cargo bring these up to date in the folder of this program. Where this program comes from elsewhere, what
+    /// lies beside it is left as it is, and cargo makes what is missing.
+    pub fn build(&self, packages: &BTreeSet<&str>) -> Result<(), Error> {
+        let at_home = self.beside.starts_with(&self.root);
+        let wanted = |package: &&&str| at_home || self.executable(package).is_none();
+        let wanted: Vec<&str> = packages.iter().filter(wanted).copied().collect();
+        if !wanted.is_empty() {
+            let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+            cargo.current_dir(&self.root).args(["build", "--quiet"]);
+            match self.beside.file_name().and_then(|name| name.to_str()) {
+                Some("debug") | None => {}
+                Some(_) if !at_home => {}
+                Some(profile) => {
+                    cargo.args(["--profile", profile]);
+                }
+            }
+            cargo.args(wanted.iter().flat_map(|package| ["--package", package]));
+            // Where there is no cargo, the executables have to be there already.
+            if cargo.status().is_ok_and(|status| !status.success()) {
+                let package = wanted.join(" --package ");
+                return Err(Error::Missing { package });
+            }
+        }
+        match packages
+            .iter()
+            .find(|package| self.executable(package).is_none())
+        {
+            Some(&package) => Err(Error::Missing {
+                package: package.into(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a command in the workspace's folder, on the emulator and with the committed PTX.
+    pub fn run(&self, line: &CommandLine) -> Result<Output, Error> {
+        let package = &line.package;
+        let executable = self.executable(package).ok_or_else(|| Error::Missing {
+            package: package.clone(),
+        })?;
+        let mut program = Command::new(executable);
+        if package.starts_with("rung") {
+            program.args(["--device", "emulator"]);
+        }
+        let output = program
+            .args(&line.arguments)
+            .env("GEMM_NVRTC", self.root.join("no-compiler"))
+            .env("CUDA_VISIBLE_DEVICES", "") // whatever else looks for a GPU finds none
+            .env("NO_COLOR", "1")
+            .env("COLUMNS", "120")
+            .env_remove("CARGO_MANIFEST_DIR")
+            .current_dir(&self.root)
+            .output()
+            .map_err(|source| Error::Start {
+                command: line.text.clone(),
+                source,
+            })?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(Output {
+            code: output.status.code(),
+            text: text(&output.stdout),
+            errors: text(&output.stderr),
+        })
+    }
+}
