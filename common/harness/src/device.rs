@@ -108,8 +108,8 @@ impl Device {
     pub fn source(&self, rung: &Rung, arguments: &Arguments, size: Size) -> Result<source::Source> {
         let source = match &arguments.kernel {
             Some(path) => self.source_of_file(path, arguments)?,
-            None => source::of_rung(
-                rung.name,
+            None => source::of_folder(
+                &format!("rungs/{}", rung.name),
                 self.kernel(rung, arguments, size, self.multiprocessors())?,
                 Nvrtc::find(),
             )?,

@@ -1,12 +1,12 @@
 //! The object that `--json` prints.
-use emulator::Card;
+use emulator::{Card, Instruction};
 use serde::Serialize;
 
 use crate::bound::Bound;
 use crate::lines::{by_line, sum};
 use crate::provenance::Provenance;
 use crate::run::Outcome;
-use crate::{KernelFile, Result, Rung, Verification, Wrong, accesses, bench, waits};
+use crate::{KernelFile, Result, Rung, Source, Verification, Wrong, accesses, bench, waits};
 
 /// One run.
 #[derive(Serialize)]
@@ -100,8 +100,9 @@ struct Counters {
     lines: Vec<Line>,
 }
 
+/// A line that touches memory.
 #[derive(Serialize)]
-struct Line {
+pub struct Line {
     line: u32,
     executions: u64,
     shared_wavefronts: u64,
@@ -172,7 +173,11 @@ fn waits(outcome: &Outcome) -> Result<Option<Vec<waits::Row>>> {
         return Ok(None);
     };
     let instructions = outcome.kernel.program()?.instructions();
-    Ok(Some(waits::rows(outcome.kernel, instructions, &run.waits)))
+    Ok(Some(waits::rows(
+        &outcome.kernel.source,
+        instructions,
+        &run.waits,
+    )))
 }
 
 fn accesses(outcome: &Outcome) -> Result<Option<Vec<accesses::Row>>> {
@@ -217,11 +222,24 @@ fn verify(found: &Verification) -> Verify {
 
 fn counters(outcome: &Outcome, counters: &[emulator::Counters]) -> Result<Counters> {
     let all = sum(counters);
-    let lines = by_line(
-        outcome.kernel,
-        outcome.kernel.program()?.instructions(),
-        counters,
-    );
+    let instructions = outcome.kernel.program()?.instructions();
+    Ok(Counters {
+        shared_wavefronts: all.shared.wavefronts,
+        shared_wavefronts_ideal: all.shared.ideal,
+        bank_conflicts: all.shared.conflicts,
+        global_sectors: all.global_sectors,
+        global_requests: all.global_requests,
+        lines: lines(&outcome.kernel.source, instructions, counters),
+    })
+}
+
+/// Each line that touches memory, with its counters.
+pub fn lines(
+    source: &Source,
+    instructions: &[Instruction],
+    counters: &[emulator::Counters],
+) -> Vec<Line> {
+    let lines = by_line(source, instructions, counters);
     let line = |(number, line): (&u32, &crate::lines::Line)| Line {
         line: *number,
         executions: line.counters.executions,
@@ -232,12 +250,5 @@ fn counters(outcome: &Outcome, counters: &[emulator::Counters]) -> Result<Counte
         global_sectors_ideal: line.counters.global_sectors_ideal,
         global_requests: line.counters.global_requests,
     };
-    Ok(Counters {
-        shared_wavefronts: all.shared.wavefronts,
-        shared_wavefronts_ideal: all.shared.ideal,
-        bank_conflicts: all.shared.conflicts,
-        global_sectors: all.global_sectors,
-        global_requests: all.global_requests,
-        lines: lines.iter().map(line).collect(),
-    })
+    lines.iter().map(line).collect()
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use emulator::{Counters, Instruction};
 
-use crate::Kernel;
+use crate::Source;
 
 /// The memory accesses of one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub enum Row {
 
 /// The lines that touch memory, by number: lines of kernel.cu, or of the PTX where that is all there is.
 pub fn by_line(
-    kernel: &Kernel,
+    source: &Source,
     instructions: &[Instruction],
     counters: &[Counters],
 ) -> BTreeMap<u32, Line> {
@@ -55,13 +55,13 @@ pub fn by_line(
         if !touches_memory(counters) {
             continue;
         }
-        if let Some(line) = line_of(kernel, instruction) {
+        if let Some(line) = line_of(source, instruction) {
             add(&mut lines.entry(line).or_default().counters, counters);
         }
     }
     for (first, neighbours) in neighbours(instructions) {
         if let Some(line) =
-            line_of(kernel, &instructions[first]).and_then(|line| lines.get_mut(&line))
+            line_of(source, &instructions[first]).and_then(|line| lines.get_mut(&line))
             && line
                 .neighbours
                 .is_none_or(|other| other.count < neighbours.count)
@@ -73,13 +73,13 @@ pub fn by_line(
 }
 
 /// The line to which an instruction belongs, if it comes from the kernel's own text.
-pub fn line_of(kernel: &Kernel, instruction: &Instruction) -> Option<u32> {
-    match &kernel.source.text {
+pub fn line_of(source: &Source, instruction: &Instruction) -> Option<u32> {
+    match &source.text {
         None => Some(instruction.ptx_line),
         Some(_) => instruction
             .source
             .as_ref()
-            .filter(|s| *s.file == *kernel.source.name)
+            .filter(|s| *s.file == *source.name)
             .map(|s| s.line),
     }
 }

@@ -8,7 +8,7 @@ use crate::launch::Tiling;
 use crate::occupancy::{self, Resources};
 use crate::problem::{from_bytes, to_bytes};
 use crate::verify::against_cublas;
-use crate::{Kernel, Problem, Result, Size, Verification, ptx_file};
+use crate::{Kernel, Problem, Result, Size, Source, Verification, ptx_file};
 
 /// A GPU with the kernel loaded, and cuBLAS if it is there.
 pub struct Session<'a> {
@@ -37,7 +37,7 @@ impl<'a> Session<'a> {
     /// Opens the GPU and loads the kernel.
     pub fn open(ordinal: usize, kernel: &'a Kernel, switches: &'a [u32]) -> Result<Self> {
         let gpu = Gpu::open(ordinal)?;
-        let loaded = load(&gpu, kernel)?;
+        let loaded = load(&gpu, &kernel.source, ENTRY)?;
         let cublas = Cublas::new(&gpu);
         Ok(Self {
             gpu,
@@ -177,18 +177,21 @@ fn squares(values: &[f16]) -> Vec<f16> {
         .collect()
 }
 
-/// Loads the PTX; where the driver is older than its `.version`, once more with a lower one.
-fn load(gpu: &Gpu, kernel: &Kernel) -> Result<gpu::Kernel> {
+/// Loads a kernel of this PTX; where the driver is older than its `.version`, once more with a lower one.
+///
+/// # Errors
+/// If the driver refuses it.
+pub fn load(gpu: &Gpu, source: &Source, entry: &str) -> Result<gpu::Kernel> {
     const UNSUPPORTED_PTX_VERSION: u32 = 222;
-    match gpu.load(&kernel.source.ptx, ENTRY) {
+    match gpu.load(&source.ptx, entry) {
         Err(
             error @ GpuError::Load {
                 code: UNSUPPORTED_PTX_VERSION,
                 ..
             },
         ) => {
-            let lower = ptx_file::lower_version(&kernel.source.ptx, &kernel.source.arch);
-            gpu.load(&lower, ENTRY).map_err(|_| error.into())
+            let lower = ptx_file::lower_version(&source.ptx, &source.arch);
+            gpu.load(&lower, entry).map_err(|_| error.into())
         }
         loaded => Ok(loaded?),
     }

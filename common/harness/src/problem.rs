@@ -83,6 +83,11 @@ pub fn pad(size: Size, tile: Tile) -> Result<Size> {
     })
 }
 
+/// A `rows` x `columns` matrix of roughly normal values; `which` tells matrices of one seed apart.
+pub fn random_matrix(seed: u64, which: u64, rows: u32, columns: u32) -> Vec<f16> {
+    matrix(seed, which, [rows, columns], [rows, columns])
+}
+
 /// Bytes in the machine's order of the GPU: little-endian.
 pub fn to_bytes(values: &[f16]) -> Vec<u8> {
     let mut bytes = vec![0; 2 * values.len()];

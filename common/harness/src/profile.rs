@@ -7,7 +7,7 @@ use owo_colors::OwoColorize;
 use crate::lines::{Line, by_line};
 use crate::run::Outcome;
 use crate::table::{plural, thousands};
-use crate::{Result, report, waits};
+use crate::{Result, Source, report, waits};
 
 /// The columns to the left of the source.
 const HEAD: [&str; 4] = [
@@ -24,16 +24,10 @@ pub fn text(outcome: &Outcome) -> Result<String> {
         return Ok(text);
     };
     let instructions = outcome.kernel.program()?.instructions();
-    let lines = by_line(outcome.kernel, instructions, &run.counters);
-    let source = outcome
-        .kernel
-        .source
-        .text
-        .as_deref()
-        .unwrap_or(&outcome.kernel.source.ptx);
+    let source = &outcome.kernel.source;
     text.push('\n');
-    listing(&mut text, source, &lines);
-    let waits = waits::rows(outcome.kernel, instructions, &run.waits);
+    text += &source_lines(source, &by_line(source, instructions, &run.counters));
+    let waits = waits::rows(source, instructions, &run.waits);
     report::section(&mut text, &waits::lines(&waits));
     match &outcome.bound {
         Some(Ok(bound)) => report::section(&mut text, &bound.lines()),
@@ -41,6 +35,14 @@ pub fn text(outcome: &Outcome) -> Result<String> {
         None => {}
     }
     Ok(text)
+}
+
+/// The source with the counters of its lines.
+pub fn source_lines(source: &Source, lines: &BTreeMap<u32, Line>) -> String {
+    let mut text = String::new();
+    let of = source.text.as_deref().unwrap_or(&source.ptx);
+    listing(&mut text, of, lines);
+    text
 }
 
 fn listing(text: &mut String, source: &str, lines: &BTreeMap<u32, Line>) {

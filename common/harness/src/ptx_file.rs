@@ -70,9 +70,10 @@ pub fn configurations<'a>(file: &str, names: impl Iterator<Item = &'a str>) -> V
     found
 }
 
-/// The name under which a rung's kernel is compiled. It stands in the PTX, so it is the same everywhere.
-pub fn program_name(rung: &str, file: &str) -> String {
-    format!("/rungs/{rung}/{file}")
+/// The name under which a kernel is compiled; `folder` is the one that it lies in, from the workspace's root, such as
+/// `rungs/05_swizzle`. It stands in the PTX, so it is the same everywhere.
+pub fn program_name(folder: &str, file: &str) -> String {
+    format!("/{folder}/{file}")
 }
 
 /// The text of the committed file, from what NVRTC made of the kernel's source.

@@ -47,11 +47,11 @@ impl std::fmt::Display for Origin {
 /// NVRTC, or why there is none.
 pub type Compiler = std::result::Result<Nvrtc, GpuError>;
 
-/// The PTX of a rung's own kernel.
-pub fn of_rung(rung: &str, kernel: &KernelFile, compiler: Compiler) -> Result<Source> {
+/// The PTX of a kernel that is committed in this folder of the workspace, such as `rungs/05_swizzle`.
+pub fn of_folder(folder: &str, kernel: &KernelFile, compiler: Compiler) -> Result<Source> {
     let (origin, ptx) = match compiler {
         Ok(nvrtc) => {
-            let output = compile_rung(rung, kernel, &nvrtc)?;
+            let output = compile_committed(folder, kernel, &nvrtc)?;
             (
                 Origin::Nvrtc(ptx_file::compiler(&output)),
                 ptx_file::lower_version(&output, kernel.arch),
@@ -65,43 +65,73 @@ pub fn of_rung(rung: &str, kernel: &KernelFile, compiler: Compiler) -> Result<So
                     why,
                 });
             }
-            (
-                Origin::Committed(ptx_file::compiler_of(kernel.ptx).into()),
-                kernel.ptx.to_owned(),
-            )
+            return Ok(as_committed(folder, kernel));
         }
     };
     Ok(Source {
-        file: kernel.file.into(),
-        name: ptx_file::program_name(rung, kernel.file),
-        text: Some(kernel.source.into()),
-        arch: kernel.arch.into(),
         origin,
         ptx,
+        ..as_committed(folder, kernel)
     })
 }
 
+/// The committed PTX.
+fn as_committed(folder: &str, kernel: &KernelFile) -> Source {
+    Source {
+        file: kernel.file.into(),
+        name: ptx_file::program_name(folder, kernel.file),
+        text: Some(kernel.source.into()),
+        arch: kernel.arch.into(),
+        origin: Origin::Committed(ptx_file::compiler_of(kernel.ptx).into()),
+        ptx: kernel.ptx.to_owned(),
+    }
+}
+
+impl Source {
+    /// What a reader's file holds, compiled for `arch` if it is CUDA source.
+    ///
+    /// # Errors
+    /// If it cannot be read or compiled.
+    pub fn of_file(path: &Path, arch: &str) -> Result<Self> {
+        of_file(path, Some(arch), "", Nvrtc::find())
+    }
+}
+
 impl KernelFile<'_> {
-    /// The text of the `kernel.ptx` to commit beside this kernel of `rung`; takes NVRTC.
-    pub fn committed_ptx(&self, rung: &str) -> Result<String> {
+    /// The text of the `kernel.ptx` to commit beside this kernel, in this folder of the workspace; takes NVRTC.
+    pub fn committed_ptx(&self, folder: &str) -> Result<String> {
         let nvrtc = Nvrtc::find().map_err(|why| Error::NoNvrtc {
             file: self.file.into(),
             why,
         })?;
-        Ok(ptx_file::text(self, &compile_rung(rung, self, &nvrtc)?))
+        Ok(ptx_file::text(
+            self,
+            &compile_committed(folder, self, &nvrtc)?,
+        ))
     }
 
     /// The PTX that a run would use: NVRTC's where it is found, else the committed one if it is current.
-    pub fn current_ptx(&self, rung: &str) -> Result<String> {
-        Ok(of_rung(rung, self, Nvrtc::find())?.ptx)
+    pub fn current_ptx(&self, folder: &str) -> Result<String> {
+        Ok(of_folder(folder, self, Nvrtc::find())?.ptx)
+    }
+
+    /// The committed PTX if it is current, so that all machines see the same; else what NVRTC makes of the source.
+    ///
+    /// # Errors
+    /// If there is no NVRTC and the committed PTX belongs to another source.
+    pub fn committed(&self, folder: &str) -> Result<Source> {
+        match ptx_file::check(self) {
+            Ok(()) => Ok(as_committed(folder, self)),
+            Err(_) => of_folder(folder, self, Nvrtc::find()),
+        }
     }
 }
 
-fn compile_rung(rung: &str, kernel: &KernelFile, nvrtc: &Nvrtc) -> Result<String> {
+fn compile_committed(folder: &str, kernel: &KernelFile, nvrtc: &Nvrtc) -> Result<String> {
     compile(
         nvrtc,
         kernel.source,
-        &ptx_file::program_name(rung, kernel.file),
+        &ptx_file::program_name(folder, kernel.file),
         ptx_file::options(kernel.arch, kernel.configuration),
         kernel.file,
     )
@@ -256,7 +286,7 @@ mod tests {
         };
         let ptx = &ptx_file::text(&kernel, include_str!("testdata/tiny.ptx"));
         let kernel = KernelFile { ptx, ..kernel };
-        let found = of_rung("00_tiny", &kernel, none()).expect("current");
+        let found = of_folder("rungs/00_tiny", &kernel, none()).expect("current");
         assert_eq!(found.origin, Origin::Committed("NVRTC 13.0.88".into()));
 
         let changed = kernel.source.replace("BM = 8", "BM = 16");
@@ -264,7 +294,7 @@ mod tests {
             source: &changed,
             ..kernel
         };
-        let error = of_rung("00_tiny", &kernel, none()).expect_err("stale");
+        let error = of_folder("rungs/00_tiny", &kernel, none()).expect_err("stale");
         assert!(matches!(error, Error::StalePtx { .. }));
         assert!(
             error.to_string().contains("cargo ladder get-nvrtc"),

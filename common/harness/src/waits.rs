@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use emulator::Instruction;
 use serde::Serialize;
 
-use crate::Kernel;
+use crate::Source;
 use crate::lines::line_of;
 use crate::table::{table, thousands};
 
@@ -29,11 +29,11 @@ pub struct Row {
 }
 
 /// The rows of a launch, by mbarrier, then by line.
-pub fn rows(kernel: &Kernel, instructions: &[Instruction], waits: &[emulator::Wait]) -> Vec<Row> {
+pub fn rows(source: &Source, instructions: &[Instruction], waits: &[emulator::Wait]) -> Vec<Row> {
     let mut sums = BTreeMap::<_, emulator::Wait>::new();
     for wait in waits {
         let instruction = instructions.get(wait.instruction);
-        if let Some(line) = instruction.and_then(|one| line_of(kernel, one)) {
+        if let Some(line) = instruction.and_then(|one| line_of(source, one)) {
             *sums.entry((wait.mbarrier, line)).or_default() += *wait;
         }
     }

@@ -1,4 +1,4 @@
-//! `cargo ladder ptx`: makes every rung's PTX from its kernels.
+//! `cargo ladder ptx`: makes the PTX of every rung, and of the book's experiments, from their kernels.
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -16,9 +16,11 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let mut current = true;
-    for rung in rungs::all()? {
-        for kernel in rung.kernels()? {
-            current &= one(&rung.name, &kernel, arguments.check)?;
+    let of_rung = |rung: &rungs::Rung| Ok((rung.place(), rung.kernels()?));
+    let rungs: Result<Vec<_>> = rungs::all()?.iter().map(of_rung).collect();
+    for (place, kernels) in rungs?.into_iter().chain(rungs::labs()?) {
+        for kernel in kernels {
+            current &= one(&place, &kernel, arguments.check)?;
         }
     }
     if arguments.check && !current {
@@ -28,12 +30,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 }
 
 /// Makes or checks one file; whether it was current.
-fn one(rung: &str, on_disk: &KernelOnDisk, check: bool) -> Result<bool> {
+fn one(place: &str, on_disk: &KernelOnDisk, check: bool) -> Result<bool> {
     let kernel = on_disk.kernel();
     let (target, old) = (&on_disk.ptx_path, kernel.ptx);
-    let new = kernel.committed_ptx(rung)?;
+    let new = kernel.committed_ptx(place)?;
     let shown = format!(
-        "rungs/{rung}/{}",
+        "{place}/{}",
         ptx_file::name(kernel.file, kernel.configuration)
     );
     if new == old {

@@ -22,6 +22,11 @@ impl Rung {
         format!("rung{}", self.name)
     }
 
+    /// Its folder, from the workspace's root.
+    pub fn place(&self) -> String {
+        format!("rungs/{}", self.name)
+    }
+
     /// Its kernels, sorted by name.
     pub fn kernels(&self) -> Result<Vec<KernelOnDisk>> {
         let folder = self
@@ -136,6 +141,26 @@ pub fn all() -> Result<Vec<Rung>> {
     }
     rungs.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(rungs)
+}
+
+/// The folders with kernels of the book's experiments, from the workspace's root and sorted, such as
+/// `book/labs/transpose`: with those of the rungs, all that `cargo ladder ptx` keeps current.
+pub fn labs() -> Result<Vec<(String, Vec<KernelOnDisk>)>> {
+    const FOLDER: &str = "book/labs";
+    let Some(folder) = root()
+        .map(|root| root.join(FOLDER))
+        .filter(|folder| folder.is_dir())
+    else {
+        return Ok(Vec::new());
+    };
+    let lab = |folder: PathBuf| {
+        let kernels = KernelOnDisk::in_folder(&folder).ok()?;
+        let name = folder.file_name()?.to_str()?;
+        (!kernels.is_empty()).then(|| (format!("{FOLDER}/{name}"), kernels))
+    };
+    let mut labs: Vec<_> = entries(&folder)?.into_iter().filter_map(lab).collect();
+    labs.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(labs)
 }
 
 /// The rung called `3`, `03`, `03_padded` or `rung03_padded`.

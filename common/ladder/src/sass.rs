@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         });
 
     let scratch = Scratch::new(&rung.package())?;
-    let said = assemble(&ptxas, &scratch, &kernel.current_ptx(&rung.name)?, arch)?;
+    let said = assemble(&ptxas, &scratch, &kernel.current_ptx(&rung.place())?, arch)?;
     let mut disassemble = Command::new(&nvdisasm);
     let code = output(disassemble.current_dir(&scratch.0).args([
         "--print-code",

@@ -1,0 +1,49 @@
+//! The command line.
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use harness::WantedDevice;
+
+/// What the reader asked for.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    bin_name = "labs",
+    about = "The book's experiments, on a GPU if there is one, else on the emulator.",
+    after_help = "Without a LAB, lists them. Exit code 0: each launch showed what it is there to show. 1: one did \
+                  not, or `sanitize` found something. 2: bad usage, or something missing."
+)]
+pub struct Arguments {
+    /// Which experiment
+    pub lab: Option<String>,
+    /// What to do
+    #[arg(value_enum, default_value_t = Command::Run)]
+    pub command: Command,
+    /// Only these of its launches
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Where to run: auto, emulator, gpu or gpu:N
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub device: WantedDevice,
+    /// Run the kernels of this file in the place of the lab's
+    #[arg(long, value_name = "FILE.cu|FILE.ptx")]
+    pub kernel: Option<PathBuf>,
+    /// The emulator's order of warps and blocks; 0 is the plain one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub schedule: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Command {
+    /// Run, check the values, report the counters
+    Run,
+    /// Print the kernels line by line, with what each line does to the memory system
+    Profile,
+    /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
+    Sanitize,
+    /// Time the launches on a GPU, taking turns
+    Time,
+}

@@ -1,0 +1,116 @@
+//! Whether an output is right.
+use half::f16;
+
+/// What the first output of a launch must hold.
+#[derive(Clone, Debug)]
+pub enum Expected {
+    /// These 32-bit words, bit for bit.
+    Words(Vec<u32>),
+    /// Numbers of f16 near these, each with its place and how far it may be off.
+    Near(Vec<Near>),
+}
+
+/// A number that rounding may have moved.
+#[derive(Clone, Copy, Debug)]
+pub struct Near {
+    /// Which element of the output.
+    pub place: usize,
+    /// What it would be, computed in f64.
+    pub value: f64,
+    /// How far off it may be.
+    pub bound: f64,
+}
+
+/// How an output compares.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// Elements looked at.
+    pub checked: usize,
+    /// Those that are wrong.
+    pub wrong: usize,
+    /// The first of them: its place, what is there, what should be.
+    pub first_wrong: Option<(usize, f64, f64)>,
+    /// The largest error as a part of what is allowed.
+    pub worst: f64,
+}
+
+impl Verdict {
+    /// Whether all that was looked at is right, and something was.
+    pub fn ok(&self) -> bool {
+        self.wrong == 0 && self.checked > 0
+    }
+
+    fn add(&mut self, place: usize, got: f64, want: f64, bound: f64) {
+        self.checked += 1;
+        let error = (got - want).abs();
+        if bound > 0.0 && error.is_finite() {
+            self.worst = self.worst.max(error / bound);
+        }
+        // So written that a NaN is wrong.
+        if !(error <= bound) {
+            self.wrong += 1;
+            self.first_wrong.get_or_insert((place, got, want));
+        }
+    }
+}
+
+impl Expected {
+    /// Compares.
+    pub fn check(&self, output: &[u8]) -> Verdict {
+        let mut verdict = Verdict::default();
+        match self {
+            Self::Words(words) => {
+                let (found, _) = output.as_chunks::<4>();
+                for (place, want) in words.iter().enumerate() {
+                    let got = found.get(place).map(|bytes| u32::from_le_bytes(*bytes));
+                    let got = got.map_or(f64::NAN, f64::from);
+                    verdict.add(place, got, f64::from(*want), 0.0);
+                }
+            }
+            Self::Near(values) => {
+                let (found, _) = output.as_chunks::<2>();
+                for near in values {
+                    let got = found
+                        .get(near.place)
+                        .map(|bytes| f16::from_le_bytes(*bytes));
+                    let got = got.map_or(f64::NAN, f64::from);
+                    verdict.add(near.place, got, near.value, near.bound);
+                }
+            }
+        }
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_missing_or_nan_is_found() {
+        let bytes = |words: &[u32]| {
+            words
+                .iter()
+                .flat_map(|w| w.to_le_bytes())
+                .collect::<Vec<_>>()
+        };
+        let expected = Expected::Words(vec![1, 2, 3]);
+        assert!(expected.check(&bytes(&[1, 2, 3, 9])).ok());
+        let wrong = expected.check(&bytes(&[1, 5]));
+        assert_eq!((wrong.wrong, wrong.first_wrong), (2, Some((1, 5.0, 2.0))));
+        assert!(!Expected::Words(Vec::new()).check(&[]).ok());
+
+        let near = |value| {
+            Expected::Near(vec![Near {
+                place: 1,
+                value,
+                bound: 0.01,
+            }])
+        };
+        let halves = |values: [f32; 2]| values.map(|v| f16::from_f32(v).to_le_bytes()).concat();
+        assert!(near(0.5).check(&halves([9.0, 0.505])).ok());
+        assert!(!near(0.5).check(&halves([9.0, 0.52])).ok());
+        assert!(!near(0.5).check(&halves([9.0, f32::NAN])).ok());
+        assert!(!near(0.5).check(&[]).ok());
+    }
+}

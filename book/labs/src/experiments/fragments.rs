@@ -1,0 +1,110 @@
+//! One A fragment, brought into its registers in four ways.
+use harness::lines::sum;
+use harness::table::{table, thousands};
+
+use super::{fragment_a, kernel, named};
+use crate::expected::Expected;
+use crate::lab::{Argument, Done, Lab, Launch, Scale};
+
+pub const LAB: Lab = Lab {
+    name: "fragments",
+    about: "One 16x16 operand A by scalar loads, by words, by shuffles, by one ldmatrix; whose addresses x1, x2, x4 use",
+    kernels: &[
+        kernel!("fragments", "kernel", "sm_80"),
+        kernel!("fragments", "kernel_addresses", "sm_80"),
+    ],
+    launches,
+    remarks,
+};
+
+fn launches(_: Scale) -> Vec<Launch> {
+    let element = |row, col| named(row, col, 16);
+    let matrix: Vec<_> = (0..256).map(|i| element(i / 16, i % 16)).collect();
+    let input = harness::to_bytes(&matrix);
+    let arguments = || vec![Argument::Input(input.clone()), Argument::Output(512)];
+    let registers = fragment_a(element);
+    let ways = ["scalars", "words", "shuffles", "ldmatrix"]
+        .map(|name| Launch::of_a_warp(name, name, arguments(), Expected::Words(registers.clone())));
+    // Registers that an x1 or x2 does not load stay 0.
+    let addresses = [("x1", 1), ("x2", 2), ("x4", 4)].map(|(name, matrices)| {
+        let loaded = |(index, word): (usize, &u32)| if index % 4 < matrices { *word } else { 0 };
+        let expected = registers.iter().enumerate().map(loaded).collect();
+        let launch = Launch::of_a_warp(name, name, arguments(), Expected::Words(expected));
+        Launch {
+            file: "kernel_addresses.cu",
+            ..launch
+        }
+    });
+    ways.into_iter().chain(addresses).collect()
+}
+
+/// What each way takes between the tile and the registers.
+fn remarks(done: &[Done]) -> Vec<Vec<String>> {
+    let of_ways = done.iter().filter(|done| done.launch.file == "kernel.cu");
+    let row = |done: &Done| {
+        let section = done.section("Bring");
+        let all = sum(section.iter().map(|(_, counters)| *counters));
+        let count = |begins: &str| {
+            let is = |text: &str| text.starts_with(begins);
+            let executed = section.iter().filter(|(text, _)| is(text));
+            thousands(executed.map(|(_, counters)| counters.executions).sum())
+        };
+        vec![
+            done.launch.name.clone(),
+            thousands(all.executions),
+            count("ld"),
+            count("shfl"),
+            thousands(all.shared.wavefronts),
+            thousands(all.bytes),
+        ]
+    };
+    let rows: Vec<_> = of_ways
+        .filter(|done| done.emulated.is_some())
+        .map(row)
+        .collect();
+    let head = [
+        "section Bring",
+        "PTX instructions",
+        "loads",
+        "shuffles",
+        "wavefronts",
+        "bytes",
+    ];
+    let mut remarks = vec![table(&head, &rows)];
+    remarks.extend(
+        done.iter()
+            .find(|done| done.launch.name == "ldmatrix")
+            .map(registers),
+    );
+    remarks
+}
+
+/// What lanes 0 to 3 and 31 hold: row and column of the lower half of each register.
+fn registers(done: &Done) -> Vec<String> {
+    let (found, _) = done.output.as_chunks::<16>();
+    let cell = |register: &[u8]| {
+        let name = |low: usize| {
+            let bits = [register[low], register[low + 1]];
+            let number = half::f16::from_le_bytes(bits).to_f32() as u32;
+            format!("({}, {})", number / 16, number % 16)
+        };
+        format!("{} {}", name(0), name(2))
+    };
+    let row = |lane: usize| {
+        let registers = found
+            .get(lane)
+            .map(|bytes| bytes.chunks(4).map(cell).collect());
+        [vec![lane.to_string()], registers.unwrap_or_default()].concat()
+    };
+    let rows: Vec<_> = [0, 1, 2, 3, 4, 31].map(row).into();
+    table(
+        &[
+            "lane",
+            "register 0",
+            "register 1",
+            "register 2",
+            "register 3",
+        ],
+        &rows,
+    )
+}

@@ -1,0 +1,83 @@
+//! The object that `--json` prints. Launches stand under their names, so that a pointer finds one.
+use std::collections::BTreeMap;
+
+use harness::counted_lines;
+use harness::lines::{Row, sum, totals};
+use serde_json::{Map, Value, json};
+
+use crate::lab::{Done, Lab, Meant};
+
+/// All launches of an experiment.
+pub fn text(lab: &Lab, place: &str, done: &[Done]) -> String {
+    let launches: Map<String, Value> = done
+        .iter()
+        .map(|done| (done.launch.name.clone(), launch(done)))
+        .collect();
+    harness::pretty(&json!({ "lab": lab.name, "on": place, "launches": launches }))
+}
+
+fn launch(done: &Done) -> Value {
+    let meant = match done.launch.meant {
+        Meant::Right => "right",
+        Meant::Wrong => "wrong",
+        Meant::Fault(_) => "fault",
+    };
+    let verdict = done.verdict.as_ref();
+    let first = verdict.and_then(|verdict| verdict.first_wrong);
+    json!({
+        "kernel": done.launch.entry,
+        "arch": done.source.arch,
+        "meant": meant,
+        "as_meant": done.as_meant(),
+        "checked": verdict.map(|verdict| verdict.checked),
+        "wrong": verdict.map(|verdict| verdict.wrong),
+        "first_wrong": first.map(|(place, got, want)| json!({ "place": place, "got": got, "want": want })),
+        "worst_error_of_bound": verdict.map(|verdict| verdict.worst),
+        "findings": done.findings(),
+        "counters": counters(done),
+    })
+}
+
+fn counters(done: &Done) -> Option<Value> {
+    let (program, run) = done.emulated.as_ref()?;
+    let all = sum(&run.counters);
+    let totals = totals(program.instructions(), &run.counters);
+    Some(json!({
+        "instructions": all.executions,
+        "shared_bytes": program.static_shared() + done.launch.dynamic_shared,
+        "shared_wavefronts": all.shared.wavefronts,
+        "shared_wavefronts_ideal": all.shared.ideal,
+        "bank_conflicts": all.shared.conflicts,
+        "global_requests": all.global_requests,
+        "global_sectors": all.global_sectors,
+        "by_kind": by_kind(&totals),
+        "lines": counted_lines(&done.source, program.instructions(), &run.counters),
+    }))
+}
+
+fn by_kind(totals: &BTreeMap<Row, emulator::Counters>) -> Map<String, Value> {
+    let name = |row: &Row| match row {
+        Row::SharedLoads => "shared_loads",
+        Row::SharedStores => "shared_stores",
+        Row::SharedCopies => "shared_copies",
+        Row::SharedOther => "shared_other",
+        Row::GlobalLoads => "global_loads",
+        Row::GlobalStores => "global_stores",
+        Row::GlobalCopies => "global_copies",
+        Row::GlobalOther => "global_other",
+    };
+    let value = |counters: &emulator::Counters| {
+        json!({
+            "executions": counters.executions,
+            "wavefronts": counters.shared.wavefronts,
+            "ideal": counters.shared.ideal,
+            "conflicts": counters.shared.conflicts,
+            "requests": counters.global_requests,
+            "sectors": counters.global_sectors,
+        })
+    };
+    totals
+        .iter()
+        .map(|(row, counters)| (name(row).into(), value(counters)))
+        .collect()
+}

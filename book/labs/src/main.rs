@@ -1,0 +1,6 @@
+//! The command `labs`: one of the book's experiments, on the emulator or a GPU.
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    labs::main()
+}

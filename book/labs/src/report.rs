@@ -1,0 +1,256 @@
+//! What a run says in a terminal.
+use std::fmt::Write as _;
+
+use emulator::Counters;
+use harness::lines::{Row, by_line, sum, totals};
+use harness::table::{factor, table, thousands};
+use owo_colors::OwoColorize;
+
+use crate::lab::{Done, Lab, Meant};
+
+/// The experiments, a line each.
+pub fn list(labs: &[Lab]) -> String {
+    let width = labs.iter().map(|lab| lab.name.len()).max().unwrap_or(0);
+    let line = |lab: &Lab| {
+        format!(
+            "{}  {}\n",
+            format!("{:<width$}", lab.name).bold(),
+            lab.about
+        )
+    };
+    labs.iter().map(line).collect()
+}
+
+/// The report of a run.
+pub fn text(lab: &Lab, place: &str, done: &[Done]) -> String {
+    let mut text = head(lab, place, done);
+    section(&mut text, &counters(done));
+    for remark in (lab.remarks)(done) {
+        section(&mut text, &remark);
+    }
+    for one in done
+        .iter()
+        .filter(|one| one.verdict.is_none() && one.as_meant())
+    {
+        let _ = writeln!(text, "\n  {} stops:", one.launch.name);
+        for line in one.findings().iter().flat_map(|finding| finding.lines()) {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+    for one in done.iter().filter(|one| !one.as_meant()) {
+        let _ = writeln!(
+            text,
+            "\n  {} does not show what it is there to show",
+            one.launch.name.red()
+        );
+        if let Some((place, got, want)) =
+            one.verdict.as_ref().and_then(|verdict| verdict.first_wrong)
+        {
+            let _ = writeln!(text, "  value {place} is {got}, and should be {want}");
+        }
+        for finding in one.findings() {
+            let _ = writeln!(text, "  {finding}");
+        }
+    }
+    text
+}
+
+/// What ran where.
+pub fn head(lab: &Lab, place: &str, done: &[Done]) -> String {
+    let mut text = format!("{}  {}\n", lab.name.bold(), lab.about);
+    let mut line = |label: &str, value: &str| {
+        let _ = writeln!(text, "  {}{value}", format!("{label:<10}").dimmed());
+    };
+    line("on", place);
+    let mut files = Vec::new();
+    for one in done {
+        let source = &one.source;
+        let file = format!("{} for {}, {}", source.file, source.arch, source.origin);
+        if !files.contains(&file) {
+            line("kernel", &file);
+            files.push(file);
+        }
+    }
+    text
+}
+
+/// A row for each launch.
+fn counters(done: &[Done]) -> Vec<String> {
+    const HEAD: [&str; 10] = [
+        "",
+        "values",
+        "stores / ideal",
+        "ways",
+        "loads / ideal",
+        "ways",
+        "other / ideal",
+        "sectors / ideal",
+        "shared bytes",
+        "",
+    ];
+    let rows: Vec<Vec<String>> = done.iter().map(cells).collect();
+    // A column is left away in which nothing stands, or nothing of interest.
+    let differs = |column: usize| {
+        let mut cells = rows
+            .iter()
+            .map(|row| &row[column])
+            .filter(|cell| !cell.is_empty());
+        let first = cells.next();
+        cells.any(|cell| Some(cell) != first)
+    };
+    let kept: Vec<usize> = (0..HEAD.len())
+        .filter(|&column| match HEAD[column] {
+            _ if column == 0 => true,
+            "sectors / ideal" => done.iter().any(|done| !is_coalesced(done)),
+            "shared bytes" => differs(column),
+            _ => rows.iter().any(|row| !row[column].is_empty()),
+        })
+        .collect();
+    let keep = |row: &[String]| kept.iter().map(|&column| row[column].clone()).collect();
+    let head: Vec<&str> = kept.iter().map(|&column| HEAD[column]).collect();
+    table(
+        &head,
+        &rows
+            .iter()
+            .map(|row| keep(row))
+            .collect::<Vec<Vec<String>>>(),
+    )
+}
+
+fn cells(done: &Done) -> Vec<String> {
+    let mut row = vec![done.launch.name.clone(), values(done)];
+    if let Some((program, run)) = &done.emulated
+        && !run.counters.is_empty()
+    {
+        let totals = totals(program.instructions(), &run.counters);
+        let of = |kinds: &[Row]| sum(kinds.iter().filter_map(|kind| totals.get(kind)));
+        let all = sum(&run.counters);
+        for kind in [Row::SharedStores, Row::SharedLoads] {
+            let counters = of(&[kind]);
+            row.push(wavefronts(&counters));
+            let ways = factor(counters.shared.wavefronts, counters.shared.ideal);
+            row.push(if counters.shared.ideal == 0 {
+                String::new()
+            } else {
+                ways
+            });
+        }
+        row.push(wavefronts(&of(&[Row::SharedCopies, Row::SharedOther])));
+        row.push(pair(all.global_sectors, all.global_sectors_ideal));
+        row.push(thousands(
+            (program.static_shared() + done.launch.dynamic_shared).into(),
+        ));
+    } else {
+        row.extend(std::iter::repeat_n(String::new(), 7));
+    }
+    row.push(match done.launch.meant {
+        Meant::Right => String::new(),
+        Meant::Wrong | Meant::Fault(_) if done.as_meant() => "as meant".into(),
+        Meant::Wrong | Meant::Fault(_) => "not as meant".into(),
+    });
+    row
+}
+
+/// Whether no access took more sectors than it has to.
+fn is_coalesced(done: &Done) -> bool {
+    let all = done.emulated.as_ref().map(|(_, run)| sum(&run.counters));
+    all.is_none_or(|all| all.global_sectors == all.global_sectors_ideal)
+}
+
+fn values(done: &Done) -> String {
+    match &done.verdict {
+        None => match done.launch.meant {
+            Meant::Fault(words) if done.as_meant() => format!("stops: {words}"),
+            _ => "stops".into(),
+        },
+        Some(verdict) if verdict.ok() => "right".into(),
+        Some(verdict) => {
+            format!(
+                "{} of {} wrong",
+                thousands(verdict.wrong as u64),
+                thousands(verdict.checked as u64)
+            )
+        }
+    }
+}
+
+fn wavefronts(counters: &Counters) -> String {
+    pair(counters.shared.wavefronts, counters.shared.ideal)
+}
+
+fn pair(measured: u64, ideal: u64) -> String {
+    if measured == 0 {
+        return String::new();
+    }
+    format!("{} / {}", thousands(measured), thousands(ideal))
+}
+
+/// The kernels with the counters of their lines: once for all launches where each launches another kernel of one
+/// file, else for each launch.
+pub fn listings(done: &[Done]) -> String {
+    let mut text = String::new();
+    let repeated = done.iter().enumerate().any(|(index, one)| {
+        let same = |other: &Done| {
+            (other.launch.entry, &other.source.file) == (one.launch.entry, &one.source.file)
+        };
+        done[..index].iter().any(same)
+    });
+    let groups: Vec<Vec<&Done>> = if repeated {
+        done.iter().map(|one| vec![one]).collect()
+    } else {
+        let mut groups: Vec<Vec<&Done>> = Vec::new();
+        for one in done {
+            match groups
+                .iter_mut()
+                .find(|group| group[0].source.file == one.source.file)
+            {
+                Some(group) => group.push(one),
+                None => groups.push(vec![one]),
+            }
+        }
+        groups
+    };
+    for group in groups {
+        text.push('\n');
+        if repeated {
+            let _ = writeln!(text, "{}", group[0].launch.name.bold());
+        }
+        let counted = group.iter().filter_map(|one| one.emulated.as_ref());
+        let (instructions, counters): (Vec<_>, Vec<Counters>) = counted
+            .flat_map(|(program, run)| {
+                program
+                    .instructions()
+                    .iter()
+                    .cloned()
+                    .zip(run.counters.iter().copied())
+            })
+            .unzip();
+        let source = &group[0].source;
+        text += &harness::source_lines(source, &by_line(source, &instructions, &counters));
+        for finding in group.iter().flat_map(|one| one.findings()) {
+            let _ = writeln!(text, "{finding}");
+        }
+    }
+    text
+}
+
+/// What was found wrong, launch by launch.
+pub fn findings(done: &[Done]) -> String {
+    let mut text = String::new();
+    for one in done {
+        let right = one.verdict.as_ref().is_none_or(|verdict| verdict.ok());
+        let _ = writeln!(text, "{}", one.launch.name.bold());
+        text += &harness::findings(&one.findings(), right || one.launch.meant == Meant::Wrong);
+    }
+    text
+}
+
+fn section(text: &mut String, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    text.push('\n');
+    for line in lines {
+        let _ = writeln!(text, "{}", format!("  {line}").trim_end());
+    }
+}

@@ -1,0 +1,180 @@
+//! One run, from the arguments to the exit code.
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use harness::WantedDevice;
+use owo_colors::OwoColorize;
+
+use crate::arguments::{Arguments, Command};
+use crate::lab::{Done, Lab, Launch, Scale};
+use crate::{experiments, json, on_emulator, on_gpu, report, time};
+
+/// What went wrong, and what to do about it: a harness's error, or a reader's mistake.
+#[derive(Debug)]
+pub enum Error {
+    /// The harness says it.
+    Harness(harness::Error),
+    /// The arguments do not fit the lab.
+    Usage(String),
+}
+
+impl From<harness::Error> for Error {
+    fn from(error: harness::Error) -> Self {
+        Self::Harness(error)
+    }
+}
+
+impl From<gpu::GpuError> for Error {
+    fn from(error: gpu::GpuError) -> Self {
+        Self::Harness(error.into())
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Harness(error) => error.fmt(f),
+            Self::Usage(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Error {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Harness(error) => error.exit_code(),
+            Self::Usage(_) => 2,
+        }
+    }
+}
+
+/// The result of anything here.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Everything that the program does.
+pub fn main() -> ExitCode {
+    match execute(&Arguments::parse(), &mut anstream::stdout()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            anstream::eprintln!("{} {error}", "error:".red().bold());
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// The same with these words, the first of which is the program's name; reports and messages go to `out`, without
+/// colours. Returns the exit code. For tests.
+pub fn rehearse(words: &[&str], out: &mut Vec<u8>) -> u8 {
+    let mut plain = anstream::StripStream::new(out);
+    let (code, message) = match Arguments::try_parse_from(words) {
+        Err(error) => (error.exit_code() as u8, error.to_string()),
+        Ok(arguments) => match execute(&arguments, &mut plain) {
+            Ok(right) => return (!right).into(),
+            Err(error) => (error.exit_code(), error.to_string()),
+        },
+    };
+    // Writing to a vector cannot fail.
+    let _ = writeln!(plain, "{message}");
+    code
+}
+
+/// The names of the experiments, in the order of the list.
+pub fn names() -> Vec<&'static str> {
+    experiments::ALL.iter().map(|lab| lab.name).collect()
+}
+
+/// Does what the arguments say; whether all was as it is meant.
+fn execute(arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
+    let Some(name) = &arguments.lab else {
+        harness::print(out, &report::list(experiments::ALL))?;
+        return Ok(true);
+    };
+    let lab = experiments::ALL.iter().find(|lab| lab.name == *name);
+    let lab = lab.ok_or_else(|| {
+        Error::Usage(format!(
+            "there is no lab {name}; there are {}",
+            names().join(", ")
+        ))
+    })?;
+    if arguments.command == Command::Time {
+        let gpu = on_gpu::open(arguments)?;
+        let timed = time::run(
+            lab,
+            &launches(lab, arguments, Scale::Full)?,
+            arguments,
+            &gpu,
+        )?;
+        let text = if arguments.json {
+            harness::pretty(&timed)
+        } else {
+            timed.text()
+        };
+        harness::print(out, &text)?;
+        return Ok(true);
+    }
+    let (place, done) = match device(arguments)? {
+        Some(gpu) => {
+            let launches = launches(lab, arguments, Scale::Full)?;
+            let run = |launch| on_gpu::run(lab, launch, arguments, &gpu);
+            let done = launches
+                .into_iter()
+                .map(run)
+                .collect::<Result<Vec<Done>>>()?;
+            (gpu.info().name.clone(), done)
+        }
+        None => {
+            let launches = launches(lab, arguments, Scale::Small)?;
+            let run = |launch| on_emulator::run(lab, launch, arguments);
+            let done = launches
+                .into_iter()
+                .map(run)
+                .collect::<Result<Vec<Done>>>()?;
+            ("the emulator".into(), done)
+        }
+    };
+    let sanitize = arguments.command == Command::Sanitize;
+    let text = match arguments.command {
+        _ if arguments.json => json::text(lab, &place, &done),
+        Command::Sanitize => report::findings(&done),
+        Command::Profile => report::head(lab, &place, &done) + &report::listings(&done),
+        Command::Run | Command::Time => report::text(lab, &place, &done),
+    };
+    harness::print(out, &text)?;
+    let clean = done.iter().all(|done| done.findings().is_empty());
+    Ok(done.iter().all(Done::as_meant) && (clean || !sanitize))
+}
+
+/// The GPU to run on; none for the emulator, which alone counts and sanitizes.
+fn device(arguments: &Arguments) -> Result<Option<gpu::Gpu>> {
+    let counts = matches!(arguments.command, Command::Profile | Command::Sanitize);
+    match arguments.device {
+        WantedDevice::Emulator => Ok(None),
+        WantedDevice::Auto if counts || gpu::devices().is_ok_and(|devices| devices.is_empty()) => {
+            Ok(None)
+        }
+        WantedDevice::Auto => Ok(on_gpu::open(arguments).ok()),
+        WantedDevice::Gpu(_) if counts => {
+            Err(harness::Error::EmulatorOnly("profile and sanitize").into())
+        }
+        WantedDevice::Gpu(_) => on_gpu::open(arguments).map(Some),
+    }
+}
+
+/// Those of the lab's launches that are asked for.
+fn launches(lab: &Lab, arguments: &Arguments, scale: Scale) -> Result<Vec<Launch>> {
+    let all = (lab.launches)(scale);
+    let has = |name: &String| all.iter().any(|launch| launch.name == *name);
+    if let Some(unknown) = arguments.only.iter().find(|name| !has(name)) {
+        let names: Vec<_> = all.iter().map(|launch| launch.name.as_str()).collect();
+        return Err(Error::Usage(format!(
+            "{} has no launch {unknown}; it has {}",
+            lab.name,
+            names.join(", ")
+        )));
+    }
+    let wanted =
+        |launch: &Launch| arguments.only.is_empty() || arguments.only.contains(&launch.name);
+    Ok(all.into_iter().filter(wanted).collect())
+}

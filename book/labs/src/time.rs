@@ -1,0 +1,149 @@
+//! How fast the launches of an experiment are, beside each other: they take turns in one process.
+use std::fmt::Write as _;
+
+use gpu::{Contestant, Gpu, Telemetry, Timing, alternate};
+use harness::table::table;
+use harness::{OnGpu, Provenance};
+use serde::Serialize;
+
+use crate::arguments::Arguments;
+use crate::lab::{Lab, Launch, Meant};
+use crate::on_emulator::source;
+use crate::on_gpu::Ready;
+use crate::run::{Error, Result};
+
+/// All launches of a lab, timed.
+#[derive(Serialize)]
+pub struct Timed {
+    lab: &'static str,
+    launches: Vec<Time>,
+    provenance: Provenance,
+}
+
+/// One launch.
+#[derive(Serialize)]
+struct Time {
+    name: String,
+    /// Median, least and greatest over all samples, in microseconds a launch.
+    microseconds: f64,
+    fastest: f64,
+    slowest: f64,
+    /// The width of the middle 80% of the samples, as a part of the median.
+    spread: f64,
+    /// The first launch's time beside this one's.
+    speedup: f64,
+    /// Of the matrix products alone; none where there are none.
+    tflops: Option<f64>,
+    samples: usize,
+    registers: u32,
+    blocks_per_multiprocessor: u32,
+    checked: usize,
+}
+
+/// Checks the values of each launch, then times all that are right.
+pub fn run(lab: &Lab, launches: &[Launch], arguments: &Arguments, gpu: &Gpu) -> Result<Timed> {
+    let right: Vec<&Launch> = launches
+        .iter()
+        .filter(|one| one.meant == Meant::Right)
+        .collect();
+    let Some(first) = right.first() else {
+        return Err(Error::Usage(format!(
+            "{} has no such launch whose values are right",
+            lab.name
+        )));
+    };
+    let mut ready = Vec::new();
+    let mut checked = Vec::new();
+    for launch in &right {
+        let one = Ready::new(lab, launch, arguments, gpu)?;
+        one.enqueue(gpu)?;
+        let verdict = launch.expected.check(&one.output(gpu)?);
+        if !verdict.ok() {
+            let why = format!(
+                "{} {}: {} of {} values are wrong",
+                lab.name, launch.name, verdict.wrong, verdict.checked
+            );
+            return Err(harness::Error::Fault(vec![why]).into());
+        }
+        ready.push(one);
+        checked.push(verdict.checked);
+    }
+    let contestants: Vec<Contestant> = right
+        .iter()
+        .zip(&ready)
+        .map(|(launch, ready)| Contestant {
+            name: launch.name.clone(),
+            enqueue: Box::new(|_| ready.enqueue(gpu)),
+        })
+        .collect();
+    let timing = Timing {
+        rounds: 50,
+        graph: true,
+        ..Timing::default()
+    };
+    let (samples, sensors) = Telemetry::during(gpu, || alternate(gpu, &contestants, &timing));
+    let samples = samples?;
+    let base = samples.first().map_or(f64::NAN, gpu::Samples::median);
+    let mut launches = Vec::new();
+    for (((launch, samples), ready), checked) in right.iter().zip(&samples).zip(&ready).zip(checked)
+    {
+        let [registers, blocks_per_multiprocessor] = ready.resources()?;
+        let median = samples.median();
+        launches.push(Time {
+            name: launch.name.clone(),
+            microseconds: median * 1e3,
+            fastest: samples.min() * 1e3,
+            slowest: samples.max() * 1e3,
+            spread: samples.spread(),
+            speedup: base / median,
+            tflops: (launch.flops > 0.0).then_some(launch.flops / median / 1e9),
+            samples: samples.milliseconds.len(),
+            registers,
+            blocks_per_multiprocessor,
+            checked,
+        });
+    }
+    let source = source(lab, first, arguments)?;
+    let mut provenance = Provenance::of(source.file.clone(), source.origin.to_string());
+    provenance.gpu = Some(OnGpu::new(gpu.info(), None).with(sensors));
+    Ok(Timed {
+        lab: lab.name,
+        launches,
+        provenance,
+    })
+}
+
+impl Timed {
+    /// For a terminal.
+    pub fn text(&self) -> String {
+        let row = |time: &Time| {
+            vec![
+                time.name.clone(),
+                format!("{:.2}", time.microseconds),
+                format!("{:.1}%", 100.0 * time.spread),
+                format!("{:.2}x", time.speedup),
+                time.tflops.map_or("-".into(), |rate| format!("{rate:.1}")),
+                time.registers.to_string(),
+                time.blocks_per_multiprocessor.to_string(),
+            ]
+        };
+        let rows: Vec<_> = self.launches.iter().map(row).collect();
+        let head = [
+            "",
+            "microseconds",
+            "spread",
+            "speedup",
+            "TFLOP/s",
+            "registers",
+            "blocks",
+        ];
+        let mut text = format!("{}\n\n", self.lab);
+        for line in table(&head, &rows)
+            .into_iter()
+            .chain(self.provenance.lines())
+        {
+            let _ = writeln!(text, "  {line}");
+        }
+        text
+    }
+}
