@@ -53,7 +53,10 @@ fn show(
         pages.push((file.clone(), page));
         problems.extend(found);
     }
-    let world = World::of(root, pages.iter().map(|(_, page)| page))?;
+    let world = World::of(
+        root,
+        &pages.iter().map(|(_, page)| page).collect::<Vec<_>>(),
+    );
     let shown: Vec<(PathBuf, String, Vec<Problem>)> = pages
         .into_par_iter()
         .map(|(file, page)| {

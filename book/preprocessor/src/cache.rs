@@ -2,7 +2,7 @@
 //!
 //! An entry's name is the SHA-256 of the command, of its executable and of all files that it may read. So nothing has
 //! to be thrown away for the book to be right; an entry that is not used any more only takes room.
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use transcript::{CommandLine, Output, Programs};
+
+use crate::world::Outputs;
 
 const FOLDER: &str = "target/book-cache";
 
@@ -23,11 +25,7 @@ struct Kept {
 }
 
 /// Runs these commands, as many at a time as there are cores; those that ran before on the same files are looked up.
-pub fn run_all(
-    programs: &Programs,
-    root: &Path,
-    commands: BTreeSet<CommandLine>,
-) -> HashMap<CommandLine, Result<Output, String>> {
+pub fn run_all(programs: &Programs, root: &Path, commands: BTreeSet<CommandLine>) -> Outputs {
     let packages: BTreeSet<&str> = commands.iter().map(|line| line.package.as_str()).collect();
     // One that cannot be built must not hide what others print.
     let why: BTreeMap<String, String> = match programs.build(&packages) {

@@ -55,10 +55,10 @@ impl Page {
         (Self { name, parts }, problems)
     }
 
-    /// All commands whose output is shown.
-    pub fn commands(&self) -> impl Iterator<Item = CommandLine> {
+    /// All commands whose output is shown, as far as they are known: see [`Directive::commands`].
+    pub fn commands(&self, world: &World) -> impl Iterator<Item = CommandLine> {
         let directives = self.parts.iter().filter_map(|part| match part {
-            Part::Directive { directive, .. } => Some(directive.commands()),
+            Part::Directive { directive, .. } => Some(directive.commands(world)),
             Part::Text(_) => None,
         });
         directives.flatten()

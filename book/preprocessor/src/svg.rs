@@ -4,26 +4,25 @@ use std::sync::LazyLock;
 use anyhow::{Context, Result, bail};
 use regex::Regex;
 
+/// What may stand before the picture itself.
+static PROLOGUE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?s)^\s*(?:<\?xml.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*"));
+/// Its first tag.
+static OPENING: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)^<svg\b[^>]*>"));
+/// What names it, and how large it would be, in that tag.
+static NAME: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"\s(?:role|aria-[a-z]+|style|width|height)="[^"]*""#));
+/// Ids and what refers to them.
+static IDS: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r##"(\bid="|\burl\(#|\b(?:xlink:)?href="#)([^")]+)"##));
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern that stands above")
+}
+
 /// The picture as HTML: named for those who do not see it, with ids that only it has, in the page's colours, and
 /// without blank lines, at which Markdown would take it for text again.
 pub fn inline(text: &str, alt: &str, id: &str) -> Result<String> {
-    static PROLOGUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?s)^\s*(?:<\?xml.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*").ok()
-    });
-    static OPENING: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"(?s)^<svg\b[^>]*>").ok());
-    static NAME: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r#"\s(?:role|aria-[a-z]+)="[^"]*""#).ok());
-    static IDS: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r##"(\bid="|\burl\(#|\b(?:xlink:)?href="#)([^")]+)"##).ok());
-    let (Some(prologue), Some(opening), Some(name), Some(ids)) = (
-        PROLOGUE.as_ref(),
-        OPENING.as_ref(),
-        NAME.as_ref(),
-        IDS.as_ref(),
-    ) else {
-        bail!("a pattern in svg.rs is wrong");
-    };
     let parsed = roxmltree::Document::parse_with_options(
         text,
         roxmltree::ParsingOptions {
@@ -33,24 +32,29 @@ pub fn inline(text: &str, alt: &str, id: &str) -> Result<String> {
     )
     .context("not an SVG")?;
     let root = parsed.root_element();
-    if root.tag_name().name() != "svg" || root.attribute("viewBox").is_none() {
+    let view = root.attribute("viewBox").unwrap_or_default();
+    let view: Vec<f64> = view
+        .split([' ', ','])
+        .filter_map(|number| number.parse().ok())
+        .collect();
+    let ("svg", &[_, _, width, _]) = (root.tag_name().name(), &view[..]) else {
         bail!("not an SVG with a viewBox, without which it cannot shrink on a phone");
-    }
+    };
     let foreign = |node: &roxmltree::Node| {
         matches!(node.tag_name().name(), "script" | "image" | "foreignObject")
     };
     if let Some(node) = parsed.descendants().find(foreign) {
         bail!("<{}> has no place in a picture", node.tag_name().name());
     }
-    let text = prologue.replace(text, "");
-    let head = opening.find(&text).context("not an SVG")?.as_str();
+    let text = PROLOGUE.replace(text, "");
+    let head = OPENING.find(&text).context("not an SVG")?.as_str();
     let own_name = format!(
-        " role=\"img\" aria-labelledby=\"{id}-title\">\n<title id=\"{id}-title\">{}</title>",
+        " style=\"--width:{width}px\" role=\"img\" aria-labelledby=\"{id}-title\">\n<title id=\"{id}-title\">{}</title>",
         escape(alt)
     );
-    let named = name.replace_all(head, "").trim_end_matches('>').to_owned();
+    let named = NAME.replace_all(head, "").trim_end_matches('>').to_owned();
     let body = without_first_title(&text[head.len()..]);
-    let body = ids.replace_all(&body, |found: &regex::Captures<'_>| {
+    let body = IDS.replace_all(&body, |found: &regex::Captures<'_>| {
         format!("{}{id}-{}", &found[1], &found[2])
     });
     // The page's theme, not the system's, says whether it is dark; paper is white.

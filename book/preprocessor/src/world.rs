@@ -11,26 +11,41 @@ use crate::cache;
 use crate::directives::Record;
 use crate::page::Page;
 
+/// What commands printed, or why they did not run.
+pub type Outputs = HashMap<CommandLine, std::result::Result<Output, String>>;
+
 /// The files of the repository, and what commands printed.
-#[derive(Default)]
 pub struct World {
-    /// The repository.
-    pub root: PathBuf,
-    /// What the commands of all pages printed, or why they did not run.
-    pub outputs: HashMap<CommandLine, std::result::Result<Output, String>>,
+    root: PathBuf,
+    outputs: Outputs,
     record: OnceLock<std::result::Result<Record, String>>,
 }
 
 impl World {
-    /// Runs all commands of these pages.
-    pub fn of<'a>(root: &Path, pages: impl IntoIterator<Item = &'a Page>) -> Result<Self> {
-        let commands: BTreeSet<CommandLine> =
-            pages.into_iter().flat_map(|page| page.commands()).collect();
-        Ok(Self {
+    /// A world with these outputs.
+    pub fn new(root: &Path, outputs: Outputs) -> Self {
+        Self {
             root: root.to_owned(),
-            outputs: cache::run_all(&Programs::of(root), root, commands),
+            outputs,
             record: OnceLock::new(),
-        })
+        }
+    }
+
+    /// Runs all commands of these pages.
+    pub fn of(root: &Path, pages: &[&Page]) -> Self {
+        let programs = Programs::of(root);
+        let mut world = Self::new(root, HashMap::new());
+        loop {
+            let commands = pages.iter().flat_map(|page| page.commands(&world));
+            let unknown = |command: &CommandLine| !world.outputs.contains_key(command);
+            let commands: BTreeSet<CommandLine> = commands.filter(unknown).collect();
+            if commands.is_empty() {
+                return world;
+            }
+            world
+                .outputs
+                .extend(cache::run_all(&programs, root, commands));
+        }
     }
 
     /// What a command printed.

@@ -5,27 +5,85 @@ use transcript::CommandLine;
 use super::{Directive, Shown, run};
 use crate::world::World;
 
-/// All commands of `cargo ladder`, and those of a rung.
-pub struct Commands {
-    ladder: CommandLine,
-}
+/// A program whose commands are all shown: its title, the start of its anchors, and how it is called.
+const PROGRAMS: [(&str, &str, &str); 2] = [
+    ("The ladder", "ladder", "cargo ladder"),
+    // Any rung would do; this one has all that any has, since its kernels have tiles.
+    ("A rung", "rung", "cargo run -p rung06_pipeline --"),
+];
+
+/// The directive, which has no words.
+pub struct Commands;
 
 impl Commands {
     pub fn read(words: &str) -> Result<Self> {
         ensure!(words.is_empty(), "`{{{{#commands}}}}` takes no words");
-        Ok(Self {
-            ladder: "cargo ladder --help".parse()?,
-        })
+        Ok(Self)
     }
 }
 
 impl Directive for Commands {
-    fn commands(&self) -> Vec<CommandLine> {
-        vec![self.ladder.clone()]
+    fn commands(&self, world: &World) -> Vec<CommandLine> {
+        let programs = PROGRAMS.iter();
+        programs
+            .flat_map(|(_, _, start)| below(world, start))
+            .map(|(_, help)| help)
+            .collect()
     }
 
     fn show(&self, world: &World, _: &str) -> Result<Shown> {
-        let text = world.success(&self.ladder)?;
-        Ok(Shown::Block(run::block(&self.ladder.text, text)))
+        let mut out = String::new();
+        for (title, anchor, start) in PROGRAMS {
+            out += &format!("## {title} {{#{anchor}}}\n\n");
+            for (name, help) in below(world, start) {
+                let text = world.success(&help)?;
+                let heading = name.trim_end_matches(" --");
+                let inner = name.trim_start_matches(start).replace(' ', "-");
+                let block = run::block(&help.text, text);
+                out += &format!("### `{heading}` {{#{anchor}{inner}-help}}\n\n{block}\n");
+            }
+        }
+        Ok(Shown::Block(out))
+    }
+}
+
+/// A command and all below it, as far as is known, each with the command that prints its help.
+fn below(world: &World, name: &str) -> Vec<(String, CommandLine)> {
+    let Ok(help) = format!("{name} --help").parse::<CommandLine>() else {
+        return Vec::new();
+    };
+    let text = world
+        .output(&help)
+        .map_or("", |output| output.text.as_str());
+    let inner: Vec<String> = subcommands(text)
+        .map(|inner| format!("{name} {inner}"))
+        .collect();
+    let inner = inner.iter().flat_map(|inner| below(world, inner));
+    [(name.to_owned(), help)].into_iter().chain(inner).collect()
+}
+
+/// The names that clap lists under "Commands:".
+fn subcommands(help: &str) -> impl Iterator<Item = &str> {
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    // A description that is too long goes on further to the right.
+    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_of_a_help_text() {
+        let help = "Usage: x\n\nCommands:\n  bench  Time\n           more of it\n  get-nvrtc\n  help   Print\n\nOptions:\n  -h\n";
+        assert_eq!(
+            subcommands(help).collect::<Vec<_>>(),
+            ["bench", "get-nvrtc"]
+        );
+        assert_eq!(subcommands("Usage: x\n").count(), 0);
     }
 }

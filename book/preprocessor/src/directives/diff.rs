@@ -39,7 +39,7 @@ fn numbers(range: &str) -> Option<(usize, usize)> {
 }
 
 impl Directive for Diff {
-    fn commands(&self) -> Vec<CommandLine> {
+    fn commands(&self, _: &World) -> Vec<CommandLine> {
         vec![self.command.clone()]
     }
 

@@ -40,7 +40,7 @@ enum Source {
 }
 
 impl Directive for Figure {
-    fn commands(&self) -> Vec<CommandLine> {
+    fn commands(&self, _: &World) -> Vec<CommandLine> {
         match &self.source {
             Source::Command(line) => vec![line.clone()],
             Source::File(_) => Vec::new(),
@@ -48,7 +48,7 @@ impl Directive for Figure {
     }
 
     fn show(&self, world: &World, id: &str) -> Result<Shown> {
-        let (text, how) = match &self.source {
+        let (text, class, how) = match &self.source {
             Source::Command(line) => {
                 let output = world.output(line)?;
                 // A mapping that is not sound is drawn too, and then the command ends with 1.
@@ -60,16 +60,16 @@ impl Directive for Figure {
                     "<figcaption><code>{}</code></figcaption>\n",
                     svg::escape(command)
                 );
-                (output.text.clone(), caption)
+                (output.text.clone(), "picture", caption)
             }
-            Source::File(file) => (world.read(file)?, String::new()),
+            Source::File(file) => (world.read(file)?, "picture drawn", String::new()),
         };
         let picture = svg::inline(&text, &self.alt, id).with_context(|| match &self.source {
             Source::Command(line) => line.text.clone(),
             Source::File(file) => file.clone(),
         })?;
         Ok(Shown::Block(format!(
-            "<figure class=\"picture\">\n{picture}{how}</figure>\n"
+            "<figure class=\"{class}\">\n{picture}{how}</figure>\n"
         )))
     }
 }

@@ -28,8 +28,8 @@ pub enum Shown {
 
 /// A directive whose words have been understood.
 pub trait Directive: Send + Sync {
-    /// The commands whose output it shows.
-    fn commands(&self) -> Vec<CommandLine> {
+    /// The commands whose output it shows. It is asked again when those have run, until it knows no more.
+    fn commands(&self, _: &World) -> Vec<CommandLine> {
         Vec::new()
     }
 

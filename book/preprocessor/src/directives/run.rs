@@ -1,6 +1,6 @@
 //! `{{#run COMMAND | from TEXT | to TEXT | exit CODE}}`: what a command prints.
 use anyhow::{Context, Result, bail};
-use transcript::CommandLine;
+use transcript::{CommandLine, Output};
 
 use super::{Directive, Shown, options};
 use crate::fence::fenced;
@@ -15,34 +15,72 @@ pub struct Run {
 }
 
 impl Run {
+    /// All that the command prints.
+    pub fn new(command: CommandLine, exit: i32) -> Self {
+        Self {
+            command,
+            from: None,
+            to: None,
+            exit,
+        }
+    }
+
     pub fn read(words: &str) -> Result<Self> {
         let (command, rest) = options::split(words);
         let options = options::named(rest, &["from", "to", "exit"])?;
         let value = |name| options::value(&options, name);
         let exit = value("exit").map(str::parse).transpose();
-        Ok(Self {
-            command: command.parse()?,
-            from: value("from").map(str::to_owned),
-            to: value("to").map(str::to_owned),
-            exit: exit.context("`| exit` takes a number")?.unwrap_or(0),
-        })
-    }
-}
-
-impl Directive for Run {
-    fn commands(&self) -> Vec<CommandLine> {
-        vec![self.command.clone()]
+        let exit = exit.context("`| exit` takes a number")?.unwrap_or(0);
+        let mut run = Self::new(command.parse()?, exit);
+        run.keep(
+            value("from").map(str::to_owned),
+            value("to").map(str::to_owned),
+        );
+        Ok(run)
     }
 
-    fn show(&self, world: &World, _: &str) -> Result<Shown> {
+    /// Shows only lines from one that contains the first text to one that contains the second.
+    pub fn keep(&mut self, from: Option<String>, to: Option<String>) {
+        self.from = from;
+        self.to = to;
+    }
+
+    /// The command.
+    pub fn line(&self) -> CommandLine {
+        self.command.clone()
+    }
+
+    /// As the reader types it.
+    pub fn command(&self) -> &str {
+        &self.command.text
+    }
+
+    /// What it printed, if it ended as it should.
+    pub fn output<'a>(&self, world: &'a World) -> Result<&'a Output> {
         let output = world.output(&self.command)?;
         exit_code(&self.command, output, self.exit)?;
+        Ok(output)
+    }
+
+    /// The command with the lines that are shown.
+    pub fn block(&self, world: &World) -> Result<String> {
+        let output = self.output(world)?;
         // Whoever runs it sees its complaints too; where all is well, standard error has progress.
         let complaints = if self.exit == 0 { "" } else { &output.errors };
         let text = output.text.clone() + complaints;
         let kept = kept(&text, self.from.as_deref(), self.to.as_deref())
             .with_context(|| format!("`{}`", self.command.text))?;
-        Ok(Shown::Block(block(&self.command.text, &kept)))
+        Ok(block(&self.command.text, &kept))
+    }
+}
+
+impl Directive for Run {
+    fn commands(&self, _: &World) -> Vec<CommandLine> {
+        vec![self.command.clone()]
+    }
+
+    fn show(&self, world: &World, _: &str) -> Result<Shown> {
+        Ok(Shown::Block(self.block(world)?))
     }
 }
 
