@@ -19,6 +19,13 @@ pub fn rungs() -> Vec<PathBuf> {
     folders(&root().join("rungs"))
 }
 
+/// The folders in `book/labs/` that have kernels, sorted.
+pub fn labs() -> Vec<PathBuf> {
+    let mut labs = folders(&root().join("book/labs"));
+    labs.retain(|folder| !files(folder, ".cu").is_empty());
+    labs
+}
+
 /// The rung of a folder, with all its kernels and no switch; it stays in memory.
 pub fn rung(name: &'static str) -> Rung {
     let kernels = KernelOnDisk::in_folder(&root().join("rungs").join(name));

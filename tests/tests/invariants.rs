@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use harness::KernelOnDisk;
-use ladder_tests::workspace::{entries, files, folders, read, root, rungs};
+use ladder_tests::workspace::{entries, files, folders, labs, read, root, rungs};
 
 /// Names of our packages and the folders they lie in.
 const PACKAGES: &[(&str, &str)] = &[
@@ -13,6 +13,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("harness", "common/harness"),
     ("ladder", "common/ladder"),
     ("transcript", "common/transcript"),
+    ("labs", "book/labs"),
 ];
 
 /// What a package of ours depends on, also for its tests.
@@ -71,7 +72,8 @@ fn who_may_depend_on_whom() {
     let allowed = |package: &str| -> &[&str] {
         match package {
             "harness" => &["emulator", "gpu"],
-            "ladder" => &["layout", "emulator", "harness"],
+            "ladder" => &["layout", "emulator", "harness", "transcript"],
+            "labs" => &["emulator", "gpu", "harness"],
             _ => &[],
         }
     };
@@ -83,6 +85,9 @@ fn who_may_depend_on_whom() {
             .collect();
         assert!(extra.is_empty(), "{package} may not depend on {extra:?}");
     }
+    // The book runs the programs as a reader would, and knows none from inside.
+    let book = ours(&root().join("book/preprocessor"));
+    assert_eq!(book, BTreeSet::from(["transcript".to_string()]));
     for rung in rungs() {
         assert_eq!(
             ours(&rung),
@@ -95,9 +100,10 @@ fn who_may_depend_on_whom() {
             "{rung:?} needs the harness and nothing else"
         );
     }
+    let in_common = |(_, folder): &&(&str, &str)| folder.starts_with("common/");
     assert_eq!(
         folders(&root().join("common")).len(),
-        PACKAGES.len(),
+        PACKAGES.iter().filter(in_common).count(),
         "a package in common/ that no rule names"
     );
 }
@@ -192,6 +198,11 @@ fn files_stay_small() {
             );
         }
     }
+    for kernel in labs().iter().flat_map(|lab| files(lab, ".cu")) {
+        let lines = code_lines(&read(&kernel));
+        let name = kernel.display();
+        assert!(lines < 150, "{name} has {lines} lines of code");
+    }
 }
 
 #[test]
@@ -218,13 +229,30 @@ fn every_kernel_opens_with_its_lesson() {
             );
         }
     }
+    for lab in labs() {
+        let name = lab.file_name().unwrap_or_default().to_string_lossy();
+        for kernel in files(&lab, ".cu") {
+            let text = read(&kernel);
+            let head: Vec<&str> = text
+                .lines()
+                .take_while(|line| line.starts_with("//"))
+                .collect();
+            let command = format!("cargo run -p labs -- {name}");
+            let whole = head.join(" ");
+            assert!(
+                head.len() <= 8 && whole.contains("counter") && whole.contains(&command),
+                "{}",
+                kernel.display()
+            );
+        }
+    }
 }
 
 #[test]
 fn committed_ptx_belongs_to_its_source() {
     let mut checked = 0;
-    for rung in rungs() {
-        for kernel in KernelOnDisk::in_folder(&rung).expect("a readable folder") {
+    for folder in rungs().into_iter().chain(labs()) {
+        for kernel in KernelOnDisk::in_folder(&folder).expect("a readable folder") {
             if let Err(why) = harness::ptx_file::check(&kernel.kernel()) {
                 panic!(
                     "{}: {why}; run `cargo ladder ptx`",
@@ -234,13 +262,18 @@ fn committed_ptx_belongs_to_its_source() {
             checked += 1;
         }
     }
-    assert!(checked >= rungs().len());
+    let sources = rungs().into_iter().chain(labs());
+    let sources = sources.flat_map(|folder| files(&folder, ".cu")).count();
+    assert!(checked >= sources, "{checked} of {sources} files");
 }
 
 #[test]
 fn committed_ptx_leaves_no_rounding_open_and_names_no_machine() {
-    for ptx in files(&root().join("rungs"), ".ptx") {
+    let folders = ["rungs", "book/labs"].map(|folder| root().join(folder));
+    for ptx in folders.iter().flat_map(|folder| files(folder, ".ptx")) {
         let text = read(&ptx);
+        let inside = ptx.strip_prefix(root()).expect("below the root");
+        let folder = inside.parent().expect("a folder").to_string_lossy();
         for (line, number) in text.lines().map(str::trim).zip(1..) {
             let opcode = line
                 .split_whitespace()
@@ -262,7 +295,7 @@ fn committed_ptx_leaves_no_rounding_open_and_names_no_machine() {
             );
             if line.starts_with(".file") {
                 assert!(
-                    line.contains("\"/rungs/"),
+                    line.contains(&format!("\"/{folder}/")),
                     "{}:{number}: {line}",
                     ptx.display()
                 );

@@ -6,7 +6,7 @@ use harness::WantedDevice;
 use crate::arguments::Arguments;
 use crate::lab::{Argument, Done, Lab, Launch};
 use crate::on_emulator::source;
-use crate::run::Result;
+use crate::run::{Error, Result};
 
 /// The GPU that the arguments name, or the first.
 pub fn open(arguments: &Arguments) -> Result<Gpu> {
@@ -14,7 +14,8 @@ pub fn open(arguments: &Arguments) -> Result<Gpu> {
         WantedDevice::Gpu(ordinal) => ordinal,
         WantedDevice::Auto => 0,
         WantedDevice::Emulator => {
-            return Err(harness::Error::BenchNeedsGpu("the emulator is none".into()).into());
+            let why = "`time` needs a GPU; without one, `profile` shows what a kernel does to the memory system";
+            return Err(Error::Usage(why.into()));
         }
     };
     Ok(Gpu::open(ordinal)?)
@@ -112,7 +113,7 @@ impl Ready {
     }
 }
 
-/// Makes the launch. A fault ends the run: the GPU takes no more launches after one.
+/// Makes the launch.
 pub fn run(lab: &Lab, launch: Launch, arguments: &Arguments, gpu: &Gpu) -> Result<Done> {
     let ready = Ready::new(lab, &launch, arguments, gpu)?;
     ready.enqueue(gpu)?;

@@ -7,7 +7,7 @@ use harness::WantedDevice;
 use owo_colors::OwoColorize;
 
 use crate::arguments::{Arguments, Command};
-use crate::lab::{Done, Lab, Launch, Scale};
+use crate::lab::{Done, Lab, Launch, Meant, Scale};
 use crate::{experiments, json, on_emulator, on_gpu, report, time};
 
 /// What went wrong, and what to do about it: a harness's error, or a reader's mistake.
@@ -116,7 +116,9 @@ fn execute(arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
     }
     let (place, done) = match device(arguments)? {
         Some(gpu) => {
-            let launches = launches(lab, arguments, Scale::Full)?;
+            let mut launches = launches(lab, arguments, Scale::Full)?;
+            // After a fault a GPU takes no more launches.
+            launches.retain(|launch| !matches!(launch.meant, Meant::Fault(_)));
             let run = |launch| on_gpu::run(lab, launch, arguments, &gpu);
             let done = launches
                 .into_iter()

@@ -69,8 +69,9 @@ impl Programs {
             cargo.args(wanted.iter().flat_map(|package| ["--package", package]));
             // Where there is no cargo, the executables have to be there already.
             if cargo.status().is_ok_and(|status| !status.success()) {
-                let package = wanted.join(" --package ");
-                return Err(Error::Missing { package });
+                return Err(Error::Build(
+                    wanted.into_iter().map(str::to_owned).collect(),
+                ));
             }
         }
         match packages

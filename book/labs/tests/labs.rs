@@ -1,0 +1,193 @@
+//! The experiments as a reader runs them, on the emulator.
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// The exit code, and what is printed.
+fn run(words: &[&str]) -> (u8, String) {
+    let words = [&["labs", "--device", "emulator"], words].concat();
+    let mut out = Vec::new();
+    let code = labs::rehearse(&words, &mut out);
+    (code, String::from_utf8(out).expect("text"))
+}
+
+fn json(words: &[&str]) -> Value {
+    let (_, text) = run(&[words, &["--json"]].concat());
+    serde_json::from_str(&text).expect("an object")
+}
+
+fn number(report: &Value, launch: &str, pointer: &str) -> u64 {
+    let counters = &report["launches"][launch]["counters"];
+    let number = counters.pointer(pointer).and_then(Value::as_u64);
+    number.unwrap_or_else(|| panic!("{launch} has no {pointer}"))
+}
+
+/// All values are compared with an oracle; the counters are pinned.
+#[test]
+fn each_lab_shows_what_it_is_there_to_show() {
+    for lab in labs::names() {
+        let (code, text) = run(&[lab]);
+        assert_eq!(code, 0, "{text}");
+        insta::assert_snapshot!(lab, text);
+    }
+}
+
+#[test]
+fn what_the_sanitizer_finds_is_what_is_meant() {
+    let mut all = String::new();
+    for lab in labs::names() {
+        let (code, text) = run(&[lab, "sanitize"]);
+        assert_eq!(
+            code == 0,
+            !text.contains(" error\n") && !text.contains("and yet"),
+            "{text}"
+        );
+        all += &format!("{lab}: exit code {code}\n{text}\n");
+    }
+    insta::assert_snapshot!("sanitize", all);
+}
+
+#[test]
+fn a_profile_lists_each_kernel_once_or_each_launch() {
+    insta::assert_snapshot!("profile_of_kernels", run(&["transpose", "profile"]).1);
+    let words = ["attention", "profile", "--only", "plain"];
+    insta::assert_snapshot!("profile_of_a_launch", run(&words).1);
+    let (_, text) = run(&["attention", "profile"]);
+    assert_eq!(text.matches("const int head =").count(), 2);
+}
+
+/// In other orders of warps and blocks everything is the same: values, counters, findings.
+#[test]
+fn no_lab_depends_on_the_order_of_warps() {
+    for lab in labs::names() {
+        let first = json(&[lab]);
+        for schedule in ["1", "2", "3"] {
+            assert_eq!(
+                json(&[lab, "--schedule", schedule]),
+                first,
+                "{lab}, {schedule}"
+            );
+        }
+    }
+}
+
+/// The folders with kernels are the list of experiments.
+#[test]
+fn each_folder_is_an_experiment() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let entries = folder.read_dir().expect("a folder").flatten();
+    let has_kernels = |path: &Path| {
+        let mut files = path.read_dir().into_iter().flatten().flatten();
+        files.any(|file| file.path().extension().is_some_and(|ending| ending == "cu"))
+    };
+    let folders: BTreeSet<String> = entries
+        .filter(|entry| has_kernels(&entry.path()))
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    let names: BTreeSet<String> = labs::names().into_iter().map(str::to_owned).collect();
+    assert_eq!(folders, names);
+    assert_eq!(names.len(), labs::names().len());
+    let (code, list) = run(&[]);
+    assert_eq!(code, 0);
+    let readme = std::fs::read_to_string(folder.join("README.md")).expect("a README");
+    for name in names {
+        assert!(
+            list.contains(&name) && readme.contains(&format!("| `{name}` |")),
+            "{name}"
+        );
+    }
+}
+
+/// A stride of s words costs as many wavefronts as s and 32 have a common divisor.
+#[test]
+fn a_stride_costs_its_common_divisor_with_32() {
+    let report = json(&["broadcast"]);
+    for stride in [1u64, 2, 3, 4, 8, 16, 32, 33] {
+        let divisor = (1..=32).rev().find(|d| stride % d == 0 && 32 % d == 0);
+        let loads = "/by_kind/shared_loads/wavefronts";
+        let found = number(&report, &format!("stride {stride}"), loads);
+        assert_eq!(Some(found), divisor, "stride {stride}");
+    }
+}
+
+/// What the chapters say of them.
+#[test]
+fn the_lessons_as_counters() {
+    let report = json(&["attention"]);
+    let of = |launch: &str, pointer: &str| number(&report, launch, pointer);
+    for kind in ["shared_stores", "shared_loads", "shared_copies"] {
+        let ideal = of("plain", &format!("/by_kind/{kind}/ideal"));
+        assert_eq!(
+            of("swizzled", &format!("/by_kind/{kind}/wavefronts")),
+            ideal,
+            "{kind}"
+        );
+    }
+    let stores = |of_what: &str| of("plain", &format!("/by_kind/shared_stores/{of_what}"));
+    assert_eq!(stores("wavefronts"), 8 * stores("ideal"));
+    // One machine code: the same instructions, whatever the mask.
+    assert_eq!(
+        of("plain", "/instructions"),
+        of("swizzled", "/instructions")
+    );
+
+    let report = json(&["modes"]);
+    for mode in ["none", "32B", "64B", "128B"] {
+        assert_eq!(number(&report, mode, "/bank_conflicts"), 0, "{mode}");
+        let wavefronts = number(&report, mode, "/by_kind/shared_other/wavefronts");
+        assert_eq!(
+            wavefronts,
+            number(&report, "none", "/by_kind/shared_other/wavefronts")
+        );
+    }
+    let conflicts = |launch: &str| number(&report, launch, "/bank_conflicts");
+    assert_eq!(conflicts("read back: 128B"), 0);
+    assert!(conflicts("read back: rows of 128 bytes") > 0);
+}
+
+#[test]
+fn mistakes_are_named() {
+    for (words, named) in [
+        (&["nothing"][..], "there is no lab nothing"),
+        (&["transpose", "--only", "padde"], "padded"),
+        (&["transpose", "explain"], "explain"),
+        (&["transpose", "time"], "GPU"),
+        (&["transpose", "--kernel", "nowhere.ptx"], "nowhere.ptx"),
+        (&["transpose", "--kernel", "Cargo.toml"], "Cargo.toml"),
+        (&["transpose", "--kernel", "broadcast/kernel.ptx"], "plain"),
+    ] {
+        let (code, text) = run(words);
+        assert!(
+            code == 2 && text.contains(named),
+            "{words:?}: {code}, {text}"
+        );
+    }
+}
+
+/// The same launches with another kernel: one that writes something else is found out.
+#[test]
+fn a_broken_kernel_is_found_out() {
+    let ptx = std::fs::read_to_string("transpose/kernel.ptx").expect("committed PTX");
+    let name = format!("labs-{}-broken.ptx", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let file = path.display().to_string();
+    let broken = |instruction: &str, other: &str| {
+        assert!(ptx.contains(instruction), "{instruction}");
+        std::fs::write(&path, ptx.replace(instruction, other)).expect("writable");
+        let (code, text) = run(&["transpose", "--kernel", &file]);
+        assert_eq!(code, 1, "{text}");
+        text
+    };
+    // An `or` puts several columns of a row in one place; the other two kernels have none.
+    let text = broken("xor.b32", "or.b32");
+    assert_eq!(text.matches("does not show").count(), 1, "{text}");
+    assert!(text.contains("of 1,024 wrong"), "{text}");
+    let text = broken("st.global.f32", "st.shared.f32");
+    assert_eq!(
+        text.matches("Invalid __shared__ write").count(),
+        3,
+        "{text}"
+    );
+    std::fs::remove_file(&path).expect("it was written above");
+}
