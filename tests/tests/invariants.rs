@@ -73,7 +73,7 @@ fn who_may_depend_on_whom() {
         match package {
             "harness" => &["emulator", "gpu"],
             "ladder" => &["layout", "emulator", "harness", "transcript"],
-            "labs" => &["emulator", "gpu", "harness"],
+            "labs" => &["emulator", "gpu", "harness", "layout"],
             _ => &[],
         }
     };

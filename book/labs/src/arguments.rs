@@ -18,8 +18,8 @@ pub struct Arguments {
     /// What to do
     #[arg(value_enum, default_value_t = Command::Run)]
     pub command: Command,
-    /// Only these of its launches
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Only these of its launches, parted by commas
+    #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
     /// Where to run: auto, emulator, gpu or gpu:N
     #[arg(long, value_name = "DEVICE", default_value = "auto")]

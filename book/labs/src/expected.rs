@@ -46,8 +46,9 @@ impl Verdict {
         if bound > 0.0 && error.is_finite() {
             self.worst = self.worst.max(error / bound);
         }
-        // So written that a NaN is wrong.
-        if !(error <= bound) {
+        // A NaN is near nothing.
+        let is_near = error <= bound;
+        if !is_near {
             self.wrong += 1;
             self.first_wrong.get_or_insert((place, got, want));
         }

@@ -185,44 +185,34 @@ fn pair(measured: u64, ideal: u64) -> String {
     format!("{} / {}", thousands(measured), thousands(ideal))
 }
 
-/// The kernels with the counters of their lines: once for all launches where each launches another kernel of one
-/// file, else for each launch.
+/// The kernels with the counters of their lines: a listing of a file for all kernels that are launched once, and one
+/// for each launch of the others.
 pub fn listings(done: &[Done]) -> String {
+    let kernel = |one: &Done| (one.source.file.clone(), one.launch.entry);
+    let mut groups: Vec<(bool, Vec<&Done>)> = Vec::new();
+    for one in done {
+        let once = done
+            .iter()
+            .filter(|other| kernel(other) == kernel(one))
+            .count()
+            == 1;
+        let group = groups
+            .iter_mut()
+            .find(|(of_once, group)| *of_once && once && group[0].source.file == one.source.file);
+        match group {
+            Some((_, group)) => group.push(one),
+            None => groups.push((once, vec![one])),
+        }
+    }
     let mut text = String::new();
-    let repeated = done.iter().enumerate().any(|(index, one)| {
-        let same = |other: &Done| {
-            (other.launch.entry, &other.source.file) == (one.launch.entry, &one.source.file)
-        };
-        done[..index].iter().any(same)
-    });
-    let groups: Vec<Vec<&Done>> = if repeated {
-        done.iter().map(|one| vec![one]).collect()
-    } else {
-        let mut groups: Vec<Vec<&Done>> = Vec::new();
-        for one in done {
-            match groups
-                .iter_mut()
-                .find(|group| group[0].source.file == one.source.file)
-            {
-                Some(group) => group.push(one),
-                None => groups.push(vec![one]),
-            }
-        }
-        groups
-    };
-    for group in groups {
-        text.push('\n');
-        if repeated {
-            let _ = writeln!(text, "{}", group[0].launch.name.bold());
-        }
+    for (_, group) in groups {
+        let names: Vec<_> = group.iter().map(|one| one.launch.name.as_str()).collect();
+        let _ = writeln!(text, "\n{}", names.join(", ").bold());
         let counted = group.iter().filter_map(|one| one.emulated.as_ref());
         let (instructions, counters): (Vec<_>, Vec<Counters>) = counted
             .flat_map(|(program, run)| {
-                program
-                    .instructions()
-                    .iter()
-                    .cloned()
-                    .zip(run.counters.iter().copied())
+                let instructions = program.instructions().iter().cloned();
+                instructions.zip(run.counters.iter().copied())
             })
             .unzip();
         let source = &group[0].source;

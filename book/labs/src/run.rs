@@ -167,16 +167,72 @@ fn device(arguments: &Arguments) -> Result<Option<gpu::Gpu>> {
 /// Those of the lab's launches that are asked for.
 fn launches(lab: &Lab, arguments: &Arguments, scale: Scale) -> Result<Vec<Launch>> {
     let all = (lab.launches)(scale);
-    let has = |name: &String| all.iter().any(|launch| launch.name == *name);
-    if let Some(unknown) = arguments.only.iter().find(|name| !has(name)) {
-        let names: Vec<_> = all.iter().map(|launch| launch.name.as_str()).collect();
+    let names: Vec<&str> = all.iter().map(|launch| launch.name.as_str()).collect();
+    let only = only(&arguments.only, &names);
+    if let Some(unknown) = only.iter().find(|name| !names.contains(name)) {
         return Err(Error::Usage(format!(
             "{} has no launch {unknown}; it has {}",
             lab.name,
-            names.join(", ")
+            names.join("; ")
         )));
     }
-    let wanted =
-        |launch: &Launch| arguments.only.is_empty() || arguments.only.contains(&launch.name);
-    Ok(all.into_iter().filter(wanted).collect())
+    let in_file = kernels_of_file(lab, &all, arguments)?;
+    let is_there = |launch: &Launch| {
+        let names = in_file.as_ref();
+        names.is_none_or(|names| names.iter().any(|name| name == launch.entry))
+    };
+    let wanted = |launch: &Launch| only.is_empty() || only.contains(&launch.name.as_str());
+    let wanted: Vec<Launch> = all
+        .iter()
+        .filter(|one| wanted(one) && is_there(one))
+        .cloned()
+        .collect();
+    match in_file {
+        Some(names) if wanted.is_empty() => Err(Error::Usage(format!(
+            "the kernels of that file are {}; {} launches none of them here",
+            names.join(", "),
+            lab.name
+        ))),
+        _ => Ok(wanted),
+    }
+}
+
+/// The names that are asked for: some have commas of their own.
+fn only<'a>(asked: &'a [String], names: &[&str]) -> Vec<&'a str> {
+    let split = |asked: &'a String| match names.contains(&asked.as_str()) {
+        true => vec![asked.as_str()],
+        false => asked.split(',').map(str::trim).collect(),
+    };
+    asked.iter().flat_map(split).collect()
+}
+
+/// The names of the kernels in the reader's file, if there is one.
+fn kernels_of_file(
+    lab: &Lab,
+    launches: &[Launch],
+    arguments: &Arguments,
+) -> Result<Option<Vec<String>>> {
+    let (Some(_), Some(first)) = (&arguments.kernel, launches.first()) else {
+        return Ok(None);
+    };
+    let source = on_emulator::source(lab, first, arguments)?;
+    let module = emulator::Module::parse(&source.ptx).map_err(|error| harness::Error::Ptx {
+        file: source.file.clone(),
+        error,
+    })?;
+    Ok(Some(module.kernels().map(str::to_owned).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only;
+
+    #[test]
+    fn a_name_may_have_commas() {
+        let names = ["one", "two", "one, two"];
+        let asked = |text: &str| [text.to_owned()];
+        assert_eq!(only(&asked("one, two"), &names), ["one, two"]);
+        assert_eq!(only(&asked("one,two"), &names), ["one", "two"]);
+        assert_eq!(only(&[], &names), [""; 0]);
+    }
 }

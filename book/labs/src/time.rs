@@ -1,4 +1,7 @@
 //! How fast the launches of an experiment are, beside each other: they take turns in one process.
+//!
+//! Each reads and writes the same buffers again and again, so what fits into the L2 cache is there. That serves to
+//! compare launches that move the same bytes, and is no measurement of DRAM.
 use std::fmt::Write as _;
 
 use gpu::{Contestant, Gpu, Telemetry, Timing, alternate};
@@ -24,6 +27,9 @@ pub struct Timed {
 #[derive(Serialize)]
 struct Time {
     name: String,
+    /// Blocks along x and y, and threads of each.
+    grid: [u32; 2],
+    threads: u32,
     /// Median, least and greatest over all samples, in microseconds a launch.
     microseconds: f64,
     fastest: f64,
@@ -91,6 +97,8 @@ pub fn run(lab: &Lab, launches: &[Launch], arguments: &Arguments, gpu: &Gpu) -> 
         let median = samples.median();
         launches.push(Time {
             name: launch.name.clone(),
+            grid: launch.grid,
+            threads: launch.threads,
             microseconds: median * 1e3,
             fastest: samples.min() * 1e3,
             slowest: samples.max() * 1e3,

@@ -2,6 +2,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use layout::expression::Expression;
+use layout::mapping::{Mapping, Shape};
 use serde_json::Value;
 
 /// The exit code, and what is printed.
@@ -99,6 +101,25 @@ fn each_folder_is_an_experiment() {
     }
 }
 
+#[test]
+fn each_launch_can_be_asked_for() {
+    for lab in labs::names().into_iter().filter(|lab| *lab != "attention") {
+        for (name, of_all) in json(&[lab])["launches"].as_object().expect("launches") {
+            let alone = &json(&[lab, "--only", name])["launches"];
+            assert_eq!(
+                alone.as_object().map(|launches| launches.len()),
+                Some(1),
+                "{name}"
+            );
+            assert_eq!(&alone[name], of_all, "{name}");
+            assert!(
+                !name.contains(['/', '~']),
+                "{name} is no part of a JSON pointer"
+            );
+        }
+    }
+}
+
 /// A stride of s words costs as many wavefronts as s and 32 have a common divisor.
 #[test]
 fn a_stride_costs_its_common_divisor_with_32() {
@@ -109,6 +130,40 @@ fn a_stride_costs_its_common_divisor_with_32() {
         let found = number(&report, &format!("stride {stride}"), loads);
         assert_eq!(Some(found), divisor, "stride {stride}");
     }
+}
+
+/// What executed PTX shows of a mask is what the formulas of `layout` say.
+#[test]
+fn masks_do_what_layout_predicts() {
+    let report = json(&["half_masks"]);
+    let mut checked = 0;
+    for (name, launch) in report["launches"].as_object().expect("launches") {
+        let (row_bytes, map) = name.split_once(": ").expect("a row and a map");
+        let expression = map.replace("chunk", "col");
+        let shape = Shape {
+            row_bytes: row_bytes.parse().expect("a number"),
+            unit_bytes: 16,
+            rows: 16,
+        };
+        let Ok(expression) = Expression::parse(&expression) else {
+            assert!(map.starts_with("element"), "{map}");
+            continue;
+        };
+        let mapping = Mapping::of_expression(&expression, shape).expect("a mapping");
+        assert_eq!(mapping.is_bijective(), launch["wrong"] == 0, "{name}");
+        if mapping.is_bijective() {
+            let loads =
+                |what: &str| number(&report, name, &format!("/by_kind/shared_loads/{what}"));
+            let degree = mapping.matrix_degree().expect("eight rows");
+            assert_eq!(
+                loads("wavefronts"),
+                u64::from(degree) * loads("ideal"),
+                "{name}"
+            );
+        }
+        checked += 1;
+    }
+    assert_eq!(checked, 10);
 }
 
 /// What the chapters say of them.
@@ -155,7 +210,10 @@ fn mistakes_are_named() {
         (&["transpose", "time"], "GPU"),
         (&["transpose", "--kernel", "nowhere.ptx"], "nowhere.ptx"),
         (&["transpose", "--kernel", "Cargo.toml"], "Cargo.toml"),
-        (&["transpose", "--kernel", "broadcast/kernel.ptx"], "plain"),
+        (
+            &["transpose", "--kernel", "broadcast/kernel.ptx"],
+            "strided",
+        ),
     ] {
         let (code, text) = run(words);
         assert!(

@@ -2,6 +2,7 @@
 mod attention;
 mod broadcast;
 mod double_buffer;
+mod fragment_store;
 mod fragments;
 mod half_masks;
 mod mismatch;
@@ -23,6 +24,7 @@ pub const ALL: &[Lab] = &[
     fragments::LAB,
     padding_ldmatrix::LAB,
     half_masks::LAB,
+    fragment_store::LAB,
     double_buffer::LAB,
     attention::LAB,
     modes::LAB,

@@ -1,34 +1,65 @@
-//! A transpose through shared memory: plain, padded, swizzled.
-
+//! A transpose through shared memory: plain, padded, swizzled; and with four wide banks.
 use super::{kernel, words};
 use crate::expected::Expected;
-use crate::lab::{Argument, Lab, Launch, Scale};
-
-const TILE: u32 = 32;
+use crate::lab::{Argument, Lab, Launch, Meant, Scale};
 
 pub const LAB: Lab = Lab {
     name: "transpose",
-    about: "A 32x32 tile of floats, written by rows and read by columns: plain, padded, swizzled",
-    kernels: &[kernel!("transpose", "kernel", "sm_80")],
+    about: "A tile written by rows and read by columns: 32x32 plain, padded, swizzled; 4x4 under four maps",
+    kernels: &[
+        kernel!("transpose", "kernel", "sm_80"),
+        kernel!("transpose", "kernel_4x4", "sm_80"),
+    ],
     launches,
     remarks: |_| Vec::new(),
 };
 
 fn launches(_: Scale) -> Vec<Launch> {
-    let value = |row: u32, col: u32| ((row * TILE + col) as f32).to_bits();
-    let tile = |value: &dyn Fn(u32, u32) -> u32| -> Vec<u32> {
-        (0..TILE * TILE)
-            .map(|i| value(i / TILE, i % TILE))
+    let whole = ["plain", "padded", "swizzled"].map(|name| {
+        let (arguments, expected) = tile(32, 1);
+        Launch::of_a_warp(name, name, arguments, expected)
+    });
+    let places: [(&str, Place); 4] = [
+        ("4x4 plain", |_, col| col),
+        ("4x4 XOR", |row, col| col ^ row),
+        ("4x4 rotated", |row, col| (col + row) % 4),
+        ("4x4 OR", |row, col| col | row),
+    ];
+    let small = places.map(|(name, place)| {
+        let (mut arguments, expected) = tile(4, 8);
+        let map = (0..16).map(|i| place(i / 4, i % 4));
+        arguments.push(Argument::Input(words(map)));
+        let launch = Launch::of_a_warp(name, "mapped", arguments, expected);
+        let launch = Launch {
+            file: "kernel_4x4.cu",
+            ..launch
+        };
+        launch.meant(if name == "4x4 OR" {
+            Meant::Wrong
+        } else {
+            Meant::Right
+        })
+    });
+    whole.into_iter().chain(small).collect()
+}
+
+/// Where in its row a column lies.
+type Place = fn(u32, u32) -> u32;
+
+/// A square tile whose elements have so many floats, and its transpose.
+fn tile(side: u32, part: u32) -> (Vec<Argument>, Expected) {
+    let value = |row: u32, col: u32, i: u32| (((row * side + col) * part + i) as f32).to_bits();
+    let all = |value: &dyn Fn(u32, u32, u32) -> u32| -> Vec<u32> {
+        let elements = (0..side * side).map(|i| (i / side, i % side));
+        elements
+            .flat_map(|(row, col)| (0..part).map(move |i| value(row, col, i)))
             .collect()
     };
-    let input = words(tile(&value));
-    let transposed = tile(&|row, col| value(col, row));
-    let launch = |name| {
-        let arguments = vec![
-            Argument::Input(input.clone()),
-            Argument::Output(input.len()),
-        ];
-        Launch::of_a_warp(name, name, arguments, Expected::Words(transposed.clone()))
-    };
-    ["plain", "padded", "swizzled"].map(launch).into()
+    let input = words(all(&value));
+    let output = Argument::Output(input.len());
+    let transposed = all(&|row, col, i| value(col, row, i));
+    (
+        vec![Argument::Input(input), output],
+        Expected::Words(transposed),
+    )
 }
