@@ -39,11 +39,21 @@ impl Directive for Code {
             1 => self.file.clone(),
             _ => format!("{}:{line}", self.file),
         };
-        let listing = fenced(language(&self.file), &text);
+        let listing = match language(&self.file) {
+            // Prose is quoted, not listed: it has no lines of its own.
+            "markdown" => quoted(&text),
+            language => fenced(language, &text),
+        };
         Ok(Shown::Block(format!(
             "<div class=\"listing\">\n<p class=\"where\">{place}</p>\n\n{listing}\n</div>\n"
         )))
     }
+}
+
+/// As a quotation in Markdown.
+fn quoted(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
+    lines.join("\n") + "\n"
 }
 
 /// How mdBook highlights a file.
@@ -62,5 +72,19 @@ fn language(file: &str) -> &'static str {
         Some("md") => "markdown",
         Some("patch" | "diff") => "diff",
         _ => "text",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_is_quoted_and_keeps_its_numbers() {
+        assert_eq!(language("results/attempts.md"), "markdown");
+        assert_eq!(
+            quoted("6. **Six.**\n   More."),
+            "> 6. **Six.**\n>    More.\n"
+        );
     }
 }
