@@ -41,7 +41,7 @@ impl Preprocessor for Directives {
 }
 
 /// What readers see of each page, or all that is wrong with any.
-fn show(
+pub fn show(
     root: &Path,
     folder: &Path,
     texts: &[(PathBuf, String)],

@@ -7,10 +7,12 @@
 //! | `world` | what directives look at: the files of the repository, the record, what commands printed |
 //! | `cache` | what commands printed, kept under target/ for as long as nothing that they read changes |
 //! | `book` | all pages, as mdBook hands them over |
+//! | `check/` | what tests ask of the whole book: links, anchors, lengths |
 //!
 //! Whatever a directive names has to be there. Else the build fails, with page and line.
 mod book;
 mod cache;
+pub mod check;
 pub mod directives;
 mod fence;
 pub mod page;

@@ -11,9 +11,9 @@
 //! "By rung". A picture has to be there.
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use transcript::{CommandLine, Programs};
 
 use crate::rungs;
 
@@ -85,32 +85,12 @@ fn filled(root: &Path, text: &str) -> Result<String> {
 
 /// What a command prints, on the emulator and without a compiler: the same on every machine.
 fn output(root: &Path, command: &str) -> Result<String> {
-    let words: Vec<&str> = command.split_whitespace().collect();
-    let (package, arguments) = match &words[..] {
-        ["cargo", "run", "-p", package] => (*package, &[][..]),
-        ["cargo", "run", "-p", package, "--", arguments @ ..] => (*package, arguments),
-        ["cargo", "ladder", arguments @ ..] => ("ladder", arguments),
-        _ => bail!("README.md: `{command}` is neither `cargo run -p …` nor `cargo ladder …`"),
-    };
-    let mut program = Command::new(
-        rungs::folder_of_executables()?.join(package.to_owned() + std::env::consts::EXE_SUFFIX),
-    );
-    if package != "ladder" {
-        program.args(["--device", "emulator"]);
+    let line: CommandLine = command.parse().context("README.md")?;
+    let output = Programs::of(root).run(&line)?;
+    if output.code != Some(0) {
+        bail!("`{command}` failed: {}", output.errors);
     }
-    let output = program
-        .args(arguments)
-        .env("GEMM_NVRTC", root.join("no-compiler"))
-        .current_dir(root)
-        .output()
-        .with_context(|| format!("cannot run `{command}`"))?;
-    if !output.status.success() {
-        bail!(
-            "`{command}` failed: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    Ok(output.text)
 }
 
 /// The table in a section of a Markdown file, `FILE#section`, with the section's name as in a link.
@@ -120,12 +100,9 @@ fn table(root: &Path, place: &str) -> Result<String> {
         .with_context(|| format!("README.md: `{place}` names no section: FILE.md#section"))?;
     let text = fs::read_to_string(root.join(file))
         .with_context(|| format!("cannot read {file}, which README.md shows"))?;
-    let link = |title: &str| title.to_lowercase().replace(' ', "-");
-    let rows: Vec<&str> = text
-        .lines()
-        .skip_while(|line| line.strip_prefix("## ").map(link).as_deref() != Some(section))
-        .skip(1)
-        .take_while(|line| !line.starts_with("## "))
+    let lines = transcript::section(&text, section).unwrap_or_default();
+    let rows: Vec<&str> = lines
+        .into_iter()
         .filter(|line| line.starts_with('|'))
         .collect();
     if rows.is_empty() {

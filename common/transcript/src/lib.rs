@@ -20,8 +20,11 @@ pub enum Error {
     /// A quotation mark has no partner.
     #[error("`{0}`: a quotation mark is open")]
     OpenQuote(String),
-    /// There is no such executable, and cargo did not make one.
-    #[error("{package} is missing; `cargo build --package {package}` says why")]
+    /// Cargo did not build what was wanted.
+    #[error("`cargo build --package {}` fails", .0.join(" --package "))]
+    Build(Vec<String>),
+    /// There is no such executable.
+    #[error("{package} is missing; `cargo build --package {package}` makes it")]
     Missing {
         /// The package that it belongs to.
         package: String,

@@ -1,7 +1,7 @@
 //! `{{#minutes}}`: how long a page takes.
 use std::sync::LazyLock;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use regex::Regex;
 
 use super::{Directive, Shown};
@@ -11,53 +11,62 @@ use crate::world::World;
 /// The directive, which has no words.
 pub struct Minutes;
 
+impl Minutes {
+    /// There are no words to read.
+    pub fn read(words: &str) -> Result<Self> {
+        ensure!(words.is_empty(), "`{{{{#minutes}}}}` takes no words");
+        Ok(Self)
+    }
+}
+
 impl Directive for Minutes {
     fn show(&self, _: &World, _: &str) -> Result<Shown> {
         Ok(Shown::Minutes)
     }
 }
 
-// Seconds. Prose about something new goes at 200 words a minute; a line of code or of an output, or a row of a table,
+// Tenths of a second. Prose about something new goes at 200 words a minute; a line of code or of an output, or a row of a table,
 // is taken in whole or skipped.
-const A_WORD: f64 = 60.0 / 200.0;
-const A_LINE: f64 = 2.0;
-const A_PICTURE: f64 = 20.0;
-const A_PREDICTION: f64 = 30.0;
+const A_WORD: usize = 3;
+const A_LINE: usize = 20;
+const A_PICTURE: usize = 200;
+const A_PREDICTION: usize = 300;
 
 /// How many minutes a page takes, as a reader sees it: Markdown with HTML in it.
-pub fn of(text: &str) -> u32 {
-    static TAG: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("<[^>]*>").ok());
+pub fn of(text: &str) -> usize {
+    static TAG: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new("<[^>]*>").expect("a pattern that stands here"));
     let mut fences = Fences::default();
-    let mut seconds = 0.0;
+    let mut tenths = 0;
     let mut in_picture = false;
     for line in text.lines() {
         if fences.inside(line) {
-            seconds += A_LINE;
+            tenths += A_LINE;
             continue;
         }
         if line.contains("<svg") {
-            seconds += A_PICTURE;
+            tenths += A_PICTURE;
             in_picture = true;
         }
         if line.contains("class=\"predict\"") {
-            seconds += A_PREDICTION;
+            tenths += A_PREDICTION;
         }
         if !in_picture {
             let row = line.trim_start().starts_with('|') || line.trim_start().starts_with("<tr");
-            let plain = TAG.as_ref().map(|tag| tag.replace_all(line, " "));
-            let words = plain.as_deref().unwrap_or(line).split_whitespace();
+            let plain = TAG.replace_all(line, " ");
+            let words = plain.split_whitespace();
             let words = words
                 .filter(|word| word.contains(char::is_alphanumeric))
                 .count();
-            seconds += if row { A_LINE } else { words as f64 * A_WORD };
+            tenths += if row { A_LINE } else { words * A_WORD };
         }
         in_picture &= !line.contains("</svg>");
     }
-    (seconds / 60.0).ceil().max(1.0) as u32
+    tenths.div_ceil(600).max(1)
 }
 
 /// What the page says.
-pub fn sentence(minutes: u32) -> String {
+pub fn sentence(minutes: usize) -> String {
     let s = if minutes == 1 { "" } else { "s" };
     format!("*{minutes} minute{s}*\n")
 }

@@ -3,6 +3,7 @@ mod code;
 mod commands;
 mod diff;
 mod figure;
+mod lines;
 pub mod minutes;
 mod options;
 mod parts;
@@ -47,7 +48,7 @@ pub fn read(words: &str, body: Option<&str>) -> Result<Box<dyn Directive>> {
         "commands" => Box::new(commands::Commands::read(rest)?),
         "diff" => Box::new(diff::Diff::read(rest)?),
         "figure" => figure::read(rest)?,
-        "minutes" => Box::new(minutes::Minutes),
+        "minutes" => Box::new(minutes::Minutes::read(rest)?),
         "predict" => Box::new(predict::Predict::read(body.unwrap_or_default())?),
         "result" => result::read(rest)?,
         "run" => Box::new(run::Run::read(rest)?),

@@ -53,9 +53,10 @@ fn shown(lines: &[&str]) -> String {
 
 /// `ANCHOR: name` or `ANCHOR_END: name`: whether it starts one, and the name.
 fn anchor(line: &str) -> Option<(bool, &str)> {
-    static MARK: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"\bANCHOR(_END)?:\s*([\w-]+)").ok());
-    let found = MARK.as_ref()?.captures(line)?;
+    static MARK: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\bANCHOR(_END)?:\s*([\w-]+)").expect("a pattern that stands here")
+    });
+    let found = MARK.captures(line)?;
     Some((found.get(1).is_none(), found.get(2)?.as_str()))
 }
 

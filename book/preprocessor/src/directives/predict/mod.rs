@@ -5,6 +5,7 @@ mod written;
 use anyhow::{Context, Result, bail};
 use transcript::CommandLine;
 
+use super::lines::Lines;
 use super::run::Run;
 use super::{Directive, Shown};
 use crate::svg::escape;
@@ -18,6 +19,8 @@ pub struct Predict {
     written: Written,
     run: Run,
     take: Take,
+    /// Whether the output stands with the answer.
+    shows: bool,
 }
 
 impl Predict {
@@ -25,17 +28,23 @@ impl Predict {
         let mut written: Written = toml::from_str(body).context("the TOML of a prediction")?;
         let answer = &mut written.answer;
         let take = Take::new(answer.pointer.take(), answer.regex.take())?;
-        let mut run = Run::new(answer.run.parse()?, answer.exit);
-        if let Some(lines) = &mut written.output {
-            run.keep(lines.from.take(), lines.to.take());
-        }
+        let (shows, lines) = match written.output.take() {
+            Some(lines) => (true, lines),
+            None => (false, Lines::default()),
+        };
+        let run = Run::new(answer.run.parse()?, answer.exit, lines);
         if let Some(text) = [&written.question, &written.why]
             .into_iter()
             .find(|text| text.trim().is_empty())
         {
             bail!("a question and a reason are wanted, not `{text}`");
         }
-        Ok(Self { written, run, take })
+        Ok(Self {
+            written,
+            run,
+            take,
+            shows,
+        })
     }
 }
 
@@ -51,7 +60,6 @@ impl Directive for Predict {
             within,
             wrong,
             why,
-            output,
             ..
         } = &self.written;
         let command = self.run.command();
@@ -63,9 +71,9 @@ impl Directive for Predict {
             bail!("{value} is listed as wrong, but `{command}` says that it is right");
         }
         let replies: String = wrong.iter().map(reply).collect();
-        let shown = match output {
-            Some(_) => self.run.block(world)?,
-            None => format!("`{command}`\n"),
+        let shown = match self.shows {
+            true => self.run.block(world)?,
+            false => format!("`{command}`\n"),
         };
         let data_unit = escape(unit);
         let unit = [" ", unit].concat();

@@ -1,6 +1,8 @@
 //! What stands between `{{#predict` and `}}`.
 use serde::Deserialize;
 
+use crate::directives::lines::Lines;
+
 /// The TOML of a prediction.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,12 +43,4 @@ pub struct Answer {
 pub struct Wrong {
     pub value: f64,
     pub reply: String,
-}
-
-/// Which lines of the output are shown, as `{{#run}}` has it; all if it names none.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Lines {
-    pub from: Option<String>,
-    pub to: Option<String>,
 }

@@ -1,0 +1,199 @@
+//! What must hold for the book as a whole, apart from what its directives check themselves.
+mod anchors;
+mod coverage;
+mod links;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use regex::Regex;
+
+use crate::book::show;
+use crate::directives::minutes;
+
+/// Where the pages lie.
+const SOURCES: &str = "book/src";
+
+/// Minutes that a chapter may take.
+pub const LENGTH: std::ops::RangeInclusive<usize> = 10..=20;
+
+/// All pages of the book, as readers see them.
+pub struct Site {
+    pages: BTreeMap<String, Sheet>,
+}
+
+/// One page.
+struct Sheet {
+    /// As its author wrote it.
+    source: String,
+    /// With its directives carried out: Markdown with HTML in it.
+    shown: String,
+    /// What links can lead to.
+    anchors: BTreeSet<String>,
+}
+
+impl Site {
+    /// Carries out all directives of the pages that SUMMARY.md lists.
+    ///
+    /// # Errors
+    /// What is wrong with any directive, a line each, with page and line.
+    pub fn read(root: &Path) -> Result<Self> {
+        let folder = root.join(SOURCES);
+        let read = |file: &str| {
+            let path = folder.join(file);
+            fs::read_to_string(&path).with_context(|| format!("cannot read {SOURCES}/{file}"))
+        };
+        let link = Regex::new(r"\]\(([^)]+\.md)\)").context("a pattern")?;
+        let mut sources = Vec::new();
+        for found in link.captures_iter(&read("SUMMARY.md")?) {
+            sources.push((PathBuf::from(&found[1]), read(&found[1])?));
+        }
+        let mut shown = show(root, Path::new(SOURCES), &sources)?;
+        let pages = sources.into_iter().map(|(file, source)| {
+            let shown = shown.remove(&file).unwrap_or_default();
+            let anchors = anchors::of(&shown);
+            let sheet = Sheet {
+                source,
+                shown,
+                anchors,
+            };
+            (file.display().to_string(), sheet)
+        });
+        Ok(Self {
+            pages: pages.collect(),
+        })
+    }
+
+    /// Links within the book that lead nowhere.
+    pub fn broken_links(&self) -> Vec<String> {
+        let of = |(name, sheet): (&String, &Sheet)| {
+            let wrong = links::of(&sheet.shown).into_iter().filter_map(|link| {
+                let why = self.leads_nowhere(name, &link)?;
+                let lines = sheet.source.lines().zip(1..);
+                let line = lines.into_iter().find(|(line, _)| line.contains(&link));
+                let line = line.map_or(String::new(), |(_, number)| format!("{number}:"));
+                Some(format!("{SOURCES}/{name}:{line} {why}"))
+            });
+            wrong.collect::<Vec<_>>()
+        };
+        self.pages.iter().flat_map(of).collect()
+    }
+
+    /// Why this link of this page leads nowhere; none if it leads somewhere, or out of the book.
+    fn leads_nowhere(&self, from: &str, link: &str) -> Option<String> {
+        if link.contains("://") || link.starts_with("mailto:") {
+            return None;
+        }
+        let (page, anchor) = link.split_once('#').unwrap_or((link, ""));
+        let page = page.trim_start_matches("./");
+        let Some(sheet) = self.pages.get(if page.is_empty() { from } else { page }) else {
+            return Some(format!("`{link}` leads to no page of the book"));
+        };
+        let there = anchor.is_empty() || sheet.anchors.contains(anchor);
+        (!there).then(|| format!("`{link}` leads to no anchor of that page"))
+    }
+
+    /// What is wrong with book/coverage.toml; none if there is no such file.
+    pub fn coverage(&self, root: &Path) -> Option<Vec<String>> {
+        let text = fs::read_to_string(root.join("book/coverage.toml")).ok()?;
+        Some(coverage::wrong(&text, |place| {
+            self.leads_nowhere("", place)
+        }))
+    }
+
+    /// How many minutes each page takes that says so.
+    pub fn minutes(&self) -> Vec<(&str, usize)> {
+        let says = self
+            .pages
+            .iter()
+            .filter(|(_, sheet)| sheet.source.contains("\n{{#minutes}}"));
+        says.map(|(name, sheet)| (name.as_str(), minutes::of(&sheet.shown)))
+            .collect()
+    }
+
+    /// Words that stand there twice in a row, but for those that may.
+    pub fn doubled_words(&self) -> Vec<String> {
+        let may = ["had", "that"];
+        let of = |(name, sheet): (&String, &Sheet)| {
+            let prose = links::prose(&sheet.source);
+            let lines = prose
+                .lines()
+                .map(|line| line.split_whitespace().collect::<Vec<_>>());
+            let pairs = lines.flat_map(|words| {
+                let pairs = words.windows(2).filter(|pair| pair[0] == pair[1]);
+                let word = |pair: &&[&str]| pair[0].chars().all(char::is_alphabetic);
+                let wrong = pairs.filter(word).filter(|pair| !may.contains(&pair[0]));
+                wrong.map(|pair| pair[0].to_owned()).collect::<Vec<_>>()
+            });
+            let pairs = pairs.map(|word| format!("{SOURCES}/{name}: `{word} {word}`"));
+            pairs.collect::<Vec<_>>()
+        };
+        self.pages.iter().flat_map(of).collect()
+    }
+}
+
+/// The repository that this package lies in.
+///
+/// # Errors
+/// If it lies in none.
+pub fn root() -> Result<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    match here.ancestors().nth(2) {
+        Some(root) if root.join(SOURCES).is_dir() => Ok(root.to_owned()),
+        _ => bail!("{} lies in no repository with a book", here.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(pages: &[(&str, &str)]) -> Site {
+        let sheet = |text: &str| Sheet {
+            source: text.into(),
+            shown: text.into(),
+            anchors: anchors::of(text),
+        };
+        let pages = pages
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), sheet(text)));
+        Site {
+            pages: pages.collect(),
+        }
+    }
+
+    #[test]
+    fn links_lead_to_pages_and_their_anchors() {
+        let good =
+            "# One\n\n[a](b.md) [b](b.md#two) [c](#one) [d](https://example.org/x) [e](./b.md)\n";
+        let wrong = "# Two\n\n[a](c.md)\n[b](a.md#two)\n[c](#one) ![d](x.svg)\n";
+        let site = site(&[("a.md", good), ("b.md", wrong)]);
+        assert_eq!(
+            site.broken_links(),
+            [
+                "book/src/b.md:3: `c.md` leads to no page of the book",
+                "book/src/b.md:4: `a.md#two` leads to no anchor of that page",
+                "book/src/b.md:5: `#one` leads to no anchor of that page",
+                "book/src/b.md:5: `x.svg` leads to no page of the book",
+            ]
+        );
+    }
+
+    #[test]
+    fn words_that_stand_there_twice() {
+        let site = site(&[(
+            "a.md",
+            "the the cat\nhad had\nwhat that that is\n\n```text\nno no\n```\n",
+        )]);
+        assert_eq!(site.doubled_words(), ["book/src/a.md: `the the`"]);
+    }
+
+    #[test]
+    fn pages_that_say_how_long_they_take() {
+        let long = format!("# A\n\n{{{{#minutes}}}}\n\n{}", "word ".repeat(3000));
+        let site = site(&[("a.md", &long), ("b.md", "# B\n")]);
+        assert_eq!(site.minutes(), [("a.md", 16)]);
+    }
+}

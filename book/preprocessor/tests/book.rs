@@ -1,0 +1,62 @@
+//! The book as it is: every directive, link and anchor, and how long its chapters are. The commands that its pages
+//! show are run for that, unless target/book-cache has what they print.
+use std::io::Write;
+use std::sync::LazyLock;
+
+use book::check::{self, LENGTH, Site};
+
+static SITE: LazyLock<Result<Site, String>> = LazyLock::new(|| {
+    let site = check::root().and_then(|root| Site::read(&root));
+    site.map_err(|error| format!("{error:#}"))
+});
+
+fn site() -> &'static Site {
+    SITE.as_ref().unwrap_or_else(|why| panic!("{why}"))
+}
+
+fn none(wrong: Vec<String>) {
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_directive_shows_what_it_names() {
+    site();
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    none(site().broken_links());
+}
+
+#[test]
+fn no_word_stands_there_twice() {
+    none(site().doubled_words());
+}
+
+#[test]
+fn every_fact_of_the_articles_has_its_anchor() {
+    let root = check::root().expect("a repository");
+    match site().coverage(&root) {
+        Some(wrong) => none(wrong),
+        // Not by eprintln!, which the test runner keeps to itself.
+        None => {
+            let _ = writeln!(
+                std::io::stderr(),
+                "skipped: there is no book/coverage.toml yet"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_chapter_takes_ten_to_twenty_minutes() {
+    let minutes = site().minutes();
+    let wrong = minutes
+        .into_iter()
+        .filter(|(_, minutes)| !LENGTH.contains(minutes));
+    none(
+        wrong
+            .map(|(page, minutes)| format!("{page} takes {minutes} minutes"))
+            .collect(),
+    );
+}
