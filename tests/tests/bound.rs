@@ -1,6 +1,11 @@
 //! What limits a rung, predicted from the emulator's counters, against what an H100 was recorded to do.
-use std::collections::BTreeSet;
+#[path = "bound_drawn/roofline.rs"]
+mod roofline;
 
+use std::collections::BTreeSet;
+use std::{env, fs};
+
+use harness::ceilings::Ceilings;
 use ladder_tests::workspace::{program, read, root, run, rungs};
 use serde_json::Value;
 
@@ -129,4 +134,53 @@ fn cuda_cores_are_bound_by_issuing_and_padding_changes_nothing() {
     }
     let step = number(&padded["tflops"]) / number(&smem["tflops"]);
     assert!((step - 1.0).abs() < 0.01, "{step}");
+}
+
+/// With INSTA_UPDATE=always it is written anew.
+#[test]
+fn the_books_roofline_is_what_bounds_and_record_give() {
+    let size = "4096x4096x4096";
+    let points: Vec<_> = recorded()
+        .into_iter()
+        .filter(|(_, timed, _)| timed == size)
+        .map(|(name, _, measured)| {
+            let bound = bound(&name);
+            assert_eq!(bound["size"], size);
+            let tile = bound["tile"].as_str().expect("a tile").split('x');
+            let sides = tile.map(|side| side.parse::<f64>().expect("a number"));
+            let flop = 2.0 * sides.product::<f64>() * 4096.0;
+            let (wavefronts, _) = of(&bound, "L1 data pipe").expect("wavefronts");
+            roofline::Point {
+                name,
+                intensity: flop / wavefronts,
+                measured,
+                bound: number(&bound["tflops"]),
+            }
+        })
+        .collect();
+    assert!(points.len() > rungs().len());
+    let ceilings = Ceilings::recorded().expect("a record");
+    let tflops = |rate: &str, flop: f64| {
+        let per_clock = ceilings.per_clock(rate).expect("a ceiling");
+        flop * ceilings.per_second(per_clock) / 1e12
+    };
+    let roofs = [
+        ("f32 multiply-adds", "fma", 2.0),
+        ("mma.sync", "mma_sync", 1.0),
+        ("wgmma", "wgmma", 1.0),
+    ]
+    .map(|(name, rate, flop)| roofline::Roof {
+        name,
+        tflops: tflops(rate, flop),
+    });
+    let svg = roofline::svg(&points, &roofs, tflops("shared", 1.0));
+    let file = root().join("book/figures/roofline_rungs.svg");
+    if env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        fs::write(&file, &svg).expect("writable");
+    }
+    assert!(
+        fs::read_to_string(&file).is_ok_and(|there| there == svg),
+        "{} is not what the record gives; INSTA_UPDATE=always writes it anew",
+        file.display()
+    );
 }
