@@ -26,6 +26,7 @@ fn the_workbench_and_the_terminal_agree() {
     let mut page = open(&mut chromium, &server, "workbench.html");
     for state in [
         "b=2",
+        "b=0&rows=4",
         "b=2&m=5&s=2&rows=16",
         "b=1&m=2&s=5&rows=32&bytes=4",
         "b=3&m=4&s=-3",
