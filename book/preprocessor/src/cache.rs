@@ -257,4 +257,49 @@ mod tests {
         assert_eq!(digest(), renamed);
         assert_eq!(BTreeSet::from([empty, one, two, renamed]).len(), 4);
     }
+
+    /// A program that prints how often it has run.
+    #[cfg(unix)]
+    #[test]
+    fn a_command_runs_again_when_what_it_reads_has_changed() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let root = folder.path();
+        let program = root.join("target/debug/ladder");
+        let write = |name: &str, text: &str| {
+            let file = root.join(name);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("writable");
+            fs::write(file, text).expect("writable");
+        };
+        let counts = "#!/bin/sh\necho x >> count\nwc -l < count\n";
+        write("target/debug/ladder", counts);
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let runs = |command: &str| {
+            let line: CommandLine = command.parse().expect("a command");
+            let outputs = run_all(&Programs::of(root), root, BTreeSet::from([line.clone()]));
+            outputs[&line]
+                .as_ref()
+                .expect("it runs")
+                .text
+                .trim()
+                .to_owned()
+        };
+        assert_eq!(runs("cargo ladder a x.csv"), "1");
+        assert_eq!(runs("cargo ladder a x.csv"), "1");
+        assert_eq!(runs("cargo ladder b"), "2");
+        for (what, count) in [
+            ("rungs/1/kernel.cu", "3"),
+            ("results/a.csv", "4"),
+            ("x.csv", "5"),
+        ] {
+            write(what, "new");
+            assert_eq!(runs("cargo ladder a x.csv"), count, "{what}");
+            assert_eq!(runs("cargo ladder a x.csv"), count, "{what}");
+        }
+        write("target/debug/ladder", &format!("{counts}# changed\n"));
+        assert_eq!(runs("cargo ladder a x.csv"), "6");
+        write("book/src/page.md", "new");
+        assert_eq!(runs("cargo ladder a x.csv"), "6");
+    }
 }

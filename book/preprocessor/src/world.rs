@@ -93,14 +93,11 @@ pub fn exit_code(command: &CommandLine, output: &Output, wanted: i32) -> Result<
     let found = output
         .code
         .map_or("a signal".into(), |code| format!("exit code {code}"));
-    let said = [output.errors.trim(), output.text.trim()];
-    let said: String = said
-        .into_iter()
-        .find(|text| !text.is_empty())
-        .unwrap_or("it printed nothing")
-        .into();
-    let said: Vec<&str> = said.lines().rev().take(5).collect();
-    let said: Vec<&str> = said.into_iter().rev().collect();
+    let said = [&output.errors, &output.text].into_iter();
+    let said = said
+        .flat_map(|text| text.lines())
+        .filter(|line| !line.trim().is_empty());
+    let said: Vec<&str> = said.take(3).collect();
     bail!(
         "`{}` ended with {found}, not {wanted}: {}",
         command.text,

@@ -29,6 +29,11 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
+fn no_word_stands_there_twice() {
+    none(site().doubled_words());
+}
+
+#[test]
 fn every_fact_of_the_articles_has_its_anchor() {
     let root = check::root().expect("a repository");
     match site().coverage(&root) {

@@ -2,6 +2,7 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::env::consts::EXE_SUFFIX;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -42,18 +43,46 @@ impl Programs {
         }
     }
 
+    /// Whether this program was built in this workspace.
+    fn at_home(&self) -> bool {
+        self.beside.starts_with(&self.root)
+    }
+
     /// The executable of a package, if it has been built.
     pub fn executable(&self, package: &str) -> Option<PathBuf> {
         let name = package.to_owned() + EXE_SUFFIX;
-        let folders = [self.beside.clone(), self.root.join("target/debug")];
+        let own = self.root.join("target/debug");
+        let folders = match self.at_home() {
+            true => [self.beside.clone(), own],
+            false => [own, self.beside.clone()],
+        };
         let mut files = folders.iter().map(|folder| folder.join(&name));
         files.find(|file| file.is_file())
+    }
+
+    /// The packages of all rungs, if their sources are here.
+    fn rungs(&self) -> Vec<String> {
+        let folders = fs::read_dir(self.root.join("rungs"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let rungs = folders.filter(|folder| folder.path().join("Cargo.toml").is_file());
+        rungs
+            .filter_map(|folder| Some(format!("rung{}", folder.file_name().to_str()?)))
+            .collect()
     }
 
     /// Has cargo bring these up to date in the folder of this program. Where this program comes from elsewhere, what
     /// lies beside it is left as it is, and cargo makes what is missing.
     pub fn build(&self, packages: &BTreeSet<&str>) -> Result<(), Error> {
-        let at_home = self.beside.starts_with(&self.root);
+        let at_home = self.at_home();
+        // The ladder runs rungs.
+        let rungs = match packages.contains("ladder") {
+            true => self.rungs(),
+            false => Vec::new(),
+        };
+        let mut packages = packages.clone();
+        packages.extend(rungs.iter().map(String::as_str));
         let wanted = |package: &&&str| at_home || self.executable(package).is_none();
         let wanted: Vec<&str> = packages.iter().filter(wanted).copied().collect();
         if !wanted.is_empty() {
@@ -98,6 +127,8 @@ impl Programs {
         let output = program
             .args(&line.arguments)
             .env("GEMM_NVRTC", self.root.join("no-compiler"))
+            // What it runs has been built; cargos that wait for each other would only take time.
+            .env("CARGO", self.root.join("no-cargo"))
             .env("CUDA_VISIBLE_DEVICES", "") // whatever else looks for a GPU finds none
             .env("NO_COLOR", "1")
             .env("COLUMNS", "120")

@@ -113,10 +113,24 @@ impl Site {
             .collect()
     }
 
-    /// The prose of each page: what its author wrote, without listings, code and directives.
-    pub fn prose(&self) -> impl Iterator<Item = (&str, String)> {
-        let pages = self.pages.iter();
-        pages.map(|(name, sheet)| (name.as_str(), links::prose(&sheet.source)))
+    /// Words that stand there twice in a row, but for those that may.
+    pub fn doubled_words(&self) -> Vec<String> {
+        let may = ["had", "that"];
+        let of = |(name, sheet): (&String, &Sheet)| {
+            let prose = links::prose(&sheet.source);
+            let lines = prose
+                .lines()
+                .map(|line| line.split_whitespace().collect::<Vec<_>>());
+            let pairs = lines.flat_map(|words| {
+                let pairs = words.windows(2).filter(|pair| pair[0] == pair[1]);
+                let word = |pair: &&[&str]| pair[0].chars().all(char::is_alphabetic);
+                let wrong = pairs.filter(word).filter(|pair| !may.contains(&pair[0]));
+                wrong.map(|pair| pair[0].to_owned()).collect::<Vec<_>>()
+            });
+            let pairs = pairs.map(|word| format!("{SOURCES}/{name}: `{word} {word}`"));
+            pairs.collect::<Vec<_>>()
+        };
+        self.pages.iter().flat_map(of).collect()
     }
 }
 
@@ -129,5 +143,57 @@ pub fn root() -> Result<PathBuf> {
     match here.ancestors().nth(2) {
         Some(root) if root.join(SOURCES).is_dir() => Ok(root.to_owned()),
         _ => bail!("{} lies in no repository with a book", here.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(pages: &[(&str, &str)]) -> Site {
+        let sheet = |text: &str| Sheet {
+            source: text.into(),
+            shown: text.into(),
+            anchors: anchors::of(text),
+        };
+        let pages = pages
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), sheet(text)));
+        Site {
+            pages: pages.collect(),
+        }
+    }
+
+    #[test]
+    fn links_lead_to_pages_and_their_anchors() {
+        let good =
+            "# One\n\n[a](b.md) [b](b.md#two) [c](#one) [d](https://example.org/x) [e](./b.md)\n";
+        let wrong = "# Two\n\n[a](c.md)\n[b](a.md#two)\n[c](#one) ![d](x.svg)\n";
+        let site = site(&[("a.md", good), ("b.md", wrong)]);
+        assert_eq!(
+            site.broken_links(),
+            [
+                "book/src/b.md:3: `c.md` leads to no page of the book",
+                "book/src/b.md:4: `a.md#two` leads to no anchor of that page",
+                "book/src/b.md:5: `#one` leads to no anchor of that page",
+                "book/src/b.md:5: `x.svg` leads to no page of the book",
+            ]
+        );
+    }
+
+    #[test]
+    fn words_that_stand_there_twice() {
+        let site = site(&[(
+            "a.md",
+            "the the cat\nhad had\nwhat that that is\n\n```text\nno no\n```\n",
+        )]);
+        assert_eq!(site.doubled_words(), ["book/src/a.md: `the the`"]);
+    }
+
+    #[test]
+    fn pages_that_say_how_long_they_take() {
+        let long = format!("# A\n\n{{{{#minutes}}}}\n\n{}", "word ".repeat(3000));
+        let site = site(&[("a.md", &long), ("b.md", "# B\n")]);
+        assert_eq!(site.minutes(), [("a.md", 16)]);
     }
 }
