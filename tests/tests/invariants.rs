@@ -319,7 +319,10 @@ fn every_invariant_in_the_architecture_names_its_test() {
     let packages = folders(&root().join("common")).into_iter();
     let tests: String = packages
         .map(|package| package.join("tests"))
-        .chain([root().join("tests/tests"), root().join("book/preprocessor/tests")])
+        .chain([
+            root().join("tests/tests"),
+            root().join("book/preprocessor/tests"),
+        ])
         .flat_map(|folder| entries(&folder))
         .filter(|path| path.is_file())
         .map(|path| read(&path))

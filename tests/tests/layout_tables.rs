@@ -67,7 +67,10 @@ fn mappings() -> Vec<(String, Sheet)> {
     let sudoku = [[2, 3, 1, 0], [0, 1, 2, 3], [1, 0, 3, 2], [3, 2, 0, 1]].map(Vec::from);
     let sudoku = Mapping::of_table(&sudoku).expect("a table");
     let mut found: Vec<_> = cases.map(sheet).into();
-    found.push(("map_sudoku".into(), sheets::mapping("by table", &sudoku, None).0));
+    found.push((
+        "map_sudoku".into(),
+        sheets::mapping("by table", &sudoku, None).0,
+    ));
     found
 }
 
