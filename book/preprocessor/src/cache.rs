@@ -2,9 +2,10 @@
 //!
 //! An entry's name is the SHA-256 of the command, of its executable and of all files that it may read. So nothing has
 //! to be thrown away for the book to be right; an entry that is not used any more only takes room.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -82,7 +83,8 @@ fn run(
 /// What the executables and the folders that they read hold.
 struct Digests {
     executables: BTreeMap<String, String>,
-    folders: BTreeMap<&'static str, String>,
+    /// Of folders and files that commands read, so that none is read once for each command.
+    trees: Mutex<HashMap<PathBuf, String>>,
 }
 
 /// What the ladder and the labs read, apart from files that their arguments name. A rung reads its own folder.
@@ -112,13 +114,20 @@ impl Digests {
         if now != known {
             write(&memory, &now);
         }
-        let folders = [RUNGS, RECORDS, LABS].into_iter().chain(RECORDINGS);
         Self {
             executables,
-            folders: folders
-                .map(|folder| (folder, of_tree(&root.join(folder))))
-                .collect(),
+            trees: Mutex::default(),
         }
+    }
+
+    /// The digest of a file or folder.
+    fn tree(&self, path: PathBuf) -> String {
+        // A thread that panicked has not left half an entry behind.
+        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        trees
+            .entry(path)
+            .or_insert_with_key(|path| of_tree(path))
+            .clone()
     }
 
     /// The name of what is kept for this command.
@@ -134,24 +143,31 @@ impl Digests {
             .executables
             .get(&line.package)
             .map_or("", String::as_str));
-        let own = line
-            .package
-            .strip_prefix("rung")
-            .map(|name| root.join(RUNGS).join(name));
-        match own.filter(|folder| folder.is_dir()) {
-            Some(folder) => {
-                add(&of_tree(&folder));
-                add(&self.folders[RECORDS]);
-            }
-            None => self.folders.values().for_each(|digest| add(digest)),
-        }
+        let own = line.package.strip_prefix("rung");
+        let own = own
+            .map(|name| root.join(RUNGS).join(name))
+            .filter(|folder| folder.is_dir());
+        let folders = match own {
+            Some(own) => vec![own, root.join(RECORDS)],
+            None => [RUNGS, RECORDS, LABS]
+                .into_iter()
+                .chain(RECORDINGS)
+                .map(|folder| root.join(folder))
+                .collect(),
+        };
         // Files that the arguments name, also after an equals sign.
-        for word in &line.arguments {
-            let value = word.rsplit('=').next().unwrap_or(word);
-            let path = root.join(value);
-            if !value.is_empty() && path.exists() {
-                add(&of_tree(&path));
-            }
+        let named = line.arguments.iter().filter_map(|word| {
+            let path = Path::new(word.rsplit('=').next().unwrap_or(word));
+            let inside = path
+                .components()
+                .all(|part| matches!(part, Component::Normal(_)));
+            (inside && path.parent().is_some()).then(|| root.join(path))
+        });
+        for path in folders
+            .into_iter()
+            .chain(named.filter(|path| path.exists()))
+        {
+            add(&self.tree(path));
         }
         hex(hash)
     }

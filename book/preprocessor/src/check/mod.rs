@@ -16,6 +16,9 @@ use crate::directives::minutes;
 /// Where the pages lie.
 const SOURCES: &str = "book/src";
 
+/// Parts of SUMMARY.md whose pages are no chapters.
+const ASIDE: [&str; 2] = ["Try it here", "Appendices"];
+
 /// Minutes that a chapter may take.
 pub const LENGTH: std::ops::RangeInclusive<usize> = 10..=20;
 
@@ -26,6 +29,8 @@ pub struct Site {
 
 /// One page.
 struct Sheet {
+    /// Whether it is read from start to end, unlike those that are looked things up in.
+    chapter: bool,
     /// As its author wrote it.
     source: String,
     /// With its directives carried out: Markdown with HTML in it.
@@ -47,14 +52,26 @@ impl Site {
         };
         let link = Regex::new(r"\]\(([^)]+\.md)\)").context("a pattern")?;
         let mut sources = Vec::new();
-        for found in link.captures_iter(&read("SUMMARY.md")?) {
-            sources.push((PathBuf::from(&found[1]), read(&found[1])?));
+        let mut aside = BTreeSet::new();
+        let mut part = String::new();
+        for line in read("SUMMARY.md")?.lines() {
+            if let Some(title) = line.strip_prefix("# ") {
+                part = title.to_owned();
+            }
+            if let Some(found) = link.captures(line) {
+                let file = PathBuf::from(&found[1]);
+                if ASIDE.contains(&part.as_str()) {
+                    aside.insert(file.clone());
+                }
+                sources.push((file, read(&found[1])?));
+            }
         }
         let mut shown = show(root, Path::new(SOURCES), &sources)?;
         let pages = sources.into_iter().map(|(file, source)| {
             let shown = shown.remove(&file).unwrap_or_default();
             let anchors = anchors::of(&shown);
             let sheet = Sheet {
+                chapter: !aside.contains(&file),
                 source,
                 shown,
                 anchors,
@@ -103,12 +120,12 @@ impl Site {
         }))
     }
 
-    /// How many minutes each page takes that says so.
+    /// How many minutes each chapter takes that says so.
     pub fn minutes(&self) -> Vec<(&str, usize)> {
         let says = self
             .pages
             .iter()
-            .filter(|(_, sheet)| sheet.source.contains("\n{{#minutes}}"));
+            .filter(|(_, sheet)| sheet.chapter && sheet.source.contains("\n{{#minutes}}"));
         says.map(|(name, sheet)| (name.as_str(), minutes::of(&sheet.shown)))
             .collect()
     }
@@ -152,6 +169,7 @@ mod tests {
 
     fn site(pages: &[(&str, &str)]) -> Site {
         let sheet = |text: &str| Sheet {
+            chapter: true,
             source: text.into(),
             shown: text.into(),
             anchors: anchors::of(text),
