@@ -48,6 +48,12 @@ fn step_by_step() {
     );
     page.click("[data-frame='4']").expect("a line");
     assert_eq!(number(&mut page), "wavefront 5 of 32");
+    page.choose("[name=preset]", "9").expect("a pattern");
+    assert_eq!(
+        number(&mut page),
+        "wavefront 1 of 32",
+        "another pattern, from its start"
+    );
     page.choose("[name=preset]", "3").expect("a pattern");
     assert_eq!(
         (

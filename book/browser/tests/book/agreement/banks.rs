@@ -172,7 +172,8 @@ fn pasted_rows_are_read_as_in_the_terminal() {
         1 => prop::sample::select(vec![("ld", 31), ("stmatrix.x4", 8), ("ldx", 32), ("", 32)]),
     ];
     let bytes = prop_oneof![5 => Just("16"), 3 => prop::sample::select(vec!["1", "2", "4", "8", "12", "", "four"])];
-    let offset = prop_oneof![60 => (0u32..500).prop_map(|n| (n * 16).to_string()), 6 => Just("-".to_string()), 1 => "[0-9a-z+.-]{1,9}"];
+    let offset = prop_oneof![60 => (0u32..500).prop_map(|n| (n * 16).to_string()), 6 => Just("-".to_string()), 1 => "[0-9a-z+.-]{1,9}",
+        1 => prop::sample::select(vec!["16777216", "16777200", "4294967296", "+32", "1e2", "0x10"]).prop_map(str::to_string)];
     let offsets = prop::collection::vec(offset, 32);
     let mut cases: Vec<[String; 3]> = some((op, bytes, offsets).prop_map(
         |((op, lanes), bytes, offsets)| {
