@@ -54,6 +54,18 @@ fn every_recording_is_reproduced() {
 }
 
 #[test]
+fn another_card_has_another_tensor_core_and_the_same_memory() {
+    let on_a100 = |name: &str| compare(name, &recorded(name), Card::A100).expect("a known name");
+    let products = on_a100("mma_m16n8k16_f16.bin").expect("Ampere has it");
+    assert!(products.equal() < products.all, "as on an H100");
+    // What is for both is for sm_80 there.
+    let memory = on_a100("global_memory.csv").expect("Ampere has it");
+    assert_eq!(memory.differences, []);
+    let error = on_a100("wgmma_m64n8k16_f16.bin").expect_err("Hopper's");
+    assert!(error.to_string().contains("an A100"), "{error}");
+}
+
+#[test]
 fn one_changed_byte_is_found() {
     for name in [
         "mma_m16n8k8_f16.bin",
@@ -249,7 +261,7 @@ fn other_names_are_not_taken() {
         "x",
         "",
     ] {
-        assert!(compare(name, &[]).is_none(), "{name}");
+        assert!(compare(name, &[], Card::H100).is_none(), "{name}");
     }
 }
 
