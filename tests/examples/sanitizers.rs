@@ -72,8 +72,9 @@ fn main() -> ExitCode {
 }
 
 fn write_table(folder: &Path) -> std::io::Result<()> {
+    let rows = table(folder)?;
     let mut writer = csv::Writer::from_path(folder.join(TABLE))?;
-    for row in table(folder)? {
+    for row in rows {
         writer.serialize(row)?;
     }
     writer.flush()

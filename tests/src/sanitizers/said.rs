@@ -8,7 +8,7 @@ pub enum Said {
     Nothing,
     /// So many errors, and the first message.
     Found(u64, String),
-    /// C is wrong, and nobody watched.
+    /// C is wrong, and that is all.
     Wrong,
     /// The kernel was stopped by the GPU, or not taken; the message.
     Stopped(String),
@@ -16,8 +16,12 @@ pub enum Said {
     NoEnd(Option<String>),
 }
 
+/// What `sanitize` says where it has found nothing else.
+const WRONG: &str = "and yet C is wrong";
+
 /// Lines of compute-sanitizer that are about itself or the program, and no finding.
-const ASIDE: [&str; 10] = [
+const ASIDE: [&str; 11] = [
+    WRONG,
     "COMPUTE-SANITIZER",
     "ERROR SUMMARY",
     "RACECHECK SUMMARY",
@@ -40,18 +44,20 @@ impl Said {
         }
         let error = || {
             let line = text.lines().find_map(|line| line.strip_prefix("error: "));
-            line.map(str::trim_end)
+            line.map(without_addresses)
         };
         match (watcher, first) {
+            // Only the emulator's looks at C, too.
+            (_, None) if text.contains(WRONG) => Self::Wrong,
             (Watcher::Tool(_), Some(first)) => Self::Found(summed(text).unwrap_or(1), first),
             // Without a summary the tool has said nothing of the kernel.
             (Watcher::Tool(_), None) if summed(text).is_some() => Self::Nothing,
             (Watcher::Tool(_), None) => {
-                Self::Stopped(error().unwrap_or("the tool gave no summary").into())
+                Self::Stopped(error().unwrap_or_else(|| "the tool gave no summary".into()))
             }
             (Watcher::Nobody, _) if ended.ends_with(": 0") => Self::Nothing,
             (Watcher::Nobody, _) if ended.ends_with(": 1") => Self::Wrong,
-            (Watcher::Nobody, _) => Self::Stopped(error().unwrap_or(ended).into()),
+            (Watcher::Nobody, _) => Self::Stopped(error().unwrap_or_else(|| ended.into())),
         }
     }
 
@@ -184,6 +190,11 @@ mod tests {
             "1: Error: Race reported between Write access at b.cu:70 and Read access at b.cu:81 [8192 hazards]"
         );
         assert_eq!(Said::of(TOOL, CLEAN), Said::Nothing);
+        let wrong = CLEAN.to_owned() + "========= and yet C is wrong; see where\n";
+        assert_eq!(Said::of(TOOL, &wrong), Said::Wrong);
+        let refused = "exit status: 2\nerror: /a/b/c.cu: no such thing\n";
+        let refused = Said::of(TOOL, refused);
+        assert_eq!(refused, Said::Stopped("c.cu: no such thing".into()));
         let stuck = READ.replace("exit status: 2", "no end in 12 s");
         assert_eq!(Said::of(TOOL, &stuck), Said::NoEnd(Some(read.into())));
     }
