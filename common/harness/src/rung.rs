@@ -39,7 +39,7 @@ pub struct KernelFile<'a> {
 /// slower than two of 128x128.
 const LAST_TILE: f64 = 0.2;
 
-/// Steps along K that it takes to add up the pieces of shared tiles, at least: 8192 and 5120 with 128x256.
+/// Steps along K that it takes to add up the pieces of shared tiles: the least that the kernel shares for.
 const ADDING_UP: f64 = 16.0;
 
 impl KernelFile<'_> {
@@ -70,15 +70,15 @@ impl KernelFile<'_> {
         let Some((launch, blocks)) = self.launch() else {
             return f64::INFINITY;
         };
-        let at_once = f64::from(multiprocessors.max(1)) * f64::from(blocks);
-        let tiles = launch.tiles(size) as f64 / at_once;
+        // Blocks of one multiprocessor take as long as one after the other, and fewer of them less.
+        let each = launch.tiles(size) as f64 / f64::from(multiprocessors.max(1));
         let steps = f64::from(size.k.div_ceil(launch.tile.bk));
-        let rounds = match launch.shares {
-            true => tiles.ceil().min(tiles + ADDING_UP / steps),
-            false => tiles.ceil(),
+        let in_turn = match launch.shares {
+            true => each.ceil().min(each + ADDING_UP / steps),
+            false => each.ceil(),
         };
-        let round = f64::from(blocks) * f64::from(launch.tile.bm) * f64::from(launch.tile.bn);
-        (rounds + LAST_TILE) * round / self.speed
+        let tile = f64::from(launch.tile.bm) * f64::from(launch.tile.bn);
+        (in_turn + LAST_TILE * f64::from(blocks)) * tile / self.speed
     }
 }
 

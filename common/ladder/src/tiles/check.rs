@@ -8,7 +8,7 @@ use anyhow::Result;
 use harness::Size;
 
 /// The host's choice may be so much slower than the best.
-const WITHIN: f64 = 0.03;
+const WITHIN: f64 = 0.06;
 
 /// Asks the rungs, as they are now, which tile they take at the sizes recorded, on a card of the recorded number of
 /// multiprocessors. A sentence for each choice that is not as good as it could be.
@@ -74,18 +74,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_choice_within_three_percent_is_good() {
+    fn a_choice_close_to_the_best_is_good() {
         let rows = [
             row("8x8x8", "a", 1.0),
             row("8x8x8", "b", 0.975),
-            row("8x8x8", "c", 0.96),
+            row("8x8x8", "c", 0.93),
             row("8x8x8", "d", 0.0),
         ];
         let rows: Vec<&Row> = rows.iter().collect();
         assert_eq!(complaint(&rows, "a"), None);
         assert_eq!(complaint(&rows, "b"), None);
         let slow = complaint(&rows, "c").expect("a complaint");
-        assert_eq!(slow, "c is taken and has 96.0% of cuBLAS; a has 100.0%");
+        assert_eq!(slow, "c is taken and has 93.0% of cuBLAS; a has 100.0%");
         assert!(
             complaint(&rows, "d")
                 .expect("a complaint")

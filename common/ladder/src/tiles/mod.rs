@@ -171,7 +171,7 @@ fn tell(complaints: &[String]) -> bool {
         anstream::println!("{complaint}");
     }
     if complaints.is_empty() {
-        anstream::println!("every choice is within 3% of the best tile");
+        anstream::println!("every choice is within 6% of the best tile");
     }
     complaints.is_empty()
 }
