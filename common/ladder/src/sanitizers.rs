@@ -3,8 +3,7 @@
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::calibrate::rungs::OF_SANITIZERS;
-use crate::calibrate::shipped_file;
+use crate::calibrate::{OF_SANITIZERS, shipped_file};
 use crate::table::{head, markdown_table};
 
 #[derive(clap::Args)]
