@@ -6,7 +6,7 @@ mod record;
 mod rungs;
 
 pub use record::{LaunchArguments, launch};
-pub use rungs::{Counts, OF_SANITIZERS, SIZE_OF_COUNTERS};
+pub use rungs::{Counts, SIZE_OF_COUNTERS};
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -181,12 +181,6 @@ fn show(name: &str, comparison: &Comparison) {
 /// What a kernel asked of the memory, on the emulator and on the recorded H100: see [`rungs::counters`].
 pub fn counters(label: &[&str; 3]) -> Result<Option<[Counts; 2]>> {
     rungs::counters(&shipped(), label)
-}
-
-/// A file that is shipped.
-pub fn shipped_file(name: &str) -> Option<&'static [u8]> {
-    let file = SHIPPED.iter().find_map(|folder| folder.get_file(name));
-    file.map(include_dir::File::contents)
 }
 
 fn shipped() -> Vec<Recording> {
