@@ -1,6 +1,6 @@
 // Rung 06 on Hopper, pipeline: one warp feeds a ring of stages by TMA, two warpgroups empty it with wgmma, which
 // reads both operands straight from shared memory; two blocks share each tile of B by multicast. A tile of C is
-// stored while the next one is computed.
+// stored while the next one is computed, and the last tiles, of which there is not one for each, are cut along K.
 // The counter to watch is time: the loads are hidden, no thread computes an address, conflicts stay 0.
 // `cargo run -p rung06_pipeline -- profile --tile 128x256`.
 
@@ -32,11 +32,12 @@ struct Shared {
     Stage stage[STAGES];
     unsigned short C[CONSUMERS][2][OUT];               // (WM, PANEL)
     unsigned long long full[STAGES], empty[STAGES];    // mbarriers
+    unsigned arrived[CONSUMERS];
 };
 
-// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, and blocks
-// per multiprocessor, which stay there and take one tile after the other.
-extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), CLUSTER, 1};
+// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, blocks per
+// multiprocessor, which stay there and take one tile after the other, and whether the last tiles are shared out.
+extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), CLUSTER, 1, LATER};
 // The box that TMA moves at a time, for A, B and C: columns, rows, bytes of the swizzle.
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, WM, 128};
 
@@ -65,8 +66,7 @@ __device__ void expect(unsigned long long* barrier, int bytes)
 // Arrives at the same barrier of another block of the cluster.
 __device__ void arrive(unsigned long long* barrier, int block)
 {
-    asm volatile("{.reg .b32 remote;\n"
-                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
+    asm volatile("{.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n"
                  "mbarrier.arrive.shared::cluster.b64 _, [remote];}"
                  :: "r"(address(barrier)), "r"(block) : "memory");
 }
@@ -75,29 +75,21 @@ __device__ void arrive(unsigned long long* barrier, int block)
 __device__ void wait(unsigned long long* barrier, int parity)
 {
     asm volatile("{.reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                 "@!done bra again;}"
+                 "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra again;}"
                  :: "r"(address(barrier)), "r"(parity) : "memory");
 }
 
 // ---- TMA: one thread names a box by its first column and row ----
 
-__device__ void load(void* to, const TensorMap& map, int column, int row, unsigned long long* barrier)
-{
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
-                 :: "r"(address(to)), "l"(&map), "r"(column), "r"(row), "r"(address(barrier)) : "memory");
-}
-
-// The same, to every block of the cluster at once, each with its own barrier at the same place.
-__device__ void load_to_all(void* to, const TensorMap& map, int column, int row, unsigned long long* barrier)
+// To the same place in every block of the cluster that has its bit in the mask, each with its own barrier.
+__device__ void load(void* to, const TensorMap& map, int column, int row, unsigned long long* barrier,
+                     int blocks = (1 << CLUSTER) - 1)
 {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%2, %3}], [%4], %5;"
                  :: "r"(address(to)), "l"(&map), "r"(column), "r"(row), "r"(address(barrier)),
-                    "h"((unsigned short)((1 << CLUSTER) - 1)) : "memory");
+                    "h"((unsigned short)blocks) : "memory");
 }
-
-__device__ void prefetch(const TensorMap& map) { asm volatile("prefetch.tensormap [%0];" :: "l"(&map) : "memory"); }
 
 // Brings a box to L2.
 __device__ void fetch(const TensorMap& map, int column, int row)
@@ -165,12 +157,42 @@ __device__ Tile tile_of(int number, int M, int N)
     return {(first + number % height) * BM * CLUSTER, number / height * BN};
 }
 
-__device__ unsigned float2_to_half2(float low, float high)
-{
-    unsigned h;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(h) : "f"(high), "f"(low));
-    return h;
-}
+// ---- what a cluster computes: whole tiles while there is one for each, and then a share of the steps of the rest ----
+
+constexpr int SHARERS = 132;                           // blocks that may share tiles: as many as Hopper has room for
+__device__ float partial[LATER ? 2 * SHARERS : 1][CONSUMERS][BN / 2][128];    // the sums of a block's two pieces
+__device__ unsigned arrived[SHARERS][CONSUMERS];       // pieces of a tile that are there; 0 between launches
+
+struct Work {
+    int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
+    int steps, whole, share;                           // steps along K in a tile; whole tiles; steps of a share
+    int at, end;                                       // what remains of this cluster's share
+    int tile = cluster - clusters, from = 0, to;       // now: steps [from, to) of a tile
+
+    __device__ Work(int tiles, int K) : steps((K + BK - 1) / BK), to(steps)
+    {
+        // To add up takes some ten steps, so it must save more, and not in too small pieces.
+        const int rest = tiles % clusters * steps;
+        share = (rest + clusters - 1) / clusters;
+        if (!LATER || gridDim.x > SHARERS || share < 4 || steps - share < 16)
+            share = 0;
+        whole = share > 0 ? tiles - tiles % clusters : tiles;
+        at = cluster * share;
+        end = min(at + share, rest);
+    }
+
+    __device__ bool next()
+    {
+        tile += clusters;
+        if (tile < whole || !LATER)
+            return tile < whole;
+        tile = whole + at / steps;
+        from = at % steps;
+        to = min(steps, from + end - at);
+        at += to - from;
+        return from < to;
+    }
+};
 
 // A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
 // TMA reads zeros and writes nothing.
@@ -183,8 +205,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
 
     // Where am I?
     const int warpgroup = threadIdx.x / 128, block = blockIdx.x % CLUSTER;
-    const int clusters = gridDim.x / CLUSTER, first = blockIdx.x / CLUSTER;
-    const int tiles = (M + BM * CLUSTER - 1) / (BM * CLUSTER) * ((N + BN - 1) / BN);
+    Work work((M + BM * CLUSTER - 1) / (BM * CLUSTER) * ((N + BN - 1) / BN), K);
 
     // The next launch may take what multiprocessors this one leaves free; it waits below until all of it is done.
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -197,11 +218,9 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    if (threadIdx.x == 32) {
-        prefetch(A);
-        prefetch(B);
-        prefetch(C);
-    }
+    if (threadIdx.x == 32)
+        for (const TensorMap* map : {&A, &B, &C})
+            asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory");
     if (CLUSTER > 1)
         asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
     else
@@ -216,21 +235,21 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
         if (threadIdx.x == 0) {
             // While the launch before ends, L2 fetches what the first steps will read, each block another part of it.
-            const Tile own = tile_of(first, M, N);
+            const Tile own = tile_of(work.cluster, M, N);
             fetch(A, own.column / BN * BK, own.row + block * BM);
             for (int panel = block; panel < PANELS; panel += CLUSTER)
                 fetch(B, own.column + panel * PANEL, own.row / (BM * CLUSTER) * BK);
             asm volatile("griddepcontrol.wait;" ::: "memory");     // that launch may have written A or B
-            for (int number = first; number < tiles; number += clusters) {
-                const Tile tile = tile_of(number, M, N);
-                for (int k0 = 0; k0 < K; k0 += BK) {
+            while (work.next()) {
+                const Tile tile = tile_of(work.tile, M, N);
+                for (int k0 = work.from * BK; k0 < work.to * BK; k0 += BK) {
                     wait(&s.empty[stage], phase ^ 1);
                     expect(&s.full[stage], sizeof(Stage));
-                    load(s.stage[stage].A, A, k0, tile.row + block * BM, &s.full[stage]);
+                    load(s.stage[stage].A, A, k0, tile.row + block * BM, &s.full[stage], 1 << block);
                     #pragma unroll
                     for (int i = 0; i < PANELS / CLUSTER; ++i) {
                         const int panel = i * CLUSTER + block;
-                        load_to_all(s.stage[stage].B[panel], B, tile.column + panel * PANEL, k0, &s.full[stage]);
+                        load(s.stage[stage].B[panel], B, tile.column + panel * PANEL, k0, &s.full[stage]);
                     }
                     advance();
                 }
@@ -255,37 +274,58 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         int panel = PANELS;                            // the next of its panels to be stored
 
         // From registers to shared memory, and from there to C.
-        auto put = [&](int panel, unsigned short* to) {
+        auto store_panel = [&](int panel, unsigned short* Cs) {
             #pragma unroll
             for (int n = 0; n < PANEL / 16; ++n) {
                 const unsigned* c = done + panel * PANEL / 4 + n * 4;
                 const int row = warp * 16 + lane % 16, chunk = n * 2 + lane / 16;
                 asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
-                             :: "r"(address(to + row * PANEL + (chunk ^ (row & 7)) * 8)),
+                             :: "r"(address(Cs + row * PANEL + (chunk ^ (row & 7)) * 8)),
                                 "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]) : "memory");
             }
-        };
-        auto send = [&](int panel, const unsigned short* from) {
-            if (thread == 0)
-                store(C, doneTile.column + panel * PANEL, doneTile.row + block * BM + consumer * WM, from);
-        };
-        auto publish = [&] {                           // to TMA, what all threads have put
-            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // to TMA, what all threads have put
             sync();
+            if (thread == 0)
+                store(C, doneTile.column + panel * PANEL, doneTile.row + block * BM + consumer * WM, Cs);
         };
-        auto store_all = [&](unsigned short* to, int apart) {
+        auto store_all = [&](unsigned short* Cs, int apart) {
+            if (thread == 0)
+                wait_stored<0>();
             sync();
             #pragma unroll
-            for (int p = 0; p < PANELS; ++p) {
-                put(p, to + p * apart);
-                publish();
-                send(p, to + p * apart);
-            }
+            for (int p = 0; p < PANELS; ++p)
+                store_panel(p, Cs + p * apart);
         };
 
-        for (int number = first; number < tiles; number += clusters) {
+        // Puts a piece of a tile to the others. The last to come adds all of them, in their order, whoever it is.
+        auto add_up = [&] {
+            const int tile = work.tile - work.whole, start = tile * work.steps;
+            const int first = start / work.share, last = (start + work.steps - 1) / work.share;    // their clusters
+            auto sums = [&](int cluster) {             // the piece that begins a tile is its cluster's second
+                return &partial[(2 * cluster + (cluster == first)) * CLUSTER + block][consumer][0][thread];
+            };
+            #pragma unroll
+            for (int i = 0; i < BN / 2; ++i)
+                sums(work.cluster)[i * 128] = acc[i];
+            __threadfence();
+            sync();
+            if (thread == 0)
+                s.arrived[consumer] = atomicInc(&arrived[tile * CLUSTER + block][consumer], last - first);
+            sync();
+            // A vote, so that the compiler sees all threads take the same way.
+            if (!__any_sync(~0u, s.arrived[consumer] == last - first))
+                return false;
+            __threadfence();
+            for (int cluster = first; cluster <= last; ++cluster)
+                #pragma unroll
+                for (int i = 0; i < BN / 2; ++i)
+                    acc[i] = sums(cluster)[i * 128] + (cluster > first ? acc[i] : 0);
+            return true;
+        };
+
+        while (work.next()) {
             int previous = -1;
-            for (int k0 = 0; k0 < K; k0 += BK) {
+            for (int step = work.from; step < work.to; ++step) {
                 // Rows of A are 128 bytes long: 8 of them a pattern, 16 columns on are 32 bytes. B's panels are
                 // 128 bytes wide: 8 rows of K a pattern, 16 on are 2048 bytes.
                 const unsigned long long a = descriptor(&s.stage[stage].A[consumer * WM * BK], 16, 1024);
@@ -293,7 +333,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                 asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
                 #pragma unroll
                 for (int k = 0; k < BK / 16; ++k)
-                    wgmma(acc, a + k * (32 >> 4), b + k * (2048 >> 4), k0 + k);
+                    wgmma(acc, a + k * (32 >> 4), b + k * (2048 >> 4), step - work.from + k);
                 asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
                 // While these run, those of the last step are done.
                 asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
@@ -303,10 +343,10 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                 advance();
 
                 // While they run, there is also time for a division, and to store the tile before: a panel a step,
-                // by way of two buffers, one of which TMA may still read. Not in step 0, to have step 1 queued.
-                if (k0 == 0)
-                    tile = tile_of(number, M, N);
-                while (LATER && panel < PANELS && (k0 > 0 || K <= BK)) {
+                // by way of two buffers, one of which TMA may still read. Not in the first, to have the second queued.
+                if (step == work.from)
+                    tile = tile_of(work.tile, M, N);
+                while (LATER && panel < PANELS && (step > work.from || step + 1 == work.to)) {
                     unsigned short* Cs = s.C[consumer][panel % 2];
                     if (thread == 0)
                         wait_stored<1>();
@@ -314,29 +354,26 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     #pragma unroll
                     for (int p = 0; p < PANELS; ++p)
                         if (p == panel)
-                            put(p, Cs);
-                    publish();
-                    send(panel, Cs);
+                            store_panel(p, Cs);
                     ++panel;
-                    if (k0 + BK < K)
+                    if (step + 1 < work.to)
                         break;
                 }
             }
             asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
             release(previous);
+            if (LATER && work.to - work.from < work.steps && !add_up())
+                continue;
             #pragma unroll
             for (int i = 0; i < BN / 4; ++i)
-                done[i] = float2_to_half2(acc[2 * i], acc[2 * i + 1]);
+                asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(done[i]) : "f"(acc[2 * i + 1]), "f"(acc[2 * i]));
             doneTile = tile;
             panel = 0;
-            if (!LATER) {
-                if (thread == 0)
-                    wait_stored<0>();
+            if (!LATER)
                 store_all(s.C[consumer][0], OUT);
-            }
         }
         // Nothing more is loaded: the last tile goes out at once, by way of this warpgroup's rows of A.
-        if (LATER && first < tiles)
+        if (LATER && panel < PANELS)
             store_all(&s.stage[0].A[consumer * OUT], sizeof(Stage) / 2);
         if (thread == 0)
             wait_stored<0>();

@@ -31,3 +31,21 @@ fn machine_code_merges_no_access() {
     let table = read(&recorded().join("merged.csv"));
     assert_eq!(table, "rung,arch,tile,line,access,reason\n");
 }
+
+/// At this size a third of the tiles are computed in pieces by several clusters. `shared_tiles.json` is what
+/// `rung06_pipeline --arch sm_90a --tile 128x256 --size 2304x2816x2048 --runs 100 --json` printed, without its times.
+#[test]
+fn tiles_in_pieces_have_an_h100s_bits() {
+    let recorded: serde_json::Value =
+        serde_json::from_str(&read(&recorded().join("shared_tiles.json"))).expect("JSON");
+    let of = |key: &str| recorded[key].as_str().expect("text");
+    let output = program(&format!("rung{}", of("rung")))
+        .args(["--device", "emulator", "--json", "--arch", of("arch")])
+        .args(["--tile", of("tile"), "--size", of("size")])
+        .output();
+    let output = output.expect("the rung starts");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["c_sha256"], recorded["c_sha256"]);
+    let loads = report["counters"]["global_requests"].as_u64();
+    assert!(loads > Some(0), "no piece was read: {loads:?}");
+}
