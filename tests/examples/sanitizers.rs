@@ -33,6 +33,9 @@ enum Command {
         /// Seconds after which one under a tool is stopped
         #[arg(long, default_value_t = 40)]
         watched: u64,
+        /// Repeat only what had to be stopped in the recording that lies there
+        #[arg(long)]
+        again: bool,
     },
     /// Make the table of such a recording
     Table {
@@ -49,12 +52,14 @@ fn main() -> ExitCode {
             jobs,
             alone,
             watched,
+            again,
         } => {
             let [alone, watched] = [alone, watched].map(Duration::from_secs);
             let limits = Limits {
                 alone,
                 watched,
                 jobs,
+                again,
             };
             let this = std::env::current_exe().unwrap_or_default();
             let beside = this.parent().map(Path::to_owned).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! What a tool printed of one kernel, in one line.
 use super::Watcher;
+use super::watch::NO_END;
 
 /// What a watcher said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,25 +40,30 @@ impl Said {
     pub fn of(watcher: Watcher, raw: &str) -> Self {
         let (ended, text) = raw.split_once('\n').unwrap_or((raw, ""));
         let first = first_finding(text);
-        if ended.starts_with("no end") {
+        if ended.starts_with(NO_END) {
             return Self::NoEnd(first);
         }
         let error = || {
-            let line = text.lines().find_map(|line| line.strip_prefix("error: "));
-            line.map(without_addresses)
+            let line = text.lines().find_map(|line| line.strip_prefix("error: "))?;
+            // What stands behind it is the remedy.
+            line.split("; ").next().map(without_addresses)
         };
         match (watcher, first) {
             // Only the emulator's looks at C, too.
             (_, None) if text.contains(WRONG) => Self::Wrong,
             (Watcher::Tool(_), Some(first)) => Self::Found(summed(text).unwrap_or(1), first),
             // Without a summary the tool has said nothing of the kernel.
-            (Watcher::Tool(_), None) if summed(text).is_some() => Self::Nothing,
-            (Watcher::Tool(_), None) => {
+            (Watcher::Tool(_), None) if summed(text).is_none() => {
                 Self::Stopped(error().unwrap_or_else(|| "the tool gave no summary".into()))
             }
             (Watcher::Nobody, _) if ended.ends_with(": 0") => Self::Nothing,
-            (Watcher::Nobody, _) if ended.ends_with(": 1") => Self::Wrong,
-            (Watcher::Nobody, _) => Self::Stopped(error().unwrap_or_else(|| ended.into())),
+            (_, None) => match error() {
+                Some(error) => Self::Stopped(error),
+                None if watcher != Watcher::Nobody => Self::Nothing,
+                None if ended.ends_with(": 1") => Self::Wrong,
+                None => Self::Stopped(ended.into()),
+            },
+            (Watcher::Nobody, Some(first)) => Self::Stopped(first),
         }
     }
 
@@ -123,17 +129,29 @@ fn first_finding(text: &str) -> Option<String> {
     Some(without_addresses(&whole))
 }
 
-/// `in NAME.cu:12` in place of `at gemm+0x5f0 in NAME.cu:12`: offsets are those of one compilation.
+/// `at NAME.cu:12` in place of `at load4(float *, const float *)+0x5f0 in NAME.cu:12`: offsets are those of one
+/// compilation, and a function's name may hold spaces.
 fn without_addresses(message: &str) -> String {
-    let words: Vec<&str> = message.split_whitespace().collect();
-    let is_offset = |word: &str| word.contains("+0x") || word.starts_with("0x");
-    let kept = words.iter().enumerate().filter(|(at, word)| {
-        let is_at = **word == "at" && words.get(at + 1).is_some_and(|next| is_offset(next));
-        // In its place stands the file and its line.
-        !(is_offset(word) || (is_at && words.get(at + 2) == Some(&"in")))
-    });
-    let kept: Vec<&str> = kept.map(|(_, word)| last_part(word)).collect();
-    kept.join(" ").replace(" in ", " at ")
+    let mut kept = String::new();
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once("+0x") {
+        let after = after.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+        match (before.rsplit_once(" at "), after.strip_prefix(" in ")) {
+            (Some((message, _)), Some(place)) => {
+                kept += message;
+                kept += " at ";
+                rest = place;
+            }
+            _ => {
+                kept += before;
+                rest = after;
+            }
+        }
+    }
+    kept += rest;
+    let words = kept.split_whitespace();
+    let words = words.filter(|word| !word.starts_with("0x"));
+    words.map(last_part).collect::<Vec<_>>().join(" ")
 }
 
 /// A file without its folders.
@@ -144,16 +162,21 @@ fn last_part(word: &str) -> &str {
     }
 }
 
-/// The number in the summary.
+/// The number in the summary; racecheck's begins with how many it has displayed, which `--print-limit` bounds.
 fn summed(text: &str) -> Option<u64> {
     let mut lines = text
         .lines()
         .filter_map(|line| line.strip_prefix("========= "));
+    let number = |text: &str| text.split_whitespace().next()?.parse::<u64>().ok();
     lines.find_map(|line| {
-        let summary = line
-            .strip_prefix("ERROR SUMMARY: ")
-            .or_else(|| line.strip_prefix("RACECHECK SUMMARY: "))?;
-        summary.split_whitespace().next()?.parse().ok()
+        if let Some(summary) = line.strip_prefix("ERROR SUMMARY: ") {
+            return number(summary);
+        }
+        let (_, counts) = line
+            .strip_prefix("RACECHECK SUMMARY: ")?
+            .split_once('(')?;
+        let (errors, warnings) = counts.split_once(", ")?;
+        Some(number(errors)?.saturating_add(number(warnings)?))
     })
 }
 
@@ -165,17 +188,26 @@ mod tests {
     const READ: &str = "exit status: 2\n\
         ========= COMPUTE-SANITIZER\n\
         ========= Invalid __global__ read of size 2 bytes\n\
-        =========     at gemm+0x5f0 in /a/reads_past.cu:31\n\
+        =========     at load4(float *, const float *)+0x5f0 in reads_past.cu:31\n\
         =========     by thread (0,0,0) in block (1,0,0)\n\
         ========= \n\
         ========= Program hit CUDA_ERROR_LAUNCH_FAILED (error 719)\n\
-        ========= ERROR SUMMARY: 33 errors\n";
+        ========= ERROR SUMMARY: 33 errors\n\
+        ========= ERROR SUMMARY: 29 errors were not printed. Use --print-limit option\n";
     const RACE: &str = "exit status: 0\n\
         ========= COMPUTE-SANITIZER\n\
         ========= Error: Race reported between Write access at gemm+0x9b0 in /a/b.cu:70\n\
-        =========     and Read access at gemm+0xc10 in /a/b.cu:81 [8192 hazards]\n\
+        =========     and Read access at ldmatrix(unsigned int (&)[4], unsigned int)+0xc10 in /a/b.cu:81 [8192 hazards]\n\
         ========= \n\
-        ========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n";
+        ========= RACECHECK SUMMARY: 4 hazards displayed (5 errors, 10 warnings)\n";
+    const DIVERGES: &str = "exit status: 1\n\
+        ========= COMPUTE-SANITIZER\n\
+        ========= Barrier error detected. Divergent thread(s) in block.\n\
+        =========     at gemm::[lambda(int, int) (instance 1)]::operator ()(int, int) const+0x2cf0 in d.cu:98\n\
+        =========     by thread (224,0,0) in block (0,0,0)\n\
+        ========= ERROR SUMMARY: 128 errors\n";
+    const LOST: &str = "exit status: 1\n\
+        error: cuMemcpyDtoHAsync failed: CUDA_ERROR_LAUNCH_FAILED (719); the kernel went wrong on the GPU\n";
     const CLEAN: &str = "exit status: 1\n========= COMPUTE-SANITIZER\n01_naive\n\
         ========= Target application returned an error\n========= ERROR SUMMARY: 0 errors\n";
 
@@ -187,9 +219,16 @@ mod tests {
         let race = Said::of(Watcher::Tool("racecheck"), RACE);
         assert_eq!(
             race.to_string(),
-            "1: Error: Race reported between Write access at b.cu:70 and Read access at b.cu:81 [8192 hazards]"
+            "15: Error: Race reported between Write access at b.cu:70 and Read access at b.cu:81 [8192 hazards]"
+        );
+        assert_eq!(
+            Said::of(Watcher::Tool("synccheck"), DIVERGES).to_string(),
+            "128: Barrier error detected. Divergent thread(s) in block. at d.cu:98"
         );
         assert_eq!(Said::of(TOOL, CLEAN), Said::Nothing);
+        let unseen = LOST.to_owned() + "========= ERROR SUMMARY: 0 errors\n";
+        let failed = "cuMemcpyDtoHAsync failed: CUDA_ERROR_LAUNCH_FAILED (719)";
+        assert_eq!(Said::of(TOOL, &unseen), Said::Stopped(failed.into()));
         let wrong = CLEAN.to_owned() + "========= and yet C is wrong; see where\n";
         assert_eq!(Said::of(TOOL, &wrong), Said::Wrong);
         let refused = "exit status: 2\nerror: /a/b/c.cu: no such thing\n";
@@ -204,11 +243,8 @@ mod tests {
         let of = |raw: &str| Said::of(Watcher::Nobody, raw);
         assert_eq!(of("exit status: 0\nverified"), Said::Nothing);
         assert_eq!(of("exit status: 1\nwrong"), Said::Wrong);
-        let stopped = of("exit status: 2\nerror: cuStreamSynchronize: illegal\nmore\n");
-        assert_eq!(
-            stopped,
-            Said::Stopped("cuStreamSynchronize: illegal".into())
-        );
+        let failed = "cuMemcpyDtoHAsync failed: CUDA_ERROR_LAUNCH_FAILED (719)";
+        assert_eq!(of(LOST), Said::Stopped(failed.into()));
         assert_eq!(of("no end in 8 s\n"), Said::NoEnd(None));
     }
 

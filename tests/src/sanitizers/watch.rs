@@ -18,7 +18,12 @@ pub struct Limits {
     pub watched: Duration,
     /// Children at a time, all on one GPU.
     pub jobs: usize,
+    /// Whether what a recording in the same folder has seen to its end is left as it is.
+    pub again: bool,
 }
+
+/// How a file of `raw/` begins if the child had to be stopped.
+pub const NO_END: &str = "no end";
 
 /// Messages of a kernel that are printed; the number of all stands in the summary.
 const PRINTED: &str = "4";
@@ -41,6 +46,7 @@ pub fn record(folder: &Path, programs: &Path, limits: Limits) -> io::Result<()> 
         raw: &raw,
         kernels: &kernels,
         sanitizer,
+        again: limits.again,
     };
     let subjects = subjects();
     for subject in &subjects {
@@ -52,7 +58,11 @@ pub fn record(folder: &Path, programs: &Path, limits: Limits) -> io::Result<()> 
     )?;
     // First without a tool, which shows who never ends: those are the last, since they keep the GPU from the others.
     let alone: Vec<_> = subjects.iter().map(|of| (of, Watcher::Nobody)).collect();
-    let ended = recorder.all(&alone, limits.alone, limits.jobs)?;
+    let mut ended = recorder.all(&alone, limits.alone, limits.jobs)?;
+    // Who has waited for one of them has an end, too: once more, with the GPU to itself.
+    for (work, ended) in alone.iter().zip(&mut ended).filter(|(_, ended)| !**ended) {
+        *ended = recorder.all(&[*work], limits.alone, 1)? == [true];
+    }
     let tools = |does_end: bool| -> Vec<_> {
         let subjects = subjects.iter().zip(&ended);
         let subjects = subjects.filter(|(_, ended)| **ended == does_end);
@@ -62,7 +72,8 @@ pub fn record(folder: &Path, programs: &Path, limits: Limits) -> io::Result<()> 
             .collect()
     };
     recorder.all(&tools(true), limits.watched, limits.jobs)?;
-    recorder.all(&tools(false), 2 * limits.alone, 2 * limits.jobs)?;
+    // Few at a time: a tool finds nothing before it has the GPU.
+    recorder.all(&tools(false), 2 * limits.alone, limits.jobs.div_ceil(2))?;
     Ok(())
 }
 
@@ -108,6 +119,7 @@ struct Recorder<'a> {
     raw: &'a Path,
     kernels: &'a Path,
     sanitizer: Sanitizer,
+    again: bool,
 }
 
 impl Recorder<'_> {
@@ -174,6 +186,9 @@ impl Recorder<'_> {
         let path = self
             .raw
             .join(format!("{}.{}.txt", stem(subject), watcher.name()));
+        if self.again && fs::read(&path).is_ok_and(|known| !known.starts_with(NO_END.as_bytes())) {
+            return Ok(true);
+        }
         let output = path.with_extension("part");
         let (started, file) = (Instant::now(), File::create(&output)?);
         let mut command = self.command(subject, watcher);
@@ -184,7 +199,7 @@ impl Recorder<'_> {
         let ended = within(&mut command, limit)?;
         let how = match &ended {
             Some(status) => status.to_string(),
-            None => format!("no end in {} s", limit.as_secs()),
+            None => format!("{NO_END} in {} s", limit.as_secs()),
         };
         let mut whole = File::create(&path)?;
         writeln!(whole, "{how}")?;
