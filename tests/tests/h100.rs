@@ -2,7 +2,8 @@
 //! have them. `h100/` was made by `cargo ladder calibrate --record`.
 use std::path::PathBuf;
 
-use ladder_tests::workspace::{program, read, root, skipped};
+use harness::KernelOnDisk;
+use ladder_tests::workspace::{program, read, root, rungs, skipped};
 
 fn recorded() -> PathBuf {
     root().join("tests/h100")
@@ -23,6 +24,45 @@ fn every_rung_has_an_h100s_bits_and_counters() {
     let aside = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}{aside}");
     assert!(said.contains("accesses.csv "), "{said}");
+}
+
+/// The comparison goes through the rows that there are; this asks that none is missing.
+#[test]
+fn every_committed_kernel_is_recorded_at_both_sizes() {
+    let path = recorded().join("rungs.csv");
+    let rows = csv::Reader::from_path(path).expect("a table");
+    let rows: Vec<[String; 4]> = rows
+        .into_deserialize::<[String; 5]>()
+        .map(|row| row.expect("a row"))
+        .map(|[rung, arch, tile, size, _]| [rung, arch, tile, size])
+        .collect();
+    let mut sizes: Vec<&str> = rows.iter().map(|[.., size]| size.as_str()).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    assert_eq!(sizes.len(), 2, "{sizes:?}");
+    let mut expected = Vec::new();
+    for folder in rungs() {
+        let kernels = KernelOnDisk::in_folder(&folder).expect("kernels");
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        for kernel in &kernels {
+            // Only of a rung with several tiles for an architecture does one say which.
+            let tile = match kernels.len() {
+                1 => String::new(),
+                _ => kernel.kernel().tile(),
+            };
+            let arch = kernel.kernel().arch;
+            expected.extend(
+                sizes
+                    .iter()
+                    .map(|size| [&name, arch, &tile, size].map(str::to_owned)),
+            );
+        }
+    }
+    let sorted = |mut rows: Vec<[String; 4]>| {
+        rows.sort();
+        rows
+    };
+    assert_eq!(sorted(rows), sorted(expected));
 }
 
 /// What a line of kernel.cu says is what the machine does: no access is merged or dropped.

@@ -2,7 +2,20 @@
 //! emulator finds. `h100/sanitizers.csv` was made by `examples/sanitizers.rs`.
 use ladder_tests::broken::{Caught, SEVERAL_TILES_A_BLOCK, all};
 use ladder_tests::sanitizers::{Row, SOUND, Said, TABLE, subjects};
-use ladder_tests::workspace::{root, skipped};
+use ladder_tests::workspace::{program, root, skipped};
+
+/// Mistakes that need not show in C: the GPU's timing decides, and when this was recorded it hid them. The emulator chooses
+/// the order in which they show.
+const HIDDEN_BY_TIMING: [(&str, &str); 2] = [
+    (
+        "stores_a_tile_before_there_is_one",
+        "what is stored too early goes where a right tile goes later",
+    ),
+    (
+        "the_first_to_come_adds",
+        "whoever comes first may find that the other's piece has already been written",
+    ),
+];
 
 /// The recorded rows; none if nothing is recorded.
 fn recorded() -> Option<Vec<Row>> {
@@ -81,7 +94,15 @@ fn sound_kernels_are_sound_and_wrong_ones_wrong_on_the_h100() {
             .find(|row| row.kernel == broken.name)
             .expect("a row");
         match broken.caught {
-            Caught::Values | Caught::ValuesAtSize => assert_eq!(row.alone, "C is wrong", "{row:?}"),
+            Caught::Values | Caught::ValuesAtSize => {
+                let hidden = HIDDEN_BY_TIMING.iter().any(|(name, _)| *name == row.kernel);
+                let alone = ["C is wrong", "nothing"][usize::from(hidden)];
+                assert_eq!(
+                    [row.sanitize.as_str(), &row.alone],
+                    ["C is wrong", alone],
+                    "{row:?}"
+                );
+            }
             Caught::Sanitizer { .. } => {
                 assert!(matches!(said(&row.sanitize), Said::Found(..)), "{row:?}")
             }
@@ -89,5 +110,49 @@ fn sound_kernels_are_sound_and_wrong_ones_wrong_on_the_h100() {
                 assert!(matches!(said(&row.sanitize), Said::Stopped(_)), "{row:?}")
             }
         }
+    }
+}
+
+/// What the book shows is counted from the same table, by other code.
+#[test]
+fn the_ladders_summary_counts_what_the_table_holds() {
+    let Some(rows) = recorded() else { return };
+    let output = program("ladder").arg("sanitizers").output();
+    let output = output.expect("the ladder starts");
+    let summary = String::from_utf8_lossy(&output.stdout);
+    let watchers: [(&str, fn(&Row) -> &String); 6] = [
+        ("sanitize", |row| &row.sanitize),
+        ("nobody", |row| &row.alone),
+        ("memcheck", |row| &row.memcheck),
+        ("racecheck", |row| &row.racecheck),
+        ("initcheck", |row| &row.initcheck),
+        ("synccheck", |row| &row.synccheck),
+    ];
+    for (name, cell) in watchers {
+        let mut expected = [0; 5];
+        for row in rows
+            .iter()
+            .filter(|row| all().any(|of| of.name == row.kernel))
+        {
+            expected[match said(cell(row)) {
+                Said::Found(..) | Said::NoEnd(Some(_)) => 0,
+                Said::Stopped(_) => 1,
+                Said::Wrong => 2,
+                Said::NoEnd(None) => 3,
+                Said::Nothing => 4,
+            }] += 1;
+        }
+        let line = summary
+            .lines()
+            .find(|line| line.contains(&format!("| {name} ")));
+        let numbers = line
+            .unwrap_or_default()
+            .split('|')
+            .filter_map(|cell| cell.trim().parse().ok());
+        assert_eq!(
+            numbers.collect::<Vec<u32>>(),
+            expected,
+            "{name} in\n{summary}"
+        );
     }
 }

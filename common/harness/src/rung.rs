@@ -55,7 +55,7 @@ impl KernelFile<'_> {
     }
 
     /// The block's tile of C, such as `128x256`, as `--tile` names it.
-    pub(crate) fn tile(&self) -> String {
+    pub fn tile(&self) -> String {
         match self.launch() {
             _ if !self.configuration.is_empty() => self.configuration.to_owned(),
             Some((launch, _)) => format!("{}x{}", launch.tile.bm, launch.tile.bn),

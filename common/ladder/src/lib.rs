@@ -11,6 +11,7 @@
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
 //! | `banks` | costs a user's own accesses to shared memory, and draws them |
 //! | `calibrate` | holds the emulator against recordings of hardware |
+//! | `sanitizers` | counts what compute-sanitizer and the emulator find in broken kernels |
 //! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
 //! | `diff` | shows what changed from one rung to another |
 //! | `sass` | shows a rung's machine code, or counts the instructions of two |
@@ -37,6 +38,7 @@ mod readme;
 mod record;
 mod round;
 mod rungs;
+mod sanitizers;
 mod sass;
 mod table;
 mod tiles;
@@ -82,6 +84,8 @@ enum Command {
     Banks(banks::Arguments),
     /// Hold the emulator against recorded hardware, file by file
     Calibrate(calibrate::Arguments),
+    /// Who finds what in the broken kernels: the emulator's sanitize beside compute-sanitizer on an H100
+    Sanitizers(sanitizers::Arguments),
     /// What `calibrate --record` has Nsight Compute watch
     #[command(hide = true)]
     LaunchRecording(calibrate::LaunchArguments),
@@ -111,6 +115,7 @@ pub fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Banks(arguments) => banks::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
+        Command::Sanitizers(arguments) => sanitizers::run(&arguments),
         Command::LaunchRecording(arguments) => calibrate::launch(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
         Command::Round(arguments) => round::run(&arguments),

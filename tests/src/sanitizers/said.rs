@@ -40,30 +40,32 @@ impl Said {
     pub fn of(watcher: Watcher, raw: &str) -> Self {
         let (ended, text) = raw.split_once('\n').unwrap_or((raw, ""));
         let first = first_finding(text);
-        if ended.starts_with(NO_END) {
-            return Self::NoEnd(first);
-        }
+        // A process that has printed its report and then waits for the GPU to let it go has come to an end, all the
+        // same; a tool's summary comes after that.
+        let reported = |how: &str| text.lines().any(|line| line.trim_start().starts_with(how));
         let error = || {
             let line = text.lines().find_map(|line| line.strip_prefix("error: "))?;
             // What stands behind it is the remedy.
             line.split("; ").next().map(without_addresses)
         };
         match (watcher, first) {
-            // Only the emulator's looks at C, too.
-            (_, None) if text.contains(WRONG) => Self::Wrong,
-            (Watcher::Tool(_), Some(first)) => Self::Found(summed(text).unwrap_or(1), first),
-            // Without a summary the tool has said nothing of the kernel.
-            (Watcher::Tool(_), None) if summed(text).is_none() => {
-                Self::Stopped(error().unwrap_or_else(|| "the tool gave no summary".into()))
-            }
-            (Watcher::Nobody, _) if ended.ends_with(": 0") => Self::Nothing,
-            (_, None) => match error() {
+            (Watcher::Nobody, _) if reported("verified ") => Self::Nothing,
+            (Watcher::Nobody, _) if reported("WRONG ") => Self::Wrong,
+            (Watcher::Nobody, first) => match error().or(first) {
                 Some(error) => Self::Stopped(error),
-                None if watcher != Watcher::Nobody => Self::Nothing,
-                None if ended.ends_with(": 1") => Self::Wrong,
+                None if ended.starts_with(NO_END) => Self::NoEnd(None),
                 None => Self::Stopped(ended.into()),
             },
-            (Watcher::Nobody, Some(first)) => Self::Stopped(first),
+            (_, first) if ended.starts_with(NO_END) => Self::NoEnd(first),
+            // Only the emulator's looks at C, too.
+            (_, None) if text.contains(WRONG) => Self::Wrong,
+            (_, Some(first)) => Self::Found(summed(text).unwrap_or(1), first),
+            (_, None) => match error() {
+                Some(error) => Self::Stopped(error),
+                None if summed(text).is_some() => Self::Nothing,
+                // Without a summary the tool has said nothing of the kernel.
+                None => Self::Stopped("the tool gave no summary".into()),
+            },
         }
     }
 
@@ -239,8 +241,10 @@ mod tests {
     #[test]
     fn nobody_sees_whether_c_is_right() {
         let of = |raw: &str| Said::of(Watcher::Nobody, raw);
-        assert_eq!(of("exit status: 0\nverified"), Said::Nothing);
-        assert_eq!(of("exit status: 1\nwrong"), Said::Wrong);
+        assert_eq!(of("exit status: 0\n  verified  all\n"), Said::Nothing);
+        assert_eq!(of("exit status: 1\n  WRONG     8 wrong\n"), Said::Wrong);
+        // It had computed C, and was stopped while others kept the GPU.
+        assert_eq!(of("no end in 8 s\n  WRONG     8 wrong\n"), Said::Wrong);
         let failed = "cuMemcpyDtoHAsync failed: CUDA_ERROR_LAUNCH_FAILED (719)";
         assert_eq!(of(LOST), Said::Stopped(failed.into()));
         assert_eq!(of("no end in 8 s\n"), Said::NoEnd(None));

@@ -42,8 +42,13 @@ const PROVENANCE: &str = "provenance.json";
 /// What the recordings of single instructions belong to, whose own folder has room for recordings only.
 pub const OF_INSTRUCTIONS: &str = "provenance_instructions.json";
 
-/// What compute-sanitizer said of broken kernels, and what that belongs to: made by `examples/sanitizers.rs` of the tests.
-pub const OF_SANITIZERS: [&str; 2] = ["sanitizers.csv", "provenance_sanitizers.json"];
+/// What lies beside them and is compared by tests of its own: what compute-sanitizer said of broken kernels, and the bits of
+/// tiles in pieces.
+const OF_TESTS: [&str; 3] = [
+    "sanitizers.csv",
+    "provenance_sanitizers.json",
+    "shared_tiles.json",
+];
 
 /// The size at which [`counters`] are counted.
 pub const SIZE_OF_COUNTERS: &str = anew::SIZES[0];
@@ -51,7 +56,7 @@ pub const SIZE_OF_COUNTERS: &str = anew::SIZES[0];
 /// Whether a file of this name belongs to a recording of rungs.
 pub fn is_known(name: &str) -> bool {
     [BITS, ACCESSES, MERGED, STALLS, PROVENANCE, OF_INSTRUCTIONS].contains(&name)
-        || OF_SANITIZERS.contains(&name)
+        || OF_TESTS.contains(&name)
 }
 
 /// A row of `rungs.csv`.
