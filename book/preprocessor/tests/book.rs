@@ -1,6 +1,5 @@
 //! The book as it is: every directive, link and anchor, and how long its chapters are. The commands that its pages
 //! show are run for that, unless target/book-cache has what they print.
-use std::io::Write;
 use std::sync::LazyLock;
 
 use book::check::{self, LENGTH, Site};
@@ -36,16 +35,7 @@ fn no_word_stands_there_twice() {
 #[test]
 fn every_fact_of_the_articles_has_its_anchor() {
     let root = check::root().expect("a repository");
-    match site().coverage(&root) {
-        Some(wrong) => none(wrong),
-        // Not by eprintln!, which the test runner keeps to itself.
-        None => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "skipped: there is no book/coverage.toml yet"
-            );
-        }
-    }
+    none(site().coverage(&root).expect("book/coverage.toml"));
 }
 
 #[test]
