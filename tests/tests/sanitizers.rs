@@ -120,7 +120,8 @@ fn the_ladders_summary_counts_what_the_table_holds() {
     let output = program("ladder").arg("sanitizers").output();
     let output = output.expect("the ladder starts");
     let summary = String::from_utf8_lossy(&output.stdout);
-    let watchers: [(&str, fn(&Row) -> &String); 6] = [
+    type Cell = fn(&Row) -> &String;
+    let watchers: [(&str, Cell); 6] = [
         ("sanitize", |row| &row.sanitize),
         ("nobody", |row| &row.alone),
         ("memcheck", |row| &row.memcheck),

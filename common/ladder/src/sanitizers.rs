@@ -26,6 +26,9 @@ struct Row {
     synccheck: String,
 }
 
+/// Which of a row's cells.
+type Cell = fn(&Row) -> &String;
+
 /// Rows that hold no mistake.
 const SOUND: [&str; 2] = ["sound", "several_tiles_a_block"];
 
@@ -119,7 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 fn summary(broken: &[&Row]) -> String {
     let mut lines = vec![head(&["watched by", "on"])];
     lines[0].extend(Verdict::ALL.map(|(_, name)| name.to_owned()));
-    let watchers: [(&str, &str, fn(&Row) -> &String); 6] = [
+    let watchers: [(&str, &str, Cell); 6] = [
         ("sanitize", "emulator", |row| &row.sanitize),
         ("nobody", "H100", |row| &row.alone),
         ("memcheck", "H100", |row| &row.memcheck),
