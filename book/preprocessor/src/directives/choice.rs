@@ -164,12 +164,32 @@ fn shares(cells: &mut Cells, first: &str, last: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whole numbers with commas; all else as it is.
+/// Behind the point more digits than these are no measurement's.
+const DIGITS: usize = 4;
+
+/// Whole numbers with commas, and those that no one rounded with the digits that count; all else as it is.
 fn readable(text: &str) -> String {
     match text.parse::<u32>() {
-        Ok(number) if number.to_string() == text => grouped(number.into()),
+        Ok(number) if number.to_string() == text => return grouped(number.into()),
+        _ => {}
+    }
+    let long = text
+        .split_once('.')
+        .is_some_and(|(_, digits)| digits.len() > DIGITS);
+    match text.parse::<f64>() {
+        Ok(number) if long && number.is_finite() => rounded(number),
         _ => text.to_owned(),
     }
+}
+
+/// With four digits that count, where there are more behind the point.
+pub fn rounded(number: f64) -> String {
+    if number.fract() == 0.0 || number == 0.0 {
+        return grouped(number);
+    }
+    let digits = 3 - number.abs().log10().floor() as i32;
+    let scale = 10f64.powi(digits.max(0));
+    grouped((number * scale).round() / scale)
 }
 
 #[cfg(test)]
@@ -226,5 +246,22 @@ mod tests {
             let error = shown(choice).expect_err("an error");
             assert!(format!("{error:#}").contains(why), "{choice}: {error:#}");
         }
+    }
+
+    #[test]
+    fn numbers_are_rounded() {
+        for (number, text) in [
+            (2641.99275, "2,642"),
+            (353.863, "353.9"),
+            (5.64418, "5.644"),
+            (12_345.678, "12,346"),
+            (0.001254, "0.001254"),
+            (50.0, "50"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(rounded(number), text);
+        }
+        assert_eq!(readable("0.4685430240419011"), "0.4685");
+        assert_eq!(readable("697.3395"), "697.3395");
     }
 }

@@ -3,8 +3,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::provenance;
-use crate::directives::choice::{Cells, Choice};
-use crate::directives::predict::grouped;
+use crate::directives::choice::{Cells, Choice, rounded};
 use crate::directives::{Directive, Shown};
 use crate::world::World;
 
@@ -73,34 +72,4 @@ fn of_list<'a>(text: &str, list: &str, fields: impl Iterator<Item = &'a str>) ->
     };
     let rows = entries.iter().map(row).collect::<Result<_>>()?;
     Ok(Cells { head, rows })
-}
-
-/// With four digits that count, where there are more behind the point.
-fn rounded(number: f64) -> String {
-    if number.fract() == 0.0 || number == 0.0 {
-        return grouped(number);
-    }
-    let digits = 3 - number.abs().log10().floor() as i32;
-    let scale = 10f64.powi(digits.max(0));
-    grouped((number * scale).round() / scale)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_a_list_are_rounded() {
-        for (number, text) in [
-            (2641.99275, "2,642"),
-            (353.863, "353.9"),
-            (5.64418, "5.644"),
-            (12_345.678, "12,346"),
-            (0.001254, "0.001254"),
-            (50.0, "50"),
-            (0.0, "0"),
-        ] {
-            assert_eq!(rounded(number), text);
-        }
-    }
 }
