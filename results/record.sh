@@ -3,7 +3,7 @@
 #   results/record.sh BIN OUT
 # BIN holds the release programs (`cargo build --release --bins`) and, if wanted, broken/ as written by
 # `cargo run -p ladder-tests --example broken_kernels -- BIN/broken`. OUT takes what is recorded. No cargo is needed.
-# Counters by ncu are `ladder calibrate --record`. SIZES names other sizes for speed, PARTS some of: speed tiles ceilings bits wrong.
+# Counters by ncu are `ladder calibrate --record`. SIZES names other sizes for speed, PARTS some of: speed tiles ceilings bits wrong labs.
 set -uo pipefail
 bin=$(realpath "$1") out=$(realpath "$2")
 parts=${PARTS:-speed tiles ceilings bits wrong}
@@ -44,6 +44,22 @@ if has wrong; then
         echo "$(basename "$kernel" .cu),$code,\"$verdict\"" | tee -a "$folder/wrong_values.csv"
         [ $code = 1 ] || failed=1
     done
+fi
+
+if has labs; then
+    echo "== labs: times of two of the book's experiments, and what the warps of one waited for (ncu is needed)"
+    mkdir -p "$out/labs" "$out/labs/raw"
+    for lab in attention modes; do
+        "$bin/labs" "$lab" time --json > "$out/labs/$lab.json" || failed=1
+    done
+    "$bin/rung01_naive" --uncoalesced --size 4096 bench > "$out/labs/uncoalesced.txt" || failed=1
+    pages=()
+    for kernel in plain swizzled; do
+        ncu --clock-control none --csv --page raw --print-units base --metrics "$("$bin/ladder" stalls --metrics)" \
+            --launch-count 1 "$bin/labs" attention --device gpu --only "$kernel" > "$out/labs/raw/$kernel.txt" || failed=1
+        pages+=("$kernel=$out/labs/raw/$kernel.txt")
+    done
+    "$bin/ladder" stalls "${pages[@]}" > "$out/labs/attention.csv" || failed=1
 fi
 
 exit $failed

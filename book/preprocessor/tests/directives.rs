@@ -84,6 +84,42 @@ fn what_is_wrong_is_named_with_page_and_line() {
             "cannot read results/card/other.csv",
         ),
         (
+            "{{#result bench.md#by-rung | rows x}}",
+            "only a picture or a CSV file",
+        ),
+        ("{{#result counters.csv | cols x}}", "none of rows, columns"),
+        (
+            "{{#result tests/card/stalls.csv | rows 05}}",
+            "tests/card/stalls.csv: no row of it begins with `05`",
+        ),
+        (
+            "{{#result tests/card/unknown.csv}}",
+            "provenance.json has no `unknown`",
+        ),
+        (
+            "{{#result results/nobody/copies.csv}}",
+            "nothing says where results/nobody/copies.csv comes from",
+        ),
+        (
+            "{{#result results/labs/copies.json#launches}}",
+            "which list, and what of its entries",
+        ),
+        (
+            "{{#result results/labs/copies.json#lunches | columns name}}",
+            "no list `lunches`",
+        ),
+        (
+            "{{#result results/labs/copies.json#launches | columns grid}}",
+            "no number or text `grid`",
+        ),
+        ("{{#result tests/card/x.txt}}", "neither a .csv file nor"),
+        ("{{#table}}", "the words are a file"),
+        ("{{#table ../x.csv}}", "no path inside the repository"),
+        (
+            "{{#table results/card/counters.csv | columns x}}",
+            "no column `x`",
+        ),
+        (
             "{{#result bench 07 4096 percent}}",
             "the record has no `07`",
         ),

@@ -12,6 +12,7 @@
 //! | `banks` | costs a user's own accesses to shared memory, and draws them |
 //! | `calibrate` | holds the emulator against recordings of hardware |
 //! | `sanitizers` | counts what compute-sanitizer and the emulator find in broken kernels |
+//! | `stalls` | makes a table of what ncu printed of any kernel's stalls (in `calibrate`) |
 //! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
 //! | `diff` | shows what changed from one rung to another |
 //! | `sass` | shows a rung's machine code, or counts the instructions of two |
@@ -93,6 +94,8 @@ enum Command {
     Layout(layout::Arguments),
     /// How a tensor core rounds: one output, step by step
     Round(round::Arguments),
+    /// What a kernel's warps waited for, as a table from what Nsight Compute printed
+    Stalls(calibrate::StallsArguments),
     /// Show a rung's machine code, where ptxas and nvdisasm are found
     Sass(sass::Arguments),
     /// Make every rung's kernel.ptx anew, or check that they are current
@@ -119,6 +122,7 @@ pub fn main() -> ExitCode {
         Command::LaunchRecording(arguments) => calibrate::launch(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
         Command::Round(arguments) => round::run(&arguments),
+        Command::Stalls(arguments) => calibrate::stalls(&arguments),
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),
         Command::Bits(arguments) => bits::run(&arguments),

@@ -1,4 +1,5 @@
 //! The directives, a file each.
+mod choice;
 pub mod claims;
 mod code;
 mod commands;
@@ -11,6 +12,7 @@ mod parts;
 mod predict;
 mod result;
 mod run;
+mod table;
 
 use anyhow::{Result, bail};
 use transcript::CommandLine;
@@ -54,11 +56,12 @@ pub fn read(words: &str, body: Option<&str>) -> Result<Box<dyn Directive>> {
         "predict" => Box::new(predict::Predict::read(body.unwrap_or_default())?),
         "result" => result::read(rest)?,
         "run" => Box::new(run::Run::read(rest)?),
+        "table" => Box::new(table::Table::read(rest)?),
         "include" | "playground" | "rustdoc_include" => bail!(
             "`{{{{#{name}}}}}` leaves a hole where a file is missing; use `{{{{#code FILE}}}}`"
         ),
         _ => bail!(
-            "there is no directive `{name}`; there are claims, code, commands, diff, figure, minutes, predict, result, run"
+            "there is no directive `{name}`; there are claims, code, commands, diff, figure, minutes, predict, result, run, table"
         ),
     })
 }

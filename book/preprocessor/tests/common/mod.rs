@@ -37,6 +37,18 @@ const DIFF: &str = "--- rungs/04_mma/kernel.cu\n+++ rungs/05_swizzle/kernel.cu\n
 
 const RUN: &str = "04_mma\n\n  shared loads    2,048    256   8.00x\n  shared stores     128    128   1.00x\n\n  emulated\n";
 
+const STALLS: &str = "rung,tile,time_ns,selected,wait,gmma\n04_mma,,1334976,1,3,0\n06_pipeline,128x256,180576,1,2,1\n";
+
+const PROVENANCE: &str = r#"{"stalls": {
+  "04_mma": {"gpu": "NVIDIA H100", "driver": "580", "cuda": "13.0", "commit": "abc", "date": "2026-11-21T17:25:41Z",
+    "ncu": "Version 2025.3.1.0 (build 1)"},
+  "06_pipeline": {"gpu": "NVIDIA H100", "driver": "580", "cuda": "13.0", "commit": "def", "date": "2026-11-21T17:25:41Z",
+    "ncu": "Version 2025.3.1.0 (build 1)"}}}"#;
+
+const LAB: &str = r#"{"launches": [{"name": "plain", "microseconds": 2641.99275, "grid": [64, 16]},
+    {"name": "swizzled: all", "microseconds": 571.611213, "grid": [64, 16]}],
+  "provenance": {"gpu": "NVIDIA H100", "driver": null, "cuda": "13.0", "commit": "abc", "date": "2026-11-21T17:25:41Z", "cublas": null}}"#;
+
 /// The small repository.
 pub fn world(root: &Path) -> World {
     for (file, text) in [
@@ -54,6 +66,12 @@ pub fn world(root: &Path) -> World {
         ),
         ("results/card/counters.csv", "rung,ncu\n05_swizzle,14336\n"),
         ("results/card/rungs.svg", DRAWN),
+        ("tests/card/stalls.csv", STALLS),
+        ("tests/card/unknown.csv", STALLS),
+        ("tests/card/provenance.json", PROVENANCE),
+        ("results/labs/copies.json", LAB),
+        ("results/labs/copies.csv", STALLS),
+        ("results/nobody/copies.csv", STALLS),
     ] {
         let file = root.join(file);
         fs::create_dir_all(file.parent().expect("a folder")).expect("writable");

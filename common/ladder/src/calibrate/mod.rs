@@ -4,9 +4,11 @@
 mod ncu;
 mod record;
 mod rungs;
+mod stalls;
 
 pub use record::{LaunchArguments, launch};
 pub use rungs::{Counts, SIZE_OF_COUNTERS};
+pub use stalls::{Arguments as StallsArguments, stalls};
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,9 @@
-//! `{{#result …}}`: what was recorded on a GPU. The record is the one that README.md names.
+//! `{{#result …}}`: what was recorded on a GPU. The record is the one that README.md names; other recordings are named by
+//! their folder.
+mod elsewhere;
 mod number;
 mod plot;
+mod provenance;
 mod record;
 mod table;
 
@@ -22,17 +25,21 @@ pub fn read(words: &str) -> Result<Box<dyn Directive>> {
     }
     let file = what.split_once('#').map_or(what, |(file, _)| file);
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    if file.is_empty() || !file.chars().all(plain) {
+    let mut parts = file.split('/');
+    if !parts.all(|part| !part.is_empty() && !part.starts_with('.') && part.chars().all(plain)) {
         bail!(
-            "the words are a file of the record (`bench.md#by-rung`, `counters.csv`, `rungs.svg | what it shows`) or \
-             `bench RUNG [ARCH] SIZE percent|tflops|time_us`"
+            "the words are a file of the record (`bench.md#by-rung`, `tiles.csv`, `rungs.svg | what it shows`), another \
+             recording (`tests/h100/stalls.csv | rows … | columns …`) or `bench RUNG [ARCH] SIZE percent|tflops|time_us`"
         );
+    }
+    if file.contains('/') {
+        return Ok(Box::new(elsewhere::Elsewhere::read(what, alt)?));
     }
     Ok(
         match file.rsplit_once('.').map_or("", |(_, ending)| ending) {
             "svg" => Box::new(plot::Plot::read(file, alt)?),
-            _ if alt.is_some() => bail!("only a picture takes a text behind ` | `"),
-            "csv" => Box::new(table::Table::of_csv(file)),
+            "csv" => Box::new(table::Table::of_csv(file, alt)?),
+            _ if alt.is_some() => bail!("only a picture or a CSV file takes words behind ` | `"),
             "md" => Box::new(table::Table::of_markdown(what)?),
             _ => bail!("`{file}` is neither a table (.md#section, .csv) nor a plot (.svg)"),
         },
@@ -41,8 +48,9 @@ pub fn read(words: &str) -> Result<Box<dyn Directive>> {
 
 /// What stands below whatever comes from a record.
 fn provenance(record: &Record) -> String {
-    format!(
-        "<p class=\"provenance\">Recorded on {}.</p>\n",
-        record.provenance()
-    )
+    recorded_on(&record.provenance())
+}
+
+fn recorded_on(provenance: &str) -> String {
+    format!("<p class=\"provenance\">Recorded on {provenance}.</p>\n")
 }

@@ -1,9 +1,8 @@
 //! The record that README.md shows.
-use std::collections::BTreeSet;
-
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+use super::provenance::{self, Provenance};
 use crate::directives::predict::grouped;
 use crate::world::World;
 
@@ -39,15 +38,6 @@ struct Contestant {
     name: String,
     median_ms: f64,
     kernel_speed: f64,
-}
-
-#[derive(Deserialize)]
-struct Provenance {
-    gpu: String,
-    driver: Option<String>,
-    cuda: String,
-    commit: Option<String>,
-    date: String,
 }
 
 impl Record {
@@ -117,27 +107,7 @@ impl Record {
 
     /// Where its numbers come from, in a line.
     pub fn provenance(&self) -> String {
-        let all: Vec<&Provenance> = self
-            .benches
-            .iter()
-            .flat_map(|bench| &bench.sizes)
-            .map(|run| &run.provenance)
-            .collect();
-        let list = |of: &dyn Fn(&Provenance) -> Option<&str>| {
-            let found: BTreeSet<&str> =
-                all.iter().filter_map(|provenance| of(provenance)).collect();
-            match found.is_empty() {
-                true => "unknown".to_owned(),
-                false => found.into_iter().collect::<Vec<_>>().join(" and "),
-            }
-        };
-        format!(
-            "{}, driver {}, CUDA {}, commit {}, {}",
-            list(&|p| Some(&p.gpu)),
-            list(&|p| p.driver.as_deref()),
-            list(&|p| Some(&p.cuda)),
-            list(&|p| p.commit.as_deref()),
-            list(&|p| p.date.get(..10)),
-        )
+        let runs = self.benches.iter().flat_map(|bench| &bench.sizes);
+        provenance::line(&runs.map(|run| &run.provenance).collect::<Vec<_>>())
     }
 }

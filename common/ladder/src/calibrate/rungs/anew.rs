@@ -349,12 +349,7 @@ impl Recorder<'_> {
             run.tile.clone(),
             run.size.clone(),
         ];
-        for (_, metric) in stalls::METRICS {
-            fields.push(match page.number(0, metric) {
-                Ok(number) => format!("{number}"),
-                Err(_) => String::new(),
-            });
-        }
+        fields.extend(stalls::fields(&page, 0, &stalls::METRICS));
         Ok((fields, report))
     }
 }

@@ -13,7 +13,7 @@ mod anew;
 mod merged;
 mod provenance;
 mod source_page;
-mod stalls;
+pub(super) mod stalls;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};

@@ -1,5 +1,6 @@
 //! `stalls.csv`: why the warps of each rung did not issue, and how busy the pipes were, with its time. For the reader;
 //! nothing is compared with it.
+use crate::calibrate::ncu::RawPage;
 
 /// What is asked of Nsight Compute, with the column's name and how its values are printed. Stall reasons are warps that
 /// wait for that reason in an average cycle in which an instruction is issued.
@@ -93,4 +94,13 @@ pub fn header() -> Vec<&'static str> {
     run.into_iter()
         .chain(METRICS.map(|(name, _)| name))
         .collect()
+}
+
+/// A kernel's values; empty where ncu has none.
+pub fn fields(page: &RawPage, kernel: usize, metrics: &[(&str, &str)]) -> Vec<String> {
+    let text = |metric| match page.number(kernel, metric) {
+        Ok(number) => format!("{number}"),
+        Err(_) => String::new(),
+    };
+    metrics.iter().map(|(_, metric)| text(metric)).collect()
 }
