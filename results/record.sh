@@ -52,7 +52,7 @@ if has labs; then
     for lab in attention modes; do
         "$bin/labs" "$lab" time --json > "$out/labs/$lab.json" || failed=1
     done
-    "$bin/rung01_naive" --uncoalesced --size 4096 bench > "$out/labs/uncoalesced.txt" || failed=1
+    "$bin/rung01_naive" --uncoalesced bench --sizes 4096 > "$out/labs/uncoalesced.txt" || failed=1
     pages=()
     for kernel in plain swizzled; do
         ncu --clock-control none --csv --page raw --print-units base --metrics "$("$bin/ladder" stalls --metrics)" \
