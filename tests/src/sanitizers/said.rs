@@ -172,9 +172,7 @@ fn summed(text: &str) -> Option<u64> {
         if let Some(summary) = line.strip_prefix("ERROR SUMMARY: ") {
             return number(summary);
         }
-        let (_, counts) = line
-            .strip_prefix("RACECHECK SUMMARY: ")?
-            .split_once('(')?;
+        let (_, counts) = line.strip_prefix("RACECHECK SUMMARY: ")?.split_once('(')?;
         let (errors, warnings) = counts.split_once(", ")?;
         Some(number(errors)?.saturating_add(number(warnings)?))
     })
