@@ -177,7 +177,7 @@ pub enum Error {
     },
     /// A kernel that does not say how it is launched.
     #[error(
-        "{file} does not say how `gemm` is launched ({why}); it needs\n  extern \"C\" __constant__ int gemm_launch[] = {{BM, BN, BK, threads, dynamic shared bytes, cluster}};\nwith a seventh number if its blocks stay on the card, how many a multiprocessor holds; and if it uses TMA\n  extern \"C\" __constant__ int gemm_boxes[] = {{columns, rows, bytes of the swizzle, for A, B and C}};"
+        "{file} does not say how `gemm` is launched ({why}); it needs\n  extern \"C\" __constant__ int gemm_launch[] = {{BM, BN, BK, threads, dynamic shared bytes, cluster}};\nwith a seventh number if its blocks stay on the card, how many a multiprocessor holds, and an eighth, 1, if those share the last tiles; and if it uses TMA\n  extern \"C\" __constant__ int gemm_boxes[] = {{columns, rows, bytes of the swizzle, for A, B and C}};"
     )]
     NoLaunch {
         /// The file.

@@ -206,7 +206,7 @@ fn check(launch: [i32; 6], resident: i32, shares: i32) -> Result<(), String> {
     within("dynamic shared bytes", dynamic_shared, 0, 227 * 1024)?;
     within("cluster", cluster, 1, 16)?;
     within("blocks per multiprocessor", resident, 0, 32)?;
-    within("whether the last tiles are shared", shares, 0, 1)
+    within("shares of the last tiles", shares, 0, 1)
 }
 
 fn within(name: &str, value: i32, low: i32, high: i32) -> Result<(), String> {
@@ -241,7 +241,7 @@ mod tests {
             );
         }
         assert!(check(good, -1, 0).is_err_and(|why| why.contains("multiprocessor")));
-        assert!(check(good, 1, 2).is_err_and(|why| why.contains("shared = 2")));
+        assert!(check(good, 1, 2).is_err_and(|why| why.contains("last tiles = 2")));
     }
 
     fn module(constants: &str) -> Module {

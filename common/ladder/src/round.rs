@@ -12,7 +12,8 @@ use emulator::tensor::{self, Factor, Steps};
 #[command(
     after_help = "A product is `A * B`, or `8 x A * B` for eight of them. A number is decimal, a power of two such as \
     2^-13 or -2^3, or bits such as 0x3c00. Factors are rounded to the format's nearest.\n\
-    For example: round '8 x 2^-13 * 2^-13' '1 * 1' | round '1 * 1' --addend 2^-25 | round --emulate a100 '1.5 * 1.5'"
+    Options stand before the products, which may begin with a minus.\n\
+    For example: round '8 x 2^-13 * 2^-13' '1 * 1' | round --addend 2^-25 '1 * 1' | round --emulate a100 '1.5 * 1.5'"
 )]
 pub struct Arguments {
     /// The products, in the order of k
@@ -89,12 +90,17 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 
 /// `8 x A * B`.
 fn product(factor: Factor, text: &str) -> Result<Vec<(u16, u16)>> {
+    ensure!(
+        !text.starts_with("--"),
+        "an option stands before the products: round --addend 2^-25 '1 * 1'"
+    );
     let (times, rest) = match text.split_once('x').filter(|(times, _)| {
         !times.trim().is_empty()
             && times.trim().bytes().all(|byte| byte.is_ascii_digit())
             && times.trim() != "0"
     }) {
-        Some((times, rest)) => (times.trim().parse::<usize>()?, rest),
+        // What is too large for a number is too much for an instruction.
+        Some((times, rest)) => (times.trim().parse().unwrap_or(usize::MAX), rest),
         None => (1, text),
     };
     ensure!(
@@ -385,6 +391,8 @@ mod tests {
             ("2^x * 1", "power of two"),
             ("0x12345 * 1", "16 bits"),
             ("17 x 1 * 1", "16 products"),
+            ("99999999999999999999 x 1 * 1", "16 products"),
+            ("--addend", "before the products"),
         ] {
             assert!(bits(text).is_err_and(|error| error.contains(why)), "{text}");
         }

@@ -153,12 +153,14 @@ pub fn labs() -> Result<Vec<(String, Vec<KernelOnDisk>)>> {
     else {
         return Ok(Vec::new());
     };
-    let lab = |folder: PathBuf| {
-        let kernels = KernelOnDisk::in_folder(&folder).ok()?;
-        let name = folder.file_name()?.to_str()?;
-        (!kernels.is_empty()).then(|| (format!("{FOLDER}/{name}"), kernels))
-    };
-    let mut labs: Vec<_> = entries(&folder)?.into_iter().filter_map(lab).collect();
+    let mut labs = Vec::new();
+    for folder in entries(&folder)?.into_iter().filter(|path| path.is_dir()) {
+        let kernels = KernelOnDisk::in_folder(&folder)
+            .with_context(|| format!("cannot read {}", folder.display()))?;
+        if let (Some(name), false) = (folder.file_name(), kernels.is_empty()) {
+            labs.push((format!("{FOLDER}/{}", name.to_string_lossy()), kernels));
+        }
+    }
     labs.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(labs)
 }

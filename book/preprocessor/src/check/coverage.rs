@@ -15,7 +15,10 @@ struct Entry {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "`taught` is `page.md#anchor`, or a list of such"
+)]
 enum Places {
     One(String),
     Several(Vec<String>),
@@ -114,6 +117,7 @@ mod tests {
                 "both",
             ),
             ("fact = \"f\"\ntought = \"a.md#b\"", "unknown field"),
+            ("fact = \"f\"\ntaught = 3", "or a list of such"),
         ] {
             let found = with(entry);
             assert!(

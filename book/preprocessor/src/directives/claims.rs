@@ -45,7 +45,10 @@ enum Verdict {
 
 /// What says so.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a check has `run` and `shows`, perhaps with `exit`, `below`, `above`; or `file` and `shows`; or `ptx` and `says`"
+)]
 enum Check {
     Run(Told),
     File(Held),

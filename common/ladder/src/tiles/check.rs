@@ -8,7 +8,7 @@ use anyhow::Result;
 use harness::Size;
 
 /// The host's choice may be so much slower than the best.
-const WITHIN: f64 = 0.06;
+pub const WITHIN: f64 = 0.06;
 
 /// Asks the rungs, as they are now, which tile they take at the sizes recorded, on a card of the recorded number of
 /// multiprocessors. A sentence for each choice that is not as good as it could be.

@@ -171,7 +171,8 @@ fn tell(complaints: &[String]) -> bool {
         anstream::println!("{complaint}");
     }
     if complaints.is_empty() {
-        anstream::println!("every choice is within 6% of the best tile");
+        let percent = 100.0 * check::WITHIN;
+        anstream::println!("every choice is within {percent:.0}% of the best tile");
     }
     complaints.is_empty()
 }

@@ -142,7 +142,7 @@ pub fn anew(folder: &Path, device: Ordinal, parts: &[Part], of_rungs: &[String])
             anstream::eprintln!("{} {what}: {why:#}", "not recorded:".red().bold());
         }
     };
-    let mut provenance = provenance::Recorded::of(folder);
+    let mut provenance = provenance::Recorded::of(folder)?;
     if parts.contains(&Part::Rungs) {
         let mut bits = csv::Writer::from_writer(Vec::new());
         let mut rows = csv::Writer::from_writer(Vec::new());
