@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use emulator::{Finding, Kind};
+use emulator::{Access, Finding, Kind};
 use harness::{Error, Launched, Origin, Source, Trial};
 
 use super::hidden::Launch;
@@ -194,7 +194,11 @@ fn values(grade: &mut Grade, rubric: &Rubric, wanted: &[Launch], all: &Launches)
                 hint:
                     "does every loop come to its end, and does the block fit on a multiprocessor?"
                         .into(),
-                mistake: "deadlock",
+                mistake: if stopped.contains("was stopped") {
+                    "deadlock"
+                } else {
+                    "none-of-these"
+                },
                 player: None,
             });
         }
@@ -278,7 +282,7 @@ fn sanitizer(all: &Launches) -> (Vec<String>, Vec<Complaint>) {
         for finding in ending.into_iter().chain(others).take(SHOWN) {
             complaints.push(Complaint {
                 what: format!("{}: {finding}", place(launch)),
-                hint: "who wrote these bytes last, and what orders that before this access?".into(),
+                hint: hint(finding).into(),
                 mistake: mistake(finding),
                 player: None,
             });
@@ -292,19 +296,39 @@ fn sanitizer(all: &Launches) -> (Vec<String>, Vec<Complaint>) {
 }
 
 fn mistake(finding: &Finding) -> &'static str {
-    match finding.kind {
+    match &finding.kind {
         Kind::OutOfBounds { .. } => "out-of-bounds",
         Kind::Misaligned { .. } => "misaligned",
         Kind::Uninitialised { .. } => "uninitialised",
+        Kind::Deadlock { .. } => "deadlock",
+        Kind::DivergentBarrier { .. } => "divergent-barrier",
+        // A copy that somebody reads while it is on its way.
+        Kind::Race {
+            access,
+            other_access,
+            ..
+        } if [access, other_access].contains(&&Access::AsyncWrite)
+            && [access, other_access].contains(&&Access::Read) =>
+        {
+            "cp-async-wait"
+        }
         Kind::Race { .. } => "race-after-the-copy",
         _ => "none-of-these",
     }
 }
 
-/// As on a GPU: an access that no memory takes ends the kernel.
+fn hint(finding: &Finding) -> &'static str {
+    match finding.kind {
+        Kind::OutOfBounds { .. } => "how far does this index get, and how many bytes are there?",
+        Kind::Deadlock { .. } => "who is to end this, and can it?",
+        _ => "who wrote these bytes last, and what orders that before this access?",
+    }
+}
+
+/// An access that no memory takes ends the kernel, and a deadlock its emulation.
 fn ends_the_launch(finding: &Finding) -> bool {
     matches!(
         finding.kind,
-        Kind::OutOfBounds { .. } | Kind::Misaligned { .. }
+        Kind::OutOfBounds { .. } | Kind::Misaligned { .. } | Kind::Deadlock { .. }
     )
 }
