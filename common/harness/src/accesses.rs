@@ -65,7 +65,8 @@ pub fn rows(kernel: &Kernel, instructions: &[Instruction], run: &Run) -> Vec<Row
         .collect()
 }
 
-fn operation(text: &str) -> String {
+/// An instruction's name with its suffixes, without guard and operands: `ld.shared.v4.f32`.
+pub fn operation(text: &str) -> String {
     let mut words = text.split_whitespace();
     let operation = words.find(|word| !word.starts_with('@')).unwrap_or("");
     operation.trim_end_matches(';').to_owned()

@@ -14,6 +14,7 @@
 //! | `choice` | which of its tiles is taken at which size? |
 //! | `size`, `problem` | which numbers are multiplied? |
 //! | `run` | one run: launch, verify, report |
+//! | `trial` | somebody else's kernel, launch after launch, nothing printed |
 //! | `on_disk` | which kernels lie in a rung's folder? |
 //! | `on_emulator`, `on_gpu` | how is it launched there? |
 //! | `verify`, `reference` | is C right? |
@@ -55,9 +56,11 @@ mod sanitize;
 mod size;
 mod source;
 pub mod table;
+mod trial;
 mod verify;
 mod waits;
 
+pub use accesses::operation;
 pub use arguments::{Bytes, Device as WantedDevice};
 pub use bench::{Contest, SIZES};
 pub use error::{Error, Result};
@@ -77,4 +80,5 @@ pub use sanitize::text as findings;
 pub use size::Size;
 pub use source::{Origin, Source};
 pub use table::thousands;
+pub use trial::{Launched, Trial, compiler_version};
 pub use verify::{Verification, Wrong, verify};

@@ -18,6 +18,8 @@
 //! | `sass` | shows a rung's machine code, or counts the instructions of two |
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
 //! | `get_nvrtc` | fetches NVRTC |
+//! | [`grade`] | grades a student's kernel |
+//! | `starters` | makes what students begin with, or checks it |
 //! | `round` | shows how a tensor core adds up one output, step by step |
 //! | `readme` | puts into README.md what its commands print, or checks it |
 //!
@@ -32,6 +34,7 @@ mod compare;
 mod diff;
 mod draw;
 mod get_nvrtc;
+pub mod grade;
 mod layout;
 mod plot;
 mod ptx;
@@ -41,6 +44,7 @@ mod round;
 mod rungs;
 mod sanitizers;
 mod sass;
+mod starters;
 mod table;
 mod tiles;
 mod timing;
@@ -100,6 +104,10 @@ enum Command {
     Sass(sass::Arguments),
     /// Make every rung's kernel.ptx anew, or check that they are current
     Ptx(ptx::Arguments),
+    /// Grade a student's kernel on the emulator
+    Grade(grade::Arguments),
+    /// Make every assignment's starter anew from its solution, or check that they are current
+    Starters(starters::Arguments),
     /// Fetch NVRTC and CUDA's headers into .cuda/
     GetNvrtc(get_nvrtc::Arguments),
     /// Put into README.md what its commands print, or check that it stands there
@@ -127,6 +135,8 @@ pub fn main() -> ExitCode {
         Command::Ptx(arguments) => ptx::run(&arguments),
         Command::Bits(arguments) => bits::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),
+        Command::Grade(arguments) => grade::run(&arguments),
+        Command::Starters(arguments) => starters::run(&arguments),
         Command::GetNvrtc(arguments) => get_nvrtc::run(&arguments),
     };
     match done {

@@ -1,0 +1,69 @@
+//! A grade in a terminal.
+use super::{Complaint, Grade, VERSION};
+use crate::table::{head, markdown_table};
+
+pub fn text(grade: &Grade, book: &str) -> String {
+    let of: f64 = grade.tests.iter().map(|test| test.of).sum();
+    let mut rows = vec![head(&["what", "why", "points", "of"])];
+    for test in &grade.tests {
+        for (index, why) in test.why.iter().enumerate() {
+            let first = |text: String| if index == 0 { text } else { String::new() };
+            rows.push(vec![
+                first(test.name.into()),
+                why.replace('\n', " "),
+                first(points(test.points)),
+                first(points(test.of)),
+            ]);
+        }
+    }
+    let mut out = format!(
+        "{}: {} of {} points\n\n{}",
+        grade.assignment,
+        points(grade.points()),
+        points(of),
+        markdown_table(&rows)
+    );
+    for complaint in &grade.complaints {
+        out += &format!("\n{}", one(complaint, book));
+    }
+    if let Some(after) = &grade.after {
+        out += &format!("\nPassed. Why it worked:\n{after}\n");
+    }
+    out + &format!("\n{}\n", provenance(grade))
+}
+
+/// What a student can act on.
+pub fn one(complaint: &Complaint, book: &str) -> String {
+    let Complaint {
+        what,
+        hint,
+        mistake,
+        player,
+    } = complaint;
+    let mut out = format!("{what}\n  hint: {hint}\n  read: {book}/mistakes.html#{mistake}\n");
+    if let Some(player) = player {
+        out += &format!("  see:  {book}/{player}\n");
+    }
+    out
+}
+
+/// What the points belong to.
+pub fn provenance(grade: &Grade) -> String {
+    let hidden = match grade.secret {
+        true => "hidden sizes from a secret",
+        false => {
+            "no secret: hidden sizes that anybody can find out, not those of a grade that counts"
+        }
+    };
+    format!(
+        "grader {VERSION}, rubric {}, {}; {hidden}",
+        &grade.rubric[..12.min(grade.rubric.len())],
+        grade.compiler
+    )
+}
+
+/// At most two digits after the point.
+pub fn points(points: f64) -> String {
+    let text = format!("{points:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
