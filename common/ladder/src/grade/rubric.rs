@@ -6,6 +6,9 @@ use harness::Size;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use crate::exam::access::{Count, Op};
+use crate::exam::predicted::LARGEST;
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rubric {
@@ -23,6 +26,8 @@ pub struct Rubric {
     pub forbidden: Vec<Forbidden>,
     #[serde(default)]
     pub prediction: Vec<Prediction>,
+    /// Of an assignment that is made of questions.
+    pub exam: Option<Exam>,
     pub after: After,
     /// SHA-256 of the file, in 64 digits.
     #[serde(skip)]
@@ -81,15 +86,72 @@ pub struct Forbidden {
     pub hint: String,
 }
 
-/// A question about one 8x8 matrix, read by `ldmatrix`.
+/// Questions that a generator makes, see [`crate::exam`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exam {
+    /// Of the questions that everybody can see; with a secret, everybody has others.
+    pub seed: u64,
+    pub questions: u32,
+}
+
+/// A question about one access of a warp.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prediction {
     pub key: String,
     pub question: String,
-    /// Byte offsets of its rows.
-    pub offsets: [u32; 8],
+    pub access: Op,
+    /// That each lane asks for.
+    pub bytes: u32,
+    /// Byte offsets, a lane each; lanes behind the last take no part.
+    pub offsets: Vec<u32>,
+    /// What is asked.
+    #[serde(default)]
+    pub count: Count,
     pub reason: String,
+}
+
+impl Prediction {
+    /// Whether there is such an access.
+    fn check(&self) -> Result<()> {
+        let Self {
+            key,
+            access,
+            bytes,
+            offsets,
+            count,
+            ..
+        } = self;
+        ensure!(
+            matches!(bytes, 1 | 2 | 4 | 8 | 16),
+            "the prediction {key}: an access has 1, 2, 4, 8 or 16 bytes a lane, not {bytes}"
+        );
+        match access {
+            Op::Matrix => ensure!(
+                matches!(offsets.len(), 8 | 16 | 32) && *bytes == 16,
+                "the prediction {key}: ldmatrix reads 8, 16 or 32 rows of 16 bytes"
+            ),
+            _ => ensure!(
+                (1..=32).contains(&offsets.len()),
+                "the prediction {key}: a warp has 1 to 32 lanes, not {}",
+                offsets.len()
+            ),
+        }
+        for offset in offsets {
+            ensure!(
+                offset.is_multiple_of(*bytes) && *offset < LARGEST,
+                "the prediction {key}: {offset} is no multiple of {bytes} below {LARGEST}"
+            );
+        }
+        ensure!(
+            access.counts().contains(count),
+            "the prediction {key}: {} cannot be asked of this access; sectors are global memory's, wavefronts and \
+             conflicts shared memory's",
+            count.name()
+        );
+        Ok(())
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -127,6 +189,7 @@ impl Rubric {
         );
         ensure!(rubric.sizes.hidden <= 16, "at most 16 hidden sizes");
         rubric.public_sizes()?;
+        rubric.prediction.iter().try_for_each(Prediction::check)?;
         Ok(rubric)
     }
 
