@@ -28,6 +28,8 @@ use anyhow::{Context, Result, ensure};
 use draw::Draw;
 use families::{Draft, FAMILIES};
 
+use crate::grade::rubric::Rubric;
+
 /// What the command was asked for.
 #[derive(clap::Args)]
 #[command(
@@ -182,7 +184,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         (None, Some(secret)) => {
             let student = arguments.student.as_deref().unwrap_or_default();
             let secret = crate::grade::secret(secret)?;
-            let questions = crate::grade::personal(&arguments.assignment, &secret, student)?;
+            let rubric = Rubric::read(&arguments.assignment)?;
+            let questions = rubric.questions(Some(&secret), student)?;
             (student.to_owned(), questions)
         }
         (None, None) => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::{questions, sheet};
+use super::sheet;
 use crate::grade::rubric::Rubric;
 
 /// In README.md, the questions stand between these lines.
@@ -16,10 +16,11 @@ const END: &str = "<!-- end -->\n";
 /// # Errors
 /// If rubric or README.md cannot be read, or README.md has no place for the questions.
 pub fn files(assignment: &Path) -> Result<Vec<(PathBuf, String)>> {
-    let Some(exam) = Rubric::read(assignment)?.exam else {
+    let rubric = Rubric::read(assignment)?;
+    if rubric.exam.is_none() {
         return Ok(Vec::new());
-    };
-    let questions = questions(exam.seed, exam.questions)?;
+    }
+    let questions = rubric.questions(None, "")?;
     let readme = assignment.join("README.md");
     let text = fs::read_to_string(&readme).with_context(|| readme.display().to_string())?;
     let text = text.replace("\r\n", "\n");

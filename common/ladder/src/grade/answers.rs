@@ -25,15 +25,24 @@ pub fn tests(questions: &[Question], answers: &str, of: f64) -> (Vec<Test>, Vec<
     {
         let other: String = other.chars().take(20).collect();
         let hint = "are these the questions that you were given? a sheet of your own is graded with a secret";
-        complaints.push(about(format!("these are answers to the sheet {other:?}; graded were those to {name:?}"), hint));
+        complaints.push(about(
+            format!("these are answers to the sheet {other:?}; graded were those to {name:?}"),
+            hint,
+        ));
     }
-    let numbers: usize = questions.iter().map(|question| question.answers().count()).sum();
+    let numbers: usize = questions
+        .iter()
+        .map(|question| question.answers().count())
+        .sum();
     let each = of / numbers.max(1) as f64;
     let mut wrong = BTreeMap::<_, Vec<&str>>::new();
     let tests = questions.iter().map(|question| {
         let (test, is_wrong) = test(question, &answers, each);
         if is_wrong {
-            wrong.entry(where_to_read(question.op())).or_default().push(&question.key);
+            wrong
+                .entry(where_to_read(question.op()))
+                .or_default()
+                .push(&question.key);
         }
         test
     });
