@@ -44,7 +44,7 @@ pub fn list(questions: &[Question]) -> String {
             .collect();
         let asked: Vec<&str> = question.answers().map(|(name, _)| name).collect();
         format!(
-            "### {key}\n`{}`: {}, {story}.\n\n```text\n{formulas}```\n\nHow many {}?\n",
+            "### {key}\n`{}` {}: {story}.\n\n```text\n{formulas}```\n\nHow many {}?\n",
             access.instruction(),
             what(access),
             asked.join(", how many ")
@@ -58,15 +58,14 @@ fn what(access: &Access) -> String {
         op, bytes, lanes, ..
     } = access;
     let plural = if *bytes == 1 { "" } else { "s" };
-    match op {
-        Op::Matrix if *lanes == 8 => "one 8x8 matrix, its row addresses from lanes 0 to 7".into(),
-        Op::Matrix => format!(
-            "{} 8x8 matrices, their row addresses from lanes 0 to {}",
-            lanes / 8,
-            lanes - 1
-        ),
-        Op::Load | Op::GlobalLoad => format!("{bytes} byte{plural} a lane"),
-        Op::Store | Op::GlobalStore => format!("{bytes} byte{plural} a lane stored"),
+    match (op, lanes) {
+        (Op::Matrix, 8) => "reads one 8x8 matrix, whose rows' addresses lanes 0 to 7 give".into(),
+        (Op::Matrix, 16) => {
+            "reads two 8x8 matrices, whose rows' addresses lanes 0 to 15 give".into()
+        }
+        (Op::Matrix, _) => "reads four 8x8 matrices, whose rows' addresses all lanes give".into(),
+        (Op::Load | Op::GlobalLoad, _) => format!("loads {bytes} byte{plural} a lane"),
+        (Op::Store | Op::GlobalStore, _) => format!("stores {bytes} byte{plural} a lane"),
     }
 }
 

@@ -102,7 +102,7 @@ pub fn rows(draw: &mut Draw) -> Draft {
 pub fn ragged_rows(draw: &mut Draw) -> Draft {
     let bytes = draw.pick(&[4, 8, 16]);
     let columns = draw.pick(&[4, 8]);
-    let wanted = bytes * columns;
+    let wanted: u32 = bytes * columns;
     let rows = 32 / columns;
     // Far enough apart to share no sector, and not whole sectors.
     let pitch = 16 * draw.pick(&[13, 15, 25, 33, 63]);

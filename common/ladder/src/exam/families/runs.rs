@@ -40,13 +40,11 @@ pub fn transposed_store(draw: &mut Draw) -> Draft {
         _ => (LANE % runs) * brings + number,
     };
     let what = match brings {
-        1 => "its one f32".into(),
-        _ => format!("number {number} of its {brings} f32"),
+        1 => "the one f32".into(),
+        _ => format!("number {number} of the {brings} f32"),
     };
     Draft {
-        story: format!(
-            "every lane stores {what}, transposed, into a tile with rows of {pitch} f32"
-        ),
+        story: format!("{what} of every lane, transposed, into a tile with rows of {pitch} f32"),
         access: Access {
             op: Op::Store,
             bytes: 4,

@@ -96,7 +96,7 @@ fn of_column(draw: &mut Draw, row: u32, padding: u32) -> Draft {
     let f16 = draw.below(3) == 0 && (row + padding).is_multiple_of(2);
     let (bytes, element) = if f16 { (2, "f16") } else { (4, "f32") };
     let pitch = row + padding;
-    let column = draw.below(row);
+    let column = 1 + draw.below(row - 1);
     let padded = match padding {
         0 => String::new(),
         1 => " and one unused after them".into(),
