@@ -178,7 +178,7 @@ fn every_mutation_gets_its_points() {
         ("deep", format!("a = {}", "[".repeat(200_000)), 0.0),
         (
             "long",
-            format!("# {}\n{}", "x".repeat(1 << 20), key()),
+            format!("# {}\n{}", "x".repeat(1 << 19), key()),
             100.0,
         ),
     ];

@@ -108,8 +108,16 @@ mod tests {
         let hidden: Vec<_> = mine.iter().filter(|launch| launch.hidden).collect();
         assert_eq!(hidden.len(), 2);
         assert_ne!(hidden[0].seed, hidden[1].seed);
-        for Launch { size, seed, .. } in hidden {
-            assert!(size.m % 64 == 0 && size.n % 32 == 0 && size.k % 32 == 0 && size.k >= 96);
+        assert_ne!(
+            hidden[0].tile, hidden[1].tile,
+            "as many tiles as there can be"
+        );
+        for Launch {
+            tile, size, seed, ..
+        } in hidden
+        {
+            let Tile { m, n, k, .. } = rubric().tile[*tile];
+            assert!(size.m % m == 0 && size.n % n == 0 && size.k % k == 0 && size.k >= 3 * k);
             assert_ne!(*seed, 0);
         }
     }
@@ -121,12 +129,15 @@ mod tests {
         let words: Vec<String> = all
             .iter()
             .filter(|launch| launch.hidden)
-            .map(|launch| format!("{} {:x}", launch.size, launch.seed))
+            .map(|launch| format!("{} by {} {:x}", launch.size, launch.tile, launch.seed))
             .collect();
         // Computed by a second implementation, in Python.
         assert_eq!(
             words,
-            ["128x96x256 ca3ca7469d243f75", "128x64x256 467f9f64f43ff8d1"]
+            [
+                "128x96x256 by 0 ca3ca7469d243f75",
+                "64x64x256 by 1 467f9f64f43ff8d1"
+            ]
         );
     }
 }

@@ -1,4 +1,6 @@
 //! A grade in a terminal.
+use layout::show::wrap;
+
 use super::{Complaint, Grade, VERSION};
 use crate::table::{head, markdown_table};
 
@@ -6,7 +8,10 @@ pub fn text(grade: &Grade, book: &str) -> String {
     let of: f64 = grade.tests.iter().map(|test| test.of).sum();
     let mut rows = vec![head(&["what", "why", "points", "of"])];
     for test in &grade.tests {
-        let lines = test.why.iter().flat_map(|why| wrapped(why));
+        let lines = test
+            .why
+            .iter()
+            .flat_map(|why| wrap(&why.replace('\n', " "), WIDEST));
         for (index, why) in lines.enumerate() {
             let first = |text: String| if index == 0 { text } else { String::new() };
             rows.push(vec![
@@ -36,22 +41,6 @@ pub fn text(grade: &Grade, book: &str) -> String {
 /// Columns of a table's cell that holds sentences.
 const WIDEST: usize = 90;
 
-/// A sentence in lines of at most so many characters, if its words are not longer.
-fn wrapped(text: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDEST => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 /// What a student can act on.
 pub fn one(complaint: &Complaint, book: &str) -> String {
     let Complaint {
@@ -69,13 +58,14 @@ pub fn one(complaint: &Complaint, book: &str) -> String {
 
 /// What the points belong to.
 pub fn provenance(grade: &Grade) -> String {
-    let hidden = match (grade.secret, &grade.compiler) {
-        (true, Some(_)) => "hidden sizes from a secret",
-        (true, None) => "questions from a secret",
-        (false, Some(_)) => {
+    let hidden = match (&grade.secret, &grade.compiler) {
+        (Some(secret), Some(_)) => format!("hidden sizes from secret {secret}"),
+        (Some(secret), None) => format!("questions from secret {secret}"),
+        (None, Some(_)) => {
             "no secret: hidden sizes that anybody can find out, not those of a grade that counts"
+                .into()
         }
-        (false, None) => "no secret: questions that everybody has, and can find out the answers to",
+        (None, None) => "no secret: the questions that everybody has".into(),
     };
     let compiler = grade.compiler.as_deref().unwrap_or("nothing compiled");
     format!(
@@ -88,19 +78,4 @@ pub fn provenance(grade: &Grade) -> String {
 pub fn points(points: f64) -> String {
     let text = format!("{points:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sentences_are_wrapped_between_words() {
-        let text = format!("{} {} end", "a".repeat(WIDEST - 2), "b".repeat(WIDEST + 1));
-        let lines = wrapped(&text);
-        let lengths: Vec<usize> = lines.iter().map(String::len).collect();
-        assert_eq!(lengths, [WIDEST - 2, WIDEST + 1, 3]);
-        assert_eq!(lines.join(" "), text);
-        assert_eq!(wrapped(""), [""]);
-    }
 }
