@@ -210,6 +210,18 @@ fn every_mutation_gets_its_points() {
     }
     let bytes: Vec<u8> = (0..=255).collect();
     assert_eq!(graded("bytes", &bytes, None).points(), 0.0);
+    let open = graded(
+        "open",
+        read(&assignment().join("answers.toml")).as_bytes(),
+        None,
+    );
+    for (question, test) in public().iter().zip(open.tests()) {
+        assert_eq!(
+            test.why.len(),
+            question.answers().count(),
+            "no reason before an answer"
+        );
+    }
 }
 
 #[test]

@@ -82,15 +82,16 @@ fn where_to_read(op: Op) -> (&'static str, &'static str) {
 fn test(question: &Question, answers: &Table, each: f64) -> (Test, bool) {
     let given = answers.get(&question.key);
     let mut why = Vec::new();
-    let mut right = 0;
-    let mut wrong = false;
+    let (mut right, mut answered, mut wrong) = (0, false, false);
     for (count, number) in question.answers() {
         let verdict = judged(given.and_then(|given| given.get(count)), number);
         right += u32::from(verdict.right);
+        answered |= verdict.number;
         wrong |= verdict.number && !verdict.right;
         why.push(format!("{count}: {}", verdict.said));
     }
-    why.push(question.reason());
+    // Who has not tried yet shall.
+    why.extend(answered.then(|| question.reason()));
     let test = Test {
         name: question.key.clone(),
         points: each * f64::from(right),

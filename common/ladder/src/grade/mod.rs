@@ -15,7 +15,7 @@
 //! | `class` | how does a whole class do? |
 //! | `text`, `gradescope` | how does the reader see it? |
 //! | `starter` | what does a student begin with? |
-mod answers;
+pub(crate) mod answers;
 mod class;
 mod conflict;
 mod gradescope;
