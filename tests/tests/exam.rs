@@ -249,7 +249,7 @@ fn everybody_has_questions_of_their_own() {
         "a seed would give the key away"
     );
     for (student, own) in [("ada", &ada), ("bob", &bob)] {
-        let grade = graded(student, own[1].as_bytes(), Some((secret, student)));
+        let grade = graded(own[1].as_bytes(), Some((secret, student)));
         assert!(
             (grade.points() - 100.0).abs() < 1e-9,
             "{}",
