@@ -18,6 +18,7 @@
 pub(crate) mod answers;
 mod class;
 mod conflict;
+mod gap;
 mod gradescope;
 pub(crate) mod hidden;
 mod instruction;
