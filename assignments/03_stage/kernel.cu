@@ -1,5 +1,5 @@
-// Assignment 03, staging: A's tile is transposed on its way into shared memory. A lane brings eight elements of a row of
-// A at once, and stores them into eight rows of As.
+// Assignment 03, staging: A's tile is transposed on its way into shared memory. A lane brings eight elements of a row
+// of A at once, and stores them into eight rows of As.
 // The counter to watch is wavefronts: they must be the ideal on every line, for hardly a byte more.
 // `cargo ladder grade assignments/03_stage my_kernel.cu`.
 

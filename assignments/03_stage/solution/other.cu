@@ -84,8 +84,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
 
     float acc[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Load. Neighbouring lanes bring neighbouring chunks of a row of A, which would meet in one bank if they were stored
-        // together. So each stores its chunks in another order, and those of a row go at different times.
+        // Load. Neighbouring lanes bring neighbouring chunks of a row of A, which would meet in one bank if they were
+        // stored together. So each stores its chunks in another order, and those of a row go at different times.
         uint4 a[LOADS];
         #pragma unroll
         for (int i = 0; i < LOADS; ++i)

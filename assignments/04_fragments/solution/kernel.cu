@@ -1,6 +1,6 @@
-// Assignment 04, fragments: the operands of `mma.sync` go from shared memory into registers, first by ordinary loads, each
-// lane its own elements, then (where BY_LDMATRIX is defined) by `ldmatrix`.
-// The counter to watch is instructions: padding keeps wavefronts at their ideal both ways, if every lane asks for the right words.
+// Assignment 04, fragments: the operands of `mma.sync` go from shared memory into registers, first by ordinary loads,
+// each lane its own elements, then (where BY_LDMATRIX is defined) by `ldmatrix`.
+// The counter to watch is executions: wavefronts are ideal both ways, if every lane asks for the right words.
 // `cargo ladder grade assignments/04_fragments my_kernel.cu`.
 
 // The grader asks for other tiles too.
@@ -30,8 +30,8 @@ __device__ void copy_async(unsigned short* to, const unsigned short* from)
                  :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
-// Lane l is number l % 4 in group l / 4: threadID_in_group and groupID of the PTX ISA, "Matrix Fragments for mma.m16n8k16".
-// A register holds two f16, the one with the smaller k in its lower half.
+// Lane l is number l % 4 in group l / 4; the PTX ISA, "Matrix Fragments for mma.m16n8k16", says threadID_in_group and
+// groupID. A register holds two f16, the one with the smaller k in its lower half.
 //   a[0]: row groupID of A, columns 2 threadID_in_group and the next    a[2]: the same row, 8 columns further
 //   a[1]: row groupID + 8, the same columns as a[0]                     a[3]: row groupID + 8, the same columns as a[2]
 //   b[0]: rows 2 threadID_in_group and the next of B, column groupID    b[1]: the same column, 8 rows further

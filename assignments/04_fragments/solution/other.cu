@@ -1,5 +1,5 @@
-// Assignment 04, another way: the transposed product, C^T = B^T A^T. The first operand, 16 x 16, comes from B's tile, and
-// the second from A's, so that B is dealt out by 16 columns and A by 8 rows.
+// Assignment 04, another way: the transposed product, C^T = B^T A^T. The first operand, 16 x 16, comes from B's tile,
+// and the second from A's, so that B is dealt out by 16 columns and A by 8 rows.
 
 // The grader asks for other tiles too.
 #ifndef TILE_M
