@@ -19,6 +19,7 @@
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
 //! | `get_nvrtc` | fetches NVRTC |
 //! | [`grade`] | grades a student's kernel |
+//! | [`exam`] | writes questions about accesses of a warp, and their key |
 //! | `starters` | makes what students begin with, or checks it |
 //! | `round` | shows how a tensor core adds up one output, step by step |
 //! | `readme` | puts into README.md what its commands print, or checks it |
@@ -33,6 +34,7 @@ mod ceilings;
 mod compare;
 mod diff;
 mod draw;
+pub mod exam;
 mod get_nvrtc;
 pub mod grade;
 mod layout;
@@ -106,6 +108,8 @@ enum Command {
     Ptx(ptx::Arguments),
     /// Grade a student's kernel on the emulator
     Grade(grade::Arguments),
+    /// Write an exam: questions about accesses of a warp, with their key
+    Exam(exam::Arguments),
     /// Make every assignment's starter anew from its solution, or check that they are current
     Starters(starters::Arguments),
     /// Fetch NVRTC and CUDA's headers into .cuda/
@@ -136,6 +140,7 @@ pub fn main() -> ExitCode {
         Command::Bits(arguments) => bits::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),
         Command::Grade(arguments) => grade::run(&arguments),
+        Command::Exam(arguments) => exam::run(&arguments),
         Command::Starters(arguments) => starters::run(&arguments),
         Command::GetNvrtc(arguments) => get_nvrtc::run(&arguments),
     };

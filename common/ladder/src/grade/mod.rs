@@ -11,26 +11,28 @@
 //! | `sanitizer` | what was found wrong? |
 //! | `conflict` | which lanes meet in which bank? |
 //! | `predict` | were the student's predictions right? |
+//! | `answers` | were the answers to an exam right? |
 //! | `class` | how does a whole class do? |
 //! | `text`, `gradescope` | how does the reader see it? |
 //! | `starter` | what does a student begin with? |
+mod answers;
 mod class;
 mod conflict;
 mod gradescope;
-mod hidden;
+pub(crate) mod hidden;
 mod instruction;
 mod judge;
 mod mechanism;
 mod pipeline;
 mod predict;
-mod rubric;
+pub(crate) mod rubric;
 mod sanitizer;
 pub mod starter;
 mod text;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use harness::{Compile, Nvrtc};
 use rubric::{Rubric, Task};
 use sha2::Digest;
@@ -248,7 +250,10 @@ impl Grader {
             };
             judge::judge(&mut grade, rubric, &submission, &launches, &**compiler)?;
         } else {
-            bail!("answers are not graded yet");
+            let questions = rubric.questions(self.secret.as_deref(), student)?;
+            let (tests, complaints) = answers::tests(&questions, &text, rubric.points.prediction);
+            grade.tests.extend(tests);
+            grade.complaints.extend(complaints);
         }
         grade.after = grade.passed().then(|| rubric.after.passed.clone());
         Ok(grade)
@@ -295,7 +300,7 @@ fn trusting() -> Result<Box<dyn Compile>> {
 }
 
 /// A teacher's secret.
-fn secret(file: &Path) -> Result<Vec<u8>> {
+pub(crate) fn secret(file: &Path) -> Result<Vec<u8>> {
     let secret = std::fs::read(file)
         .with_context(|| format!("cannot read {}; `--secret` names a file", file.display()))?;
     ensure!(
