@@ -14,7 +14,8 @@ const PER_MMA: f64 = (16 * 8 * 16) as f64;
 pub fn is(name: &str, operation: &str) -> bool {
     let mut words = operation.split('.');
     let mut wanted = name.split('.');
-    wanted.next() == words.next() && wanted.all(|word| words.any(|other| other == word || without_part(other) == word))
+    wanted.next() == words.next()
+        && wanted.all(|word| words.any(|other| other == word || without_part(other) == word))
 }
 
 /// A state space without its part: `shared` of `shared::cta`.
