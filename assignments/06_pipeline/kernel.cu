@@ -127,16 +127,13 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
 
     const int steps = K / BK;
     for (int step = 0; step < steps; ++step) {
-        // Load. Your task: when this starts, nobody should have to wait for it yet.
+        // Load. Your task: ask for this tile two steps earlier. It will need another place than the tile before.
         load(step, 0);
-    
         // Wait until the whole tile is there: first my copies, then everybody's.
         asm volatile("cp.async.wait_all;" ::: "memory");
         __syncthreads();
-    
         // Compute.
         multiply(0);
-    
         // Advance, once nobody reads the tile any more.
         __syncthreads();
     }

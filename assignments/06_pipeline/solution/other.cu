@@ -127,8 +127,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     };
 
     const int steps = K / BK;
-    // All stages are on their way before the first is waited for, and one is filled again when it has been multiplied: a
-    // second barrier, and the copies start one multiplication later, so they are as early as with one barrier.
+    // All stages are on their way before the first is waited for, and one is filled again once it has been multiplied.
+    // That is one multiplication later than with one barrier, for a tile one step further: as early.
     auto load_group = [&](int step) {
         load(step, step % STAGES);
         asm volatile("cp.async.commit_group;" ::: "memory");

@@ -1,5 +1,5 @@
-// Assignment 07 solved in another way: only B has a descriptor. Threads read A from where TMA has put it, with the XOR of
-// the tensor map, and wgmma takes it from registers.
+// Assignment 07 solved in another way: only B has a descriptor. Threads read A from where TMA has put it, with the XOR
+// of the tensor map, and wgmma takes it from registers.
 // `cargo ladder grade assignments/07_hopper assignments/07_hopper/solution/other.cu`.
 
 // The grader passes other tiles on the compiler's command line.

@@ -274,7 +274,11 @@ fn a_wait_for_copies_tells_how_much_was_multiplied_since_the_last_of_them() {
         mma.repeat(2)
     );
     let outcome = run(&threads(64), TILE, &text);
-    let products: Vec<_> = outcome.waits.iter().map(|wait| (wait.copied, wait.products)).collect();
+    let products: Vec<_> = outcome
+        .waits
+        .iter()
+        .map(|wait| (wait.copied, wait.products))
+        .collect();
     // Two warps: 3 + 5 behind the first copy, 5 + 2 behind the second.
     assert_eq!(products, [(2, 16), (2, 14)]);
 }

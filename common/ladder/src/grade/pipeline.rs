@@ -1,4 +1,4 @@
-//! How early a kernel starts the copies that it will wait for.
+//! How early a kernel starts the copies that it will wait for, and how much TMA brings at a time.
 use anyhow::Result;
 use harness::operation;
 
@@ -6,6 +6,9 @@ use super::Complaint;
 use super::instruction;
 use super::judge::Launches;
 use super::rubric::{Measure, Rubric};
+
+/// Bytes of an element.
+const ELEMENT: u32 = 2;
 
 /// The steps along K that a warp multiplies from the issue of a tile's last `cp.async` to the wait that lands it: 0 where
 /// every copy is waited for at once, 1 with two stages, 2 - 1 / (steps - 1) with three, since no tile can be asked for
@@ -36,15 +39,34 @@ pub fn copies_ahead(
         least = Some(least.map_or(steps_ahead, |least| least.min(steps_ahead)));
     }
     let least = least.unwrap_or_default();
-    let words = format!("{least:.2} K steps are multiplied between the copies of a tile and the wait for it");
-    let complaints = match measure.credit(least) >= 1.0 {
+    let words = format!(
+        "{least:.2} K steps are multiplied between the copies of a tile and the wait for it"
+    );
+    let complaints = complaints(measure, least, &words, "too-few-stages");
+    Ok((least, words, complaints))
+}
+
+/// Bytes of a row in the narrowest box of A or B, of all tiles; 0 without boxes.
+pub fn box_bytes(measure: &Measure, all: &Launches) -> (f64, String, Vec<Complaint>) {
+    let of = |launch| match all.trial(launch).boxes() {
+        Some([a, b, _]) => a.columns.min(b.columns) * ELEMENT,
+        None => 0,
+    };
+    let least = all.done.iter().map(|(launch, _)| of(launch)).min();
+    let least = least.unwrap_or_default();
+    let words = format!("the boxes of A and B bring {least} bytes of a row, or more");
+    let complaints = complaints(measure, least.into(), &words, "none-of-these");
+    (least.into(), words, complaints)
+}
+
+fn complaints(measure: &Measure, number: f64, words: &str, mistake: &str) -> Vec<Complaint> {
+    match measure.credit(number) >= 1.0 {
         true => Vec::new(),
         false => vec![Complaint {
-            what: words.clone(),
+            what: words.into(),
             hint: measure.hint.clone(),
-            mistake: "too-few-stages".into(),
+            mistake: mistake.into(),
             player: None,
         }],
-    };
-    Ok((least, words, complaints))
+    }
 }

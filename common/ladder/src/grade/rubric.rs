@@ -134,6 +134,8 @@ pub enum What {
     /// How early copies are issued: the steps along K that a warp multiplies from the issue of a tile's last `cp.async`
     /// to the wait that lands it.
     CopiesAhead,
+    /// Bytes of a row that TMA brings at a time: the narrower of A's and B's boxes.
+    BoxBytes,
 }
 
 /// What a number is worth: at most so much, or at least.
