@@ -19,6 +19,7 @@
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
 //! | `get_nvrtc` | fetches NVRTC |
 //! | [`grade`] | grades a student's kernel |
+//! | [`locked`] | compiles strangers' kernels, for `grade --untrusted` |
 //! | `starters` | makes what students begin with, or checks it |
 //! | `round` | shows how a tensor core adds up one output, step by step |
 //! | `readme` | puts into README.md what its commands print, or checks it |
@@ -36,6 +37,7 @@ mod draw;
 mod get_nvrtc;
 pub mod grade;
 mod layout;
+pub mod locked;
 mod plot;
 mod ptx;
 mod readme;
@@ -106,6 +108,9 @@ enum Command {
     Ptx(ptx::Arguments),
     /// Grade a student's kernel on the emulator
     Grade(grade::Arguments),
+    /// What `grade --untrusted` compiles with
+    #[command(hide = true)]
+    CompileLocked(locked::Limits),
     /// Make every assignment's starter anew from its solution, or check that they are current
     Starters(starters::Arguments),
     /// Fetch NVRTC and CUDA's headers into .cuda/
@@ -136,6 +141,7 @@ pub fn main() -> ExitCode {
         Command::Bits(arguments) => bits::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),
         Command::Grade(arguments) => grade::run(&arguments),
+        Command::CompileLocked(limits) => locked::child::run(&limits),
         Command::Starters(arguments) => starters::run(&arguments),
         Command::GetNvrtc(arguments) => get_nvrtc::run(&arguments),
     };
