@@ -143,7 +143,7 @@ fn nothing_is_told_of_the_machine() {
     let Some(locked) = locked(Limits::default()) else { return };
     let open = Nvrtc::find().expect("the lock has one");
     let nowhere = all(&locked, &format!("#include \"/no/such/file\"\n{KERNEL}"));
-    assert!(nowhere.contains("could not open source file \"/no/such/file\""), "{nowhere}");
+    assert!(nowhere.contains("cannot open source file \"/no/such/file\""), "{nowhere}");
     let mut told = 0;
     for file in [
         "/etc/passwd",
