@@ -88,11 +88,11 @@ pub struct Grade {
     rubric: String,
     /// None where nothing was compiled.
     compiler: Option<String>,
-    /// Whether the hidden sizes come from a secret.
-    secret: bool,
+    /// Which secret the hidden sizes come from, if from any.
+    secret: Option<String>,
     /// Whose it is; empty if nobody said.
     student: String,
-    /// SHA-256 of what was handed in.
+    /// SHA-256 of what was handed in, predictions too.
     submission: String,
 }
 
@@ -220,7 +220,11 @@ impl Grader {
             after: None,
             rubric: rubric.hash.clone(),
             compiler: None,
-            secret: self.secret.is_some(),
+            // Tells secrets apart, and none from it.
+            secret: self
+                .secret
+                .as_deref()
+                .map(|secret| hidden::hex(&sha2::Sha256::digest(secret)[..4])),
             student: student.to_owned(),
             submission: hidden::hex(&sha2::Sha256::digest(&text)),
         };
@@ -232,10 +236,12 @@ impl Grader {
             );
             grade.compiler = Some(name.clone());
             let predictions = submission.with_file_name("prediction.toml");
-            let predictions = match predictions.is_file() {
-                true => Some(read(&predictions)?),
-                false => None,
+            let predictions = match predictions.symlink_metadata() {
+                Ok(_) => Some(read(&predictions)?),
+                Err(_) => None,
             };
+            let all = [text.as_str(), predictions.as_deref().unwrap_or_default()].concat();
+            grade.submission = hidden::hex(&sha2::Sha256::digest(all));
             grade
                 .tests
                 .extend(predict::test(rubric, predictions.as_deref()));
@@ -254,23 +260,26 @@ impl Grader {
     }
 }
 
-/// What somebody handed in. A link might lead to a file of the teacher's, which messages would then quote.
+/// Bytes of a submission: no kernel has as many.
+const MOST: u64 = 1 << 20;
+
+/// What a stranger handed in. A link might lead to a file of this machine, which a message would quote, and a device
+/// or a pipe never ends.
 fn read(path: &Path) -> Result<String> {
-    let about = path
-        .symlink_metadata()
-        .with_context(|| format!("cannot read {}", path.display()))?;
+    let cannot = || format!("cannot read {}", path.display());
+    let kind = std::fs::symlink_metadata(path).with_context(cannot)?;
     ensure!(
-        about.is_file(),
-        "{} is a link or no file at all: the file itself is graded",
+        kind.is_file(),
+        "{} is no plain file: hand in a copy, and no link",
         path.display()
     );
     ensure!(
-        about.len() <= MOST_SUBMITTED,
-        "{} has {} bytes, and {MOST_SUBMITTED} are allowed",
+        kind.len() <= MOST,
+        "{} has {} bytes; at most {MOST} are read",
         path.display(),
-        about.len()
+        kind.len()
     );
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let bytes = std::fs::read(path).with_context(cannot)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
