@@ -127,8 +127,13 @@ fn headers_in_memory_give_the_same_code() {
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(code(&from_memory), code(&from_disk));
-    assert!(!from_memory.contains(&*include.to_string_lossy()), "{from_memory}");
-    let error = held.compile("#include <no_such.h>", "/none.cu", &options).unwrap_err();
+    assert!(
+        !from_memory.contains(&*include.to_string_lossy()),
+        "{from_memory}"
+    );
+    let error = held
+        .compile("#include <no_such.h>", "/none.cu", &options)
+        .unwrap_err();
     assert!(error.to_string().contains("no_such.h"), "{error}");
 }
 

@@ -150,16 +150,13 @@ impl<'m> Flat<'m> {
         let mut names = HashMap::new();
         let declared = function.params.iter().chain(&function.returns);
         for (declared, given) in declared.zip(arguments.iter().chain(&results)) {
-            let fits = |name: &String| {
-                let size = self.sizes.get(name);
-                size.is_some_and(|&bytes| bytes >= u64::from(declared.bytes))
+            let variable = match given {
+                Operand::Symbol(name, 0) if self.holds(name, declared.bytes) => name,
+                _ => {
+                    let message = format!("`{}` is given nothing of its size", declared.name);
+                    return Err(refuse(call, message));
+                }
             };
-            let Operand::Symbol(variable, 0) = given else {
-                return Err(refuse(call, mismatch(&declared.name)));
-            };
-            if !fits(variable) {
-                return Err(refuse(call, mismatch(&declared.name)));
-            }
             names.insert(declared.name.clone(), variable.clone());
         }
         self.calls += 1;
@@ -190,6 +187,12 @@ impl<'m> Flat<'m> {
         self.stack.pop();
         self.kernel.body.extend(scope.end.map(Statement::Label));
         Ok(())
+    }
+
+    /// Whether there is a variable of this name and of so many bytes.
+    fn holds(&self, name: &str, bytes: u32) -> bool {
+        let size = self.sizes.get(name);
+        size.is_some_and(|&size| size >= u64::from(bytes))
     }
 }
 
@@ -224,10 +227,6 @@ fn refuse(call: &Instr, why: impl std::fmt::Display) -> PtxError {
         "the emulator cannot execute `{}`: {why}",
         call.text
     ))
-}
-
-fn mismatch(parameter: &str) -> String {
-    format!("`{parameter}` is given nothing of its size")
 }
 
 /// What to say of a function that the system brings.

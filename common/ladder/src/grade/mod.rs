@@ -283,9 +283,6 @@ fn read(path: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// No kernel has as many bytes.
-const MOST_SUBMITTED: u64 = 1 << 20;
-
 /// The whole name of a compiler, which only its output tells: the version that it states has two numbers.
 fn name_of(compiler: &dyn Compile) -> Result<String> {
     let empty = "extern \"C\" __global__ void gemm() {}";
@@ -334,7 +331,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         secret.is_none() || arguments.student.is_some(),
         "a secret takes `--student ID`: everybody has hidden sizes of their own"
     );
-    let grader = Grader::new(&arguments.assignment, secret, || compiler(arguments.untrusted))?;
+    let grader = Grader::new(&arguments.assignment, secret, || {
+        compiler(arguments.untrusted)
+    })?;
     let submission = arguments.submission.as_deref().unwrap_or(Path::new(""));
     let student = arguments.student.as_deref().unwrap_or_default();
     let grade = grader.grade(submission, student)?;
