@@ -20,6 +20,7 @@
 //! | `get_nvrtc` | fetches NVRTC |
 //! | [`grade`] | grades a student's kernel |
 //! | [`exam`] | writes questions about accesses of a warp, and their key |
+//! | [`locked`] | compiles strangers' kernels, for `grade --untrusted` |
 //! | `starters` | makes what students begin with, or checks it |
 //! | `round` | shows how a tensor core adds up one output, step by step |
 //! | `readme` | puts into README.md what its commands print, or checks it |
@@ -38,6 +39,7 @@ pub mod exam;
 mod get_nvrtc;
 pub mod grade;
 mod layout;
+pub mod locked;
 mod plot;
 mod ptx;
 mod readme;
@@ -112,6 +114,9 @@ enum Command {
     Grade(grade::Arguments),
     /// Write an exam: questions about accesses of a warp, with their key
     Exam(exam::Arguments),
+    /// What `grade --untrusted` compiles with
+    #[command(hide = true)]
+    CompileLocked(locked::Limits),
     /// Make every assignment's starter anew from its solution, or check that they are current
     Starters(starters::Arguments),
     /// Fetch NVRTC and CUDA's headers into .cuda/
@@ -143,6 +148,7 @@ pub fn main() -> ExitCode {
         Command::Readme(arguments) => readme::run(&arguments),
         Command::Grade(arguments) => grade::run(&arguments),
         Command::Exam(arguments) => exam::run(&arguments),
+        Command::CompileLocked(limits) => locked::child::run(&limits),
         Command::Starters(arguments) => starters::run(&arguments),
         Command::GetNvrtc(arguments) => get_nvrtc::run(&arguments),
     };
