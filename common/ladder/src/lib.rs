@@ -20,6 +20,7 @@
 //! | `get_nvrtc` | fetches NVRTC |
 //! | [`grade`] | grades a student's kernel |
 //! | `starters` | makes what students begin with, or checks it |
+//! | [`export`] | writes a repository for students, and Gradescope's autograders |
 //! | `round` | shows how a tensor core adds up one output, step by step |
 //! | `readme` | puts into README.md what its commands print, or checks it |
 //!
@@ -33,6 +34,7 @@ mod ceilings;
 mod compare;
 mod diff;
 mod draw;
+pub mod export;
 mod get_nvrtc;
 pub mod grade;
 mod layout;
@@ -108,6 +110,11 @@ enum Command {
     Grade(grade::Arguments),
     /// Make every assignment's starter anew from its solution, or check that they are current
     Starters(starters::Arguments),
+    /// Write a repository for students, without solutions, and autograders for Gradescope
+    ExportCourse(export::Arguments),
+    /// What Gradescope's machine runs for each submission
+    #[command(hide = true)]
+    Autograder(export::autograder::Arguments),
     /// Fetch NVRTC and CUDA's headers into .cuda/
     GetNvrtc(get_nvrtc::Arguments),
     /// Put into README.md what its commands print, or check that it stands there
@@ -137,6 +144,8 @@ pub fn main() -> ExitCode {
         Command::Readme(arguments) => readme::run(&arguments),
         Command::Grade(arguments) => grade::run(&arguments),
         Command::Starters(arguments) => starters::run(&arguments),
+        Command::ExportCourse(arguments) => export::run(&arguments),
+        Command::Autograder(arguments) => export::autograder::run(&arguments),
         Command::GetNvrtc(arguments) => get_nvrtc::run(&arguments),
     };
     match done {

@@ -23,6 +23,7 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+pub(crate) use hidden::hex;
 use rubric::Rubric;
 
 /// Raised whenever the same kernel might get other points, or other sizes.
@@ -50,7 +51,7 @@ pub struct Arguments {
     #[arg(long, value_name = "ID", requires = "secret")]
     student: Option<String>,
     /// Where the book is: a folder or an address
-    #[arg(long, value_name = "PLACE", default_value = "book/book")]
+    #[arg(long, value_name = "PLACE", env = "GEMM_BOOK", default_value = "book/book")]
     book: String,
 }
 
@@ -161,21 +162,7 @@ pub fn grade(assignment: &Path, kernel: &Path, secret: Option<(&[u8], &str)>) ->
 /// # Errors
 /// See [`grade`].
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let secret = match &arguments.secret {
-        None => None,
-        Some(file) => {
-            let secret = std::fs::read(file).with_context(|| {
-                format!("cannot read {}; `--secret` names a file", file.display())
-            })?;
-            ensure!(
-                secret.len() >= 16,
-                "{} has {} bytes, which can be guessed: take 16 random ones or more",
-                file.display(),
-                secret.len()
-            );
-            Some(secret)
-        }
-    };
+    let secret = arguments.secret.as_deref().map(read_secret).transpose()?;
     let student = arguments.student.as_deref().unwrap_or_default();
     let secret = secret.as_deref().map(|secret| (secret, student));
     let grade = grade(&arguments.assignment, &arguments.kernel, secret)?;
@@ -185,4 +172,20 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     };
     anstream::print!("{text}");
     Ok(grade.passed())
+}
+
+/// A teacher's secret.
+///
+/// # Errors
+/// If it cannot be read, or can be guessed.
+pub(crate) fn read_secret(file: &Path) -> Result<Vec<u8>> {
+    let secret = std::fs::read(file)
+        .with_context(|| format!("cannot read {}; `--secret` names a file", file.display()))?;
+    ensure!(
+        secret.len() >= 16,
+        "{} has {} bytes, which can be guessed: take 16 random ones or more",
+        file.display(),
+        secret.len()
+    );
+    Ok(secret)
 }
