@@ -2,9 +2,16 @@
 // The counter to watch is wavefronts: they must be the ideal on every line, for not one byte more.
 // `cargo ladder grade assignments/05_swizzle my_kernel.cu`.
 
-constexpr int BM = 64, BN = 32, BK = 32;               // the block's tile of C, and its step along K
+// The grader also asks for others; N and K stay.
+#ifndef TILE_M
+#define TILE_M 64
+#define TILE_N 32
+#define TILE_K 32
+#endif
+
+constexpr int BM = TILE_M, BN = TILE_N, BK = TILE_K;   // the block's tile of C, and its step along K
 constexpr int WM = 32, WN = 16;                        // the warp's tile of C
-constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
+constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128 for 64 rows
 constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
 constexpr int ROW = 32;                                // elements in a row of any tile: 64 bytes
 constexpr int CHUNKS = ROW / CHUNK;                    // chunks in such a row
@@ -83,11 +90,11 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
 
-    // Where am I? Four warps, 2 x 2.
+    // Where am I? Warps lie two side by side.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int warpRow = warp / (BN / WN) * WM, warpCol = warp % (BN / WN) * WN;
 
-    // What do I copy? A chunk in every 32nd row.
+    // What do I copy? The same chunk of every 32nd row: as many as the threads cover at a time.
     const int myRow = threadIdx.x / CHUNKS, myChunk = threadIdx.x % CHUNKS;
     A += tileRow * K + myChunk * CHUNK;
     B += tileCol + myChunk * CHUNK;

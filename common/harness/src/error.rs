@@ -156,20 +156,24 @@ pub enum Error {
     },
     /// PTX without a kernel of the right name.
     #[error(
-        "{file} has no kernel named `gemm`{}; write `extern \"C\" __global__ void gemm(...)`",
+        "{file} has no kernel named `{wanted}`{}; write `extern \"C\" __global__ void {wanted}(...)`",
         found(has)
     )]
-    NoGemm {
+    NoEntry {
         /// The file.
         file: String,
+        /// The name that it must have.
+        wanted: &'static str,
         /// The kernels that it has.
         has: Vec<String>,
     },
     /// A kernel with other parameters.
-    #[error("`gemm` in {file} takes parameters of {found} bytes; expected {expected}")]
+    #[error("`{entry}` in {file} takes parameters of {found} bytes; expected {expected}")]
     Parameters {
         /// The file.
         file: String,
+        /// The kernel's name.
+        entry: &'static str,
         /// The sizes found.
         found: String,
         /// The parameters expected.
@@ -202,10 +206,10 @@ pub enum Error {
         why: String,
     },
     /// The emulator could not launch.
-    #[error("{0}")]
-    Launch(emulator::LaunchError),
+    #[error(transparent)]
+    Launch(#[from] emulator::LaunchError),
     /// CUDA reported an error.
-    #[error("{0}")]
+    #[error(transparent)]
     Gpu(#[from] gpu::GpuError),
     /// The kernel did something that no kernel may do.
     #[error("{}\nThe kernel made {} mistake{}; `sanitize` looks for more.", .0.join("\n"), .0.len(), if .0.len() == 1 { "" } else { "s" })]

@@ -32,7 +32,11 @@ impl Kernel {
         })?;
         if !module.kernels().any(|name| name == ENTRY) {
             let has = module.kernels().map(str::to_owned).collect();
-            return Err(Error::NoGemm { file, has });
+            return Err(Error::NoEntry {
+                file,
+                wanted: ENTRY,
+                has,
+            });
         }
         let launch = Launch::of(&module).map_err(|unstated| match unstated {
             Unstated::Missing(why) => Error::NoLaunch {
@@ -106,6 +110,7 @@ fn check_parameters(rung: &Rung, file: &str, program: &Program, launch: &Launch)
         .collect();
     Err(Error::Parameters {
         file: file.to_owned(),
+        entry: ENTRY,
         found: list(&found),
         expected: format!(
             "{}: gemm({matrices}, int M, int N, int K{switches})",

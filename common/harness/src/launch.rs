@@ -147,7 +147,8 @@ impl Launch {
     }
 }
 
-fn ints(module: &Module, name: &str) -> Option<Vec<i32>> {
+/// An initialised constant as ints.
+pub(crate) fn ints(module: &Module, name: &str) -> Option<Vec<i32>> {
     let bytes = module.variable(name)?;
     let ints = bytes.chunks(4).map(|int| {
         let mut whole = [0; 4];
@@ -209,7 +210,7 @@ fn check(launch: [i32; 6], resident: i32, shares: i32) -> Result<(), String> {
     within("shares of the last tiles", shares, 0, 1)
 }
 
-fn within(name: &str, value: i32, low: i32, high: i32) -> Result<(), String> {
+pub(crate) fn within(name: &str, value: i32, low: i32, high: i32) -> Result<(), String> {
     if (low..=high).contains(&value) {
         Ok(())
     } else {

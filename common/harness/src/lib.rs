@@ -9,6 +9,7 @@
 //! | `arguments` | what did the reader ask for? |
 //! | `device` | emulator or GPU? |
 //! | `source` | where does the PTX come from: NVRTC, the committed file, a file of the reader's? |
+//! | `compile` | who compiles? |
 //! | `ptx_file` | what does a committed `kernel.ptx` look like, and is it current? |
 //! | `kernel` | does the PTX hold a `gemm` that can be launched, and how is it launched? |
 //! | `choice` | which of its tiles is taken at which size? |
@@ -32,6 +33,7 @@ mod bench;
 mod bound;
 pub mod ceilings;
 mod choice;
+mod compile;
 mod device;
 mod error;
 mod experiment;
@@ -63,8 +65,10 @@ mod waits;
 pub use accesses::operation;
 pub use arguments::{Bytes, Device as WantedDevice};
 pub use bench::{Contest, SIZES};
+pub use compile::Compile;
 pub use error::{Error, Result};
 pub use experiment::Laboratory;
+pub use gpu::Nvrtc;
 pub use json::{lines as counted_lines, pretty};
 pub(crate) use kernel::Kernel;
 pub use launch::Tile;
@@ -80,5 +84,5 @@ pub use sanitize::text as findings;
 pub use size::Size;
 pub use source::{Origin, Source};
 pub use table::thousands;
-pub use trial::{Launched, Trial, compiler_version};
+pub use trial::{Launched, Task, Trial};
 pub use verify::{Verification, Wrong, verify};

@@ -41,7 +41,7 @@ impl Problem {
 
     /// C before the run, padded: every element NaN.
     pub fn poisoned_c(&self) -> Vec<f16> {
-        vec![POISON; self.padded.m as usize * self.padded.n as usize]
+        poison(self.padded.m as usize * self.padded.n as usize)
     }
 
     /// SHA-256 of C as M x N row-major little-endian f16, padding cut off.
@@ -55,6 +55,11 @@ impl Problem {
         }
         hex(&hash.finalize())
     }
+}
+
+/// So many elements that nobody has written.
+pub fn poison(elements: usize) -> Vec<f16> {
+    vec![POISON; elements]
 }
 
 /// Rounds a size up to whole tiles, and says no where an operand could not be indexed by an `int`.

@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use gpu::{GpuError, Nvrtc};
 
-use crate::{Error, KernelFile, Result, launch, ptx_file};
+use crate::{Compile, Error, KernelFile, Result, launch, ptx_file};
 
 /// PTX, and what is known of its origin.
 #[derive(Clone, Debug)]
@@ -95,6 +95,42 @@ impl Source {
     pub fn of_file(path: &Path, arch: &str) -> Result<Self> {
         of_file(path, Some(arch), "", Nvrtc::find())
     }
+
+    /// What this compiler makes of CUDA source, for `arch` and with these macros defined, each as `NAME` or
+    /// `NAME=VALUE`. `file` is what messages call it; nothing is read from there.
+    ///
+    /// # Errors
+    /// [`Error::Compile`] if the source is at fault, any other if the compiler is.
+    pub fn compiled(
+        file: &str,
+        text: &str,
+        arch: &str,
+        defines: &[String],
+        compiler: &dyn Compile,
+    ) -> Result<Self> {
+        let mut options = ptx_file::options(arch, "");
+        options.extend(defines.iter().map(|one| format!("--define-macro={one}")));
+        compiled(file.into(), text.into(), arch, options, compiler)
+    }
+}
+
+fn compiled(
+    file: String,
+    text: String,
+    arch: &str,
+    options: Vec<String>,
+    compiler: &dyn Compile,
+) -> Result<Source> {
+    let name = name_in_ptx(Path::new(&file));
+    let ptx = compile(compiler, &text, &name, &options, &file)?;
+    Ok(Source {
+        file,
+        name,
+        text: Some(text),
+        arch: arch.into(),
+        origin: Origin::Nvrtc(ptx_file::compiler(&ptx)),
+        ptx,
+    })
 }
 
 impl KernelFile<'_> {
@@ -132,7 +168,7 @@ fn compile_committed(folder: &str, kernel: &KernelFile, nvrtc: &Nvrtc) -> Result
         nvrtc,
         kernel.source,
         &ptx_file::program_name(folder, kernel.file),
-        ptx_file::options(kernel.arch, kernel.configuration),
+        &ptx_file::options(kernel.arch, kernel.configuration),
         kernel.file,
     )
 }
@@ -166,21 +202,11 @@ pub fn of_file(path: &Path, arch: Option<&str>, tile: &str, compiler: Compiler) 
             };
             let arch = arch.unwrap_or(guess);
             let options = ptx_file::options(arch, tile);
-            let name = name_in_ptx(path);
             let nvrtc = compiler.map_err(|why| Error::NoNvrtc {
                 file: file.clone(),
                 why,
             })?;
-            let ptx = compile(&nvrtc, &text, &name, options, &file)?;
-            let origin = Origin::Nvrtc(ptx_file::compiler(&ptx));
-            Ok(Source {
-                file,
-                name,
-                text: Some(text),
-                arch: arch.into(),
-                origin,
-                ptx,
-            })
+            compiled(file, text, arch, options, &nvrtc)
         }
         Some("ptx") if !tile.is_empty() => Err(no_tile()),
         Some("ptx") => Ok(Source {
@@ -195,24 +221,20 @@ pub fn of_file(path: &Path, arch: Option<&str>, tile: &str, compiler: Compiler) 
     }
 }
 
-/// What NVRTC makes of `source` with these options; line information calls it `name`, messages `file`.
+/// What the compiler makes of `source` with these options; line information calls it `name`, messages `file`.
 pub(crate) fn compile(
-    nvrtc: &Nvrtc,
+    compiler: &dyn Compile,
     source: &str,
     name: &str,
-    mut options: Vec<String>,
+    options: &[String],
     file: &str,
 ) -> Result<String> {
-    if let Some(include) = nvrtc.include_dir() {
-        options.push(format!("--include-path={}", include.display()));
-    }
-    match nvrtc.compile(source, name, &options) {
-        Ok(compiled) => Ok(compiled.ptx),
-        Err(GpuError::Compile { log }) => Err(Error::Compile {
+    match compiler.compile(source, name, options) {
+        Err(Error::Compile { log, .. }) => Err(Error::Compile {
             file: file.into(),
             log: log.replace(name, file).trim_end().into(),
         }),
-        Err(error) => Err(error.into()),
+        result => result,
     }
 }
 
@@ -252,6 +274,58 @@ mod tests {
         Err(GpuError::NoNvrtc {
             searched: Vec::new(),
         })
+    }
+
+    /// Gives back what it was asked, as PTX or as its log.
+    struct Echo {
+        refuses: bool,
+    }
+
+    impl Compile for Echo {
+        fn compile(&self, source: &str, name: &str, options: &[String]) -> Result<String> {
+            let asked = format!("{name}(1): {source} {}\n", options.join(" "));
+            match self.refuses {
+                false => Ok(asked),
+                true => Err(Error::Compile {
+                    file: name.into(),
+                    log: asked,
+                }),
+            }
+        }
+
+        fn version(&self) -> (u32, u32) {
+            (13, 0)
+        }
+    }
+
+    #[test]
+    fn a_text_is_compiled_for_its_arch_and_with_its_macros() {
+        let defines = ["TILE_M=64".to_owned(), "BY_HAND".to_owned()];
+        let compiled = |refuses| {
+            Source::compiled(
+                "my/kernel.cu",
+                "int x;",
+                "sm_90a",
+                &defines,
+                &Echo { refuses },
+            )
+        };
+        let source = compiled(false).expect("no refusal");
+        assert_eq!(source.name, "/my/kernel.cu");
+        assert_eq!(source.text.as_deref(), Some("int x;"));
+        for asked in [
+            "/my/kernel.cu(1): int x; ",
+            "--gpu-architecture=compute_90a",
+            "--fmad=false",
+            "--define-macro=TILE_M=64 --define-macro=BY_HAND",
+        ] {
+            assert!(source.ptx.contains(asked), "no {asked} in {}", source.ptx);
+        }
+        let refused = compiled(true).expect_err("a refusal").to_string();
+        assert!(
+            refused.starts_with("my/kernel.cu does not compile:\nmy/kernel.cu(1): int x; "),
+            "{refused}"
+        );
     }
 
     #[test]

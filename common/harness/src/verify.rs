@@ -70,6 +70,22 @@ impl Verification {
         (self.max_error, self.bound) = worse((self.max_error, self.bound), (error, bound));
     }
 
+    /// Notes one comparison of an element that was only moved: its bits count.
+    pub(crate) fn compare_bits(&mut self, row: u32, col: u32, got: f16, want: f16) {
+        self.checked += 1;
+        if got.to_bits() != want.to_bits() {
+            self.wrong += 1;
+            let [got, want] = [got, want].map(f16::to_f64);
+            self.show(Wrong {
+                row,
+                col,
+                got,
+                want,
+                bound: 0.0,
+            });
+        }
+    }
+
     fn show(&mut self, wrong: Wrong) {
         let place = |w: &Wrong| (w.row, w.col);
         let at = self

@@ -241,7 +241,7 @@ fn compile(nvrtc: &Nvrtc, micro: &Micro, arch: &str) -> Result<String> {
         nvrtc,
         micro.source,
         &format!("/ceilings/{file}"),
-        ptx_file::options(arch, ""),
+        &ptx_file::options(arch, ""),
         &file,
     )
 }

@@ -30,7 +30,7 @@ pub fn zips(
     secret: Option<&Path>,
 ) -> Result<Vec<Zip>> {
     let program = program::find(ladder)?;
-    let secret = secret.map(grade::read_secret).transpose()?;
+    let secret = secret.map(grade::secret).transpose()?;
     // Compressed once: it is nearly all that there is in each of them.
     let mut alone = ZipWriter::new(Cursor::new(Vec::new()));
     put(&mut alone, "ladder", &program.bytes, true)?;

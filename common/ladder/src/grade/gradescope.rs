@@ -22,6 +22,8 @@ pub fn text(grade: &Grade, book: &str) -> String {
             "rubric_sha256": grade.rubric,
             "compiler": grade.compiler,
             "secret": grade.secret,
+            "student": grade.student,
+            "submission_sha256": grade.submission,
         },
     });
     format!("{results:#}\n")

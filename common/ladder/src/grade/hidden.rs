@@ -2,7 +2,7 @@
 use harness::Size;
 use sha2::{Digest, Sha256};
 
-use super::rubric::Rubric;
+use super::rubric::{Rubric, Tile};
 
 /// Where there is no secret: everybody can read it here, and the grade says so.
 pub const PUBLIC_SECRET: &[u8] = b"no secret was given";
@@ -10,6 +10,8 @@ pub const PUBLIC_SECRET: &[u8] = b"no secret was given";
 /// One launch that is graded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
+    /// Which of the rubric's tiles.
+    pub tile: usize,
     pub size: Size,
     pub seed: u64,
     pub schedule: u64,
@@ -19,12 +21,12 @@ pub struct Launch {
 /// The public launches, then the hidden ones.
 pub fn launches(rubric: &Rubric, secret: &[u8], student: &str) -> anyhow::Result<Vec<Launch>> {
     let public = rubric.public_sizes()?.into_iter().map(|size| Launch {
+        tile: 0,
         size,
         seed: 0,
         schedule: 0,
         hidden: false,
     });
-    let [bm, bn, bk] = rubric.geometry.tile;
     let hidden = (0..rubric.sizes.hidden).map(|number| {
         let draw = |what| {
             number_of(
@@ -34,12 +36,22 @@ pub fn launches(rubric: &Rubric, secret: &[u8], student: &str) -> anyhow::Result
             )
         };
         let tiles = |what, up_to: u64| 2 + (draw(what) % up_to) as u32;
+        // One after the other from where the first draw starts, so that few launches take many variants.
+        let first = number_of(
+            &[secret, rubric.name.as_bytes(), student.as_bytes()],
+            0,
+            "tile",
+        );
+        let variants = rubric.tile.len() as u64;
+        let tile = ((first % variants + u64::from(number)) % variants) as usize;
+        let Tile { m, n, k, .. } = rubric.tile[tile];
         Launch {
+            tile,
             // Several tiles each way and several steps, or what only the first of them needs would be enough.
             size: Size {
-                m: bm * tiles("m", 2),
-                n: bn * tiles("n", 4),
-                k: bk * (1 + tiles("k", 6)),
+                m: m * tiles("m", 2),
+                n: n * tiles("n", 4),
+                k: k * (1 + tiles("k", 6)),
             },
             // 0 is the public one.
             seed: draw("seed") | 1,
@@ -87,8 +99,16 @@ mod tests {
         let hidden: Vec<_> = mine.iter().filter(|launch| launch.hidden).collect();
         assert_eq!(hidden.len(), 2);
         assert_ne!(hidden[0].seed, hidden[1].seed);
-        for Launch { size, seed, .. } in hidden {
-            assert!(size.m % 64 == 0 && size.n % 32 == 0 && size.k % 32 == 0 && size.k >= 96);
+        assert_ne!(
+            hidden[0].tile, hidden[1].tile,
+            "as many tiles as there can be"
+        );
+        for Launch {
+            tile, size, seed, ..
+        } in hidden
+        {
+            let Tile { m, n, k, .. } = rubric().tile[*tile];
+            assert!(size.m % m == 0 && size.n % n == 0 && size.k % k == 0 && size.k >= 3 * k);
             assert_ne!(*seed, 0);
         }
     }
@@ -100,12 +120,15 @@ mod tests {
         let words: Vec<String> = all
             .iter()
             .filter(|launch| launch.hidden)
-            .map(|launch| format!("{} {:x}", launch.size, launch.seed))
+            .map(|launch| format!("{} by {} {:x}", launch.size, launch.tile, launch.seed))
             .collect();
         // Computed by a second implementation, in Python.
         assert_eq!(
             words,
-            ["128x96x256 ca3ca7469d243f75", "128x64x256 467f9f64f43ff8d1"]
+            [
+                "128x96x256 by 0 ca3ca7469d243f75",
+                "64x64x256 by 1 467f9f64f43ff8d1"
+            ]
         );
     }
 }

@@ -1,152 +1,128 @@
 //! Points: launches the kernel at every size and holds what happened against the rubric.
-use std::path::Path;
+use std::collections::BTreeMap;
 
 use anyhow::Result;
-use emulator::{Access, Finding, Kind};
-use harness::{Error, Launched, Origin, Source, Trial};
+use harness::{Compile, Error, Launched, Source, Tile, Trial};
 
 use super::hidden::Launch;
-use super::rubric::Rubric;
-use super::{Complaint, Grade, Test, mechanism, predict};
+use super::rubric::{Part, Rubric, Task};
+use super::{Complaint, Grade, Test, mechanism, sanitizer};
 
-/// What every assignment's kernel is compiled for, so far.
-const ARCH: &str = "sm_80";
-
-/// Findings of a launch that are shown.
-const SHOWN: usize = 3;
-
-/// Launches in their order, up to the first that could not be made, and why that one could not.
+/// Launches of one part in their order, up to the first that could not be made, and why that one could not.
 pub struct Launches<'a> {
-    pub trial: &'a Trial,
+    /// By the rubric's tile.
+    trials: BTreeMap<usize, Trial>,
     pub done: Vec<(&'a Launch, Launched)>,
     pub stopped: Option<(&'a Launch, String)>,
 }
 
-pub fn grade(
+impl Launches<'_> {
+    /// What was launched.
+    pub fn trial(&self, launch: &Launch) -> &Trial {
+        // There is one for every launch that was made.
+        &self.trials[&launch.tile]
+    }
+}
+
+/// A kernel that is graded: its file's name, and its text.
+pub struct Submission<'a> {
+    pub file: &'a str,
+    pub text: &'a str,
+}
+
+/// Adds the points of all parts.
+pub fn judge(
+    grade: &mut Grade,
     rubric: &Rubric,
-    kernel: &Path,
-    predictions: Option<&str>,
+    submission: &Submission,
     launches: &[Launch],
-) -> Result<Grade> {
-    let mut grade = Grade {
-        assignment: rubric.name.clone(),
-        pass: rubric.pass,
-        tests: vec![prediction(rubric, predictions)],
-        complaints: Vec::new(),
-        after: None,
-        rubric: rubric.hash.clone(),
-        compiler: compiler()?,
-        secret: false,
-    };
-    let name = kernel.file_name().unwrap_or_default().to_string_lossy();
-    let trial = match Source::of_file(kernel, ARCH).and_then(Trial::new) {
-        Ok(trial) => trial,
-        Err(error @ (Error::NoNvrtc { .. } | Error::Read { .. } | Error::Gpu(_))) => {
-            return Err(error.into());
+    compiler: &dyn Compile,
+) -> Result<()> {
+    for part in &rubric.part {
+        match trials(rubric, part, submission, launches, compiler)? {
+            Ok(trials) => judge_part(grade, rubric, part, launch(trials, launches), launches)?,
+            Err(complaint) => nothing(grade, rubric, part, complaint),
         }
-        Err(error) => {
-            // Grades do not depend on where a file lies.
-            let what = error.to_string().replace(&*kernel.to_string_lossy(), &name);
-            return Ok(nothing(grade, rubric, what));
+    }
+    Ok(())
+}
+
+/// The kernel, compiled for each tile that is launched; or what is wrong with it.
+fn trials(
+    rubric: &Rubric,
+    part: &Part,
+    submission: &Submission,
+    launches: &[Launch],
+    compiler: &dyn Compile,
+) -> Result<Result<BTreeMap<usize, Trial>, String>> {
+    let mut trials = BTreeMap::new();
+    for launch in launches {
+        if trials.contains_key(&launch.tile) {
+            continue;
         }
-    };
-    let tile = trial.tile();
-    if [tile.bm, tile.bn, tile.bk] != rubric.geometry.tile {
-        let [bm, bn, bk] = rubric.geometry.tile;
-        let what = format!(
-            "gemm_launch states a tile of {}x{}x{}; this assignment's is {bm}x{bn}x{bk}",
-            tile.bm, tile.bn, tile.bk
+        let tile = rubric.tile[launch.tile];
+        let mut defines = vec![
+            format!("TILE_M={}", tile.m),
+            format!("TILE_N={}", tile.n),
+            format!("TILE_K={}", tile.k),
+        ];
+        defines.extend(part.define.clone());
+        let task = match rubric.task {
+            Task::Transpose => harness::Task::Transpose,
+            _ => harness::Task::Gemm,
+        };
+        let source = Source::compiled(
+            submission.file,
+            submission.text,
+            &rubric.arch,
+            &defines,
+            compiler,
         );
-        return Ok(nothing(grade, rubric, what));
-    }
-    if let Origin::Nvrtc(compiler) = &trial.source().origin {
-        grade.compiler.clone_from(compiler);
-    }
-    let launched = launch(&trial, launches);
-    let sound =
-        launched.stopped.is_none() && launched.done.iter().all(|(_, one)| one.verification.ok());
-    values(&mut grade, rubric, launches, &launched);
-    let (credit, why, complaints) = mechanism::judge(rubric, &launched, sound)?;
-    let (findings, mut faults) = sanitizer(&launched);
-    let mut add = |name, of: f64, part: f64, mut why: Vec<String>| {
-        if !sound {
-            why.insert(0, "counts only where C is right at every size".into());
+        let trial = match source.and_then(|source| Trial::new(source, task)) {
+            Ok(trial) => trial,
+            // A hidden variant is nothing to talk about.
+            Err(error) if is_the_kernels(&error) => {
+                return Ok(Err(match launch.hidden {
+                    false => error.to_string(),
+                    true => format!("with another tile: {error}"),
+                }));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let Tile { bm, bn, bk } = trial.tile();
+        if [bm, bn, bk] != [tile.m, tile.n, tile.k] {
+            return Ok(Err(format!(
+                "the kernel states a tile of {bm}x{bn}x{bk}, where TILE_M, TILE_N and TILE_K ask for {}",
+                match launch.hidden {
+                    false => format!("{}x{}x{}", tile.m, tile.n, tile.k),
+                    true => "another one".into(),
+                }
+            )));
         }
-        let points = if sound { of * part } else { 0.0 };
-        grade.tests.push(Test {
-            name,
-            points,
-            of,
-            why,
-            visible: true,
-        });
-    };
-    add("mechanism", rubric.points.mechanism, credit, why);
-    let clean = if faults.is_empty() { 1.0 } else { 0.0 };
-    add("sanitizer", rubric.points.sanitizer, clean, findings);
-    grade.complaints.append(&mut faults);
-    grade.complaints.extend(complaints);
-    grade.after = grade.passed().then(|| rubric.after.passed.clone());
-    Ok(grade)
-}
-
-/// The compiler's name; without one, the error says how to get it.
-fn compiler() -> Result<String> {
-    let (major, minor) = harness::compiler_version()?;
-    Ok(format!("NVRTC {major}.{minor}"))
-}
-
-fn prediction(rubric: &Rubric, predictions: Option<&str>) -> Test {
-    let of = rubric.points.prediction;
-    let (right, why) = match predict::check(rubric, predictions) {
-        Ok(checked) => checked,
-        Err(error) => (0, vec![format!("{error:#}")]),
-    };
-    let questions = rubric.prediction.len().max(1);
-    Test {
-        name: "prediction",
-        points: of * right as f64 / questions as f64,
-        of,
-        why,
-        visible: true,
+        trials.insert(launch.tile, trial);
     }
+    Ok(Ok(trials))
 }
 
-/// A kernel that is not launched at all.
-fn nothing(mut grade: Grade, rubric: &Rubric, what: String) -> Grade {
-    let half = rubric.points.values / 2.0;
-    for (name, of) in [
-        ("values at public sizes", half),
-        ("values at hidden sizes", half),
-        ("mechanism", rubric.points.mechanism),
-        ("sanitizer", rubric.points.sanitizer),
-    ] {
-        let why = vec!["the kernel was not launched".into()];
-        grade.tests.push(Test {
-            name,
-            points: 0.0,
-            of,
-            why,
-            visible: true,
-        });
-    }
-    grade.complaints.push(Complaint {
-        what,
-        hint: "begin with the assignment's kernel.cu, and keep its tile, its parameters and its launch".into(),
-        mistake: "none-of-these",
-        player: None,
-    });
-    grade
+/// Whether it is the kernel's fault, and not that of the machine.
+fn is_the_kernels(error: &Error) -> bool {
+    !matches!(
+        error,
+        Error::NoNvrtc { .. } | Error::Read { .. } | Error::Gpu(_)
+    )
 }
 
-fn launch<'a>(trial: &'a Trial, launches: &'a [Launch]) -> Launches<'a> {
+fn launch(trials: BTreeMap<usize, Trial>, launches: &[Launch]) -> Launches<'_> {
     let mut all = Launches {
-        trial,
+        trials,
         done: Vec::new(),
         stopped: None,
     };
     for launch in launches {
-        match trial.launch(launch.size, launch.seed, launch.schedule) {
+        match all
+            .trial(launch)
+            .launch(launch.size, launch.seed, launch.schedule)
+        {
             Ok(launched) => all.done.push((launch, launched)),
             Err(error) => {
                 // The flags that it names are the rungs'.
@@ -160,20 +136,97 @@ fn launch<'a>(trial: &'a Trial, launches: &'a [Launch]) -> Launches<'a> {
     all
 }
 
-/// A hidden launch does not say what it is.
-fn place(launch: &Launch) -> String {
-    match launch.hidden {
-        true => "at a hidden size".into(),
-        false => format!("at {}", launch.size),
+fn judge_part(
+    grade: &mut Grade,
+    rubric: &Rubric,
+    part: &Part,
+    launched: Launches,
+    launches: &[Launch],
+) -> Result<()> {
+    let sound =
+        launched.stopped.is_none() && launched.done.iter().all(|(_, one)| one.verification.ok());
+    values(grade, rubric, part, launches, &launched);
+    let (credit, why, complaints) = mechanism::judge(rubric, part, &launched, sound)?;
+    let (findings, faults) = sanitizer::judge(&launched);
+    let mut add = |name, of: f64, credit: f64, mut why: Vec<String>| {
+        if !sound {
+            why.insert(0, "counts only where C is right at every size".into());
+        }
+        let points = if sound { of * credit } else { 0.0 };
+        grade.add(part, name, points, of, why, true);
+    };
+    add("mechanism", rubric.points.mechanism, credit, why);
+    let clean = if faults.is_empty() { 1.0 } else { 0.0 };
+    add("sanitizer", rubric.points.sanitizer, clean, findings);
+    let all = faults.into_iter().chain(complaints);
+    let name = &part.name;
+    grade.complaints.extend(all.map(|one| one.in_part(name)));
+    Ok(())
+}
+
+impl Grade {
+    /// Adds a line of the table; points are those of all parts together.
+    fn add(
+        &mut self,
+        part: &Part,
+        name: &str,
+        points: f64,
+        of: f64,
+        why: Vec<String>,
+        visible: bool,
+    ) {
+        if of == 0.0 {
+            return;
+        }
+        let name = match part.name.as_str() {
+            "" => name.to_owned(),
+            part => format!("{part}: {name}"),
+        };
+        self.tests.push(Test {
+            name,
+            points: points * part.share,
+            of: of * part.share,
+            why,
+            visible,
+        });
     }
 }
 
-fn values(grade: &mut Grade, rubric: &Rubric, wanted: &[Launch], all: &Launches) {
-    let mut public_is_right = true;
-    for (hidden, name) in [
-        (false, "values at public sizes"),
-        (true, "values at hidden sizes"),
+/// A kernel that is not launched at all.
+fn nothing(grade: &mut Grade, rubric: &Rubric, part: &Part, what: String) {
+    let half = rubric.points.values / 2.0;
+    for (name, of) in [
+        (PUBLIC, half),
+        (HIDDEN, half),
+        ("mechanism", rubric.points.mechanism),
+        ("sanitizer", rubric.points.sanitizer),
     ] {
+        let why = vec!["the kernel was not launched".into()];
+        grade.add(part, name, 0.0, of, why, true);
+    }
+    let complaint = Complaint {
+        what,
+        hint: "begin with the assignment's kernel.cu, and keep its tile, its parameters and its launch".into(),
+        mistake: "none-of-these".into(),
+        player: None,
+    };
+    grade.complaints.push(complaint.in_part(&part.name));
+}
+
+const PUBLIC: &str = "values at public sizes";
+const HIDDEN: &str = "values at hidden sizes";
+
+/// A hidden launch does not say what it is.
+pub fn place(launch: &Launch) -> String {
+    match launch.hidden {
+        false => launch.size.to_string(),
+        true => "at a hidden size".into(),
+    }
+}
+
+fn values(grade: &mut Grade, rubric: &Rubric, part: &Part, wanted: &[Launch], all: &Launches) {
+    let mut public_is_right = true;
+    for (hidden, name) in [(false, PUBLIC), (true, HIDDEN)] {
         let of = rubric.points.values / 2.0;
         let wanted = wanted
             .iter()
@@ -185,40 +238,42 @@ fn values(grade: &mut Grade, rubric: &Rubric, wanted: &[Launch], all: &Launches)
             .filter(|(launch, _)| launch.hidden == hidden);
         let (right, wrong): (Vec<_>, Vec<_>) = done.partition(|(_, one)| one.verification.ok());
         let mut why = vec![format!("C is right at {} of {wanted} sizes", right.len())];
+        let mut complaints = Vec::new();
         if let Some((launch, stopped)) = &all.stopped
             && launch.hidden == hidden
         {
             why.push(format!("{}: {stopped}; no launch after it", place(launch)));
-            grade.complaints.push(Complaint {
-                what: format!("{}: {stopped}", place(launch)),
-                hint:
-                    "does every loop come to its end, and does the block fit on a multiprocessor?"
-                        .into(),
-                mistake: if stopped.contains("was stopped") {
-                    "deadlock"
-                } else {
-                    "none-of-these"
-                },
-                player: None,
-            });
+            complaints.push(not_launched(launch, stopped));
         }
         if let Some((launch, one)) = wrong.first() {
-            let complaint = wrong_values(launch, one, public_is_right);
-            grade.complaints.push(complaint);
+            complaints.push(wrong_values(rubric, launch, one, public_is_right));
         }
         public_is_right &= right.len() == wanted;
         let points = of * right.len() as f64 / wanted.max(1) as f64;
-        grade.tests.push(Test {
-            name,
-            points,
-            of,
-            why,
-            visible: !hidden,
-        });
+        grade.add(part, name, points, of, why, !hidden);
+        let complaints = complaints.into_iter().map(|one| one.in_part(&part.name));
+        grade.complaints.extend(complaints);
     }
 }
 
-fn wrong_values(launch: &Launch, one: &Launched, public_is_right: bool) -> Complaint {
+fn not_launched(launch: &Launch, stopped: &str) -> Complaint {
+    Complaint {
+        what: format!("{}: {stopped}", place(launch)),
+        hint: "does every loop come to its end, and does the block fit on a multiprocessor?".into(),
+        mistake: match stopped.contains("was stopped") {
+            true => "deadlock".into(),
+            false => "none-of-these".into(),
+        },
+        player: None,
+    }
+}
+
+fn wrong_values(
+    rubric: &Rubric,
+    launch: &Launch,
+    one: &Launched,
+    public_is_right: bool,
+) -> Complaint {
     let found = &one.verification;
     let nan = found
         .first_wrong
@@ -237,98 +292,27 @@ fn wrong_values(launch: &Launch, one: &Launched, public_is_right: bool) -> Compl
         ),
         _ => "C is wrong at a hidden size".into(),
     };
-    let fault = one
-        .run
-        .findings
-        .iter()
-        .find(|finding| ends_the_launch(finding));
+    let mut findings = one.run.findings.iter();
+    let fault = findings.find(|finding| finding.is_fatal());
     let (hint, mistake) = match (fault, launch.hidden && public_is_right, nan) {
         (Some(fault), ..) => (
             "a fault ended the launch before C was written: see what the sanitizer says of it",
-            mistake(fault),
+            sanitizer::mistake(fault),
         ),
         (_, true, _) => (
-            "M, N, K and the numbers differ there: which of them does the kernel take for granted?",
+            "M, N, K, the tile and the numbers differ there: which of them does the kernel take for granted?",
             "wrong-for-other-sizes",
         ),
         (.., true) => (
             "C was NaN before the launch: does every element get written?",
             "c-is-nan",
         ),
-        _ => (
-            "do all who write and read a tile agree on where a chunk lies, and does it stay in its row?",
-            "swizzle-on-one-side",
-        ),
+        _ => (rubric.wrong.hint.as_str(), rubric.wrong.mistake.as_str()),
     };
     Complaint {
         what,
         hint: hint.into(),
-        mistake,
+        mistake: mistake.into(),
         player: None,
     }
-}
-
-/// Why, and a complaint for each finding that is shown.
-fn sanitizer(all: &Launches) -> (Vec<String>, Vec<Complaint>) {
-    let mut complaints = Vec::new();
-    for (launch, one) in &all.done {
-        let findings = &one.run.findings;
-        if findings.is_empty() || !complaints.is_empty() {
-            continue;
-        }
-        // What ended the launch comes first: the rest may follow from it.
-        let (ending, others): (Vec<_>, Vec<_>) =
-            findings.iter().partition(|one| ends_the_launch(one));
-        for finding in ending.into_iter().chain(others).take(SHOWN) {
-            complaints.push(Complaint {
-                what: format!("{}: {finding}", place(launch)),
-                hint: hint(finding).into(),
-                mistake: mistake(finding),
-                player: None,
-            });
-        }
-    }
-    let why = match complaints.len() {
-        0 => "nothing found".into(),
-        _ => "something found: see below".into(),
-    };
-    (vec![why], complaints)
-}
-
-fn mistake(finding: &Finding) -> &'static str {
-    match &finding.kind {
-        Kind::OutOfBounds { .. } => "out-of-bounds",
-        Kind::Misaligned { .. } => "misaligned",
-        Kind::Uninitialised { .. } => "uninitialised",
-        Kind::Deadlock { .. } => "deadlock",
-        Kind::DivergentBarrier { .. } => "divergent-barrier",
-        // A copy that somebody reads while it is on its way.
-        Kind::Race {
-            access,
-            other_access,
-            ..
-        } if [access, other_access].contains(&&Access::AsyncWrite)
-            && [access, other_access].contains(&&Access::Read) =>
-        {
-            "cp-async-wait"
-        }
-        Kind::Race { .. } => "race-after-the-copy",
-        _ => "none-of-these",
-    }
-}
-
-fn hint(finding: &Finding) -> &'static str {
-    match finding.kind {
-        Kind::OutOfBounds { .. } => "how far does this index get, and how many bytes are there?",
-        Kind::Deadlock { .. } => "who is to end this, and can it?",
-        _ => "who wrote these bytes last, and what orders that before this access?",
-    }
-}
-
-/// An access that no memory takes ends the kernel, and a deadlock its emulation.
-fn ends_the_launch(finding: &Finding) -> bool {
-    matches!(
-        finding.kind,
-        Kind::OutOfBounds { .. } | Kind::Misaligned { .. } | Kind::Deadlock { .. }
-    )
 }

@@ -1,57 +1,53 @@
-//! Whether C is right for the right reason: wavefronts, instructions, bytes of shared memory.
+//! Whether C is right for the right reason: what the memory did, instructions, bytes of shared memory.
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use emulator::Wavefronts;
-use harness::{lines, operation, thousands};
+use emulator::{Asked, Counters, Instruction};
+use harness::{Launched, lines, operation, thousands};
 
 use super::Complaint;
 use super::conflict::{Conflict, worst};
+use super::hidden::Launch;
+use super::instruction;
 use super::judge::Launches;
-use super::rubric::Rubric;
-
-/// Elements that one `mma.sync.m16n8k16` multiplies and adds.
-const PER_MMA: u64 = 16 * 8 * 16;
+use super::pipeline;
+use super::rubric::{Measure, Part, Rubric, Task, What};
 
 /// Lines that are complained about; the rest are mostly the same mistake again.
 const SHOWN: usize = 4;
+
+/// Bytes of an element, and of a sector.
+const ELEMENT: u64 = 2;
+const SECTOR: u64 = 32;
 
 /// The part of the points that it has, why, and what is wrong.
 ///
 /// Where C is wrong the kernel may have ended early, so nobody counts its instructions.
 pub fn judge(
     rubric: &Rubric,
+    part: &Part,
     all: &Launches,
     sound: bool,
 ) -> Result<(f64, Vec<String>, Vec<Complaint>)> {
-    let (degree, mut complaints) = conflicts(all)?;
-    let mut credit = rubric.credit(degree);
-    let mut why = vec![format!(
-        "the worst access takes {degree:.2} times its ideal wavefronts"
-    )];
-
-    let (bytes, allowed) = (all.trial.shared_bytes()?, rubric.geometry.shared_bytes);
-    why.push(format!(
-        "{} bytes of shared memory, {} are allowed",
-        thousands(bytes),
-        thousands(allowed)
-    ));
-    if bytes > allowed {
-        credit = 0.0;
-        complaints.push(complaint(
-            format!(
-                "a block has {} bytes of shared memory, {} more than allowed",
-                thousands(bytes),
-                thousands(bytes - allowed)
-            ),
-            "the same bytes in another order",
-            "over-padding",
-        ));
+    let mut credit: f64 = 1.0;
+    let (mut why, mut complaints) = (Vec::new(), Vec::new());
+    for measure in &rubric.measure {
+        let (number, words, mut found) = match measure.what {
+            What::SharedWavefronts | What::GlobalSectors => by_instruction(measure, all)?,
+            What::GlobalTraffic => traffic(rubric, measure, all),
+            What::CopiesAhead => pipeline::copies_ahead(rubric, measure, all)?,
+        };
+        credit = credit.min(measure.credit(number));
+        why.push(words);
+        complaints.append(&mut found);
     }
-    let found = if sound {
-        instructions(rubric, all)?
-    } else {
-        Vec::new()
+    if let Some((what, hint, mistake)) = shared_bytes(rubric, all, &mut why)? {
+        credit = 0.0;
+        complaints.push(complaint(what, hint, mistake));
+    }
+    let found = match sound {
+        true => instruction::judge(rubric, part, all)?,
+        false => Vec::new(),
     };
     for (what, hint) in found {
         credit = 0.0;
@@ -61,145 +57,198 @@ pub fn judge(
     Ok((credit, why, complaints))
 }
 
-fn complaint(what: String, hint: &str, mistake: &'static str) -> Complaint {
+fn complaint(what: String, hint: &str, mistake: &str) -> Complaint {
     Complaint {
         what,
         hint: hint.into(),
-        mistake,
+        mistake: mistake.into(),
         player: None,
     }
 }
 
-/// What is missing, and what should be; each with its hint.
-fn instructions(rubric: &Rubric, all: &Launches) -> Result<Vec<(String, String)>> {
-    let instructions = all.trial.instructions()?;
-    let mut found = Vec::new();
-    let mut mma = 0;
+/// Whether each tile's block keeps within its bytes.
+fn shared_bytes(
+    rubric: &Rubric,
+    all: &Launches,
+    why: &mut Vec<String>,
+) -> Result<Option<(String, &'static str, &'static str)>> {
     for (launch, _) in &all.done {
-        let [bm, bn, bk] = rubric.geometry.tile.map(u64::from);
-        let up = |side: u32, tile: u64| u64::from(side).next_multiple_of(tile);
-        mma += up(launch.size.m, bm) * up(launch.size.n, bn) * up(launch.size.k, bk) / PER_MMA;
-    }
-    for required in &rubric.required {
-        let is_one = |index: usize| {
-            let name = operation(&instructions[index].text);
-            required.any_of.iter().any(|one| name.starts_with(one))
-        };
-        let executions: u64 = all
-            .done
-            .iter()
-            .flat_map(|(_, one)| one.run.counters.iter().enumerate())
-            .filter(|(index, _)| is_one(*index))
-            .map(|(_, counters)| counters.executions)
-            .sum();
-        if (executions as f64) < required.per_mma * mma as f64 {
-            let names = required.any_of.join(" or ");
-            found.push((
-                format!("too few {names}: {executions}"),
-                required.hint.clone(),
+        let (bytes, allowed) = (
+            all.trial(launch).shared_bytes()?,
+            rubric.tile[launch.tile].shared_bytes,
+        );
+        if why.iter().all(|line| !line.contains("of shared memory")) {
+            why.push(format!(
+                "{} bytes of shared memory, {} are allowed",
+                thousands(bytes),
+                thousands(allowed)
             ));
         }
-    }
-    for forbidden in &rubric.forbidden {
-        let mut all_of = instructions.iter();
-        if let Some(one) =
-            all_of.find(|one| operation(&one.text).starts_with(&forbidden.instruction))
-        {
-            let line = lines::line_of(all.trial.source(), one).unwrap_or_default();
-            let what = format!("line {line}: {} is not allowed here", operation(&one.text));
-            found.push((what, forbidden.hint.clone()));
+        if bytes > allowed {
+            let place = match launch.tile {
+                0 => "a block",
+                _ => "with another tile, a block",
+            };
+            let what = format!(
+                "{place} has {} bytes of shared memory, {} more than allowed",
+                thousands(bytes),
+                thousands(bytes - allowed)
+            );
+            return Ok(Some((
+                what,
+                "the same bytes in another order",
+                "over-padding",
+            )));
         }
     }
-    Ok(found)
+    Ok(None)
+}
+
+/// What an instruction was asked for and did: (done, ideal).
+fn done_and_ideal(what: What, counters: &Counters) -> (u64, u64) {
+    match what {
+        What::GlobalSectors => (counters.global_sectors, counters.global_sectors_ideal),
+        _ => (counters.shared.wavefronts, counters.shared.ideal),
+    }
 }
 
 /// The worst quotient of any instruction at any size, and its lines at the first size that shows it.
-fn conflicts(all: &Launches) -> Result<(f64, Vec<Complaint>)> {
-    let instructions = all.trial.instructions()?;
+fn by_instruction(measure: &Measure, all: &Launches) -> Result<(f64, String, Vec<Complaint>)> {
     let mut degree: f64 = 1.0;
     let mut complaints = Vec::new();
     for (launch, one) in &all.done {
-        // By line, the counters and the worst access.
-        let mut found = BTreeMap::<u32, (Wavefronts, &str, Option<Conflict>)>::new();
-        for (index, (instruction, counters)) in
-            instructions.iter().zip(&one.run.counters).enumerate()
-        {
-            let Wavefronts {
-                wavefronts, ideal, ..
-            } = counters.shared;
-            if wavefronts <= ideal {
-                continue;
-            }
-            degree = degree.max(wavefronts as f64 / ideal.max(1) as f64);
-            let line = lines::line_of(all.trial.source(), instruction).unwrap_or_default();
-            let asked = one
-                .run
-                .patterns
-                .iter()
-                .filter(|asked| asked.instruction == index);
-            let conflict = worst(asked, &operation(&instruction.text));
-            let entry =
-                found
-                    .entry(line)
-                    .or_insert((Wavefronts::default(), &instruction.text, None));
-            entry.0 += counters.shared;
-            if entry.2.is_none() {
-                entry.2 = conflict;
+        let instructions = all.trial(launch).instructions()?;
+        for counters in &one.run.counters {
+            let (done, ideal) = done_and_ideal(measure.what, counters);
+            if ideal > 0 {
+                degree = degree.max(done as f64 / ideal as f64);
             }
         }
-        if !complaints.is_empty() {
+        if measure.credit(degree) >= 1.0 || !complaints.is_empty() {
             continue;
         }
-        if launch.hidden && !found.is_empty() {
-            complaints.push(complaint(
-                "conflicts at a hidden size, and at none of the public ones".into(),
-                "where does a chunk lie that no public size has?",
+        complaints = match launch.hidden {
+            true => vec![complaint(
+                "the mechanism fails at a hidden size, and at none of the public ones".into(),
+                "what lies elsewhere there than at any public size?",
                 "wrong-for-other-sizes",
-            ));
-            continue;
-        }
-        let shown = found.into_iter().take(SHOWN);
-        complaints.extend(
-            shown.map(|(line, (sum, text, conflict))| at_line(all, line, sum, text, conflict)),
-        );
+            )],
+            false => at_lines(measure, all, launch, one, instructions),
+        };
     }
-    Ok((degree, complaints))
+    let (what, ideal) = match measure.what {
+        What::GlobalSectors => ("sectors", "that could hold its bytes"),
+        _ => ("wavefronts", "that are ideal"),
+    };
+    let words = format!("the worst access takes {degree:.2} times the {what} {ideal}");
+    Ok((degree, words, complaints))
 }
 
-fn at_line(
-    all: &Launches,
-    line: u32,
-    sum: Wavefronts,
-    text: &str,
+/// What a line did, and its worst access.
+struct Line<'a> {
+    done: u64,
+    ideal: u64,
+    text: &'a str,
     conflict: Option<Conflict>,
-) -> Complaint {
-    let operation = operation(text);
-    let code = all.trial.source().text.as_deref().unwrap_or_default();
+}
+
+fn at_lines(
+    measure: &Measure,
+    all: &Launches,
+    launch: &Launch,
+    one: &Launched,
+    instructions: &[Instruction],
+) -> Vec<Complaint> {
+    let source = all.trial(launch).source();
+    let mut found = BTreeMap::<u32, Line>::new();
+    for (index, (instruction, counters)) in instructions.iter().zip(&one.run.counters).enumerate() {
+        let (done, ideal) = done_and_ideal(measure.what, counters);
+        let quotient = done as f64 / ideal.max(1) as f64;
+        if done <= ideal || measure.credit(quotient) >= 1.0 {
+            continue;
+        }
+        let line = lines::line_of(source, instruction).unwrap_or_default();
+        let is_it = |asked: &&Asked| asked.instruction == index;
+        let conflict = worst(
+            one.run.patterns.iter().filter(is_it),
+            &operation(&instruction.text),
+        );
+        let entry = found.entry(line).or_insert(Line {
+            done: 0,
+            ideal: 0,
+            text: &instruction.text,
+            conflict: None,
+        });
+        entry.done += done;
+        entry.ideal += ideal;
+        if entry.conflict.is_none() {
+            entry.conflict = conflict;
+        }
+    }
+    let code = source.text.as_deref().unwrap_or_default();
+    let shown = found.into_iter().take(SHOWN);
+    shown
+        .map(|(line, sum)| at_line(measure, code, line, sum))
+        .collect()
+}
+
+fn at_line(measure: &Measure, code: &str, line: u32, found: Line) -> Complaint {
+    let operation = operation(found.text);
     let code = code
         .lines()
         .nth((line as usize).saturating_sub(1))
         .unwrap_or_default();
-    let mut what = format!(
-        "line {line}: {}\n  {operation}: {} wavefronts, {} would do",
+    let what = match measure.what {
+        What::GlobalSectors => "sectors",
+        _ => "wavefronts",
+    };
+    let mut words = format!(
+        "line {line}: {}\n  {operation}: {} {what}, {} would do",
         code.trim(),
-        thousands(sum.wavefronts),
-        thousands(sum.ideal)
+        thousands(found.done),
+        thousands(found.ideal)
     );
-    if let Some(([one, other], bank)) = conflict.as_ref().and_then(|found| found.meeting) {
-        what += &format!(
+    if let Some(([one, other], bank)) = found.conflict.as_ref().and_then(|found| found.meeting) {
+        words += &format!(
             "\n  lanes {one} and {other} are served together and want different words of bank {bank}"
         );
     }
-    let mistake = match operation.split('.').next() {
-        Some("ldmatrix") => "conflicts-on-ldmatrix",
-        Some("ld") => "conflicts-on-loads",
+    let mistake = match (measure.what, operation.split('.').next()) {
+        (What::GlobalSectors, _) => "uncoalesced",
+        (_, Some("ldmatrix")) => "conflicts-on-ldmatrix",
+        (_, Some("ld")) => "conflicts-on-loads",
         _ => "conflicts-on-stores",
     };
     Complaint {
-        what,
-        hint: "which bits of the row tell these two lanes apart, and does your formula use them?"
-            .into(),
-        mistake,
-        player: conflict.map(|found| found.player),
+        what: words,
+        hint: measure.hint.clone(),
+        mistake: mistake.into(),
+        player: found.conflict.map(|found| found.player),
     }
+}
+
+/// All sectors of a launch over those that its tiles hold.
+fn traffic(rubric: &Rubric, measure: &Measure, all: &Launches) -> (f64, String, Vec<Complaint>) {
+    let mut most: f64 = 0.0;
+    for (launch, one) in &all.done {
+        let sectors: u64 = one.run.counters.iter().map(|one| one.global_sectors).sum();
+        let tile = rubric.tile[launch.tile];
+        let [m, n, k] = [tile.m, tile.n, tile.k].map(u64::from);
+        let tiles = u64::from(launch.size.m).div_ceil(m) * u64::from(launch.size.n).div_ceil(n);
+        let elements = match rubric.task {
+            Task::Gemm => {
+                let steps = u64::from(launch.size.k).div_ceil(k);
+                tiles * (steps * (m * k + k * n) + m * n)
+            }
+            _ => tiles * 2 * m * n,
+        };
+        let least = (elements * ELEMENT).div_ceil(SECTOR);
+        most = most.max(sectors as f64 / least.max(1) as f64);
+    }
+    let words = format!("{most:.2} times the sectors that the tiles hold come and go");
+    let complaints = match measure.credit(most) >= 1.0 {
+        true => Vec::new(),
+        false => vec![complaint(words.clone(), &measure.hint, "uncoalesced")],
+    };
+    (most, words, complaints)
 }

@@ -6,46 +6,62 @@
 //! | `hidden` | at which sizes, and on which numbers? |
 //! | `judge` | how many points are they? |
 //! | `mechanism` | is C right for the right reason? |
+//! | `instruction` | are these the instructions that are asked for? |
+//! | `pipeline` | how early are copies started? |
+//! | `sanitizer` | what was found wrong? |
 //! | `conflict` | which lanes meet in which bank? |
 //! | `predict` | were the student's predictions right? |
+//! | `class` | how does a whole class do? |
 //! | `text`, `gradescope` | how does the reader see it? |
 //! | `starter` | what does a student begin with? |
+mod class;
 mod conflict;
 mod gradescope;
 mod hidden;
+mod instruction;
 mod judge;
 mod mechanism;
+mod pipeline;
 mod predict;
 mod rubric;
+mod sanitizer;
 pub mod starter;
 mod text;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use harness::{Compile, Nvrtc};
 pub(crate) use hidden::hex;
-use rubric::Rubric;
+use rubric::{Rubric, Task};
+use sha2::Digest;
 
 /// Raised whenever the same kernel might get other points, or other sizes.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// What the command was asked for.
 #[derive(clap::Args)]
 #[command(
     after_help = "Predictions are read from prediction.toml in the kernel's folder.\n\
-    Exit code 0: passed. 1: points are missing. 2: it could not be graded."
+    Exit code 0: passed, or the whole class is graded. 1: points are missing. 2: it could not be graded."
 )]
 pub struct Arguments {
     /// The assignment's folder, such as assignments/05_swizzle
     assignment: PathBuf,
-    /// The student's kernel
-    #[arg(value_name = "KERNEL.cu")]
-    kernel: PathBuf,
+    /// The student's kernel, or answers
+    #[arg(value_name = "KERNEL.cu|ANSWERS.toml", required_unless_present_any = ["class", "regrade"])]
+    submission: Option<PathBuf>,
+    /// Grade every folder in this one, each named after a student, into grades.csv and a grade.json each
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["submission", "regrade", "student", "json"])]
+    class: Option<PathBuf>,
+    /// Grade a class again that was graded before, and list who changed, and why
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["submission", "student", "json"])]
+    regrade: Option<PathBuf>,
     /// Print the grade as Gradescope's results.json
     #[arg(long)]
     json: bool,
-    /// A file that only the teacher has: hidden sizes and numbers come from it
-    #[arg(long, value_name = "FILE", requires = "student")]
+    /// A file that only the teacher has: hidden sizes, numbers and tiles come from it
+    #[arg(long, value_name = "FILE")]
     secret: Option<PathBuf>,
     /// Whose kernel it is: everybody has hidden sizes of their own
     #[arg(long, value_name = "ID", requires = "secret")]
@@ -66,15 +82,20 @@ pub struct Grade {
     after: Option<String>,
     /// Of the rubric, in 64 digits.
     rubric: String,
-    compiler: String,
+    /// None where nothing was compiled.
+    compiler: Option<String>,
     /// Whether the hidden sizes come from a secret.
     secret: bool,
+    /// Whose it is; empty if nobody said.
+    student: String,
+    /// SHA-256 of what was handed in.
+    submission: String,
 }
 
 /// Points for one thing.
 pub struct Test {
     /// What it is.
-    pub name: &'static str,
+    pub name: String,
     /// Points that it has.
     pub points: f64,
     /// Points that it can have.
@@ -92,9 +113,19 @@ pub struct Complaint {
     /// Never the answer.
     pub hint: String,
     /// An anchor of the book's page of mistakes.
-    pub mistake: &'static str,
+    pub mistake: String,
     /// The wavefront player at the student's own addresses: page and fragment.
     pub player: Option<String>,
+}
+
+impl Complaint {
+    /// Says of which part it is, if there are several.
+    fn in_part(mut self, part: &str) -> Self {
+        if !part.is_empty() {
+            self.what = format!("{part}: {}", self.what);
+        }
+        self
+    }
 }
 
 impl Grade {
@@ -130,55 +161,118 @@ impl Grade {
     }
 }
 
-/// Grades a kernel; `secret` is a teacher's secret and whose kernel it is.
-///
-/// # Errors
-/// If there is no such assignment, no such kernel or no compiler. Whatever the kernel does wrong is in its grade.
-pub fn grade(assignment: &Path, kernel: &Path, secret: Option<(&[u8], &str)>) -> Result<Grade> {
-    let rubric = Rubric::read(assignment)?;
-    if kernel.extension().is_none_or(|ending| ending != "cu") {
-        bail!(
-            "{} does not end in .cu: CUDA source is graded",
-            kernel.display()
-        );
-    }
-    let predictions = kernel.with_file_name("prediction.toml");
-    let predictions = match predictions.is_file() {
-        true => Some(
-            std::fs::read_to_string(&predictions)
-                .with_context(|| format!("cannot read {}", predictions.display()))?,
-        ),
-        false => None,
-    };
-    let (key, student) = secret.unwrap_or((hidden::PUBLIC_SECRET, ""));
-    let launches = hidden::launches(&rubric, key, student)?;
-    let mut grade = judge::grade(&rubric, kernel, predictions.as_deref(), &launches)?;
-    grade.secret = secret.is_some();
-    Ok(grade)
+/// Grades submissions to one assignment.
+pub struct Grader {
+    rubric: Rubric,
+    secret: Option<Vec<u8>>,
+    /// And its name; none where nothing is compiled.
+    compiler: Option<(Box<dyn Compile>, String)>,
 }
 
-/// The command; whether the kernel passed.
-///
-/// # Errors
-/// See [`grade`].
-pub fn run(arguments: &Arguments) -> Result<bool> {
-    let secret = arguments.secret.as_deref().map(read_secret).transpose()?;
-    let student = arguments.student.as_deref().unwrap_or_default();
-    let secret = secret.as_deref().map(|secret| (secret, student));
-    let grade = grade(&arguments.assignment, &arguments.kernel, secret)?;
-    let text = match arguments.json {
-        true => grade.json(&arguments.book),
-        false => grade.text(&arguments.book),
-    };
-    anstream::print!("{text}");
-    Ok(grade.passed())
+impl Grader {
+    /// Reads the assignment's rubric; asks for a compiler where it takes one. Without a secret, hidden sizes are what
+    /// anybody can find out.
+    ///
+    /// # Errors
+    /// If there is no such assignment or no compiler.
+    pub fn new(
+        assignment: &Path,
+        secret: Option<Vec<u8>>,
+        compiler: impl FnOnce() -> Result<Box<dyn Compile>>,
+    ) -> Result<Self> {
+        let rubric = Rubric::read(assignment)?;
+        let compiler = match rubric.task {
+            Task::Predict => None,
+            _ => {
+                let compiler = compiler()?;
+                let name = name_of(&*compiler)?;
+                Some((compiler, name))
+            }
+        };
+        Ok(Self {
+            rubric,
+            secret,
+            compiler,
+        })
+    }
+
+    /// Grades what this student handed in.
+    ///
+    /// # Errors
+    /// If it cannot be read. Whatever it does wrong is in its grade.
+    pub fn grade(&self, submission: &Path, student: &str) -> Result<Grade> {
+        let Self {
+            rubric,
+            secret,
+            compiler,
+        } = self;
+        let text = read(submission)?;
+        let secret = secret.as_deref().unwrap_or(hidden::PUBLIC_SECRET);
+        let mut grade = Grade {
+            assignment: rubric.name.clone(),
+            pass: rubric.pass,
+            tests: Vec::new(),
+            complaints: Vec::new(),
+            after: None,
+            rubric: rubric.hash.clone(),
+            compiler: None,
+            secret: self.secret.is_some(),
+            student: student.to_owned(),
+            submission: hidden::hex(&sha2::Sha256::digest(&text)),
+        };
+        if let Some((compiler, name)) = compiler {
+            ensure!(
+                submission.extension().is_some_and(|ending| ending == "cu"),
+                "{} does not end in .cu: CUDA source is graded",
+                submission.display()
+            );
+            grade.compiler = Some(name.clone());
+            let predictions = submission.with_file_name("prediction.toml");
+            let predictions = match predictions.is_file() {
+                true => Some(read(&predictions)?),
+                false => None,
+            };
+            grade
+                .tests
+                .extend(predict::test(rubric, predictions.as_deref()));
+            let launches = hidden::launches(rubric, secret, student)?;
+            let submission = judge::Submission {
+                // Grades do not depend on where a file lies.
+                file: &submission.file_name().unwrap_or_default().to_string_lossy(),
+                text: &text,
+            };
+            judge::judge(&mut grade, rubric, &submission, &launches, &**compiler)?;
+        } else {
+            bail!("answers are not graded yet");
+        }
+        grade.after = grade.passed().then(|| rubric.after.passed.clone());
+        Ok(grade)
+    }
+}
+
+fn read(path: &Path) -> Result<String> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The whole name of a compiler, which only its output tells: the version that it states has two numbers.
+fn name_of(compiler: &dyn Compile) -> Result<String> {
+    let empty = "extern \"C\" __global__ void gemm() {}";
+    let source = harness::Source::compiled("empty.cu", empty, "sm_80", &[], compiler)?;
+    Ok(match source.origin {
+        harness::Origin::Nvrtc(name) => name,
+        other => other.to_string(),
+    })
+}
+
+/// Compiles in this process: for kernels of one's own.
+fn trusting() -> Result<Box<dyn Compile>> {
+    let nvrtc = Nvrtc::find().map_err(harness::Error::from)?;
+    Ok(Box::new(nvrtc))
 }
 
 /// A teacher's secret.
-///
-/// # Errors
-/// If it cannot be read, or can be guessed.
-pub(crate) fn read_secret(file: &Path) -> Result<Vec<u8>> {
+pub(crate) fn secret(file: &Path) -> Result<Vec<u8>> {
     let secret = std::fs::read(file)
         .with_context(|| format!("cannot read {}; `--secret` names a file", file.display()))?;
     ensure!(
@@ -188,4 +282,32 @@ pub(crate) fn read_secret(file: &Path) -> Result<Vec<u8>> {
         secret.len()
     );
     Ok(secret)
+}
+
+/// The command; whether the kernel passed.
+///
+/// # Errors
+/// If there is no such assignment, no such kernel or no compiler.
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    if let Some(folder) = &arguments.class {
+        return class::run(arguments, folder);
+    }
+    if let Some(folder) = &arguments.regrade {
+        return class::again(arguments, folder);
+    }
+    let secret = arguments.secret.as_deref().map(secret).transpose()?;
+    ensure!(
+        secret.is_none() || arguments.student.is_some(),
+        "a secret takes `--student ID`: everybody has hidden sizes of their own"
+    );
+    let grader = Grader::new(&arguments.assignment, secret, trusting)?;
+    let submission = arguments.submission.as_deref().unwrap_or(Path::new(""));
+    let student = arguments.student.as_deref().unwrap_or_default();
+    let grade = grader.grade(submission, student)?;
+    let text = match arguments.json {
+        true => grade.json(&arguments.book),
+        false => grade.text(&arguments.book),
+    };
+    anstream::print!("{text}");
+    Ok(grade.passed())
 }

@@ -2,10 +2,30 @@
 use anyhow::{Context, Result};
 use emulator::{LANES, SharedAccess, shared_wavefronts};
 
+use super::Test;
 use super::rubric::{Prediction, Rubric};
 
+/// The line of the table; none if nothing is asked.
+pub fn test(rubric: &Rubric, answers: Option<&str>) -> Option<Test> {
+    let of = rubric.points.prediction;
+    if rubric.prediction.is_empty() {
+        return None;
+    }
+    let (right, why) = match check(rubric, answers) {
+        Ok(checked) => checked,
+        Err(error) => (0, vec![format!("{error:#}")]),
+    };
+    Some(Test {
+        name: "prediction".into(),
+        points: of * right as f64 / rubric.prediction.len() as f64,
+        of,
+        why,
+        visible: true,
+    })
+}
+
 /// How many answers are right, and a line about each question.
-pub fn check(rubric: &Rubric, answers: Option<&str>) -> Result<(usize, Vec<String>)> {
+fn check(rubric: &Rubric, answers: Option<&str>) -> Result<(usize, Vec<String>)> {
     let Some(answers) = answers else {
         let what = "there is no prediction.toml beside the kernel: README.md has the questions";
         return Ok((0, vec![what.into()]));

@@ -9,7 +9,7 @@ pub fn text(grade: &Grade, book: &str) -> String {
         for (index, why) in test.why.iter().enumerate() {
             let first = |text: String| if index == 0 { text } else { String::new() };
             rows.push(vec![
-                first(test.name.into()),
+                first(test.name.clone()),
                 why.replace('\n', " "),
                 first(points(test.points)),
                 first(points(test.of)),
@@ -55,10 +55,10 @@ pub fn provenance(grade: &Grade) -> String {
             "no secret: hidden sizes that anybody can find out, not those of a grade that counts"
         }
     };
+    let compiler = grade.compiler.as_deref().unwrap_or("nothing compiled");
     format!(
-        "grader {VERSION}, rubric {}, {}; {hidden}",
-        &grade.rubric[..12.min(grade.rubric.len())],
-        grade.compiler
+        "grader {VERSION}, rubric {}, {compiler}; {hidden}",
+        &grade.rubric[..12.min(grade.rubric.len())]
     )
 }
 
