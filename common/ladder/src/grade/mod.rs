@@ -84,11 +84,11 @@ pub struct Grade {
     rubric: String,
     /// None where nothing was compiled.
     compiler: Option<String>,
-    /// Whether the hidden sizes come from a secret.
-    secret: bool,
+    /// Which secret the hidden sizes come from, if from any.
+    secret: Option<String>,
     /// Whose it is; empty if nobody said.
     student: String,
-    /// SHA-256 of what was handed in.
+    /// SHA-256 of what was handed in, predictions too.
     submission: String,
 }
 
@@ -216,7 +216,11 @@ impl Grader {
             after: None,
             rubric: rubric.hash.clone(),
             compiler: None,
-            secret: self.secret.is_some(),
+            // Tells secrets apart, and none from it.
+            secret: self
+                .secret
+                .as_deref()
+                .map(|secret| hidden::hex(&sha2::Sha256::digest(secret)[..4])),
             student: student.to_owned(),
             submission: hidden::hex(&sha2::Sha256::digest(&text)),
         };
@@ -228,10 +232,12 @@ impl Grader {
             );
             grade.compiler = Some(name.clone());
             let predictions = submission.with_file_name("prediction.toml");
-            let predictions = match predictions.is_file() {
-                true => Some(read(&predictions)?),
-                false => None,
+            let predictions = match predictions.symlink_metadata() {
+                Ok(_) => Some(read(&predictions)?),
+                Err(_) => None,
             };
+            let all = [text.as_str(), predictions.as_deref().unwrap_or_default()].concat();
+            grade.submission = hidden::hex(&sha2::Sha256::digest(all));
             grade
                 .tests
                 .extend(predict::test(rubric, predictions.as_deref()));
@@ -250,8 +256,26 @@ impl Grader {
     }
 }
 
+/// Bytes of a submission: no kernel has as many.
+const MOST: u64 = 1 << 20;
+
+/// What a stranger handed in. A link might lead to a file of this machine, which a message would quote, and a device
+/// or a pipe never ends.
 fn read(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let cannot = || format!("cannot read {}", path.display());
+    let kind = std::fs::symlink_metadata(path).with_context(cannot)?;
+    ensure!(
+        kind.is_file(),
+        "{} is no plain file: hand in a copy, and no link",
+        path.display()
+    );
+    ensure!(
+        kind.len() <= MOST,
+        "{} has {} bytes; at most {MOST} are read",
+        path.display(),
+        kind.len()
+    );
+    let bytes = std::fs::read(path).with_context(cannot)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -49,10 +49,11 @@ pub fn one(complaint: &Complaint, book: &str) -> String {
 
 /// What the points belong to.
 pub fn provenance(grade: &Grade) -> String {
-    let hidden = match grade.secret {
-        true => "hidden sizes from a secret",
-        false => {
+    let hidden = match &grade.secret {
+        Some(secret) => format!("hidden sizes from secret {secret}"),
+        None => {
             "no secret: hidden sizes that anybody can find out, not those of a grade that counts"
+                .into()
         }
     };
     let compiler = grade.compiler.as_deref().unwrap_or("nothing compiled");

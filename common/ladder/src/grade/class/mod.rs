@@ -170,21 +170,21 @@ fn write_csv(path: &Path, students: &[PathBuf], outcomes: &[Outcome]) -> Result<
 }
 
 fn table(students: &[PathBuf], outcomes: &[Outcome]) -> String {
-    let mut rows = vec![head(&["student", "points", "of", "lost"])];
+    let mut rows = vec![head(&["student", "lost", "points", "of"])];
     for (student, outcome) in students.iter().zip(outcomes) {
-        let [got, of, lost] = match outcome {
+        let [lost, got, of] = match outcome {
             Ok(graded) => [
+                graded.record.lost(),
                 points(graded.record.score),
                 points(graded.record.of()),
-                graded.record.lost(),
             ],
             Err(why) => [
+                why.lines().next().unwrap_or_default().into(),
                 "0".into(),
                 "-".into(),
-                why.lines().next().unwrap_or_default().into(),
             ],
         };
-        rows.push(vec![name(student), got, of, lost]);
+        rows.push(vec![name(student), lost, got, of]);
     }
     markdown_table(&rows)
 }

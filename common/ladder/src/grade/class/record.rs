@@ -31,7 +31,7 @@ pub struct Extra {
     pub grader: String,
     pub rubric_sha256: String,
     pub compiler: Option<String>,
-    pub secret: bool,
+    pub secret: Option<String>,
     pub submission_sha256: String,
 }
 

@@ -30,7 +30,7 @@ pub fn report(arguments: &Arguments, folder: &Path, students: &[PathBuf]) -> Res
     let own: Vec<(String, HashSet<Vec<Token>>)> = students
         .iter()
         .filter_map(|student| {
-            let text = fs::read_to_string(student::submission(student).ok()?).ok()?;
+            let text = crate::grade::read(&student::submission(student).ok()?).ok()?;
             let own: HashSet<_> = runs(&text).difference(&starter).cloned().collect();
             (own.len() >= FEWEST).then(|| (name(student), own))
         })
