@@ -2,11 +2,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::env;
 use std::sync::OnceLock;
-use std::{env, fs};
 
 use ladder::export::{self, Tree};
-use ladder_tests::workspace::{files, folders, read, root, rungs};
+use ladder_tests::workspace::{files, folders, program, read, root, rungs};
+use tempfile::TempDir;
 
 const BOOK: &str = "https://example.org/book";
 
@@ -90,12 +91,8 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 
 /// By file of a solution, the lines that stand in no starter and in no rung.
 fn answers() -> BTreeMap<PathBuf, Vec<String>> {
-    let mut public = BTreeSet::new();
-    for folder in rungs() {
-        for kernel in files(&folder, ".cu") {
-            public.extend(lines(&read(&kernel)).map(str::to_owned));
-        }
-    }
+    let kernels = rungs().into_iter().flat_map(|rung| files(&rung, ".cu"));
+    let public: String = kernels.map(|kernel| read(&kernel)).collect();
     let mut found = BTreeMap::new();
     for assignment in assignments() {
         let starter = assignment.join("kernel.cu");
@@ -103,7 +100,7 @@ fn answers() -> BTreeMap<PathBuf, Vec<String>> {
         for solution in files(&assignment.join("solution"), ".cu") {
             let text = read(&solution);
             let mine = lines(&text)
-                .filter(|line| !starter.contains(line) && !public.contains(*line))
+                .filter(|line| !starter.contains(line) && !public.contains(line))
                 .map(str::to_owned);
             found.insert(solution.clone(), mine.collect());
         }
@@ -210,37 +207,31 @@ fn workflow_and_container_can_be_read() {
     assert_eq!(read[0]["permissions"]["contents"].as_str(), Some("read"));
 }
 
-/// A folder that is removed with this value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = env::temp_dir().join(format!("export-{}-{name}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
-        Self(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Cargo finds every member, and nothing to change in the lock file.
 #[test]
 fn cargo_takes_the_workspace_as_it_is() {
-    let folder = Folder::new("cargo");
-    exported().write(&folder.0).expect("files");
+    let folder = TempDir::new().expect("a folder");
+    let output = program("ladder")
+        .arg("export-course")
+        .arg(folder.path())
+        .args(["--book", BOOK])
+        .current_dir(root())
+        .output()
+        .expect("the ladder starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("Cargo.lock"));
     let cargo = env::var_os("CARGO").unwrap_or("cargo".into());
     let output = Command::new(cargo)
         .args(["tree", "--workspace", "--locked", "--offline", "--depth", "0"])
-        .current_dir(&folder.0)
+        .current_dir(folder.path())
         .output()
         .expect("cargo");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     assert!(!said.contains("warning"), "{said}");
+    let only_here = ["mdbook-driver", "yaml-rust2"];
+    let lock = read(&folder.path().join("Cargo.lock"));
+    assert!(only_here.iter().all(|name| !lock.contains(name)));
     let packages = String::from_utf8_lossy(&output.stdout);
     for package in ["ladder v", "harness v", "rung01_naive v", "rung06_pipeline v"] {
         assert!(packages.contains(package), "{packages}");

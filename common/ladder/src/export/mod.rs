@@ -5,7 +5,6 @@
 //! | `files` | which files of the workspace travel? |
 //! | `assignments` | what of an assignment does a student see? |
 //! | `manifest` | what is in the students' Cargo.toml? |
-//! | `lock` | and in their Cargo.lock? |
 //! | `links` | where do links into the book lead? |
 //! | `tree` | how do files get to the disk? |
 //! | `program` | does this executable run on Gradescope? |
@@ -18,7 +17,6 @@ pub mod autograder;
 mod files;
 mod gradescope;
 mod links;
-mod lock;
 mod manifest;
 mod program;
 mod tree;
@@ -83,6 +81,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         )?,
     };
     students.write(&arguments.out)?;
+    if !manifest::shorten_lock(&arguments.out) {
+        anstream::println!(
+            "Cargo.lock still names what only this workspace needs; the first build in {} takes it out: commit after that",
+            arguments.out.display()
+        );
+    }
     anstream::println!(
         "{} {}: {} files for students, without a solution; commit all of it",
         "wrote".green(),
@@ -127,10 +131,8 @@ pub fn course(root: &Path, book: &Book) -> Result<Tree> {
     let mut tree = Tree::default();
     let assignments = assignments::all(root)?;
     files::workspace(root, &mut tree)?;
-    let members = manifest::members(&tree)?;
     tree.text("Cargo.toml", &manifest::students(&files::text(root, "Cargo.toml")?)?);
-    let lock = files::text(root, "Cargo.lock")?;
-    tree.text("Cargo.lock", &lock::only_for(&lock, &members)?);
+    tree.text("Cargo.lock", &files::text(root, "Cargo.lock")?);
     for assignment in &assignments {
         assignment.add(book, &mut tree)?;
     }
