@@ -27,6 +27,16 @@ pub enum GpuError {
         /// NVRTC's words.
         message: String,
     },
+    /// CUDA's headers were found and cannot be read.
+    #[error(
+        "cannot read CUDA's headers, {place}: {reason}; get fresh ones with `cargo ladder get-nvrtc`"
+    )]
+    Headers {
+        /// The file or folder.
+        place: String,
+        /// The system's words.
+        reason: String,
+    },
     /// Text for CUDA holds a NUL byte, which would end it there.
     #[error("{what} holds a NUL byte: remove it")]
     Nul {

@@ -19,6 +19,7 @@
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
 //! | `get_nvrtc` | fetches NVRTC |
 //! | [`grade`] | grades a student's kernel |
+//! | [`locked`] | compiles strangers' kernels, for `grade --untrusted` |
 //! | `starters` | makes what students begin with, or checks it |
 //! | [`export`] | writes a repository for students, and Gradescope's autograders |
 //! | `round` | shows how a tensor core adds up one output, step by step |
@@ -38,6 +39,7 @@ pub mod export;
 mod get_nvrtc;
 pub mod grade;
 mod layout;
+pub mod locked;
 mod plot;
 mod ptx;
 mod readme;
@@ -108,6 +110,9 @@ enum Command {
     Ptx(ptx::Arguments),
     /// Grade a student's kernel on the emulator
     Grade(grade::Arguments),
+    /// What `grade --untrusted` compiles with
+    #[command(hide = true)]
+    CompileLocked(locked::Limits),
     /// Make every assignment's starter anew from its solution, or check that they are current
     Starters(starters::Arguments),
     /// Write a repository for students, without solutions, and autograders for Gradescope
@@ -143,6 +148,7 @@ pub fn main() -> ExitCode {
         Command::Bits(arguments) => bits::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),
         Command::Grade(arguments) => grade::run(&arguments),
+        Command::CompileLocked(limits) => locked::child::run(&limits),
         Command::Starters(arguments) => starters::run(&arguments),
         Command::ExportCourse(arguments) => export::run(&arguments),
         Command::Autograder(arguments) => export::autograder::run(&arguments),

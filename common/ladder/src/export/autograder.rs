@@ -8,6 +8,8 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::grade;
+
 /// What the command was asked for.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -30,9 +32,6 @@ pub struct Task {
 /// What lies beside a kernel.
 const PREDICTIONS: &str = "prediction.toml";
 
-/// The most bytes of a file that is looked at. A kernel has some thousands.
-const LARGEST: u64 = 1 << 20;
-
 /// The command: exit code 0 once there are results.
 ///
 /// # Errors
@@ -48,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
     let text = match Submission::find(&root.join("submission"), &task) {
         Err(reason) => nothing(&format!("{reason:#}")),
-        Ok(submission) => grade(&root, &source, &task, &submission)?,
+        Ok(submission) => graded(&root, &source, &task, &submission)?,
     };
     let path = results.join("results.json");
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
@@ -130,29 +129,17 @@ fn only_one(folder: &Path, wanted: &str) -> Result<PathBuf> {
     files.pop().with_context(none)
 }
 
-/// A regular file's text: what a link leads to was not handed in.
+/// A file's text. No folder on the way may be a link either: what it leads to was not handed in.
 fn text(path: &Path, folder: &Path) -> Result<String> {
     let name = path.strip_prefix(folder).unwrap_or(path).display();
-    // Of the whole way: a folder may be a link too.
-    let real = path.canonicalize().ok();
-    let inside = real.is_some_and(|real| {
-        folder.canonicalize().is_ok_and(|folder| real.starts_with(folder))
-    });
-    let about = fs::symlink_metadata(path).with_context(|| format!("{name} cannot be read."))?;
-    ensure!(inside && about.is_file(), "{name} is no file: hand in the text itself.");
-    ensure!(
-        about.len() <= LARGEST,
-        "{name} has {} bytes, and at most {LARGEST} are read.",
-        about.len()
-    );
-    let bytes = fs::read(path).with_context(|| format!("{name} cannot be read."))?;
-    String::from_utf8(bytes)
-        .ok()
-        .with_context(|| format!("{name} is no text in UTF-8: save it as such."))
+    let [real, folder] = [path, folder].map(Path::canonicalize);
+    let inside = real.is_ok_and(|real| folder.is_ok_and(|folder| real.starts_with(folder)));
+    ensure!(inside, "{name} is a link to elsewhere: hand in the file itself.");
+    grade::read(path).with_context(|| format!("{name} was not read"))
 }
 
 /// The grade's results, or why there is none.
-fn grade(root: &Path, source: &Path, task: &Task, submission: &Submission) -> Result<String> {
+fn graded(root: &Path, source: &Path, task: &Task, submission: &Submission) -> Result<String> {
     let folder = tempfile::tempdir().context("no folder for the submission")?;
     let handed_in = folder.path().join(&task.handed_in);
     fs::write(&handed_in, &submission.text)?;
@@ -242,16 +229,16 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_wrong_is_told() {
-        let large = " ".repeat(LARGEST as usize + 1);
+        let large = " ".repeat((1 << 20) + 1);
         for (files, why) in [
             (&[][..], "nothing was handed in"),
             (&[("kernel.ptx", "")], "handed in: kernel.ptx"),
             (&[("a.cu", ""), ("b.cu", "")], "several files might be meant (a.cu, b.cu)"),
-            (&[("kernel.cu", &large)], "at most 1048576"),
-            (&[("kernel.cu/x", "")], "kernel.cu is no file"),
+            (&[("kernel.cu", &large)], "at most 1048576 are read"),
+            (&[("kernel.cu/x", "")], "is no plain file"),
             (&[("prediction.toml", "")], "handed in: prediction.toml"),
         ] {
-            let error = found(files, "kernel.cu").err().map(|error| error.to_string());
+            let error = found(files, "kernel.cu").err().map(|error| format!("{error:#}"));
             assert!(error.as_ref().is_some_and(|error| error.contains(why)), "{error:?}");
         }
     }
@@ -276,8 +263,8 @@ mod tests {
             let error = Submission::find(&submission, &task()).err();
             error.map(|error| error.to_string()).unwrap_or_default()
         };
-        assert!(link("05_swizzle/kernel.cu", "kernel.cu").contains("no file"));
-        assert!(link("05_swizzle", "05_swizzle").contains("no file"));
+        assert!(link("05_swizzle/kernel.cu", "kernel.cu").contains("is a link"));
+        assert!(link("05_swizzle", "05_swizzle").contains("is a link"));
     }
 
     #[test]
