@@ -19,6 +19,7 @@
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
 //! | `get_nvrtc` | fetches NVRTC |
 //! | [`grade`] | grades a student's kernel |
+//! | [`exam`] | writes questions about accesses of a warp, and their key |
 //! | [`locked`] | compiles strangers' kernels, for `grade --untrusted` |
 //! | `starters` | makes what students begin with, or checks it |
 //! | [`export`] | writes a repository for students, and Gradescope's autograders |
@@ -35,6 +36,7 @@ mod ceilings;
 mod compare;
 mod diff;
 mod draw;
+pub mod exam;
 pub mod export;
 mod get_nvrtc;
 pub mod grade;
@@ -110,6 +112,8 @@ enum Command {
     Ptx(ptx::Arguments),
     /// Grade a student's kernel on the emulator
     Grade(grade::Arguments),
+    /// Write an exam: questions about accesses of a warp, with their key
+    Exam(exam::Arguments),
     /// What `grade --untrusted` compiles with
     #[command(hide = true)]
     CompileLocked(locked::Limits),
@@ -148,6 +152,7 @@ pub fn main() -> ExitCode {
         Command::Bits(arguments) => bits::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),
         Command::Grade(arguments) => grade::run(&arguments),
+        Command::Exam(arguments) => exam::run(&arguments),
         Command::CompileLocked(limits) => locked::child::run(&limits),
         Command::Starters(arguments) => starters::run(&arguments),
         Command::ExportCourse(arguments) => export::run(&arguments),

@@ -5,6 +5,7 @@
 //! | question | where |
 //! | --- | --- |
 //! | which bank holds this byte, and who meets there? | [`banks`] |
+//! | which sectors of global memory does a warp touch? | [`sectors`] |
 //! | at which byte is element (row, column) of a tile? | [`tile`] |
 //! | where does CuTe's `Swizzle<B, M, S>` put an address? | [`swizzle`] |
 //! | what is any other mapping worth, a formula's or a table's? | [`mapping`], [`expression`] |
@@ -22,6 +23,7 @@ pub mod expression;
 pub mod fragment;
 pub mod mapping;
 pub mod scales;
+pub mod sectors;
 pub mod sheets;
 pub mod show;
 pub mod swizzle;

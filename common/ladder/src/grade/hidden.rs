@@ -62,8 +62,17 @@ pub fn launches(rubric: &Rubric, secret: &[u8], student: &str) -> anyhow::Result
     Ok(public.chain(hidden).collect())
 }
 
+/// The seed of a student's own questions.
+pub fn exam(assignment: &str, secret: &[u8], student: &str) -> u64 {
+    number_of(
+        &[secret, assignment.as_bytes(), student.as_bytes()],
+        0,
+        "exam",
+    )
+}
+
 /// 64 bits of a hash over all of these, each after its length, so that no two lists look alike.
-fn number_of(parts: &[&[u8]], number: u32, what: &str) -> u64 {
+pub fn number_of(parts: &[&[u8]], number: u32, what: &str) -> u64 {
     let mut hash = Sha256::new();
     let counter = number.to_le_bytes();
     for part in parts.iter().copied().chain([&counter[..], what.as_bytes()]) {

@@ -1,9 +1,12 @@
 //! The student's predictions against what the emulator counts.
 use anyhow::{Context, Result};
-use emulator::{LANES, SharedAccess, shared_wavefronts};
+use emulator::{LANES, global_sectors, shared_wavefronts};
+use toml::Value;
 
 use super::Test;
 use super::rubric::{Prediction, Rubric};
+use crate::exam::access::Count;
+use crate::exam::{predicted, sheet};
 
 /// The line of the table; none if nothing is asked.
 pub fn test(rubric: &Rubric, answers: Option<&str>) -> Option<Test> {
@@ -33,40 +36,96 @@ fn check(rubric: &Rubric, answers: Option<&str>) -> Result<(usize, Vec<String>)>
     let answers: toml::Table = answers.parse().context("prediction.toml is no TOML")?;
     let mut right = 0;
     let lines = rubric.prediction.iter().map(|question| {
-        let found = answers.get(&question.key).and_then(toml::Value::as_integer);
-        let Prediction { key, reason, .. } = question;
-        let question_text = &question.question;
-        match found {
-            Some(answer) if u64::try_from(answer) == Ok(wavefronts(question)) => {
-                right += 1;
-                format!("{key}: {answer} is right: {reason}")
-            }
-            Some(answer) => {
-                format!("{key}: {answer} is not it ({question_text}): draw the eight rows into the banks")
-            }
-            None => format!("{key}: no number ({question_text})"),
-        }
+        let Prediction {
+            key,
+            reason,
+            access,
+            bytes,
+            offsets,
+            ..
+        } = question;
+        let verdict = judged(answers.get(key), counted(question));
+        right += usize::from(verdict.right);
+        let why = match predicted::meeting(*access, *bytes, offsets) {
+            _ if verdict.right => reason.clone(),
+            Some(meeting) if verdict.number => format!("{}: {meeting}", question.question),
+            _ => question.question.clone(),
+        };
+        format!("{key}: {}: {why}", verdict.said)
     });
     let lines = lines.collect();
     Ok((right, lines))
 }
 
-/// The answer.
-fn wavefronts(question: &Prediction) -> u64 {
+/// What is to be said of an answer.
+pub struct Verdict {
+    pub right: bool,
+    /// Whether it is an answer at all.
+    pub number: bool,
+    pub said: String,
+}
+
+/// Whatever stands in the place of an answer.
+pub fn judged(answer: Option<&Value>, right: u64) -> Verdict {
+    let (number, said) = match answer {
+        Some(Value::Integer(found)) if u64::try_from(*found) == Ok(right) => {
+            return Verdict {
+                right: true,
+                number: true,
+                said: format!("{found} is right"),
+            };
+        }
+        Some(Value::Integer(found)) => (true, format!("{found} is not it")),
+        None => (false, "no answer".into()),
+        Some(Value::String(open)) if open == sheet::OPEN => (false, "no answer".into()),
+        Some(other) => (
+            false,
+            format!("no whole number, but a {}", other.type_str()),
+        ),
+    };
+    Verdict {
+        right: false,
+        number,
+        said,
+    }
+}
+
+/// The answer: what the emulator counts.
+fn counted(question: &Prediction) -> u64 {
+    let Prediction {
+        access,
+        bytes,
+        offsets,
+        count,
+        ..
+    } = question;
+    let active = (0..offsets.len().min(LANES)).fold(0, |mask, lane| mask | 1 << lane);
     let mut addresses = [0; LANES];
-    addresses[..8].copy_from_slice(&question.offsets);
-    shared_wavefronts(SharedAccess::Matrix, 16, &addresses, 0xff).wavefronts
+    for (address, offset) in addresses.iter_mut().zip(offsets) {
+        *address = *offset;
+    }
+    match access.shared() {
+        None => global_sectors(*bytes, &addresses.map(u64::from), active).0,
+        Some((access, _)) => {
+            let cost = shared_wavefronts(access, *bytes, &addresses, active);
+            match count {
+                Count::Conflicts => cost.conflicts,
+                _ => cost.wavefronts,
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const OF_05: &str = include_str!("../../../../assignments/05_swizzle/rubric.toml");
+
     #[test]
     fn each_answer_counts_alone() {
-        let text = include_str!("../../../../assignments/05_swizzle/rubric.toml");
-        let rubric = Rubric::parse(text).expect("a rubric");
-        let answers: Vec<u64> = rubric.prediction.iter().map(wavefronts).collect();
+        let rubric = Rubric::parse(OF_05).expect("a rubric");
+        let answers: Vec<u64> = rubric.prediction.iter().map(counted).collect();
         assert_eq!(answers, [4, 2, 1]);
         let right = |text| check(&rubric, Some(text)).expect("TOML").0;
         assert_eq!(right("plain = 4\nrow_and_3 = 2\npadded = 1"), 3);
@@ -74,5 +133,80 @@ mod tests {
         assert_eq!(right(""), 0);
         assert_eq!(check(&rubric, None).expect("none").0, 0);
         assert!(check(&rubric, Some("=")).is_err());
+        let (_, lines) = check(&rubric, Some("plain = 3")).expect("TOML");
+        assert!(
+            lines[0].contains("3 is not it") && lines[0].contains("lanes 0 and 2"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[1].contains("no answer") && !lines[1].contains("lanes"),
+            "{lines:?}"
+        );
+    }
+
+    /// The rubric of 05 with one more question.
+    fn asking(question: &str) -> Result<Rubric> {
+        let question =
+            format!("key = \"more\"\nquestion = \"how many\"\nreason = \"so\"\n{question}");
+        Rubric::parse(&OF_05.replacen(
+            "[after]",
+            &format!("[[prediction]]\n{question}\n[after]"),
+            1,
+        ))
+    }
+
+    #[test]
+    fn every_kind_of_access_can_be_asked_about() {
+        for (question, answer) in [
+            ("access = \"ld\"\nbytes = 4\noffsets = [0, 128, 256]", 3),
+            (
+                "access = \"st\"\nbytes = 16\noffsets = [0, 128]\ncount = \"conflicts\"",
+                1,
+            ),
+            (
+                "access = \"ld.global\"\nbytes = 2\noffsets = [0, 2, 64]\ncount = \"sectors\"",
+                2,
+            ),
+            (
+                "access = \"st.global\"\nbytes = 16\noffsets = [16, 32]\ncount = \"sectors\"",
+                2,
+            ),
+        ] {
+            let rubric = asking(question).expect(question);
+            assert_eq!(
+                rubric.prediction.last().map(counted),
+                Some(answer),
+                "{question}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_access_is_refused() {
+        for (question, says) in [
+            ("access = \"ld\"\nbytes = 12\noffsets = [0]", "16 bytes"),
+            ("access = \"ld\"\nbytes = 4\noffsets = []", "1 to 32 lanes"),
+            ("access = \"ld\"\nbytes = 4\noffsets = [2]", "multiple of 4"),
+            (
+                "access = \"ld\"\nbytes = 4\noffsets = [4294967292]",
+                "below",
+            ),
+            (
+                "access = \"ldmatrix\"\nbytes = 16\noffsets = [0]",
+                "8, 16 or 32 rows",
+            ),
+            (
+                "access = \"ld\"\nbytes = 4\noffsets = [0]\ncount = \"sectors\"",
+                "global memory's",
+            ),
+            (
+                "access = \"ld.global\"\nbytes = 4\noffsets = [0]",
+                "global memory's",
+            ),
+            ("access = \"ldx\"\nbytes = 4\noffsets = [0]", "ldx"),
+        ] {
+            let error = asking(question).expect_err(question);
+            assert!(format!("{error:#}").contains(says), "{question}: {error:#}");
+        }
     }
 }

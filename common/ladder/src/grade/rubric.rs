@@ -6,6 +6,10 @@ use harness::Size;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use crate::exam::Question;
+use crate::exam::access::{Count, Op};
+use crate::exam::predicted::LARGEST;
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rubric {
@@ -39,6 +43,8 @@ pub struct Rubric {
     pub wrong: Wrong,
     #[serde(default)]
     pub prediction: Vec<Prediction>,
+    /// Of an assignment that is made of questions.
+    pub exam: Option<Exam>,
     pub after: After,
     /// SHA-256 of the file, in 64 digits.
     #[serde(skip)]
@@ -197,15 +203,72 @@ impl Default for Wrong {
     }
 }
 
-/// A question about one 8x8 matrix, read by `ldmatrix`.
+/// Questions that a generator makes, see [`crate::exam`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exam {
+    /// Of the questions that everybody can see; with a secret, everybody has others.
+    pub seed: u64,
+    pub questions: u32,
+}
+
+/// A question about one access of a warp.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prediction {
     pub key: String,
     pub question: String,
-    /// Byte offsets of its rows.
-    pub offsets: [u32; 8],
+    pub access: Op,
+    /// That each lane asks for.
+    pub bytes: u32,
+    /// Byte offsets, a lane each; lanes behind the last take no part.
+    pub offsets: Vec<u32>,
+    /// What is asked.
+    #[serde(default)]
+    pub count: Count,
     pub reason: String,
+}
+
+impl Prediction {
+    /// Whether there is such an access.
+    fn check(&self) -> Result<()> {
+        let Self {
+            key,
+            access,
+            bytes,
+            offsets,
+            count,
+            ..
+        } = self;
+        ensure!(
+            matches!(bytes, 1 | 2 | 4 | 8 | 16),
+            "the prediction {key}: an access has 1, 2, 4, 8 or 16 bytes a lane, not {bytes}"
+        );
+        match access {
+            Op::Matrix => ensure!(
+                matches!(offsets.len(), 8 | 16 | 32) && *bytes == 16,
+                "the prediction {key}: ldmatrix reads 8, 16 or 32 rows of 16 bytes"
+            ),
+            _ => ensure!(
+                (1..=32).contains(&offsets.len()),
+                "the prediction {key}: a warp has 1 to 32 lanes, not {}",
+                offsets.len()
+            ),
+        }
+        for offset in offsets {
+            ensure!(
+                offset.is_multiple_of(*bytes) && *offset < LARGEST,
+                "the prediction {key}: {offset} is no multiple of {bytes} below {LARGEST}"
+            );
+        }
+        ensure!(
+            access.counts().contains(count),
+            "the prediction {key}: {} cannot be asked of this access; sectors are global memory's, wavefronts and \
+             conflicts shared memory's",
+            count.name()
+        );
+        Ok(())
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -233,10 +296,30 @@ impl Rubric {
         let text = text.replace("\r\n", "\n");
         let mut rubric: Self = toml::from_str(&text)?;
         rubric.hash = super::hidden::hex(&Sha256::digest(&text));
-        if rubric.task != Task::Predict {
-            rubric.of_a_kernel()?;
+        match rubric.task {
+            Task::Predict => ensure!(
+                rubric.exam.is_some(),
+                "it has no questions: add an [exam] with `seed` and `questions`"
+            ),
+            _ => rubric.of_a_kernel()?,
         }
+        rubric.prediction.iter().try_for_each(Prediction::check)?;
         Ok(rubric)
+    }
+
+    /// Those of an assignment that is made of questions: with a secret, of this student.
+    pub fn questions(&self, secret: Option<&[u8]>, student: &str) -> Result<Vec<Question>> {
+        let Some(exam) = &self.exam else {
+            bail!(
+                "{} has no [exam] in its rubric.toml, so no questions",
+                self.name
+            );
+        };
+        let seed = match secret {
+            Some(secret) => super::hidden::exam(&self.name, secret, student),
+            None => exam.seed,
+        };
+        crate::exam::questions(seed, exam.questions)
     }
 
     fn of_a_kernel(&mut self) -> Result<()> {

@@ -1,4 +1,6 @@
 //! A grade in a terminal.
+use layout::show::wrap;
+
 use super::{Complaint, Grade, VERSION};
 use crate::table::{head, markdown_table};
 
@@ -6,11 +8,15 @@ pub fn text(grade: &Grade, book: &str) -> String {
     let of: f64 = grade.tests.iter().map(|test| test.of).sum();
     let mut rows = vec![head(&["what", "why", "points", "of"])];
     for test in &grade.tests {
-        for (index, why) in test.why.iter().enumerate() {
+        let lines = test
+            .why
+            .iter()
+            .flat_map(|why| wrap(&why.replace('\n', " "), WIDEST));
+        for (index, why) in lines.enumerate() {
             let first = |text: String| if index == 0 { text } else { String::new() };
             rows.push(vec![
                 first(test.name.clone()),
-                why.replace('\n', " "),
+                why,
                 first(points(test.points)),
                 first(points(test.of)),
             ]);
@@ -32,6 +38,9 @@ pub fn text(grade: &Grade, book: &str) -> String {
     out + &format!("\n{}\n", provenance(grade))
 }
 
+/// Columns of a table's cell that holds sentences.
+const WIDEST: usize = 90;
+
 /// What a student can act on.
 pub fn one(complaint: &Complaint, book: &str) -> String {
     let Complaint {
@@ -49,12 +58,14 @@ pub fn one(complaint: &Complaint, book: &str) -> String {
 
 /// What the points belong to.
 pub fn provenance(grade: &Grade) -> String {
-    let hidden = match &grade.secret {
-        Some(secret) => format!("hidden sizes from secret {secret}"),
-        None => {
+    let hidden = match (&grade.secret, &grade.compiler) {
+        (Some(secret), Some(_)) => format!("hidden sizes from secret {secret}"),
+        (Some(secret), None) => format!("questions from secret {secret}"),
+        (None, Some(_)) => {
             "no secret: hidden sizes that anybody can find out, not those of a grade that counts"
                 .into()
         }
+        (None, None) => "no secret: the questions that everybody has".into(),
     };
     let compiler = grade.compiler.as_deref().unwrap_or("nothing compiled");
     format!(

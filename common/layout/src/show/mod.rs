@@ -5,6 +5,7 @@ mod svg;
 mod text;
 
 pub use grid::{Cell, Grid, Row};
+pub use text::wrap;
 
 use serde::{Serialize, Serializer};
 

@@ -1,0 +1,112 @@
+//! Answers to an exam's questions: points for each number alone, and the reason whatever the answer was.
+use std::collections::BTreeMap;
+
+use toml::{Table, Value};
+
+use super::predict::judged;
+use super::{Complaint, Test};
+use crate::exam::access::Op;
+use crate::exam::{Question, sheet};
+
+/// A test for each question, with `of` points for all of them, and what is wrong with the file itself.
+pub fn tests(questions: &[Question], answers: &str, of: f64) -> (Vec<Test>, Vec<Complaint>) {
+    let mut complaints = Vec::new();
+    let answers: Table = match answers.parse() {
+        Ok(answers) => answers,
+        Err(error) => {
+            let hint = "every line is a name in brackets, such as [q01], or a name, = and a number";
+            complaints.push(about(format!("the answers are no TOML: {error}"), hint));
+            Table::new()
+        }
+    };
+    let name = sheet::name(questions);
+    if let Some(other) = answers.get("sheet").and_then(Value::as_str)
+        && other != name
+    {
+        let other: String = other.chars().take(20).collect();
+        let hint = "are these the questions that you were given? a sheet of your own is graded with a secret";
+        complaints.push(about(
+            format!("these are answers to the sheet {other:?}; graded were those to {name:?}"),
+            hint,
+        ));
+    }
+    let numbers: usize = questions
+        .iter()
+        .map(|question| question.answers().count())
+        .sum();
+    let each = of / numbers.max(1) as f64;
+    let mut wrong = BTreeMap::<_, Vec<&str>>::new();
+    let tests = questions.iter().map(|question| {
+        let (test, is_wrong) = test(question, &answers, each);
+        if is_wrong {
+            wrong
+                .entry(where_to_read(question.op()))
+                .or_default()
+                .push(&question.key);
+        }
+        test
+    });
+    let tests = tests.collect();
+    complaints.extend(wrong.into_iter().map(|((mistake, hint), keys)| Complaint {
+        what: format!("{}: not the number", keys.join(", ")),
+        hint: hint.into(),
+        mistake: mistake.into(),
+        player: None,
+    }));
+    (tests, complaints)
+}
+
+/// A mistake of the book, and what to ask oneself.
+fn where_to_read(op: Op) -> (&'static str, &'static str) {
+    match op {
+        Op::Load => (
+            "conflicts-on-loads",
+            "which lanes are served together, and how many different words must the fullest bank give them?",
+        ),
+        Op::Store => (
+            "conflicts-on-stores",
+            "which lanes are served together, and how many different words does the fullest bank take from them?",
+        ),
+        Op::Matrix => (
+            "conflicts-on-ldmatrix",
+            "at which of the eight places of 16 bytes does each row of one matrix lie?",
+        ),
+        Op::GlobalLoad | Op::GlobalStore => (
+            "uncoalesced",
+            "in which pieces of 32 bytes do a warp's first and last byte lie, and which between them are left out?",
+        ),
+    }
+}
+
+/// And whether one of its numbers is wrong.
+fn test(question: &Question, answers: &Table, each: f64) -> (Test, bool) {
+    let given = answers.get(&question.key);
+    let mut why = Vec::new();
+    let (mut right, mut answered, mut wrong) = (0, false, false);
+    for (count, number) in question.answers() {
+        let verdict = judged(given.and_then(|given| given.get(count)), number);
+        right += u32::from(verdict.right);
+        answered |= verdict.number;
+        wrong |= verdict.number && !verdict.right;
+        why.push(format!("{count}: {}", verdict.said));
+    }
+    // Who has not tried yet shall.
+    why.extend(answered.then(|| question.reason()));
+    let test = Test {
+        name: question.key.clone(),
+        points: each * f64::from(right),
+        of: each * question.answers().count() as f64,
+        why,
+        visible: true,
+    };
+    (test, wrong)
+}
+
+fn about(what: String, hint: &str) -> Complaint {
+    Complaint {
+        what,
+        hint: hint.into(),
+        mistake: "none-of-these".into(),
+        player: None,
+    }
+}
