@@ -36,6 +36,7 @@ pub fn judge(
             What::SharedWavefronts | What::GlobalSectors => by_instruction(measure, all)?,
             What::GlobalTraffic => traffic(rubric, measure, all),
             What::CopiesAhead => pipeline::copies_ahead(rubric, measure, all)?,
+            What::BoxBytes => pipeline::box_bytes(measure, all),
         };
         credit = credit.min(measure.credit(number));
         why.push(words);

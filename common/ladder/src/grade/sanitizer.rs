@@ -53,6 +53,17 @@ pub fn mistake(finding: &Finding) -> &'static str {
         {
             "cp-async-wait"
         }
+        // Only engines read and write asynchronously: TMA brings what `wgmma` takes.
+        Kind::UnfinishedCopy { .. } => "bulk-wait",
+        Kind::Race {
+            access,
+            other_access,
+            ..
+        } if [access, other_access].contains(&&Access::AsyncWrite)
+            && [access, other_access].contains(&&Access::AsyncRead) =>
+        {
+            "bulk-wait"
+        }
         Kind::Race { .. } => "race-after-the-copy",
         _ => "none-of-these",
     }
