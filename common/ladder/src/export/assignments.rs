@@ -79,12 +79,27 @@ impl Assignment {
     pub fn add(&self, book: &Book, tree: &mut Tree) -> Result<()> {
         for (name, text) in &self.files {
             let text = match name.ends_with(".md") {
-                true => book.linked(text),
+                true => self.in_place(&book.linked(text)),
                 false => text.clone(),
             };
             tree.text(&format!("assignments/{}/{name}", self.name), &text);
         }
         Ok(())
+    }
+
+    /// A README that has its readers change what is handed in, not a copy: what they push under that name is graded.
+    fn in_place(&self, readme: &str) -> String {
+        let mut text = String::new();
+        for line in readme.lines().filter(|line| !line.starts_with("cp assignments/")) {
+            let mut line = line.to_owned();
+            for file in HANDED_IN {
+                let place = format!("assignments/{}/{file}", self.name);
+                line = line.replace(&format!("my_{file}"), &place);
+            }
+            text += &line;
+            text.push('\n');
+        }
+        text
     }
 
     /// The file that is graded: a kernel, or answers.
@@ -135,4 +150,23 @@ fn handed_out(tree: &Tree) -> String {
     begun
         .map(|(path, file)| format!("{}  {path}\n", hex(&Sha256::digest(&file.bytes))))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn students_change_what_they_hand_in() {
+        let assignment = Assignment {
+            name: "05_x".into(),
+            title: String::new(),
+            files: Vec::new(),
+        };
+        let readme = "cp assignments/05_x/kernel.cu my_kernel.cu\ngrade assignments/05_x my_kernel.cu  # 1\nmy_own.csv\n";
+        assert_eq!(
+            assignment.in_place(readme),
+            "grade assignments/05_x assignments/05_x/kernel.cu  # 1\nmy_own.csv\n"
+        );
+    }
 }
