@@ -1,8 +1,8 @@
 //! What `cargo ladder export-course` writes: what students need, and nothing that answers.
 use std::collections::{BTreeMap, BTreeSet};
+use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::env;
 use std::sync::OnceLock;
 
 use ladder::export::{self, Tree};
@@ -31,7 +31,10 @@ fn assignments() -> Vec<PathBuf> {
 }
 
 fn name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 #[test]
@@ -58,11 +61,20 @@ fn students_get_what_they_build_and_what_they_begin_with() {
     for assignment in assignments() {
         let name = name(&assignment);
         let of = |file: &str| format!("assignments/{name}/{file}");
-        assert!(paths.contains(&*of("README.md")) && paths.contains(&*of("rubric.toml")), "{name}");
-        assert!(readme.contains(&of("README.md")), "README.md does not list {name}");
+        assert!(
+            paths.contains(&*of("README.md")) && paths.contains(&*of("rubric.toml")),
+            "{name}"
+        );
+        assert!(
+            readme.contains(&of("README.md")),
+            "README.md does not list {name}"
+        );
         let begun = ["kernel.cu", "answers.toml"].map(of);
         for file in begun.iter().filter(|file| root().join(file).exists()) {
-            assert!(text(".github/handed_out.sha256").contains(file.as_str()), "{file}");
+            assert!(
+                text(".github/handed_out.sha256").contains(file.as_str()),
+                "{file}"
+            );
         }
     }
 }
@@ -96,7 +108,11 @@ fn answers() -> BTreeMap<PathBuf, Vec<String>> {
     let mut found = BTreeMap::new();
     for assignment in assignments() {
         let starter = assignment.join("kernel.cu");
-        let starter = if starter.exists() { read(&starter) } else { String::new() };
+        let starter = if starter.exists() {
+            read(&starter)
+        } else {
+            String::new()
+        };
         for solution in files(&assignment.join("solution"), ".cu") {
             let text = read(&solution);
             let mine = lines(&text)
@@ -137,8 +153,16 @@ fn no_exported_file_holds_an_answer() {
             found.extend(told.map(|line| format!("{path} has a line of {}: {line}", of.display())));
         }
         if path.ends_with("/answers.toml") {
-            let filled = |line: &&str| line.split(" = ").nth(1).is_some_and(|it| it.parse::<f64>().is_ok());
-            found.extend(text.lines().find(filled).map(|line| format!("{path}: {line}")));
+            let filled = |line: &&str| {
+                line.split(" = ")
+                    .nth(1)
+                    .is_some_and(|it| it.parse::<f64>().is_ok())
+            };
+            found.extend(
+                text.lines()
+                    .find(filled)
+                    .map(|line| format!("{path}: {line}")),
+            );
         }
         let markers = path.starts_with("assignments/") && text.contains("//: ");
         assert!(!markers, "{path} has a solution's markers");
@@ -149,12 +173,21 @@ fn no_exported_file_holds_an_answer() {
 #[test]
 fn the_same_again_with_lines_that_end_as_on_linux() {
     let book = export::Book::find(root(), Some(BOOK)).expect("an address");
-    assert_eq!(&export::course(root(), &book).expect("a course"), exported());
-    for (path, file) in exported().files().filter(|(path, _)| !path.ends_with(".bin")) {
+    assert_eq!(
+        &export::course(root(), &book).expect("a course"),
+        exported()
+    );
+    for (path, file) in exported()
+        .files()
+        .filter(|(path, _)| !path.ends_with(".bin"))
+    {
         assert!(!file.bytes.contains(&b'\r'), "{path}");
     }
     let scripts = exported().files().filter(|(_, file)| file.executable);
-    assert_eq!(scripts.map(|(path, _)| path).collect::<Vec<_>>(), [".github/grade.sh"]);
+    assert_eq!(
+        scripts.map(|(path, _)| path).collect::<Vec<_>>(),
+        [".github/grade.sh"]
+    );
 }
 
 /// What is filled in is filled in, and links that leave an assignment lead to what is there.
@@ -179,14 +212,20 @@ fn templates_are_filled_in_and_links_lead_somewhere() {
                 assert!(there || source == "index.md", "{path}: {link}");
             } else {
                 let mut to = PathBuf::new();
-                for part in folder.join(link.split('#').next().unwrap_or_default()).components() {
+                for part in folder
+                    .join(link.split('#').next().unwrap_or_default())
+                    .components()
+                {
                     match part.as_os_str() == ".." {
                         true => drop(to.pop()),
                         false => to.push(part),
                     }
                 }
                 let to = to.to_string_lossy().replace('\\', "/");
-                assert!(exported().files().any(|(path, _)| path == to), "{path}: {link}");
+                assert!(
+                    exported().files().any(|(path, _)| path == to),
+                    "{path}: {link}"
+                );
             }
         }
     }
@@ -205,7 +244,10 @@ fn workflow_and_container_can_be_read() {
     let job = &read[0]["jobs"]["grade"];
     assert_eq!(job["runs-on"].as_str(), Some("ubuntu-latest"));
     let steps = job["steps"].as_vec().expect("steps");
-    let runs: Vec<&str> = steps.iter().filter_map(|step| step["run"].as_str()).collect();
+    let runs: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| step["run"].as_str())
+        .collect();
     assert_eq!(runs.last(), Some(&"bash .github/grade.sh"));
     assert!(text(".github/grade.sh").contains("grade --untrusted"));
     assert_eq!(read[0]["permissions"]["contents"].as_str(), Some("read"));
@@ -222,11 +264,22 @@ fn cargo_takes_the_workspace_as_it_is() {
         .current_dir(root())
         .output()
         .expect("the ladder starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(!String::from_utf8_lossy(&output.stdout).contains("Cargo.lock"));
     let cargo = env::var_os("CARGO").unwrap_or("cargo".into());
     let output = Command::new(cargo)
-        .args(["tree", "--workspace", "--locked", "--offline", "--depth", "0"])
+        .args([
+            "tree",
+            "--workspace",
+            "--locked",
+            "--offline",
+            "--depth",
+            "0",
+        ])
         .current_dir(folder.path())
         .output()
         .expect("cargo");
@@ -237,7 +290,12 @@ fn cargo_takes_the_workspace_as_it_is() {
     let lock = read(&folder.path().join("Cargo.lock"));
     assert!(only_here.iter().all(|name| !lock.contains(name)));
     let packages = String::from_utf8_lossy(&output.stdout);
-    for package in ["ladder v", "harness v", "rung01_naive v", "rung06_pipeline v"] {
+    for package in [
+        "ladder v",
+        "harness v",
+        "rung01_naive v",
+        "rung06_pipeline v",
+    ] {
         assert!(packages.contains(package), "{packages}");
     }
 }

@@ -35,7 +35,12 @@ fn unpack(zip: &Path, autograder: &Path) {
     for index in 0..zip.len() {
         let mut file = zip.by_index(index).expect("a file");
         let time = file.last_modified().expect("a time");
-        assert_eq!((time.year(), time.hour()), (1980, 0), "{}: not the same again", file.name());
+        assert_eq!(
+            (time.year(), time.hour()),
+            (1980, 0),
+            "{}: not the same again",
+            file.name()
+        );
         let path = autograder.join("source").join(file.name());
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         let mut bytes = Vec::new();
@@ -86,7 +91,9 @@ fn an_autograder_answers_every_submission() {
         "{said}{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let zips = fs::read_dir(out.path().join("zips")).expect("a folder").count();
+    let zips = fs::read_dir(out.path().join("zips"))
+        .expect("a folder")
+        .count();
     assert_eq!(zips, folders(&root().join("assignments")).len());
     assert!(!out.path().join("students/secret").exists());
 
@@ -115,34 +122,55 @@ fn an_autograder_answers_every_submission() {
     assert!(links.contains(&format!("{BOOK}/mistakes.html#")), "{links}");
 
     let mut right = kernel(&read(&assignment.join("solution/kernel.cu")));
-    right.push(("prediction.toml", read(&assignment.join("solution/prediction.toml"))));
+    right.push((
+        "prediction.toml",
+        read(&assignment.join("solution/prediction.toml")),
+    ));
     let results = graded(&autograder, &right, "120");
     assert_eq!(score(&results), 100.0, "{results:#}");
-    assert!(results["output"].as_str().is_some_and(|text| text.contains("from a secret")));
+    assert!(
+        results["output"]
+            .as_str()
+            .is_some_and(|text| text.contains("from a secret"))
+    );
 
     let results = graded(&autograder, &[], "120");
     assert_eq!(score(&results), 0.0);
-    assert!(results["output"].as_str().is_some_and(|text| text.contains("nothing was handed in")));
+    assert!(
+        results["output"]
+            .as_str()
+            .is_some_and(|text| text.contains("nothing was handed in"))
+    );
 
     // Compiles to an access that ends the launch, and to a loop that nothing ends.
     let begins = "    float acc[WM / 16][WN / 8][4] = {};";
     assert!(starter.contains(begins));
     for (instead, says) in [
         ("    *(volatile int*)8 = 1;\n", "out of bounds"),
-        ("    for (volatile unsigned i = 1; i; i += 2) {}\n", "was stopped after"),
+        (
+            "    for (volatile unsigned i = 1; i; i += 2) {}\n",
+            "was stopped after",
+        ),
         ("#include \"/etc/passwd\"\n", "does not compile"),
     ] {
         let text = starter.replace(begins, &format!("{instead}{begins}"));
         let results = graded(&autograder, &kernel(&text), "120");
         assert_eq!(score(&results), 0.0, "{results:#}");
         let output = results["output"].as_str().unwrap_or_default();
-        assert!(output.contains(says) && !output.contains("root:"), "{output}");
+        assert!(
+            output.contains(says) && !output.contains("root:"),
+            "{output}"
+        );
     }
 
     // A grader that is ended before it has a grade.
     let results = graded(&autograder, &kernel(&starter), "0.001");
     assert_eq!(score(&results), 0.0);
-    assert!(results["output"].as_str().is_some_and(|text| text.contains("was stopped before")));
+    assert!(
+        results["output"]
+            .as_str()
+            .is_some_and(|text| text.contains("was stopped before"))
+    );
 }
 
 #[test]
@@ -153,7 +181,11 @@ fn zips_are_the_same_again_and_not_in_the_students_repository() {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder");
         let output = export(&folder);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         fs::read(folder.join("zips/05_swizzle.zip")).expect("a zip")
     };
     assert!(zip() == zip());

@@ -14,7 +14,10 @@ const HEAD: [&str; 5] = ["assignment", "mistake", "points", "says", "hint"];
 
 /// One row: what the mutation is called, what it is worth, and the complaint that it is there for.
 pub fn row(assignment: &str, one: &Mutation, grade: &Grade) -> Vec<String> {
-    let complaint = grade.complaints().iter().find(|found| found.what.contains(&one.says));
+    let complaint = grade
+        .complaints()
+        .iter()
+        .find(|found| found.what.contains(&one.says));
     let (says, hint) = complaint.map_or((String::new(), String::new()), |found| {
         (format!("`{}`", short(&found.what)), found.hint.clone())
     });
@@ -58,8 +61,15 @@ pub fn check(rows: &[Vec<String>]) {
         fs::write(&path, text).expect("a file");
         return;
     }
-    let there = if path.exists() { read(&path).replace("\r\n", "\n") } else { String::new() };
-    let differ: Vec<&str> = text.lines().filter(|line| !there.lines().any(|old| old == *line)).collect();
+    let there = if path.exists() {
+        read(&path).replace("\r\n", "\n")
+    } else {
+        String::new()
+    };
+    let differ: Vec<&str> = text
+        .lines()
+        .filter(|line| !there.lines().any(|old| old == *line))
+        .collect();
     assert!(
         there == text,
         "book/recorded/grader_says.csv is not current; GEMM_RECORD=1 cargo test -p ladder-tests --test grade \
@@ -70,9 +80,21 @@ pub fn check(rows: &[Vec<String>]) {
 
 #[test]
 fn complaints_are_told_without_code() {
-    assert_eq!(short("line 7: C[i] = x;\n  st.global: 4 sectors\n  and more"), "line 7: st.global: 4 sectors; and more");
-    assert_eq!(short("line 7: ld is not allowed here"), "line 7: ld is not allowed here");
-    assert_eq!(short("kernel.cu does not compile:\nkernel.cu(3): error"), "kernel.cu does not compile");
-    assert_eq!(short("at 1x1x1: Race\n  by thread 0"), "at 1x1x1: Race; by thread 0");
+    assert_eq!(
+        short("line 7: C[i] = x;\n  st.global: 4 sectors\n  and more"),
+        "line 7: st.global: 4 sectors; and more"
+    );
+    assert_eq!(
+        short("line 7: ld is not allowed here"),
+        "line 7: ld is not allowed here"
+    );
+    assert_eq!(
+        short("kernel.cu does not compile:\nkernel.cu(3): error"),
+        "kernel.cu does not compile"
+    );
+    assert_eq!(
+        short("at 1x1x1: Race\n  by thread 0"),
+        "at 1x1x1: Race; by thread 0"
+    );
     assert!(short(&"long ".repeat(100)).ends_with('…'));
 }

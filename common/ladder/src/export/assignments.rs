@@ -33,7 +33,10 @@ pub fn all(root: &Path) -> Result<Vec<Assignment>> {
     let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     folders.retain(|folder| folder.join("rubric.toml").is_file());
     folders.sort();
-    ensure!(!folders.is_empty(), "there is no assignment in assignments/");
+    ensure!(
+        !folders.is_empty(),
+        "there is no assignment in assignments/"
+    );
     folders.iter().map(|folder| read(root, folder)).collect()
 }
 
@@ -90,7 +93,10 @@ impl Assignment {
     /// A README that has its readers change what is handed in, not a copy: what they push under that name is graded.
     fn in_place(&self, readme: &str) -> String {
         let mut text = String::new();
-        for line in readme.lines().filter(|line| !line.starts_with("cp assignments/")) {
+        for line in readme
+            .lines()
+            .filter(|line| !line.starts_with("cp assignments/"))
+        {
             let mut line = line.to_owned();
             for file in HANDED_IN {
                 let place = format!("assignments/{}/{file}", self.name);
@@ -119,7 +125,10 @@ impl Assignment {
 pub fn templates(assignments: &[Assignment], book: &Book, tree: &mut Tree) {
     let rows = assignments.iter().map(|one| {
         let (number, title) = one.title.split_once(": ").unwrap_or(("", &one.title));
-        format!("| {number} | [{title}](assignments/{}/README.md) |", one.name)
+        format!(
+            "| {number} | [{title}](assignments/{}/README.md) |",
+            one.name
+        )
     });
     let readme = include_str!("templates/README.md")
         .replace("{{ASSIGNMENTS}}", &rows.collect::<Vec<_>>().join("\n"))
@@ -129,11 +138,17 @@ pub fn templates(assignments: &[Assignment], book: &Book, tree: &mut Tree) {
     tree.text(".cargo/config.toml", &config);
     tree.text(".gitignore", include_str!("templates/gitignore"));
     tree.text(".gitattributes", include_str!("templates/gitattributes"));
-    tree.text(".github/workflows/grade.yml", include_str!("templates/grade.yml"));
+    tree.text(
+        ".github/workflows/grade.yml",
+        include_str!("templates/grade.yml"),
+    );
     tree.script(".github/grade.sh", include_str!("templates/grade.sh"));
     tree.text(".github/handed_out.sha256", &handed_out(tree));
     let container = [
-        ("devcontainer.json", include_str!("templates/devcontainer.json")),
+        (
+            "devcontainer.json",
+            include_str!("templates/devcontainer.json"),
+        ),
         ("Dockerfile", include_str!("templates/Dockerfile")),
     ];
     for (name, text) in container {

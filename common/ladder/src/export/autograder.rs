@@ -59,8 +59,7 @@ pub(super) fn unfinished() -> String {
     nothing(STOPPED)
 }
 
-const STOPPED: &str =
-    "The grader was stopped before it had a grade: it ran out of time or memory. Does every loop end?";
+const STOPPED: &str = "The grader was stopped before it had a grade: it ran out of time or memory. Does every loop end?";
 
 /// Results that say why there are no points.
 fn nothing(reason: &str) -> String {
@@ -91,7 +90,10 @@ impl Submission {
             folder.join(&task.assignment),
             folder.to_owned(),
         ];
-        let path = places.iter().map(|place| place.join(wanted)).find(|path| path.exists());
+        let path = places
+            .iter()
+            .map(|place| place.join(wanted))
+            .find(|path| path.exists());
         let path = path.map_or_else(|| only_one(folder, wanted), Ok)?;
         let predictions = path.with_file_name(PREDICTIONS);
         Ok(Self {
@@ -134,7 +136,10 @@ fn text(path: &Path, folder: &Path) -> Result<String> {
     let name = path.strip_prefix(folder).unwrap_or(path).display();
     let [real, folder] = [path, folder].map(Path::canonicalize);
     let inside = real.is_ok_and(|real| folder.is_ok_and(|folder| real.starts_with(folder)));
-    ensure!(inside, "{name} is a link to elsewhere: hand in the file itself.");
+    ensure!(
+        inside,
+        "{name} is a link to elsewhere: hand in the file itself."
+    );
     grade::read(path).with_context(|| format!("{name} was not read"))
 }
 
@@ -154,9 +159,16 @@ fn graded(root: &Path, source: &Path, task: &Task, submission: &Submission) -> R
     let secret = source.join("secret");
     if secret.exists() {
         let student = student(&root.join("submission_metadata.json"))?;
-        command.arg("--secret").arg(secret).arg("--student").arg(student);
+        command
+            .arg("--secret")
+            .arg(secret)
+            .arg("--student")
+            .arg(student);
     }
-    command.arg("--").arg(source.join(&task.assignment)).arg(&handed_in);
+    command
+        .arg("--")
+        .arg(source.join(&task.assignment))
+        .arg(&handed_in);
     let output = command.output().context("the grader cannot be started")?;
     let results = String::from_utf8_lossy(&output.stdout).into_owned();
     let is_json = serde_json::from_str::<serde_json::Value>(&results).is_ok();
@@ -233,13 +245,21 @@ mod tests {
         for (files, why) in [
             (&[][..], "nothing was handed in"),
             (&[("kernel.ptx", "")], "handed in: kernel.ptx"),
-            (&[("a.cu", ""), ("b.cu", "")], "several files might be meant (a.cu, b.cu)"),
+            (
+                &[("a.cu", ""), ("b.cu", "")],
+                "several files might be meant (a.cu, b.cu)",
+            ),
             (&[("kernel.cu", &large)], "at most 1048576 are read"),
             (&[("kernel.cu/x", "")], "is no plain file"),
             (&[("prediction.toml", "")], "handed in: prediction.toml"),
         ] {
-            let error = found(files, "kernel.cu").err().map(|error| format!("{error:#}"));
-            assert!(error.as_ref().is_some_and(|error| error.contains(why)), "{error:?}");
+            let error = found(files, "kernel.cu")
+                .err()
+                .map(|error| format!("{error:#}"));
+            assert!(
+                error.as_ref().is_some_and(|error| error.contains(why)),
+                "{error:?}"
+            );
         }
     }
 
@@ -271,8 +291,11 @@ mod tests {
     fn a_group_is_its_first_member() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("submission_metadata.json");
-        fs::write(&path, r#"{"id": 1, "users": [{"email": "b@x", "id": 2}, {"email": "a@x"}]}"#)
-            .expect("a file");
+        fs::write(
+            &path,
+            r#"{"id": 1, "users": [{"email": "b@x", "id": 2}, {"email": "a@x"}]}"#,
+        )
+        .expect("a file");
         assert_eq!(student(&path).expect("a student"), "a@x");
         fs::write(&path, r#"{"users": []}"#).expect("a file");
         assert!(student(&path).is_err());

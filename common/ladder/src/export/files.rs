@@ -44,7 +44,9 @@ fn travels(path: &str) -> bool {
         let mut parts = path.splitn(4, '/');
         parts.next() == Some("common") && parts.nth(1) == Some(folder)
     };
-    let stays = ["tests", "examples", "benches"].into_iter().any(of_a_package);
+    let stays = ["tests", "examples", "benches"]
+        .into_iter()
+        .any(of_a_package);
     of_a_kind && (!stays || path.starts_with(RECORDINGS)) && !private(path)
 }
 

@@ -67,7 +67,12 @@ fn zip(
     }
     let rubric = assignment.file("rubric.toml").unwrap_or_default();
     let rubric = rubric.replace("\r\n", "\n");
-    put(&mut zip, &format!("{}/rubric.toml", assignment.name), rubric.as_bytes(), false)?;
+    put(
+        &mut zip,
+        &format!("{}/rubric.toml", assignment.name),
+        rubric.as_bytes(),
+        false,
+    )?;
     let task = Task {
         assignment: assignment.name.clone(),
         handed_in: assignment.handed_in().into(),

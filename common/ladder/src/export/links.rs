@@ -30,7 +30,9 @@ impl Book {
                 "{address} is no address: --book takes one such as https://example.org/book"
             );
             ensure!(
-                !address.contains(|c: char| c.is_whitespace() || c.is_control() || "\"'\\()<>".contains(c)),
+                !address.contains(|c: char| c.is_whitespace()
+                    || c.is_control()
+                    || "\"'\\()<>".contains(c)),
                 "{address:?} has characters that an address has not"
             );
             return Ok(Self::At(address.trim_end_matches('/').into()));

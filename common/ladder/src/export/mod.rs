@@ -131,7 +131,10 @@ pub fn course(root: &Path, book: &Book) -> Result<Tree> {
     let mut tree = Tree::default();
     let assignments = assignments::all(root)?;
     files::workspace(root, &mut tree)?;
-    tree.text("Cargo.toml", &manifest::students(&files::text(root, "Cargo.toml")?)?);
+    tree.text(
+        "Cargo.toml",
+        &manifest::students(&files::text(root, "Cargo.toml")?)?,
+    );
     tree.text("Cargo.lock", &files::text(root, "Cargo.lock")?);
     for assignment in &assignments {
         assignment.add(book, &mut tree)?;

@@ -80,7 +80,10 @@ pub fn must_be_empty(folder: &Path) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => {
             return Err(error).with_context(|| {
-                format!("{}: name a folder that does not exist yet", folder.display())
+                format!(
+                    "{}: name a folder that does not exist yet",
+                    folder.display()
+                )
             });
         }
     }
