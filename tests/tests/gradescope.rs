@@ -34,14 +34,14 @@ fn unpack(zip: &Path, autograder: &Path) {
     let mut zip = zip::ZipArchive::new(File::open(zip).expect("a zip")).expect("a zip");
     for index in 0..zip.len() {
         let mut file = zip.by_index(index).expect("a file");
+        let name = file.name().expect("a name").into_owned();
         let time = file.last_modified().expect("a time");
         assert_eq!(
             (time.year(), time.hour()),
             (1980, 0),
-            "{}: not the same again",
-            file.name()
+            "{name}: not the same again"
         );
-        let path = autograder.join("source").join(file.name());
+        let path = autograder.join("source").join(&name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).expect("bytes");
