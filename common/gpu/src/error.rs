@@ -5,8 +5,8 @@
 pub enum GpuError {
     /// NVRTC was found nowhere.
     #[error(
-        "no NVRTC, the compiler from CUDA C++ to PTX: run `cargo ladder get-nvrtc`, or set GEMM_NVRTC \
-         to its folder; looked in{}",
+        "no NVRTC, the compiler from CUDA C++ to PTX: {}; looked in{}",
+        get_nvrtc(std::env::consts::OS),
         list(searched)
     )]
     NoNvrtc {
@@ -186,6 +186,17 @@ pub enum GpuError {
     },
 }
 
+/// Where a compiler comes from, which no machine with macOS can have.
+fn get_nvrtc(os: &str) -> &'static str {
+    match os {
+        "macos" => {
+            "NVIDIA makes none for macOS; work in a Linux container, such as the .devcontainer of a course \
+             (`cargo ladder export-course` writes it)"
+        }
+        _ => "run `cargo ladder get-nvrtc`, or set GEMM_NVRTC to its folder",
+    }
+}
+
 fn list(places: &[String]) -> String {
     places.iter().map(|place| format!("\n  {place}")).collect()
 }
@@ -209,5 +220,18 @@ fn remedy(code: u32) -> &'static str {
         900..=908 => "a graph may hold launches only: take copies and allocations out of it",
         912 => "the cluster is too large for this kernel: use a smaller one",
         _ => "look at `nvidia-smi`, and at this code in the CUDA driver's list of errors",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compiler_is_fetched_where_there_is_one() {
+        assert!(get_nvrtc("macos").contains("container"));
+        for os in ["linux", "windows"] {
+            assert!(get_nvrtc(os).contains("cargo ladder get-nvrtc"), "{os}");
+        }
     }
 }

@@ -22,6 +22,7 @@
 //! | [`exam`] | writes questions about accesses of a warp, and their key |
 //! | [`locked`] | compiles strangers' kernels, for `grade --untrusted` |
 //! | `starters` | makes what students begin with, or checks it |
+//! | [`export`] | writes a repository for students, and Gradescope's autograders |
 //! | `round` | shows how a tensor core adds up one output, step by step |
 //! | `readme` | puts into README.md what its commands print, or checks it |
 //!
@@ -36,6 +37,7 @@ mod compare;
 mod diff;
 mod draw;
 pub mod exam;
+pub mod export;
 mod get_nvrtc;
 pub mod grade;
 mod layout;
@@ -119,6 +121,11 @@ enum Command {
     CompileLocked(locked::Limits),
     /// Make every assignment's starter anew from its solution, or check that they are current
     Starters(starters::Arguments),
+    /// Write a repository for students, without solutions, and autograders for Gradescope
+    ExportCourse(export::Arguments),
+    /// What Gradescope's machine runs for each submission
+    #[command(hide = true)]
+    Autograder(export::autograder::Arguments),
     /// Fetch NVRTC and CUDA's headers into .cuda/
     GetNvrtc(get_nvrtc::Arguments),
     /// Put into README.md what its commands print, or check that it stands there
@@ -150,6 +157,8 @@ pub fn main() -> ExitCode {
         Command::Exam(arguments) => exam::run(&arguments),
         Command::CompileLocked(limits) => locked::child::run(&limits),
         Command::Starters(arguments) => starters::run(&arguments),
+        Command::ExportCourse(arguments) => export::run(&arguments),
+        Command::Autograder(arguments) => export::autograder::run(&arguments),
         Command::GetNvrtc(arguments) => get_nvrtc::run(&arguments),
     };
     match done {

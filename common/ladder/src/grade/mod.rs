@@ -35,6 +35,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use harness::{Compile, Nvrtc};
+pub(crate) use hidden::hex;
 use rubric::{Rubric, Task};
 use sha2::Digest;
 
@@ -74,7 +75,7 @@ pub struct Arguments {
     #[arg(long)]
     untrusted: bool,
     /// Where the book is: a folder or an address
-    #[arg(long, value_name = "PLACE", default_value = "book/book")]
+    #[arg(long, value_name = "PLACE", env = "GEMM_BOOK", default_value = "book/book")]
     book: String,
 }
 
@@ -271,7 +272,7 @@ const MOST: u64 = 1 << 20;
 
 /// What a stranger handed in. A link might lead to a file of this machine, which a message would quote, and a device
 /// or a pipe never ends.
-fn read(path: &Path) -> Result<String> {
+pub(crate) fn read(path: &Path) -> Result<String> {
     let cannot = || format!("cannot read {}", path.display());
     let kind = std::fs::symlink_metadata(path).with_context(cannot)?;
     ensure!(
