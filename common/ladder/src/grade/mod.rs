@@ -75,7 +75,12 @@ pub struct Arguments {
     #[arg(long)]
     untrusted: bool,
     /// Where the book is: a folder or an address
-    #[arg(long, value_name = "PLACE", env = "GEMM_BOOK", default_value = "book/book")]
+    #[arg(
+        long,
+        value_name = "PLACE",
+        env = "GEMM_BOOK",
+        default_value = "book/book"
+    )]
     book: String,
 }
 
