@@ -169,6 +169,10 @@ fn no_spelling_of_an_include_shows_a_file() {
             if inside.contains(SECRET) {
                 let _ = writeln!(wrong, "{name}{what} shows the file:\n{inside}");
             }
+            // Nothing had to be kept back, but what the kernel itself says is about another file.
+            if inside.contains("left away") && !text.contains("#line") {
+                let _ = writeln!(wrong, "{name}{what} opens the file:\n{inside}");
+            }
             if outside.contains(SECRET) != opens {
                 let _ = writeln!(
                     wrong,
@@ -346,6 +350,23 @@ fn bombs_are_stopped_and_named() {
     }
     // Whatever came before, the next one is compiled.
     assert!(all(&locked, KERNEL).contains(".entry gemm("), "{told}");
+}
+
+#[test]
+fn memory_is_bounded() {
+    let limits = Limits {
+        seconds: 20,
+        mebibytes: 400,
+    };
+    let Some(locked) = locked(limits) else {
+        return;
+    };
+    assert!(all(&locked, KERNEL).contains(".entry gemm("));
+    let said = all(&locked, "__device__ int x[100000000] = {1, 2};");
+    assert!(
+        said.contains("out of its stack or of its 400 MiB"),
+        "{said}"
+    );
 }
 
 #[test]
