@@ -101,22 +101,27 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     lines.filter(|line| line.len() > 24 && !line.starts_with("//"))
 }
 
-/// By file of a solution, the lines that stand in no starter and in no rung.
+/// By file of a solution, the lines that stand in no rung and not in its starter; of other solutions than the reference,
+/// in no starter at all, since those have its helpers where they please.
 fn answers() -> BTreeMap<PathBuf, Vec<String>> {
     let kernels = rungs().into_iter().flat_map(|rung| files(&rung, ".cu"));
     let public: String = kernels.map(|kernel| read(&kernel)).collect();
+    let starter = |assignment: &PathBuf| {
+        let path = assignment.join("kernel.cu");
+        path.exists().then(|| read(&path)).unwrap_or_default()
+    };
+    let starters: String = assignments().iter().map(starter).collect();
     let mut found = BTreeMap::new();
     for assignment in assignments() {
-        let starter = assignment.join("kernel.cu");
-        let starter = if starter.exists() {
-            read(&starter)
-        } else {
-            String::new()
-        };
+        let own = starter(&assignment);
         for solution in files(&assignment.join("solution"), ".cu") {
+            let known = match name(&solution) == "kernel.cu" {
+                true => &own,
+                false => &starters,
+            };
             let text = read(&solution);
             let mine = lines(&text)
-                .filter(|line| !starter.contains(line) && !public.contains(line))
+                .filter(|line| !known.contains(line) && !public.contains(line))
                 .map(str::to_owned);
             found.insert(solution.clone(), mine.collect());
         }

@@ -131,7 +131,7 @@ fn an_autograder_answers_every_submission() {
     assert!(
         results["output"]
             .as_str()
-            .is_some_and(|text| text.contains("from a secret"))
+            .is_some_and(|text| text.contains("sizes from secret "))
     );
 
     let results = graded(&autograder, &[], "120");
