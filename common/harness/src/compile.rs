@@ -4,7 +4,7 @@ use gpu::{GpuError, Nvrtc};
 use crate::{Error, Result};
 
 /// A compiler from CUDA C++ to PTX.
-pub trait Compile {
+pub trait Compile: Send + Sync {
     /// The PTX of `source`. `name` is what messages and line information call it; make it absolute.
     ///
     /// # Errors
