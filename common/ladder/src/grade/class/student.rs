@@ -35,7 +35,8 @@ pub fn grade(arguments: &Arguments, folder: &Path, student: &str) -> Outcome {
         .args(["--json", "--book", &arguments.book]);
     if let Some(secret) = &arguments.secret {
         command.arg("--secret").arg(secret);
-        command.args(["--student", student]);
+        // In one word, or a name that begins with a dash would be a flag.
+        command.arg(format!("--student={student}"));
     }
     command.args(arguments.untrusted.then_some("--untrusted"));
     // The students already take all cores.
