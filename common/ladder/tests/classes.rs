@@ -26,11 +26,11 @@ fn text(bytes: &[u8]) -> String {
 fn class() -> TempDir {
     let class = tempfile::tempdir().expect("a folder");
     let right = fs::read_to_string(assignment().join("solution/answers.toml")).expect("answers");
-    let one_wrong = right.replacen("wavefronts = ", "wavefronts = 1", 1);
-    assert_ne!(right, one_wrong);
+    let some_wrong = right.replace("wavefronts = ", "wavefronts = 1");
+    assert_ne!(right, some_wrong);
     for (student, answers) in [
         ("ada", Some(right.as_str())),
-        ("-bob", Some(one_wrong.as_str())),
+        ("-bob", Some(some_wrong.as_str())),
         ("cyd", Some("= no TOML")),
         ("dee", None),
     ] {
@@ -63,7 +63,7 @@ fn everybody_has_a_grade_whatever_others_handed_in() {
         .iter()
         .map(|of| of.parse().expect("points"))
         .collect();
-    assert!(50.0 < points[0] && points[0] < 100.0, "{points:?}");
+    assert!(0.0 < points[0] && points[0] < 80.0, "{points:?}");
     assert_eq!(points[1..], [100.0, 0.0, 0.0]);
     assert!(column(4)[3].contains("no .cu file and no answers.toml"));
     assert!(class.path().join("cyd/grade.json").is_file());

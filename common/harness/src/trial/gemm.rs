@@ -2,7 +2,7 @@
 use emulator::{LaunchError, Program};
 
 use super::Launched;
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Bytes};
 use crate::{
     Error, Kernel, Problem, Result, Rung, Size, Source, TensorBox, Tile, on_emulator, verify,
 };
@@ -26,6 +26,7 @@ impl Gemm {
         let mut arguments = Arguments::from_words(&PLAIN, &["trial"])
             .map_err(|error| Error::Launch(LaunchError::Invalid(error.to_string())))?;
         arguments.accesses = true;
+        arguments.max_memory = Bytes(super::MEMORY);
         Ok(Self { kernel, arguments })
     }
 }

@@ -98,6 +98,9 @@ impl Trial {
     }
 }
 
+/// Bytes of matrices, and of what blocks that run at once hold: trials of a class are made side by side.
+const MEMORY: u64 = 1 << 30;
+
 /// How every trial is run: with all that the sanitizer looks for, and every pattern of addresses kept.
 fn options(schedule: u64, limits: Limits) -> Options<'static> {
     Options {

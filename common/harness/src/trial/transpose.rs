@@ -2,7 +2,7 @@
 use emulator::{Arg, Launch, LaunchError, Limits, Memory, Module, Program};
 use half::f16;
 
-use super::Launched;
+use super::{Launched, MEMORY};
 use crate::launch::{Unstated, ints, within};
 use crate::problem::{from_bytes, poison, to_bytes};
 use crate::{Error, Problem, Result, Size, Source, Tile, Verification};
@@ -16,9 +16,6 @@ const PARAMETERS: [u32; 4] = [8, 8, 4, 4];
 /// Warp instructions for each element: a thread that moves one of them takes fewer than 40, so a warp takes little
 /// more than one.
 const ENOUGH: u64 = 64;
-
-/// Bytes of matrices, and of what blocks that run at once hold.
-const MEMORY: u64 = 1 << 30;
 
 pub(super) struct Transpose {
     source: Source,
