@@ -3,7 +3,8 @@
 #   results/record.sh BIN OUT
 # BIN holds the release programs (`cargo build --release --bins`) and, if wanted, broken/ as written by
 # `cargo run -p ladder-tests --example broken_kernels -- BIN/broken`. OUT takes what is recorded. No cargo is needed.
-# Counters by ncu are `ladder calibrate --record`. SIZES names other sizes for speed, PARTS some of: speed tiles ceilings bits wrong labs.
+# Counters by ncu are `ladder calibrate --record`. SIZES names other sizes for speed, PARTS some of: speed tiles ceilings bits wrong labs
+# assignments.
 set -uo pipefail
 bin=$(realpath "$1") out=$(realpath "$2")
 parts=${PARTS:-speed tiles ceilings bits wrong}
@@ -43,6 +44,28 @@ if has wrong; then
         verdict=$(echo "$text" | grep -m 1 -oE '(WRONG|error:).*' | tr -s ' ')
         echo "$(basename "$kernel" .cu),$code,\"$verdict\"" | tee -a "$folder/wrong_values.csv"
         [ $code = 1 ] || failed=1
+    done
+fi
+
+if has assignments; then
+    echo "== assignments: bits of the solutions that multiply, on the GPU and on the emulator (NVRTC is needed)"
+    mkdir -p "$out/assignments"
+    echo "solution,macro,size,c_sha256,same" > "$out/assignments/bits.csv"
+    for kernel in assignments/*/solution/{kernel,other}.cu; do
+        grep -q gemm_launch "$kernel" || continue
+        arch=sm_80; grep -q gemm_boxes "$kernel" && arch=sm_90a
+        for macro in none $(grep -oE 'BY_[A-Z]+' "$kernel" | sort -u); do
+            # The rungs' programs define no macros.
+            source=$(mktemp --suffix=.cu)
+            { [ "$macro" = none ] || echo "#define $macro"; cat "$kernel"; } > "$source"
+            for size in 256x192x320 1024; do
+                c() { "$bin/rung05_swizzle" --kernel "$source" --arch $arch --size $size --json "$@" | grep -oE '"c_sha256": *"[0-9a-f]{64}' | tail -c 65; }
+                gpu=$(c --device gpu) emulator=$(c --device emulator)
+                [ -n "$gpu" ] && [ "$gpu" = "$emulator" ] && same=true || { same=false failed=1; }
+                echo "${kernel#assignments/},$macro,$size,$gpu,$same" | tee -a "$out/assignments/bits.csv"
+            done
+            rm "$source"
+        done
     done
 fi
 
