@@ -1,7 +1,7 @@
 //! Assignment 00 cannot be fooled: each answer counts alone, whatever stands in its place, and everybody can have
 //! questions of their own. Nothing is compiled.
+use std::fs;
 use std::path::PathBuf;
-use std::{env, fs};
 
 use ladder::exam::{Question, questions, starter};
 use ladder::grade::{Grade, Grader};
@@ -26,16 +26,16 @@ fn key() -> String {
     read(&assignment().join("solution/answers.toml"))
 }
 
-fn graded(name: &str, answers: &[u8], secret: Option<(&[u8], &str)>) -> Grade {
+fn graded(answers: &[u8], secret: Option<(&[u8], &str)>) -> Grade {
     let (secret, student) = secret.unwrap_or_default();
     let secret = (!secret.is_empty()).then(|| secret.to_vec());
     let grader = Grader::new(&assignment(), secret, || {
         panic!("nothing is to be compiled")
     });
-    let file = env::temp_dir().join(format!("ladder-exam-{}-{name}.toml", std::process::id()));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("answers.toml");
     fs::write(&file, answers).expect("a file");
     let grade = grader.expect("an assignment").grade(&file, student);
-    fs::remove_file(&file).expect("it was written above");
     grade.expect("a grade")
 }
 
@@ -56,23 +56,40 @@ fn of(question: &Question, count: &str) -> u64 {
     found.map_or_else(|| panic!("{count} is not asked"), |(_, number)| number)
 }
 
-/// Numbers that are asked for, and of these the ones for which this holds.
+/// The points for the numbers of which this holds.
 fn share(holds: impl Fn(&Question, &str, u64) -> bool) -> f64 {
-    let all: Vec<bool> = public()
-        .iter()
-        .flat_map(|question| {
-            question
-                .answers()
-                .map(|(count, number)| holds(question, count, number))
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    100.0 * all.iter().filter(|right| **right).count() as f64 / all.len() as f64
+    let questions = public();
+    let of = |question: &Question| {
+        let all = question.answers().count() as f64;
+        let right = question
+            .answers()
+            .filter(|(count, number)| holds(question, count, *number));
+        right.count() as f64 / all
+    };
+    100.0 * questions.iter().map(of).sum::<f64>() / questions.len() as f64
+}
+
+/// The emulator executes each as it is made, and one on which it does not agree is an error: these are some thousands.
+#[test]
+fn every_question_is_what_the_emulator_counts() {
+    for seed in 0..100 {
+        let all = questions(seed, 40).unwrap_or_else(|error| panic!("seed {seed}: {error:#}"));
+        assert_eq!(all.len(), 40);
+        for question in &all {
+            match question.answers().collect::<Vec<_>>()[..] {
+                [("wavefronts", wavefronts), ("conflicts", conflicts)] => {
+                    assert!(wavefronts > conflicts, "{question:?}");
+                }
+                [("sectors", sectors)] => assert!((1..=32).contains(&sectors), "{question:?}"),
+                ref other => panic!("{other:?}"),
+            }
+        }
+    }
 }
 
 #[test]
 fn the_key_gets_all_points_and_every_reason() {
-    let grade = graded("key", key().as_bytes(), None);
+    let grade = graded(key().as_bytes(), None);
     let text = grade.text("book");
     assert!(
         (grade.points() - 100.0).abs() < 1e-9 && grade.passed(),
@@ -83,7 +100,6 @@ fn the_key_gets_all_points_and_every_reason() {
         "{text}"
     );
     let wrong = graded(
-        "wrong",
         changed(|_, _, number| (number + 1).to_string()).as_bytes(),
         None,
     );
@@ -183,7 +199,7 @@ fn every_mutation_gets_its_points() {
         ),
     ];
     for (name, answers, points) in mutations {
-        let grade = graded(name, answers.as_bytes(), None);
+        let grade = graded(answers.as_bytes(), None);
         assert!(
             (grade.points() - points).abs() < 1e-6,
             "{name}: {points}\n{}",
@@ -209,14 +225,22 @@ fn every_mutation_gets_its_points() {
         );
     }
     let bytes: Vec<u8> = (0..=255).collect();
-    assert_eq!(graded("bytes", &bytes, None).points(), 0.0);
+    assert_eq!(graded(&bytes, None).points(), 0.0);
+    let open = graded(read(&assignment().join("answers.toml")).as_bytes(), None);
+    for (question, test) in public().iter().zip(open.tests()) {
+        assert_eq!(
+            test.why.len(),
+            question.answers().count(),
+            "no reason before an answer"
+        );
+    }
 }
 
 #[test]
 fn everybody_has_questions_of_their_own() {
     let secret: &[u8] = b"a secret of the tests";
-    let folder = env::temp_dir().join(format!("ladder-sheets-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
     let file = folder.join("secret");
     fs::write(&file, secret).expect("a file");
     let sheet = |student: &str| {
@@ -242,26 +266,21 @@ fn everybody_has_questions_of_their_own() {
         "a seed would give the key away"
     );
     for (student, own) in [("ada", &ada), ("bob", &bob)] {
-        let grade = graded(student, own[1].as_bytes(), Some((secret, student)));
+        let grade = graded(own[1].as_bytes(), Some((secret, student)));
         assert!(
             (grade.points() - 100.0).abs() < 1e-9,
             "{}",
             grade.text("book")
         );
     }
-    let copied = graded("copied", ada[1].as_bytes(), Some((secret, "bob")));
+    let copied = graded(ada[1].as_bytes(), Some((secret, "bob")));
     assert!(
         !copied.passed() && copied.complaints()[0].what.contains("the sheet"),
         "{}",
         copied.text("book")
     );
-    let another = graded(
-        "another",
-        ada[1].as_bytes(),
-        Some((b"another secret of tests", "ada")),
-    );
+    let another = graded(ada[1].as_bytes(), Some((b"another secret of tests", "ada")));
     assert!(!another.passed());
-    fs::remove_dir_all(&folder).expect("it was made above");
 }
 
 fn path(path: &std::path::Path) -> &str {

@@ -48,6 +48,10 @@ pub struct Wait {
     pub copied: u64,
     /// For these, steps from the issue of the last such copy to the first look, summed; 0 where it was issued later.
     pub ahead: u64,
+    /// The same for `cp.async`, in `mma.sync`s of the warp itself: how much of its work there is to hide the latency
+    /// behind, whatever the order of the warps and whatever else they execute. 0 at an mbarrier, where one warp may
+    /// wait for what another has issued.
+    pub products: u64,
 }
 
 impl std::ops::AddAssign for Wait {
@@ -58,6 +62,7 @@ impl std::ops::AddAssign for Wait {
         self.longest = self.longest.max(other.longest);
         self.copied += other.copied;
         self.ahead += other.ahead;
+        self.products += other.products;
     }
 }
 

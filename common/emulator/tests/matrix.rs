@@ -262,3 +262,23 @@ fn a_wait_for_copies_tells_how_long_ago_they_were_issued() {
     };
     assert_eq!(ahead(30), ahead(0) + 30);
 }
+
+#[test]
+fn a_wait_for_copies_tells_how_much_was_multiplied_since_the_last_of_them() {
+    let mma = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r10, %r11, %r12, %r13}, {%r14, %r15}, {%f0, %f1, %f2, %f3};";
+    let copy = "cp.async.cg.shared.global [%r1], [%d1], 16; cp.async.commit_group;";
+    let text = format!(
+        "{COPY} {copy} {} {copy} {} cp.async.wait_group 1; {} cp.async.wait_all;",
+        mma.repeat(3),
+        mma.repeat(5),
+        mma.repeat(2)
+    );
+    let outcome = run(&threads(64), TILE, &text);
+    let products: Vec<_> = outcome
+        .waits
+        .iter()
+        .map(|wait| (wait.copied, wait.products))
+        .collect();
+    // Two warps: 3 + 5 behind the first copy, 5 + 2 behind the second.
+    assert_eq!(products, [(2, 16), (2, 14)]);
+}

@@ -5,8 +5,8 @@
 pub enum GpuError {
     /// NVRTC was found nowhere.
     #[error(
-        "no NVRTC, the compiler from CUDA C++ to PTX: run `cargo ladder get-nvrtc`, or set GEMM_NVRTC \
-         to its folder; looked in{}",
+        "no NVRTC, the compiler from CUDA C++ to PTX: {}; looked in{}",
+        get_nvrtc(std::env::consts::OS),
         list(searched)
     )]
     NoNvrtc {
@@ -27,6 +27,16 @@ pub enum GpuError {
         /// NVRTC's words.
         message: String,
     },
+    /// CUDA's headers were found and cannot be read.
+    #[error(
+        "cannot read CUDA's headers, {place}: {reason}; get fresh ones with `cargo ladder get-nvrtc`"
+    )]
+    Headers {
+        /// The file or folder.
+        place: String,
+        /// The system's words.
+        reason: String,
+    },
     /// Text for CUDA holds a NUL byte, which would end it there.
     #[error("{what} holds a NUL byte: remove it")]
     Nul {
@@ -41,8 +51,8 @@ pub enum GpuError {
     },
     /// No libcuda on this machine.
     #[error(
-        "no NVIDIA driver on this machine (libcuda is missing, or a stub): install the driver; \
-         a rung runs without one, on the emulator, with `--device emulator`"
+        "no NVIDIA driver on this machine (libcuda is missing, or a stub): install the driver, \
+         or run on the emulator, which needs none, with `--device emulator`"
     )]
     NoDriver,
     /// The driver is older than CUDA 12.0.
@@ -176,6 +186,17 @@ pub enum GpuError {
     },
 }
 
+/// Where a compiler comes from, which no machine with macOS can have.
+fn get_nvrtc(os: &str) -> &'static str {
+    match os {
+        "macos" => {
+            "NVIDIA makes none for macOS; work in a Linux container, such as the .devcontainer of a course \
+             (`cargo ladder export-course` writes it)"
+        }
+        _ => "run `cargo ladder get-nvrtc`, or set GEMM_NVRTC to its folder",
+    }
+}
+
 fn list(places: &[String]) -> String {
     places.iter().map(|place| format!("\n  {place}")).collect()
 }
@@ -199,5 +220,18 @@ fn remedy(code: u32) -> &'static str {
         900..=908 => "a graph may hold launches only: take copies and allocations out of it",
         912 => "the cluster is too large for this kernel: use a smaller one",
         _ => "look at `nvidia-smi`, and at this code in the CUDA driver's list of errors",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compiler_is_fetched_where_there_is_one() {
+        assert!(get_nvrtc("macos").contains("container"));
+        for os in ["linux", "windows"] {
+            assert!(get_nvrtc(os).contains("cargo ladder get-nvrtc"), "{os}");
+        }
     }
 }

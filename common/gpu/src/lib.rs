@@ -5,7 +5,7 @@
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | `nvrtc` | CUDA C++ in, PTX out |
+//! | `nvrtc`, `headers` | CUDA C++ in, PTX out; with CUDA's headers in memory, no file is opened |
 //! | `device` | which GPUs there are; a [`Gpu`] is one of them, with a stream |
 //! | `memory`, `tensor` | bytes on the device; the map by which TMA reads them |
 //! | `kernel`, `launch`, `params` | PTX in, a kernel out; its launch, with arguments checked against the PTX |
@@ -24,6 +24,7 @@ mod driver;
 mod dynamic;
 mod error;
 mod graph;
+mod headers;
 mod kernel;
 mod launch;
 mod memory;

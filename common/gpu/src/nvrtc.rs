@@ -1,9 +1,10 @@
 //! CUDA C++ in, PTX out.
 use crate::dynamic::api;
+use crate::headers::Headers;
 use crate::{GpuError, search};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 
 api!(Api {
     nvrtcVersion: fn(*mut c_int, *mut c_int) -> c_int;
@@ -27,6 +28,7 @@ pub struct Nvrtc {
     version: (u32, u32),
     path: Option<PathBuf>,
     include: Option<PathBuf>,
+    headers: Headers,
 }
 
 /// What a successful compilation gave.
@@ -64,7 +66,21 @@ impl Nvrtc {
             version,
             path: found.path,
             include,
+            headers: Headers::default(),
         })
+    }
+
+    /// Reads the headers of [`Self::include_dir`] into memory, from where every later compilation takes them: it
+    /// opens no file for them, and their folder stands neither in the PTX nor in messages. There is no
+    /// `include_dir` afterwards.
+    ///
+    /// # Errors
+    /// [`GpuError::Headers`] if one cannot be read.
+    pub fn hold_headers(&mut self) -> Result<(), GpuError> {
+        if let Some(folder) = self.include.take() {
+            self.headers = Headers::read(&folder)?;
+        }
+        Ok(())
     }
 
     /// The CUDA version that it belongs to, such as (13, 0).
@@ -77,7 +93,8 @@ impl Nvrtc {
         self.path.as_deref()
     }
 
-    /// The folder of CUDA's headers (`cuda_fp16.h`) that belongs to it, if there is one.
+    /// The folder of CUDA's headers (`cuda_fp16.h`) that belongs to it, if there is one and
+    /// [`Self::hold_headers`] has not made it needless.
     pub fn include_dir(&self) -> Option<&Path> {
         self.include.as_deref()
     }
@@ -101,28 +118,31 @@ impl Nvrtc {
             .map(|option| text("a compiler option", option))
             .collect::<Result<_, _>>()?;
         let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
-        let count = c_int::try_from(options.len()).unwrap_or(c_int::MAX);
+        let count = |pointers: &[_]| c_int::try_from(pointers.len()).unwrap_or(c_int::MAX);
+        let [headers, names] = [&self.headers.texts, &self.headers.names]
+            .map(|texts| texts.iter().map(|text| text.as_ptr()).collect::<Vec<_>>());
 
         let mut unit = Unit {
             api: &self.api,
             program: null_mut(),
         };
-        // SAFETY: all pointers are to NUL-terminated text or to null with a count of 0, and they
-        // outlive the call, which copies what it keeps.
+        // SAFETY: all pointers are to NUL-terminated text, as many headers as names, and they outlive
+        // the call, which copies what it keeps.
         let status = unsafe {
             (self.api.nvrtcCreateProgram)(
                 &raw mut unit.program,
                 source.as_ptr(),
                 name.as_ptr(),
-                0,
-                null(),
-                null(),
+                count(&headers),
+                headers.as_ptr(),
+                names.as_ptr(),
             )
         };
         self.api.check("nvrtcCreateProgram", status)?;
-        // SAFETY: a program made above and `count` pointers to NUL-terminated text.
-        let status =
-            unsafe { (self.api.nvrtcCompileProgram)(unit.program, count, options.as_ptr()) };
+        // SAFETY: a program made above and that many pointers to NUL-terminated text.
+        let status = unsafe {
+            (self.api.nvrtcCompileProgram)(unit.program, count(&options), options.as_ptr())
+        };
         let log = unit.text(
             "nvrtcGetProgramLog",
             self.api.nvrtcGetProgramLogSize,

@@ -103,6 +103,40 @@ fn its_headers_are_found_beside_it() {
     assert!(compiled.ptx.contains(".target sm_90a"), "{}", compiled.ptx);
 }
 
+/// What stands in the PTX of headers in memory is their name and no folder; else it is the same.
+#[test]
+fn headers_in_memory_give_the_same_code() {
+    let (Some(nvrtc), Some(mut held)) = (nvrtc(), nvrtc()) else {
+        return;
+    };
+    let Some(include) = nvrtc.include_dir() else {
+        return skipped(&format!("skipped: no headers beside {:?}", nvrtc.path()));
+    };
+    held.hold_headers().unwrap();
+    assert_eq!(held.include_dir(), None);
+    let source = "#include <cuda_fp16.h>\nextern \"C\" __global__ void half_of(__half *x) { *x = __hmul(*x, __half(0.5f)); }";
+    let options: [String; 1] = ["--generate-line-info".into()];
+    let with_folder = [
+        options[0].clone(),
+        format!("--include-path={}", include.display()),
+    ];
+    let from_disk = nvrtc.compile(source, "/half.cu", &with_folder).unwrap().ptx;
+    let from_memory = held.compile(source, "/half.cu", &options).unwrap().ptx;
+    let code = |ptx: &str| {
+        let lines = ptx.lines().filter(|line| !line.starts_with(".file"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(code(&from_memory), code(&from_disk));
+    assert!(
+        !from_memory.contains(&*include.to_string_lossy()),
+        "{from_memory}"
+    );
+    let error = held
+        .compile("#include <no_such.h>", "/none.cu", &options)
+        .unwrap_err();
+    assert!(error.to_string().contains("no_such.h"), "{error}");
+}
+
 /// Not by println!, which the test runner keeps to itself.
 fn skipped(why: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{why}\n").as_bytes());

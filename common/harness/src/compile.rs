@@ -29,6 +29,11 @@ impl Compile for Nvrtc {
                 file: name.into(),
                 log,
             }),
+            // Which a text may hold, and the options and names here never do.
+            Err(error @ GpuError::Nul { .. }) => Err(Error::Compile {
+                file: name.into(),
+                log: error.to_string(),
+            }),
             Err(error) => Err(error.into()),
         }
     }

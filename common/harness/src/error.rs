@@ -146,6 +146,9 @@ pub enum Error {
         /// NVRTC's messages.
         log: String,
     },
+    /// A kernel of somebody else's, and no safe place to compile it.
+    #[error("{0}")]
+    Locked(String),
     /// PTX that the emulator cannot read or run.
     #[error("{file}: {error}")]
     Ptx {

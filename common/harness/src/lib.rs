@@ -71,7 +71,7 @@ pub use experiment::Laboratory;
 pub use gpu::Nvrtc;
 pub use json::{lines as counted_lines, pretty};
 pub(crate) use kernel::Kernel;
-pub use launch::Tile;
+pub use launch::{TensorBox, Tile};
 pub use on_disk::KernelOnDisk;
 pub use on_gpu::load;
 pub use problem::{Problem, random_matrix, to_bytes};

@@ -22,7 +22,9 @@ const WHEELS: [&str; 2] = ["nvidia-cuda-nvrtc==13.0.88", "nvidia-cuda-runtime==1
 pub fn run(arguments: &Arguments) -> Result<bool> {
     if cfg!(target_os = "macos") {
         bail!(
-            "NVIDIA makes no NVRTC for macOS; the committed kernel.ptx run on the emulator without it"
+            "NVIDIA makes no NVRTC for macOS. The committed kernel.ptx run on the emulator without it; to compile your \
+             own, open the course in its development container (.devcontainer in what `cargo ladder export-course` \
+             writes), which is Linux, on ARM too"
         );
     }
     let root = rungs::root()
@@ -48,8 +50,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             "install",
             "--quiet",
             "--disable-pip-version-check",
-            "--root-user-action=ignore",
         ])
+        // As a variable, which pips before 22.1 pass over.
+        .env("PIP_ROOT_USER_ACTION", "ignore")
         .args(["--no-deps", "--upgrade", "--target"])
         .arg(&folder)
         .args(&wheels)

@@ -20,7 +20,9 @@
 //! | `get_nvrtc` | fetches NVRTC |
 //! | [`grade`] | grades a student's kernel |
 //! | [`exam`] | writes questions about accesses of a warp, and their key |
+//! | [`locked`] | compiles strangers' kernels, for `grade --untrusted` |
 //! | `starters` | makes what students begin with, or checks it |
+//! | [`export`] | writes a repository for students, and Gradescope's autograders |
 //! | `round` | shows how a tensor core adds up one output, step by step |
 //! | `readme` | puts into README.md what its commands print, or checks it |
 //!
@@ -35,9 +37,11 @@ mod compare;
 mod diff;
 mod draw;
 pub mod exam;
+pub mod export;
 mod get_nvrtc;
 pub mod grade;
 mod layout;
+pub mod locked;
 mod plot;
 mod ptx;
 mod readme;
@@ -52,6 +56,8 @@ mod tiles;
 mod timing;
 mod tools;
 pub mod untrusted;
+
+pub use sanitizers::SOUND;
 
 use std::process::ExitCode;
 
@@ -110,8 +116,16 @@ enum Command {
     Grade(grade::Arguments),
     /// Write an exam: questions about accesses of a warp, with their key
     Exam(exam::Arguments),
+    /// What `grade --untrusted` compiles with
+    #[command(hide = true)]
+    CompileLocked(locked::Limits),
     /// Make every assignment's starter anew from its solution, or check that they are current
     Starters(starters::Arguments),
+    /// Write a repository for students, without solutions, and autograders for Gradescope
+    ExportCourse(export::Arguments),
+    /// What Gradescope's machine runs for each submission
+    #[command(hide = true)]
+    Autograder(export::autograder::Arguments),
     /// Fetch NVRTC and CUDA's headers into .cuda/
     GetNvrtc(get_nvrtc::Arguments),
     /// Put into README.md what its commands print, or check that it stands there
@@ -141,7 +155,10 @@ pub fn main() -> ExitCode {
         Command::Readme(arguments) => readme::run(&arguments),
         Command::Grade(arguments) => grade::run(&arguments),
         Command::Exam(arguments) => exam::run(&arguments),
+        Command::CompileLocked(limits) => locked::child::run(&limits),
         Command::Starters(arguments) => starters::run(&arguments),
+        Command::ExportCourse(arguments) => export::run(&arguments),
+        Command::Autograder(arguments) => export::autograder::run(&arguments),
         Command::GetNvrtc(arguments) => get_nvrtc::run(&arguments),
     };
     match done {

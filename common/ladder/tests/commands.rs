@@ -39,10 +39,39 @@ fn what_is_missing_exits_with_2_and_names_the_remedy() {
         (&["bench", "--sizes", "0"], "at least 1"),
         (&["bound", "--against", "nowhere"], "cargo ladder bench"),
         (&["ceilings"], "--out"),
+        (&["exam"], "--seed"),
+        (&["exam", "--seed", "1", "--questions", "101"], "1..=100"),
+        (
+            &["exam", "--secret", "nowhere", "--student", "ada"],
+            "names a file",
+        ),
+        (
+            &["exam", "--seed", "1", "--out", "Cargo.toml"],
+            "cannot make Cargo.toml",
+        ),
     ] {
         let output = ladder(arguments);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(code(&output), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(remedy), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn an_exam_needs_no_compiler_and_its_key_is_right() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let output = ladder(&["exam", "--seed", "20", "--out", &at("")]);
+    assert_eq!(code(&output), Some(0));
+    let said = String::from_utf8_lossy(&output.stdout);
+    for name in ["questions.md", "answers.toml", "key.toml", "key.md"] {
+        assert!(said.contains(name) && std::path::Path::new(&at(name)).is_file());
+    }
+    // The public questions of 00 are those of this seed.
+    let assignment = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assignments/00_predict");
+    for (answers, expected) in [("key.toml", 0), ("answers.toml", 1)] {
+        let output = ladder(&["grade", assignment, &at(answers)]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(code(&output), Some(expected), "{answers}: {text}");
     }
 }

@@ -7,6 +7,7 @@
 //! | `emulate` | a byte of setup, then PTX, to be run with little fuel |
 //! | `recordings` | the name of a recording in the first line, then its bytes |
 //! | `tables` | which file in the first byte, then its text: `bench.json`, `tiles.csv`, accesses for `banks` |
+//! | `answers` | answers to an exam's questions, in TOML |
 //! | `layouts` | words after `cargo ladder layout`, one a line |
 //! | `arguments` | words after `cargo run -p rung01_naive --`, one a line |
 mod arguments;
@@ -18,11 +19,12 @@ mod tables;
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is its folder in `fuzz/corpus/`.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("ptx", emulate::ptx),
     ("emulate", emulate::emulate),
     ("recordings", tables::recordings),
     ("tables", tables::tables),
+    ("answers", tables::answers),
     ("layouts", arguments::layouts),
     ("arguments", arguments::arguments),
 ];

@@ -1,6 +1,7 @@
 //! `cargo ladder grade` cannot be fooled: solutions get all points, and whoever cheats or errs loses those that the
 //! mistake costs, with the right complaint. The kernels are compiled here, so NVRTC is needed.
 mod mutations;
+mod said;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -87,11 +88,14 @@ fn wrong_and_cheating_kernels_lose_points_for_the_right_reason() {
         return;
     }
     let mut failed = Vec::new();
+    let mut said = Vec::new();
     for assignment in assignments() {
         let grader = grader(&assignment, Some(SECRET));
         let name = assignment.display();
+        let folder = assignment.file_name().unwrap_or_default().to_string_lossy();
         for one in Mutations::of(&assignment).mutation {
             let grade = graded(&grader, &assignment, &one.text(&assignment));
+            said.push(said::row(&folder, &one, &grade));
             let mut found = grade.complaints().iter();
             let complains = found.clone().any(|other| other.what.contains(&one.says))
                 && found.any(|other| other.mistake == one.mistake);
@@ -106,6 +110,7 @@ fn wrong_and_cheating_kernels_lose_points_for_the_right_reason() {
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+    said::check(&said);
 }
 
 /// What the whole suite must have at least.
@@ -243,6 +248,7 @@ fn complaints_link_to_mistakes_of_the_book() {
     let grader = root().join("common/ladder/src/grade");
     let mut found = 0;
     for file in [
+        "answers.rs",
         "judge.rs",
         "mechanism.rs",
         "sanitizer.rs",

@@ -106,6 +106,7 @@ impl Warp {
     /// next, column g; register r of C row `g + 8 (r / 2)`, column `2 t + r % 2`.
     #[inline(always)]
     pub(super) fn mma(&mut self, mma: &Mma, card: Card) {
+        self.products += 1;
         match mma.k {
             8 => self.mma_k::<8, 128, 64>(mma, card),
             _ => self.mma_k::<16, 256, 128>(mma, card),
@@ -189,6 +190,7 @@ impl Warp {
                 op,
                 number: self.copies,
                 issued,
+                products: self.products,
             });
             self.copies += 1;
         }
@@ -241,8 +243,8 @@ impl Warp {
             .partition(lands);
         self.pending = left;
         let landing: Vec<Pending> = landing;
-        if let Some(issued) = landing.iter().map(|copy| copy.issued).max() {
-            self.wait_for_copies(op, issued, cx);
+        if let Some(last) = landing.iter().max_by_key(|copy| copy.issued) {
+            self.wait_for_copies(op, last, cx);
         }
         for copy in &landing {
             self.land_copy(copy, cx);

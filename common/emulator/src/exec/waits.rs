@@ -1,6 +1,6 @@
 //! How long warps wait, in steps: warp instructions that the cluster executed meanwhile.
 use super::block::Context;
-use super::warp::Warp;
+use super::warp::{Pending, Warp};
 use crate::Wait;
 
 /// A wait that has begun: what the warp's lanes `mask` found at `pc` was an incomplete phase of an mbarrier.
@@ -58,13 +58,15 @@ impl Warp {
         };
     }
 
-    /// `cp.async`s land now, because these lanes wait for them; the last of them was issued at the step `issued`.
-    pub(super) fn wait_for_copies(&mut self, pc: usize, issued: u64, cx: &mut Context<'_>) {
-        let ahead = self.steps(cx).saturating_sub(issued);
+    /// `cp.async`s land now, because these lanes wait for them; `last` was issued last.
+    pub(super) fn wait_for_copies(&self, pc: usize, last: &Pending, cx: &mut Context<'_>) {
+        let ahead = self.steps(cx).saturating_sub(last.issued);
+        let products = self.products.saturating_sub(last.products);
         *cx.tally.waits.entry((pc, None)).or_default() += Wait {
             times: 1,
             copied: 1,
             ahead,
+            products,
             ..Wait::default()
         };
     }

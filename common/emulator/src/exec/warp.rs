@@ -78,8 +78,9 @@ pub(super) struct Pending {
     pub op: usize,
     /// Its number among the warp's copies.
     pub number: u64,
-    /// The step at which it was issued.
+    /// The step at which it was issued, and the warp's `mma.sync`s before it.
     pub issued: u64,
+    pub products: u64,
 }
 
 /// `cp.async.mbarrier.arrive`: when the lane's copies before it have landed, an mbarrier is told.
@@ -124,8 +125,9 @@ pub(super) struct Warp {
     /// Lanes that have arrived at the cluster's barrier, in this phase and in the last.
     pub cluster_arrived: u32,
     pub cluster_released: u32,
-    /// Instructions executed.
+    /// Instructions executed, and those of them that are `mma.sync`.
     pub clock: u64,
+    pub products: u64,
     /// What it was like when it was interrupted in a loop.
     pub watched: Option<Watch>,
 }
@@ -155,6 +157,7 @@ impl Warp {
             cluster_arrived: 0,
             cluster_released: 0,
             clock: 0,
+            products: 0,
             watched: None,
         }
     }
@@ -190,7 +193,7 @@ impl Warp {
         self.waits.clear();
         self.bulk_commits = [0; 32];
         (self.expired, self.cluster_arrived, self.cluster_released) = (0, 0, 0);
-        (self.clock, self.watched) = (0, None);
+        (self.clock, self.products, self.watched) = (0, 0, None);
         for (register, &fixed) in self.words.iter_mut().zip(&machine.program.fixed_words) {
             for lane in 0..32 {
                 register.0[lane] = machine.fixed(fixed, index, lane, block) as u32;

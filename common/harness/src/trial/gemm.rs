@@ -3,7 +3,9 @@ use emulator::{LaunchError, Program};
 
 use super::Launched;
 use crate::arguments::Arguments;
-use crate::{Error, Kernel, Problem, Result, Rung, Size, Source, Tile, on_emulator, verify};
+use crate::{
+    Error, Kernel, Problem, Result, Rung, Size, Source, TensorBox, Tile, on_emulator, verify,
+};
 
 /// The parameters that every kernel takes, and no switch.
 const PLAIN: Rung = Rung {
@@ -35,6 +37,10 @@ impl super::Kernel for Gemm {
 
     fn dynamic_shared(&self) -> u32 {
         self.kernel.launch.dynamic_shared
+    }
+
+    fn boxes(&self) -> Option<[TensorBox; 3]> {
+        self.kernel.launch.boxes
     }
 
     fn source(&self) -> &Source {

@@ -4,7 +4,7 @@ mod transpose;
 
 use emulator::{Instruction, Limits, Options, Program, Run};
 
-use crate::{Result, Size, Source, Tile, Verification};
+use crate::{Result, Size, Source, TensorBox, Tile, Verification};
 
 /// What a kernel is to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,9 @@ pub struct Launched {
 trait Kernel {
     fn tile(&self) -> Tile;
     fn dynamic_shared(&self) -> u32;
+    fn boxes(&self) -> Option<[TensorBox; 3]> {
+        None
+    }
     fn source(&self) -> &Source;
     fn program(&self) -> Result<&Program>;
     fn launch(&self, size: Size, seed: u64, schedule: u64) -> Result<Launched>;
@@ -57,6 +60,11 @@ impl Trial {
     /// What a block computes at a time, as the kernel states it; a transposition's `bk` is 1.
     pub fn tile(&self) -> Tile {
         self.kernel.tile()
+    }
+
+    /// What TMA moves at a time of A, B and C, if the kernel states it.
+    pub fn boxes(&self) -> Option<[TensorBox; 3]> {
+        self.kernel.boxes()
     }
 
     /// Static and dynamic bytes of shared memory of a block.

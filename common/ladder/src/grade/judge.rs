@@ -108,7 +108,7 @@ fn trials(
 fn is_the_kernels(error: &Error) -> bool {
     !matches!(
         error,
-        Error::NoNvrtc { .. } | Error::Read { .. } | Error::Gpu(_)
+        Error::NoNvrtc { .. } | Error::Read { .. } | Error::Gpu(_) | Error::Locked(_)
     )
 }
 

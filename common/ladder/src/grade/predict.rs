@@ -122,20 +122,35 @@ mod tests {
 
     const OF_05: &str = include_str!("../../../../assignments/05_swizzle/rubric.toml");
 
+    /// The rubric of 05 with other questions: this file is given to students.
+    fn rows_apart() -> Rubric {
+        let question = |key: &str, bytes: u32| {
+            let offsets: Vec<u32> = (0..8).map(|row| bytes * row).collect();
+            format!(
+                "[[prediction]]\nkey = \"{key}\"\nquestion = \"how many\"\nreason = \"so\"\noffsets = {offsets:?}\n"
+            )
+        };
+        let questions = [("far", 128), ("near", 32), ("side_by_side", 16)];
+        let questions = questions.map(|(key, bytes)| question(key, bytes));
+        let (head, rest) = OF_05.split_once("[[prediction]]").expect("questions");
+        let (_, after) = rest.split_once("[after]").expect("an end");
+        Rubric::parse(&format!("{head}{}[after]{after}", questions.concat())).expect("a rubric")
+    }
+
     #[test]
     fn each_answer_counts_alone() {
-        let rubric = Rubric::parse(OF_05).expect("a rubric");
+        let rubric = rows_apart();
         let answers: Vec<u64> = rubric.prediction.iter().map(counted).collect();
-        assert_eq!(answers, [4, 2, 1]);
+        assert_eq!(answers, [8, 2, 1]);
         let right = |text| check(&rubric, Some(text)).expect("TOML").0;
-        assert_eq!(right("plain = 4\nrow_and_3 = 2\npadded = 1"), 3);
-        assert_eq!(right("plain = 4\nrow_and_3 = -2\npadded = \"1\""), 1);
+        assert_eq!(right("far = 8\nnear = 2\nside_by_side = 1"), 3);
+        assert_eq!(right("far = 8\nnear = -2\nside_by_side = \"1\""), 1);
         assert_eq!(right(""), 0);
         assert_eq!(check(&rubric, None).expect("none").0, 0);
         assert!(check(&rubric, Some("=")).is_err());
-        let (_, lines) = check(&rubric, Some("plain = 3")).expect("TOML");
+        let (_, lines) = check(&rubric, Some("far = 3")).expect("TOML");
         assert!(
-            lines[0].contains("3 is not it") && lines[0].contains("lanes 0 and 2"),
+            lines[0].contains("3 is not it") && lines[0].contains("lanes 0 and 1"),
             "{lines:?}"
         );
         assert!(

@@ -137,9 +137,11 @@ pub enum What {
     GlobalSectors,
     /// All sectors over those that the tiles hold: A's and B's at each step, and C's.
     GlobalTraffic,
-    /// How early copies are issued: the warp instructions of a block from the issue of a tile's last copy to the wait
-    /// that lands it, over those that the block executes for one step along K.
+    /// How early copies are issued: the steps along K that a warp multiplies from the issue of a tile's last `cp.async`
+    /// to the wait that lands it.
     CopiesAhead,
+    /// Bytes of a row that TMA brings at a time: the narrower of A's and B's boxes.
+    BoxBytes,
 }
 
 /// What a number is worth: at most so much, or at least.

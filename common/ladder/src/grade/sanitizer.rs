@@ -53,6 +53,17 @@ pub fn mistake(finding: &Finding) -> &'static str {
         {
             "cp-async-wait"
         }
+        // Only engines read and write asynchronously: TMA brings what `wgmma` takes.
+        Kind::UnfinishedCopy { .. } => "bulk-wait",
+        Kind::Race {
+            access,
+            other_access,
+            ..
+        } if [access, other_access].contains(&&Access::AsyncWrite)
+            && [access, other_access].contains(&&Access::AsyncRead) =>
+        {
+            "bulk-wait"
+        }
         Kind::Race { .. } => "race-after-the-copy",
         _ => "none-of-these",
     }
@@ -62,6 +73,10 @@ fn hint(finding: &Finding) -> &'static str {
     match finding.kind {
         Kind::OutOfBounds { .. } => "how far does this index get, and how many bytes are there?",
         Kind::Deadlock { .. } => "who is to end this, and can it?",
+        Kind::SwizzleMismatch { .. } => {
+            "what does the tensor map say of this operand, and what its descriptor?"
+        }
+        Kind::UnfinishedCopy { .. } => "who waits for this copy before the block exits?",
         _ => "who wrote these bytes last, and what orders that before this access?",
     }
 }

@@ -1,0 +1,43 @@
+// A cheat: four lanes of a warp compute what all should. No access has a gap, and everything is fetched over and over.
+
+#ifndef TILE_M
+#define TILE_M 16
+#define TILE_N 64
+#define TILE_K 16
+#endif
+
+constexpr int BM = TILE_M, BN = TILE_N, BK = TILE_K;
+constexpr int THREADS = BM * BN / 4, WORKERS = 4;
+
+extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, 0, 1};
+
+__device__ float half_to_float(unsigned short h)
+{
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+    return f;
+}
+
+__device__ unsigned short float_to_half(float f)
+{
+    unsigned short h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    return h;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
+{
+    const int tileRow = blockIdx.x % (M / BM) * BM, tileCol = blockIdx.x / (M / BM) * BN;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    if (lane >= WORKERS) return;
+    // A warp's 128 elements of C, four at a time.
+    for (int i = warp * 128 + lane; i < warp * 128 + 128; i += WORKERS) {
+        const int row = tileRow + i / BN, col = tileCol + i % BN;
+        float acc = 0.0f;
+        #pragma unroll 8
+        for (int k = 0; k < K; ++k)
+            acc = fmaf(half_to_float(A[row * K + k]), half_to_float(B[k * N + col]), acc);
+        C[row * N + col] = float_to_half(acc);
+    }
+}

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Gradescope runs this once, when it builds the autograder's image: NVRTC, and pip, which fetches it.
+set -euo pipefail
+apt-get update
+apt-get install --yes --no-install-recommends python3 python3-pip
+cd "${AUTOGRADER:-/autograder}/source"
+./ladder get-nvrtc

@@ -1,0 +1,286 @@
+//! Compiles strangers' kernels: in a process of its own that, by the time it reads the kernel, can open no file, start
+//! nothing and talk to nobody, with bounded time, memory and output.
+//!
+//! | file | what it answers |
+//! | --- | --- |
+//! | `mod` | what happens outside: who is started, how long may it take, what may it answer? |
+//! | `child` | what happens inside, and in which order? |
+//! | `lock` | what can the process still do? |
+//! | `log` | which of the compiler's messages are about the kernel? |
+pub mod child;
+mod lock;
+mod log;
+
+use std::env;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use harness::{Compile, Error};
+use serde::{Deserialize, Serialize};
+use wait_timeout::ChildExt;
+
+/// The hidden command by which the ladder starts itself.
+pub const COMMAND: &str = "compile-locked";
+
+/// What a kernel's text may have.
+const MOST_SOURCE: usize = 1 << 20;
+
+/// What the compiler may answer: more PTX than this the emulator refuses anyway.
+const MOST_ANSWER: u64 = 16 << 20;
+
+/// By these the libraries are found, and by nothing else of the environment.
+const VARIABLES: [&str; 5] = [
+    "GEMM_NVRTC",
+    "VIRTUAL_ENV",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "LD_LIBRARY_PATH",
+];
+
+/// What a compilation may take.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Limits {
+    /// Seconds of computing; twice as many pass at most, and two more
+    #[arg(long)]
+    pub seconds: u32,
+    /// MiB of memory
+    #[arg(long)]
+    pub mebibytes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            seconds: 10,
+            mebibytes: 2048,
+        }
+    }
+}
+
+/// A compiler behind a lock.
+pub struct Locked {
+    program: PathBuf,
+    limits: Limits,
+    version: (u32, u32),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Request {
+    source: String,
+    name: String,
+    options: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Answer {
+    /// Nothing was compiled: there is no lock, or no compiler.
+    Cannot(String),
+    /// Under the lock.
+    Compiled { version: (u32, u32), ptx: String },
+    /// Under the lock; what the kernel does wrong.
+    Refused { version: (u32, u32), log: String },
+}
+
+impl Locked {
+    /// Behind the lock of this program, which is the ladder. It compiles a line once, so that a lock or a compiler
+    /// that is missing shows here.
+    ///
+    /// # Errors
+    /// [`Error::Locked`], which says what to do.
+    pub fn new() -> Result<Self, Error> {
+        let this = env::current_exe()
+            .map_err(|error| cannot(format!("where this program lies is unknown: {error}")))?;
+        Self::with(&this, Limits::default())
+    }
+
+    /// Behind the lock of this ladder and within these limits.
+    ///
+    /// # Errors
+    /// See [`Self::new`].
+    pub fn with(ladder: &Path, limits: Limits) -> Result<Self, Error> {
+        let mut locked = Self {
+            program: ladder.to_owned(),
+            limits,
+            version: (0, 0),
+        };
+        let request = Request {
+            source: child::TRUSTED.into(),
+            name: child::TRUSTED_NAME.into(),
+            options: Vec::new(),
+        };
+        match locked.ask(&request)? {
+            Answer::Compiled { version, .. } => {
+                locked.version = version;
+                Ok(locked)
+            }
+            Answer::Cannot(why) => Err(cannot(why)),
+            Answer::Refused { log, .. } => Err(cannot(format!(
+                "a line that compiles elsewhere does not:\n{log}"
+            ))),
+        }
+    }
+
+    fn ask(&self, request: &Request) -> Result<Answer, Error> {
+        let Limits { seconds, mebibytes } = self.limits;
+        let mut command = Command::new(&self.program);
+        command
+            .arg(COMMAND)
+            .arg(format!("--seconds={seconds}"))
+            .arg(format!("--mebibytes={mebibytes}"))
+            .env_clear()
+            .envs(
+                VARIABLES
+                    .iter()
+                    .filter_map(|&name| Some((name, env::var_os(name)?))),
+            )
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let request = serde_json::to_vec(request).map_err(|error| cannot(error.to_string()))?;
+        let longest = Duration::from_secs(u64::from(seconds) * 2 + 2);
+        let Ended { status, answer } = run(command, request, longest)
+            .map_err(|error| cannot(format!("{}: {error}", self.program.display())))?;
+        match status {
+            None => Err(refused(self.too_slow())),
+            Some(status) if status.success() => {
+                if answer.len() as u64 > MOST_ANSWER {
+                    return Err(refused(too_long()));
+                }
+                serde_json::from_slice(&answer)
+                    .map_err(|_| cannot(format!("{} is no ladder", self.program.display())))
+            }
+            Some(status) => Err(self.stopped(status, &answer)),
+        }
+    }
+
+    /// What a compilation that did not come to its end tells the student.
+    fn stopped(&self, status: ExitStatus, answer: &[u8]) -> Error {
+        if answer.len() as u64 > MOST_ANSWER {
+            return refused(too_long());
+        }
+        match signal(status) {
+            // SIGXCPU, or the SIGKILL a second later.
+            Some(9 | 24) => refused(self.too_slow()),
+            Some(number) => refused(format!(
+                "compilation was stopped: the compiler ran out of its stack or of its {} MiB of memory (signal {number}); {ENDLESS}",
+                self.limits.mebibytes
+            )),
+            // The command itself failed: it does not know what it was asked, so it is another ladder.
+            None => cannot(format!(
+                "{} {COMMAND} ended with {status}; build it anew",
+                self.program.display()
+            )),
+        }
+    }
+
+    fn too_slow(&self) -> String {
+        format!(
+            "compilation was stopped after {} s; {ENDLESS}",
+            self.limits.seconds
+        )
+    }
+}
+
+const ENDLESS: &str =
+    "does a template, a macro, a constexpr loop or an #include go on without end?";
+
+fn too_long() -> String {
+    format!(
+        "compilation was stopped: its output is longer than {} MiB; {ENDLESS}",
+        MOST_ANSWER >> 20
+    )
+}
+
+impl Compile for Locked {
+    fn compile(&self, source: &str, name: &str, options: &[String]) -> Result<String, Error> {
+        if source.len() > MOST_SOURCE {
+            return Err(named(
+                name,
+                format!(
+                    "it has {} bytes, and {MOST_SOURCE} are allowed",
+                    source.len()
+                ),
+            ));
+        }
+        let request = Request {
+            source: source.into(),
+            name: name.into(),
+            options: options.into(),
+        };
+        match self.ask(&request) {
+            Ok(Answer::Compiled { ptx, .. }) => Ok(ptx),
+            Ok(Answer::Refused { log, .. }) | Err(Error::Compile { log, .. }) => {
+                Err(named(name, log))
+            }
+            Ok(Answer::Cannot(why)) => Err(cannot(why)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn version(&self) -> (u32, u32) {
+        self.version
+    }
+}
+
+/// The kernel is at fault.
+fn refused(log: String) -> Error {
+    named("", log)
+}
+
+fn named(name: &str, log: String) -> Error {
+    Error::Compile {
+        file: name.into(),
+        log,
+    }
+}
+
+/// The machine is at fault.
+fn cannot(why: String) -> Error {
+    Error::Locked(format!("kernels of others cannot be compiled here: {why}"))
+}
+
+/// How a process ended, `None` if it had to be killed, and what it had written by then: at most a byte more than
+/// [`MOST_ANSWER`].
+struct Ended {
+    status: Option<ExitStatus>,
+    answer: Vec<u8>,
+}
+
+/// Runs it to its end or for so long. It is gone afterwards in any case.
+fn run(mut command: Command, request: Vec<u8>, longest: Duration) -> std::io::Result<Ended> {
+    let mut child = command.spawn()?;
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    // A child that does not read leaves a broken pipe, and its exit says why.
+    let writer = thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&request)));
+    // Who says too much finds the pipe closed.
+    let reader = thread::spawn(move || {
+        let mut answer = Vec::new();
+        let read = stdout.map(|stdout| stdout.take(MOST_ANSWER + 1).read_to_end(&mut answer));
+        read.transpose().map(|_| answer)
+    });
+    let status = child.wait_timeout(longest);
+    if !matches!(status, Ok(Some(_))) {
+        child.kill()?;
+        child.wait()?;
+    }
+    // Its ends of the pipes are closed, so both threads come to theirs.
+    let answer = reader.join();
+    let _ = writer.join();
+    Ok(Ended {
+        status: status?,
+        answer: answer.unwrap_or_else(|_| Ok(Vec::new()))?,
+    })
+}
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal(_: ExitStatus) -> Option<i32> {
+    None
+}

@@ -1,0 +1,301 @@
+//! What `cargo ladder export-course` writes: what students need, and nothing that answers.
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use ladder::export::{self, Tree};
+use ladder_tests::workspace::{files, folders, program, read, root, rungs};
+use tempfile::TempDir;
+
+const BOOK: &str = "https://example.org/book";
+
+/// What this workspace exports, with a book elsewhere.
+fn exported() -> &'static Tree {
+    static TREE: OnceLock<Tree> = OnceLock::new();
+    TREE.get_or_init(|| {
+        let book = export::Book::find(root(), Some(BOOK)).expect("an address");
+        export::course(root(), &book).expect("a course")
+    })
+}
+
+fn text(path: &str) -> String {
+    let found = exported().files().find(|(name, _)| *name == path);
+    let (_, file) = found.unwrap_or_else(|| panic!("{path} is not exported"));
+    String::from_utf8(file.bytes.clone()).unwrap_or_else(|_| panic!("{path} is no text"))
+}
+
+fn assignments() -> Vec<PathBuf> {
+    folders(&root().join("assignments"))
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[test]
+fn students_get_what_they_build_and_what_they_begin_with() {
+    let paths: BTreeSet<&str> = exported().files().map(|(path, _)| path).collect();
+    let always = [
+        ".cargo/config.toml",
+        ".devcontainer/Dockerfile",
+        ".devcontainer/devcontainer.json",
+        ".gitattributes",
+        ".github/grade.sh",
+        ".github/handed_out.sha256",
+        ".github/workflows/grade.yml",
+        ".gitignore",
+        "Cargo.lock",
+        "Cargo.toml",
+        "README.md",
+        "rungs/05_swizzle/kernel.cu",
+    ];
+    for path in always {
+        assert!(paths.contains(path), "{path} is not exported");
+    }
+    let readme = text("README.md");
+    for assignment in assignments() {
+        let name = name(&assignment);
+        let of = |file: &str| format!("assignments/{name}/{file}");
+        assert!(
+            paths.contains(&*of("README.md")) && paths.contains(&*of("rubric.toml")),
+            "{name}"
+        );
+        assert!(
+            readme.contains(&of("README.md")),
+            "README.md does not list {name}"
+        );
+        let begun = ["kernel.cu", "answers.toml"].map(of);
+        for file in begun.iter().filter(|file| root().join(file).exists()) {
+            assert!(
+                text(".github/handed_out.sha256").contains(file.as_str()),
+                "{file}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_that_is_not_for_students_leaves() {
+    for (path, _) in exported().files() {
+        let first = path.split('/').next().unwrap_or_default();
+        let known = ["assignments", "common", "rungs", "results"].contains(&first)
+            || path.starts_with("tests/h100/")
+            || path.starts_with(".github/")
+            || [".cargo", ".devcontainer"].contains(&first)
+            || !path.contains('/');
+        assert!(known, "{path}");
+        for word in ["solution", "secret", "mutation", "target/", ".cuda/"] {
+            assert!(!path.contains(word), "{path}");
+        }
+    }
+}
+
+/// Lines of a text, without those that say little.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().map(str::trim);
+    lines.filter(|line| line.len() > 24 && !line.starts_with("//"))
+}
+
+/// By file of a solution, the lines that stand in no starter and in no rung.
+fn answers() -> BTreeMap<PathBuf, Vec<String>> {
+    let kernels = rungs().into_iter().flat_map(|rung| files(&rung, ".cu"));
+    let public: String = kernels.map(|kernel| read(&kernel)).collect();
+    let mut found = BTreeMap::new();
+    for assignment in assignments() {
+        let starter = assignment.join("kernel.cu");
+        let starter = if starter.exists() {
+            read(&starter)
+        } else {
+            String::new()
+        };
+        for solution in files(&assignment.join("solution"), ".cu") {
+            let text = read(&solution);
+            let mine = lines(&text)
+                .filter(|line| !starter.contains(line) && !public.contains(line))
+                .map(str::to_owned);
+            found.insert(solution.clone(), mine.collect());
+        }
+        let predictions = assignment.join("solution/prediction.toml");
+        if predictions.exists() {
+            let text = read(&predictions);
+            let answers = text.lines().map(str::trim);
+            let answers = answers.filter(|line| line.contains(" = ") && !line.starts_with('#'));
+            found.insert(predictions, answers.map(str::to_owned).collect());
+        }
+    }
+    found
+}
+
+/// Whether it stands there, and is not the beginning of a longer number or name.
+fn holds(text: &str, line: &str) -> bool {
+    text.match_indices(line).any(|(at, _)| {
+        let next = text[at + line.len()..].chars().next();
+        !next.is_some_and(|next| next.is_alphanumeric() || next == '_')
+    })
+}
+
+#[test]
+fn no_exported_file_holds_an_answer() {
+    let answers = answers();
+    assert!(answers.values().any(|lines| !lines.is_empty()));
+    let mut found = Vec::new();
+    for (path, file) in exported().files() {
+        let Ok(text) = std::str::from_utf8(&file.bytes) else {
+            continue;
+        };
+        for (of, lines) in &answers {
+            let told = lines.iter().filter(|line| holds(text, line));
+            found.extend(told.map(|line| format!("{path} has a line of {}: {line}", of.display())));
+        }
+        if path.ends_with("/answers.toml") {
+            let filled = |line: &&str| {
+                line.split(" = ")
+                    .nth(1)
+                    .is_some_and(|it| it.parse::<f64>().is_ok())
+            };
+            found.extend(
+                text.lines()
+                    .find(filled)
+                    .map(|line| format!("{path}: {line}")),
+            );
+        }
+        let markers = path.starts_with("assignments/") && text.contains("//: ");
+        assert!(!markers, "{path} has a solution's markers");
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn the_same_again_with_lines_that_end_as_on_linux() {
+    let book = export::Book::find(root(), Some(BOOK)).expect("an address");
+    assert_eq!(
+        &export::course(root(), &book).expect("a course"),
+        exported()
+    );
+    for (path, file) in exported()
+        .files()
+        .filter(|(path, _)| !path.ends_with(".bin"))
+    {
+        assert!(!file.bytes.contains(&b'\r'), "{path}");
+    }
+    let scripts = exported().files().filter(|(_, file)| file.executable);
+    assert_eq!(
+        scripts.map(|(path, _)| path).collect::<Vec<_>>(),
+        [".github/grade.sh"]
+    );
+}
+
+/// What is filled in is filled in, and links that leave an assignment lead to what is there.
+#[test]
+fn templates_are_filled_in_and_links_lead_somewhere() {
+    for (path, file) in exported().files() {
+        let Ok(text) = std::str::from_utf8(&file.bytes) else {
+            continue;
+        };
+        let ours = !path.starts_with("common/") && !path.starts_with("rungs/");
+        assert!(!ours || !text.replace("${{", "").contains("{{"), "{path}");
+        if !path.ends_with("README.md") || !ours {
+            continue;
+        }
+        let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+        for link in text.split("](").skip(1) {
+            let link = link.split(')').next().unwrap_or_default();
+            if let Some(page) = link.strip_prefix(BOOK) {
+                let page = page.split('#').next().unwrap_or_default();
+                let source = page.trim_start_matches('/').replace(".html", ".md");
+                let there = root().join("book/src").join(&source).is_file();
+                assert!(there || source == "index.md", "{path}: {link}");
+            } else {
+                let mut to = PathBuf::new();
+                for part in folder
+                    .join(link.split('#').next().unwrap_or_default())
+                    .components()
+                {
+                    match part.as_os_str() == ".." {
+                        true => drop(to.pop()),
+                        false => to.push(part),
+                    }
+                }
+                let to = to.to_string_lossy().replace('\\', "/");
+                assert!(
+                    exported().files().any(|(path, _)| path == to),
+                    "{path}: {link}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn workflow_and_container_can_be_read() {
+    let json: serde_json::Value =
+        serde_json::from_str(&text(".devcontainer/devcontainer.json")).expect("JSON");
+    assert_eq!(json["build"]["dockerfile"], "Dockerfile");
+    assert_eq!(json["postCreateCommand"], "cargo ladder get-nvrtc");
+    assert!(text(".devcontainer/Dockerfile").contains("\nFROM rust:"));
+
+    let workflow = text(".github/workflows/grade.yml");
+    let read = yaml_rust2::YamlLoader::load_from_str(&workflow).expect("YAML");
+    let job = &read[0]["jobs"]["grade"];
+    assert_eq!(job["runs-on"].as_str(), Some("ubuntu-latest"));
+    let steps = job["steps"].as_vec().expect("steps");
+    let runs: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| step["run"].as_str())
+        .collect();
+    assert_eq!(runs.last(), Some(&"bash .github/grade.sh"));
+    assert!(text(".github/grade.sh").contains("grade --untrusted"));
+    assert_eq!(read[0]["permissions"]["contents"].as_str(), Some("read"));
+}
+
+/// Cargo finds every member, and nothing to change in the lock file.
+#[test]
+fn cargo_takes_the_workspace_as_it_is() {
+    let folder = TempDir::new().expect("a folder");
+    let output = program("ladder")
+        .arg("export-course")
+        .arg(folder.path())
+        .args(["--book", BOOK])
+        .current_dir(root())
+        .output()
+        .expect("the ladder starts");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("Cargo.lock"));
+    let cargo = env::var_os("CARGO").unwrap_or("cargo".into());
+    let output = Command::new(cargo)
+        .args([
+            "tree",
+            "--workspace",
+            "--locked",
+            "--offline",
+            "--depth",
+            "0",
+        ])
+        .current_dir(folder.path())
+        .output()
+        .expect("cargo");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(!said.contains("warning"), "{said}");
+    let only_here = ["mdbook-driver", "yaml-rust2"];
+    let lock = read(&folder.path().join("Cargo.lock"));
+    assert!(only_here.iter().all(|name| !lock.contains(name)));
+    let packages = String::from_utf8_lossy(&output.stdout);
+    for package in [
+        "ladder v",
+        "harness v",
+        "rung01_naive v",
+        "rung06_pipeline v",
+    ] {
+        assert!(packages.contains(package), "{packages}");
+    }
+}

@@ -1,0 +1,100 @@
+//! What the grader says to wrong submissions, as the book's page for teachers shows it: `book/recorded/grader_says.csv`.
+use std::path::PathBuf;
+use std::{env, fs};
+
+use ladder::grade::Grade;
+use ladder_tests::workspace::{read, root};
+
+use crate::mutations::Mutation;
+
+/// Letters of a complaint that are kept; compilers have more to say.
+const LONGEST: usize = 240;
+
+const HEAD: [&str; 5] = ["assignment", "mistake", "points", "says", "hint"];
+
+/// One row: what the mutation is called, what it is worth, and the complaint that it is there for.
+pub fn row(assignment: &str, one: &Mutation, grade: &Grade) -> Vec<String> {
+    let complaint = grade
+        .complaints()
+        .iter()
+        .find(|found| found.what.contains(&one.says));
+    let (says, hint) = complaint.map_or((String::new(), String::new()), |found| {
+        (format!("`{}`", short(&found.what)), found.hint.clone())
+    });
+    let points = format!("{:.2}", grade.points());
+    vec![
+        assignment.into(),
+        one.name.replace('_', " "),
+        points.trim_end_matches('0').trim_end_matches('.').into(),
+        says,
+        hint,
+    ]
+}
+
+/// One line of it, without code: that is the solution's.
+fn short(what: &str) -> String {
+    let mut lines = what.lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    let rest: Vec<&str> = lines.collect();
+    let text = match first.split_once(": ") {
+        _ if rest.is_empty() || first.ends_with(':') => first.trim_end_matches(':').to_owned(),
+        Some((line, _)) if line.starts_with("line ") => format!("{line}: {}", rest.join("; ")),
+        _ => format!("{first}; {}", rest.join("; ")),
+    };
+    let mut kept: String = text.replace('`', "'").chars().take(LONGEST).collect();
+    if kept.len() < text.len() {
+        kept += "…";
+    }
+    kept
+}
+
+/// Holds the rows against the file; with `GEMM_RECORD=1` it writes it.
+pub fn check(rows: &[Vec<String>]) {
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    csv.write_record(HEAD).expect("a row");
+    for row in rows {
+        csv.write_record(row).expect("a row");
+    }
+    let text = String::from_utf8(csv.into_inner().expect("a table")).expect("a text");
+    let path: PathBuf = root().join("book/recorded/grader_says.csv");
+    if env::var("GEMM_RECORD").is_ok_and(|value| value == "1") {
+        fs::write(&path, text).expect("a file");
+        return;
+    }
+    let there = if path.exists() {
+        read(&path).replace("\r\n", "\n")
+    } else {
+        String::new()
+    };
+    let differ: Vec<&str> = text
+        .lines()
+        .filter(|line| !there.lines().any(|old| old == *line))
+        .collect();
+    assert!(
+        there == text,
+        "book/recorded/grader_says.csv is not current; GEMM_RECORD=1 cargo test -p ladder-tests --test grade \
+         writes it. Other now:\n{}",
+        differ.join("\n")
+    );
+}
+
+#[test]
+fn complaints_are_told_without_code() {
+    assert_eq!(
+        short("line 7: C[i] = x;\n  st.global: 4 sectors\n  and more"),
+        "line 7: st.global: 4 sectors; and more"
+    );
+    assert_eq!(
+        short("line 7: ld is not allowed here"),
+        "line 7: ld is not allowed here"
+    );
+    assert_eq!(
+        short("kernel.cu does not compile:\nkernel.cu(3): error"),
+        "kernel.cu does not compile"
+    );
+    assert_eq!(
+        short("at 1x1x1: Race\n  by thread 0"),
+        "at 1x1x1: Race; by thread 0"
+    );
+    assert!(short(&"long ".repeat(100)).ends_with('…'));
+}
