@@ -25,7 +25,8 @@ __device__ unsigned short float_to_half(float f)
     return h;
 }
 
-extern "C" __global__ void gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
+extern "C" __global__ void __launch_bounds__(THREADS)
+gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {
     const int tileRow = blockIdx.x % (M / BM) * BM, tileCol = blockIdx.x / (M / BM) * BN;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

@@ -101,7 +101,8 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     // Store.
     C += (tileRow + threadRow) * N + tileCol + threadCol * TN;
     //: solution
-    *(ushort4*)C = make_ushort4(float_to_half(acc[0]), float_to_half(acc[1]), float_to_half(acc[2]), float_to_half(acc[3]));
+    *(ushort4*)C = make_ushort4(float_to_half(acc[0]), float_to_half(acc[1]),
+                                float_to_half(acc[2]), float_to_half(acc[3]));
     //: starter
     //| #pragma unroll
     //| for (int n = 0; n < TN; ++n)

@@ -7,6 +7,15 @@ use serde_json::{Map, Value, json};
 
 use crate::lab::{Done, Lab, Meant};
 
+/// The experiments there are: what each shows, under its name.
+pub fn list(labs: &[Lab]) -> String {
+    let labs: Map<String, Value> = labs
+        .iter()
+        .map(|lab| (lab.name.to_owned(), lab.about.into()))
+        .collect();
+    harness::pretty(&json!({ "labs": labs }))
+}
+
 /// All launches of an experiment.
 pub fn text(lab: &Lab, place: &str, done: &[Done]) -> String {
     let launches: Map<String, Value> = done

@@ -88,7 +88,12 @@ pub fn names() -> Vec<&'static str> {
 /// Does what the arguments say; whether all was as it is meant.
 fn execute(arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
     let Some(name) = &arguments.lab else {
-        harness::print(out, &report::list(experiments::ALL))?;
+        let text = if arguments.json {
+            json::list(experiments::ALL)
+        } else {
+            report::list(experiments::ALL)
+        };
+        harness::print(out, &text)?;
         return Ok(true);
     };
     let lab = experiments::ALL.iter().find(|lab| lab.name == *name);

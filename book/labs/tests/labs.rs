@@ -102,6 +102,17 @@ fn each_folder_is_an_experiment() {
 }
 
 #[test]
+fn the_list_is_an_object_too() {
+    let list = json(&[]);
+    let listed = list["labs"].as_object().expect("labs by their names");
+    let listed: BTreeSet<&str> = listed.keys().map(String::as_str).collect();
+    assert_eq!(listed, labs::names().into_iter().collect());
+    let (_, text) = run(&[]);
+    let about = list["labs"]["transpose"].as_str().expect("a line");
+    assert!(text.contains(about), "{text}");
+}
+
+#[test]
 fn each_launch_can_be_asked_for() {
     for lab in labs::names().into_iter().filter(|lab| *lab != "attention") {
         for (name, of_all) in json(&[lab])["launches"].as_object().expect("launches") {

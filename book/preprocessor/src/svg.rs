@@ -2,6 +2,7 @@
 use std::sync::LazyLock;
 
 use anyhow::{Context, Result, bail};
+use html_escape::encode_double_quoted_attribute as escape;
 use regex::Regex;
 
 /// What may stand before the picture itself.
@@ -83,14 +84,6 @@ fn without_first_title(body: &str) -> String {
         }
         _ => body.to_owned(),
     }
-}
-
-/// Text for HTML.
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 #[cfg(test)]

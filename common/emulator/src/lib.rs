@@ -13,7 +13,7 @@
 //! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
 //! | what a launch asks of each resource | [`Demand`], `demand.rs` |
 //! | what is ordered before what | `order.rs` |
-//! | races and uninitialised reads | `shadow.rs` |
+//! | races and uninitialised reads | `shadow/` |
 //! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |
 //! | what was found wrong | [`Finding`], `finding.rs` |
 //! | whether all of that is what hardware does | [`calibrate`], `calibrate/` |

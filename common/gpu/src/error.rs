@@ -51,8 +51,8 @@ pub enum GpuError {
     },
     /// No libcuda on this machine.
     #[error(
-        "no NVIDIA driver on this machine (libcuda is missing, or a stub): install the driver; \
-         a rung runs without one, on the emulator, with `--device emulator`"
+        "no NVIDIA driver on this machine (libcuda is missing, or a stub): install the driver, \
+         or run on the emulator, which needs none, with `--device emulator`"
     )]
     NoDriver,
     /// The driver is older than CUDA 12.0.

@@ -81,9 +81,18 @@ mod tests {
         let headers = Headers::read(&root);
         fs::remove_dir_all(&root)?;
         let headers = headers?;
-        assert_eq!(headers.names, [c"crt/deep/mma.hpp".into(), CString::from(c"cuda.h")]);
-        assert_eq!(headers.texts, [c"int mma;".into(), CString::from(c"int cuda;")]);
-        assert!(matches!(Headers::read(&root), Err(GpuError::Headers { .. })));
+        assert_eq!(
+            headers.names,
+            [c"crt/deep/mma.hpp".into(), CString::from(c"cuda.h")]
+        );
+        assert_eq!(
+            headers.texts,
+            [c"int mma;".into(), CString::from(c"int cuda;")]
+        );
+        assert!(matches!(
+            Headers::read(&root),
+            Err(GpuError::Headers { .. })
+        ));
         Ok(())
     }
 }

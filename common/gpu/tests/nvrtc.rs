@@ -115,7 +115,7 @@ fn headers_in_memory_give_the_same_code() {
     held.hold_headers().unwrap();
     assert_eq!(held.include_dir(), None);
     let source = "#include <cuda_fp16.h>\nextern \"C\" __global__ void half_of(__half *x) { *x = __hmul(*x, __half(0.5f)); }";
-    let options = ["--generate-line-info".into()];
+    let options: [String; 1] = ["--generate-line-info".into()];
     let with_folder = [
         options[0].clone(),
         format!("--include-path={}", include.display()),
@@ -127,8 +127,13 @@ fn headers_in_memory_give_the_same_code() {
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(code(&from_memory), code(&from_disk));
-    assert!(!from_memory.contains(&*include.to_string_lossy()), "{from_memory}");
-    let error = held.compile("#include <no_such.h>", "/none.cu", &options).unwrap_err();
+    assert!(
+        !from_memory.contains(&*include.to_string_lossy()),
+        "{from_memory}"
+    );
+    let error = held
+        .compile("#include <no_such.h>", "/none.cu", &options)
+        .unwrap_err();
     assert!(error.to_string().contains("no_such.h"), "{error}");
 }
 

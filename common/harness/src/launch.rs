@@ -74,7 +74,7 @@ pub enum Unstated {
 impl Launch {
     /// Reads it from a module.
     pub fn of(module: &Module) -> Result<Self, Unstated> {
-        let numbers = ints(module, LAUNCH).ok_or_else(|| {
+        let numbers = ints(module, LAUNCH)?.ok_or_else(|| {
             Unstated::Missing(format!("it has no initialised constant `{LAUNCH}`"))
         })?;
         let (six, resident, shares) = match *numbers {
@@ -147,19 +147,24 @@ impl Launch {
     }
 }
 
-/// An initialised constant as ints.
-pub(crate) fn ints(module: &Module, name: &str) -> Option<Vec<i32>> {
-    let bytes = module.variable(name)?;
-    let ints = bytes.chunks(4).map(|int| {
-        let mut whole = [0; 4];
-        whole[..int.len()].copy_from_slice(int);
-        i32::from_le_bytes(whole)
-    });
-    Some(ints.collect())
+/// An array of ints, if there is an initialised one of this name.
+pub(crate) fn ints(module: &Module, name: &str) -> Result<Option<Vec<i32>>, Unstated> {
+    let Some(bytes) = module.variable(name) else {
+        return Ok(None);
+    };
+    let (ints, []) = bytes.as_chunks::<4>() else {
+        return Err(Unstated::Missing(format!(
+            "its `{name}` has {} bytes, which are no whole ints: 4 bytes each",
+            bytes.len()
+        )));
+    };
+    Ok(Some(
+        ints.iter().map(|&int| i32::from_le_bytes(int)).collect(),
+    ))
 }
 
 fn boxes(module: &Module) -> Result<Option<[TensorBox; 3]>, Unstated> {
-    let Some(numbers) = ints(module, BOXES) else {
+    let Some(numbers) = ints(module, BOXES)? else {
         return Ok(None);
     };
     let (boxes, []) = numbers.as_chunks::<3>() else {
@@ -207,7 +212,15 @@ fn check(launch: [i32; 6], resident: i32, shares: i32) -> Result<(), String> {
     within("dynamic shared bytes", dynamic_shared, 0, 227 * 1024)?;
     within("cluster", cluster, 1, 16)?;
     within("blocks per multiprocessor", resident, 0, 32)?;
-    within("shares of the last tiles", shares, 0, 1)
+    within("shares of the last tiles", shares, 0, 1)?;
+    if shares == 1 && resident == 0 {
+        return Err(
+            "shares of the last tiles = 1, but blocks per multiprocessor = 0: only blocks that stay can share; \
+             it can be 0, or the blocks per multiprocessor 1 to 32"
+                .into(),
+        );
+    }
+    Ok(())
 }
 
 pub(crate) fn within(name: &str, value: i32, low: i32, high: i32) -> Result<(), String> {
@@ -243,6 +256,26 @@ mod tests {
         }
         assert!(check(good, -1, 0).is_err_and(|why| why.contains("multiprocessor")));
         assert!(check(good, 1, 2).is_err_and(|why| why.contains("last tiles = 2")));
+        assert_eq!(check(good, 1, 1), Ok(()));
+        assert!(check(good, 0, 1).is_err_and(|why| why.contains("only blocks that stay")));
+    }
+
+    #[test]
+    fn a_constant_of_no_whole_ints_is_not_filled_up() {
+        let ints = [128, 256, 64, 384, 1024, 2, 1, 1_i32];
+        let launch: Vec<u8> = ints.iter().flat_map(|int| int.to_le_bytes()).collect();
+        let ptx = |bytes: usize| module(&of_bytes(LAUNCH, &launch[..bytes]));
+        for bytes in [24, 28, 32] {
+            assert!(Launch::of(&ptx(bytes)).is_ok(), "{bytes}");
+        }
+        for bytes in [23, 25, 31] {
+            let Err(Unstated::Missing(why)) = Launch::of(&ptx(bytes)) else {
+                panic!("{bytes} bytes were taken")
+            };
+            assert!(why.contains(&format!("has {bytes} bytes")), "{why}");
+        }
+        let boxes = of_bytes(LAUNCH, &launch) + &of_bytes(BOXES, &[64; 35]);
+        assert!(Launch::of(&module(&boxes)).is_err());
     }
 
     fn module(constants: &str) -> Module {
@@ -252,6 +285,10 @@ mod tests {
 
     fn constant(name: &str, ints: &[i32]) -> String {
         let bytes: Vec<u8> = ints.iter().flat_map(|int| int.to_le_bytes()).collect();
+        of_bytes(name, &bytes)
+    }
+
+    fn of_bytes(name: &str, bytes: &[u8]) -> String {
         format!(
             ".const .align 4 .b8 {name}[{}] = {{{}}};\n",
             bytes.len(),

@@ -39,8 +39,16 @@ pub struct KernelFile<'a> {
 /// slower than two of 128x128.
 const LAST_TILE: f64 = 0.2;
 
-/// Steps along K that it takes to add up the pieces of shared tiles: the least that the kernel shares for.
-const ADDING_UP: f64 = 16.0;
+/// Steps along K that sharing has to spare, or rung 06 does not share (`struct Work` of its kernel for Hopper).
+const WORTH_SHARING: u64 = 16;
+
+/// Steps along K that it takes to add up the pieces of shared tiles, by results/attempts.md, 27 and 28. At 8192 sharing
+/// spares 64 steps of 1024 clocks and saved 41 thousand clocks, so 24 steps were lost. At 5120 it spares 75 of seven
+/// rounds' 560, with the end of the last tile 576, and saved 7.1% of the time, 38 steps, so 37 were lost.
+///
+/// That is more than the kernel asks for, so by this it loses where it spares 16 to 32, such as at 2560: the host takes
+/// another tile there.
+const ADDING_UP: f64 = 32.0;
 
 impl KernelFile<'_> {
     /// As its PTX says it, with the blocks that a multiprocessor has at a time.
@@ -71,10 +79,15 @@ impl KernelFile<'_> {
             return f64::INFINITY;
         };
         // Blocks of one multiprocessor take as long as one after the other, and fewer of them less.
-        let each = launch.tiles(size) as f64 / f64::from(multiprocessors.max(1));
-        let steps = f64::from(size.k.div_ceil(launch.tile.bk));
-        let in_turn = match launch.shares {
-            true => each.ceil().min(each + ADDING_UP / steps),
+        let tiles = launch.tiles(size);
+        let multiprocessors = u64::from(multiprocessors.max(1));
+        let each = tiles as f64 / multiprocessors as f64;
+        let steps = u64::from(size.k.div_ceil(launch.tile.bk));
+        let share = (tiles % multiprocessors * steps).div_ceil(multiprocessors);
+        // With no more than a tile for each there are no whole rounds that a shared one could follow.
+        let sharing = launch.shares && each > 1.0 && share > 0 && steps >= share + WORTH_SHARING;
+        let in_turn = match sharing {
+            true => each + ADDING_UP / steps as f64,
             false => each.ceil(),
         };
         let tile = f64::from(launch.tile.bm) * f64::from(launch.tile.bn);
@@ -157,7 +170,10 @@ mod tests {
     #[test]
     fn two_blocks_compute_at_once_a_cluster_has_whole_tiles_and_the_last_round_is_shared() {
         let cost = |cluster, shares, blocks, size| {
-            let ptx = ptx(&[128, 192, 32, 128, 81920, cluster, 0, shares], blocks);
+            // Blocks stay where they share.
+            let resident = shares;
+            let launch = [128, 192, 32, 128, 81920, cluster, resident, shares];
+            let ptx = ptx(&launch, blocks);
             let kernel = kernel(&ptx, 1.0);
             assert_eq!(kernel.tile(), "128x192");
             kernel.cost(size, 132) / f64::from(128 * 192)
@@ -167,12 +183,19 @@ mod tests {
         let cube = Size::cube(4096);
         is(cost(1, 0, 1, cube), 6.0 + LAST_TILE);
         is(cost(1, 0, 2, cube), 2.0 * (3.0 + LAST_TILE));
-        // Shared, 5 1/3 rounds of 128 steps, and what it takes to add up. Three steps are not worth it.
+        // Shared, 5 1/3 rounds of 128 steps, and what it takes to add up. Three steps are not worth it: 24 are enough,
+        // of which two thirds are spared, and 23 are not.
         is(
             cost(1, 1, 1, cube),
             704.0 / 132.0 + ADDING_UP / 128.0 + LAST_TILE,
         );
         is(cost(1, 1, 1, Size { k: 96, ..cube }), 6.0 + LAST_TILE);
+        let shared = 704.0 / 132.0 + ADDING_UP / 24.0;
+        is(
+            cost(1, 1, 1, Size { k: 24 * 32, ..cube }),
+            shared + LAST_TILE,
+        );
+        is(cost(1, 1, 1, Size { k: 23 * 32, ..cube }), 6.0 + LAST_TILE);
         // One row of 132 tiles: a cluster of two has another, empty one below it.
         let flat = Size {
             m: 128,
@@ -181,6 +204,13 @@ mod tests {
         };
         is(cost(1, 0, 1, flat), 1.0 + LAST_TILE);
         is(cost(2, 0, 1, flat), 2.0 + LAST_TILE);
+        // One tile is computed by one block, however long it is.
+        let single = Size {
+            m: 128,
+            n: 192,
+            k: 65536,
+        };
+        is(cost(1, 1, 1, single), 1.0 + LAST_TILE);
     }
 
     #[test]

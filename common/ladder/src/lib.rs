@@ -57,6 +57,8 @@ mod timing;
 mod tools;
 pub mod untrusted;
 
+pub use sanitizers::SOUND;
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};

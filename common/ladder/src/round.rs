@@ -274,37 +274,24 @@ impl Problem {
 
     /// What one instruction returns.
     fn instruction(&self, products: &[(u16, u16)], addend: u32) -> u32 {
-        let mut c = [0; tensor::M * tensor::N];
-        c[0] = addend;
-        let k = products.len();
-        if k == 8 {
-            let (mut a, mut b) = ([0; tensor::M * 8], [0; 8 * tensor::N]);
-            self.place(products, &mut a, &mut b);
-            tensor::mma::<8, { tensor::M * 8 }, { 8 * tensor::N }>(
-                self.card,
-                self.factor,
-                &a,
-                &b,
-                &c,
-            )[0]
-        } else {
-            let (mut a, mut b) = ([0; tensor::M * 16], [0; 16 * tensor::N]);
-            self.place(products, &mut a, &mut b);
-            tensor::mma::<16, { tensor::M * 16 }, { 16 * tensor::N }>(
-                self.card,
-                self.factor,
-                &a,
-                &b,
-                &c,
-            )[0]
+        match products.len() {
+            8 => self.matrix::<8, { tensor::M * 8 }, { 8 * tensor::N }>(products, addend),
+            _ => self.matrix::<16, { tensor::M * 16 }, { 16 * tensor::N }>(products, addend),
         }
     }
 
-    /// Into row 0 of A and column 0 of B.
-    fn place(&self, products: &[(u16, u16)], a: &mut [u16], b: &mut [u16]) {
+    /// Row 0 of A times column 0 of B, all else zero. `MK` and `KN` are the sizes of A and B.
+    fn matrix<const K: usize, const MK: usize, const KN: usize>(
+        &self,
+        products: &[(u16, u16)],
+        addend: u32,
+    ) -> u32 {
+        let (mut a, mut b, mut c) = ([0; MK], [0; KN], [0; tensor::M * tensor::N]);
         for (k, &product) in products.iter().enumerate() {
             (a[k], b[k * tensor::N]) = product;
         }
+        c[0] = addend;
+        tensor::mma::<K, MK, KN>(self.card, self.factor, &a, &b, &c)[0]
     }
 }
 

@@ -224,9 +224,7 @@ mod tests {
                 assembled.unwrap_or_else(|why| panic!("{what} {card}: {why:#}"));
             }
         }
-        let version = output(Command::new(&ptxas).arg("--version")).expect("its version");
-        let (_, pinned) = PTXAS.split_once("==").expect("a version");
-        if version.contains(pinned) {
+        if is_pinned(&ptxas) {
             insta::assert_snapshot!("registers", table);
         } else {
             let _ = writeln!(
@@ -236,17 +234,18 @@ mod tests {
         }
     }
 
+    /// Whether this is the ptxas that what is committed was made by.
+    fn is_pinned(ptxas: &Path) -> bool {
+        let version = output(Command::new(ptxas).arg("--version")).expect("its version");
+        let (_, pinned) = PTXAS.split_once("==").expect("a version");
+        version.contains(pinned)
+    }
+
     /// The table that the book shows where there is no `ptxas`.
     #[test]
     fn the_recorded_comparison_is_current() {
         let found = tools::locate("ptxas").zip(tools::locate("nvdisasm"));
-        let pinned = found.is_some_and(|(ptxas, _)| {
-            let version = output(Command::new(ptxas).arg("--version")).expect("its version");
-            PTXAS
-                .split_once("==")
-                .is_some_and(|(_, pinned)| version.contains(pinned))
-        });
-        if !pinned {
+        if !found.is_some_and(|(ptxas, _)| is_pinned(&ptxas)) {
             let _ = writeln!(std::io::stderr(), "skipped: it takes {PTXAS} and nvdisasm");
             return;
         }

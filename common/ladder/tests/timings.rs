@@ -200,7 +200,7 @@ fn tiles_are_timed_each_and_a_slow_choice_is_named() {
         err.contains("timing 2 of 2: 02_last at 512x512x512 with 32x32"),
         "{err}"
     );
-    assert!(out.contains("every choice is within 6%"), "{out}");
+    assert!(out.contains("every choice is within 3%"), "{out}");
     let csv = house.read("tiles.csv");
     let rows: Vec<_> = csv.lines().skip(1).collect();
     let [first, second] = rows[..] else {

@@ -32,13 +32,13 @@ const KERNELS: &[KernelFile] = &[
     HOPPER,
     KernelFile {
         configuration: "192x128",
-        speed: 0.97,
+        speed: 0.95,
         ptx: include_str!("../kernel_hopper.192x128.ptx"),
         ..HOPPER
     },
     KernelFile {
         configuration: "128x128",
-        speed: 0.95,
+        speed: 0.92,
         ptx: include_str!("../kernel_hopper.128x128.ptx"),
         ..HOPPER
     },

@@ -21,7 +21,7 @@ pub const TABLE: &str = "sanitizers.csv";
 /// What the recording belongs to.
 pub const PROVENANCE: &str = "provenance_sanitizers.json";
 /// The name of a rung's own kernel in the table.
-pub const SOUND: &str = "sound";
+pub const SOUND: &str = ladder::SOUND[0];
 
 /// Who watches a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,5 +104,16 @@ mod tests {
             let sound = |of: &&Broken| of.name == SOUND && variant(of) == variant(broken);
             assert_eq!(subjects.iter().filter(sound).count(), 1, "{}", broken.name);
         }
+    }
+
+    /// The ladder counts all others as broken.
+    #[test]
+    fn what_is_not_broken_has_a_name_that_the_ladder_knows() {
+        let subjects = subjects().into_iter().map(|subject| subject.name);
+        let mut sound: Vec<_> = subjects
+            .filter(|name| all().all(|broken| broken.name != *name))
+            .collect();
+        sound.dedup();
+        assert_eq!(sound, ladder::SOUND);
     }
 }

@@ -1,8 +1,8 @@
 //! Two buffers that are swapped by one XOR of the address.
 use harness::lines::sum;
-use harness::table::{table, thousands};
+use harness::table::thousands;
 
-use super::{kernel, words};
+use super::{kernel, table_of, words};
 use crate::expected::Expected;
 use crate::lab::{Argument, Done, Lab, Launch, Meant, Scale};
 
@@ -81,16 +81,11 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
             thousands(sum(section.iter().map(|(_, counters)| *counters)).executions),
         ]
     };
-    let rows: Vec<_> = done
-        .iter()
-        .filter(|done| done.emulated.is_some())
-        .map(row)
-        .collect();
     let head = [
         "section Step",
         "PTX instructions a step",
         "barriers",
         "in all",
     ];
-    vec![table(&head, &rows)]
+    vec![table_of(&head, done, row)]
 }

@@ -1,8 +1,8 @@
 //! An accumulator's registers on their way to shared memory.
 use harness::lines::sum;
-use harness::table::{factor, table, thousands};
+use harness::table::{factor, thousands};
 
-use super::{kernel, named};
+use super::{kernel, named, table_of};
 use crate::expected::Expected;
 use crate::lab::{Argument, Done, Lab, Launch, Scale};
 
@@ -63,11 +63,6 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
             factor(all.shared.wavefronts, all.shared.ideal),
         ]
     };
-    let rows: Vec<_> = done
-        .iter()
-        .filter(|done| done.emulated.is_some())
-        .map(row)
-        .collect();
     let head = [
         "section Put",
         "PTX instructions",
@@ -75,5 +70,5 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
         "wavefronts / ideal",
         "ways",
     ];
-    vec![table(&head, &rows)]
+    vec![table_of(&head, done, row)]
 }

@@ -2,7 +2,7 @@
 use harness::lines::sum;
 use harness::table::{table, thousands};
 
-use super::{fragment_a, kernel, named};
+use super::{fragment_a, kernel, named, table_of};
 use crate::expected::Expected;
 use crate::lab::{Argument, Done, Lab, Launch, Scale};
 
@@ -58,10 +58,6 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
             thousands(all.bytes),
         ]
     };
-    let rows: Vec<_> = of_ways
-        .filter(|done| done.emulated.is_some())
-        .map(row)
-        .collect();
     let head = [
         "section Bring",
         "PTX instructions",
@@ -70,7 +66,7 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
         "wavefronts",
         "bytes",
     ];
-    let mut remarks = vec![table(&head, &rows)];
+    let mut remarks = vec![table_of(&head, of_ways, row)];
     remarks.extend(
         done.iter()
             .find(|done| done.launch.name == "ldmatrix")

@@ -13,8 +13,9 @@ mod transpose;
 mod vectors;
 
 use half::f16;
+use harness::table::table;
 
-use crate::lab::Lab;
+use crate::lab::{Done, Lab};
 
 /// All of them.
 pub const ALL: &[Lab] = &[
@@ -45,6 +46,17 @@ macro_rules! kernel {
     };
 }
 use kernel;
+
+/// A table with a row for each of these launches that was emulated: the others have no counters.
+fn table_of<'a>(
+    head: &[&str],
+    done: impl IntoIterator<Item = &'a Done>,
+    row: impl Fn(&Done) -> Vec<String>,
+) -> Vec<String> {
+    let emulated = done.into_iter().filter(|done| done.emulated.is_some());
+    let rows: Vec<_> = emulated.map(row).collect();
+    table(head, &rows)
+}
 
 /// Words as bytes.
 fn words(words: impl IntoIterator<Item = u32>) -> Vec<u8> {

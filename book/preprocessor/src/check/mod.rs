@@ -5,6 +5,7 @@ mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -113,11 +114,17 @@ impl Site {
     }
 
     /// What is wrong with book/coverage.toml; none if there is no such file.
-    pub fn coverage(&self, root: &Path) -> Option<Vec<String>> {
-        let text = fs::read_to_string(root.join("book/coverage.toml")).ok()?;
-        Some(coverage::wrong(&text, |place| {
-            self.leads_nowhere("", place)
-        }))
+    ///
+    /// # Errors
+    /// If the file is there and cannot be read.
+    pub fn coverage(&self, root: &Path) -> Result<Option<Vec<String>>> {
+        let path = root.join("book/coverage.toml");
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            text => text.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        let leads_nowhere = |place: &str| self.leads_nowhere("", place);
+        Ok(Some(coverage::wrong(&text, leads_nowhere)))
     }
 
     /// How many minutes each chapter takes that says so.
@@ -197,6 +204,17 @@ mod tests {
                 "book/src/b.md:5: `x.svg` leads to no page of the book",
             ]
         );
+    }
+
+    #[test]
+    fn a_coverage_that_cannot_be_read_is_not_none() {
+        let root = tempfile::tempdir().expect("a folder for temporary files");
+        let site = site(&[]);
+        assert_eq!(site.coverage(root.path()).expect("no file"), None);
+        // A folder of that name is no file.
+        fs::create_dir_all(root.path().join("book/coverage.toml")).expect("writable");
+        let why = site.coverage(root.path()).expect_err("no file");
+        assert!(why.to_string().contains("cannot read"), "{why}");
     }
 
     #[test]

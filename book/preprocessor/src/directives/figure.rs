@@ -1,5 +1,6 @@
 //! `{{#figure …}}`: a picture within the page, drawn by `cargo ladder layout` or by hand in book/figures/.
 use anyhow::{Context, Result, bail};
+use html_escape::encode_double_quoted_attribute as escape;
 use transcript::CommandLine;
 
 use super::{Directive, Shown, options};
@@ -58,7 +59,7 @@ impl Directive for Figure {
                 let command = line.text.trim_end_matches(" --format svg");
                 let caption = format!(
                     "<figcaption><code>{}</code></figcaption>\n",
-                    svg::escape(command)
+                    escape(command)
                 );
                 (output.text.clone(), "picture", caption)
             }

@@ -23,9 +23,13 @@ pub(super) fn inlined<'a>(module: &Module, kernel: &'a Kernel) -> Result<Cow<'a,
             body: Vec::new(),
             ..kernel.clone()
         },
+        sizes: HashMap::new(),
         stack: Vec::new(),
         calls: 0,
     };
+    for variable in &kernel.variables {
+        flat.sizes.insert(variable.name.clone(), variable.bytes);
+    }
     let scope = Scope {
         registers: 0,
         labels: 0,
@@ -44,6 +48,8 @@ fn is_call(instr: &Instr) -> bool {
 struct Flat<'m> {
     module: &'m Module,
     kernel: Kernel,
+    /// Bytes of the variables so far, by name: there may be as many as calls.
+    sizes: HashMap<String, u64>,
     /// The functions that are being copied.
     stack: Vec<&'m str>,
     calls: usize,
@@ -144,23 +150,20 @@ impl<'m> Flat<'m> {
         let mut names = HashMap::new();
         let declared = function.params.iter().chain(&function.returns);
         for (declared, given) in declared.zip(arguments.iter().chain(&results)) {
-            let variables = &self.kernel.variables;
-            let fits = match given {
-                Operand::Symbol(name, 0) => variables
-                    .iter()
-                    .find(|v| v.name == *name && v.bytes >= u64::from(declared.bytes)),
-                _ => None,
+            let variable = match given {
+                Operand::Symbol(name, 0) if self.holds(name, declared.bytes) => name,
+                _ => {
+                    let message = format!("`{}` is given nothing of its size", declared.name);
+                    return Err(refuse(call, message));
+                }
             };
-            let Some(variable) = fits else {
-                let message = format!("`{}` is given nothing of its size", declared.name);
-                return Err(refuse(call, message));
-            };
-            names.insert(declared.name.clone(), variable.name.clone());
+            names.insert(declared.name.clone(), variable.clone());
         }
         self.calls += 1;
         for variable in &function.variables {
             let name = format!("{}@call{}", variable.name, self.calls);
             names.insert(variable.name.clone(), name.clone());
+            self.sizes.insert(name.clone(), variable.bytes);
             self.kernel.variables.push(crate::ptx::Variable {
                 name,
                 ..variable.clone()
@@ -184,6 +187,12 @@ impl<'m> Flat<'m> {
         self.stack.pop();
         self.kernel.body.extend(scope.end.map(Statement::Label));
         Ok(())
+    }
+
+    /// Whether there is a variable of this name and of so many bytes.
+    fn holds(&self, name: &str, bytes: u32) -> bool {
+        let size = self.sizes.get(name);
+        size.is_some_and(|&size| size >= u64::from(bytes))
     }
 }
 

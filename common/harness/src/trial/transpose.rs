@@ -3,7 +3,7 @@ use emulator::{Arg, Launch, LaunchError, Limits, Memory, Module, Program};
 use half::f16;
 
 use super::Launched;
-use crate::launch::{ints, within};
+use crate::launch::{Unstated, ints, within};
 use crate::problem::{from_bytes, poison, to_bytes};
 use crate::{Error, Problem, Result, Size, Source, Tile, Verification};
 
@@ -68,6 +68,7 @@ impl Transpose {
 
 fn stated(module: &Module) -> std::result::Result<[u32; 4], String> {
     let numbers = ints(module, LAUNCH)
+        .map_err(|(Unstated::Missing(why) | Unstated::Bad(why))| why)?
         .ok_or_else(|| format!("{LAUNCH}: there is no such initialised constant"))?;
     let &[rows, columns, threads, dynamic] = &numbers[..] else {
         return Err(format!(

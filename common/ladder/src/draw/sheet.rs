@@ -4,6 +4,7 @@
 //! reader prefers dark. Text has a margin of paper, so that it is legible over lines.
 use std::fmt::Write as _;
 
+use html_escape::encode_double_quoted_attribute as escape;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -141,13 +142,6 @@ fn style() -> String {
         );
     }
     css + &margin(dark_paper) + "}"
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 /// GPU, software, commit and day of a record, in a line.

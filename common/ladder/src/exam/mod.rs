@@ -8,8 +8,8 @@
 //! | `access` | what does a warp do, and what can be counted? |
 //! | `predicted` | how much is it, by the `layout` crate's formulas? |
 //! | `executed` | how much is it on the emulator? |
-//! | `starter` | what does an assignment made of questions hold?
 //! | `sheet` | how do a student and a teacher see it? |
+//! | `starter` | what does an assignment made of questions hold? |
 pub(crate) mod access;
 mod draw;
 mod executed;

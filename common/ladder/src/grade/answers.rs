@@ -1,4 +1,5 @@
-//! Answers to an exam's questions: points for each number alone, and the reason whatever the answer was.
+//! Answers to an exam's questions, which all have the same points: each of a question's numbers counts alone, and the
+//! reason follows whatever the answer was.
 use std::collections::BTreeMap;
 
 use toml::{Table, Value};
@@ -30,11 +31,7 @@ pub fn tests(questions: &[Question], answers: &str, of: f64) -> (Vec<Test>, Vec<
             hint,
         ));
     }
-    let numbers: usize = questions
-        .iter()
-        .map(|question| question.answers().count())
-        .sum();
-    let each = of / numbers.max(1) as f64;
+    let each = of / questions.len().max(1) as f64;
     let mut wrong = BTreeMap::<_, Vec<&str>>::new();
     let tests = questions.iter().map(|question| {
         let (test, is_wrong) = test(question, &answers, each);
@@ -94,8 +91,8 @@ fn test(question: &Question, answers: &Table, each: f64) -> (Test, bool) {
     why.extend(answered.then(|| question.reason()));
     let test = Test {
         name: question.key.clone(),
-        points: each * f64::from(right),
-        of: each * question.answers().count() as f64,
+        points: each * f64::from(right) / question.answers().count().max(1) as f64,
+        of: each,
         why,
         visible: true,
     };

@@ -9,12 +9,18 @@ use super::rubric::{Part, Rubric, Task};
 const PER_MMA: f64 = (16 * 8 * 16) as f64;
 
 /// Whether the operation of a PTX instruction is the one of this name: the first word is the same, and the name's
-/// other words are among its modifiers, in their order. `ld.global` is `ld.volatile.global.u16` too, but neither
-/// `ldmatrix` nor `ld.shared`.
+/// other words are among its modifiers, in their order. `ld.global` is `ld.volatile.global.u16` too, and `ld.shared`
+/// is `ld.shared::cta.u16`, but neither is `ldmatrix`.
 pub fn is(name: &str, operation: &str) -> bool {
     let mut words = operation.split('.');
     let mut wanted = name.split('.');
-    wanted.next() == words.next() && wanted.all(|word| words.any(|other| other == word))
+    wanted.next() == words.next()
+        && wanted.all(|word| words.any(|other| other == word || without_part(other) == word))
+}
+
+/// A state space without its part: `shared` of `shared::cta`.
+fn without_part(word: &str) -> &str {
+    word.split("::").next().unwrap_or(word)
 }
 
 /// As [`is`], where a generic access counts as one of the memory that it went to.
@@ -23,10 +29,8 @@ fn is_executed_as(name: &str, operation: &str, shared: bool, global: bool) -> bo
         return true;
     }
     let spaces = ["shared", "global", "local", "const", "param"];
-    let generic = !operation.split('.').any(|word| {
-        let space = word.split("::").next().unwrap_or(word);
-        spaces.contains(&space)
-    });
+    let mut words = operation.split('.').map(without_part);
+    let generic = !words.any(|word| spaces.contains(&word));
     let Some((first, space)) = name.split_once('.') else {
         return false;
     };
@@ -152,6 +156,7 @@ mod tests {
             ("ld.global", "ld.global.u16", true),
             ("ld.global", "ld.volatile.global.v4.u32", true),
             ("ld.global", "ld.shared.u16", false),
+            ("ld.shared", "ld.shared::cta.u16", true),
             ("ld", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", false),
             (
                 "mma.sync",

@@ -7,6 +7,7 @@ use harness::{Launched, lines, operation, thousands};
 
 use super::Complaint;
 use super::conflict::{Conflict, worst};
+use super::gap::{self, Gap};
 use super::hidden::Launch;
 use super::instruction;
 use super::judge::Launches;
@@ -151,6 +152,7 @@ struct Line<'a> {
     ideal: u64,
     text: &'a str,
     conflict: Option<Conflict>,
+    gap: Option<Gap>,
 }
 
 fn at_lines(
@@ -179,11 +181,15 @@ fn at_lines(
             ideal: 0,
             text: &instruction.text,
             conflict: None,
+            gap: None,
         });
         entry.done += done;
         entry.ideal += ideal;
         if entry.conflict.is_none() {
             entry.conflict = conflict;
+        }
+        if entry.gap.is_none() {
+            entry.gap = gap::worst(one.run.patterns.iter().filter(is_it));
         }
     }
     let code = source.text.as_deref().unwrap_or_default();
@@ -213,6 +219,9 @@ fn at_line(measure: &Measure, code: &str, line: u32, found: Line) -> Complaint {
         words += &format!(
             "\n  lanes {one} and {other} are served together and want different words of bank {bank}"
         );
+    }
+    if let (What::GlobalSectors, Some(gap)) = (measure.what, &found.gap) {
+        words += &format!("\n  {gap}");
     }
     let mistake = match (measure.what, operation.split('.').next()) {
         (What::GlobalSectors, _) => "uncoalesced",

@@ -18,6 +18,7 @@
 pub(crate) mod answers;
 mod class;
 mod conflict;
+mod gap;
 mod gradescope;
 pub(crate) mod hidden;
 mod instruction;
@@ -74,7 +75,12 @@ pub struct Arguments {
     #[arg(long)]
     untrusted: bool,
     /// Where the book is: a folder or an address
-    #[arg(long, value_name = "PLACE", env = "GEMM_BOOK", default_value = "book/book")]
+    #[arg(
+        long,
+        value_name = "PLACE",
+        env = "GEMM_BOOK",
+        default_value = "book/book"
+    )]
     book: String,
 }
 
@@ -289,7 +295,6 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-
 /// The whole name of a compiler, which only its output tells: the version that it states has two numbers.
 fn name_of(compiler: &dyn Compile) -> Result<String> {
     let empty = "extern \"C\" __global__ void gemm() {}";
@@ -338,7 +343,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         secret.is_none() || arguments.student.is_some(),
         "a secret takes `--student ID`: everybody has hidden sizes of their own"
     );
-    let grader = Grader::new(&arguments.assignment, secret, || compiler(arguments.untrusted))?;
+    let grader = Grader::new(&arguments.assignment, secret, || {
+        compiler(arguments.untrusted)
+    })?;
     let submission = arguments.submission.as_deref().unwrap_or(Path::new(""));
     let student = arguments.student.as_deref().unwrap_or_default();
     let grade = grader.grade(submission, student)?;

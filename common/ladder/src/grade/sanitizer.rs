@@ -73,6 +73,10 @@ fn hint(finding: &Finding) -> &'static str {
     match finding.kind {
         Kind::OutOfBounds { .. } => "how far does this index get, and how many bytes are there?",
         Kind::Deadlock { .. } => "who is to end this, and can it?",
+        Kind::SwizzleMismatch { .. } => {
+            "what does the tensor map say of this operand, and what its descriptor?"
+        }
+        Kind::UnfinishedCopy { .. } => "who waits for this copy before the block exits?",
         _ => "who wrote these bytes last, and what orders that before this access?",
     }
 }

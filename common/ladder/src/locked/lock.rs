@@ -2,17 +2,26 @@
 //! has, and end. The kernel of Linux enforces it, twice over: landlock refuses every file whoever asks for it, and
 //! seccomp every call that names one, with all others that a compiler has no use for. Resource limits bound the rest.
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 pub use linux::Lock;
 
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
 pub use elsewhere::Lock;
 
 /// What to do where there is no lock.
 const REMEDY: &str = "take Linux 5.13 or later on x86-64 or arm64 with landlock enabled (`lsm=landlock,…` at boot); a \
     container or virtual machine of such a Linux will do, and so does the dev container of an exported course";
 
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
 mod elsewhere {
     use super::super::Limits;
 
@@ -28,7 +37,10 @@ mod elsewhere {
     }
 }
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod linux {
     use std::fs;
 
@@ -39,8 +51,8 @@ mod linux {
     };
     use rustix::process::{Resource, Rlimit, setrlimit};
     use seccompiler::{
-        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
-        SeccompFilter, SeccompRule, apply_filter_all_threads,
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+        SeccompRule, apply_filter_all_threads,
     };
 
     use super::super::Limits;
@@ -56,8 +68,13 @@ mod linux {
         /// If any of it cannot be had.
         pub fn take(limits: &Limits) -> Result<Self> {
             // Landlock binds the thread that asks and those that it starts.
-            let threads = fs::read_dir("/proc/self/task").context("/proc is not there")?.count();
-            ensure!(threads == 1, "{threads} threads run before the lock is taken");
+            let threads = fs::read_dir("/proc/self/task")
+                .context("/proc is not there")?
+                .count();
+            ensure!(
+                threads == 1,
+                "{threads} threads run before the lock is taken"
+            );
             no_files().with_context(|| format!("landlock is not to be had; {REMEDY}"))?;
             ensure!(
                 denied(fs::read_dir("/")) && denied(fs::File::open("/proc/self/exe")),
@@ -99,7 +116,11 @@ mod linux {
         let seconds = u64::from(limits.seconds);
         for (resource, soft, hard) in [
             (Resource::Cpu, seconds, seconds + 1),
-            (Resource::As, u64::from(limits.mebibytes) << 20, u64::from(limits.mebibytes) << 20),
+            (
+                Resource::As,
+                u64::from(limits.mebibytes) << 20,
+                u64::from(limits.mebibytes) << 20,
+            ),
             (Resource::Fsize, 0, 0),
             (Resource::Core, 0, 0),
             (Resource::Nproc, 0, 0),

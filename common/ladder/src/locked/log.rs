@@ -54,14 +54,20 @@ fn sums_up(name: &str, line: &str) -> bool {
 mod tests {
     use super::*;
 
-    const OF_THE_KERNEL: &str = "/kernel.cu(3): error: identifier \"y\" is undefined\n  int x = y(3): 1;\n          ^\n\n";
+    const OF_THE_KERNEL: &str =
+        "/kernel.cu(3): error: identifier \"y\" is undefined\n  int x = y(3): 1;\n          ^\n\n";
     const OF_ANOTHER: &str = "/etc/passwd(1): error: expected a declaration\n  root:x:0\n  ^\n\n\
         /etc/(2): x(7): error: no such type\n  secret(1): too\n\n";
-    const SUM: &str = "3 errors detected in the compilation of \"/kernel.cu\".\nCompilation terminated.\n";
+    const SUM: &str =
+        "3 errors detected in the compilation of \"/kernel.cu\".\nCompilation terminated.\n";
 
     #[test]
     fn messages_about_the_kernel_stay_as_they_are() {
-        for log in [&format!("{OF_THE_KERNEL}{OF_THE_KERNEL}{SUM}"), "nvrtc: error: invalid value\n", ""] {
+        for log in [
+            &format!("{OF_THE_KERNEL}{OF_THE_KERNEL}{SUM}"),
+            "nvrtc: error: invalid value\n",
+            "",
+        ] {
             assert_eq!(about("/kernel.cu", log), log);
         }
     }

@@ -131,7 +131,11 @@ impl Locked {
             .arg(format!("--seconds={seconds}"))
             .arg(format!("--mebibytes={mebibytes}"))
             .env_clear()
-            .envs(VARIABLES.iter().filter_map(|&name| Some((name, env::var_os(name)?))))
+            .envs(
+                VARIABLES
+                    .iter()
+                    .filter_map(|&name| Some((name, env::var_os(name)?))),
+            )
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
@@ -145,9 +149,8 @@ impl Locked {
                 if answer.len() as u64 > MOST_ANSWER {
                     return Err(refused(too_long()));
                 }
-                serde_json::from_slice(&answer).map_err(|_| {
-                    cannot(format!("{} is no ladder", self.program.display()))
-                })
+                serde_json::from_slice(&answer)
+                    .map_err(|_| cannot(format!("{} is no ladder", self.program.display())))
             }
             Some(status) => Err(self.stopped(status, &answer)),
         }
@@ -181,7 +184,8 @@ impl Locked {
     }
 }
 
-const ENDLESS: &str = "does a template, a macro, a constexpr loop or an #include go on without end?";
+const ENDLESS: &str =
+    "does a template, a macro, a constexpr loop or an #include go on without end?";
 
 fn too_long() -> String {
     format!(
@@ -193,10 +197,13 @@ fn too_long() -> String {
 impl Compile for Locked {
     fn compile(&self, source: &str, name: &str, options: &[String]) -> Result<String, Error> {
         if source.len() > MOST_SOURCE {
-            return Err(named(name, format!(
-                "it has {} bytes, and {MOST_SOURCE} are allowed",
-                source.len()
-            )));
+            return Err(named(
+                name,
+                format!(
+                    "it has {} bytes, and {MOST_SOURCE} are allowed",
+                    source.len()
+                ),
+            ));
         }
         let request = Request {
             source: source.into(),

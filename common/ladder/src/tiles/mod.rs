@@ -1,9 +1,10 @@
 //! `cargo ladder tiles`: how fast is every tile of the kernels that have several, and does the host take the best?
 mod check;
 mod choice;
+mod exceptions;
 mod file;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use harness::Size;
@@ -12,6 +13,7 @@ use crate::bench::OTHER_SIZES;
 use crate::record::{self, Record};
 use crate::rungs::{self, Variant};
 use crate::timing::{self, Timing};
+use check::Findings;
 use choice::Choices;
 use file::Row;
 
@@ -101,7 +103,7 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     file::write(&file, &rows)?;
     anstream::print!("{}", file::table(&rows));
     anstream::println!("\nwritten to {}", file.display());
-    let good = tell(&check::complaints(&rows)?);
+    let good = tell(&check::findings(&name(&folder), &rows)?);
     timed.complete()?;
     Ok(good && rows.iter().all(|row| row.tflops.is_some()))
 }
@@ -154,25 +156,50 @@ fn check(folders: &[PathBuf]) -> Result<bool> {
         return Ok(true);
     }
     // What is garbled is said before anything is built.
-    let read = |file: &PathBuf| Ok((file.display().to_string(), file::read(file)?));
-    let recorded = files.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let recorded = files.iter().map(|file| Ok((file, file::read(file)?)));
+    let recorded = recorded.collect::<Result<Vec<_>>>()?;
     rungs::build(&rungs::all()?)?;
-    let mut complaints = Vec::new();
+    let mut all = Findings::default();
+    let mut records = Vec::new();
     for (file, rows) in recorded {
-        let of_file = check::complaints(&rows)?;
-        complaints.extend(of_file.iter().map(|why| format!("{file}: {why}")));
+        let record = name(file.parent().unwrap_or(Path::new("")));
+        let found = check::findings(&record, &rows)?;
+        let of_file = |said: Vec<String>| {
+            let file = file.display();
+            said.into_iter().map(move |why| format!("{file}: {why}"))
+        };
+        all.complaints.extend(of_file(found.complaints));
+        all.excepted.extend(of_file(found.excepted));
+        records.push(record);
     }
-    Ok(tell(&complaints))
+    if folders.is_empty() {
+        all.complaints.extend(check::of_no_record(&records));
+    }
+    Ok(tell(&all))
 }
 
-/// Prints complaints; whether there are none.
-fn tell(complaints: &[String]) -> bool {
-    for complaint in complaints {
-        anstream::println!("{complaint}");
+/// A record is known by its folder's name.
+fn name(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Prints what was found; whether there are no complaints.
+fn tell(findings: &Findings) -> bool {
+    let Findings {
+        complaints,
+        excepted,
+    } = findings;
+    for said in excepted.iter().chain(complaints) {
+        anstream::println!("{said}");
     }
     if complaints.is_empty() {
         let percent = 100.0 * check::WITHIN;
-        anstream::println!("every choice is within {percent:.0}% of the best tile");
+        let but = match excepted.len() {
+            0 => "",
+            _ => ", but for what is named above",
+        };
+        anstream::println!("every choice is within {percent:.0}% of the best tile{but}");
     }
     complaints.is_empty()
 }

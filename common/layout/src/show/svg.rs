@@ -4,6 +4,8 @@
 //! both colours. Contrast of every pair is at least 4.5 to 1, which a test computes.
 use std::fmt::Write as _;
 
+use html_escape::encode_double_quoted_attribute as escape;
+
 use super::text::{closing, wrap};
 use super::{Grid, Sheet};
 
@@ -60,7 +62,8 @@ pub fn svg(sheet: &Sheet) -> String {
     let (width, height) = (body.width + MARGIN, body.y);
     let title = escape(&sheet.title);
     let about: Vec<_> = sheet.grids.iter().map(|grid| grid.title.as_str()).collect();
-    let about = escape(&format!("{}. {}", about.join("; "), sheet.basis.sentence()));
+    let about = format!("{}. {}", about.join("; "), sheet.basis.sentence());
+    let about = escape(&about);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sheet\" viewBox=\"0 0 {width:.0} \
          {height:.0}\" \
@@ -179,13 +182,6 @@ fn style() -> String {
         theme(0),
         theme(1)
     )
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 #[cfg(test)]

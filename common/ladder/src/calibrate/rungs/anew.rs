@@ -123,7 +123,10 @@ pub fn anew(folder: &Path, device: Ordinal, parts: &[Part], of_rungs: &[String])
     let write = |name: &str, rows: csv::Writer<Vec<u8>>| -> Result<()> {
         let rows = rows.into_inner().context("a table is not complete")?;
         let path = folder.join(name);
-        let older = std::fs::read(&path).ok().filter(|_| !of_rungs.is_empty());
+        let older = match of_rungs {
+            [] => None,
+            _ => merged::older(&path)?,
+        };
         let merged = merged::with(older.as_deref(), &rows, &names, &SIZES)
             .with_context(|| path.display().to_string())?;
         std::fs::write(&path, merged).with_context(|| format!("cannot write {}", path.display()))

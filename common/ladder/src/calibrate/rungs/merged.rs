@@ -1,8 +1,27 @@
 //! A table of a recording in which some rungs' rows are made anew. Its first column is the rung, its fourth the size.
+use std::io::ErrorKind;
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use csv::StringRecord;
 
 const SIZE: usize = 3;
+
+/// What stands in a table that is there already; none if there is none.
+///
+/// # Errors
+/// If it is there and cannot be read: to write it anew would lose the rows of other rungs.
+pub fn older(path: &Path) -> Result<Option<Vec<u8>>> {
+    match std::fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        bytes => Ok(Some(bytes.with_context(|| {
+            format!(
+                "cannot read {}, whose other rows are to stay",
+                path.display()
+            )
+        })?)),
+    }
+}
 
 /// The rows of `new`, and those of `older` that are of none of these `rungs`: by size, in the order of `sizes`, and by
 /// rung, as each table had them.
@@ -75,6 +94,18 @@ mod tests {
             with(None, b"x\n1\n", &[], &[]).expect("as it is"),
             b"x\n1\n"
         );
+    }
+
+    #[test]
+    fn a_table_that_cannot_be_read_is_not_none() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let file = folder.path().join("rungs.csv");
+        assert_eq!(older(&file).expect("nothing yet"), None);
+        std::fs::write(&file, OLDER).expect("writable");
+        assert_eq!(older(&file).expect("a table"), Some(OLDER.into()));
+        // A folder of that name is no file.
+        let why = older(folder.path()).expect_err("no file").to_string();
+        assert!(why.contains("cannot read"), "{why}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::{name, student};
-use crate::grade::{Arguments, read};
+use crate::grade::Arguments;
 use crate::grade::text::points;
 
 /// Tokens of a run.
@@ -30,7 +30,7 @@ pub fn report(arguments: &Arguments, folder: &Path, students: &[PathBuf]) -> Res
     let own: Vec<(String, HashSet<Vec<Token>>)> = students
         .iter()
         .filter_map(|student| {
-            let text = read(&student::submission(student).ok()?).ok()?;
+            let text = crate::grade::read(&student::submission(student).ok()?).ok()?;
             let own: HashSet<_> = runs(&text).difference(&starter).cloned().collect();
             (own.len() >= FEWEST).then(|| (name(student), own))
         })

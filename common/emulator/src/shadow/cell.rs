@@ -1,0 +1,88 @@
+//! What is remembered of a few bytes of shared memory: the last write, and who has read since.
+use super::verdict::{Hazard, How};
+use crate::order::Actor;
+
+/// A past access: the actor's clock at the time (0: none yet), and who and where.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Stamp {
+    pub clock: u32,
+    /// Operation in the upper 27 bits, lane in the lower 5.
+    who: u32,
+}
+
+impl Stamp {
+    pub fn new(clock: u32, op: usize, lane: u32) -> Self {
+        Self {
+            clock,
+            who: (op as u32) << 5 | lane & 31,
+        }
+    }
+    pub fn op(self) -> usize {
+        (self.who >> 5) as usize
+    }
+    pub fn lane(self) -> u32 {
+        self.who & 31
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Write {
+    pub stamp: Stamp,
+    /// Whose clock it is.
+    pub actor: u16,
+    /// The warp that did it or had it done.
+    pub warp: u16,
+    pub last: Last,
+}
+
+impl Write {
+    pub const NONE: Write = Write {
+        stamp: Stamp { clock: 0, who: 0 },
+        actor: 0,
+        warp: 0,
+        last: Last::Plain,
+    };
+
+    pub fn hazard(&self) -> Hazard {
+        Hazard {
+            op: self.stamp.op(),
+            warp: self.warp.into(),
+            lane: self.stamp.lane(),
+            how: match self.last {
+                Last::Plain | Last::Mbarrier => How::Write,
+                Last::Atomic => How::Atomic,
+                Last::InFlight | Last::Launched | Last::Landed => How::AsyncWrite,
+            },
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+pub(super) struct Read {
+    pub stamp: Stamp,
+    /// The lanes that have read at that clock.
+    pub lanes: u32,
+}
+
+/// Reads by an actor that is no warp of the block: a warp of another block, or an engine.
+pub(super) struct Column {
+    pub actor: Actor,
+    /// For each cell, with the warp that had it read.
+    pub reads: Vec<(Read, u16)>,
+}
+
+/// The last write of a cell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    Plain,
+    /// Atomics do not race with each other.
+    Atomic,
+    /// A `cp.async` that its thread has not waited for: nobody may touch the cell.
+    InFlight,
+    /// The same of a bulk copy that has not landed.
+    Launched,
+    /// A bulk copy has landed.
+    Landed,
+    /// An mbarrier lies here.
+    Mbarrier,
+}

@@ -1,0 +1,182 @@
+//! What races, and what does not.
+use super::*;
+use crate::order::{Engine, Order, View};
+
+const ALL: u32 = u32::MAX;
+
+fn race(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Race(_))
+}
+fn fine(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Fine)
+}
+fn touch(
+    shadow: &mut Shadow,
+    order: &Order,
+    how: How,
+    address: u32,
+    bytes: u32,
+    thread: usize,
+) -> Verdict {
+    let eyes = order.eyes(thread / 32, 1 << (thread % 32)).expect("a warp");
+    shadow.access(how, address, bytes, 0, &eyes)
+}
+/// All warps meet at a block's barrier.
+fn barrier(order: &mut Order, warps: usize) {
+    let mut view = View::default();
+    (0..warps).for_each(|warp| order.release(warp, ALL, ALL, &mut view));
+    (0..warps).for_each(|warp| order.acquire(warp, ALL, ALL, &view));
+}
+
+#[test]
+fn a_barrier_orders_and_its_absence_races() {
+    let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), Order::new(2));
+    let first = touch(&mut shadow, &order, How::Read, 0, 4, 0);
+    assert!(matches!(first, Verdict::Uninitialised));
+    assert!(fine(touch(&mut shadow, &order, How::Write, 8, 4, 0)));
+    assert!(fine(touch(&mut shadow, &order, How::Read, 8, 4, 0)));
+    assert!(
+        race(touch(&mut shadow, &order, How::Read, 8, 4, 1)),
+        "another lane, same warp, no sync"
+    );
+    assert!(
+        race(touch(&mut shadow, &order, How::Read, 8, 4, 32)),
+        "another warp"
+    );
+    barrier(&mut order, 2);
+    assert!(fine(touch(&mut shadow, &order, How::Read, 8, 4, 33)));
+    assert!(
+        race(touch(&mut shadow, &order, How::Write, 8, 4, 0)),
+        "write after a read that is not ordered"
+    );
+}
+
+/// Lanes together are the lanes one by one: by the addresses that they share, by what they know, by its size.
+#[test]
+fn a_warp_reads_as_its_lanes_do() {
+    let mut state = 1;
+    let mut random = |below: u64| (crate::random::random(&mut state) % below) as u32;
+    let mut unclear = 0;
+    for _ in 0..200 {
+        let (mut together, mut order) = (Shadow::new(256, 0, 3, 2), Order::new(3));
+        let mut singly = Shadow::new(256, 0, 3, 2);
+        // Nobody has written the last bytes, and some are written after the barrier.
+        let written = 128 + 2 * random(60);
+        for at in 0..written {
+            let thread = random(96) as usize;
+            for shadow in [&mut together, &mut singly] {
+                touch(shadow, &order, How::Write, at, 1, thread);
+            }
+        }
+        barrier(&mut order, 3);
+        let late = random(8) * 16;
+        for shadow in [&mut together, &mut singly] {
+            touch(shadow, &order, How::Write, late, 2, 40);
+        }
+        let bytes = 1 << random(5);
+        let (spread, of) = (1 + random(9), 1 + random(31));
+        let addresses: [u32; 32] =
+            std::array::from_fn(|lane| (lane as u32 % of * spread * bytes) % (256 - bytes));
+        for warp in [0, 1] {
+            let mask = random(1 << 32) | 1;
+            let eyes = order.eyes(warp, mask).expect("a warp");
+            let rest = together.read_by_warp(&addresses, bytes, 7, &eyes);
+            assert_eq!(rest & !mask, 0);
+            unclear += rest.count_ones();
+            for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
+                let verdict = singly.access(How::Read, addresses[lane], bytes, 7, &eyes.of(lane));
+                match rest >> lane & 1 {
+                    0 => assert!(fine(verdict), "lane {lane}"),
+                    _ => {
+                        let again =
+                            together.access(How::Read, addresses[lane], bytes, 7, &eyes.of(lane));
+                        assert_eq!(fine(again), fine(verdict), "lane {lane}");
+                    }
+                }
+            }
+        }
+        assert_eq!(together.lanes, singly.lanes);
+        let clocks = |shadow: &Shadow| -> Vec<u32> {
+            shadow.reads.iter().map(|stamp| stamp.clock).collect()
+        };
+        assert_eq!(clocks(&together), clocks(&singly));
+    }
+    assert!(unclear > 0, "no read that has to be looked at singly");
+}
+
+#[test]
+fn halves_of_a_word_do_not_race_when_the_grain_is_two() {
+    let (mut shadow, order) = (Shadow::new(64, 0, 1, 2), Order::new(1));
+    assert!(fine(touch(&mut shadow, &order, How::Write, 0, 2, 0)));
+    assert!(fine(touch(&mut shadow, &order, How::Write, 2, 2, 1)));
+    assert!(race(touch(&mut shadow, &order, How::Write, 2, 2, 2)));
+}
+
+/// One thread issues an asynchronous access.
+fn issue(shadow: &mut Shadow, order: &mut Order, how: How, thread: usize) -> Verdict {
+    let engine = Engine::Bulk(thread / 32);
+    let clock = order.begin(engine);
+    let by = Operation {
+        actor: order.engine(engine),
+        clock,
+        op: 0,
+        warp: thread / 32,
+        lane: 0,
+    };
+    let eyes = order.eyes(thread / 32, 1 << (thread % 32)).expect("a warp");
+    shadow.asynchronous(how, 0, 16, by, &[eyes])
+}
+
+#[test]
+fn the_async_proxy_wants_a_fence_before_the_barrier_or_after_it() {
+    for fences in [[false, false], [true, false], [false, true]] {
+        let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), Order::new(2));
+        for thread in 0..4 {
+            touch(
+                &mut shadow,
+                &order,
+                How::Write,
+                4 * thread,
+                4,
+                thread as usize,
+            );
+        }
+        if fences[0] {
+            order.fence_proxy(0, ALL, ALL);
+        }
+        barrier(&mut order, 2);
+        if fences[1] {
+            order.fence_proxy(1, 1, ALL);
+        }
+        let verdict = issue(&mut shadow, &mut order, How::AsyncRead, 32);
+        let unfenced = matches!(verdict, Verdict::Unfenced(_));
+        assert_eq!(unfenced, fences == [false, false]);
+        assert!(unfenced || fine(verdict));
+    }
+}
+
+#[test]
+fn an_asynchronous_read_ends_when_somebody_has_waited_for_it() {
+    let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), Order::new(2));
+    for thread in 0..4 {
+        touch(
+            &mut shadow,
+            &order,
+            How::Write,
+            4 * thread,
+            4,
+            thread as usize,
+        );
+    }
+    order.fence_proxy(0, ALL, ALL);
+    barrier(&mut order, 2);
+    assert!(fine(issue(&mut shadow, &mut order, How::AsyncRead, 0)));
+    assert!(race(touch(&mut shadow, &order, How::Write, 0, 4, 0)));
+    let mut view = View::default();
+    order.complete(Engine::Bulk(0), 1, &mut view);
+    order.acquire(0, 1, ALL, &view);
+    assert!(fine(touch(&mut shadow, &order, How::Write, 4, 4, 0)));
+    assert!(race(touch(&mut shadow, &order, How::Write, 8, 4, 32)));
+    barrier(&mut order, 2);
+    assert!(fine(touch(&mut shadow, &order, How::Write, 12, 4, 32)));
+}

@@ -1,0 +1,55 @@
+//! What may be wrong with an access.
+use crate::order::Actor;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum How {
+    Read,
+    Write,
+    Atomic,
+    /// A `cp.async` starts. It may land at any time from now on, though here it lands late.
+    Launch,
+    /// Its thread has waited for it.
+    Land,
+    /// `mbarrier.init`: from now on only mbarrier instructions may touch these bytes.
+    Init,
+    /// `mbarrier.inval`: ordinary memory again.
+    Invalidate,
+    /// By the async proxy.
+    AsyncRead,
+    AsyncWrite,
+}
+
+/// The other side of a race.
+pub(crate) struct Hazard {
+    pub op: usize,
+    /// Warp of the cluster.
+    pub warp: Actor,
+    pub lane: u32,
+    pub how: How,
+}
+
+pub(crate) enum Verdict {
+    Fine,
+    Uninitialised,
+    Race(Hazard),
+    /// Ordered, but no proxy fence has shown the write to the async proxy.
+    Unfenced(Hazard),
+    /// The bytes belong to an mbarrier, initialised there.
+    Mbarrier(Hazard),
+}
+
+impl Verdict {
+    /// Keeps the graver of two.
+    pub fn worse(&mut self, other: Verdict) {
+        let weight = |verdict: &Verdict| match verdict {
+            Verdict::Fine => 0,
+            Verdict::Uninitialised => 1,
+            Verdict::Unfenced(_) => 2,
+            Verdict::Race(_) => 3,
+            Verdict::Mbarrier(_) => 4,
+        };
+        if weight(&other) >= weight(self) {
+            *self = other;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! cuBLAS and cuBLASLt against products that are exact.
+use gpu::{Buffer, Cublas, CublasLt, Gpu, GpuError};
+use half::f16;
+
+use super::{Outcome, ensure};
+
+/// Small whole numbers, so that every product and sum of a K of 256 is exact in f16 and f32.
+pub fn numbers(count: usize, seed: usize) -> Vec<f32> {
+    (0..count)
+        .map(|i| ((i + seed).wrapping_mul(2_654_435_761) >> 13) % 5)
+        .map(|n| n as f32 - 2.0)
+        .collect()
+}
+
+pub fn as_f16(values: &[f32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|&value| f16::from_f32(value).to_le_bytes())
+        .collect()
+}
+
+fn as_f32(values: &[f32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
+}
+
+/// Not square, so that swapped dimensions show.
+const SHAPE: [usize; 3] = [256, 128, 192];
+
+/// A, B and C = A B on the host.
+fn product() -> [Vec<f32>; 3] {
+    let [m, n, k] = SHAPE;
+    let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+    let c = (0..m * n)
+        .map(|i| (0..k).map(|j| a[i / n * k + j] * b[j * n + i % n]).sum())
+        .collect();
+    [a, b, c]
+}
+
+type Gemm = fn(&Cublas, &Buffer, &Buffer, &Buffer, usize, usize, usize) -> Result<(), GpuError>;
+
+fn check_gemm(
+    gpu: &Gpu,
+    input: fn(&[f32]) -> Vec<u8>,
+    output: fn(&[f32]) -> Vec<u8>,
+    gemm: Gemm,
+) -> Outcome {
+    let cublas = Cublas::new(gpu)?;
+    let [a, b, c] = product();
+    let (a, b, want) = (gpu.upload(&input(&a))?, gpu.upload(&input(&b))?, output(&c));
+    let got = gpu.alloc(want.len())?;
+    let [m, n, k] = SHAPE;
+    gemm(&cublas, &a, &b, &got, m, n, k)?;
+    ensure(gpu.download(&got)? == want, "C differs from the host's")?;
+    let short = gemm(&cublas, &a, &b, &got, m, n, k + 1);
+    ensure(
+        matches!(short, Err(GpuError::Size { .. })),
+        "a short operand was not refused",
+    )?;
+    Ok(format!(
+        "version {}, {m} x {n} x {k} exact",
+        cublas.version()
+    ))
+}
+
+pub fn cublas_f16(gpu: &Gpu) -> Outcome {
+    check_gemm(gpu, as_f16, as_f16, Cublas::gemm_f16)
+}
+
+pub fn cublas_f16_to_f32(gpu: &Gpu) -> Outcome {
+    check_gemm(gpu, as_f16, as_f32, Cublas::gemm_f16_to_f32)
+}
+
+pub fn cublas_f32(gpu: &Gpu) -> Outcome {
+    check_gemm(gpu, as_f32, as_f32, Cublas::gemm_f32)
+}
+
+pub fn cublaslt(gpu: &Gpu) -> Outcome {
+    let [a, b, c] = product();
+    let (a, b, want) = (
+        gpu.upload(&as_f16(&a))?,
+        gpu.upload(&as_f16(&b))?,
+        as_f16(&c),
+    );
+    let mut got = gpu.alloc(want.len())?;
+    let [m, n, k] = SHAPE;
+    let lt = CublasLt::tune(gpu, &a, &b, &got, m, n, k)?;
+    gpu.fill(&mut got, 0xff)?;
+    lt.run(&a, &b, &got)?;
+    ensure(gpu.download(&got)? == want, "C differs from the host's")?;
+    Ok(format!("version {}, {m} x {n} x {k} exact", lt.version()))
+}

@@ -1,0 +1,117 @@
+//! Contestants by turns, and the sensors meanwhile.
+use gpu::{
+    Buffer, Contestant, Cublas, CublasLt, Gpu, GpuError, KernelArg, Samples, Telemetry, Timing,
+    alternate,
+};
+
+use super::cublas::{as_f16, numbers};
+use super::launches::{ADD, plain};
+use super::{Outcome, ensure};
+
+pub fn alternation(gpu: &Gpu) -> Outcome {
+    const N: usize = 1024;
+    const ROTATIONS: usize = 12; // 12 x 6 MiB: more than any L2 cache
+    let matrix = |seed| gpu.upload(&as_f16(&numbers(N * N, seed)));
+    let sets = (0..ROTATIONS)
+        .map(|i| Ok([matrix(2 * i)?, matrix(2 * i + 1)?, gpu.alloc(N * N * 2)?]))
+        .collect::<Result<Vec<[Buffer; 3]>, GpuError>>()?;
+    let cublas = Cublas::new(gpu)?;
+    let lt = CublasLt::tune(gpu, &sets[0][0], &sets[0][1], &sets[0][2], N, N, N)?;
+    let add = gpu.load(ADD, "add")?;
+    let add_args = |set: &[Buffer; 3]| {
+        let args = [
+            KernelArg::Buffer(&set[0]),
+            KernelArg::Buffer(&set[2]),
+            KernelArg::U32(1),
+        ];
+        gpu.launch(&add, &plain(1024, 256), &args)
+    };
+    let contestants = [
+        Contestant {
+            name: "cublas".into(),
+            enqueue: Box::new(|i| cublas.gemm_f16(&sets[i][0], &sets[i][1], &sets[i][2], N, N, N)),
+        },
+        Contestant {
+            name: "cublaslt".into(),
+            enqueue: Box::new(|i| lt.run(&sets[i][0], &sets[i][1], &sets[i][2])),
+        },
+        Contestant {
+            name: "add".into(),
+            enqueue: Box::new(|i| add_args(&sets[i])),
+        },
+    ];
+    let mut report = String::new();
+    for graph in [false, true] {
+        let timing = Timing {
+            rounds: 20,
+            warmup: 5,
+            launches_per_sample: 24,
+            graph,
+            rotations: ROTATIONS,
+        };
+        let all = alternate(gpu, &contestants, &timing)?;
+        report += &format!("\n  graph: {graph}");
+        for samples in &all {
+            ensure(samples.milliseconds.len() == 20, "a sample is missing")?;
+            ensure(
+                samples.min() > 1e-4 && samples.max() < 10.0,
+                format!("implausible: {samples:?}"),
+            )?;
+            report += &line(samples, N);
+        }
+    }
+    let failing = [Contestant {
+        name: "none".into(),
+        enqueue: Box::new(|_| Err(GpuError::NoDevice)),
+    }];
+    let timing = Timing {
+        warmup: 0,
+        graph: true,
+        ..Timing::default()
+    };
+    ensure(
+        alternate(gpu, &failing, &timing).is_err(),
+        "a failing contestant was timed",
+    )?;
+    ensure(
+        gpu.download(&sets[0][2]).is_ok(),
+        "the stream is stuck in a capture",
+    )?;
+    Ok(report)
+}
+
+fn line(samples: &Samples, n: usize) -> String {
+    let (name, median, spread) = (&samples.name, samples.median(), samples.spread());
+    let tflops = 2.0 * (n as f64).powi(3) / median / 1e9;
+    format!(
+        "\n    {name:8} {median:.5} ms, {tflops:.0} TFLOP/s if a product, spread {:.1}%",
+        spread * 100.0
+    )
+}
+
+pub fn telemetry(gpu: &Gpu) -> Outcome {
+    const N: usize = 4096;
+    let (a, b) = (
+        gpu.upload(&as_f16(&numbers(N * N, 1)))?,
+        gpu.upload(&as_f16(&numbers(N * N, 2)))?,
+    );
+    let c = gpu.alloc(N * N * 2)?;
+    let cublas = Cublas::new(gpu)?;
+    let (ran, telemetry) = Telemetry::during(gpu, || {
+        for _ in 0..2000 {
+            cublas.gemm_f16(&a, &b, &c, N, N, N)?;
+        }
+        gpu.synchronize()
+    });
+    ran?;
+    match telemetry {
+        None => Ok("none offered".into()),
+        Some(telemetry) => {
+            ensure(
+                telemetry.sm_mhz.max > 100.0 && telemetry.samples > 2,
+                format!("implausible: {telemetry:?}"),
+            )?;
+            Ok(format!("{telemetry:?}"))
+        }
+    }
+}
