@@ -64,10 +64,13 @@ fn short(what: &str) -> String {
     let mut lines = what.lines().map(str::trim);
     let first = lines.next().unwrap_or_default();
     let rest: Vec<&str> = lines.collect();
-    let text = match first.split_once(": ") {
-        _ if rest.is_empty() || first.ends_with(':') => first.trim_end_matches(':').to_owned(),
-        Some((line, _)) if line.starts_with("line ") => format!("{line}: {}", rest.join("; ")),
-        _ => format!("{first}; {}", rest.join("; ")),
+    let cut = first.trim_end_matches(':');
+    // Behind `line 7: ` stands that line, whatever part of the assignment comes before it.
+    let code = cut.find("line ").and_then(|at| Some(at + cut[at..].find(": ")?));
+    let text = match code {
+        _ if rest.is_empty() || cut.len() < first.len() => cut.to_owned(),
+        Some(end) => format!("{}: {}", &cut[..end], rest.join("; ")),
+        None => format!("{cut}; {}", rest.join("; ")),
     };
     let mut kept: String = text.replace('`', "'").chars().take(LONGEST).collect();
     if kept.len() < text.len() {
@@ -116,6 +119,10 @@ fn complaints_are_told_without_code() {
     assert_eq!(
         short("line 7: C[i] = x;\n  st.global: 4 sectors\n  and more"),
         "line 7: st.global: 4 sectors; and more"
+    );
+    assert_eq!(
+        short("by hand: line 7: load(x);\n  ld: 2 sectors"),
+        "by hand: line 7: ld: 2 sectors"
     );
     assert_eq!(
         short("line 7: ld is not allowed here"),
