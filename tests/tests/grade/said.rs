@@ -66,7 +66,9 @@ fn short(what: &str) -> String {
     let rest: Vec<&str> = lines.collect();
     let cut = first.trim_end_matches(':');
     // Behind `line 7: ` stands that line, whatever part of the assignment comes before it.
-    let code = cut.find("line ").and_then(|at| Some(at + cut[at..].find(": ")?));
+    let code = cut
+        .find("line ")
+        .and_then(|at| Some(at + cut[at..].find(": ")?));
     let text = match code {
         _ if rest.is_empty() || cut.len() < first.len() => cut.to_owned(),
         Some(end) => format!("{}: {}", &cut[..end], rest.join("; ")),
