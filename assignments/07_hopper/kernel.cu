@@ -138,7 +138,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     }
 
     // Store, by way of shared memory: four matrices of 8x8 at a time, which are 16 rows and two chunks of 16 bytes.
-    // Threads have no descriptor: they XOR with what TMA will XOR with, here the bits above the 128 bytes of all banks.
+    // Threads have no descriptor: they do to an address what the box's mode does, here XOR bits 4 and 5 with bits 7 and 8.
     #pragma unroll
     for (int n = 0; n < BN / 16; ++n) {
         unsigned c[4];
@@ -146,8 +146,9 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         for (int i = 0; i < 4; ++i)
             asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(c[i]) : "f"(acc[n * 8 + i * 2 + 1]), "f"(acc[n * 8 + i * 2]));
         const int row = warp * 16 + lane % 16, chunk = n % 2 * 2 + lane / 16;
+        const unsigned at = row * PANEL * 2 + chunk * 16;              // in bytes
         asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
-                     :: "r"(address(&s.C[n / 2][row * PANEL + (chunk ^ row / 2 % 4) * 8])),
+                     :: "r"(address(s.C[n / 2]) + (at ^ (at >> 3 & 0x30))),
                         "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]) : "memory");
     }
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");       // to TMA, what all threads have put

@@ -34,7 +34,7 @@ fn test(test: &Test) -> serde_json::Value {
     json!({
         "name": test.name,
         "score": hundredths(test.points),
-        "max_score": test.of,
+        "max_score": hundredths(test.of),
         "status": if full { "passed" } else { "failed" },
         "output": test.why.join("\n"),
         "visibility": if test.visible { "visible" } else { "after_published" },

@@ -72,7 +72,13 @@ pub fn mistake(finding: &Finding) -> &'static str {
 fn hint(finding: &Finding) -> &'static str {
     match finding.kind {
         Kind::OutOfBounds { .. } => "how far does this index get, and how many bytes are there?",
+        Kind::Misaligned { .. } => {
+            "of what is this address a multiple, and what would it have to be one of?"
+        }
         Kind::Deadlock { .. } => "who is to end this, and can it?",
+        Kind::DivergentBarrier { .. } | Kind::InvalidBarrier { .. } => {
+            "which threads come to this barrier, and which of them never do?"
+        }
         Kind::SwizzleMismatch { .. } => {
             "what does the tensor map say of this operand, and what its descriptor?"
         }
