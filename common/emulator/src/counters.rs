@@ -48,9 +48,11 @@ pub struct Wait {
     pub copied: u64,
     /// For these, steps from the issue of the last such copy to the first look, summed; 0 where it was issued later.
     pub ahead: u64,
-    /// The same for `cp.async`, in `mma.sync`s of the warp itself: how much of its work there is to hide the latency
-    /// behind, whatever the order of the warps and whatever else they execute. 0 at an mbarrier, where one warp may
-    /// wait for what another has issued.
+    /// Bytes that `cp.async`s brought which landed here; 0 at an mbarrier, where one warp may wait for what another has
+    /// issued.
+    pub bytes: u64,
+    /// For each of these bytes, the `mma.sync`s of the warp itself since its copy was issued, summed: how much of its
+    /// work there is to hide the latency behind, whatever the order of the warps and whatever else they execute.
     pub products: u64,
 }
 
@@ -62,6 +64,7 @@ impl std::ops::AddAssign for Wait {
         self.longest = self.longest.max(other.longest);
         self.copied += other.copied;
         self.ahead += other.ahead;
+        self.bytes += other.bytes;
         self.products += other.products;
     }
 }

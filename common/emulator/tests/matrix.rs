@@ -277,8 +277,9 @@ fn a_wait_for_copies_tells_how_much_was_multiplied_since_the_last_of_them() {
     let products: Vec<_> = outcome
         .waits
         .iter()
-        .map(|wait| (wait.copied, wait.products))
+        .map(|wait| (wait.copied, wait.bytes, wait.products))
         .collect();
-    // Two warps: 3 + 5 behind the first copy, 5 + 2 behind the second.
-    assert_eq!(products, [(2, 16), (2, 14)]);
+    // Two warps of 32 lanes: 3 + 5 behind the first copy, 5 + 2 behind the second.
+    let bytes = 2 * 32 * 16;
+    assert_eq!(products, [(2, bytes, 8 * bytes), (2, bytes, 7 * bytes)]);
 }

@@ -21,7 +21,7 @@ pub struct Mutation {
     /// Texts of the solution, and what stands there instead.
     #[serde(default)]
     pub edits: Vec<[String; 2]>,
-    /// Or a whole kernel, beside the solution.
+    /// Of which kernel beside the solution, if not of that; without edits it stands as it is.
     pub file: Option<PathBuf>,
     pub points: Points,
     /// In one of the complaints: what it says, and the mistake that it links to.
@@ -57,8 +57,11 @@ impl Mutation {
     pub fn text(&self, assignment: &Path) -> String {
         let solution = assignment.join("solution");
         match &self.file {
-            Some(file) => read(&solution.join(file)),
-            None => edited(&self.name, &read(&solution.join("kernel.cu")), &self.edits),
+            Some(file) if self.edits.is_empty() => read(&solution.join(file)),
+            file => {
+                let file = file.as_deref().unwrap_or(Path::new("kernel.cu"));
+                edited(&self.name, &read(&solution.join(file)), &self.edits)
+            }
         }
     }
 }

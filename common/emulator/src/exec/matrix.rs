@@ -243,8 +243,8 @@ impl Warp {
             .partition(lands);
         self.pending = left;
         let landing: Vec<Pending> = landing;
-        if let Some(last) = landing.iter().max_by_key(|copy| copy.issued) {
-            self.wait_for_copies(op, last, cx);
+        if let Some(issued) = landing.iter().map(|copy| copy.issued).max() {
+            self.wait_for_copies(op, issued, &landing, cx);
         }
         for copy in &landing {
             self.land_copy(copy, cx);

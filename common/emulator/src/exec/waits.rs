@@ -58,15 +58,23 @@ impl Warp {
         };
     }
 
-    /// `cp.async`s land now, because these lanes wait for them; `last` was issued last.
-    pub(super) fn wait_for_copies(&self, pc: usize, last: &Pending, cx: &mut Context<'_>) {
-        let ahead = self.steps(cx).saturating_sub(last.issued);
-        let products = self.products.saturating_sub(last.products);
+    /// `cp.async`s land now, because these lanes wait for them; the last of them was issued at the step `issued`.
+    pub(super) fn wait_for_copies(
+        &self,
+        pc: usize,
+        issued: u64,
+        landing: &[Pending],
+        cx: &mut Context<'_>,
+    ) {
+        let ahead = self.steps(cx).saturating_sub(issued);
+        let bytes = |copy: &Pending| u64::from(copy.wanted);
+        let since = |copy: &Pending| self.products.saturating_sub(copy.products);
         *cx.tally.waits.entry((pc, None)).or_default() += Wait {
             times: 1,
             copied: 1,
             ahead,
-            products,
+            bytes: landing.iter().map(bytes).sum(),
+            products: landing.iter().map(|copy| bytes(copy) * since(copy)).sum(),
             ..Wait::default()
         };
     }

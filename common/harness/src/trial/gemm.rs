@@ -36,6 +36,10 @@ impl super::Kernel for Gemm {
         self.kernel.launch.tile
     }
 
+    fn threads(&self) -> u32 {
+        self.kernel.launch.threads
+    }
+
     fn dynamic_shared(&self) -> u32 {
         self.kernel.launch.dynamic_shared
     }

@@ -34,6 +34,7 @@ pub struct Launched {
 /// What is asked of a kernel of either task.
 trait Kernel {
     fn tile(&self) -> Tile;
+    fn threads(&self) -> u32;
     fn dynamic_shared(&self) -> u32;
     fn boxes(&self) -> Option<[TensorBox; 3]> {
         None
@@ -60,6 +61,11 @@ impl Trial {
     /// What a block computes at a time, as the kernel states it; a transposition's `bk` is 1.
     pub fn tile(&self) -> Tile {
         self.kernel.tile()
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> u32 {
+        self.kernel.threads()
     }
 
     /// What TMA moves at a time of A, B and C, if the kernel states it.

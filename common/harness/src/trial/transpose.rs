@@ -86,6 +86,10 @@ impl super::Kernel for Transpose {
         Tile { bm, bn, bk: 1 }
     }
 
+    fn threads(&self) -> u32 {
+        self.stated[2]
+    }
+
     fn dynamic_shared(&self) -> u32 {
         self.stated[3]
     }

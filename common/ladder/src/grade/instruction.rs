@@ -42,6 +42,8 @@ fn is_executed_as(name: &str, operation: &str, shared: bool, global: bool) -> bo
 struct Work {
     mma: f64,
     steps: f64,
+    /// Bytes of the tiles that come in: of A and B at each step, or of the one that is transposed.
+    bytes: f64,
 }
 
 impl Work {
@@ -49,6 +51,7 @@ impl Work {
         let mut work = Self {
             mma: 0.0,
             steps: 0.0,
+            bytes: 0.0,
         };
         for (launch, _) in &all.done {
             let tile = rubric.tile[launch.tile];
@@ -65,7 +68,12 @@ impl Work {
                 .map(f64::from)
                 .iter()
                 .product::<f64>();
+            let of_a_step = match rubric.task {
+                Task::Gemm => (tile.m + tile.n) * tile.k,
+                _ => tile.m * tile.n,
+            };
             work.steps += m * n * k;
+            work.bytes += m * n * k * f64::from(2 * of_a_step);
             work.mma += m * n * k * elements / PER_MMA;
         }
         work
@@ -81,22 +89,32 @@ pub fn judge(
     let work = Work::of(rubric, all);
     let mut found = Vec::new();
     for required in &part.required {
-        let executions = executions(all, &required.any_of)?;
-        if executions < required.per_mma * work.mma + required.per_step * work.steps {
-            let names = required.any_of.join(" or ");
-            found.push((
-                format!("too few {names}: {executions}"),
-                required.hint.clone(),
-            ));
-        }
+        let done = done(all, &required.any_of)?;
+        let names = required.any_of.join(" or ");
+        let wanted = required.per_mma * work.mma + required.per_step * work.steps;
+        // Counts are whole, their bounds need not be.
+        let what = if done.executions < wanted - 1e-6 {
+            format!("too few {names}: {:.0}, not {:.0}", done.executions, wanted)
+        } else if done.bytes < required.tiles * work.bytes {
+            let wanted = required.tiles * work.bytes;
+            format!(
+                "too little by {names}: {:.0} bytes, not {wanted:.0}",
+                done.bytes
+            )
+        } else {
+            continue;
+        };
+        found.push((what, required.hint.clone()));
     }
     for forbidden in &part.forbidden {
         let name = std::slice::from_ref(&forbidden.instruction);
         let allowed = forbidden.per_mma * work.mma + forbidden.per_step * work.steps;
-        let executions = executions(all, name)?;
+        let executions = done(all, name)?.executions;
         let what = if allowed > 0.0 {
-            (executions > allowed)
-                .then(|| format!("too many {}: {executions}", forbidden.instruction))
+            (executions > allowed + 1e-6).then(|| {
+                let name = &forbidden.instruction;
+                format!("too many {name}: {executions:.0}, not {allowed:.0}")
+            })
         } else {
             first(all, &forbidden.instruction)?
         };
@@ -105,9 +123,16 @@ pub fn judge(
     Ok(found)
 }
 
-/// Warp-level executions of all launches.
-fn executions(all: &Launches, names: &[String]) -> anyhow::Result<f64> {
-    let mut sum = 0;
+/// What instructions did in all launches.
+#[derive(Default)]
+struct Done {
+    /// Warp-level, in which at least one lane took part; of `mma.sync`, in products of m16n8k16.
+    executions: f64,
+    bytes: f64,
+}
+
+fn done(all: &Launches, names: &[String]) -> anyhow::Result<Done> {
+    let mut sum = Done::default();
     for (launch, one) in &all.done {
         let instructions = all.trial(launch).instructions()?;
         for (instruction, counters) in instructions.iter().zip(&one.run.counters) {
@@ -117,11 +142,22 @@ fn executions(all: &Launches, names: &[String]) -> anyhow::Result<f64> {
                 .iter()
                 .any(|name| is_executed_as(name, &operation, shared, global))
             {
-                sum += counters.executions;
+                // With a false predicate no lane takes part.
+                let executions = counters.executions.min(counters.threads) as f64;
+                sum.executions += executions * products(&operation);
+                sum.bytes += counters.bytes as f64;
             }
         }
     }
-    Ok(sum as f64)
+    Ok(sum)
+}
+
+/// How many `mma.sync.m16n8k16` an instruction is worth: those of fewer K are a part of one.
+fn products(operation: &str) -> f64 {
+    match is("mma.sync", operation) && is("mma.m16n8k8", operation) {
+        true => 0.5,
+        false => 1.0,
+    }
 }
 
 /// Where an instruction stands that may not be there at all, executed or not.

@@ -41,11 +41,14 @@ pub fn judge(
     for part in &rubric.part {
         match trials(rubric, part, submission, launches, compiler)? {
             Ok(trials) => judge_part(grade, rubric, part, launch(trials, launches), launches)?,
-            Err(complaint) => nothing(grade, rubric, part, complaint),
+            Err(why) => nothing(grade, rubric, part, why),
         }
     }
     Ok(())
 }
+
+/// Why a kernel is not launched, and a hint.
+struct NoLaunch(String, &'static str);
 
 /// The kernel, compiled for each tile that is launched; or what is wrong with it.
 fn trials(
@@ -54,7 +57,7 @@ fn trials(
     submission: &Submission,
     launches: &[Launch],
     compiler: &dyn Compile,
-) -> Result<Result<BTreeMap<usize, Trial>, String>> {
+) -> Result<Result<BTreeMap<usize, Trial>, NoLaunch>> {
     let mut trials = BTreeMap::new();
     for launch in launches {
         if trials.contains_key(&launch.tile) {
@@ -82,22 +85,33 @@ fn trials(
             Ok(trial) => trial,
             // A hidden variant is nothing to talk about.
             Err(error) if is_the_kernels(&error) => {
-                return Ok(Err(match launch.hidden {
+                let hint = match error {
+                    Error::Compile { .. } => {
+                        "begin with the compiler's first message: others may follow from it"
+                    }
+                    _ => {
+                        "begin with the assignment's kernel.cu, and keep its parameters and its launch"
+                    }
+                };
+                let what = match launch.hidden {
                     false => error.to_string(),
                     true => format!("with another tile: {error}"),
-                }));
+                };
+                return Ok(Err(NoLaunch(what, hint)));
             }
             Err(error) => return Err(error.into()),
         };
         let Tile { bm, bn, bk } = trial.tile();
         if [bm, bn, bk] != [tile.m, tile.n, tile.k] {
-            return Ok(Err(format!(
+            let what = format!(
                 "the kernel states a tile of {bm}x{bn}x{bk}, where TILE_M, TILE_N and TILE_K ask for {}",
                 match launch.hidden {
                     false => format!("{}x{}x{}", tile.m, tile.n, tile.k),
                     true => "another one".into(),
                 }
-            )));
+            );
+            let hint = "these three are macros that the grader defines: take the tile from them";
+            return Ok(Err(NoLaunch(what, hint)));
         }
         trials.insert(launch.tile, trial);
     }
@@ -193,7 +207,8 @@ impl Grade {
 }
 
 /// A kernel that is not launched at all.
-fn nothing(grade: &mut Grade, rubric: &Rubric, part: &Part, what: String) {
+fn nothing(grade: &mut Grade, rubric: &Rubric, part: &Part, why: NoLaunch) {
+    let NoLaunch(what, hint) = why;
     let half = rubric.points.values / 2.0;
     for (name, of) in [
         (PUBLIC, half),
@@ -206,7 +221,7 @@ fn nothing(grade: &mut Grade, rubric: &Rubric, part: &Part, what: String) {
     }
     let complaint = Complaint {
         what,
-        hint: "begin with the assignment's kernel.cu, and keep its tile, its parameters and its launch".into(),
+        hint: hint.into(),
         mistake: "none-of-these".into(),
         player: None,
     };

@@ -17,9 +17,10 @@ use super::rubric::{Measure, Part, Rubric, Task, What};
 /// Lines that are complained about; the rest are mostly the same mistake again.
 const SHOWN: usize = 4;
 
-/// Bytes of an element, and of a sector.
+/// Bytes of an element, of a sector, and of all banks, which a wavefront reaches once.
 const ELEMENT: u64 = 2;
 const SECTOR: u64 = 32;
+const WAVEFRONT: u64 = 128;
 
 /// The part of the points that it has, why, and what is wrong.
 ///
@@ -35,7 +36,7 @@ pub fn judge(
     for measure in &rubric.measure {
         let (number, words, mut found) = match measure.what {
             What::SharedWavefronts | What::GlobalSectors => by_instruction(measure, all)?,
-            What::GlobalTraffic => traffic(rubric, measure, all),
+            What::GlobalTraffic | What::SharedTraffic => traffic(rubric, measure, all),
             What::CopiesAhead => pipeline::copies_ahead(rubric, measure, all)?,
             What::BoxBytes => pipeline::box_bytes(measure, all),
         };
@@ -98,7 +99,7 @@ fn shared_bytes(
             );
             return Ok(Some((
                 what,
-                "the same bytes in another order",
+                "what do the bytes beyond that hold, and does it take them?",
                 "over-padding",
             )));
         }
@@ -237,11 +238,15 @@ fn at_line(measure: &Measure, code: &str, line: u32, found: Line) -> Complaint {
     }
 }
 
-/// All sectors of a launch over those that its tiles hold.
+/// All sectors or wavefronts of a launch over those that its tiles fill.
 fn traffic(rubric: &Rubric, measure: &Measure, all: &Launches) -> (f64, String, Vec<Complaint>) {
+    let of = |counters: &Counters| match measure.what {
+        What::SharedTraffic => counters.shared.wavefronts * WAVEFRONT,
+        _ => counters.global_sectors * SECTOR,
+    };
     let mut most: f64 = 0.0;
     for (launch, one) in &all.done {
-        let sectors: u64 = one.run.counters.iter().map(|one| one.global_sectors).sum();
+        let bytes: u64 = one.run.counters.iter().map(of).sum();
         let tile = rubric.tile[launch.tile];
         let [m, n, k] = [tile.m, tile.n, tile.k].map(u64::from);
         let tiles = u64::from(launch.size.m).div_ceil(m) * u64::from(launch.size.n).div_ceil(n);
@@ -252,13 +257,21 @@ fn traffic(rubric: &Rubric, measure: &Measure, all: &Launches) -> (f64, String, 
             }
             _ => tiles * 2 * m * n,
         };
-        let least = (elements * ELEMENT).div_ceil(SECTOR);
-        most = most.max(sectors as f64 / least.max(1) as f64);
+        most = most.max(bytes as f64 / (elements * ELEMENT).max(1) as f64);
     }
-    let words = format!("{most:.2} times the sectors that the tiles hold come and go");
+    let (words, mistake) = match measure.what {
+        What::SharedTraffic => (
+            format!("all accesses take {most:.2} times the wavefronts that hold the tiles once"),
+            "conflicts-on-loads",
+        ),
+        _ => (
+            format!("{most:.2} times the sectors that the tiles hold come and go"),
+            "uncoalesced",
+        ),
+    };
     let complaints = match measure.credit(most) >= 1.0 {
         true => Vec::new(),
-        false => vec![complaint(words.clone(), &measure.hint, "uncoalesced")],
+        false => vec![complaint(words.clone(), &measure.hint, mistake)],
     };
     (most, words, complaints)
 }

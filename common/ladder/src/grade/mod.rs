@@ -42,7 +42,7 @@ use sha2::Digest;
 use crate::locked::Locked;
 
 /// Raised whenever the same kernel might get other points, or other sizes.
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 
 /// What the command was asked for.
 #[derive(clap::Args)]
@@ -71,6 +71,9 @@ pub struct Arguments {
     /// Whose kernel it is: everybody has hidden sizes of their own
     #[arg(long, value_name = "ID", requires = "secret")]
     student: Option<String>,
+    /// Launch the public sizes with another tile of the rubric; the first is the public one
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["json", "class", "regrade"])]
+    tile: usize,
     /// Compile kernels of others where they reach nothing and take no more than 10 s and 2 GiB (Linux 5.13 or later)
     #[arg(long)]
     untrusted: bool,
@@ -178,6 +181,8 @@ impl Grade {
 pub struct Grader {
     rubric: Rubric,
     secret: Option<Vec<u8>>,
+    /// With which of the rubric's tiles public sizes are launched.
+    tile: usize,
     /// And its name; none where nothing is compiled.
     compiler: Option<(Box<dyn Compile>, String)>,
 }
@@ -205,8 +210,24 @@ impl Grader {
         Ok(Self {
             rubric,
             secret,
+            tile: 0,
             compiler,
         })
+    }
+
+    /// Launches public sizes with another of the rubric's tiles, counted from 1: what is told of them is told then.
+    ///
+    /// # Errors
+    /// If the rubric has no such tile.
+    fn with_tile(mut self, number: usize) -> Result<Self> {
+        let tiles = self.rubric.tile.len();
+        ensure!(
+            number == 1 || (1..=tiles).contains(&number),
+            "--tile {number}: {} has {tiles}, and they are counted from 1",
+            self.rubric.name
+        );
+        self.tile = number - 1;
+        Ok(self)
     }
 
     /// Grades what this student handed in.
@@ -217,6 +238,7 @@ impl Grader {
         let Self {
             rubric,
             secret,
+            tile,
             compiler,
         } = self;
         let text = read(submission)?;
@@ -254,7 +276,10 @@ impl Grader {
             grade
                 .tests
                 .extend(predict::test(rubric, predictions.as_deref()));
-            let launches = hidden::launches(rubric, secret, student)?;
+            let mut launches = hidden::launches(rubric, secret, student)?;
+            for public in launches.iter_mut().filter(|launch| !launch.hidden) {
+                public.tile = *tile;
+            }
             let submission = judge::Submission {
                 // Grades do not depend on where a file lies.
                 file: &submission.file_name().unwrap_or_default().to_string_lossy(),
@@ -345,7 +370,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     );
     let grader = Grader::new(&arguments.assignment, secret, || {
         compiler(arguments.untrusted)
-    })?;
+    })?
+    .with_tile(arguments.tile)?;
     let submission = arguments.submission.as_deref().unwrap_or(Path::new(""));
     let student = arguments.student.as_deref().unwrap_or_default();
     let grade = grader.grade(submission, student)?;

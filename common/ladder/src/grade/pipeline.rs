@@ -10,12 +10,13 @@ use super::rubric::{Measure, Rubric};
 /// Bytes of an element.
 const ELEMENT: u32 = 2;
 
-/// The steps along K that a warp multiplies from the issue of a tile's last `cp.async` to the wait that lands it: 0 where
-/// every copy is waited for at once, 1 with two stages, 2 - 1 / (steps - 1) with three, since no tile can be asked for
-/// before the first step.
+/// The steps along K that a warp multiplies from the issue of a `cp.async` to the wait that lands it, averaged over all
+/// bytes: 0 where every copy is waited for at once, 1 with two stages, 2 - 1 / (steps - 1) with three, since no tile can
+/// be asked for before the first step.
 ///
-/// Counted in the warp's own `mma.sync`s: neither the order of the warps nor instructions that compute nothing of C
-/// change it. The least of all launches with more than two steps counts: shorter ones are all prologue.
+/// Counted in the warp's own `mma.sync`s and in bytes that are read: neither the order of the warps nor instructions that
+/// compute nothing of C change it, nor copies of nothing, nor how many waits there are. The least of all launches with
+/// more than two steps counts: shorter ones are all prologue.
 pub fn copies_ahead(
     rubric: &Rubric,
     measure: &Measure,
@@ -33,15 +34,19 @@ pub fn copies_ahead(
             .filter(|(instruction, _)| instruction::is("mma.sync", &operation(&instruction.text)))
             .map(|(_, counters)| counters.executions)
             .sum();
+        let tile = rubric.tile[launch.tile];
+        let blocks = launch.size.m.div_ceil(tile.m) * launch.size.n.div_ceil(tile.n);
+        let warps = f64::from(blocks * all.trial(launch).threads().div_ceil(32));
+        let of_a_step = products as f64 / (warps * steps);
+        let bytes: u64 = one.run.waits.iter().map(|wait| wait.bytes).sum();
         let ahead: u64 = one.run.waits.iter().map(|wait| wait.products).sum();
+        let ahead = ahead as f64 / bytes.max(1) as f64 / of_a_step.max(1.0);
         // Of all of a warp's tiles, the first has nothing before it.
-        let steps_ahead = ahead as f64 / products.max(1) as f64 * steps / (steps - 1.0);
+        let steps_ahead = ahead * steps / (steps - 1.0);
         least = Some(least.map_or(steps_ahead, |least| least.min(steps_ahead)));
     }
     let least = least.unwrap_or_default();
-    let words = format!(
-        "{least:.2} K steps are multiplied between the copies of a tile and the wait for it"
-    );
+    let words = format!("{least:.2} K steps are multiplied between a copy and the wait for it");
     let complaints = complaints(measure, least, &words, "too-few-stages");
     Ok((least, words, complaints))
 }

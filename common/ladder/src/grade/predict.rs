@@ -127,7 +127,7 @@ mod tests {
         let question = |key: &str, bytes: u32| {
             let offsets: Vec<u32> = (0..8).map(|row| bytes * row).collect();
             format!(
-                "[[prediction]]\nkey = \"{key}\"\nquestion = \"how many\"\nreason = \"so\"\noffsets = {offsets:?}\n"
+                "[[prediction]]\nkey = \"{key}\"\nquestion = \"how many\"\nreason = \"so\"\naccess = \"ldmatrix\"\nbytes = 16\noffsets = {offsets:?}\n"
             )
         };
         let questions = [("far", 128), ("near", 32), ("side_by_side", 16)];

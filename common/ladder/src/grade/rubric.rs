@@ -137,6 +137,9 @@ pub enum What {
     GlobalSectors,
     /// All sectors over those that the tiles hold: A's and B's at each step, and C's.
     GlobalTraffic,
+    /// All wavefronts over those that would hold the tiles once: lanes that take turns have no conflicts, and take as
+    /// long as if they had.
+    SharedTraffic,
     /// How early copies are issued: the steps along K that a warp multiplies from the issue of a tile's last `cp.async`
     /// to the wait that lands it.
     CopiesAhead,
@@ -166,6 +169,9 @@ pub struct Required {
     /// Warp-level executions for each step of a block along K.
     #[serde(default)]
     pub per_step: f64,
+    /// Bytes over those of the tiles that come in: an access of nothing is none.
+    #[serde(default)]
+    pub tiles: f64,
     pub hint: String,
 }
 
