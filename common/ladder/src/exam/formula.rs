@@ -146,10 +146,10 @@ mod tests {
 
     #[test]
     fn text_and_ptx() {
-        let formula = ROW * 64 + (COL ^ ((ROW >> 1) & 3)) * 16;
+        let formula = ROW * 256 + (COL ^ ((ROW >> 3) & 7)) * 16;
         assert_eq!(
             formula.to_string(),
-            "row * 64 + (col ^ ((row >> 1) & 3)) * 16"
+            "row * 256 + (col ^ ((row >> 3) & 7)) * 16"
         );
         assert_eq!((ROW * 2 + COL * 4 + 6).to_string(), "row * 2 + col * 4 + 6");
         assert_eq!(((LANE / 4) * 2 % 8).to_string(), "((lane / 4) * 2) % 8");
