@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::grade;
+use crate::grade::class::handed_in::{PREDICTIONS, find};
 
 /// What the command was asked for.
 #[derive(clap::Args)]
@@ -28,9 +29,6 @@ pub struct Task {
     /// The book's folder or address.
     pub book: String,
 }
-
-/// What lies beside a kernel.
-const PREDICTIONS: &str = "prediction.toml";
 
 /// The command: exit code 0 once there are results.
 ///
@@ -94,7 +92,7 @@ impl Submission {
             .iter()
             .map(|place| place.join(wanted))
             .find(|path| path.exists());
-        let path = path.map_or_else(|| only_one(folder, wanted), Ok)?;
+        let path = path.map_or_else(|| find(folder, wanted), Ok)?;
         let predictions = path.with_file_name(PREDICTIONS);
         Ok(Self {
             text: text(&path, folder)?,
@@ -104,31 +102,6 @@ impl Submission {
             },
         })
     }
-}
-
-/// A file of the same kind and another name, if there is no other.
-fn only_one(folder: &Path, wanted: &str) -> Result<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    files.sort();
-    let names = |files: &[PathBuf]| {
-        let names = files.iter().filter_map(|file| file.file_name());
-        let names: Vec<_> = names.take(10).map(|name| name.to_string_lossy()).collect();
-        names.join(", ")
-    };
-    let handed_in = match files.is_empty() {
-        true => "nothing was handed in".into(),
-        false => format!("handed in: {}", names(&files)),
-    };
-    let ending = Path::new(wanted).extension();
-    files.retain(|file| file.extension() == ending && !file.ends_with(PREDICTIONS));
-    ensure!(
-        files.len() < 2,
-        "There is no {wanted}, and several files might be meant ({}): call yours {wanted}.",
-        names(&files)
-    );
-    let none = || format!("There is no {wanted} ({handed_in}): hand in that file.");
-    files.pop().with_context(none)
 }
 
 /// A file's text. No folder on the way may be a link either: what it leads to was not handed in.

@@ -8,10 +8,11 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
 use super::assignments::{self, Assignment};
-use super::autograder::{self, Task};
+use super::autograder;
 use super::links::Book;
 use super::program;
 use crate::grade;
+use crate::grade::rubric::{Rubric, Task};
 
 /// A zip.
 pub struct Zip {
@@ -35,7 +36,17 @@ pub fn zips(
     let mut alone = ZipWriter::new(Cursor::new(Vec::new()));
     put(&mut alone, "ladder", &program.bytes, true)?;
     let mut alone = alone.finish_into_readable()?;
-    let all = assignments::all(root)?;
+    let mut all = Vec::new();
+    for assignment in assignments::all(root)? {
+        if secret.is_none() && only_questions(&assignment)? {
+            anstream::println!(
+                "no autograder for {}: without --secret FILE everybody has the questions whose answers anybody can print",
+                assignment.name
+            );
+        } else {
+            all.push(assignment);
+        }
+    }
     all.iter()
         .map(|assignment| {
             let bytes = zip(assignment, book, &mut alone, secret.as_deref())
@@ -47,6 +58,12 @@ pub fn zips(
             })
         })
         .collect()
+}
+
+/// Whether its points are for answers alone, which a secret has to tell apart.
+fn only_questions(assignment: &Assignment) -> Result<bool> {
+    let rubric = assignment.file("rubric.toml").unwrap_or_default();
+    Ok(Rubric::parse(rubric)?.task == Task::Predict)
 }
 
 type Memory = Cursor<Vec<u8>>;
@@ -73,7 +90,7 @@ fn zip(
         rubric.as_bytes(),
         false,
     )?;
-    let task = Task {
+    let task = autograder::Task {
         assignment: assignment.name.clone(),
         handed_in: assignment.handed_in().into(),
         book: book.place().into(),

@@ -16,7 +16,7 @@
 //! | `text`, `gradescope` | how does the reader see it? |
 //! | `starter` | what does a student begin with? |
 pub(crate) mod answers;
-mod class;
+pub(crate) mod class;
 mod conflict;
 mod gap;
 mod gradescope;
@@ -317,7 +317,15 @@ pub(crate) fn read(path: &Path) -> Result<String> {
         kind.len()
     );
     let bytes = std::fs::read(path).with_context(cannot)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(harmless(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Text without the control characters by which it would steer the terminal of whoever it is quoted to.
+pub(crate) fn harmless(text: &str) -> String {
+    text.replace(
+        |c: char| c.is_control() && !"\n\r\t".contains(c),
+        "\u{fffd}",
+    )
 }
 
 /// The whole name of a compiler, which only its output tells: the version that it states has two numbers.
@@ -357,21 +365,23 @@ pub(crate) fn secret(file: &Path) -> Result<Vec<u8>> {
 /// # Errors
 /// If there is no such assignment, no such kernel or no compiler.
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    if let Some(folder) = &arguments.class {
-        return class::run(arguments, folder);
-    }
-    if let Some(folder) = &arguments.regrade {
-        return class::again(arguments, folder);
-    }
     let secret = arguments.secret.as_deref().map(secret).transpose()?;
+    let whole_class = arguments.class.is_some() || arguments.regrade.is_some();
     ensure!(
-        secret.is_none() || arguments.student.is_some(),
+        secret.is_none() || arguments.student.is_some() || whole_class,
         "a secret takes `--student ID`: everybody has hidden sizes of their own"
     );
+    // For a class too: what is missing here would be missing for everybody, after their old grades are gone.
     let grader = Grader::new(&arguments.assignment, secret, || {
         compiler(arguments.untrusted)
     })?
     .with_tile(arguments.tile)?;
+    if let Some(folder) = &arguments.class {
+        return class::run(arguments, &grader, folder);
+    }
+    if let Some(folder) = &arguments.regrade {
+        return class::again(arguments, &grader, folder);
+    }
     let submission = arguments.submission.as_deref().unwrap_or(Path::new(""));
     let student = arguments.student.as_deref().unwrap_or_default();
     let grade = grader.grade(submission, student)?;

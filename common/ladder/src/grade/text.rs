@@ -49,6 +49,7 @@ pub fn one(complaint: &Complaint, book: &str) -> String {
         mistake,
         player,
     } = complaint;
+    let book = book.trim_end_matches('/');
     let mut out = format!("{what}\n  hint: {hint}\n  read: {book}/mistakes.html#{mistake}\n");
     if let Some(player) = player {
         out += &format!("  see:  {book}/{player}\n");

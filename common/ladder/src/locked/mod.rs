@@ -162,8 +162,12 @@ impl Locked {
             return refused(too_long());
         }
         match signal(status) {
-            // SIGXCPU, or the SIGKILL a second later.
-            Some(9 | 24) => refused(self.too_slow()),
+            Some(24) => refused(self.too_slow()),
+            // SIGKILL: a second after SIGXCPU, or by a system that is short of memory.
+            Some(9) => refused(format!(
+                "compilation was stopped: it took more than {} s, or more memory than the system had left; {ENDLESS}",
+                self.limits.seconds
+            )),
             Some(number) => refused(format!(
                 "compilation was stopped: the compiler ran out of its stack or of its {} MiB of memory (signal {number}); {ENDLESS}",
                 self.limits.mebibytes
@@ -283,4 +287,31 @@ fn signal(status: ExitStatus) -> Option<i32> {
 #[cfg(not(unix))]
 fn signal(_: ExitStatus) -> Option<i32> {
     None
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    #[test]
+    fn who_was_killed_may_have_run_out_of_memory() {
+        let locked = Locked {
+            program: PathBuf::new(),
+            limits: Limits::default(),
+            version: (0, 0),
+        };
+        let told = |signal| {
+            locked
+                .stopped(ExitStatus::from_raw(signal), b"")
+                .to_string()
+        };
+        assert!(told(24).contains("stopped after 10 s"), "{}", told(24));
+        assert!(
+            told(9).contains("10 s, or more memory than the system"),
+            "{}",
+            told(9)
+        );
+    }
 }

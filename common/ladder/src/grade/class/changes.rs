@@ -1,5 +1,5 @@
 //! Whose grade is another than before, and why.
-use super::record::{Record, Test};
+use super::record::{Extra, Record, Test};
 use crate::grade::text::points;
 
 /// In words; nothing if it is the same grade.
@@ -67,7 +67,14 @@ fn tests(before: &Record, after: &Record) -> Vec<String> {
 /// What a grade rests on, and is another now.
 fn causes(before: &Record, after: &Record) -> Vec<&'static str> {
     let (old, new) = (&before.extra_data, &after.extra_data);
+    // A name counts only where there is a secret, and another secret is said of itself.
+    let named = |extra: &Extra| !extra.student.is_empty();
     let all = [
+        (old.assignment != new.assignment, "another assignment"),
+        (
+            named(old) && named(new) && old.student != new.student,
+            "another student's name",
+        ),
         (
             old.submission_sha256 != new.submission_sha256,
             "another submission",
@@ -92,9 +99,25 @@ mod tests_of_changes {
                 {{"name": "values", "score": {score}, "max_score": 60, "output": "C is right at 1 of 2 sizes"}},
                 {{"name": "sanitizer", "score": 0, "max_score": 40, "output": "x"}}],
               "extra_data": {{"grader": "2", "rubric_sha256": "{rubric}", "compiler": null, "secret": null,
-                "submission_sha256": "s"}}}}"#
+                "submission_sha256": "s", "assignment": "a", "student": "ada"}}}}"#
         );
         Record::parse(&text).expect("a record")
+    }
+
+    #[test]
+    fn another_assignment_or_name_is_a_cause() {
+        let before = record(60.0, "a");
+        let mut after = record(30.0, "a");
+        after.extra_data.assignment = "b".into();
+        after.extra_data.student = "bob".into();
+        let words = between(&before, Ok(&after)).expect("a change");
+        assert!(
+            words.contains("(another assignment, another student's name)"),
+            "{words}"
+        );
+        after.extra_data.student = String::new();
+        let words = between(&before, Ok(&after)).expect("a change");
+        assert!(words.contains("(another assignment)"), "{words}");
     }
 
     #[test]

@@ -2,85 +2,127 @@
 //!
 //! | file | what it answers |
 //! | --- | --- |
-//! | `student` | what did this one hand in, and what is it worth? |
+//! | `student` | what is it worth that this one handed in? |
+//! | `handed_in` | which file of a folder counts? |
 //! | `record` | what does a `grade.json` hold? |
 //! | `changes` | who has another grade than before, and why? |
 //! | `similar` | whose kernels are alike? |
 mod changes;
+pub(crate) mod handed_in;
 mod record;
 mod similar;
 mod student;
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 
-use super::Arguments;
+use super::rubric::Task;
 use super::text::points;
+use super::{Arguments, Grader, harmless};
 use crate::table::{head, markdown_table};
 use record::Record;
 use student::Outcome;
 
 /// Grades all folders; writes `grades.csv`, a `grade.json` beside each submission and, where kernels are alike,
 /// `similar.csv`.
-pub fn run(arguments: &Arguments, folder: &Path) -> Result<bool> {
+pub fn run(arguments: &Arguments, grader: &Grader, folder: &Path) -> Result<bool> {
     let students = students(folder)?;
-    let outcomes = grade_all(arguments, &students);
-    let mut failed = 0;
-    for (student, outcome) in students.iter().zip(&outcomes) {
-        let path = student.join(record::FILE);
-        // An old grade is none of this one; and what a student put in its place may lead elsewhere.
-        let _ = fs::remove_file(&path);
-        match outcome {
-            Ok(graded) => File::create_new(&path)
-                .and_then(|mut file| file.write_all(graded.json.as_bytes()))
-                .with_context(|| format!("cannot write {}", path.display()))?,
-            Err(_) => failed += 1,
+    let wanted = wanted(grader);
+    let mut outcomes = grade_all(arguments, wanted, &students);
+    for (student, outcome) in students.iter().zip(&mut outcomes) {
+        if let Err(why) = keep(student, outcome) {
+            *outcome = Err(why);
         }
     }
+    anstream::print!("{}", harmless(&table(&students, &outcomes)));
     let csv = folder.join("grades.csv");
     write_csv(&csv, &students, &outcomes)?;
-    anstream::print!("{}", table(&students, &outcomes));
+    let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
     anstream::println!(
         "\n{} graded, {failed} could not be; {}",
         students.len() - failed,
         csv.display()
     );
-    similar::report(arguments, folder, &students)?;
+    similar::report(arguments, wanted, folder, &students)?;
     Ok(true)
 }
 
+/// Puts the grade beside the submission. What a student put in its place may lead elsewhere, and an old grade is none
+/// of this one.
+fn keep(student: &Path, outcome: &Outcome) -> Result<(), String> {
+    if student.is_symlink() {
+        return Ok(());
+    }
+    let path = student.join(record::FILE);
+    let removed = match fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    };
+    let Ok(graded) = outcome else { return Ok(()) };
+    removed
+        .and_then(|()| File::create_new(&path)?.write_all(graded.json.as_bytes()))
+        .map_err(|error| {
+            format!(
+                "it has {} points, but its grade cannot be written to {}: {error}",
+                points(graded.record.score),
+                path.display()
+            )
+        })
+}
+
 /// Grades all folders again and says whose grade is another now; writes nothing.
-pub fn again(arguments: &Arguments, folder: &Path) -> Result<bool> {
-    let mut students = students(folder)?;
-    students.retain(|student| student.join(record::FILE).is_file());
+pub fn again(arguments: &Arguments, grader: &Grader, folder: &Path) -> Result<bool> {
+    let all = students(folder)?;
+    let mut graded = all.clone();
+    // What cannot be looked at is no reason to leave a student out.
+    graded.retain(|student| student.join(record::FILE).try_exists().unwrap_or(true));
     ensure!(
-        !students.is_empty(),
+        !graded.is_empty(),
         "no folder in {} has a {}: grade the class first, with `--class {}`",
         folder.display(),
         record::FILE,
         folder.display()
     );
-    let outcomes = grade_all(arguments, &students);
-    let mut changed = 0;
-    for (student, outcome) in students.iter().zip(&outcomes) {
-        let before = Record::read(&student.join(record::FILE))?;
+    let outcomes = grade_all(arguments, wanted(grader), &graded);
+    let (mut changed, mut broken) = (0, 0);
+    for (student, outcome) in graded.iter().zip(&outcomes) {
         let after = outcome.as_ref().map(|graded| &graded.record);
-        if let Some(words) = changes::between(&before, after) {
-            changed += 1;
-            anstream::println!("{}: {words}", name(student));
+        let words = match Record::read(&student.join(record::FILE)) {
+            Ok(before) => {
+                let words = changes::between(&before, after);
+                changed += usize::from(words.is_some());
+                words
+            }
+            Err(error) => {
+                broken += 1;
+                Some(format!("not compared: {error:#}"))
+            }
+        };
+        if let Some(words) = words {
+            anstream::println!("{}", harmless(&format!("{}: {words}", name(student))));
         }
     }
     anstream::println!(
-        "{changed} of {} have another grade; nothing was written (`--class {}` does)",
-        students.len(),
+        "{changed} of {} have another grade; {broken} could not be compared, {} have no grade yet; \
+        nothing was written (`--class {}` does)",
+        graded.len() - broken,
+        all.len() - graded.len(),
         folder.display()
     );
     Ok(true)
+}
+
+/// What the file is called that counts.
+fn wanted(grader: &Grader) -> &'static str {
+    match grader.rubric.task {
+        Task::Predict => "answers.toml",
+        _ => "kernel.cu",
+    }
 }
 
 /// The students' folders, by name.
@@ -90,9 +132,11 @@ fn students(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut students = Vec::new();
     for entry in entries {
         let entry = entry.with_context(|| format!("cannot read {}", folder.display()))?;
+        let path = entry.path();
         let hidden = entry.file_name().to_string_lossy().starts_with('.');
-        if !hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            students.push(entry.path());
+        // A link to a folder, or to nothing, gets a row that says why it is not followed.
+        if !hidden && (path.is_dir() || path.is_symlink() && !path.is_file()) {
+            students.push(path);
         }
     }
     ensure!(
@@ -114,7 +158,7 @@ fn name(student: &Path) -> String {
 }
 
 /// In the order of the students, whoever was ready first.
-fn grade_all(arguments: &Arguments, students: &[PathBuf]) -> Vec<Outcome> {
+fn grade_all(arguments: &Arguments, wanted: &str, students: &[PathBuf]) -> Vec<Outcome> {
     let bar = ProgressBar::new(students.len() as u64);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} graded, {eta} left") {
         bar.set_style(style);
@@ -122,7 +166,7 @@ fn grade_all(arguments: &Arguments, students: &[PathBuf]) -> Vec<Outcome> {
     let outcomes = students
         .par_iter()
         .map(|student| {
-            let outcome = student::grade(arguments, student, &name(student));
+            let outcome = student::grade(arguments, wanted, student, &name(student));
             bar.inc(1);
             outcome
         })

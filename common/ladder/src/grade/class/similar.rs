@@ -24,13 +24,18 @@ const FEWEST: usize = 24;
 const ALIKE: f64 = 0.8;
 
 /// Writes `similar.csv` if there are pairs, and says so.
-pub fn report(arguments: &Arguments, folder: &Path, students: &[PathBuf]) -> Result<()> {
+pub fn report(
+    arguments: &Arguments,
+    wanted: &str,
+    folder: &Path,
+    students: &[PathBuf],
+) -> Result<()> {
     let starter = fs::read_to_string(arguments.assignment.join("kernel.cu")).unwrap_or_default();
     let starter = runs(&starter);
     let own: Vec<(String, HashSet<Vec<Token>>)> = students
         .iter()
         .filter_map(|student| {
-            let text = crate::grade::read(&student::submission(student).ok()?).ok()?;
+            let text = crate::grade::read(&student::submission(student, wanted).ok()?).ok()?;
             let own: HashSet<_> = runs(&text).difference(&starter).cloned().collect();
             (own.len() >= FEWEST).then(|| (name(student), own))
         })

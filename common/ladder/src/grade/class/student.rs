@@ -1,5 +1,5 @@
 //! One submission, graded by a process of its own: what it does to that process, it does to nobody else.
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use wait_timeout::ChildExt;
 
+use super::handed_in;
 use super::record::Record;
-use crate::grade::Arguments;
+use crate::grade::{Arguments, harmless};
 
 /// Every launch has limits of its own, so nothing honest takes as long.
 const LONGEST: Duration = Duration::from_secs(120);
@@ -25,8 +26,8 @@ pub struct Graded {
     pub passed: bool,
 }
 
-pub fn grade(arguments: &Arguments, folder: &Path, student: &str) -> Outcome {
-    let submission = submission(folder)?;
+pub fn grade(arguments: &Arguments, wanted: &str, folder: &Path, student: &str) -> Outcome {
+    let submission = submission(folder, wanted)?;
     let ladder = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(ladder);
     command.arg("grade").arg(&arguments.assignment);
@@ -52,7 +53,7 @@ pub fn grade(arguments: &Arguments, folder: &Path, student: &str) -> Outcome {
                 passed: code == 0,
             })
         }
-        Some(_) => Err(said.trim().trim_start_matches("error: ").to_owned()),
+        Some(_) => Err(harmless(said.trim().trim_start_matches("error: "))),
         None => Err(format!(
             "stopped: it took more than {} s, or crashed the grader",
             LONGEST.as_secs()
@@ -60,22 +61,12 @@ pub fn grade(arguments: &Arguments, folder: &Path, student: &str) -> Outcome {
     }
 }
 
-/// The one kernel in a folder, or `kernel.cu` if there are more; else its answers.
-pub fn submission(folder: &Path) -> Result<PathBuf, String> {
-    let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
-    let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    let kernels = files
-        .iter()
-        .filter(|path| path.extension().is_some_and(|ending| ending == "cu"));
-    let named = |name: &str| {
-        let path = folder.join(name);
-        path.is_file().then_some(path)
-    };
-    match &kernels.collect::<Vec<_>>()[..] {
-        [one] => Ok((*one).clone()),
-        [] => named("answers.toml").ok_or("it holds no .cu file and no answers.toml".into()),
-        _ => named("kernel.cu").ok_or("it holds several .cu files, none of them kernel.cu".into()),
+/// The file that counts.
+pub fn submission(folder: &Path, wanted: &str) -> Result<PathBuf, String> {
+    if folder.is_symlink() {
+        return Err("the folder is a link: put a copy of what it leads to here".into());
     }
+    handed_in::find(folder, wanted).map_err(|error| format!("{error:#}"))
 }
 
 /// The exit code, if there was one in time; what was printed, and what was complained about.
@@ -101,29 +92,4 @@ fn whole(file: &mut File) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     file.take(MOST).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Nothing that a grader wrote is a submission.
-#[cfg(test)]
-mod tests {
-    use super::super::record;
-    use super::*;
-
-    #[test]
-    fn the_kernel_of_a_folder() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let write = |name: &str| fs::write(folder.path().join(name), "").expect("a file");
-        let found =
-            || submission(folder.path()).map(|path| path.file_name().map(ToOwned::to_owned));
-        write(record::FILE);
-        assert!(found().is_err_and(|why| why.contains("no .cu file")));
-        write("answers.toml");
-        assert_eq!(found(), Ok(Some("answers.toml".into())));
-        write("mine.cu");
-        assert_eq!(found(), Ok(Some("mine.cu".into())));
-        write("old.cu");
-        assert!(found().is_err_and(|why| why.contains("several")));
-        write("kernel.cu");
-        assert_eq!(found(), Ok(Some("kernel.cu".into())));
-    }
 }
