@@ -11,10 +11,13 @@ use crate::sass::PTXAS;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Also ptxas, which assembles PTX to machine code
+    /// Also ptxas, which assembles PTX to machine code, and nvdisasm, which shows that
     #[arg(long)]
     ptxas: bool,
 }
+
+/// Reads the code of the ptxas that is pinned; versions go their own ways.
+const NVDISASM: &str = "nvidia-cuda-nvdisasm==13.2.51";
 
 /// Newer ones write PTX that a CUDA 13.0 driver refuses.
 const WHEELS: [&str; 2] = ["nvidia-cuda-nvrtc==13.0.88", "nvidia-cuda-runtime==13.0.96"];
@@ -35,8 +38,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let mut wheels = WHEELS.to_vec();
     let mut megabytes = 90;
     if arguments.ptxas {
-        wheels.push(PTXAS);
-        megabytes += 40;
+        wheels.extend([PTXAS, NVDISASM]);
+        megabytes += 50;
     }
     anstream::println!(
         "fetching {} into {} (about {megabytes} MB)",
