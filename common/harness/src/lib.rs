@@ -74,7 +74,7 @@ pub(crate) use kernel::Kernel;
 pub use launch::{TensorBox, Tile};
 pub use on_disk::KernelOnDisk;
 pub use on_gpu::load;
-pub use problem::{Problem, random_matrix, to_bytes};
+pub use problem::{Problem, hex, random_matrix, to_bytes};
 pub use profile::source_lines;
 pub use provenance::{OnGpu, Provenance};
 pub use report::print;

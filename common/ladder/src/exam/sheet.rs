@@ -97,7 +97,7 @@ fn tables(questions: &[Question], value: impl Fn(u64) -> String) -> String {
 /// Tells sheets apart: a hash of the questions, without answers.
 pub fn name(questions: &[Question]) -> String {
     let hash = Sha256::digest(list(questions));
-    crate::grade::hidden::hex(&hash[..4])
+    harness::hex(&hash[..4])
 }
 
 /// The answers with their reasons, in Markdown.

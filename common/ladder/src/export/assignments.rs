@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::files::{private, text};
 use super::links::Book;
 use super::tree::Tree;
-use crate::grade::hex;
+use harness::hex;
 
 /// Endings of the files of an assignment's folder. Folders in it stay here.
 const KINDS: [&str; 3] = ["cu", "md", "toml"];

@@ -84,10 +84,6 @@ pub fn number_of(parts: &[&[u8]], number: u32, what: &str) -> u64 {
     u64::from_le_bytes(first)
 }
 
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,7 +35,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use harness::{Compile, Nvrtc};
-pub(crate) use hidden::hex;
 use rubric::{Rubric, Task};
 use sha2::Digest;
 
@@ -255,9 +254,9 @@ impl Grader {
             secret: self
                 .secret
                 .as_deref()
-                .map(|secret| hidden::hex(&sha2::Sha256::digest(secret)[..4])),
+                .map(|secret| harness::hex(&sha2::Sha256::digest(secret)[..4])),
             student: student.to_owned(),
-            submission: hidden::hex(&sha2::Sha256::digest(&text)),
+            submission: harness::hex(&sha2::Sha256::digest(&text)),
         };
         if let Some((compiler, name)) = compiler {
             ensure!(
@@ -272,7 +271,7 @@ impl Grader {
                 Err(_) => None,
             };
             let all = [text.as_str(), predictions.as_deref().unwrap_or_default()].concat();
-            grade.submission = hidden::hex(&sha2::Sha256::digest(all));
+            grade.submission = harness::hex(&sha2::Sha256::digest(all));
             grade
                 .tests
                 .extend(predict::test(rubric, predictions.as_deref()));

@@ -303,7 +303,7 @@ impl Rubric {
     pub fn parse(text: &str) -> Result<Self> {
         let text = text.replace("\r\n", "\n");
         let mut rubric: Self = toml::from_str(&text)?;
-        rubric.hash = super::hidden::hex(&Sha256::digest(&text));
+        rubric.hash = harness::hex(&Sha256::digest(&text));
         match rubric.task {
             Task::Predict => ensure!(
                 rubric.exam.is_some(),
