@@ -51,7 +51,7 @@ if has assignments; then
     echo "== assignments: bits of the solutions that multiply, on the GPU and on the emulator (NVRTC is needed)"
     mkdir -p "$out/assignments"
     echo "solution,macro,size,c_sha256,same" > "$out/assignments/bits.csv"
-    for kernel in assignments/*/solution/{kernel,other}.cu; do
+    for kernel in course/assignments/*/solution/{kernel,other}.cu; do
         grep -q gemm_launch "$kernel" || continue
         arch=sm_80; grep -q gemm_boxes "$kernel" && arch=sm_90a
         for macro in none $(grep -oE 'BY_[A-Z]+' "$kernel" | sort -u); do
@@ -62,7 +62,7 @@ if has assignments; then
                 c() { "$bin/rung05_swizzle" --kernel "$source" --arch $arch --size $size --json "$@" | grep -oE '"c_sha256": *"[0-9a-f]{64}' | tail -c 65; }
                 gpu=$(c --device gpu) emulator=$(c --device emulator)
                 [ -n "$gpu" ] && [ "$gpu" = "$emulator" ] && same=true || { same=false failed=1; }
-                echo "${kernel#assignments/},$macro,$size,$gpu,$same" | tee -a "$out/assignments/bits.csv"
+                echo "${kernel#course/assignments/},$macro,$size,$gpu,$same" | tee -a "$out/assignments/bits.csv"
             done
             rm "$source"
         done

@@ -102,7 +102,7 @@
     if (op === "st") return { access: "store", lanes: LANES };
     if (OPERATIONS.includes(op)) return { access: "matrix", lanes: 8 * Number(op.match(/x(\d)/)[1]) };
     throw new LayoutError(
-      `"${op}" is no access: there are ld, st, ldmatrix and stmatrix .x1, .x2, .x4, also .trans`,
+      `"${op}" is not a shared-memory access; use ld, st, ldmatrix or stmatrix with .x1, .x2 or .x4, also .trans`,
     );
   }
 

@@ -16,13 +16,13 @@ constexpr int WM = BM / 2, WN = BN / 2;                // the warp's tile of C
 constexpr int STAGES = 4;                              // tiles of A and B in shared memory
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
 constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
-constexpr int PANEL = 64, OWN = PANEL / (BN / WN);     // columns in 128 bytes, the swizzle's width; a warp's of them
+constexpr int PANEL = 64, SLICE = PANEL / (BN / WN);   // columns in 128 bytes, the swizzle's width; a warp's slice
 constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = PANEL / CHUNK;    // chunks in a row of A's tile and of a panel
 constexpr int A_ROWS = THREADS / A_CHUNKS, B_ROWS = THREADS / B_CHUNKS;    // rows that all threads copy at a time
 constexpr int A_COPIES = BM / A_ROWS, COPIES = A_COPIES + BK / B_ROWS * (BN / PANEL);    // of a thread, for a stage
 constexpr int STAGE = (BM * BK + BK * BN) * 2;         // bytes of a stage
 constexpr int STEPS = (BK / 16) * (WN / 16);           // a step multiplies 16 columns of B, for 16 of K
-constexpr int AT_ONCE = (COPIES + STEPS - 2) / (STEPS - 1);    // copies that a step starts; the last step has none
+constexpr int COPIES_PER_STEP = (COPIES + STEPS - 2) / (STEPS - 1);  // started by a step; the last has none
 constexpr int GROUP = 8;                               // rows of tiles that are worked on together
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster. It pads
@@ -30,7 +30,7 @@ constexpr int GROUP = 8;                               // rows of tiles that are
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK * STAGES, THREADS, STAGES * STAGE, 1};
 
 static_assert(BM % A_ROWS == 0 && BK % B_ROWS == 0, "the threads copy whole rows at a time");
-static_assert(BN % PANEL == 0 && OWN % 16 == 0 && STEPS % 2 == 0, "a step is 16 columns of one panel, in turns");
+static_assert(BN % PANEL == 0 && SLICE % 16 == 0 && STEPS % 2 == 0, "a step is 16 columns of one panel, in turns");
 static_assert(BM * BN * 2 <= (STAGES - 1) * STAGE, "the tile of C does not reach the last stage");
 
 // Starts a copy of 16 bytes from global to shared memory.
@@ -84,9 +84,9 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const int height = min(GROUP, M / BM - top);
     const int tileRow = (top + inGroup % height) * BM, tileCol = inGroup / height * BN;
 
-    // Where am I? Four warps, 2 x 2. A warp's columns are OWN of each panel, so that all panels look alike to it.
+    // Where am I? Four warps, 2 x 2. A warp's columns are SLICE of each panel, so that all panels look alike to it.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int warpRow = warp / (BN / WN) * WM, warpCol = warp % (BN / WN) * OWN;
+    const int warpRow = warp / (BN / WN) * WM, warpCol = warp % (BN / WN) * SLICE;
 
     // What do I copy? A chunk in every 32nd row of A's tile, and in every 16th of each panel of B's.
     const int aRow = threadIdx.x / A_CHUNKS, aChunk = threadIdx.x % A_CHUNKS;
@@ -128,7 +128,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     unsigned regA[WM / 16][4], regB[2][4];
     auto readA = [&](int from, int m, int k) { ldmatrix(regA[m], (aFrom ^ k * 2) + from * STAGE + m * 16 * BK * 2); };
     auto readB = [&](int to, int from, int n, int k) {
-        ldmatrix_trans(regB[to], (bFrom ^ n % (OWN / 16) * 32) + from * STAGE + (k * BN + n / (OWN / 16) * PANEL) * 2);
+        ldmatrix_trans(regB[to], (bFrom ^ n % (SLICE / 16) * 32) + from * STAGE + (k * BN + n / (SLICE / 16) * PANEL) * 2);
     };
 
     // Multiplies a tile, and meanwhile reads one step ahead, at last the first step of the next tile, and starts the
@@ -145,7 +145,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
             if (reads)
                 readB(now ^ 1, nextStage, nextN, nextK);
             #pragma unroll
-            for (int copy = step * AT_ONCE; copies && copy < min(COPIES, (step + 1) * AT_ONCE); ++copy)
+            for (int copy = step * COPIES_PER_STEP; copies && copy < min(COPIES, (step + 1) * COPIES_PER_STEP); ++copy)
                 load((stage + STAGES - 1) % STAGES, copy);
             if (step == STEPS - 2)
                 commit();
@@ -192,7 +192,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
             #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 const int row = warpRow + m * 16 + half * 8 + lane / 4;
-                const int chunk = n / (OWN / 8) * B_CHUNKS + warpCol / CHUNK + n % (OWN / 8);
+                const int chunk = n / (SLICE / 8) * B_CHUNKS + warpCol / CHUNK + n % (SLICE / 8);
                 *(unsigned*)&Cs[row * BN + (chunk ^ (row & 7)) * CHUNK + lane % 4 * 2] =
                     float2_to_half2(acc[m][n][half * 2], acc[m][n][half * 2 + 1]);
             }

@@ -18,26 +18,26 @@ constexpr int CLUSTER = BN == 256 ? 2 : 1;             // blocks, one above the 
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 constexpr int GROUP = 8;                               // rows of tiles that are worked on together
 constexpr int PANELS = BN / PANEL;
-constexpr bool LATER = PANELS > 2;                     // whether a tile is stored while the next one is computed
+constexpr bool STORE_BEHIND = PANELS > 2;                     // whether a tile is stored while the next one is computed
 
 // A and B of one K step. Every panel begins at a multiple of 1024 bytes, where the swizzle's pattern begins.
 struct Stage {
     unsigned short A[BM * BK];                         // (BM, BK)
     unsigned short B[PANELS][BK * PANEL];              // panels of (BK, PANEL)
 };
-constexpr int OUT = WM * PANEL;                        // a panel of C, two to each consumer
-constexpr int STAGES = (227 * 1024 - 1024 - CONSUMERS * 2 * OUT * 2) / (int)sizeof(Stage);
+constexpr int PANEL_OF_C = WM * PANEL;                        // a panel of C, two to each consumer
+constexpr int STAGES = (227 * 1024 - 1024 - CONSUMERS * 2 * PANEL_OF_C * 2) / (int)sizeof(Stage);
 
 struct Shared {
     Stage stage[STAGES];
-    unsigned short C[CONSUMERS][2][OUT];               // (WM, PANEL)
+    unsigned short C[CONSUMERS][2][PANEL_OF_C];               // (WM, PANEL)
     unsigned long long full[STAGES], empty[STAGES];    // mbarriers
     unsigned arrived[CONSUMERS];
 };
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, blocks per
 // multiprocessor, which stay there and take one tile after the other, and whether the last tiles are shared out.
-extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), CLUSTER, 1, LATER};
+extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), CLUSTER, 1, STORE_BEHIND};
 // The box that TMA moves at a time, for A, B and C: columns, rows, bytes of the swizzle.
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, WM, 128};
 
@@ -106,8 +106,8 @@ __device__ void store(const TensorMap& map, int column, int row, const void* fro
 }
 
 // Waits until TMA has read what it is to store, but for the last few stores.
-template <int FEW>
-__device__ void wait_stored() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(FEW) : "memory"); }
+template <int PENDING>
+__device__ void wait_stored() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(PENDING) : "memory"); }
 
 // ---- wgmma: c += a b for a (64, 16) and b (16, BN), both in shared memory ----
 
@@ -159,9 +159,9 @@ __device__ Tile tile_of(int number, int M, int N)
 
 // ---- what a cluster computes: whole tiles while there is one for each, and then a share of the steps of the rest ----
 
-constexpr int SHARERS = 132;                           // blocks that may share tiles: as many as Hopper has room for
-__device__ float partial[LATER ? 2 * SHARERS : 1][CONSUMERS][BN / 2][128];    // the sums of a block's two pieces
-__device__ unsigned arrived[SHARERS][CONSUMERS];       // pieces of a tile that are there; 0 between launches
+constexpr int MAX_SHARING = 132;                       // blocks that may share tiles: as many as Hopper has room for
+__device__ float partial[STORE_BEHIND ? 2 * MAX_SHARING : 1][CONSUMERS][BN / 2][128]; // sums of a block's two pieces
+__device__ unsigned pieces[MAX_SHARING][CONSUMERS];    // pieces of a tile that are there; 0 between launches
 
 struct Work {
     int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
@@ -174,7 +174,7 @@ struct Work {
         // To add up takes some ten steps, so it must save more, and not in too small pieces.
         const int rest = tiles % clusters * steps;
         share = (rest + clusters - 1) / clusters;
-        if (!LATER || gridDim.x > SHARERS || share < 4 || steps - share < 16)
+        if (!STORE_BEHIND || gridDim.x > MAX_SHARING || share < 4 || steps - share < 16)
             share = 0;
         whole = share > 0 ? tiles - tiles % clusters : tiles;
         at = cluster * share;
@@ -184,7 +184,7 @@ struct Work {
     __device__ bool next()
     {
         tile += clusters;
-        if (tile < whole || !LATER)
+        if (tile < whole || !STORE_BEHIND)
             return tile < whole;
         tile = whole + at / steps;
         from = at % steps;
@@ -310,7 +310,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             __threadfence();
             sync();
             if (thread == 0)
-                s.arrived[consumer] = atomicInc(&arrived[tile * CLUSTER + block][consumer], last - first);
+                s.arrived[consumer] = atomicInc(&pieces[tile * CLUSTER + block][consumer], last - first);
             sync();
             // A vote, so that the compiler sees all threads take the same way.
             if (!__any_sync(~0u, s.arrived[consumer] == last - first))
@@ -347,7 +347,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                 // by way of two buffers, one of which TMA may still read. Not in the first, to have the second queued.
                 if (step == work.from)
                     tile = tile_of(work.tile, M, N);
-                while (LATER && panel < PANELS && (step > work.from || step + 1 == work.to)) {
+                while (STORE_BEHIND && panel < PANELS && (step > work.from || step + 1 == work.to)) {
                     unsigned short* Cs = s.C[consumer][panel % 2];
                     if (thread == 0)
                         wait_stored<1>();
@@ -363,19 +363,19 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             }
             asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
             release(previous);
-            if (LATER && work.to - work.from < work.steps && !add_up())
+            if (STORE_BEHIND && work.to - work.from < work.steps && !add_up())
                 continue;
             #pragma unroll
             for (int i = 0; i < BN / 4; ++i)
                 asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(done[i]) : "f"(acc[2 * i + 1]), "f"(acc[2 * i]));
             doneTile = tile;
             panel = 0;
-            if (!LATER)
-                store_all(s.C[consumer][0], OUT);
+            if (!STORE_BEHIND)
+                store_all(s.C[consumer][0], PANEL_OF_C);
         }
         // Nothing more is loaded: the last tile goes out at once, by way of this warpgroup's rows of A.
-        if (LATER && panel < PANELS)
-            store_all(&s.stage[0].A[consumer * OUT], sizeof(Stage) / 2);
+        if (STORE_BEHIND && panel < PANELS)
+            store_all(&s.stage[0].A[consumer * PANEL_OF_C], sizeof(Stage) / 2);
         if (thread == 0)
             wait_stored<0>();
     }

@@ -10,52 +10,60 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use emulator::tensor::{Factor, mma};
-use emulator::{Arg, Card, Launch, Memory, Module, Options, Program, Simd};
+use emulator::{
+    Buffer, Card, Context, Function, KernelArg, LaunchConfig, LaunchReport, Options, Simd,
+};
 use harness::Switch;
 use ladder_tests::workspace::{read, root, rung};
 
 const SIZE: u32 = 256;
 
 struct Problem {
-    program: Program,
-    memory: Memory,
-    launch: Launch,
+    context: Context,
+    function: Function,
+    config: LaunchConfig,
+    matrices: [Buffer; 3],
+}
+
+impl Problem {
+    fn launch(&mut self) -> LaunchReport {
+        let mut args: Vec<KernelArg<'_>> = self.matrices.iter().map(KernelArg::Buffer).collect();
+        args.extend([KernelArg::U32(SIZE); 3]);
+        args.resize(self.function.params().len(), KernelArg::U32(0));
+        let launched = self.context.launch(&self.function, &self.config, &args);
+        launched.expect("a run")
+    }
 }
 
 /// A rung at 256x256x256, with its tile and threads from its own `gemm_launch`.
 fn problem(rung: &str) -> Problem {
-    let module =
-        Module::parse(&read(&root().join("rungs").join(rung).join("kernel.ptx"))).expect("PTX");
-    let program = Program::new(&module, "gemm").expect("a kernel");
-    let bytes = module.variable("gemm_launch").expect("a launch");
+    let mut context = Context::new(Options::default());
+    let ptx = read(&root().join("rungs").join(rung).join("kernel.ptx"));
+    let module = context.load_module(&ptx).expect("PTX");
+    let function = module.function("gemm").expect("a kernel");
+    let launch = module.global("gemm_launch").expect("a launch");
+    let bytes = context.read(&launch).expect("its numbers");
     let numbers: Vec<u32> = bytes
         .as_chunks::<4>()
         .0
         .iter()
         .map(|&bytes| u32::from_le_bytes(bytes))
         .collect();
-    let mut memory = Memory::new(1 << 30);
     // 1.0 everywhere: the emulator's speed does not depend on the values.
     let ones = [0x00, 0x3c].repeat((SIZE * SIZE) as usize);
-    let pointers =
-        ["A", "B", "C"].map(|name| Arg::U64(memory.alloc(name, ones.clone()).expect("small")));
-    let mut args: Vec<Arg> = pointers
-        .into_iter()
-        .chain([Arg::U32(SIZE), Arg::U32(SIZE), Arg::U32(SIZE)])
-        .collect();
-    args.resize(program.params().len(), Arg::U32(0));
+    let matrices = ["A", "B", "C"].map(|name| context.upload(name, &ones).expect("small"));
     let grid = [SIZE / numbers[0] * (SIZE / numbers[1]), 1, 1];
-    let launch = Launch {
+    let config = LaunchConfig {
         grid,
         block: [numbers[3], 1, 1],
         dynamic_shared: numbers[4],
-        cluster: [1; 3],
-        args,
+        ..LaunchConfig::default()
     };
     Problem {
-        program,
-        memory,
-        launch,
+        context,
+        function,
+        config,
+        matrices,
     }
 }
 
@@ -72,14 +80,8 @@ fn speed(criterion: &mut Criterion) {
         "05_swizzle",
         "06_pipeline",
     ] {
-        let Problem {
-            program,
-            mut memory,
-            launch,
-        } = problem(rung);
-        let counters = emulator::launch(&program, &mut memory, &launch, &Options::default())
-            .expect("a run")
-            .counters;
+        let mut problem = problem(rung);
+        let counters = problem.launch().counters;
         let lanes: u64 = counters.iter().map(|counters| counters.threads).sum();
         println!("{rung}: {lanes} lane-instructions a run");
         let mut group = criterion.benchmark_group(rung);
@@ -88,12 +90,12 @@ fn speed(criterion: &mut Criterion) {
             .throughput(Throughput::Elements(lanes));
         let plain = Options::default();
         for (name, options) in [
-            ("run", plain),
+            ("run", plain.clone()),
             (
                 "sanitize",
                 Options {
                     sanitize: true,
-                    ..plain
+                    ..plain.clone()
                 },
             ),
             (
@@ -104,13 +106,9 @@ fn speed(criterion: &mut Criterion) {
                 },
             ),
         ] {
+            *problem.context.options_mut() = options;
             group.bench_function(name, |bencher| {
-                one_core.install(|| {
-                    bencher.iter(|| {
-                        emulator::launch(&program, &mut memory, black_box(&launch), &options)
-                            .expect("a run")
-                    });
-                });
+                one_core.install(|| bencher.iter(|| black_box(&mut problem).launch()));
             });
         }
     }
@@ -143,8 +141,10 @@ fn lowering(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(text.len() as u64));
     group.bench_function("06_pipeline", |bencher| {
         bencher.iter(|| {
-            let module = Module::parse(black_box(&text)).expect("PTX");
-            Program::new(&module, "gemm").expect("a kernel")
+            let module = Context::new(Options::default()).load_module(black_box(&text));
+            module
+                .and_then(|module| module.function("gemm"))
+                .expect("a kernel")
         });
     });
 }
@@ -152,7 +152,7 @@ fn lowering(criterion: &mut Criterion) {
 /// All that a reader waits for but the start of the program. Rung 01's switch is a parameter, so it has one here.
 fn as_a_reader_runs_it(criterion: &mut Criterion) {
     const SWITCH: [Switch; 1] = [Switch {
-        flag: "uncoalesced",
+        name: "uncoalesced",
         help: "",
     }];
     let mut group = criterion.benchmark_group("as a reader runs it");
@@ -177,7 +177,7 @@ fn as_a_reader_runs_it(criterion: &mut Criterion) {
         group.bench_function(format!("{name} {arch} {size}"), |bencher| {
             bencher.iter(|| {
                 let mut report = Vec::new();
-                let code = harness::rehearse(&rung, &words, &mut report);
+                let code = harness::main_with(&rung, &words, &mut report);
                 assert_eq!(code, 0, "{}", String::from_utf8_lossy(&report));
             });
         });

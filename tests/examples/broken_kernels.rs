@@ -1,11 +1,11 @@
-//! Writes the broken kernels into a folder, to run them elsewhere, or, with `--book`, those that the book runs into
-//! `book/kernels/`, each with its PTX, for which NVRTC is needed:
+//! Writes the broken kernels and the book's experiments into a folder, to read them or to run them elsewhere; or, with
+//! `--book`, the PTX of those that the book runs into `book/kernels/`, for which NVRTC is needed:
 //! `cargo run -p ladder-tests --example broken_kernels -- DIR` or `… -- --book`.
 use std::path::Path;
 use std::process::ExitCode;
 
-use ladder_tests::broken::shown::shown;
-use ladder_tests::broken::{Broken, Caught, all};
+use ladder_tests::broken::shown::{EXPERIMENTS, shown};
+use ladder_tests::broken::{Caught, all};
 use ladder_tests::workspace::root;
 
 fn main() -> ExitCode {
@@ -33,26 +33,22 @@ fn by_what_catches_them(folder: &Path) -> Written {
         };
         broken.write(&folder.join(caught).join(broken.rung))?;
     }
-    Ok(())
-}
-
-fn book(folder: &Path) -> Written {
-    for broken in shown() {
-        with_ptx(broken, folder)?;
+    for experiment in EXPERIMENTS {
+        experiment.write(&folder.join("experiments").join(experiment.rung))?;
     }
     Ok(())
 }
 
-fn with_ptx(broken: &Broken, folder: &Path) -> Written {
-    let path = broken.write(folder)?;
-    let (file, source) = (broken.file(), broken.source());
-    let ptx = broken
-        .kernel_file(&file, &source, "")
-        .committed_ptx("book/kernels")?;
+fn book(folder: &Path) -> Written {
     let tool = "`cargo run -p ladder-tests --example broken_kernels -- --book`";
-    std::fs::write(
-        path.with_extension("ptx"),
-        ptx.replacen("`cargo ladder ptx`", tool, 1),
-    )?;
+    for broken in shown() {
+        let (file, source) = (broken.file(), broken.source());
+        let ptx = broken
+            .kernel_file(&file, &source, "")
+            .committed_ptx("book/kernels")?
+            .replacen("`cargo ladder ptx`", tool, 1);
+        let path = folder.join(file).with_extension("ptx");
+        std::fs::write(path, ptx)?;
+    }
     Ok(())
 }

@@ -6,25 +6,21 @@ use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 
-use emulator::calibrate::{BadRow, tma_layout, wgmma_layout};
+use calibration::instructions::{Row, tma_layout, wgmma_layout};
+use emulator::Card;
 
-fn table<R: Display>(
-    columns: &[&str],
-    rows: impl Iterator<Item = Result<R, BadRow>>,
-) -> Result<String, BadRow> {
-    let mut text = columns.join(",") + "\n";
-    for row in rows {
-        text += &format!("{}\n", row?);
+fn table<R: Row + Display>(cases: Vec<R>) -> anyhow::Result<String> {
+    let mut text = R::HEADER.to_owned() + "\n";
+    for case in cases {
+        let found = case.fields(&case.on_emulator(Card::H100)?).join(",");
+        text += &format!("{case},{found}\n");
     }
     Ok(text)
 }
 
 fn write(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let wgmma = wgmma_layout::cases().into_iter();
-    let wgmma = table(&wgmma_layout::COLUMNS, wgmma.map(|case| case.on_emulator()))?;
-    let tma = tma_layout::cases().into_iter();
-    let tma = table(&tma_layout::COLUMNS, tma.map(|case| case.on_emulator()))?;
     std::fs::create_dir_all(folder)?;
+    let [wgmma, tma] = [table(wgmma_layout::cases())?, table(tma_layout::cases())?];
     std::fs::write(folder.join("wgmma_layout.csv"), wgmma)?;
     std::fs::write(folder.join("tma_layout.csv"), tma)?;
     Ok(())

@@ -34,6 +34,8 @@ pub fn rung(name: &'static str) -> Rung {
         name,
         kernels: kernels.leak(),
         switches: &[],
+        tile: None,
+        host: harness::gemm,
     }
 }
 
@@ -97,7 +99,7 @@ pub fn program(package: &str) -> Command {
         let release = folder.ends_with("release");
         let cargo = env::var_os("CARGO").unwrap_or("cargo".into());
         let status = Command::new(cargo)
-            .args(["build", "--quiet", "--bins", "--workspace"])
+            .args(["build", "--quiet", "--bins"])
             .args(release.then_some("--release"))
             .current_dir(root())
             .status();

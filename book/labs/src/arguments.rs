@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use harness::WantedDevice;
+use harness::{Need, Wanted};
 
 use crate::lab::Scale;
 
@@ -25,7 +25,7 @@ pub struct Arguments {
     pub only: Vec<String>,
     /// Where to run: auto, emulator, gpu or gpu:N
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub device: WantedDevice,
+    pub device: Wanted,
     /// How much there is to do [default: small on the emulator, full on a GPU]
     #[arg(long, value_enum)]
     pub scale: Option<Scale>,
@@ -54,4 +54,15 @@ pub enum Command {
     Sanitize,
     /// Time the launches on a GPU, taking turns
     Time,
+}
+
+impl Command {
+    /// What it needs of a device.
+    pub fn need(self) -> Need {
+        match self {
+            Self::Run => Need::Any,
+            Self::Profile | Self::Sanitize => Need::Emulator,
+            Self::Time => Need::Gpu,
+        }
+    }
 }

@@ -61,26 +61,26 @@ impl Expected {
         let mut verdict = Verdict::default();
         match self {
             Self::Words(words) => {
-                let (found, _) = output.as_chunks::<4>();
                 for (place, want) in words.iter().enumerate() {
-                    let got = found.get(place).map(|bytes| u32::from_le_bytes(*bytes));
-                    let got = got.map_or(f64::NAN, f64::from);
+                    let got = element(output, place, |word| u32::from_le_bytes(word).into());
                     verdict.add(place, got, f64::from(*want), 0.0);
                 }
             }
             Self::Near(values) => {
-                let (found, _) = output.as_chunks::<2>();
                 for near in values {
-                    let got = found
-                        .get(near.place)
-                        .map(|bytes| f16::from_le_bytes(*bytes));
-                    let got = got.map_or(f64::NAN, f64::from);
+                    let got = element(output, near.place, |half| f16::from_le_bytes(half).into());
                     verdict.add(near.place, got, near.value, near.bound);
                 }
             }
         }
         verdict
     }
+}
+
+/// An element of an output; NaN where the output has none.
+fn element<const BYTES: usize>(output: &[u8], place: usize, read: fn([u8; BYTES]) -> f64) -> f64 {
+    let (elements, _) = output.as_chunks();
+    elements.get(place).copied().map_or(f64::NAN, read)
 }
 
 #[cfg(test)]

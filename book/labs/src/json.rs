@@ -1,6 +1,7 @@
 //! The object that `--json` prints. Launches stand under their names, so that a pointer finds one.
 use std::collections::BTreeMap;
 
+use emulator::Counters;
 use harness::counted_lines;
 use harness::lines::{Row, sum, totals};
 use serde_json::{Map, Value, json};
@@ -51,6 +52,7 @@ fn counters(done: &Done) -> Option<Value> {
     let (program, run) = done.emulated.as_ref()?;
     let all = sum(&run.counters);
     let totals = totals(program.instructions(), &run.counters);
+    let by_kind: BTreeMap<Row, Value> = totals.iter().map(|(row, of)| (*row, kind(of))).collect();
     Some(json!({
         "instructions": all.executions,
         "shared_bytes": program.static_shared() + done.launch.dynamic_shared,
@@ -59,34 +61,18 @@ fn counters(done: &Done) -> Option<Value> {
         "bank_conflicts": all.shared.conflicts,
         "global_requests": all.global_requests,
         "global_sectors": all.global_sectors,
-        "by_kind": by_kind(&totals),
+        "by_kind": by_kind,
         "lines": counted_lines(&done.source, program.instructions(), &run.counters),
     }))
 }
 
-fn by_kind(totals: &BTreeMap<Row, emulator::Counters>) -> Map<String, Value> {
-    let name = |row: &Row| match row {
-        Row::SharedLoads => "shared_loads",
-        Row::SharedStores => "shared_stores",
-        Row::SharedCopies => "shared_copies",
-        Row::SharedOther => "shared_other",
-        Row::GlobalLoads => "global_loads",
-        Row::GlobalStores => "global_stores",
-        Row::GlobalCopies => "global_copies",
-        Row::GlobalOther => "global_other",
-    };
-    let value = |counters: &emulator::Counters| {
-        json!({
-            "executions": counters.executions,
-            "wavefronts": counters.shared.wavefronts,
-            "ideal": counters.shared.ideal,
-            "conflicts": counters.shared.conflicts,
-            "requests": counters.global_requests,
-            "sectors": counters.global_sectors,
-        })
-    };
-    totals
-        .iter()
-        .map(|(row, counters)| (name(row).into(), value(counters)))
-        .collect()
+fn kind(counters: &Counters) -> Value {
+    json!({
+        "executions": counters.executions,
+        "wavefronts": counters.shared.wavefronts,
+        "ideal": counters.shared.ideal,
+        "conflicts": counters.shared.conflicts,
+        "requests": counters.global_requests,
+        "sectors": counters.global_sectors,
+    })
 }

@@ -1,8 +1,9 @@
 //! What an experiment says of itself.
 use std::ops::Range;
 
-use emulator::{Counters, Program, Run, Swizzle};
-use harness::{KernelFile, Source};
+use emulator::{Counters, Instruction, LaunchReport, Operation};
+use harness::lines::sum;
+use harness::{Function, KernelFile, Source, Tiling};
 
 use crate::expected::{Expected, Verdict};
 
@@ -58,7 +59,7 @@ pub struct Launch {
 impl Launch {
     /// One warp of one block.
     pub fn of_a_warp(
-        name: &str,
+        name: impl Into<String>,
         entry: &'static str,
         arguments: Vec<Argument>,
         expected: Expected,
@@ -77,6 +78,11 @@ impl Launch {
         }
     }
 
+    /// The same, of a kernel in another file.
+    pub fn in_file(self, file: &'static str) -> Self {
+        Self { file, ..self }
+    }
+
     /// The same, where something else than the right values is meant.
     pub fn meant(self, meant: Meant) -> Self {
         Self { meant, ..self }
@@ -92,21 +98,8 @@ pub enum Argument {
     Output(usize),
     /// An int.
     Int(u32),
-    /// The map of a row-major matrix of f16, for TMA.
-    Map(Map),
-}
-
-/// A matrix of f16 and what TMA moves of it at a time.
-#[derive(Clone, Debug)]
-pub struct Map {
-    /// The matrix, row by row.
-    pub bytes: Vec<u8>,
-    /// Columns and rows of the matrix.
-    pub dimensions: [u64; 2],
-    /// Columns and rows of a box.
-    pub tile: [u32; 2],
-    /// How the box is swizzled.
-    pub swizzle: Swizzle,
+    /// The map of this row-major matrix of f16, for TMA.
+    Map(Vec<u8>, Tiling),
 }
 
 /// What a launch is there to show.
@@ -120,6 +113,16 @@ pub enum Meant {
     Fault(&'static str),
 }
 
+impl Meant {
+    /// That it works where addresses are aligned, and only there.
+    pub fn aligned(is: bool) -> Self {
+        match is {
+            true => Self::Right,
+            false => Self::Fault("misaligned"),
+        }
+    }
+}
+
 /// A launch that was made.
 pub struct Done {
     /// What was launched.
@@ -131,7 +134,7 @@ pub struct Done {
     /// The first output.
     pub output: Vec<u8>,
     /// What the emulator ran and saw.
-    pub emulated: Option<(Program, Run)>,
+    pub emulated: Option<(Function, LaunchReport)>,
 }
 
 impl Done {
@@ -155,21 +158,40 @@ impl Done {
             .collect()
     }
 
-    /// The counters of all instructions in a section of the file: those of the lines from a comment that begins with
-    /// `name` to the next blank line, wherever there is such a comment. With the instructions, which stand in PTX.
-    pub fn section(&self, name: &str) -> Vec<(&str, &Counters)> {
-        let (Some((program, run)), Some(text)) = (&self.emulated, &self.source.text) else {
-            return Vec::new();
-        };
-        let sections = sections(text, name);
-        let counted = program.instructions().iter().zip(&run.counters);
-        let inside = counted.filter(|(instruction, _)| {
+    /// The counters of all instructions.
+    pub fn counted(&self) -> Counted<'_> {
+        let emulated = self.emulated.iter();
+        let counted =
+            emulated.flat_map(|(program, run)| program.instructions().iter().zip(&run.counters));
+        Counted(counted.collect())
+    }
+
+    /// Those in a section of the file: of the lines from a comment that begins with `name` to the next blank line,
+    /// wherever there is such a comment.
+    pub fn section(&self, name: &str) -> Counted<'_> {
+        let sections = sections(self.source.text.as_deref().unwrap_or_default(), name);
+        let mut counted = self.counted();
+        counted.0.retain(|(instruction, _)| {
             let line = instruction.source.as_ref().map(|source| source.line);
             line.is_some_and(|line| sections.iter().any(|section| section.contains(&line)))
         });
-        inside
-            .map(|(instruction, counters)| (instruction.text.as_str(), counters))
-            .collect()
+        counted
+    }
+}
+
+/// PTX instructions with their counters.
+pub struct Counted<'a>(Vec<(&'a Instruction, &'a Counters)>);
+
+impl Counted<'_> {
+    /// All counters, added up.
+    pub fn sum(&self) -> Counters {
+        self.sum_of(|_| true)
+    }
+
+    /// Those of the instructions that do this.
+    pub fn sum_of(&self, is: impl Fn(&Operation) -> bool) -> Counters {
+        let these = self.0.iter().filter(|(one, _)| is(&one.operation));
+        sum(these.map(|(_, counters)| *counters))
     }
 }
 

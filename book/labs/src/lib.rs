@@ -10,18 +10,17 @@
 //! | `experiments` | which are there? |
 //! | `arguments` | what did the reader ask for? |
 //! | `expected` | is the output right? |
-//! | `on_emulator`, `on_gpu` | how is a launch made there? |
+//! | `device` | how is a launch made, on the emulator or a GPU? |
 //! | `time` | how fast are the variants, beside each other? |
 //! | `report`, `json` | how does the reader see it? |
 mod arguments;
+mod device;
 mod expected;
 mod experiments;
 mod json;
 mod lab;
-mod on_emulator;
-mod on_gpu;
 mod report;
 mod run;
 mod time;
 
-pub use run::{main, names, rehearse};
+pub use run::{main, main_with, names};

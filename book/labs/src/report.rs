@@ -1,4 +1,5 @@
 //! What a run says in a terminal.
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use emulator::Counters;
@@ -11,13 +12,8 @@ use crate::lab::{Done, Lab, Meant};
 /// The experiments, a line each.
 pub fn list(labs: &[Lab]) -> String {
     let width = labs.iter().map(|lab| lab.name.len()).max().unwrap_or(0);
-    let line = |lab: &Lab| {
-        format!(
-            "{}  {}\n",
-            format!("{:<width$}", lab.name).bold(),
-            lab.about
-        )
-    };
+    let name = |lab: &Lab| format!("{:<width$}", lab.name);
+    let line = |lab: &Lab| format!("{}  {}\n", name(lab).bold(), lab.about);
     labs.iter().map(line).collect()
 }
 
@@ -28,24 +24,18 @@ pub fn text(lab: &Lab, place: &str, done: &[Done]) -> String {
     for remark in (lab.remarks)(done) {
         section(&mut text, &remark);
     }
-    for one in done
-        .iter()
-        .filter(|one| one.verdict.is_none() && one.as_meant())
-    {
+    let (shown, others): (Vec<_>, Vec<_>) = done.iter().partition(|one| one.as_meant());
+    for one in shown.iter().filter(|one| one.verdict.is_none()) {
         let _ = writeln!(text, "\n  {} stops:", one.launch.name);
         for line in one.findings().iter().flat_map(|finding| finding.lines()) {
             let _ = writeln!(text, "    {line}");
         }
     }
-    for one in done.iter().filter(|one| !one.as_meant()) {
-        let _ = writeln!(
-            text,
-            "\n  {} does not show what it is there to show",
-            one.launch.name.red()
-        );
-        if let Some((place, got, want)) =
-            one.verdict.as_ref().and_then(|verdict| verdict.first_wrong)
-        {
+    for one in others {
+        let name = one.launch.name.red();
+        let _ = writeln!(text, "\n  {name} does not show what it is there to show");
+        let first_wrong = one.verdict.as_ref().and_then(|verdict| verdict.first_wrong);
+        if let Some((place, got, want)) = first_wrong {
             let _ = writeln!(text, "  value {place} is {got}, and should be {want}");
         }
         for finding in one.findings() {
@@ -62,13 +52,11 @@ pub fn head(lab: &Lab, place: &str, done: &[Done]) -> String {
         let _ = writeln!(text, "  {}{value}", format!("{label:<10}").dimmed());
     };
     line("on", place);
-    let mut files = Vec::new();
-    for one in done {
-        let source = &one.source;
+    let mut files = HashSet::new();
+    for source in done.iter().map(|one| &one.source) {
         let file = format!("{} for {}, {}", source.file, source.arch, source.origin);
-        if !files.contains(&file) {
+        if files.insert(file.clone()) {
             line("kernel", &file);
-            files.push(file);
         }
     }
     text
@@ -90,31 +78,21 @@ fn counters(done: &[Done]) -> Vec<String> {
     ];
     let rows: Vec<Vec<String>> = done.iter().map(cells).collect();
     // A column is left away in which nothing stands, or nothing of interest.
-    let differs = |column: usize| {
-        let mut cells = rows
-            .iter()
-            .map(|row| &row[column])
-            .filter(|cell| !cell.is_empty());
-        let first = cells.next();
-        cells.any(|cell| Some(cell) != first)
+    let filled = |column: usize| {
+        let cells = rows.iter().map(move |row| &row[column]);
+        cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>()
     };
-    let kept: Vec<usize> = (0..HEAD.len())
-        .filter(|&column| match HEAD[column] {
-            _ if column == 0 => true,
-            "sectors / ideal" => done.iter().any(|done| !is_coalesced(done)),
-            "shared bytes" => differs(column),
-            _ => rows.iter().any(|row| !row[column].is_empty()),
-        })
-        .collect();
-    let keep = |row: &[String]| kept.iter().map(|&column| row[column].clone()).collect();
+    let mut kept: Vec<usize> = (0..HEAD.len()).collect();
+    kept.retain(|&column| match HEAD[column] {
+        _ if column == 0 => true,
+        "sectors / ideal" => done.iter().any(|done| !is_coalesced(done)),
+        "shared bytes" => filled(column).windows(2).any(|pair| pair[0] != pair[1]),
+        _ => !filled(column).is_empty(),
+    });
+    let keep = |row: &Vec<String>| kept.iter().map(|&column| row[column].clone()).collect();
     let head: Vec<&str> = kept.iter().map(|&column| HEAD[column]).collect();
-    table(
-        &head,
-        &rows
-            .iter()
-            .map(|row| keep(row))
-            .collect::<Vec<Vec<String>>>(),
-    )
+    let rows: Vec<Vec<String>> = rows.iter().map(keep).collect();
+    table(&head, &rows)
 }
 
 fn cells(done: &Done) -> Vec<String> {
@@ -128,18 +106,15 @@ fn cells(done: &Done) -> Vec<String> {
         for kind in [Row::SharedStores, Row::SharedLoads] {
             let counters = of(&[kind]);
             row.push(wavefronts(&counters));
-            let ways = factor(counters.shared.wavefronts, counters.shared.ideal);
-            row.push(if counters.shared.ideal == 0 {
-                String::new()
-            } else {
-                ways
+            row.push(match counters.shared.ideal {
+                0 => String::new(),
+                ideal => factor(counters.shared.wavefronts, ideal),
             });
         }
         row.push(wavefronts(&of(&[Row::SharedCopies, Row::SharedOther])));
         row.push(pair(all.global_sectors, all.global_sectors_ideal));
-        row.push(thousands(
-            (program.static_shared() + done.launch.dynamic_shared).into(),
-        ));
+        let shared_bytes = program.static_shared() + done.launch.dynamic_shared;
+        row.push(thousands(shared_bytes.into()));
     } else {
         row.extend(std::iter::repeat_n(String::new(), 7));
     }
@@ -165,11 +140,8 @@ fn values(done: &Done) -> String {
         },
         Some(verdict) if verdict.ok() => "right".into(),
         Some(verdict) => {
-            format!(
-                "{} of {} wrong",
-                thousands(verdict.wrong as u64),
-                thousands(verdict.checked as u64)
-            )
+            let [wrong, checked] = [verdict.wrong, verdict.checked].map(|n| thousands(n as u64));
+            format!("{wrong} of {checked} wrong")
         }
     }
 }
@@ -191,11 +163,8 @@ pub fn listings(done: &[Done]) -> String {
     let kernel = |one: &Done| (one.source.file.clone(), one.launch.entry);
     let mut groups: Vec<(bool, Vec<&Done>)> = Vec::new();
     for one in done {
-        let once = done
-            .iter()
-            .filter(|other| kernel(other) == kernel(one))
-            .count()
-            == 1;
+        let same = done.iter().filter(|other| kernel(other) == kernel(one));
+        let once = same.count() == 1;
         let group = groups
             .iter_mut()
             .find(|(of_once, group)| *of_once && once && group[0].source.file == one.source.file);

@@ -3,40 +3,27 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use harness::WantedDevice;
+use harness::Target;
 use owo_colors::OwoColorize;
 
 use crate::arguments::{Arguments, Command};
 use crate::lab::{Done, Lab, Launch, Meant, Scale};
-use crate::{experiments, json, on_emulator, on_gpu, report, time};
+use crate::{device, experiments, json, report, time};
 
 /// What went wrong, and what to do about it: a harness's error, or a reader's mistake.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The harness says it.
-    Harness(harness::Error),
+    #[error("{}", harness::explained(.0))]
+    Harness(#[from] harness::Error),
     /// The arguments do not fit the lab.
+    #[error("{0}")]
     Usage(String),
-}
-
-impl From<harness::Error> for Error {
-    fn from(error: harness::Error) -> Self {
-        Self::Harness(error)
-    }
 }
 
 impl From<gpu::GpuError> for Error {
     fn from(error: gpu::GpuError) -> Self {
         Self::Harness(error.into())
-    }
-}
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Harness(error) => error.fmt(f),
-            Self::Usage(text) => f.write_str(text),
-        }
     }
 }
 
@@ -66,7 +53,7 @@ pub fn main() -> ExitCode {
 
 /// The same with these words, the first of which is the program's name; reports and messages go to `out`, without
 /// colours. Returns the exit code. For tests.
-pub fn rehearse(words: &[&str], out: &mut Vec<u8>) -> u8 {
+pub fn main_with(words: &[&str], out: &mut Vec<u8>) -> u8 {
     let mut plain = anstream::StripStream::new(out);
     let (code, message) = match Arguments::try_parse_from(words) {
         Err(error) => (error.exit_code() as u8, error.to_string()),
@@ -87,14 +74,19 @@ pub fn names() -> Vec<&'static str> {
 
 /// Does what the arguments say; whether all was as it is meant.
 fn execute(arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
+    let (text, as_meant) = report_of(arguments)?;
+    harness::print(out, &text)?;
+    Ok(as_meant)
+}
+
+/// What there is to print, and whether all was as it is meant.
+fn report_of(arguments: &Arguments) -> Result<(String, bool)> {
     let Some(name) = &arguments.lab else {
-        let text = if arguments.json {
-            json::list(experiments::ALL)
-        } else {
-            report::list(experiments::ALL)
+        let list = match arguments.json {
+            true => json::list(experiments::ALL),
+            false => report::list(experiments::ALL),
         };
-        harness::print(out, &text)?;
-        return Ok(true);
+        return Ok((list, true));
     };
     let lab = experiments::ALL.iter().find(|lab| lab.name == *name);
     let lab = lab.ok_or_else(|| {
@@ -104,43 +96,27 @@ fn execute(arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
         ))
     })?;
     if arguments.command == Command::Time {
-        let gpu = on_gpu::open(arguments)?;
-        let timed = time::run(
-            lab,
-            &launches(lab, arguments, arguments.scale.unwrap_or(Scale::Full))?,
-            arguments,
-            &gpu,
-        )?;
-        let text = if arguments.json {
-            harness::pretty(&timed)
-        } else {
-            timed.text()
+        let launches = launches(lab, arguments, arguments.scale.unwrap_or(Scale::Full))?;
+        let timed = time::run(lab, &launches, arguments, device::gpu(arguments)?)?;
+        let text = match arguments.json {
+            true => harness::pretty(&timed),
+            false => timed.text(),
         };
-        harness::print(out, &text)?;
-        return Ok(true);
+        return Ok((text, true));
     }
-    let (place, done) = match device(arguments)? {
-        Some(gpu) => {
-            let mut launches = launches(lab, arguments, arguments.scale.unwrap_or(Scale::Full))?;
-            // After a fault a GPU takes no more launches.
-            launches.retain(|launch| !matches!(launch.meant, Meant::Fault(_)));
-            let run = |launch| on_gpu::run(lab, launch, arguments, &gpu);
-            let done = launches
-                .into_iter()
-                .map(run)
-                .collect::<Result<Vec<Done>>>()?;
-            (gpu.info().name.clone(), done)
-        }
-        None => {
-            let launches = launches(lab, arguments, arguments.scale.unwrap_or(Scale::Small))?;
-            let run = |launch| on_emulator::run(lab, launch, arguments);
-            let done = launches
-                .into_iter()
-                .map(run)
-                .collect::<Result<Vec<Done>>>()?;
-            ("the emulator".into(), done)
-        }
+    let target = device::target(arguments)?;
+    let (place, scale) = match &target {
+        Target::Gpu(info) => (info.name.clone(), Scale::Full),
+        Target::Emulator(_) => ("the emulator".into(), Scale::Small),
     };
+    let mut launches = launches(lab, arguments, arguments.scale.unwrap_or(scale))?;
+    if let Target::Gpu(_) = target {
+        // After a fault a GPU takes no more launches.
+        launches.retain(|launch| !matches!(launch.meant, Meant::Fault(_)));
+    }
+    let run = |launch| device::run(lab, launch, arguments, &target);
+    let done = launches.into_iter().map(run);
+    let done = done.collect::<Result<Vec<Done>>>()?;
     let sanitize = arguments.command == Command::Sanitize;
     let text = match arguments.command {
         _ if arguments.json => json::text(lab, &place, &done),
@@ -148,25 +124,9 @@ fn execute(arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
         Command::Profile => report::head(lab, &place, &done) + &report::listings(&done),
         Command::Run | Command::Time => report::text(lab, &place, &done),
     };
-    harness::print(out, &text)?;
     let clean = done.iter().all(|done| done.findings().is_empty());
-    Ok(done.iter().all(Done::as_meant) && (clean || !sanitize))
-}
-
-/// The GPU to run on; none for the emulator, which alone counts and sanitizes.
-fn device(arguments: &Arguments) -> Result<Option<gpu::Gpu>> {
-    let counts = matches!(arguments.command, Command::Profile | Command::Sanitize);
-    match arguments.device {
-        WantedDevice::Emulator => Ok(None),
-        WantedDevice::Auto if counts || gpu::devices().is_ok_and(|devices| devices.is_empty()) => {
-            Ok(None)
-        }
-        WantedDevice::Auto => Ok(on_gpu::open(arguments).ok()),
-        WantedDevice::Gpu(_) if counts => {
-            Err(harness::Error::EmulatorOnly("profile and sanitize").into())
-        }
-        WantedDevice::Gpu(_) => on_gpu::open(arguments).map(Some),
-    }
+    let as_meant = done.iter().all(Done::as_meant) && (clean || !sanitize);
+    Ok((text, as_meant))
 }
 
 /// Those of the lab's launches that are asked for.
@@ -187,11 +147,8 @@ fn launches(lab: &Lab, arguments: &Arguments, scale: Scale) -> Result<Vec<Launch
         names.is_none_or(|names| names.iter().any(|name| name == launch.entry))
     };
     let wanted = |launch: &Launch| only.is_empty() || only.contains(&launch.name.as_str());
-    let wanted: Vec<Launch> = all
-        .iter()
-        .filter(|one| wanted(one) && is_there(one))
-        .cloned()
-        .collect();
+    let wanted = all.iter().filter(|one| wanted(one) && is_there(one));
+    let wanted: Vec<Launch> = wanted.cloned().collect();
     match in_file {
         Some(names) if wanted.is_empty() => Err(Error::Usage(format!(
             "the kernels of that file are {}; {} launches none of them here",
@@ -220,8 +177,8 @@ fn kernels_of_file(
     let (Some(_), Some(first)) = (&arguments.kernel, launches.first()) else {
         return Ok(None);
     };
-    let source = on_emulator::source(lab, first, arguments)?;
-    let module = emulator::Module::parse(&source.ptx).map_err(|error| harness::Error::Ptx {
+    let source = device::source(lab, first, arguments)?;
+    let module = emulator::Ptx::parse(&source.ptx).map_err(|error| harness::Error::Ptx {
         file: source.file.clone(),
         error,
     })?;

@@ -2,17 +2,14 @@
 //!
 //! Each reads and writes the same buffers again and again, so what fits into the L2 cache is there. That serves to
 //! compare launches that move the same bytes, and is no measurement of DRAM.
-use std::fmt::Write as _;
-
-use gpu::{Contestant, Gpu, Telemetry, Timing, alternate};
+use gpu::{Contestant, Context, Telemetry, Timing, alternate};
 use harness::table::table;
-use harness::{OnGpu, Provenance};
+use harness::{Device, Error as HarnessError, OnGpu, Provenance, on_gpu};
 use serde::Serialize;
 
 use crate::arguments::Arguments;
+use crate::device::{Ready, source};
 use crate::lab::{Lab, Launch, Meant};
-use crate::on_emulator::source;
-use crate::on_gpu::Ready;
 use crate::run::{Error, Result};
 
 /// All launches of a lab, timed.
@@ -47,23 +44,21 @@ struct Time {
 }
 
 /// Checks the values of each launch, then times all that are right.
-pub fn run(lab: &Lab, launches: &[Launch], arguments: &Arguments, gpu: &Gpu) -> Result<Timed> {
-    let right: Vec<&Launch> = launches
-        .iter()
-        .filter(|one| one.meant == Meant::Right)
-        .collect();
+pub fn run(lab: &Lab, launches: &[Launch], arguments: &Arguments, gpu: Context) -> Result<Timed> {
+    let right = launches.iter().filter(|one| one.meant == Meant::Right);
+    let right: Vec<&Launch> = right.collect();
     let Some(first) = right.first() else {
         return Err(Error::Usage(format!(
             "{} has no such launch whose values are right",
             lab.name
         )));
     };
-    let mut ready = Vec::new();
-    let mut checked = Vec::new();
+    let mut device = Device::Gpu(gpu);
+    let mut all = Vec::new();
     for launch in &right {
-        let one = Ready::new(lab, launch, arguments, gpu)?;
-        one.enqueue(gpu)?;
-        let verdict = launch.expected.check(&one.output(gpu)?);
+        let one = Ready::new(lab, launch, arguments, &mut device)?;
+        one.launch(&mut device)?;
+        let verdict = launch.expected.check(&one.output(&device)?);
         if !verdict.ok() {
             let why = format!(
                 "{} {}: {} of {} values are wrong",
@@ -71,17 +66,23 @@ pub fn run(lab: &Lab, launches: &[Launch], arguments: &Arguments, gpu: &Gpu) -> 
             );
             return Err(harness::Error::Fault(vec![why]).into());
         }
-        ready.push(one);
-        checked.push(verdict.checked);
+        all.push((launch, one, verdict.checked));
     }
-    let contestants: Vec<Contestant> = right
-        .iter()
-        .zip(&ready)
-        .map(|(launch, ready)| Contestant {
+    let Device::Gpu(gpu) = &device else {
+        return Err(HarnessError::OtherDevice.into());
+    };
+    let mut contestants = Vec::new();
+    let mut resources = Vec::new();
+    for (launch, ready, _) in &all {
+        let function = ready.function.on_gpu()?;
+        let (config, args) = on_gpu(&ready.config, &ready.args)?;
+        let blocks = function.blocks_per_sm(config.block[0], config.dynamic_shared)?;
+        resources.push((function.registers(), blocks));
+        contestants.push(Contestant {
             name: launch.name.clone(),
-            enqueue: Box::new(|_| ready.enqueue(gpu)),
-        })
-        .collect();
+            enqueue: Box::new(move |_| gpu.launch(function, &config, &args)),
+        });
+    }
     let timing = Timing {
         rounds: 50,
         graph: true,
@@ -91,9 +92,8 @@ pub fn run(lab: &Lab, launches: &[Launch], arguments: &Arguments, gpu: &Gpu) -> 
     let samples = samples?;
     let base = samples.first().map_or(f64::NAN, gpu::Samples::median);
     let mut launches = Vec::new();
-    for (((launch, samples), ready), checked) in right.iter().zip(&samples).zip(&ready).zip(checked)
-    {
-        let [registers, blocks_per_multiprocessor] = ready.resources()?;
+    let timed = all.iter().zip(&samples).zip(resources);
+    for (((launch, _, checked), samples), (registers, blocks_per_multiprocessor)) in timed {
         let median = samples.median();
         launches.push(Time {
             name: launch.name.clone(),
@@ -108,7 +108,7 @@ pub fn run(lab: &Lab, launches: &[Launch], arguments: &Arguments, gpu: &Gpu) -> 
             samples: samples.milliseconds.len(),
             registers,
             blocks_per_multiprocessor,
-            checked,
+            checked: *checked,
         });
     }
     let source = source(lab, first, arguments)?;
@@ -145,13 +145,9 @@ impl Timed {
             "registers",
             "blocks",
         ];
-        let mut text = format!("{}\n\n", self.lab);
-        for line in table(&head, &rows)
-            .into_iter()
-            .chain(self.provenance.lines())
-        {
-            let _ = writeln!(text, "  {line}");
-        }
-        text
+        let mut lines = table(&head, &rows);
+        lines.extend(self.provenance.lines());
+        let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+        format!("{}\n\n{lines}", self.lab)
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 fn run(words: &[&str]) -> (u8, String) {
     let words = [&["labs", "--device", "emulator"], words].concat();
     let mut out = Vec::new();
-    let code = labs::rehearse(&words, &mut out);
+    let code = labs::main_with(&words, &mut out);
     (code, String::from_utf8(out).expect("text"))
 }
 

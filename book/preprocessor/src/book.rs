@@ -28,11 +28,8 @@ impl Preprocessor for Directives {
             .collect();
         let mut shown = show(root, folder, &texts)?;
         book.for_each_chapter_mut(|chapter| {
-            let text = chapter
-                .source_path
-                .as_ref()
-                .and_then(|file| shown.remove(file));
-            if let Some(text) = text {
+            let file = chapter.source_path.as_ref();
+            if let Some(text) = file.and_then(|file| shown.remove(file)) {
                 chapter.content = text;
             }
         });
@@ -46,35 +43,20 @@ pub fn show(
     folder: &Path,
     texts: &[(PathBuf, String)],
 ) -> Result<HashMap<PathBuf, String>> {
-    let mut problems = Vec::new();
-    let mut pages = Vec::new();
-    for (file, text) in texts {
-        let (page, found) = Page::read(folder.join(file).display().to_string(), text);
-        pages.push((file.clone(), page));
-        problems.extend(found);
-    }
-    let world = World::of(
-        root,
-        &pages.iter().map(|(_, page)| page).collect::<Vec<_>>(),
-    );
-    let shown: Vec<(PathBuf, String, Vec<Problem>)> = pages
-        .into_par_iter()
-        .map(|(file, page)| {
-            let (text, found) = page.show(&world);
-            (file, text, found)
-        })
-        .collect();
-    let mut texts = HashMap::new();
-    for (file, text, found) in shown {
-        texts.insert(file, text);
-        problems.extend(found);
-    }
+    let read = |(file, text): &(PathBuf, String)| {
+        Page::read(folder.join(file).display().to_string(), text)
+    };
+    let (pages, mut problems): (Vec<Page>, Vec<_>) = texts.iter().map(read).unzip();
+    let world = World::of(root, &pages.iter().collect::<Vec<_>>());
+    let shown = pages.par_iter().map(|page| page.show(&world));
+    let (shown, found): (Vec<String>, Vec<_>) = shown.unzip();
+    problems.extend(found);
+    let mut problems = problems.concat();
     problems.sort();
-    match problems.is_empty() {
-        true => Ok(texts),
-        false => {
-            let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
-            Err(Error::msg(lines.join("\n")))
-        }
+    if !problems.is_empty() {
+        let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
+        return Err(Error::msg(lines.join("\n")));
     }
+    let files = texts.iter().map(|(file, _)| file.clone());
+    Ok(files.zip(shown).collect())
 }

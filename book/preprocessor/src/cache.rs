@@ -16,29 +16,20 @@ use crate::world::Outputs;
 
 const FOLDER: &str = "target/book-cache";
 
-/// An entry.
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    command: String,
-    code: Option<i32>,
-    text: String,
-    errors: String,
-}
+/// An entry: the command, its exit code, what it printed, and its complaints.
+type Kept = (String, Option<i32>, String, String);
 
 /// Runs these commands, as many at a time as there are cores; those that ran before on the same files are looked up.
 pub fn run_all(programs: &Programs, root: &Path, commands: BTreeSet<CommandLine>) -> Outputs {
     let packages: BTreeSet<&str> = commands.iter().map(|line| line.package.as_str()).collect();
     // One that cannot be built must not hide what others print.
-    let why: BTreeMap<String, String> = match programs.build(&packages) {
-        Ok(()) => BTreeMap::new(),
-        Err(_) => packages
-            .iter()
-            .filter_map(|&package| {
-                let error = programs.build(&BTreeSet::from([package])).err()?;
-                Some((package.to_owned(), error.to_string()))
-            })
-            .collect(),
-    };
+    let mut why = BTreeMap::new();
+    if programs.build(&packages).is_err() {
+        why.extend(packages.iter().filter_map(|&package| {
+            let error = programs.build(&BTreeSet::from([package])).err()?;
+            Some((package.to_owned(), error.to_string()))
+        }));
+    }
     let digests = Digests::of(programs, root, &packages);
     commands
         .into_par_iter()
@@ -59,24 +50,14 @@ fn run(
     line: &CommandLine,
 ) -> Result<Output, String> {
     let file = root.join(FOLDER).join(digests.key(root, line) + ".json");
-    if let Some(kept) = read::<Kept>(&file).filter(|kept| kept.command == line.text) {
-        return Ok(Output {
-            code: kept.code,
-            text: kept.text,
-            errors: kept.errors,
-        });
+    if let Some((command, code, text, errors)) = read::<Kept>(&file)
+        && command == line.text
+    {
+        return Ok(Output { code, text, errors });
     }
     let output = programs.run(line).map_err(|error| error.to_string())?;
-    let Output { code, text, errors } = output.clone();
-    write(
-        &file,
-        &Kept {
-            command: line.text.clone(),
-            code,
-            text,
-            errors,
-        },
-    );
+    let Output { code, text, errors } = &output;
+    write(&file, &(&line.text, code, text, errors));
     Ok(output)
 }
 
@@ -90,8 +71,7 @@ struct Digests {
 /// What the ladder and the labs read, apart from files that their arguments name. A rung reads its own folder.
 const RUNGS: &str = "rungs";
 const RECORDS: &str = "results";
-const LABS: &str = "book/labs";
-const RECORDINGS: [&str; 2] = ["common/emulator/tests/h100", "tests/h100"];
+const FOLDERS: [&str; 4] = [RUNGS, RECORDS, "book/labs", "calibration/h100"];
 
 impl Digests {
     fn of(programs: &Programs, root: &Path, packages: &BTreeSet<&str>) -> Self {
@@ -139,21 +119,13 @@ impl Digests {
         };
         add("1"); // to be raised when a change here makes what was kept useless
         add(&line.text);
-        add(self
-            .executables
-            .get(&line.package)
-            .map_or("", String::as_str));
+        let executable = self.executables.get(&line.package);
+        add(executable.map_or("", String::as_str));
         let own = line.package.strip_prefix("rung");
-        let own = own
-            .map(|name| root.join(RUNGS).join(name))
-            .filter(|folder| folder.is_dir());
-        let folders = match own {
+        let own = own.map(|name| root.join(RUNGS).join(name));
+        let folders = match own.filter(|folder| folder.is_dir()) {
             Some(own) => vec![own, root.join(RECORDS)],
-            None => [RUNGS, RECORDS, LABS]
-                .into_iter()
-                .chain(RECORDINGS)
-                .map(|folder| root.join(folder))
-                .collect(),
+            None => FOLDERS.map(|folder| root.join(folder)).into(),
         };
         // Files that the arguments name, also after an equals sign.
         let named = line.arguments.iter().filter_map(|word| {
@@ -163,10 +135,8 @@ impl Digests {
                 .all(|part| matches!(part, Component::Normal(_)));
             (inside && path.parent().is_some()).then(|| root.join(path))
         });
-        for path in folders
-            .into_iter()
-            .chain(named.filter(|path| path.exists()))
-        {
+        let named = named.filter(|path| path.exists());
+        for path in folders.into_iter().chain(named) {
             add(&self.tree(path));
         }
         hex(hash)

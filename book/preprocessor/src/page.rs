@@ -36,23 +36,29 @@ enum Part {
         line: usize,
         /// What stands before it on its line, if nothing but blanks do.
         indent: Option<String>,
-        directive: Box<dyn Directive>,
+        directive: Directive,
     },
 }
 
 impl Page {
     /// Finds the directives. The name is the file's, for messages.
     pub fn read(name: String, text: &str) -> (Self, Vec<Problem>) {
+        let parts = Vec::new();
         let mut reader = Reader {
-            parts: Vec::new(),
+            page: Self { name, parts },
             problems: Vec::new(),
-            page: &name,
         };
         reader.read(text);
-        let Reader {
-            parts, problems, ..
-        } = reader;
-        (Self { name, parts }, problems)
+        (reader.page, reader.problems)
+    }
+
+    fn problem(&self, line: usize, message: String) -> Problem {
+        let page = self.name.clone();
+        Problem {
+            page,
+            line,
+            message,
+        }
     }
 
     /// All commands whose output is shown, as far as they are known: see [`Directive::commands`].
@@ -83,27 +89,14 @@ impl Page {
                 } => (*line, indent, directive),
             };
             let id = format!("{}-{number}", stem.to_string_lossy());
-            let message = match (directive.show(world, &id), indent) {
-                (Ok(Shown::Inline(text)), _) => {
-                    out += &text;
-                    continue;
-                }
-                (Ok(Shown::Block(text)), Some(indent)) => {
-                    out += &block(&text, indent);
-                    continue;
-                }
-                (Ok(Shown::Minutes), Some(_)) => {
-                    minutes_at.push(out.len());
-                    continue;
-                }
-                (Ok(_), None) => "this directive stands alone on its line".into(),
-                (Err(error), _) => format!("{error:#}"),
-            };
-            problems.push(Problem {
-                page: self.name.clone(),
-                line,
-                message,
-            });
+            let mut wrong = |message| problems.push(self.problem(line, message));
+            match (directive.show(world, &id), indent) {
+                (Ok(Shown::Inline(text)), _) => out += &text,
+                (Ok(Shown::Block(text)), Some(indent)) => out += &block(&text, indent),
+                (Ok(Shown::Minutes), Some(_)) => minutes_at.push(out.len()),
+                (Ok(_), None) => wrong("this directive stands alone on its line".into()),
+                (Err(error), _) => wrong(format!("{error:#}")),
+            }
         }
         for at in minutes_at.into_iter().rev() {
             let minutes = minutes::of(&out);
@@ -123,13 +116,12 @@ fn block(text: &str, indent: &str) -> String {
 }
 
 /// Reads a page line by line.
-struct Reader<'a> {
-    parts: Vec<Part>,
+struct Reader {
+    page: Page,
     problems: Vec<Problem>,
-    page: &'a str,
 }
 
-impl Reader<'_> {
+impl Reader {
     fn read(&mut self, text: &str) {
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let mut fences = Fences::default();
@@ -142,11 +134,8 @@ impl Reader<'_> {
             } else if trimmed.starts_with("{{#predict") && !trimmed.ends_with("}}") {
                 let body = &lines[at..];
                 let Some(length) = body.iter().position(|line| line.trim() == "}}") else {
-                    self.problem(
-                        at,
-                        "what starts here never ends with `}}` alone on a line".into(),
-                    );
-                    return;
+                    return self
+                        .problem(at, "what starts here never ends with `}}` alone on a line");
                 };
                 let words = trimmed.trim_start_matches("{{#");
                 let found = directives::read(words, Some(&body[..length].concat()));
@@ -160,14 +149,10 @@ impl Reader<'_> {
 
     /// A line outside of listings, with any number of directives.
     fn inline(&mut self, line: &str, number: usize) {
-        let alone = {
-            let trimmed = line.trim();
-            trimmed.starts_with("{{#")
-                && trimmed.ends_with("}}")
-                && trimmed.matches("{{#").count() == 1
-        };
-        if alone {
-            let words = line.trim().trim_start_matches("{{#").trim_end_matches("}}");
+        let alone = line.trim().strip_prefix("{{#");
+        let alone = alone.and_then(|words| words.strip_suffix("}}"));
+        if let Some(words) = alone.filter(|words| !words.contains("{{#")) {
+            let words = words.trim_end_matches("}}");
             self.directive(number, Some(indent(line)), directives::read(words, None));
             self.text("\n");
             return;
@@ -177,8 +162,7 @@ impl Reader<'_> {
             let (before, from) = rest.split_at(start);
             self.text(before);
             let Some(end) = from.find("}}") else {
-                self.problem(number, "this directive never ends with `}}`".into());
-                return;
+                return self.problem(number, "this directive never ends with `}}`");
             };
             self.directive(number, None, directives::read(&from[3..end], None));
             rest = &from[end + 2..];
@@ -186,35 +170,26 @@ impl Reader<'_> {
         self.text(rest);
     }
 
-    fn directive(
-        &mut self,
-        line: usize,
-        indent: Option<String>,
-        found: Result<Box<dyn Directive>>,
-    ) {
+    fn directive(&mut self, line: usize, indent: Option<String>, found: Result<Directive>) {
         match found {
-            Ok(directive) => self.parts.push(Part::Directive {
+            Ok(directive) => self.page.parts.push(Part::Directive {
                 line,
                 indent,
                 directive,
             }),
-            Err(error) => self.problem(line, format!("{error:#}")),
+            Err(error) => self.problem(line, &format!("{error:#}")),
         }
     }
 
-    fn problem(&mut self, line: usize, message: String) {
-        let page = self.page.to_owned();
-        self.problems.push(Problem {
-            page,
-            line,
-            message,
-        });
+    fn problem(&mut self, line: usize, message: &str) {
+        let problem = self.page.problem(line, message.into());
+        self.problems.push(problem);
     }
 
     fn text(&mut self, text: &str) {
-        match self.parts.last_mut() {
+        match self.page.parts.last_mut() {
             Some(Part::Text(before)) => *before += text,
-            _ => self.parts.push(Part::Text(text.into())),
+            _ => self.page.parts.push(Part::Text(text.into())),
         }
     }
 }

@@ -24,20 +24,15 @@ fn pattern(text: &str) -> Regex {
 /// The picture as HTML: named for those who do not see it, with ids that only it has, in the page's colours, and
 /// without blank lines, at which Markdown would take it for text again.
 pub fn inline(text: &str, alt: &str, id: &str) -> Result<String> {
-    let parsed = roxmltree::Document::parse_with_options(
-        text,
-        roxmltree::ParsingOptions {
-            allow_dtd: true,
-            ..Default::default()
-        },
-    )
-    .context("not an SVG")?;
+    let options = roxmltree::ParsingOptions {
+        allow_dtd: true,
+        ..Default::default()
+    };
+    let parsed = roxmltree::Document::parse_with_options(text, options).context("not an SVG")?;
     let root = parsed.root_element();
     let view = root.attribute("viewBox").unwrap_or_default();
-    let view: Vec<f64> = view
-        .split([' ', ','])
-        .filter_map(|number| number.parse().ok())
-        .collect();
+    let numbers = view.split([' ', ',']);
+    let view: Vec<f64> = numbers.filter_map(|number| number.parse().ok()).collect();
     let ("svg", &[_, _, width, _]) = (root.tag_name().name(), &view[..]) else {
         bail!("not an SVG with a viewBox, without which it cannot shrink on a phone");
     };
@@ -68,11 +63,8 @@ pub fn inline(text: &str, alt: &str, id: &str) -> Result<String> {
         false => body,
     };
     let lines = format!("{named}{own_name}{body}");
-    let lines: Vec<&str> = lines
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
+    let lines = lines.lines().map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     Ok(lines.join("\n") + "\n")
 }
 

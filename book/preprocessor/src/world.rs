@@ -90,13 +90,10 @@ pub fn exit_code(command: &CommandLine, output: &Output, wanted: i32) -> Result<
     if output.code == Some(wanted) {
         return Ok(());
     }
-    let found = output
-        .code
-        .map_or("a signal".into(), |code| format!("exit code {code}"));
-    let said = [&output.errors, &output.text].into_iter();
-    let said = said
-        .flat_map(|text| text.lines())
-        .filter(|line| !line.trim().is_empty());
+    let code = output.code.map(|code| format!("exit code {code}"));
+    let found = code.unwrap_or("a signal".into());
+    let said = output.errors.lines().chain(output.text.lines());
+    let said = said.filter(|line| !line.trim().is_empty());
     let said: Vec<&str> = said.take(3).collect();
     bail!(
         "`{}` ended with {found}, not {wanted}: {}",

@@ -3,6 +3,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::program::Program;
+use crate::{Fence, Operation, Space};
 
 /// A GPU.
 ///
@@ -16,24 +17,6 @@ pub enum Card {
     /// Ampere, compute capability 8.0. Its tensor cores are as others describe them: see [`crate::tensor`].
     A100,
 }
-
-/// What came with compute capability 9.0 (PTX ISA, "Target ISA Notes" of each).
-const SINCE_HOPPER: [&str; 14] = [
-    "wgmma.",
-    "setmaxnreg.",
-    "stmatrix.",
-    "cp.reduce.async.bulk.",
-    "cp.async.bulk",
-    "mbarrier.try_wait",
-    "mbarrier.expect_tx",
-    "mbarrier.complete_tx",
-    "mbarrier.arrive.expect_tx",
-    "barrier.cluster.",
-    "fence.proxy.async",
-    "fence.mbarrier_init.",
-    "mapa",
-    "elect.sync",
-];
 
 impl Card {
     /// All of them, the default first.
@@ -56,7 +39,7 @@ impl Card {
     }
 
     /// Multiprocessors: of an H100 SXM, of an A100 (NVIDIA's architecture whitepapers).
-    pub fn multiprocessors(self) -> u32 {
+    pub fn sms(self) -> u32 {
         match self {
             Self::H100 => 132,
             Self::A100 => 108,
@@ -93,16 +76,49 @@ impl Card {
                 program.target
             ));
         }
-        let newer = program.instructions.iter().find_map(|instruction| {
-            let mut words = instruction.text.split_whitespace();
-            let opcode = words.find(|word| !word.starts_with('@'))?;
-            let newer = SINCE_HOPPER.iter().any(|name| opcode.starts_with(name))
-                || opcode.contains("::cluster");
-            newer.then(|| (opcode.to_owned(), instruction.ptx_line))
-        });
-        newer.map(|(opcode, line)| {
-            format!("PTX line {line}: an A100 has no {opcode}, which came with Hopper; {remedy}")
-        })
+        let mut instructions = program.instructions.iter();
+        let newer = instructions.find(|instruction| came_with_hopper(&instruction.operation))?;
+        let (line, opcode) = (newer.ptx_line, &newer.opcode);
+        Some(format!(
+            "PTX line {line}: an A100 has no {opcode}, which came with Hopper; {remedy}"
+        ))
+    }
+}
+
+/// What came with compute capability 9.0 (PTX ISA, "Target ISA Notes" of each).
+fn came_with_hopper(operation: &Operation) -> bool {
+    match operation {
+        Operation::StoreMatrix { .. }
+        | Operation::BulkCopy { .. }
+        | Operation::BulkCopyGroup
+        | Operation::Wgmma(_)
+        | Operation::WgmmaGroup
+        | Operation::ClusterBarrier
+        | Operation::ClusterAddress
+        | Operation::Elect
+        | Operation::SetRegisters
+        | Operation::Fence(Fence::AsyncProxy | Fence::MbarrierInit) => true,
+        Operation::Load(transfer) | Operation::Store(transfer) => transfer.space == Space::Cluster,
+        Operation::Atomic { space, .. }
+        | Operation::ConvertAddress(space)
+        | Operation::IsSpace(space) => *space == Space::Cluster,
+        Operation::Mbarrier { space, transaction } => *transaction || *space == Space::Cluster,
+        Operation::MbarrierWait { space, blocking } => *blocking || *space == Space::Cluster,
+        Operation::Hint { bulk } => *bulk,
+        Operation::LoadMatrix { .. }
+        | Operation::AsyncCopy { .. }
+        | Operation::AsyncCopyGroup
+        | Operation::Mma(_)
+        | Operation::Barrier
+        | Operation::WarpBarrier
+        | Operation::Fence(Fence::Memory | Fence::OtherProxy)
+        | Operation::Shuffle
+        | Operation::Vote
+        | Operation::Arithmetic { .. }
+        | Operation::Move
+        | Operation::Branch
+        | Operation::Exit
+        | Operation::Trap => false,
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Counters {
 /// how much work there was to hide their latency behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wait {
-    /// Index in [`Program::instructions`](crate::Program::instructions).
+    /// Index in [`Function::instructions`](crate::Function::instructions).
     pub instruction: usize,
     /// Shared address in the block; none at `cp.async.wait_group` and `cp.async.wait_all`.
     pub mbarrier: Option<u32>,
@@ -71,8 +71,8 @@ impl std::ops::AddAssign for Wait {
 
 /// A pattern of addresses that some warp asked for, wherever in memory: it costs the same everywhere.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Asked {
-    /// Index in [`Program::instructions`](crate::Program::instructions).
+pub struct AccessPattern {
+    /// Index in [`Function::instructions`](crate::Function::instructions).
     pub instruction: usize,
     /// How shared memory was accessed; none for global memory.
     pub shared: Option<SharedAccess>,

@@ -1,7 +1,7 @@
-//! What a launch asks of a multiprocessor, resource by resource, from what each instruction is and how often
+//! What a launch asks of an SM, resource by resource, from what each instruction is and how often
 //! it ran.
 use crate::banks::LANES;
-use crate::{Counters, Instruction};
+use crate::{Counters, Instruction, Number, Operation, Space};
 
 /// What a launch asks for, summed over its blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,100 +32,105 @@ impl Demand {
     pub fn new(instructions: &[Instruction], counters: &[Counters]) -> Self {
         let mut demand = Self::default();
         for (instruction, counters) in instructions.iter().zip(counters) {
-            demand.add(&instruction.text, counters);
+            demand.add(&instruction.operation, counters);
         }
         demand
     }
 
-    fn add(&mut self, text: &str, counters: &Counters) {
-        let opcode = opcode(text);
-        let parts: Vec<&str> = opcode.split('.').collect();
-        if !is_free(&parts) {
+    fn add(&mut self, operation: &Operation, counters: &Counters) {
+        let bytes = SECTOR * counters.global_sectors;
+        // The least that the sums allow: a request takes a pass, and so do 128 bytes.
+        let wavefronts = counters.global_requests.max(bytes.div_ceil(128));
+        let mut free = false;
+        match operation {
+            // What ptxas resolves when it names registers and constants: parameters are operands from the constant
+            // bank, and addresses of shared memory or of a variable are numbers.
+            Operation::Move | Operation::ConvertAddress(_) => free = true,
+            Operation::Load(load) => {
+                free = load.space == Space::Param;
+                self.global_wavefronts += wavefronts;
+                if !load.through_l1 {
+                    self.l2_bytes_past_l1 += bytes;
+                }
+            }
+            // Written through the L1 (PTX ISA, "Cache Operators").
+            Operation::Store(_) | Operation::Atomic { .. } => {
+                self.global_wavefronts += wavefronts;
+                self.l2_bytes_past_l1 += bytes;
+            }
+            Operation::AsyncCopy { through_l1, .. } => {
+                if !through_l1 {
+                    self.l2_bytes_past_l1 += bytes;
+                }
+            }
+            Operation::BulkCopy { .. } => self.l2_bytes_past_l1 += bytes,
+            // f32 arithmetic in the FMA pipe (CUDA C++ Programming Guide, "Arithmetic Instructions": 128 results a
+            // clock for 9.0). Of what else goes there (multiplication of integers, half precision) nothing is counted.
+            Operation::Arithmetic {
+                number: Number::F32,
+                multiply_add: true,
+            } => self.fma += counters.executions * LANES as u64,
+            Operation::Mma(shape) => {
+                self.mma_sync += counters.executions.saturating_mul(shape.flop());
+            }
+            // The four warps of a group execute it together, each for 16 of the 64 rows.
+            Operation::Wgmma(shape) => {
+                self.wgmma += counters.executions.saturating_mul(shape.flop()) / 4;
+            }
+            Operation::Arithmetic { .. }
+            | Operation::LoadMatrix { .. }
+            | Operation::StoreMatrix { .. }
+            | Operation::AsyncCopyGroup
+            | Operation::BulkCopyGroup
+            | Operation::WgmmaGroup
+            | Operation::Barrier
+            | Operation::ClusterBarrier
+            | Operation::WarpBarrier
+            | Operation::Mbarrier { .. }
+            | Operation::MbarrierWait { .. }
+            | Operation::Fence(_)
+            | Operation::Shuffle
+            | Operation::Vote
+            | Operation::Elect
+            | Operation::IsSpace(_)
+            | Operation::ClusterAddress
+            | Operation::SetRegisters
+            | Operation::Branch
+            | Operation::Exit
+            | Operation::Trap
+            | Operation::Hint { .. } => {}
+        }
+        if !free {
             self.issue += counters.executions;
         }
-        if is_fma(&parts) {
-            self.fma += counters.executions * LANES as u64;
-        }
-        match parts[0] {
-            "mma" => self.mma_sync += counters.executions.saturating_mul(flop(&parts)),
-            // The four warps of a group execute it together, each for 16 of the 64 rows.
-            "wgmma" => self.wgmma += counters.executions.saturating_mul(flop(&parts)) / 4,
-            _ => {}
-        }
         self.shared_wavefronts += counters.shared.wavefronts;
-        let bytes = SECTOR * counters.global_sectors;
         self.l2_bytes += bytes;
-        if is_past_l1(&parts) {
-            self.l2_bytes_past_l1 += bytes;
-        }
-        if parts[0] != "cp" {
-            // The least that the sums allow: a request takes a pass, and so do 128 bytes.
-            self.global_wavefronts += counters.global_requests.max(bytes.div_ceil(128));
-        }
     }
 }
 
 /// Bytes of a sector, in which L1 and L2 exchange data.
 const SECTOR: u64 = 32;
 
-/// The operation of an instruction, without its guard: `fma.rn.f32`.
-fn opcode(text: &str) -> &str {
-    text.split_whitespace()
-        .find(|word| !word.starts_with('@'))
-        .unwrap_or_default()
-        .trim_end_matches(';')
-}
-
-/// What ptxas resolves when it names registers and constants: parameters are operands from the constant bank,
-/// and addresses of shared memory or of a variable are numbers.
-fn is_free(parts: &[&str]) -> bool {
-    match parts[0] {
-        "mov" | "cvta" => true,
-        "ld" => parts.contains(&"param"),
-        // Between widths of integers: half of a register pair, or the register itself.
-        "cvt" => parts[1..].iter().all(|part| {
-            part.starts_with(['u', 's', 'b']) && part[1..].chars().all(|c| c.is_ascii_digit())
-        }),
-        _ => false,
-    }
-}
-
-/// f32 arithmetic in the FMA pipe (CUDA C++ Programming Guide, "Arithmetic Instructions": 128 results a clock
-/// for 9.0). Of what else goes there (multiplication of integers, half precision) nothing is counted.
-fn is_fma(parts: &[&str]) -> bool {
-    matches!(parts[0], "fma" | "mad" | "add" | "sub" | "mul") && parts.last() == Some(&"f32")
-}
-
-/// Stores are written through the L1; `.cg` and copies to shared memory leave it out (PTX ISA, "Cache
-/// Operators").
-fn is_past_l1(parts: &[&str]) -> bool {
-    match parts[0] {
-        "ld" => ["cg", "cv", "volatile", "acquire", "relaxed"]
-            .iter()
-            .any(|qualifier| parts.contains(qualifier)),
-        "cp" => !parts.contains(&"ca"),
-        _ => true,
-    }
-}
-
-/// Operations of one matrix instruction, two for each of m n k: `m16n8k16` is 4,096.
-fn flop(parts: &[&str]) -> u64 {
-    let shape = |part: &&str| {
-        let (m, nk) = part.strip_prefix('m')?.split_once('n')?;
-        let (n, k) = nk.split_once('k')?;
-        let [m, n, k] = [m, n, k].map(|side| side.parse::<u64>().ok());
-        m?.checked_mul(n?)?.checked_mul(k?)?.checked_mul(2)
-    };
-    parts.iter().find_map(shape).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Wavefronts;
+    use crate::{Context, Error, Function, MatrixShape, Options, Wavefronts};
+
+    /// A kernel of this instruction.
+    fn program(text: &str) -> Result<Function, Error> {
+        let registers = ".reg .f32 %f<5>;\n.reg .b16 %rs<5>;\n.reg .b32 %r<5>;\n.reg .b64 %rd<5>;\n.reg .pred %p<5>;";
+        let ptx = format!(
+            ".version 8.0\n.target sm_90a\n.address_size 64\n\
+             .visible .entry f(.param .u64 f_param_0)\n{{\n{registers}\n{text}\n}}\n"
+        );
+        Context::new(Options::default())
+            .load_module(&ptx)?
+            .function("f")
+    }
 
     /// What one instruction asks for that ran 10 times, with 4 wavefronts and 3 sectors each time.
     fn demand(text: &str) -> Demand {
+        let program = program(text).expect(text);
         let mut demand = Demand::default();
         let counters = Counters {
             executions: 10,
@@ -137,7 +142,7 @@ mod tests {
             global_sectors: 30,
             ..Counters::default()
         };
-        demand.add(text, &counters);
+        demand.add(&program.instructions()[0].operation, &counters);
         demand
     }
 
@@ -145,9 +150,15 @@ mod tests {
     fn instructions_ask_for_their_pipe() {
         assert_eq!(demand("@%p1 fma.rn.f32 %f1, %f2, %f3, %f1;").fma, 320);
         assert_eq!(demand("add.s32 %r1, %r2, %r3;").fma, 0);
-        let mma = demand("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1}, {%r1};");
+        let mma = demand(
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \
+             {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r1, %r2}, {%f1, %f2, %f3, %f4};",
+        );
         assert_eq!((mma.mma_sync, mma.wgmma, mma.issue), (40_960, 0, 10));
-        let wgmma = demand("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%f1}, %rd1, %rd2;");
+        let sums = ["%f1"; 32].join(", ");
+        let wgmma = demand(&format!(
+            "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{{sums}}}, %rd1, %rd2, 1, 1, 1, 0, 0;"
+        ));
         assert_eq!((wgmma.mma_sync, wgmma.wgmma), (0, 327_680));
         assert_eq!(demand("wgmma.fence.sync.aligned;").wgmma, 0);
     }
@@ -197,18 +208,24 @@ mod tests {
     }
 
     #[test]
-    fn no_text_is_too_strange() {
+    fn no_shape_is_too_strange() {
         for text in [
-            "",
-            ";",
-            "@%p1",
-            "mma",
-            "mma.m99999999999n99999999999k99999999999",
-            "mma.m4000000n4000000k100000",
-            "wgmma.mnk",
-            ".",
+            "mma;",
+            "mma.m99999999999n99999999999k99999999999;",
+            "mma.m4000000n4000000k100000.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r1}, {%f1};",
+            "wgmma.mnk;",
         ] {
-            demand(text);
+            assert!(program(text).is_err(), "{text}");
         }
+        let counters = Counters {
+            executions: u64::MAX,
+            ..Counters::default()
+        };
+        let largest = MatrixShape {
+            m: 64,
+            n: 256,
+            k: 16,
+        };
+        Demand::default().add(&Operation::Wgmma(largest), &counters);
     }
 }

@@ -3,28 +3,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::mem::{Discriminant, discriminant};
 
+use crate::Space;
 use crate::program::SourceLine;
-
-/// A state space, printed as compute-sanitizer does (`__shared__`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Space {
-    /// `__global__`
-    Global,
-    /// `__shared__`
-    Shared,
-    /// `__local__`
-    Local,
-    /// `__constant__`
-    Const,
-    /// Kernel parameters.
-    Param,
-    /// A generic address that lies in no space.
-    Generic,
-}
 
 /// Read, write or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Access {
+pub enum AccessKind {
     /// A load.
     Read,
     /// A store.
@@ -39,12 +23,12 @@ pub enum Access {
 
 /// A thread and the instruction it was at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// `threadIdx`.
     pub thread: [u32; 3],
     /// `blockIdx`.
     pub block: [u32; 3],
-    /// Index into [`crate::Program::instructions`].
+    /// Index into [`crate::Function::instructions`].
     pub instruction: usize,
     /// 1-based line of the PTX.
     pub ptx_line: u32,
@@ -56,23 +40,23 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What is wrong.
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// Where it was first seen.
-    pub place: Place,
+    pub place: Location,
     /// How often it was seen, at this line (and, for a race, against the same other one).
     pub count: u64,
 }
 
-/// What can be wrong.
+/// What can be wrong. A text alone says what exactly is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum FindingKind {
     /// memcheck: no allocation holds these bytes.
     OutOfBounds {
         /// Where the address points.
         space: Space,
         /// What was tried.
-        access: Access,
+        access: AccessKind,
         /// Size of the access.
         bytes: u32,
         /// Address in its space.
@@ -85,7 +69,7 @@ pub enum Kind {
         /// Where the address points.
         space: Space,
         /// What was tried.
-        access: Access,
+        access: AccessKind,
         /// Size of the access.
         bytes: u32,
         /// Address in its space.
@@ -103,11 +87,11 @@ pub enum Kind {
     /// racecheck: two threads, no order between them, and at least one of them writes.
     Race {
         /// What this thread did.
-        access: Access,
+        access: AccessKind,
         /// What the other had done.
-        other_access: Access,
+        other_access: AccessKind,
         /// The other thread.
-        other: Box<Place>,
+        other: Box<Location>,
         /// Address in shared memory.
         address: u64,
     },
@@ -115,9 +99,9 @@ pub enum Kind {
     /// `fence.proxy.async` stands between them (PTX ISA, "Proxies" and "membar/fence").
     MissingProxyFence {
         /// What the async proxy does.
-        access: Access,
+        access: AccessKind,
         /// The thread that wrote.
-        other: Box<Place>,
+        other: Box<Location>,
         /// Address in shared memory.
         address: u64,
     },
@@ -125,9 +109,9 @@ pub enum Kind {
     /// `mbarrier.inval` (PTX ISA, "Size and alignment of mbarrier object").
     MbarrierTouched {
         /// What was tried.
-        access: Access,
+        access: AccessKind,
         /// The thread that initialised it.
-        other: Box<Place>,
+        other: Box<Location>,
         /// Address in shared memory.
         address: u64,
     },
@@ -137,63 +121,30 @@ pub enum Kind {
         missing: u32,
     },
     /// synccheck: a barrier number above 15, or a thread count that is no multiple of 32.
-    InvalidBarrier {
-        /// What is wrong with it.
-        reason: String,
-    },
+    InvalidBarrier(String),
     /// An mbarrier instruction on what is no mbarrier, or with counts that it cannot take (PTX ISA,
     /// "mbarrier").
-    InvalidMbarrier {
-        /// What is wrong with it.
-        reason: String,
-    },
+    InvalidMbarrier(String),
     /// All arrivals of an mbarrier's phase are there, but other bytes than were announced: it can never end.
-    /// Placed where the bytes were announced.
-    TransactionCount {
-        /// How many bytes, and which way.
-        reason: String,
-    },
-    /// A `wgmma` reads a tile with another swizzle than the bulk copy that brought it.
-    SwizzleMismatch {
-        /// Which operand, and both swizzles.
-        reason: String,
-    },
+    /// Placed where the bytes were announced; how many bytes, and which way.
+    TransactionCount(String),
+    /// A `wgmma` reads a tile with another swizzle than the bulk copy that brought it: which operand, and both swizzles.
+    SwizzleMismatch(String),
     /// A bulk copy that no hardware can execute: alignment, size, tensor map.
-    InvalidBulkCopy {
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The block has exited, and a bulk copy may still read or write its shared memory.
-    UnfinishedCopy {
-        /// What nobody has waited for.
-        reason: String,
-    },
-    /// Shared memory of a block of the cluster that has exited, or may have.
-    ExitedBlock {
-        /// Which block, and what was done.
-        reason: String,
-    },
+    InvalidBulkCopy(String),
+    /// The block has exited, and a bulk copy may still read or write its shared memory: what nobody has waited for.
+    UnfinishedCopy(String),
+    /// Shared memory of a block of the cluster that has exited, or may have: which block, and what was done.
+    ExitedBlock(String),
     /// synccheck: a cluster's barrier used out of turn, or a block that the cluster does not have.
-    InvalidCluster {
-        /// What is wrong with it.
-        reason: String,
-    },
+    InvalidCluster(String),
     /// `setmaxnreg` that the block's registers cannot satisfy.
-    InvalidRegisters {
-        /// What is wrong with it.
-        reason: String,
-    },
+    InvalidRegisters(String),
     /// synccheck: a `wgmma` that no hardware can execute: its descriptor, or who executes it.
-    InvalidWgmma {
-        /// What is wrong with it.
-        reason: String,
-    },
+    InvalidWgmma(String),
     /// synccheck: registers of a `wgmma` without the fence or the wait that orders them, or one that nobody
     /// waits for.
-    UnorderedWgmma {
-        /// What is wrong with it.
-        reason: String,
-    },
+    UnorderedWgmma(String),
     /// Nobody can go on.
     Deadlock {
         /// What each warp that is left waits for.
@@ -204,35 +155,49 @@ pub enum Kind {
 }
 
 impl Finding {
+    /// Seen once.
+    pub(crate) fn new(kind: FindingKind, place: Location) -> Self {
+        let count = 1;
+        Self { kind, place, count }
+    }
+
     /// Whether the launch stopped here.
     pub fn is_fatal(&self) -> bool {
-        !matches!(
-            self.kind,
-            Kind::Uninitialised { .. }
-                | Kind::Race { .. }
-                | Kind::MissingProxyFence { .. }
-                | Kind::MbarrierTouched { .. }
-                | Kind::TransactionCount { .. }
-                | Kind::SwizzleMismatch { .. }
-                | Kind::UnfinishedCopy { .. }
-                | Kind::ExitedBlock { .. }
-                | Kind::UnorderedWgmma { .. }
-        )
+        match self.kind {
+            FindingKind::Uninitialised { .. }
+            | FindingKind::Race { .. }
+            | FindingKind::MissingProxyFence { .. }
+            | FindingKind::MbarrierTouched { .. }
+            | FindingKind::TransactionCount(_)
+            | FindingKind::SwizzleMismatch(_)
+            | FindingKind::UnfinishedCopy(_)
+            | FindingKind::ExitedBlock(_)
+            | FindingKind::UnorderedWgmma(_) => false,
+            FindingKind::OutOfBounds { .. }
+            | FindingKind::Misaligned { .. }
+            | FindingKind::DivergentBarrier { .. }
+            | FindingKind::InvalidBarrier(_)
+            | FindingKind::InvalidMbarrier(_)
+            | FindingKind::InvalidBulkCopy(_)
+            | FindingKind::InvalidCluster(_)
+            | FindingKind::InvalidRegisters(_)
+            | FindingKind::InvalidWgmma(_)
+            | FindingKind::Deadlock { .. }
+            | FindingKind::Trap => true,
+        }
     }
-}
 
-impl Finding {
     /// Puts the two sides of a race in the order of the text: which of them is noticed depends on the
     /// order of the warps.
     fn order(&mut self) {
-        if let Kind::Race {
+        if let FindingKind::Race {
             access,
             other_access,
             other,
             ..
         } = &mut self.kind
         {
-            let key = |place: &Place| (place.instruction, place.linear());
+            let key = |place: &Location| (place.instruction, place.linear());
             if key(&self.place) < key(other) {
                 std::mem::swap(access, other_access);
                 std::mem::swap(&mut self.place, other);
@@ -241,47 +206,35 @@ impl Finding {
     }
 
     /// The other thread, where two are involved.
-    fn other(&self) -> Option<&Place> {
-        match &self.kind {
-            Kind::Race { other, .. }
-            | Kind::MissingProxyFence { other, .. }
-            | Kind::MbarrierTouched { other, .. } => Some(other),
-            _ => None,
+    fn other(&self) -> Option<&Location> {
+        if let FindingKind::Race { other, .. }
+        | FindingKind::MissingProxyFence { other, .. }
+        | FindingKind::MbarrierTouched { other, .. } = &self.kind
+        {
+            return Some(other);
         }
+        None
     }
 
     fn threads(&self) -> ([u32; 3], [u32; 3]) {
-        let other = self.other().map_or([0; 3], Place::linear);
+        let other = self.other().map_or([0; 3], Location::linear);
         (self.place.linear(), other)
     }
 }
 
-impl fmt::Display for Space {
+impl fmt::Display for AccessKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Space::Global => "__global__",
-            Space::Shared => "__shared__",
-            Space::Local => "__local__",
-            Space::Const => "__constant__",
-            Space::Param => "parameter",
-            Space::Generic => "generic",
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
+            AccessKind::Atomic => "atomic",
+            AccessKind::AsyncRead => "asynchronous read",
+            AccessKind::AsyncWrite => "asynchronous write",
         })
     }
 }
 
-impl fmt::Display for Access {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Access::Read => "read",
-            Access::Write => "write",
-            Access::Atomic => "atomic",
-            Access::AsyncRead => "asynchronous read",
-            Access::AsyncWrite => "asynchronous write",
-        })
-    }
-}
-
-impl Place {
+impl Location {
     /// Compares as the thread's number in its block.
     fn linear(&self) -> [u32; 3] {
         let [x, y, z] = self.thread;
@@ -308,151 +261,110 @@ impl Place {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (at, by) = (self.place.at(), self.place.by());
+        let mut report = |title: &str, detail: &str| {
+            write!(f, "{title}\n    at {at}\n    by {by}")?;
+            detail
+                .lines()
+                .try_for_each(|line| write!(f, "\n    {line}"))
+        };
         match &self.kind {
-            Kind::OutOfBounds {
+            FindingKind::OutOfBounds {
                 space,
                 access,
                 bytes,
                 address,
                 nearest,
-            } => {
-                writeln!(f, "Invalid {space} {access} of size {bytes} bytes")?;
-                writeln!(f, "    at {at}\n    by {by}")?;
-                write!(
-                    f,
-                    "    Access at 0x{address:x} is out of bounds\n    and is {nearest}"
-                )?;
-            }
-            Kind::Misaligned {
+            } => report(
+                &format!("Invalid {space} {access} of size {bytes} bytes"),
+                &format!("Access at 0x{address:x} is out of bounds\nand is {nearest}"),
+            ),
+            FindingKind::Misaligned {
                 space,
                 access,
                 bytes,
                 address,
-            } => {
-                writeln!(f, "Invalid {space} {access} of size {bytes} bytes")?;
-                write!(
-                    f,
-                    "    at {at}\n    by {by}\n    Access at 0x{address:x} is misaligned"
-                )?;
-            }
-            Kind::Uninitialised {
+            } => report(
+                &format!("Invalid {space} {access} of size {bytes} bytes"),
+                &format!("Access at 0x{address:x} is misaligned"),
+            ),
+            FindingKind::Uninitialised {
                 space,
                 bytes,
                 address,
-            } => {
-                writeln!(f, "Uninitialized {space} memory read of size {bytes} bytes")?;
-                write!(f, "    at {at}\n    by {by}\n    Access at 0x{address:x}")?;
-            }
-            Kind::Race {
+            } => report(
+                &format!("Uninitialized {space} memory read of size {bytes} bytes"),
+                &format!("Access at 0x{address:x}"),
+            ),
+            FindingKind::Race {
                 access,
                 other_access,
                 other,
                 address,
             } => {
-                let name = |access: &Access| match access {
-                    Access::Read => "Read",
-                    Access::Write => "Write",
-                    Access::Atomic => "Atomic",
-                    Access::AsyncRead => "Asynchronous Read",
-                    Access::AsyncWrite => "Asynchronous Write",
+                let name = |access: &AccessKind| match access {
+                    AccessKind::Read => "Read",
+                    AccessKind::Write => "Write",
+                    AccessKind::Atomic => "Atomic",
+                    AccessKind::AsyncRead => "Asynchronous Read",
+                    AccessKind::AsyncWrite => "Asynchronous Write",
                 };
-                writeln!(
+                let (first, second) = (name(other_access), name(access));
+                write!(
                     f,
-                    "Race reported between {} access at {}",
-                    name(other_access),
-                    other.at()
-                )?;
-                writeln!(f, "    by {}", other.by())?;
-                writeln!(f, "    and {} access at {at}\n    by {by}", name(access))?;
-                write!(f, "    at __shared__ address 0x{address:x}")?;
+                    "Race reported between {first} access at {}\n    by {}\n    and {second} access at {at}\n    \
+                     by {by}\n    at __shared__ address 0x{address:x}",
+                    other.at(),
+                    other.by()
+                )
             }
-            Kind::MissingProxyFence {
+            FindingKind::MissingProxyFence {
                 access,
                 other,
                 address,
-            } => {
-                writeln!(f, "Missing fence.proxy.async before an {access} at {at}")?;
-                writeln!(f, "    by {by}")?;
-                writeln!(f, "    of what was written at {}", other.at())?;
-                write!(
-                    f,
-                    "    by {}\n    at __shared__ address 0x{address:x}",
-                    other.by()
-                )?;
-            }
-            Kind::MbarrierTouched {
+            } => write!(
+                f,
+                "Missing fence.proxy.async before an {access} at {at}\n    by {by}\n    of what was written at {}\n    \
+                 by {}\n    at __shared__ address 0x{address:x}",
+                other.at(),
+                other.by()
+            ),
+            FindingKind::MbarrierTouched {
                 access,
                 other,
                 address,
-            } => {
-                writeln!(f, "Invalid {access} of an mbarrier at {at}\n    by {by}")?;
-                writeln!(f, "    initialised at {}", other.at())?;
-                write!(
-                    f,
-                    "    by {}\n    at __shared__ address 0x{address:x}",
-                    other.by()
-                )?;
+            } => write!(
+                f,
+                "Invalid {access} of an mbarrier at {at}\n    by {by}\n    initialised at {}\n    by {}\n    at \
+                 __shared__ address 0x{address:x}",
+                other.at(),
+                other.by()
+            ),
+            FindingKind::DivergentBarrier { missing } => report(
+                "Barrier error detected. Divergent thread(s) in warp",
+                &format!("{missing} live threads of the warp are elsewhere"),
+            ),
+            FindingKind::InvalidBarrier(reason) => {
+                report("Barrier error detected. Invalid arguments", reason)
             }
-            Kind::DivergentBarrier { missing } => {
-                writeln!(f, "Barrier error detected. Divergent thread(s) in warp")?;
-                write!(
-                    f,
-                    "    at {at}\n    by {by}\n    {missing} live threads of the warp are elsewhere"
-                )?;
+            FindingKind::InvalidMbarrier(reason) => report("Invalid use of an mbarrier", reason),
+            FindingKind::TransactionCount(reason) => report("Wrong transaction count", reason),
+            FindingKind::SwizzleMismatch(reason) => {
+                report("Swizzle mismatch between tensor map and descriptor", reason)
             }
-            Kind::InvalidBarrier { reason } => {
-                writeln!(f, "Barrier error detected. Invalid arguments")?;
-                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            FindingKind::InvalidBulkCopy(reason) => report("Invalid bulk copy", reason),
+            FindingKind::UnfinishedCopy(reason) => report("Unfinished bulk copy", reason),
+            FindingKind::ExitedBlock(reason) => {
+                report("Invalid access to a block that has exited", reason)
             }
-            Kind::InvalidMbarrier { reason } => {
-                writeln!(f, "Invalid use of an mbarrier")?;
-                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
+            FindingKind::InvalidCluster(reason) => report("Invalid use of a cluster", reason),
+            FindingKind::InvalidRegisters(reason) => report("Invalid setmaxnreg", reason),
+            FindingKind::InvalidWgmma(reason) => report("Invalid wgmma", reason),
+            FindingKind::UnorderedWgmma(reason) => report("Unordered wgmma", reason),
+            FindingKind::Deadlock { waiting } => {
+                report("Deadlock: no thread can go on", &waiting.join("\n"))
             }
-            Kind::TransactionCount { reason } => {
-                writeln!(f, "Wrong transaction count")?;
-                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
-            }
-            Kind::SwizzleMismatch { reason } => {
-                writeln!(f, "Swizzle mismatch between tensor map and descriptor")?;
-                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
-            }
-            Kind::InvalidBulkCopy { reason } => {
-                writeln!(f, "Invalid bulk copy")?;
-                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
-            }
-            Kind::UnfinishedCopy { reason } => {
-                writeln!(f, "Unfinished bulk copy")?;
-                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
-            }
-            Kind::ExitedBlock { reason } => {
-                writeln!(f, "Invalid access to a block that has exited")?;
-                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
-            }
-            Kind::InvalidCluster { reason } => {
-                writeln!(f, "Invalid use of a cluster")?;
-                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
-            }
-            Kind::InvalidRegisters { reason } => {
-                writeln!(f, "Invalid setmaxnreg")?;
-                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
-            }
-            Kind::InvalidWgmma { reason } => {
-                writeln!(f, "Invalid wgmma")?;
-                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
-            }
-            Kind::UnorderedWgmma { reason } => {
-                writeln!(f, "Unordered wgmma")?;
-                write!(f, "    at {at}\n    by {by}\n    {reason}")?;
-            }
-            Kind::Deadlock { waiting } => {
-                writeln!(f, "Deadlock: no thread can go on")?;
-                write!(f, "    at {at}\n    by {by}")?;
-                for line in waiting {
-                    write!(f, "\n    {line}")?;
-                }
-            }
-            Kind::Trap => write!(f, "Trap instruction executed\n    at {at}\n    by {by}")?,
-        }
+            FindingKind::Trap => report("Trap instruction executed", ""),
+        }?;
         if self.count > 1 {
             write!(f, "\n    {} times in all", self.count)?;
         }
@@ -472,13 +384,13 @@ enum Spot {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings {
     list: Vec<Finding>,
-    seen: HashMap<(Discriminant<Kind>, Spot, Option<Spot>), usize>,
+    seen: HashMap<(Discriminant<FindingKind>, Spot, Option<Spot>), usize>,
 }
 
 impl Findings {
     pub fn add(&mut self, mut finding: Finding) {
         finding.order();
-        let other = finding.other().map(Place::spot);
+        let other = finding.other().map(Location::spot);
         let key = (discriminant(&finding.kind), finding.place.spot(), other);
         let Some(known) = self.seen.get(&key).and_then(|&i| self.list.get_mut(i)) else {
             self.seen.insert(key, self.list.len());

@@ -1,20 +1,24 @@
-//! One kernel launch: from arguments to counters.
-use crate::{Asked, Card, Counters, Finding, Memory, Program, Wait, exec};
+//! What a launch is given, and what comes back.
+use std::sync::Arc;
 
-/// One kernel argument.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Arg {
-    /// An int.
+use crate::{AccessPattern, Buffer, Card, Counters, Error, Finding, Wait};
+
+/// One kernel argument: as many bytes as the parameter has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelArg<'a> {
+    /// A pointer to a buffer's first byte: 8 bytes.
+    Buffer(&'a Buffer),
+    /// 4 bytes, such as an `int`.
     U32(u32),
-    /// A pointer.
+    /// 8 bytes, such as a pointer into a buffer.
     U64(u64),
-    /// A struct.
-    Bytes(Vec<u8>),
+    /// A struct, such as a tensor map.
+    Bytes(&'a [u8]),
 }
 
-/// Grid, block and arguments, as cuLaunchKernel takes them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Launch {
+/// The shape of a launch, as `CUlaunchConfig` gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchConfig {
     /// Blocks in x, y and z.
     pub grid: [u32; 3],
     /// Threads of a block in x, y and z.
@@ -24,8 +28,23 @@ pub struct Launch {
     /// Blocks of a cluster in x, y and z; 1 in each for none, or for what the kernel itself asks for
     /// (`__cluster_dims__`). They must divide the grid.
     pub cluster: [u32; 3],
-    /// One for each parameter.
-    pub args: Vec<Arg>,
+    /// Whether the launch may begin before the one before it has ended
+    /// (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`). The emulator runs launches one after the other all
+    /// the same, which is one of the orders that a GPU may choose.
+    pub overlap: bool,
+}
+
+impl Default for LaunchConfig {
+    /// One block of one thread.
+    fn default() -> Self {
+        Self {
+            grid: [1; 3],
+            block: [1; 3],
+            dynamic_shared: 0,
+            cluster: [1; 3],
+            overlap: false,
+        }
+    }
 }
 
 /// Bounds on what a launch may use.
@@ -35,8 +54,8 @@ pub struct Limits {
     pub instructions: u64,
     /// Blocks of the grid.
     pub blocks: u64,
-    /// Bytes of this machine's memory for what the blocks write, and for the registers, local and
-    /// shared memory of those that run at the same time.
+    /// Bytes of this machine's memory for what is allocated; and again as much for what the blocks of a launch write,
+    /// and for the registers, local and shared memory of those that run at the same time.
     pub memory: u64,
 }
 
@@ -47,6 +66,17 @@ impl Default for Limits {
             blocks: 1 << 24,
             memory: 8 << 30,
         }
+    }
+}
+
+impl Limits {
+    pub(crate) fn out_of_instructions(self) -> Error {
+        let limit = self.instructions;
+        Error::InstructionLimit { limit }
+    }
+    pub(crate) fn out_of_memory(self) -> Error {
+        let limit = self.memory;
+        Error::MemoryLimit { limit }
     }
 }
 
@@ -61,8 +91,8 @@ pub enum Simd {
 }
 
 /// How to run, apart from what to run.
-#[derive(Clone, Copy, Default)]
-pub struct Options<'a> {
+#[derive(Clone, Default)]
+pub struct Options {
     /// Look for shared-memory races and uninitialised shared reads as well.
     pub sanitize: bool,
     /// 0: the default order of warps. Others shuffle it.
@@ -76,53 +106,21 @@ pub struct Options<'a> {
     /// Keep the patterns of addresses that warps ask for.
     pub patterns: bool,
     /// Called with (blocks done, blocks in all), from any thread.
-    pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
+    pub progress: Option<Progress>,
 }
 
-/// What a launch did.
+/// Is told of blocks done and of blocks in all.
+pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+
+/// What a launch did, apart from what it wrote to memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Run {
-    /// One entry for each of [`Program::instructions`]; none after a fatal finding.
+pub struct LaunchReport {
+    /// One entry for each of [`crate::Function::instructions`]; none after a fatal finding.
     pub counters: Vec<Counters>,
     /// By instruction, then by mbarrier; none after a fatal finding.
     pub waits: Vec<Wait>,
     /// Every pattern of addresses once, by instruction, if [`Options::patterns`] asked for them.
-    pub patterns: Vec<Asked>,
+    pub patterns: Vec<AccessPattern>,
     /// Empty if nothing was found wrong.
     pub findings: Vec<Finding>,
-}
-
-/// Why a launch could not be made or finished.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LaunchError {
-    /// Something about the launch that a GPU would refuse too.
-    #[error("{0}")]
-    Invalid(String),
-    /// More work than allowed.
-    #[error(
-        "the kernel was stopped after {0} warp instructions; raise the limit with --max-instructions if it is not stuck"
-    )]
-    InstructionLimit(u64),
-    /// More memory than allowed.
-    #[error(
-        "the kernel's blocks need more than {0} bytes of memory; raise the limit with --max-memory"
-    )]
-    MemoryLimit(u64),
-}
-
-/// Runs `program` over the whole grid; global memory is changed in `memory`.
-///
-/// The result is the same on every run and on any number of cores, but for one thing: of a fault and a
-/// limit that blocks running side by side meet, either may be reported.
-///
-/// # Errors
-/// If a GPU would refuse the launch, or a limit was met. Faults are no errors here: they are in
-/// [`Run::findings`].
-pub fn launch(
-    program: &Program,
-    memory: &mut Memory,
-    launch: &Launch,
-    options: &Options<'_>,
-) -> Result<Run, LaunchError> {
-    exec::run(program, memory, launch, options)
 }

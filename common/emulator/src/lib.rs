@@ -1,50 +1,60 @@
 //! Runs PTX as an H100 would: the same bits, the same memory counters, and the faults that
 //! compute-sanitizer would find. It knows PTX and hardware, and nothing of any kernel in particular.
 //!
-//! From text to counters:
+//! A program begins with a [`Context`], as one on CUDA's driver API does; README.md has a first one, and `examples/` has
+//! more. From text to counters:
 //!
 //! | step | where |
 //! | --- | --- |
-//! | text to statements | [`Module::parse`], `ptx/` |
-//! | statements to typed operations, once | [`Program::new`], `lower/` |
-//! | device memory | [`Memory`], `memory.rs` |
-//! | operations over grid, blocks, warps | [`launch`], `exec/` |
+//! | a GPU as CUDA's driver API sees it | [`Context`], `context/` |
+//! | text to statements | [`Ptx::parse`], `ptx/` |
+//! | statements to typed operations, once | [`Module::function`], `lower/` |
+//! | device memory | `memory.rs` |
+//! | operations over grid, blocks, warps | [`Context::launch`], `exec/` |
 //! | which GPU, and what it refuses | [`Card`], `card.rs` |
 //! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
 //! | what a launch asks of each resource | [`Demand`], `demand.rs` |
-//! | what is ordered before what | `order.rs` |
+//! | what each instruction does | [`Operation`], `operation.rs` |
+//! | what happens before what | `happens_before.rs` |
 //! | races and uninitialised reads | `shadow/` |
 //! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |
 //! | what was found wrong | [`Finding`], `finding.rs` |
-//! | whether all of that is what hardware does | [`calibrate`], `calibrate/` |
 mod banks;
-pub mod calibrate;
 mod card;
+mod context;
 mod counters;
+mod def_use;
 mod demand;
 mod descriptor;
 mod exec;
 mod finding;
+mod happens_before;
 mod launch;
 mod lower;
 mod memory;
 mod op;
-mod order;
+mod operation;
 mod program;
 mod ptx;
 mod random;
-mod roles;
 mod shadow;
 pub mod tensor;
 mod tensor_map;
+mod vector_clock;
 
 pub use banks::{LANES, SharedAccess, global_sectors, shared_wavefronts};
 pub use card::Card;
-pub use counters::{Asked, Counters, Wait, Wavefronts};
+pub use context::{Buffer, Context, Error, Function, Module};
+pub use counters::{AccessPattern, Counters, Wait, Wavefronts};
 pub use demand::Demand;
-pub use finding::{Access, Finding, Kind, Place, Space};
-pub use launch::{Arg, Launch, LaunchError, Limits, Options, Run, Simd, launch};
-pub use memory::{Memory, OutOfMemory};
-pub use program::{Instruction, Param, Program, SourceLine};
-pub use ptx::{Module, PtxError};
+pub use finding::{AccessKind, Finding, FindingKind, Location};
+pub use launch::{KernelArg, LaunchConfig, LaunchReport, Limits, Options, Progress, Simd};
+pub use operation::{Base, Fence, MatrixShape, Number, Operation, Space, Transfer};
+pub use program::{Instruction, Param, SourceLine};
+pub use ptx::{Ptx, PtxError};
 pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};
+
+/// The README's first program is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -2,13 +2,45 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use crate::Error;
+
 /// The device's global memory.
-#[derive(Clone, Debug)]
-pub struct Memory {
-    limit: u64,
-    next: u64,
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    /// Bytes allocated.
+    used: u64,
+    /// Bytes of addresses that each region has given away; none is used twice until the region is cleared.
+    given: [u64; 3],
+    /// In the order of their addresses.
     allocations: Vec<Allocation>,
 }
+
+/// Where an allocation lies. A module's variables have addresses of their own, so that those of buffers do not
+/// depend on which modules were loaded before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Region {
+    /// What the host allocates.
+    Buffers,
+    /// `__device__` variables of modules.
+    Variables,
+    /// `__constant__` variables of modules, by the addresses that the host has for them. Findings name none of them as
+    /// the nearest allocation: kernels read them as a bank, at other addresses.
+    Constants,
+}
+
+impl Region {
+    /// Its first address.
+    fn start(self) -> u64 {
+        match self {
+            Region::Buffers => 1 << 40,
+            Region::Variables => 1 << 45,
+            Region::Constants => 3 << 44,
+        }
+    }
+}
+
+/// Bytes of addresses in a region.
+const REGION: u64 = 1 << 44;
 
 #[derive(Clone, Debug)]
 struct Allocation {
@@ -17,70 +49,91 @@ struct Allocation {
     bytes: Vec<u8>,
 }
 
-/// An allocation beyond the limit.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{wanted} bytes of device memory asked for, {limit} allowed; raise the limit with --max-memory"
-)]
-pub struct OutOfMemory {
-    /// Bytes that would have been in use.
-    pub wanted: u64,
-    /// Bytes allowed.
-    pub limit: u64,
-}
-
 /// cudaMalloc aligns to at least 256 bytes (CUDA C++ Programming Guide, "Device Memory Accesses").
 const ALIGNMENT: u64 = 512;
 /// Unused addresses between allocations, so that running past one does not land in the next.
 const GAP: u64 = 1 << 20;
 
 impl Memory {
-    /// Memory that refuses to hold more than `limit` bytes.
-    pub fn new(limit: u64) -> Self {
-        Self {
-            limit,
-            next: 1 << 40,
-            allocations: Vec::new(),
+    /// Whether so many bytes more are within the limit.
+    ///
+    /// # Errors
+    /// If they are not.
+    pub fn admits(&self, bytes: u64, limit: u64) -> Result<(), Error> {
+        let wanted = self.used.saturating_add(bytes);
+        match wanted <= limit {
+            true => Ok(()),
+            false => Err(Error::OutOfMemory { wanted, limit }),
         }
     }
 
     /// Adds an allocation and returns its device address; `name` is used in findings.
     ///
     /// # Errors
-    /// If the limit would be passed.
-    pub fn alloc(&mut self, name: &str, bytes: Vec<u8>) -> Result<u64, OutOfMemory> {
-        let used: u64 = self.allocations.iter().map(|a| a.bytes.len() as u64).sum();
-        let wanted = used.saturating_add(bytes.len() as u64);
-        if wanted > self.limit {
-            return Err(OutOfMemory {
-                wanted,
-                limit: self.limit,
+    /// If more than `limit` bytes would be allocated, or the region has no addresses left.
+    pub fn alloc(
+        &mut self,
+        region: Region,
+        name: &str,
+        bytes: Vec<u8>,
+        limit: u64,
+    ) -> Result<u64, Error> {
+        let len = bytes.len() as u64;
+        self.admits(len, limit)?;
+        let given = &mut self.given[region as usize];
+        let end = given.saturating_add(len);
+        if end > REGION {
+            return Err(Error::OutOfMemory {
+                wanted: end,
+                limit: REGION,
             });
         }
-        let base = self.next;
-        self.next = (base + bytes.len() as u64 + GAP).next_multiple_of(ALIGNMENT);
-        self.allocations.push(Allocation {
+        let base = region.start() + *given;
+        *given = (end + GAP).next_multiple_of(ALIGNMENT);
+        self.used += len;
+        let at = self.allocations.partition_point(|a| a.base < base);
+        let allocation = Allocation {
             name: name.to_string(),
             base,
             bytes,
-        });
+        };
+        self.allocations.insert(at, allocation);
         Ok(base)
+    }
+
+    /// Removes all of a region; its addresses are given away again from the first.
+    pub fn clear(&mut self, region: Region) {
+        let addresses = region.start()..region.start() + REGION;
+        self.allocations.retain(|a| !addresses.contains(&a.base));
+        self.used = self.allocations.iter().map(|a| a.bytes.len() as u64).sum();
+        self.given[region as usize] = 0;
+    }
+
+    fn index(&self, address: u64) -> Option<usize> {
+        self.allocations
+            .binary_search_by_key(&address, |a| a.base)
+            .ok()
     }
 
     /// The bytes of the allocation that starts at `address`.
     pub fn bytes(&self, address: u64) -> Option<&[u8]> {
-        self.allocations
-            .iter()
-            .find(|a| a.base == address)
-            .map(|a| &a.bytes[..])
+        self.index(address)
+            .map(|at| &self.allocations[at].bytes[..])
     }
 
-    /// Removes the allocations made since there were `count`.
-    pub(crate) fn truncate(&mut self, count: usize) {
-        self.allocations.truncate(count);
+    /// The same, to be changed.
+    pub fn bytes_mut(&mut self, address: u64) -> Option<&mut [u8]> {
+        self.index(address)
+            .map(|at| &mut self.allocations[at].bytes[..])
     }
-    pub(crate) fn count(&self) -> usize {
-        self.allocations.len()
+
+    /// Removes the allocation that starts at `address`, if there is one.
+    pub fn remove(&mut self, address: u64) -> bool {
+        let Some(at) = self.index(address) else {
+            return false;
+        };
+        self.used -= self.allocations.remove(at).bytes.len() as u64;
+        true
     }
 
     /// The allocation that holds `bytes` bytes at `address`: its index and the offset in it.
@@ -111,7 +164,9 @@ impl Memory {
                 address.saturating_add(1).saturating_sub(end)
             }
         };
-        let Some(nearest) = self.allocations.iter().min_by_key(distance) else {
+        let named = |a: &&Allocation| a.base < Region::Constants.start();
+        let named = self.allocations.iter().filter(named);
+        let Some(nearest) = named.min_by_key(distance) else {
             return "there is no allocation".into();
         };
         let (size, end) = (
@@ -259,8 +314,10 @@ mod tests {
 
     #[test]
     fn writes_are_seen_at_once_and_applied_later() {
-        let mut memory = Memory::new(1 << 20);
-        let a = memory.alloc("a", vec![1; 600]).expect("small");
+        let mut memory = Memory::default();
+        let a = memory
+            .alloc(Region::Buffers, "a", vec![1; 600], 1 << 20)
+            .expect("small");
         let (index, offset) = memory.find(a + 512, 4).expect("inside");
         let mut writes = Writes::default();
         writes.write(&memory, index, offset, &[7, 8]);
@@ -274,9 +331,16 @@ mod tests {
 
     #[test]
     fn limits_and_neighbours() {
-        let mut memory = Memory::new(1000);
-        let a = memory.alloc("A", vec![0; 600]).expect("small");
-        assert!(memory.alloc("B", vec![0; 600]).is_err());
+        let mut memory = Memory::default();
+        let mut alloc = |name| memory.alloc(Region::Buffers, name, vec![0; 600], 1000);
+        let a = alloc("A").expect("small");
+        assert_eq!(
+            alloc("B"),
+            Err(Error::OutOfMemory {
+                wanted: 1200,
+                limit: 1000
+            })
+        );
         assert_eq!(memory.find(a + 597, 4), None);
         assert_eq!(
             memory.nearest(a + 600),

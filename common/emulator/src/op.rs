@@ -1,12 +1,13 @@
 //! Typed operations: what a kernel is lowered to.
+use crate::Space;
 use crate::lower::Scalar;
 use crate::tensor::Factor;
 
 /// The class of a register: 32 lanes of 32 bits, of 64 bits, or of one bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Class {
-    Word,
-    Double,
+    B32,
+    B64,
     Predicate,
 }
 
@@ -17,11 +18,20 @@ pub(crate) struct Reg {
     pub index: u32,
 }
 
-/// One operation; several may stand for one PTX instruction.
+/// An address: what a register holds, plus bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address {
+    pub base: Reg,
+    pub offset: i64,
+}
+
+/// The predicate register of a guard, and whether it is negated.
+pub(crate) type Guard = Option<(u32, bool)>;
+
+/// One operation; one PTX instruction may take several.
 #[derive(Clone, Debug)]
 pub(crate) struct Op {
-    /// Predicate register and whether it is negated.
-    pub guard: Option<(u32, bool)>,
+    pub guard: Guard,
     pub code: Code,
     /// Index into [`Program::instructions`].
     pub instruction: u32,
@@ -31,7 +41,8 @@ pub(crate) struct Op {
 
 /// 32-bit operations with a vector path of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+#[deny(dead_code)]
+pub(crate) enum B32Op {
     Add,
     Sub,
     Mul,
@@ -47,7 +58,8 @@ pub(crate) enum Word {
 
 /// 64-bit operations with a vector path of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Double {
+#[deny(dead_code)]
+pub(crate) enum B64Op {
     Add,
     Sub,
     And,
@@ -57,6 +69,7 @@ pub(crate) enum Double {
 
 /// Comparisons with a vector path of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[deny(dead_code)]
 pub(crate) enum Compare {
     Eq,
     Ne,
@@ -70,236 +83,207 @@ pub(crate) enum Compare {
     GeU,
 }
 
-/// What an operation does. Register numbers are of the class that the comment names (w, d, p).
+/// What an operation does, by which threads it needs. Each family is executed by one exhaustive match, its registers
+/// are listed in `def_use.rs`, and its meaning for the counters in `lower/operation.rs`; `dead_code` denies an operation
+/// that nothing is lowered to.
 #[derive(Clone, Debug)]
+#[deny(dead_code)]
 pub(crate) enum Code {
-    /// w = w op w
-    Word {
-        op: Word,
-        d: u32,
-        a: u32,
-        b: u32,
-    },
-    /// w = w * w + w
-    MadLo {
-        d: u32,
-        a: u32,
-        b: u32,
-        c: u32,
-    },
-    /// w = fma(w, w, w), f32, nearest even
-    FmaF32 {
-        d: u32,
-        a: u32,
-        b: u32,
-        c: u32,
-    },
-    /// d = d op d
-    Double {
-        op: Double,
-        d: u32,
-        a: u32,
-        b: u32,
-    },
-    /// d = w * w + d
-    MadWide {
-        signed: bool,
-        d: u32,
-        a: u32,
-        b: u32,
-        c: u32,
-    },
-    /// d = w
-    Extend {
-        signed: bool,
-        d: u32,
-        a: u32,
-    },
-    /// w = d
-    Truncate {
-        d: u32,
-        a: u32,
-    },
-    MoveWord {
-        d: u32,
-        a: u32,
-    },
-    MoveDouble {
-        d: u32,
-        a: u32,
-    },
-    /// w = f32(w), w an f16
-    HalfToFloat {
-        d: u32,
-        a: u32,
-    },
-    /// w = f16(w), w an f32, nearest even
-    FloatToHalf {
-        d: u32,
-        a: u32,
-    },
-    /// p = w op w
-    Compare {
-        op: Compare,
-        d: u32,
-        a: u32,
-        b: u32,
-    },
-    /// w = p ? w : w
-    Select {
-        d: u32,
-        a: u32,
-        b: u32,
-        p: u32,
-    },
-    /// Any arithmetic, thread by thread.
-    Scalar {
-        f: Scalar,
-        d: Reg,
-        a: Reg,
-        b: Reg,
-        c: Reg,
-    },
-    /// w = table of (w, w, w)
-    Lop3 {
-        d: u32,
-        a: u32,
-        b: u32,
-        c: u32,
-        table: u8,
-    },
-    /// p = p op p
-    Logic {
-        op: Logic,
-        d: u32,
-        a: u32,
-        b: u32,
-        negate_b: bool,
-    },
-    /// Many parts into one register, low part first.
-    Pack {
-        d: Reg,
-        parts: Box<[Reg]>,
-        bits: u32,
-    },
-    /// One register into its parts.
-    Unpack {
-        parts: Box<[Reg]>,
-        a: Reg,
-        bits: u32,
-    },
-
-    Load(Box<Access>),
-    Store(Box<Access>),
-    Atomic(Box<AtomicAccess>),
-
+    /// Each active lane by itself.
+    Lane(LaneOp),
     Branch {
         target: u32,
+        /// Where the threads that diverge here reconverge.
         rejoin: u32,
     },
     Exit,
     Trap,
-    /// Block-wide barrier.
-    Barrier(Box<Barrier>),
-    /// `bar.warp.sync`: the mask register (w).
-    WarpSync {
-        mask: u32,
-    },
-    /// `ldmatrix` and `stmatrix`
-    Matrix(Box<MatrixAccess>),
-    /// `mma.sync`
-    Mma(Box<Mma>),
+    /// `.sync.aligned`: every thread of the warp takes part.
+    Matrix(MatrixOp),
+    /// May wait for other threads.
+    Sync(SyncOp),
+}
+
+/// What each lane does by itself. Registers are listed as `[d, a, b, c]`, destination first, with their classes in the
+/// comment.
+#[derive(Clone, Debug)]
+#[deny(dead_code)]
+pub(crate) enum LaneOp {
+    /// b32 = b32 op b32
+    B32(B32Op, [u32; 3]),
+    /// b32 = b32 * b32 + b32
+    MadLo([u32; 4]),
+    /// b32 = fma(b32, b32, b32), f32, nearest even
+    FmaF32([u32; 4]),
+    /// b64 = b64 op b64
+    B64(B64Op, [u32; 3]),
+    /// b64 = b32 * b32 + b64, signed or not
+    MadWide(bool, [u32; 4]),
+    /// b64 = b32, signed or not
+    Extend(bool, [u32; 2]),
+    /// b32 = b64
+    Truncate([u32; 2]),
+    MoveB32([u32; 2]),
+    MoveB64([u32; 2]),
+    /// b32 = f32(b32), from an f16
+    F16ToF32([u32; 2]),
+    /// b32 = f16(b32), from an f32, nearest even
+    F32ToF16([u32; 2]),
+    /// predicate = b32 op b32
+    Compare(Compare, [u32; 3]),
+    /// b32 = predicate ? b32 : b32; the predicate is the last
+    Select([u32; 4]),
+    /// predicate = predicate op predicate, the second one negated or not
+    Logic(Logic, [u32; 3], bool),
+    Load(Box<LoadStore>),
+    Store(Box<LoadStore>),
+    Atomic(Box<Atomic>),
     /// `cp.async`
     AsyncCopy(Box<AsyncCopy>),
     /// `cp.async.commit_group`
     AsyncCommit,
-    /// `cp.async.wait_group`: all but so many groups have landed; all copies for `wait_all`.
+    /// `cp.async.wait_group`: all groups but the latest `pending` have landed; all copies for `wait_all`.
     AsyncWait {
         pending: Option<u32>,
     },
+    Cold(Box<ColdOp>),
+}
+
+/// Operations of single lanes that are too rare for the interpreter's inlined loop.
+#[derive(Clone, Debug)]
+#[deny(dead_code)]
+pub(crate) enum ColdOp {
+    /// Any arithmetic, thread by thread: destination and sources.
+    Scalar(Scalar, Reg, [Reg; 3]),
+    /// b32 = truth table of (b32, b32, b32)
+    Lop3(u8, [u32; 4]),
+    /// Many parts of so many bits into one register, low part first.
+    Pack(u32, Reg, Box<[Reg]>),
+    /// One register into its parts of so many bits.
+    Unpack(u32, Box<[Reg]>, Reg),
     /// `mbarrier` instructions that do not wait, and `cp.async.mbarrier.arrive`
     Mbarrier(Box<MbarrierAccess>),
-    /// `mbarrier.test_wait` and `.try_wait`
-    MbarrierWait(Box<MbarrierWait>),
-    /// `barrier.cluster.arrive` and `.wait`
-    ClusterBarrier(ClusterBarrier),
-    /// `mapa`: the address of the same place in another block of the cluster.
-    MapShared {
-        d: Reg,
-        a: Reg,
-        /// The block's rank (w).
-        rank: u32,
-    },
-    /// `getctarank`: w = the rank of the block that an address belongs to.
-    RankOf {
-        d: u32,
-        a: Reg,
-    },
     /// `cp.async.bulk` and `cp.async.bulk.tensor`
     BulkCopy(Box<BulkCopy>),
     /// `cp.async.bulk.commit_group`
     BulkCommit,
-    /// `cp.async.bulk.wait_group`: all but so many groups are complete, or with `read` have read their source.
+    /// `cp.async.bulk.wait_group`: all groups but the latest `pending` are complete, or with `read` have read their
+    /// source.
     BulkWait {
         pending: u32,
         read: bool,
     },
-    /// `elect.sync`: w = the elected lane, p = whether it is this one.
-    Elect {
+    /// `mapa`: the same address in the block of a rank (b32).
+    MapShared([Reg; 2], u32),
+    /// `getctarank`: b32 = the rank of the block that an address belongs to.
+    RankOf {
         d: u32,
-        p: u32,
-        mask: u32,
+        a: Reg,
     },
-    /// `setmaxnreg`
-    SetRegisters {
-        count: u32,
-        increase: bool,
+    /// `fence.proxy.async`
+    FenceProxy,
+    /// `fence.mbarrier_init.release.cluster`
+    FenceInit,
+    ActiveMask {
+        d: u32,
     },
+    /// The number of instructions that this warp has executed.
+    Clock {
+        d: Reg,
+    },
+    /// predicate = whether the generic address is in a space
+    IsSpace(Space, u32, Reg),
+    /// Other fences, prefetches and hints.
+    Nothing,
+}
+
+/// Warp-level matrix instructions, `.sync.aligned`.
+#[derive(Clone, Debug)]
+#[deny(dead_code)]
+pub(crate) enum MatrixOp {
+    /// `ldmatrix` and `stmatrix`
+    Move(Box<MatrixMove>),
+    /// `mma.sync`
+    Mma(Box<Mma>),
     /// `wgmma.mma_async`
     Wgmma(Box<Wgmma>),
     /// `wgmma.fence`
     WgmmaFence,
     /// `wgmma.commit_group`
     WgmmaCommit,
-    /// `wgmma.wait_group`: all but so many groups have landed. Holds the registers of every `wgmma`.
-    WgmmaWait {
-        pending: u32,
-        regs: Box<[u32]>,
-    },
-    /// `fence.proxy.async`
-    FenceProxy,
-    /// `fence.mbarrier_init.release.cluster`
-    FenceInit,
+    /// `wgmma.wait_group`: all groups but the latest `pending` have landed. Holds the registers of every `wgmma`.
+    WgmmaWait { pending: u32, regs: Box<[u32]> },
+}
+
+/// What may wait for other threads.
+#[derive(Clone, Debug)]
+#[deny(dead_code)]
+pub(crate) enum SyncOp {
+    /// The lanes of a warp that a mask (b32) names.
+    Warp { mask: u32, op: WarpOp },
+    /// `bar` and `barrier`
+    Barrier(Box<Barrier>),
+    /// `mbarrier.test_wait` and `.try_wait`
+    MbarrierWait(Box<MbarrierWait>),
+    /// `barrier.cluster.arrive` and `.wait`
+    ClusterBarrier(ClusterBarrier),
+    /// `setmaxnreg`
+    SetRegisters { count: u32, increase: bool },
+}
+
+/// What lanes of a warp do together.
+#[derive(Clone, Debug)]
+#[deny(dead_code)]
+pub(crate) enum WarpOp {
+    /// `bar.warp.sync`
+    Barrier,
     Shuffle(Box<Shuffle>),
     Vote(Box<Vote>),
-    Match {
-        all: bool,
-        d: u32,
-        p: u32,
-        a: Reg,
-        mask: u32,
-    },
+    Match(Box<Match>),
+    /// `redux.sync`
     Reduce {
         f: Scalar,
         d: u32,
         a: u32,
-        mask: u32,
     },
-    ActiveMask {
+    /// `elect.sync`: b32 = the elected lane, p = whether it is this one.
+    Elect {
         d: u32,
+        p: u32,
     },
-    /// The number of instructions this warp has executed.
-    Clock {
-        d: Reg,
-    },
-    /// p = whether the generic address lies in a space
-    IsSpace {
-        d: u32,
-        a: Reg,
-        space: Space,
-    },
-    /// Fences, prefetches and hints: nothing to do.
-    Nothing,
+}
+
+impl From<LaneOp> for Code {
+    fn from(op: LaneOp) -> Self {
+        Self::Lane(op)
+    }
+}
+
+impl From<ColdOp> for Code {
+    fn from(op: ColdOp) -> Self {
+        Self::Lane(LaneOp::Cold(Box::new(op)))
+    }
+}
+
+impl From<MatrixOp> for Code {
+    fn from(op: MatrixOp) -> Self {
+        Self::Matrix(op)
+    }
+}
+
+impl From<SyncOp> for Code {
+    fn from(op: SyncOp) -> Self {
+        Self::Sync(op)
+    }
+}
+
+impl Reg {
+    pub fn predicate(index: u32) -> Self {
+        Self {
+            class: Class::Predicate,
+            index,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -313,25 +297,11 @@ pub(crate) enum Logic {
     Move,
 }
 
-/// State spaces that an access can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Space {
-    Global,
-    Shared,
-    Local,
-    Const,
-    Param,
-    Generic,
-    /// Shared memory of all blocks of the cluster.
-    Cluster,
-}
-
 /// A load or a store of `count` elements of `bytes` bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Access {
+pub(crate) struct LoadStore {
     pub space: Space,
-    pub base: Reg,
-    pub offset: i64,
+    pub address: Address,
     pub bytes: u32,
     pub count: u32,
     /// Sign-extend what is loaded.
@@ -342,12 +312,21 @@ pub(crate) struct Access {
     pub slot: u32,
 }
 
+impl LoadStore {
+    #[inline(always)]
+    pub fn reg(&self, element: usize) -> Reg {
+        Reg {
+            class: self.class,
+            index: self.regs[element],
+        }
+    }
+}
+
 /// `atom` and `red`.
 #[derive(Clone, Debug)]
-pub(crate) struct AtomicAccess {
+pub(crate) struct Atomic {
     pub space: Space,
-    pub base: Reg,
-    pub offset: i64,
+    pub address: Address,
     pub bytes: u32,
     pub f: Scalar,
     /// The same on global memory, where the addition of f32 flushes subnormal numbers.
@@ -361,9 +340,9 @@ pub(crate) struct AtomicAccess {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Barrier {
-    /// Barrier number (w).
+    /// Barrier number (b32).
     pub id: u32,
-    /// Number of threads (w), if it is given.
+    /// Number of threads (b32), if it is given.
     pub threads: Option<u32>,
     /// All threads of a warp must arrive together.
     pub aligned: bool,
@@ -386,10 +365,8 @@ pub(crate) struct Shuffle {
     pub d: u32,
     /// Whether the source lane was in range, if asked for.
     pub p: Option<u32>,
-    pub a: u32,
-    pub b: u32,
-    pub c: u32,
-    pub mask: u32,
+    /// The value, the distance or lane, and the bounds.
+    pub sources: [u32; 3],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -406,7 +383,16 @@ pub(crate) struct Vote {
     pub d: Reg,
     pub a: u32,
     pub negate: bool,
-    pub mask: u32,
+}
+
+/// `match.sync`: d = the lanes with the same value, p = whether all have it.
+#[derive(Clone, Debug)]
+pub(crate) struct Match {
+    /// 0 in d unless all have it.
+    pub all: bool,
+    pub d: u32,
+    pub p: u32,
+    pub a: Reg,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -419,21 +405,20 @@ pub(crate) enum VoteMode {
 
 /// `ldmatrix` and `stmatrix`: 8x8 matrices of 16-bit elements.
 #[derive(Clone, Debug)]
-pub(crate) struct MatrixAccess {
+pub(crate) struct MatrixMove {
     pub store: bool,
     /// The addresses are generic rather than in shared memory.
     pub generic: bool,
     pub transposed: bool,
-    pub base: Reg,
-    pub offset: i64,
+    pub address: Address,
     /// Matrices: 1, 2 or 4.
     pub count: u32,
-    /// A word register for each.
+    /// A 32-bit register for each.
     pub regs: [u32; 4],
     pub slot: u32,
 }
 
-/// `mma.sync` m16n8k8 or m16n8k16 with f32 sums; the registers are words.
+/// `mma.sync` m16n8k8 or m16n8k16 with f32 sums, in 32-bit registers.
 #[derive(Clone, Debug)]
 pub(crate) struct Mma {
     pub factor: Factor,
@@ -449,12 +434,10 @@ pub(crate) struct Mma {
 /// `cp.async`: from global to shared memory.
 #[derive(Clone, Debug)]
 pub(crate) struct AsyncCopy {
-    pub to: Reg,
-    pub to_offset: i64,
-    pub from: Reg,
-    pub from_offset: i64,
+    pub to: Address,
+    pub from: Address,
     pub bytes: u32,
-    /// How many of the bytes to read (w); the rest are zero.
+    /// How many of the bytes to read (b32); the rest are zero.
     pub size: Option<u32>,
     /// For what the counters remember of the shared and of the global side.
     pub slots: [u32; 2],
@@ -465,11 +448,10 @@ pub(crate) struct AsyncCopy {
 pub(crate) struct MbarrierAccess {
     pub action: MbarrierAction,
     pub space: Space,
-    pub base: Reg,
-    pub offset: i64,
-    /// The state before the arrival (d), if it is kept.
+    pub address: Address,
+    /// The state before the arrival (b64), if it is kept.
     pub state: Option<u32>,
-    /// The number of arrivals or bytes (w).
+    /// The number of arrivals or bytes (b32).
     pub count: u32,
     /// `.relaxed`: it orders nothing.
     pub relaxed: bool,
@@ -499,11 +481,10 @@ pub(crate) enum MbarrierAction {
 #[derive(Clone, Debug)]
 pub(crate) struct MbarrierWait {
     pub space: Space,
-    pub base: Reg,
-    pub offset: i64,
-    /// Whether the phase is complete (p).
+    pub address: Address,
+    /// Whether the phase is complete (predicate).
     pub d: u32,
-    /// The phase: a state (d) or a parity (w).
+    /// The phase: a state (b64) or a parity (b32).
     pub phase: Reg,
     /// `try_wait` may block.
     pub blocking: bool,
@@ -522,19 +503,17 @@ pub(crate) struct ClusterBarrier {
 #[derive(Clone, Debug)]
 pub(crate) struct BulkCopy {
     pub way: BulkWay,
-    pub to: Reg,
-    pub to_offset: i64,
+    pub to: Address,
     /// The destination is named in `.shared::cta`: no other block can be meant.
     pub to_cta: bool,
-    pub from: Reg,
-    pub from_offset: i64,
-    /// Coordinates in elements (w), innermost first; the address in global memory is that of a tensor map.
+    pub from: Address,
+    /// Coordinates in elements (b32), innermost first; the address in global memory is that of a tensor map.
     pub coordinates: Box<[u32]>,
-    /// Bytes to copy (w), where there is no tensor map.
+    /// Bytes to copy (b32), where there is no tensor map.
     pub bytes: u32,
     /// The mbarrier that is told of the bytes, where no bulk group is.
-    pub mbarrier: Option<(Reg, i64)>,
-    /// Ranks of the blocks that receive it, a bit each (w).
+    pub mbarrier: Option<Address>,
+    /// Ranks of the blocks that receive it, a bit each (b32).
     pub multicast: Option<u32>,
 }
 
@@ -551,10 +530,10 @@ pub(crate) struct Wgmma {
     pub factor: Factor,
     /// Columns: 8 to 256.
     pub n: u32,
-    /// N / 2 words.
+    /// N / 2 registers.
     pub d: Box<[u32]>,
     pub a: WgmmaA,
-    /// B's descriptor (d).
+    /// B's descriptor (b64).
     pub b: u32,
     /// Whether D is an addend, else it is only written; and whether the predicate is negated.
     pub scale_d: (u32, bool),
@@ -567,23 +546,8 @@ pub(crate) struct Wgmma {
 /// Where A is.
 #[derive(Clone, Debug)]
 pub(crate) enum WgmmaA {
-    /// In shared memory: the descriptor (d).
+    /// In shared memory: the descriptor (b64).
     Descriptor(u32),
-    /// In each thread's registers (w).
+    /// In each thread's registers (b32).
     Registers([u32; 4]),
-}
-
-impl Code {
-    /// Warp-level matrix instructions, `.sync.aligned`: all threads of a warp come.
-    pub fn is_for_the_whole_warp(&self) -> bool {
-        matches!(
-            self,
-            Code::Matrix(_)
-                | Code::Mma(_)
-                | Code::Wgmma(_)
-                | Code::WgmmaFence
-                | Code::WgmmaCommit
-                | Code::WgmmaWait { .. }
-        )
-    }
 }

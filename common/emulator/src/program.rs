@@ -1,9 +1,8 @@
 //! A kernel, lowered once into compact typed operations.
 use std::sync::Arc;
 
-use crate::lower;
+use crate::Operation;
 use crate::op::Op;
-use crate::{Module, PtxError};
 
 /// A line of the CUDA source, from `.loc`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +38,12 @@ pub struct Instruction {
     pub ptx_line: u32,
     /// The instruction's text, as in the PTX.
     pub text: String,
+    /// Its name with its suffixes, without guard and operands: `ld.shared.v4.f32`.
+    pub opcode: String,
+    /// The guard, `@p` or `@!p`: the register's number in the kernel, and whether it is negated.
+    pub guard: Option<(u32, bool)>,
+    /// What it does.
+    pub operation: Operation,
     /// Where it stands in the kernel: the line of the outermost call if it was inlined.
     pub source: Option<SourceLine>,
     /// The line of the inlined function that it came from, if any.
@@ -46,7 +51,7 @@ pub struct Instruction {
 }
 
 /// A kernel ready to run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Program {
     /// The `.target`, such as `sm_80`.
     pub(crate) target: String,
@@ -55,20 +60,16 @@ pub struct Program {
     pub(crate) warnings: Vec<String>,
     pub(crate) ops: Vec<Op>,
     /// Registers that hold one value for the whole run of a warp, numbered from 0 in each class.
-    pub(crate) fixed_words: Vec<Fixed>,
-    pub(crate) fixed_doubles: Vec<Fixed>,
+    pub(crate) fixed_b32: Vec<Fixed>,
+    pub(crate) fixed_b64: Vec<Fixed>,
     /// Registers of each class, the fixed ones included.
-    pub(crate) words: usize,
-    pub(crate) doubles: usize,
+    pub(crate) b32: usize,
+    pub(crate) b64: usize,
     pub(crate) predicates: usize,
     /// Memory operations, for which the counters remember the last pattern of addresses.
     pub(crate) slots: usize,
     pub(crate) static_shared: u32,
     pub(crate) local_bytes: u32,
-    /// The constant bank's initial bytes.
-    pub(crate) constants: Vec<u8>,
-    /// Module-scope `.global` variables: name, alignment, initial bytes.
-    pub(crate) globals: Vec<(String, Vec<u8>)>,
     pub(crate) max_threads: Option<[u32; 3]>,
     pub(crate) max_registers: Option<u32>,
     /// The cluster that the kernel is compiled for.
@@ -79,39 +80,12 @@ pub struct Program {
     /// What the declaration of dynamic shared memory asks for, in bytes.
     pub(crate) dynamic_align: u32,
     /// Whether blocks may talk to each other: atomics, volatile or ordered accesses to global memory.
-    pub(crate) talks: bool,
+    pub(crate) blocks_communicate: bool,
     /// The narrowest access to shared memory, in bytes: the grain of the sanitizer's shadow.
     pub(crate) grain: u32,
     /// For each operation, the registers of any `wgmma` that it touches, and whether it writes them; empty if
     /// there is no `wgmma`.
     pub(crate) watched: Vec<Box<[(u32, bool)]>>,
-}
-
-impl Program {
-    /// Lowers the kernel `name` of `module`.
-    ///
-    /// # Errors
-    /// If the module has no such kernel, or the kernel holds an instruction that the emulator cannot
-    /// execute; the message quotes it.
-    pub fn new(module: &Module, name: &str) -> Result<Self, PtxError> {
-        lower::kernel(module, name)
-    }
-    /// The PTX instructions, in the order of the text.
-    pub fn instructions(&self) -> &[Instruction] {
-        &self.instructions
-    }
-    /// The parameters, in order.
-    pub fn params(&self) -> &[Param] {
-        &self.params
-    }
-    /// Static shared memory, in bytes.
-    pub fn static_shared(&self) -> u32 {
-        self.static_shared
-    }
-    /// What the emulator runs without promising the GPU's bits, such as f32 rounding left to ptxas.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
 }
 
 /// A value that a warp's registers hold from the start.

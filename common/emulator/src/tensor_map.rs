@@ -19,6 +19,12 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
+    /// The one of this width in bytes, 0 for none.
+    pub fn of_width(bytes: u32) -> Option<Self> {
+        let all = [Self::None, Self::B32, Self::B64, Self::B128];
+        all.into_iter().find(|swizzle| swizzle.bytes() == bytes)
+    }
+
     /// The longest row of a tile, in bytes.
     pub(crate) fn width(self) -> Option<u32> {
         match self {
@@ -106,11 +112,15 @@ impl Element {
     /// The NaN that stands for elements outside the tensor.
     fn nan(self) -> u64 {
         match self {
-            Element::F16 => 0x7fff,
-            Element::Bf16 => 0x7fff,
+            Element::F16 | Element::Bf16 => 0x7fff,
             Element::F32 => 0x7fff_ffff,
             Element::F64 => 0x7fff_ffff_ffff_ffff,
-            _ => 0,
+            Element::U8
+            | Element::U16
+            | Element::U32
+            | Element::I32
+            | Element::U64
+            | Element::I64 => 0,
         }
     }
 }
@@ -125,11 +135,9 @@ pub enum Fill {
     Nan,
 }
 
-/// A tensor in device memory and the tile that one copy moves. All lists begin with the innermost dimension.
+/// A tensor in a buffer, from its first byte on, and the tile that one copy moves. All lists begin with the innermost dimension.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorMap<'a> {
-    /// Device address of the first element: a multiple of 16.
-    pub address: u64,
     /// What the tensor holds.
     pub element: Element,
     /// Elements in each dimension, 1 to 2^32; 1 to 5 dimensions.
@@ -223,16 +231,15 @@ pub enum TensorMapError {
 }
 
 impl TensorMap<'_> {
-    /// The map as a kernel takes it: [`crate::Arg::Bytes`] for a `const __grid_constant__ CUtensorMap`.
+    /// The map of a tensor at this address; see [`crate::Context::tensor_map`].
     ///
     /// # Errors
     /// The first rule that the map breaks.
-    pub fn encode(&self) -> Result<[u8; 128], TensorMapError> {
-        let tile = self.check()?;
-        Ok(tile.encode())
+    pub(crate) fn encode(&self, address: u64) -> Result<[u8; 128], TensorMapError> {
+        Ok(self.check(address)?.encode())
     }
 
-    fn check(&self) -> Result<Tile, TensorMapError> {
+    fn check(&self, address: u64) -> Result<Tile, TensorMapError> {
         let rank = self.dimensions.len();
         if !(1..=5).contains(&rank) {
             return Err(TensorMapError::Rank(rank));
@@ -245,8 +252,8 @@ impl TensorMap<'_> {
                 tile: self.tile.len(),
             });
         }
-        if !self.address.is_multiple_of(16) {
-            return Err(TensorMapError::Address(self.address));
+        if !address.is_multiple_of(16) {
+            return Err(TensorMapError::Address(address));
         }
         let size = u64::from(self.element.bytes());
         let mut tile = Tile {
@@ -254,24 +261,20 @@ impl TensorMap<'_> {
             element: self.element,
             swizzle: self.swizzle,
             nan: self.fill == Fill::Nan,
-            address: self.address,
+            address,
             dimensions: [1; 5],
             strides: [0; 5],
             sides: [1; 5],
             steps: [1; 5],
         };
         tile.strides[0] = size;
-        for (dimension, &elements) in self.dimensions.iter().enumerate() {
-            if !(1..=1 << 32).contains(&elements) {
-                return Err(TensorMapError::Size {
-                    dimension,
-                    size: elements,
-                });
+        for (dimension, &size) in self.dimensions.iter().enumerate() {
+            if !(1..=1 << 32).contains(&size) {
+                return Err(TensorMapError::Size { dimension, size });
             }
-            tile.dimensions[dimension] = elements;
+            tile.dimensions[dimension] = size;
         }
-        for (i, &bytes) in self.strides.iter().enumerate() {
-            let dimension = i + 1;
+        for (dimension, &bytes) in (1..).zip(self.strides) {
             if bytes % 16 != 0 || bytes >= 1 << 40 {
                 return Err(TensorMapError::Stride { dimension, bytes });
             }
@@ -425,7 +428,6 @@ mod tests {
 
     fn map() -> TensorMap<'static> {
         TensorMap {
-            address: 1 << 40,
             element: Element::F16,
             dimensions: &[264, 328],
             strides: &[528],
@@ -438,7 +440,7 @@ mod tests {
 
     #[test]
     fn a_map_survives_its_encoding_and_nothing_else_is_one() {
-        let mut bytes = map().encode().expect("a map");
+        let mut bytes = map().encode(1 << 40).expect("a map");
         let tile = Tile::decode(&bytes).expect("decoded");
         assert_eq!(tile.encode(), bytes);
         assert_eq!((tile.bytes(), tile.rank), (64 * 128 * 2, 2));
@@ -450,7 +452,7 @@ mod tests {
     #[test]
     fn every_rule_is_checked_with_its_reason() {
         let says = |map: TensorMap<'_>, what: &str| {
-            let error = map.encode().expect_err(what).to_string();
+            let error = map.encode(1 << 40).expect_err(what).to_string();
             assert!(error.contains(what), "{error}");
         };
         says(
@@ -474,13 +476,7 @@ mod tests {
             },
             "2 dimensions need 1 strides",
         );
-        says(
-            TensorMap {
-                address: 8,
-                ..map()
-            },
-            "no multiple of 16 bytes",
-        );
+        assert_eq!(map().encode(8), Err(TensorMapError::Address(8)));
         says(
             TensorMap {
                 dimensions: &[264, 0],

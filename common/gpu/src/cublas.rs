@@ -2,9 +2,9 @@
 //!
 //! cuBLAS thinks in columns: a row-major matrix is to it the transposed one. Since
 //! C^T = B^T A^T, swapping the operands is all it takes.
-use crate::context::Context;
 use crate::dynamic::api;
-use crate::{Buffer, Gpu, GpuError, search};
+use crate::primary::Primary;
+use crate::{Buffer, Context, GpuError, search};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::rc::Rc;
@@ -35,11 +35,22 @@ const CUBLAS_GEMM_DEFAULT: c_int = -1;
 /// Scratch memory for cuBLAS: what it wants on Hopper at most is 32 MiB.
 pub(crate) const WORKSPACE_BYTES: usize = 64 << 20;
 
-/// A cuBLAS handle on a [`Gpu`]'s stream, with 64 MiB of workspace.
+/// What the matrices of a product hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elements {
+    /// f16.
+    F16,
+    /// A and B f16, C f32: not rounded to f16 at the end.
+    F16ToF32,
+    /// f32, on CUDA cores: no TF32.
+    F32,
+}
+
+/// A cuBLAS handle on a [`Context`]'s stream, with 64 MiB of workspace.
 pub struct Cublas {
     api: Api,
     handle: Handle,
-    context: Rc<Context>,
+    context: Rc<Primary>,
     /// cuBLAS holds its address.
     workspace: Buffer,
 }
@@ -49,11 +60,11 @@ impl Cublas {
     ///
     /// # Errors
     /// [`GpuError::NoCublas`]; [`GpuError::Cublas`] if it does not fit the driver.
-    pub fn new(gpu: &Gpu) -> Result<Self, GpuError> {
+    pub fn new(gpu: &Context) -> Result<Self, GpuError> {
         let found = search::load("cublas", &["cublasLt"], None)
             .map_err(|searched| GpuError::NoCublas { searched })?;
         let api = Api::load(found.library)?;
-        let workspace = gpu.alloc(WORKSPACE_BYTES)?;
+        let workspace = gpu.alloc("workspace", WORKSPACE_BYTES)?;
         gpu.context.bind()?;
         let mut handle = null_mut();
         // SAFETY: a valid place for the handle, in the context that is current.
@@ -94,62 +105,21 @@ impl Cublas {
         }
     }
 
-    /// Enqueues C = A B, row-major: A m x k, B k x n and C m x n in f16, computed in f32
-    /// (`CUBLAS_COMPUTE_32F`).
+    /// Enqueues C = A B, row-major: A m x k, B k x n and C m x n, computed in f32 (`CUBLAS_COMPUTE_32F`).
     ///
     /// # Errors
     /// [`GpuError::Size`], [`GpuError::Dimension`], [`GpuError::Cublas`].
-    pub fn gemm_f16(
+    pub fn gemm(
         &self,
-        a: &Buffer,
-        b: &Buffer,
-        c: &Buffer,
-        m: usize,
-        n: usize,
-        k: usize,
-    ) -> Result<(), GpuError> {
-        self.gemm([a, b, c], [m, n, k], CUDA_R_16F, CUDA_R_16F)
-    }
-
-    /// As [`gemm_f16`](Self::gemm_f16), but C in f32: not rounded to f16 at the end.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn gemm_f16_to_f32(
-        &self,
-        a: &Buffer,
-        b: &Buffer,
-        c: &Buffer,
-        m: usize,
-        n: usize,
-        k: usize,
-    ) -> Result<(), GpuError> {
-        self.gemm([a, b, c], [m, n, k], CUDA_R_16F, CUDA_R_32F)
-    }
-
-    /// As [`gemm_f16`](Self::gemm_f16), but A, B and C in f32, on CUDA cores: no TF32.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn gemm_f32(
-        &self,
-        a: &Buffer,
-        b: &Buffer,
-        c: &Buffer,
-        m: usize,
-        n: usize,
-        k: usize,
-    ) -> Result<(), GpuError> {
-        self.gemm([a, b, c], [m, n, k], CUDA_R_32F, CUDA_R_32F)
-    }
-
-    fn gemm(
-        &self,
+        elements: Elements,
         [a, b, c]: [&Buffer; 3],
         [m, n, k]: [usize; 3],
-        input: c_int,
-        output: c_int,
     ) -> Result<(), GpuError> {
+        let (input, output) = match elements {
+            Elements::F16 => (CUDA_R_16F, CUDA_R_16F),
+            Elements::F16ToF32 => (CUDA_R_16F, CUDA_R_32F),
+            Elements::F32 => (CUDA_R_32F, CUDA_R_32F),
+        };
         a.holds("A", [m, k], bytes(input))?;
         b.holds("B", [k, n], bytes(input))?;
         c.holds("C", [m, n], bytes(output))?;
@@ -196,16 +166,25 @@ impl Drop for Cublas {
 
 impl Api {
     fn check(&self, call: &'static str, status: c_int) -> Result<(), GpuError> {
-        if status == 0 {
-            return Ok(());
-        }
-        // SAFETY: for any status cuBLAS returns static, NUL-terminated text.
-        let message = unsafe { CStr::from_ptr((self.cublasGetStatusString)(status)) };
-        Err(GpuError::Cublas {
-            call,
-            message: message.to_string_lossy().into_owned(),
-        })
+        check(call, status, self.cublasGetStatusString)
     }
+}
+
+/// Turns what a call of cuBLAS or cuBLASLt returned into a `Result`, with the library's own `text` for it.
+pub(crate) fn check(
+    call: &'static str,
+    status: c_int,
+    text: unsafe extern "C" fn(c_int) -> *const c_char,
+) -> Result<(), GpuError> {
+    if status == 0 {
+        return Ok(());
+    }
+    // SAFETY: for any status both libraries return static, NUL-terminated text.
+    let message = unsafe { CStr::from_ptr(text(status)) };
+    Err(GpuError::Cublas {
+        call,
+        message: message.to_string_lossy().into_owned(),
+    })
 }
 
 /// `130002` is 13.0.2.

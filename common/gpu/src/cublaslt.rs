@@ -1,11 +1,11 @@
 //! cuBLASLt with the best of its heuristics: the strongest opponent of the house.
-use crate::context::Context;
 use crate::cublas::{
-    CUBLAS_COMPUTE_32F, CUDA_R_16F, CUDA_R_32F, WORKSPACE_BYTES, dimension, version_text,
+    CUBLAS_COMPUTE_32F, CUDA_R_16F, CUDA_R_32F, WORKSPACE_BYTES, check, dimension, version_text,
 };
 use crate::dynamic::api;
-use crate::{Buffer, Contestant, Gpu, GpuError, Timing, alternate, search};
-use std::ffi::{CStr, c_char, c_int, c_void};
+use crate::primary::Primary;
+use crate::{Buffer, Contestant, Context, GpuError, Timing, alternate, search};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::rc::Rc;
 
@@ -63,43 +63,34 @@ pub struct CublasLt {
     handle: Part,
     api: Api,
     workspace: Buffer,
-    context: Rc<Context>,
+    context: Rc<Primary>,
     shape: [usize; 3],
 }
 
 impl CublasLt {
     /// Asks the heuristic for its 8 best algorithms for C = A B (row-major f16, computed in f32, 64 MiB
-    /// of workspace), times each on these buffers, and keeps the fastest. C is overwritten.
+    /// of workspace), times each on these buffers, [A, B, C], and keeps the fastest. C is overwritten.
     ///
     /// # Errors
     /// [`GpuError::NoCublas`], [`GpuError::Size`], [`GpuError::Dimension`], [`GpuError::Cublas`].
-    pub fn tune(
-        gpu: &Gpu,
-        a: &Buffer,
-        b: &Buffer,
-        c: &Buffer,
-        m: usize,
-        n: usize,
-        k: usize,
-    ) -> Result<Self, GpuError> {
-        let mut this = Self::open(gpu, [m, n, k])?;
-        this.fit([a, b, c])?;
+    pub fn tune(gpu: &Context, buffers: [&Buffer; 3], shape: [usize; 3]) -> Result<Self, GpuError> {
+        let mut this = Self::open(gpu, shape)?;
+        this.fit(buffers)?;
         let mut candidates = this.candidates()?;
         // The heuristic may offer what then refuses to run.
-        candidates.retain(|algorithm| this.enqueue(algorithm, [a, b, c]).is_ok());
+        candidates.retain(|algorithm| this.enqueue(algorithm, buffers).is_ok());
         let contestants: Vec<Contestant<'_>> = candidates
             .iter()
             .map(|algorithm| Contestant {
                 name: String::new(),
-                enqueue: Box::new(|_| this.enqueue(algorithm, [a, b, c])),
+                enqueue: Box::new(|_| this.enqueue(algorithm, buffers)),
             })
             .collect();
         let timing = Timing {
             rounds: 7,
             warmup: 2,
             launches_per_sample: 5,
-            graph: false,
-            rotations: 1,
+            ..Timing::default()
         };
         let samples = alternate(gpu, &contestants, &timing)?;
         drop(contestants);
@@ -107,6 +98,7 @@ impl CublasLt {
             .iter()
             .zip(&samples)
             .min_by(|x, y| x.1.median().total_cmp(&y.1.median()));
+        let [m, n, k] = shape;
         let none = || GpuError::Cublas {
             call: "cublasLtMatmulAlgoGetHeuristic",
             message: format!("no algorithm for {m} x {n} x {k}"),
@@ -115,12 +107,12 @@ impl CublasLt {
         Ok(this)
     }
 
-    /// Enqueues C = A B by the algorithm chosen, for matrices of the shape tuned for.
+    /// Enqueues C = A B by the algorithm chosen, for matrices A, B, C of the shape tuned for, m, n, k.
     ///
     /// # Errors
     /// [`GpuError::Size`], [`GpuError::Cublas`].
-    pub fn run(&self, a: &Buffer, b: &Buffer, c: &Buffer) -> Result<(), GpuError> {
-        self.enqueue(&self.algorithm, [a, b, c])
+    pub fn run(&self, buffers: [&Buffer; 3]) -> Result<(), GpuError> {
+        self.enqueue(&self.algorithm, buffers)
     }
 
     /// Its version, such as `13.0.2`.
@@ -129,11 +121,11 @@ impl CublasLt {
         version_text(unsafe { (self.api.cublasLtGetVersion)() })
     }
 
-    fn open(gpu: &Gpu, shape: [usize; 3]) -> Result<Self, GpuError> {
+    fn open(gpu: &Context, shape: [usize; 3]) -> Result<Self, GpuError> {
         let found = search::load("cublasLt", &[], None)
             .map_err(|searched| GpuError::NoCublas { searched })?;
         let api = Api::load(found.library)?;
-        let workspace = gpu.alloc(WORKSPACE_BYTES)?;
+        let workspace = gpu.alloc("workspace", WORKSPACE_BYTES)?;
         let [m, n, k] = shape;
         gpu.context.bind()?;
         // SAFETY: each call below gets a valid place for its handle, in the context that is current.
@@ -291,14 +283,6 @@ impl Drop for Part {
 
 impl Api {
     fn check(&self, call: &'static str, status: c_int) -> Result<(), GpuError> {
-        if status == 0 {
-            return Ok(());
-        }
-        // SAFETY: for any status cuBLASLt returns static, NUL-terminated text.
-        let message = unsafe { CStr::from_ptr((self.cublasLtGetStatusString)(status)) };
-        Err(GpuError::Cublas {
-            call,
-            message: message.to_string_lossy().into_owned(),
-        })
+        check(call, status, self.cublasLtGetStatusString)
     }
 }

@@ -1,7 +1,7 @@
 //! Which GPUs there are, and one of them opened.
 use crate::GpuError;
-use crate::context::Context;
 use crate::driver::{self, check};
+use crate::primary::Primary;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -15,8 +15,8 @@ pub struct DeviceInfo {
     pub name: String,
     /// Compute capability: (9, 0) is sm_90.
     pub sm: (u32, u32),
-    /// Streaming multiprocessors.
-    pub multiprocessors: u32,
+    /// SMs, streaming multiprocessors.
+    pub sms: u32,
     /// L2 cache, in bytes.
     pub l2_bytes: u64,
     /// Device memory, in bytes.
@@ -40,14 +40,14 @@ pub fn devices() -> Result<Vec<DeviceInfo>, GpuError> {
 
 /// An open GPU: its context and a stream, on which all work goes in order.
 ///
-/// Values made from it ([`Buffer`](crate::Buffer), [`Kernel`](crate::Kernel), …) may outlive it. It
+/// Values made from it ([`Buffer`](crate::Buffer), [`Function`](crate::Function), …) may outlive it. It
 /// stays on the thread that opened it.
-pub struct Gpu {
-    pub(crate) context: Rc<Context>,
+pub struct Context {
+    pub(crate) context: Rc<Primary>,
     info: DeviceInfo,
 }
 
-impl Gpu {
+impl Context {
     /// Opens GPU number `ordinal`.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Gpu {
         let device = handle(ordinal)?;
         Ok(Self {
             info: describe(ordinal, device)?,
-            context: Rc::new(Context::open(device)?),
+            context: Rc::new(Primary::open(device)?),
         })
     }
 
@@ -132,7 +132,7 @@ fn describe(ordinal: usize, device: sys::CUdevice) -> Result<DeviceInfo, GpuErro
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         ),
-        multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        sms: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
         l2_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?.into(),
         memory_bytes: memory as u64,
         shared_per_block_optin: attribute(

@@ -52,13 +52,13 @@ pub enum GpuError {
     /// No libcuda on this machine.
     #[error(
         "no NVIDIA driver on this machine (libcuda is missing, or a stub): install the driver, \
-         or run on the emulator, which needs none, with `--device emulator`"
+         or run on the emulator, which needs none"
     )]
     NoDriver,
     /// The driver is older than CUDA 12.0.
     #[error(
         "the NVIDIA driver is too old: it supports CUDA {found}, 12.0 is needed; update the driver, or \
-         leave `--device` away to run on the emulator"
+         run on the emulator"
     )]
     OldDriver {
         /// The CUDA version that it supports.
@@ -67,11 +67,11 @@ pub enum GpuError {
     /// A driver, but no GPU.
     #[error(
         "the NVIDIA driver sees no GPU: check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or run on the \
-         emulator with `--device emulator`"
+         emulator"
     )]
     NoDevice,
     /// No GPU of that number.
-    #[error("no GPU number {ordinal}: this machine has {count}, counted from 0 (`--device gpu:N`)")]
+    #[error("no GPU number {ordinal}: this machine has {count}, counted from 0")]
     NoSuchDevice {
         /// The number asked for.
         ordinal: usize,
@@ -99,12 +99,19 @@ pub enum GpuError {
         log: String,
     },
     /// The PTX has no such kernel.
-    #[error(
-        "the PTX has no kernel `{entry}`: declare it `extern \"C\" __global__ void {entry}(…)`"
-    )]
-    NoEntry {
+    #[error("the PTX has no kernel `{name}`: declare it `extern \"C\" __global__ void {name}(…)`")]
+    NoKernel {
         /// The name asked for.
-        entry: String,
+        name: String,
+    },
+    /// The PTX has no such variable.
+    #[error(
+        "the PTX has no variable `{name}`: declare it `extern \"C\" __device__` or `__constant__`, and use it in a \
+         kernel so that the compiler keeps it"
+    )]
+    NoVariable {
+        /// The name asked for.
+        name: String,
     },
     /// The arguments do not fit the kernel's parameters.
     #[error(
@@ -145,7 +152,7 @@ pub enum GpuError {
         have: usize,
     },
     /// A dimension beyond the 32 bits that cuBLAS takes.
-    #[error("dimension {size} is beyond what cuBLAS takes: use a smaller `--size`")]
+    #[error("dimension {size} is beyond what cuBLAS takes: use a smaller problem")]
     Dimension {
         /// The dimension.
         size: usize,
@@ -205,8 +212,8 @@ fn list(places: &[String]) -> String {
 fn remedy(code: u32) -> &'static str {
     match code {
         1 => "check grid, block, cluster and shared memory against the GPU's limits",
-        2 => "use a smaller `--size`, or close what else uses this GPU",
-        209 => "the PTX is for another architecture: choose the GPU's own with `--arch`",
+        2 => "use a smaller problem, or close what else uses this GPU",
+        209 => "the PTX is for another architecture: choose the GPU's own",
         218 => "its log names the line to mend",
         222 => {
             "the PTX is newer than the driver: update the driver, or compile with the NVRTC that \

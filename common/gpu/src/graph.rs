@@ -1,21 +1,21 @@
 //! Many launches as one, and the clock that times them.
 use crate::GpuError;
-use crate::context::Context;
 use crate::driver::check;
+use crate::primary::Primary;
 use cudarc::driver::sys;
 use std::ptr::null_mut;
 use std::rc::Rc;
 
 /// Launches captured once and ready to run again, as one launch.
 pub(crate) struct Graph {
-    context: Rc<Context>,
+    context: Rc<Primary>,
     graph: sys::CUgraphExec,
 }
 
 impl Graph {
     /// Captures what `enqueue` puts on the stream; nothing of it runs yet.
     pub(crate) fn capture(
-        context: &Rc<Context>,
+        context: &Rc<Primary>,
         enqueue: impl FnOnce() -> Result<(), GpuError>,
     ) -> Result<Self, GpuError> {
         context.bind()?;
@@ -70,13 +70,13 @@ impl Drop for Graph {
 
 /// A point in the stream with the time at which the GPU reached it.
 pub(crate) struct Event {
-    context: Rc<Context>,
+    context: Rc<Primary>,
     event: sys::CUevent,
 }
 
 impl Event {
     /// Enqueues a new event.
-    pub(crate) fn record(context: &Rc<Context>) -> Result<Self, GpuError> {
+    pub(crate) fn record(context: &Rc<Primary>) -> Result<Self, GpuError> {
         context.bind()?;
         let mut this = Self {
             context: Rc::clone(context),

@@ -1,6 +1,6 @@
 //! One kernel launch.
 use crate::driver::check;
-use crate::{Buffer, Gpu, GpuError, Kernel};
+use crate::{Buffer, Context, Function, GpuError};
 use cudarc::driver::sys;
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -14,11 +14,24 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Dynamic shared memory a block, in bytes; may exceed 48 KiB.
     pub dynamic_shared: u32,
-    /// Blocks a cluster, in x; 0 and 1 mean no cluster.
-    pub cluster: u32,
+    /// Blocks of a cluster in x, y and z; 1 in each for none.
+    pub cluster: [u32; 3],
     /// Whether the launch may begin while the one before it ends: then the kernel says where it waits for that one,
     /// by `griddepcontrol.wait` (CUDA C++ Programming Guide, Programmatic Dependent Launch).
     pub overlap: bool,
+}
+
+impl Default for LaunchConfig {
+    /// One block of one thread.
+    fn default() -> Self {
+        Self {
+            grid: [1; 3],
+            block: [1; 3],
+            dynamic_shared: 0,
+            cluster: [1; 3],
+            overlap: false,
+        }
+    }
 }
 
 /// One kernel argument.
@@ -26,8 +39,10 @@ pub struct LaunchConfig {
 pub enum KernelArg<'a> {
     /// A pointer to device memory.
     Buffer(&'a Buffer),
-    /// A 32-bit number.
+    /// 4 bytes, such as an `int`.
     U32(u32),
+    /// 8 bytes, such as a pointer into a buffer.
+    U64(u64),
     /// A parameter by value, such as the 128 bytes of a tensor map.
     Bytes(&'a [u8]),
 }
@@ -35,7 +50,7 @@ pub enum KernelArg<'a> {
 impl KernelArg<'_> {
     fn bytes(&self) -> usize {
         match self {
-            Self::Buffer(_) => 8,
+            Self::Buffer(_) | Self::U64(_) => 8,
             Self::U32(_) => 4,
             Self::Bytes(bytes) => bytes.len(),
         }
@@ -46,28 +61,29 @@ impl KernelArg<'_> {
         match self {
             Self::Buffer(buffer) => buffer.argument().cast_mut().cast(),
             Self::U32(value) => (&raw const *value).cast_mut().cast(),
+            Self::U64(value) => (&raw const *value).cast_mut().cast(),
             Self::Bytes(bytes) => bytes.as_ptr().cast_mut().cast(),
         }
     }
 }
 
-impl Gpu {
+impl Context {
     /// Enqueues `kernel`. It runs after all that was enqueued before; a fault of its own shows at the
-    /// next [`synchronize`](Self::synchronize) or [`download`](Self::download).
+    /// next [`synchronize`](Self::synchronize) or [`read`](Self::read).
     ///
     /// # Errors
     /// [`GpuError::Arguments`] if `args` do not fit the kernel's parameters;
     /// [`GpuError::SharedMemory`]; [`GpuError::Driver`] for a shape that the GPU refuses.
     pub fn launch(
         &self,
-        kernel: &Kernel,
+        kernel: &Function,
         config: &LaunchConfig,
         args: &[KernelArg],
     ) -> Result<(), GpuError> {
         let sizes: Vec<usize> = args.iter().map(KernelArg::bytes).collect();
         kernel.takes(&sizes)?;
         kernel.allow_shared(config.dynamic_shared)?;
-        if config.cluster > 8 {
+        if config.cluster.iter().product::<u32>() > 8 {
             kernel.allow_large_clusters()?;
         }
         let mut pointers: Vec<*mut c_void> = args.iter().map(KernelArg::pointer).collect();
@@ -109,11 +125,11 @@ fn attributes(config: &LaunchConfig) -> Vec<sys::CUlaunchAttribute> {
         value,
     };
     let mut attributes = Vec::new();
-    if config.cluster > 1 {
+    if config.cluster != [1; 3] {
         let dimensions = sys::CUlaunchAttributeValue_union__bindgen_ty_1 {
-            x: config.cluster,
-            y: 1,
-            z: 1,
+            x: config.cluster[0],
+            y: config.cluster[1],
+            z: config.cluster[2],
         };
         attributes.push(attribute(
             Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,

@@ -6,17 +6,16 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `nvrtc`, `headers` | CUDA C++ in, PTX out; with CUDA's headers in memory, no file is opened |
-//! | `device` | which GPUs there are; a [`Gpu`] is one of them, with a stream |
+//! | `device` | which GPUs there are; a [`Context`] is one of them, with a stream |
 //! | `memory`, `tensor` | bytes on the device; the map by which TMA reads them |
-//! | `kernel`, `launch`, `params` | PTX in, a kernel out; its launch, with arguments checked against the PTX |
+//! | `module`, `launch`, `params` | PTX in, kernels and variables out; a launch, with arguments checked against the PTX |
 //! | `cublas`, `cublaslt` | the opponents |
 //! | `timing`, `graph` | who is faster: events, graphs, and alternation |
 //! | `provenance` | clocks, power and temperature while it ran |
-//! | `driver`, `context` | what every call to the driver needs |
+//! | `driver`, `primary` | what every call to the driver needs |
 //! | `dynamic`, `search` | loading a library, and finding it |
 #![allow(unsafe_code)] // A C interface is unsafe by nature: it is confined to this crate.
 
-mod context;
 mod cublas;
 mod cublaslt;
 mod device;
@@ -25,24 +24,25 @@ mod dynamic;
 mod error;
 mod graph;
 mod headers;
-mod kernel;
 mod launch;
 mod memory;
+mod module;
 mod nvrtc;
 mod params;
+mod primary;
 mod provenance;
 mod search;
 mod statistics;
 mod tensor;
 mod timing;
 
-pub use cublas::Cublas;
+pub use cublas::{Cublas, Elements};
 pub use cublaslt::CublasLt;
-pub use device::{DeviceInfo, Gpu, devices};
+pub use device::{Context, DeviceInfo, devices};
 pub use error::GpuError;
-pub use kernel::Kernel;
 pub use launch::{KernelArg, LaunchConfig};
 pub use memory::Buffer;
+pub use module::{Function, Module};
 pub use nvrtc::{Compiled, Nvrtc};
 pub use provenance::{Range, Telemetry, driver_version};
 pub use tensor::{Swizzle, TensorMap};

@@ -1,21 +1,50 @@
 //! Bytes on the device.
-use crate::context::Context;
 use crate::driver::check;
-use crate::{Gpu, GpuError};
+use crate::module::Loaded;
+use crate::primary::Primary;
+use crate::{Context, GpuError};
 use cudarc::driver::sys;
 use std::rc::Rc;
 
-/// Device memory, freed with this value.
+/// Device memory: an allocation, freed with this value, or a variable of a module.
 ///
 /// Kernels and cuBLAS write to it through `&Buffer`: its contents are the device's, and the host sees
-/// them only through [`Gpu::download`].
+/// them only through [`Context::read`].
 pub struct Buffer {
-    context: Rc<Context>,
+    owner: Owner,
+    name: Box<str>,
     address: sys::CUdeviceptr,
     bytes: usize,
 }
 
+/// Whose the memory is, and what therefore must outlive the buffer.
+enum Owner {
+    /// The buffer's own.
+    Allocation(Rc<Primary>),
+    /// A variable of a module.
+    Module(#[allow(dead_code)] Rc<Loaded>),
+}
+
 impl Buffer {
+    pub(crate) fn of_module(
+        module: &Rc<Loaded>,
+        name: &str,
+        address: sys::CUdeviceptr,
+        bytes: usize,
+    ) -> Self {
+        Self {
+            owner: Owner::Module(Rc::clone(module)),
+            name: name.into(),
+            address,
+            bytes,
+        }
+    }
+
+    /// What it was called when it was allocated, or the variable's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Its size in bytes.
     pub fn len(&self) -> usize {
         self.bytes
@@ -44,36 +73,32 @@ impl Buffer {
         element: usize,
     ) -> Result<(), GpuError> {
         let need = shape[0].saturating_mul(shape[1]).saturating_mul(element);
-        if need > self.bytes {
-            Err(GpuError::Size {
-                what,
-                need,
-                have: self.bytes,
-            })
-        } else {
-            Ok(())
+        let have = self.bytes;
+        if need > have {
+            return Err(GpuError::Size { what, need, have });
         }
+        Ok(())
     }
 }
 
-impl Gpu {
-    /// A new buffer of `bytes` bytes, all zero.
+impl Context {
+    /// A new buffer of `bytes` bytes, all zero (`cuMemAlloc`, `cuMemsetD8`); messages call it `name`.
     ///
     /// # Errors
     /// [`GpuError::Driver`], most often out of memory.
-    pub fn alloc(&self, bytes: usize) -> Result<Buffer, GpuError> {
-        let mut buffer = self.reserve(bytes)?;
-        self.fill(&mut buffer, 0)?;
+    pub fn alloc(&self, name: &str, bytes: usize) -> Result<Buffer, GpuError> {
+        let buffer = self.reserve(name, bytes)?;
+        self.fill(&buffer, 0)?;
         Ok(buffer)
     }
 
-    /// A new buffer that holds `bytes`.
+    /// A new buffer that holds `bytes` (`cuMemAlloc`, `cuMemcpyHtoD`); messages call it `name`.
     ///
     /// # Errors
     /// [`GpuError::Driver`], most often out of memory.
-    pub fn upload(&self, bytes: &[u8]) -> Result<Buffer, GpuError> {
-        let mut buffer = self.reserve(bytes.len())?;
-        self.write(&mut buffer, bytes)?;
+    pub fn upload(&self, name: &str, bytes: &[u8]) -> Result<Buffer, GpuError> {
+        let buffer = self.reserve(name, bytes.len())?;
+        self.write(&buffer, bytes)?;
         Ok(buffer)
     }
 
@@ -81,7 +106,7 @@ impl Gpu {
     ///
     /// # Errors
     /// [`GpuError::Size`] if they do not fit; [`GpuError::Driver`].
-    pub fn write(&self, buffer: &mut Buffer, bytes: &[u8]) -> Result<(), GpuError> {
+    pub fn write(&self, buffer: &Buffer, bytes: &[u8]) -> Result<(), GpuError> {
         buffer.holds("the data to copy", [1, bytes.len()], 1)?;
         self.context.bind()?;
         // SAFETY: source and destination hold that many bytes (checked above), and the source is
@@ -102,7 +127,7 @@ impl Gpu {
     ///
     /// # Errors
     /// [`GpuError::Driver`].
-    pub fn fill(&self, buffer: &mut Buffer, byte: u8) -> Result<(), GpuError> {
+    pub fn fill(&self, buffer: &Buffer, byte: u8) -> Result<(), GpuError> {
         self.context.bind()?;
         // SAFETY: the buffer holds that many bytes.
         let result = unsafe {
@@ -115,7 +140,7 @@ impl Gpu {
     ///
     /// # Errors
     /// [`GpuError::Driver`]: also where an earlier kernel went wrong.
-    pub fn download(&self, buffer: &Buffer) -> Result<Vec<u8>, GpuError> {
+    pub fn read(&self, buffer: &Buffer) -> Result<Vec<u8>, GpuError> {
         let mut bytes = vec![0; buffer.bytes];
         self.context.bind()?;
         // SAFETY: source and destination hold that many bytes, and both outlive the copy.
@@ -133,7 +158,7 @@ impl Gpu {
     }
 
     /// A new buffer whose contents nobody has set yet.
-    fn reserve(&self, bytes: usize) -> Result<Buffer, GpuError> {
+    fn reserve(&self, name: &str, bytes: usize) -> Result<Buffer, GpuError> {
         self.context.bind()?;
         let mut address = 0;
         // SAFETY: a valid place for the address. The driver refuses 0 bytes, hence at least one.
@@ -141,7 +166,8 @@ impl Gpu {
             sys::cuMemAlloc_v2(&raw mut address, bytes.max(1))
         })?;
         Ok(Buffer {
-            context: Rc::clone(&self.context),
+            owner: Owner::Allocation(Rc::clone(&self.context)),
+            name: name.into(),
             address,
             bytes,
         })
@@ -150,7 +176,10 @@ impl Gpu {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let _ = self.context.bind();
+        let Owner::Allocation(context) = &self.owner else {
+            return;
+        };
+        let _ = context.bind();
         // SAFETY: allocated in `reserve` and freed once. The driver waits for work that uses it.
         let _ = unsafe { sys::cuMemFree_v2(self.address) };
     }

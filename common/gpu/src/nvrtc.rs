@@ -175,13 +175,10 @@ impl Api {
 
     fn check(&self, call: &'static str, status: c_int) -> Result<(), GpuError> {
         if status == 0 {
-            Ok(())
-        } else {
-            Err(GpuError::Nvrtc {
-                call,
-                message: self.words(status),
-            })
+            return Ok(());
         }
+        let message = self.words(status);
+        Err(GpuError::Nvrtc { call, message })
     }
 }
 

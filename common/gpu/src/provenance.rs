@@ -3,7 +3,7 @@
 //! From NVML, which comes with the driver and is optional: without it there is nothing to report.
 use crate::dynamic::{self, api};
 use crate::statistics::percentile;
-use crate::{Gpu, driver};
+use crate::{Context, driver};
 use cudarc::driver::sys;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -42,7 +42,7 @@ pub struct Range {
 /// What a GPU's sensors said while something ran, sampled every 20 ms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Telemetry {
-    /// Clock of the multiprocessors, in MHz.
+    /// Clock of the SMs, in MHz.
     pub sm_mhz: Range,
     /// Power drawn, in watts. From Ampere on the sensor averages over a second.
     pub power_watts: Range,
@@ -57,7 +57,7 @@ pub struct Telemetry {
 impl Telemetry {
     /// Runs `work` and samples the sensors of `gpu` on another thread meanwhile, once at least.
     /// `None` without NVML, or where it does not offer them (as in a virtual machine).
-    pub fn during<T>(gpu: &Gpu, work: impl FnOnce() -> T) -> (T, Option<Self>) {
+    pub fn during<T>(gpu: &Context, work: impl FnOnce() -> T) -> (T, Option<Self>) {
         let bus_id = bus_id(gpu);
         thread::scope(|scope| {
             let (running, stopped) = channel::<()>();
@@ -95,7 +95,7 @@ fn nvml() -> Option<&'static Nvml> {
 }
 
 /// Where `gpu` sits, as NUL-terminated text: CUDA and NVML number GPUs differently.
-fn bus_id(gpu: &Gpu) -> Option<[u8; 32]> {
+fn bus_id(gpu: &Context) -> Option<[u8; 32]> {
     let mut text = [0u8; 32];
     // SAFETY: a device of the ready driver, and a buffer with its length.
     let result =

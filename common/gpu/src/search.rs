@@ -84,12 +84,8 @@ fn folders() -> Vec<PathBuf> {
     if let Some(root) = variable("VIRTUAL_ENV") {
         wheel_folders(&root, 5, &mut folders);
     }
-    let toolkits = [
-        variable("CUDA_HOME"),
-        variable("CUDA_PATH"),
-        Some("/usr/local/cuda".into()),
-    ];
-    for toolkit in toolkits.into_iter().flatten() {
+    let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(variable);
+    for toolkit in toolkits.chain(["/usr/local/cuda".into()]) {
         folders.extend(["lib64", "lib", "bin", "bin/x64"].map(|name| toolkit.join(name)));
     }
     folders.retain(|folder| folder.is_dir());
@@ -114,19 +110,13 @@ fn wheel_folders(root: &Path, depth: u32, folders: &mut Vec<PathBuf>) {
 pub(crate) fn headers_beside(library: &Path) -> Option<PathBuf> {
     let folder = library.parent()?;
     let package = folder.parent()?; // …/nvidia/cu13, or the toolkit
-    let mut places = vec![package.join("include")];
-    places.extend(package.parent().map(|above| above.join("include")));
+    let above = package.parent();
     // Wheels before CUDA 13 keep the headers in a package of their own.
-    places.extend(
-        package
-            .parent()
-            .map(children)
-            .unwrap_or_default()
-            .iter()
-            .map(|p| p.join("include")),
-    );
-    places
-        .into_iter()
+    let neighbours = above.map(children).unwrap_or_default();
+    let packages = [Some(package), above].into_iter().flatten();
+    packages
+        .chain(neighbours.iter().map(PathBuf::as_path))
+        .map(|package| package.join("include"))
         .find(|place| place.join("cuda_fp16.h").is_file())
 }
 

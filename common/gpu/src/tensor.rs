@@ -1,6 +1,6 @@
 //! The map by which TMA, Hopper's copy engine, reads and writes tiles of a tensor.
 use crate::driver::check;
-use crate::{Buffer, Gpu, GpuError};
+use crate::{Buffer, Context, GpuError};
 use cudarc::driver::sys;
 
 /// How TMA scatters the 16-byte chunks of a tile over the banks of shared memory.
@@ -39,7 +39,7 @@ pub struct TensorMap<'a> {
 #[repr(C, align(128))]
 struct Aligned(sys::CUtensorMap);
 
-impl Gpu {
+impl Context {
     /// Encodes the map of a tensor at the start of `buffer`, to be handed to a kernel as
     /// [`KernelArg::Bytes`](crate::KernelArg::Bytes) for a `const __grid_constant__ CUtensorMap`.
     ///

@@ -6,13 +6,13 @@
 //! idles in between, and no sample holds the time of a launch that came late.
 use crate::graph::{Event, Graph};
 use crate::statistics::percentile;
-use crate::{Gpu, GpuError};
+use crate::{Context, GpuError};
 
 /// Something to be timed.
 pub struct Contestant<'a> {
     /// What the report calls it.
     pub name: String,
-    /// Enqueues one launch on the [`Gpu`]'s stream, with buffer set number `rotation`
+    /// Enqueues one launch on the [`Context`]'s stream, with buffer set number `rotation`
     /// (0 to `Timing::rotations` - 1). It must not wait, copy or allocate.
     #[allow(clippy::type_complexity)]
     pub enqueue: Box<dyn Fn(usize) -> Result<(), GpuError> + 'a>,
@@ -87,7 +87,7 @@ impl Samples {
 /// # Errors
 /// The first error of any contestant, and faults of their kernels.
 pub fn alternate(
-    gpu: &Gpu,
+    gpu: &Context,
     contestants: &[Contestant<'_>],
     options: &Timing,
 ) -> Result<Vec<Samples>, GpuError> {
@@ -109,13 +109,11 @@ pub fn alternate(
     }
     gpu.synchronize()?;
 
-    let mut samples: Vec<Samples> = contestants
-        .iter()
-        .map(|contestant| Samples {
-            name: contestant.name.clone(),
-            milliseconds: Vec::new(),
-        })
-        .collect();
+    let none = |contestant: &Contestant<'_>| Samples {
+        name: contestant.name.clone(),
+        milliseconds: Vec::new(),
+    };
+    let mut samples: Vec<Samples> = contestants.iter().map(none).collect();
     for (_, which, start, stop) in spans.iter().filter(|(round, ..)| *round > 0) {
         samples[*which]
             .milliseconds
@@ -142,7 +140,11 @@ struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    fn new(gpu: &Gpu, contestant: &'a Contestant<'a>, options: &Timing) -> Result<Self, GpuError> {
+    fn new(
+        gpu: &Context,
+        contestant: &'a Contestant<'a>,
+        options: &Timing,
+    ) -> Result<Self, GpuError> {
         let mut this = Self {
             contestant,
             graph: None,

@@ -1,238 +1,324 @@
-//! Emulator or GPU, and which of the rung's kernels it runs.
-use std::path::Path;
+//! A device with memory, on which kernels are launched: the emulator or a GPU, by the same calls.
+use std::rc::Rc;
 
-use emulator::Card;
-use gpu::Nvrtc;
+use emulator::{Element, Fill, Instruction, LaunchReport};
 
-use crate::arguments::{Arguments, Command, Device as Wanted};
-use crate::{Error, KernelFile, Result, Rung, Size, source};
+use crate::{Error, Result, Source, ptx_file};
 
-/// Where the kernel runs.
-#[derive(Clone, Debug)]
+pub use emulator::LaunchConfig;
+
+/// An open device. Calls take effect in the order in which they are made, as on one CUDA stream.
 pub enum Device {
-    /// On this machine's processor, as this GPU would.
-    Emulator(Card),
-    /// On this GPU.
-    Gpu(gpu::DeviceInfo),
+    /// This machine's processor.
+    Emulator(Box<emulator::Context>),
+    /// A GPU.
+    Gpu(gpu::Context),
+}
+
+/// Memory on a device. It is a handle: to copy it copies no bytes.
+#[derive(Clone)]
+pub enum Buffer {
+    /// Of the emulator.
+    Emulator(emulator::Buffer),
+    /// Of a GPU; freed with its last handle.
+    Gpu(Rc<gpu::Buffer>),
+}
+
+/// A loaded kernel.
+#[derive(Clone)]
+pub enum Function {
+    /// On the emulator.
+    Emulator(emulator::Function),
+    /// On a GPU.
+    Gpu(Rc<gpu::Function>),
+}
+
+/// One argument of a launch.
+#[derive(Clone)]
+pub enum Arg {
+    /// A pointer.
+    Buffer(Buffer),
+    /// An `int`.
+    Int(u32),
+    /// A tensor map, and the memory that it describes, which is kept for it.
+    TensorMap(Box<[u8; 128]>, Buffer),
+}
+
+impl Buffer {
+    /// A pointer to it.
+    pub fn arg(&self) -> Arg {
+        Arg::Buffer(self.clone())
+    }
+
+    fn emulated(&self) -> Result<&emulator::Buffer> {
+        match self {
+            Self::Emulator(buffer) => Ok(buffer),
+            Self::Gpu(_) => Err(Error::OtherDevice),
+        }
+    }
+
+    /// As a GPU has it.
+    ///
+    /// # Errors
+    /// If it is the emulator's.
+    pub fn on_gpu(&self) -> Result<&gpu::Buffer> {
+        match self {
+            Self::Emulator(_) => Err(Error::OtherDevice),
+            Self::Gpu(buffer) => Ok(buffer),
+        }
+    }
+}
+
+impl From<u32> for Arg {
+    fn from(value: u32) -> Self {
+        Self::Int(value)
+    }
+}
+
+/// A row-major matrix of f16, and the box of it that TMA copies at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    /// Columns and rows of the matrix.
+    pub dimensions: [u64; 2],
+    /// Bytes from one row to the next.
+    pub row_bytes: u64,
+    /// Columns and rows of a box.
+    pub tile: [u32; 2],
+    /// How a box is swizzled in shared memory.
+    pub swizzle: emulator::Swizzle,
 }
 
 impl Device {
-    /// What the arguments ask for, if it is there.
-    pub fn choose(arguments: &Arguments) -> Result<Self> {
-        let emulator = Self::Emulator(arguments.emulate.unwrap_or_default());
-        // Who names the card to emulate wants the emulator.
-        let wanted = match (arguments.emulate, arguments.device) {
-            (Some(card), Wanted::Gpu(_)) => return Err(Error::EmulatorsCard(card)),
-            (Some(_), _) => Wanted::Emulator,
-            (None, wanted) => wanted,
-        };
-        // `profile` counts on the emulator; a GPU adds its time to that.
-        if arguments.command == Some(Command::Profile) {
-            return Ok(emulator);
-        }
-        let sanitize = arguments.command == Some(Command::Sanitize);
-        let emulator_only = sanitize.then_some("sanitize");
-        let bench = matches!(arguments.command, Some(Command::Bench { .. }));
-        match (wanted, emulator_only) {
-            (Wanted::Gpu(_), Some(command)) => Err(Error::EmulatorOnly(command)),
-            (Wanted::Gpu(ordinal), None) => Ok(Self::Gpu(gpu_at(ordinal)?)),
-            (Wanted::Emulator, _) if bench => {
-                Err(Error::BenchNeedsGpu("the emulator is none".into()))
-            }
-            (Wanted::Auto, None) => match gpu_at(0) {
-                Ok(info) => Ok(Self::Gpu(info)),
-                Err(why) if bench => Err(Error::BenchNeedsGpu(why.to_string())),
-                Err(_) => Ok(emulator),
-            },
-            (Wanted::Emulator | Wanted::Auto, _) => Ok(emulator),
-        }
-    }
-
-    /// The GPU whose time `profile` shows beside the emulator's counters: the one that the arguments name, or the
-    /// first if it runs code for `arch`.
+    /// Allocates bytes on the device; messages call them `name`.
     ///
     /// # Errors
-    /// If the arguments name one, and it is not there or does not run that code.
-    pub fn beside_the_emulator(
-        arguments: &Arguments,
-        arch: &str,
-    ) -> Result<Option<gpu::DeviceInfo>> {
-        let runs_it = |info: gpu::DeviceInfo| {
-            let device = Self::Gpu(info.clone());
-            device.check_arch(arch).map(|()| info)
-        };
-        match arguments.device {
-            _ if arguments.emulate.is_some() => Ok(None),
-            Wanted::Emulator => Ok(None),
-            Wanted::Auto => Ok(gpu_at(0).ok().and_then(|info| runs_it(info).ok())),
-            Wanted::Gpu(ordinal) => runs_it(gpu_at(ordinal)?).map(Some),
-        }
-    }
-
-    /// As `--device` names it.
-    pub fn flag(&self) -> String {
-        match self {
-            Self::Emulator(_) => "emulator".into(),
-            Self::Gpu(info) => format!("gpu:{}", info.ordinal),
-        }
-    }
-
-    /// What a GPU runs where no size is asked for: enough to fill it.
-    pub const FULL: Size = Size::cube(4096);
-
-    /// The size where none is asked for: one that takes about a second.
-    pub fn default_size(&self) -> Size {
-        match self {
-            Self::Emulator(_) => Size::cube(256),
-            Self::Gpu(_) => Self::FULL,
-        }
-    }
-
-    /// The GPU that the emulator stands for.
-    pub fn emulated(&self) -> Option<Card> {
-        match self {
-            Self::Emulator(card) => Some(*card),
-            Self::Gpu(_) => None,
-        }
-    }
-
-    /// How many multiprocessors there are.
-    pub fn multiprocessors(&self) -> u32 {
-        match self {
-            Self::Emulator(card) => card.multiprocessors(),
-            Self::Gpu(info) => info.multiprocessors,
-        }
-    }
-
-    /// The PTX for this device: the reader's file, or the rung's kernel that fits best, also to the size.
-    pub fn source(&self, rung: &Rung, arguments: &Arguments, size: Size) -> Result<source::Source> {
-        let source = match &arguments.kernel {
-            Some(path) => self.source_of_file(path, arguments)?,
-            None => source::of_folder(
-                &format!("rungs/{}", rung.name),
-                self.kernel(rung, arguments, size, self.multiprocessors())?,
-                Nvrtc::find(),
-            )?,
-        };
-        self.check_arch(&source.arch)?;
-        Ok(source)
-    }
-
-    fn source_of_file(&self, path: &Path, arguments: &Arguments) -> Result<source::Source> {
-        let arch = arguments.arch.as_deref();
-        let tile = arguments.tile.as_deref().unwrap_or_default();
-        let mut source = source::of_file(path, arch, tile, Nvrtc::find())?;
-        if source.origin == source::Origin::File {
-            // PTX says itself what it is for; what cannot be parsed is refused later, with its line.
-            if let Ok(module) = emulator::Module::parse(&source.ptx) {
-                source.arch = module.target().to_owned();
-            }
-            if let Some(wanted) = arch.filter(|wanted| *wanted != source.arch) {
-                return Err(Error::ArchOfPtx {
-                    file: source.file,
-                    found: source.arch,
-                    wanted: wanted.into(),
-                });
-            }
-        }
-        Ok(source)
-    }
-
-    /// The kernel for `arch`, or the last of those that this device runs: a rung lists the newest last. Of
-    /// its configurations the one that costs least at this size on a card of so many multiprocessors.
-    pub fn kernel<'a>(
-        &self,
-        rung: &'a Rung,
-        arguments: &Arguments,
-        size: Size,
-        multiprocessors: u32,
-    ) -> Result<&'a KernelFile<'a>> {
-        let arch = arguments.arch.as_deref();
-        let fits = |kernel: &&KernelFile<'_>| match arch {
-            Some(arch) => kernel.arch == arch,
-            None => self.check_arch(kernel.arch).is_ok(),
-        };
-        let newest = rung
-            .kernels
-            .iter()
-            .rfind(fits)
-            .or(rung.kernels.first().filter(|_| arch.is_none()));
-        let newest = newest.ok_or_else(|| Error::NoArch {
-            rung: rung.name.into(),
-            wanted: arch.unwrap_or("this device").into(),
-            has: rung
-                .kernels
-                .iter()
-                .map(|kernel| kernel.arch.to_owned())
-                .collect(),
-        })?;
-        let cost = |kernel: &KernelFile| kernel.cost(size, multiprocessors);
-        let of_newest = rung.configurations(newest.file);
-        let several = of_newest.clone().count() > 1;
-        let wanted = |kernel: &&KernelFile| {
-            let wanted = arguments.tile.as_deref();
-            wanted.is_none_or(|wanted| several && kernel.tile() == wanted)
-        };
-        let best = of_newest
-            .clone()
-            .filter(wanted)
-            .min_by(|a, b| cost(a).total_cmp(&cost(b)));
-        best.ok_or_else(|| Error::NoTile {
-            file: newest.file.into(),
-            wanted: arguments.tile.clone().unwrap_or_default(),
-            has: of_newest
-                .filter(|_| several)
-                .map(KernelFile::tile)
-                .collect(),
+    /// If the device is out of memory.
+    pub fn alloc(&mut self, name: &str, bytes: usize) -> Result<Buffer> {
+        Ok(match self {
+            Self::Emulator(context) => Buffer::Emulator(context.alloc(name, bytes)?),
+            Self::Gpu(context) => Buffer::Gpu(Rc::new(context.alloc(name, bytes)?)),
         })
     }
 
-    /// Whether this device runs code for `arch`: `sm_90a` only on 9.0, others on all that are newer.
-    fn check_arch(&self, arch: &str) -> Result<()> {
-        let digits = arch.trim_start_matches("sm_");
-        let number = digits.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let needed = number
-            .parse::<u32>()
-            .map(|n| (n / 10, n % 10))
-            .unwrap_or((0, 0));
-        let info = match self {
-            Self::Emulator(Card::H100) => return Ok(()),
-            Self::Emulator(card) if card.compute_capability() >= needed => return Ok(()),
-            Self::Emulator(card) => {
-                return Err(Error::WrongCard {
-                    card: *card,
-                    arch: arch.into(),
-                });
+    /// Allocates as many bytes and copies these there.
+    ///
+    /// # Errors
+    /// If the device is out of memory.
+    pub fn upload(&mut self, name: &str, bytes: &[u8]) -> Result<Buffer> {
+        Ok(match self {
+            Self::Emulator(context) => Buffer::Emulator(context.upload(name, bytes)?),
+            Self::Gpu(context) => Buffer::Gpu(Rc::new(context.upload(name, bytes)?)),
+        })
+    }
+
+    /// Sets every byte of a buffer.
+    ///
+    /// # Errors
+    /// If the buffer is another device's.
+    pub fn fill(&mut self, buffer: &Buffer, byte: u8) -> Result<()> {
+        match self {
+            Self::Emulator(context) => context.fill(buffer.emulated()?, byte)?,
+            Self::Gpu(context) => context.fill(buffer.on_gpu()?, byte)?,
+        }
+        Ok(())
+    }
+
+    /// Waits for what was launched and copies a buffer's bytes back.
+    ///
+    /// # Errors
+    /// If the buffer is another device's, or a launch on a GPU went wrong.
+    pub fn read(&self, buffer: &Buffer) -> Result<Vec<u8>> {
+        Ok(match self {
+            Self::Emulator(context) => context.read(buffer.emulated()?)?,
+            Self::Gpu(context) => context.read(buffer.on_gpu()?)?,
+        })
+    }
+
+    /// Describes a matrix to TMA: where it is stored, and which box of it is copied at a time.
+    ///
+    /// # Errors
+    /// If a rule of `cuTensorMapEncodeTiled` is broken, or the buffer is another device's.
+    pub fn tensor_map(&self, buffer: &Buffer, of: &Tiling) -> Result<Arg> {
+        let (dimensions, strides, tile) = (&of.dimensions, &[of.row_bytes], &of.tile);
+        let map = match self {
+            Self::Emulator(context) => {
+                let map = emulator::TensorMap {
+                    element: Element::F16,
+                    dimensions,
+                    strides,
+                    tile,
+                    element_strides: &[],
+                    swizzle: of.swizzle,
+                    fill: Fill::Zeros,
+                };
+                context.tensor_map(buffer.emulated()?, &map)?
             }
-            Self::Gpu(info) => info,
+            Self::Gpu(context) => {
+                let swizzle = match of.swizzle {
+                    emulator::Swizzle::None => gpu::Swizzle::None,
+                    emulator::Swizzle::B32 => gpu::Swizzle::B32,
+                    emulator::Swizzle::B64 => gpu::Swizzle::B64,
+                    emulator::Swizzle::B128 => gpu::Swizzle::B128,
+                };
+                let map = gpu::TensorMap {
+                    dimensions,
+                    strides,
+                    tile,
+                    swizzle,
+                };
+                context.tensor_map(buffer.on_gpu()?, &map)?
+            }
         };
-        let exact = digits.ends_with('a');
-        if if exact {
-            info.sm == needed
-        } else {
-            info.sm >= needed
-        } {
-            Ok(())
-        } else {
-            Err(Error::WrongGpu {
-                gpu: info.name.clone(),
-                sm: info.sm,
-                arch: arch.into(),
-            })
+        Ok(Arg::TensorMap(Box::new(map), buffer.clone()))
+    }
+
+    /// Loads PTX and takes a kernel from it. Where a GPU's driver is older than the PTX's `.version`, it is loaded once
+    /// more with a lower one.
+    ///
+    /// # Errors
+    /// If the emulator does not execute it or the driver refuses it.
+    pub fn load(&mut self, source: &Source, entry: &str) -> Result<Function> {
+        const UNSUPPORTED_PTX_VERSION: u32 = 222;
+        match self {
+            Self::Emulator(context) => {
+                let of_file = |error| match error {
+                    emulator::Error::Ptx(error) => Error::Ptx {
+                        file: source.file.clone(),
+                        error,
+                    },
+                    other => other.into(),
+                };
+                let module = context.load_module(&source.ptx).map_err(of_file)?;
+                Ok(Function::Emulator(module.function(entry).map_err(of_file)?))
+            }
+            Self::Gpu(context) => {
+                let module = match context.load_module(&source.ptx) {
+                    Err(
+                        error @ gpu::GpuError::Load {
+                            code: UNSUPPORTED_PTX_VERSION,
+                            ..
+                        },
+                    ) => {
+                        let lower = ptx_file::lower_version(&source.ptx, &source.arch);
+                        context.load_module(&lower).map_err(|_| error)?
+                    }
+                    loaded => loaded?,
+                };
+                Ok(Function::Gpu(Rc::new(module.function(entry)?)))
+            }
+        }
+    }
+
+    /// Launches a kernel. The emulator returns when it is done, with what it saw; a GPU at once, with nothing.
+    ///
+    /// # Errors
+    /// If the launch is refused, or a limit of the emulator was met.
+    pub fn launch(
+        &mut self,
+        function: &Function,
+        config: &LaunchConfig,
+        args: &[Arg],
+    ) -> Result<Option<LaunchReport>> {
+        match self {
+            Self::Emulator(context) => {
+                let args = args.iter().map(|arg| {
+                    Ok(match arg {
+                        Arg::Buffer(buffer) => emulator::KernelArg::Buffer(buffer.emulated()?),
+                        Arg::Int(value) => emulator::KernelArg::U32(*value),
+                        Arg::TensorMap(map, _) => emulator::KernelArg::Bytes(&map[..]),
+                    })
+                });
+                let args = args.collect::<Result<Vec<_>>>()?;
+                Ok(Some(context.launch(function.emulated()?, config, &args)?))
+            }
+            Self::Gpu(context) => {
+                let (config, args) = on_gpu(config, args)?;
+                context.launch(function.on_gpu()?, &config, &args)?;
+                Ok(None)
+            }
         }
     }
 }
 
-fn gpu_at(ordinal: usize) -> std::result::Result<gpu::DeviceInfo, gpu::GpuError> {
-    let devices = gpu::devices()?;
-    let count = devices.len();
-    let none = if count == 0 {
-        gpu::GpuError::NoDevice
-    } else {
-        gpu::GpuError::NoSuchDevice { ordinal, count }
+/// A launch as `gpu` takes it.
+///
+/// # Errors
+/// If an argument is the emulator's.
+pub fn on_gpu<'a>(
+    config: &LaunchConfig,
+    args: &'a [Arg],
+) -> Result<(gpu::LaunchConfig, Vec<gpu::KernelArg<'a>>)> {
+    let &LaunchConfig {
+        grid,
+        block,
+        dynamic_shared,
+        cluster,
+        overlap,
+    } = config;
+    let config = gpu::LaunchConfig {
+        grid,
+        block,
+        dynamic_shared,
+        cluster,
+        overlap,
     };
-    devices
-        .into_iter()
-        .find(|device| device.ordinal == ordinal)
-        .ok_or(none)
+    let args = args.iter().map(|arg| {
+        Ok(match arg {
+            Arg::Buffer(buffer) => gpu::KernelArg::Buffer(buffer.on_gpu()?),
+            Arg::Int(value) => gpu::KernelArg::U32(*value),
+            Arg::TensorMap(map, _) => gpu::KernelArg::Bytes(&map[..]),
+        })
+    });
+    Ok((config, args.collect::<Result<_>>()?))
+}
+
+impl Function {
+    fn emulated(&self) -> Result<&emulator::Function> {
+        match self {
+            Self::Emulator(function) => Ok(function),
+            Self::Gpu(_) => Err(Error::OtherDevice),
+        }
+    }
+
+    /// As a GPU has it.
+    ///
+    /// # Errors
+    /// If it is the emulator's.
+    pub fn on_gpu(&self) -> Result<&gpu::Function> {
+        match self {
+            Self::Emulator(_) => Err(Error::OtherDevice),
+            Self::Gpu(function) => Ok(function),
+        }
+    }
+
+    /// Bytes of each parameter.
+    pub fn params(&self) -> Vec<u32> {
+        match self {
+            Self::Emulator(function) => function.params().iter().map(|param| param.bytes).collect(),
+            Self::Gpu(function) => function
+                .params()
+                .iter()
+                .map(|&bytes| bytes as u32)
+                .collect(),
+        }
+    }
+
+    /// The kernel's PTX instructions, in the order of a report's counters; a GPU knows none.
+    pub fn instructions(&self) -> &[Instruction] {
+        self.emulated()
+            .map_or(&[], emulator::Function::instructions)
+    }
+
+    /// What the emulator runs without promising a GPU's bits.
+    pub fn warnings(&self) -> &[String] {
+        self.emulated().map_or(&[], emulator::Function::warnings)
+    }
+
+    /// Static shared memory of a block, in bytes.
+    pub fn static_shared(&self) -> u32 {
+        match self {
+            Self::Emulator(function) => function.static_shared(),
+            Self::Gpu(function) => function.static_shared(),
+        }
+    }
 }

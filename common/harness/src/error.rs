@@ -12,17 +12,17 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// A command that only a GPU can carry out.
     #[error(
-        "bench times the kernel on a GPU: {0}\n  without one, `profile` shows what the kernel does to the memory system"
+        "bench times the kernel on a GPU, and {0}; without one, `profile` shows what the kernel does to the memory system"
     )]
     BenchNeedsGpu(String),
     /// A command that only the emulator can carry out.
-    #[error("`{0}` runs on the emulator, on any machine; leave `--device gpu` away")]
-    EmulatorOnly(&'static str),
+    #[error("`sanitize` runs on the emulator, on any machine, and a GPU was asked for")]
+    EmulatorOnly,
     /// A command about the kernels that the rung has, with another.
-    #[error("`{0}` is about the rung's own kernels; leave `--kernel` away")]
-    OwnKernelsOnly(&'static str),
+    #[error("`tiles` lists the rung's own kernels and takes no other")]
+    OwnKernelsOnly,
     /// A kernel that this GPU cannot run.
-    #[error("{gpu} has compute capability {}.{}, and this kernel is for {arch}; `--device emulator` runs it", sm.0, sm.1)]
+    #[error("{gpu} has compute capability {}.{}, and this kernel is for {arch}; the emulator runs it", sm.0, sm.1)]
     WrongGpu {
         /// The GPU's name.
         gpu: String,
@@ -31,18 +31,18 @@ pub enum Error {
         /// What the kernel is for.
         arch: String,
     },
-    /// `--emulate`, and a GPU.
-    #[error("`--emulate {0}` is about the emulator; leave `--device gpu` or `--emulate` away")]
-    EmulatorsCard(emulator::Card),
+    /// A card to emulate, and a GPU.
+    #[error("the card {0} is to be emulated, and a GPU was asked for")]
+    EmulatedOnGpu(emulator::Card),
     /// A kernel that the emulated GPU cannot run.
-    #[error("{card} has compute capability {}.{}, and this kernel is for {arch}; leave `--emulate {card}` away, or take a kernel for sm_80 (`--arch sm_80`)", card.compute_capability().0, card.compute_capability().1)]
+    #[error("{card} has compute capability {}.{}, and this kernel is for {arch}; emulate an h100, or take a kernel for sm_80", card.compute_capability().0, card.compute_capability().1)]
     WrongCard {
         /// The emulated GPU.
         card: emulator::Card,
         /// What the kernel is for.
         arch: String,
     },
-    /// `--arch` names what the rung has no kernel for.
+    /// An architecture that the rung has no kernel for.
     #[error("{rung} has no kernel for {wanted}; it has one for {}", has.join(" and "))]
     NoArch {
         /// The rung's name.
@@ -52,10 +52,10 @@ pub enum Error {
         /// What there is.
         has: Vec<String>,
     },
-    /// `--tile` names a configuration that the kernel has not.
+    /// A tile that the kernel does not have.
     #[error(
         "{file} has no tile {wanted}; {}",
-        if has.is_empty() { "it has one tile only: leave `--tile` away".into() } else { format!("it has {}", has.join(" and ")) }
+        if has.is_empty() { "it has one tile only".into() } else { format!("it has {}", has.join(" and ")) }
     )]
     NoTile {
         /// The kernel's file.
@@ -65,19 +65,19 @@ pub enum Error {
         /// What there is.
         has: Vec<String>,
     },
-    /// `--arch` and the PTX file disagree.
-    #[error("{file} is for {found}, not for {wanted}; leave `--arch` away")]
+    /// A PTX file for another architecture than was asked for.
+    #[error("{file} is for {found}, not for {wanted}")]
     ArchOfPtx {
         /// The PTX file.
         file: String,
         /// Its `.target`.
         found: String,
-        /// `--arch`.
+        /// What was asked for.
         wanted: String,
     },
     /// A problem too large to be indexed.
     #[error(
-        "a size of {size} is too large: padded to whole tiles, {matrix} is {rows} x {cols}, and at most 2147483647 elements are allowed; take a smaller `--size`"
+        "a size of {size} is too large: padded to whole tiles, {matrix} is {rows} x {cols}, and at most 2147483647 elements are allowed; take a smaller size"
     )]
     TooLarge {
         /// The size asked for.
@@ -101,7 +101,7 @@ pub enum Error {
     },
     /// A problem larger than the emulated memory.
     #[error(
-        "the matrices need {wanted} bytes, and `--max-memory` allows {limit}; raise it, or take a smaller `--size`"
+        "the matrices need {wanted} bytes, and {limit} are allowed; raise that limit, or take a smaller size"
     )]
     Memory {
         /// Bytes needed.
@@ -117,8 +117,8 @@ pub enum Error {
         /// Why not.
         error: std::io::Error,
     },
-    /// `--kernel` with something other than `.cu` or `.ptx`.
-    #[error("cannot tell what {} is: `--kernel` takes a file ending in .cu or .ptx", .0.display())]
+    /// A kernel in a file that is neither `.cu` nor `.ptx`.
+    #[error("cannot tell what {} is: a kernel's file ends in .cu or .ptx", .0.display())]
     KernelEnding(PathBuf),
     /// A `.cu` file and no compiler.
     #[error("{file} has to be compiled, and there is {why}")]
@@ -184,7 +184,7 @@ pub enum Error {
     },
     /// A kernel that does not say how it is launched.
     #[error(
-        "{file} does not say how `gemm` is launched ({why}); it needs\n  extern \"C\" __constant__ int gemm_launch[] = {{BM, BN, BK, threads, dynamic shared bytes, cluster}};\nwith a seventh number if its blocks stay on the card, how many a multiprocessor holds, and an eighth, 1, if those share the last tiles; and if it uses TMA\n  extern \"C\" __constant__ int gemm_boxes[] = {{columns, rows, bytes of the swizzle, for A, B and C}};"
+        "{file} does not say how `gemm` is launched ({why}); it needs\n  extern \"C\" __constant__ int gemm_launch[] = {{BM, BN, BK, threads, dynamic shared bytes, cluster}};\nwith a seventh number if its blocks are persistent, how many an SM holds, and an eighth, 1, if those split the partial last wave along K; and if it uses TMA\n  extern \"C\" __constant__ int gemm_boxes[] = {{columns, rows, bytes of the swizzle, for A, B and C}};"
     )]
     NoLaunch {
         /// The file.
@@ -208,9 +208,23 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
-    /// The emulator could not launch.
+    /// The emulator could not load or launch.
     #[error(transparent)]
-    Launch(#[from] emulator::LaunchError),
+    Emulator(#[from] emulator::Error),
+    /// A buffer or function of another device.
+    #[error("a buffer or a kernel of one device was used on another")]
+    OtherDevice,
+    /// A host function that compiles two kernels.
+    #[error("the host function compiles `{0}` and then `{1}`; a rung has one kernel")]
+    OneKernel(&'static str, &'static str),
+    /// A host function that launches twice.
+    #[error(
+        "the host function launches `{0}` after another launch; a run is one launch, which its report is of"
+    )]
+    OneLaunch(&'static str),
+    /// A host function that launched no kernel, or did not have its result verified.
+    #[error("the host function of {0} launches no kernel or does not end with `verify`")]
+    NothingLaunched(&'static str),
     /// CUDA reported an error.
     #[error(transparent)]
     Gpu(#[from] gpu::GpuError),
@@ -243,12 +257,12 @@ fn found(names: &[String]) -> String {
 impl Error {
     /// The exit code: 1 for a wrong result or a fault found, 2 for bad usage or something missing.
     ///
-    /// A kernel stopped by `--max-instructions` counts as a fault: most that get there never end.
+    /// A kernel stopped by its limit of instructions counts as a fault: most that get there never end.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Fault(_)
             | Self::Unsteady { .. }
-            | Self::Launch(emulator::LaunchError::InstructionLimit(_)) => 1,
+            | Self::Emulator(emulator::Error::InstructionLimit { .. }) => 1,
             // The codes that a kernel brings about: an illegal address, a trap, and their like.
             Self::Gpu(gpu::GpuError::Driver {
                 code: 700 | 714..=719,

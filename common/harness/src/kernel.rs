@@ -1,21 +1,20 @@
 //! PTX that is ready to launch: it holds a `gemm` with the right parameters, and says how it is launched.
-use emulator::{Module, Program, PtxError};
+use emulator::Ptx;
 
-use crate::launch::{Launch, Unstated};
-use crate::source::Source;
-use crate::{Error, Result, Rung};
+use crate::device::{Device, Function, LaunchConfig};
+use crate::spec::{LaunchSpec, Unstated};
+use crate::{Error, Result, Rung, Source, transpose};
 
-/// The name every kernel has.
-pub const ENTRY: &str = "gemm";
-/// A kernel with its launch.
-#[derive(Debug)]
+/// A loaded kernel with its launch.
 pub struct Kernel {
+    /// Its name in the PTX.
+    pub name: &'static str,
     /// Where its PTX comes from.
     pub source: Source,
-    /// The PTX, lowered for the emulator, or why the emulator cannot run it: a GPU still may.
-    pub lowered: std::result::Result<Program, PtxError>,
-    /// How it is launched.
-    pub launch: Launch,
+    /// How it is launched, as it states itself.
+    pub spec: LaunchSpec,
+    /// What is launched.
+    pub function: Function,
 }
 
 /// The instruction by which a kernel says that it may begin while the launch before it ends, and where it needs that
@@ -23,22 +22,35 @@ pub struct Kernel {
 const WAITS_FOR_LAST_LAUNCH: &str = "griddepcontrol.wait";
 
 impl Kernel {
-    /// Reads PTX and checks everything that can be checked before a launch.
-    pub fn new(rung: &Rung, source: Source) -> Result<Self> {
+    /// Loads PTX and checks everything that can be checked before a launch.
+    ///
+    /// # Errors
+    /// If it holds no kernel `name` with the parameters of a rung, or does not state its launch.
+    pub fn load(
+        device: &mut Device,
+        rung: &Rung,
+        source: Source,
+        name: &'static str,
+    ) -> Result<Self> {
         let file = source.file.clone();
-        let module = Module::parse(&source.ptx).map_err(|error| Error::Ptx {
+        let ptx = Ptx::parse(&source.ptx).map_err(|error| Error::Ptx {
             file: file.clone(),
             error,
         })?;
-        if !module.kernels().any(|name| name == ENTRY) {
-            let has = module.kernels().map(str::to_owned).collect();
+        if !ptx.kernels().any(|kernel| kernel == name) {
+            let has = ptx.kernels().map(str::to_owned).collect();
             return Err(Error::NoEntry {
                 file,
-                wanted: ENTRY,
+                wanted: name,
                 has,
             });
         }
-        let launch = Launch::of(&module).map_err(|unstated| match unstated {
+        let transposes = name == transpose::NAME;
+        let spec = match transposes {
+            true => transpose::spec(&ptx),
+            false => LaunchSpec::of(&ptx),
+        };
+        let spec = spec.map_err(|unstated| match unstated {
             Unstated::Missing(why) => Error::NoLaunch {
                 file: file.clone(),
                 why,
@@ -48,34 +60,48 @@ impl Kernel {
                 why,
             },
         })?;
-        let lowered = Program::new(&module, ENTRY);
-        if let Ok(program) = &lowered {
-            check_parameters(rung, &file, program, &launch)?;
+        let function = device.load(&source, name)?;
+        let (expected, declaration) = match transposes {
+            true => transpose::parameters(),
+            false => parameters(rung, &spec),
+        };
+        let found = function.params();
+        if found != expected {
+            return Err(Error::Parameters {
+                file,
+                entry: name,
+                found: list(&found),
+                expected: format!("{}: {declaration}", list(&expected)),
+            });
         }
         Ok(Self {
+            name,
             source,
-            lowered,
-            launch,
+            spec,
+            function,
         })
+    }
+
+    /// A launch of so many blocks, with the rest as the kernel states it.
+    pub fn config(&self, blocks: u32) -> LaunchConfig {
+        LaunchConfig {
+            grid: [blocks, 1, 1],
+            block: [self.spec.threads, 1, 1],
+            dynamic_shared: self.spec.dynamic_shared,
+            cluster: [self.spec.cluster, 1, 1],
+            overlap: self.overlaps(),
+        }
     }
 
     /// Whether its launches may overlap.
     pub fn overlaps(&self) -> bool {
         self.source.ptx.contains(WAITS_FOR_LAST_LAUNCH)
     }
-
-    /// The kernel as the emulator runs it.
-    pub fn program(&self) -> Result<&Program> {
-        self.lowered.as_ref().map_err(|error| Error::Ptx {
-            file: self.source.file.clone(),
-            error: error.clone(),
-        })
-    }
 }
 
-/// A, B, C, M, N, K, and an `int` for each switch.
-fn check_parameters(rung: &Rung, file: &str, program: &Program, launch: &Launch) -> Result<()> {
-    let (matrix, matrices) = match launch.boxes {
+/// A, B, C, M, N, K, and an `int` for each switch: the bytes of each, and how they are declared.
+fn parameters(rung: &Rung, spec: &LaunchSpec) -> (Vec<u32>, String) {
+    let (matrix, matrices) = match spec.boxes {
         None => (
             8,
             "const unsigned short* A, const unsigned short* B, unsigned short* C",
@@ -85,36 +111,21 @@ fn check_parameters(rung: &Rung, file: &str, program: &Program, launch: &Launch)
             "const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C",
         ),
     };
-    let expected: Vec<u32> = [matrix, matrix, matrix, 4, 4, 4]
-        .into_iter()
-        .chain(rung.switches.iter().map(|_| 4))
-        .collect();
-    let found: Vec<u32> = program.params().iter().map(|param| param.bytes).collect();
-    if found == expected {
-        return Ok(());
+    let bytes = [matrix, matrix, matrix, 4, 4, 4].into_iter();
+    let bytes = bytes.chain(rung.switches.iter().map(|_| 4)).collect();
+    let switches = rung.switches.iter();
+    let switches = switches.map(|switch| format!(", int {}", switch.name.replace('-', "_")));
+    let switches: String = switches.collect();
+    (
+        bytes,
+        format!("gemm({matrices}, int M, int N, int K{switches})"),
+    )
+}
+
+fn list(sizes: &[u32]) -> String {
+    let sizes: Vec<_> = sizes.iter().map(u32::to_string).collect();
+    match sizes[..] {
+        [] => "no".to_owned(),
+        _ => sizes.join(", "),
     }
-    let list = |sizes: &[u32]| {
-        if sizes.is_empty() {
-            return "no".to_owned();
-        }
-        sizes
-            .iter()
-            .map(u32::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let switches: String = rung
-        .switches
-        .iter()
-        .map(|switch| format!(", int {}", switch.flag.replace('-', "_")))
-        .collect();
-    Err(Error::Parameters {
-        file: file.to_owned(),
-        entry: ENTRY,
-        found: list(&found),
-        expected: format!(
-            "{}: gemm({matrices}, int M, int N, int K{switches})",
-            list(&expected)
-        ),
-    })
 }

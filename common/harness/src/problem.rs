@@ -1,4 +1,4 @@
-//! The numbers that are multiplied: A and B from a seed, C poisoned.
+//! The numbers that are multiplied: A and B from a seed.
 //!
 //! The generator uses integers only, so A and B have the same bits on every platform, and an element
 //! depends on its place in the matrix, not on the padding around it.
@@ -7,9 +7,6 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use crate::{Error, Result, Size, Tile};
-
-/// A NaN that no kernel computes: what C holds before a run.
-const POISON: f16 = f16::from_bits(0x7fff);
 
 /// C = A B with zeros around A and B up to whole tiles.
 #[derive(Clone, Debug)]
@@ -39,11 +36,6 @@ impl Problem {
         })
     }
 
-    /// C before the run, padded: every element NaN.
-    pub fn poisoned_c(&self) -> Vec<f16> {
-        poison(self.padded.m as usize * self.padded.n as usize)
-    }
-
     /// SHA-256 of C as M x N row-major little-endian f16, padding cut off.
     pub fn c_sha256(&self, c: &[f16]) -> String {
         let mut hash = Sha256::new();
@@ -55,11 +47,6 @@ impl Problem {
         }
         hex(&hash.finalize())
     }
-}
-
-/// So many elements that nobody has written.
-pub fn poison(elements: usize) -> Vec<f16> {
-    vec![POISON; elements]
 }
 
 /// Rounds a size up to whole tiles, and says no where an operand could not be indexed by an `int`.
@@ -136,13 +123,13 @@ fn matrix(seed: u64, id: u64, size: [u32; 2], padded: [u32; 2]) -> Vec<f16> {
 }
 
 fn row_key(seed: u64, id: u64, row: u64) -> u64 {
-    mix(mix(mix(seed) ^ id) ^ row)
+    splitmix64(splitmix64(splitmix64(seed) ^ id) ^ row)
 }
 
 /// Roughly normal: the sum of four uniform 16-bit numbers, less its mean, in units of 2^-15. The
 /// standard deviation is 2 / sqrt(3), the largest magnitude 4.
 fn element(row_key: u64, col: u64) -> f16 {
-    let bits = mix(row_key ^ col);
+    let bits = splitmix64(row_key ^ col);
     let sum = (0..4)
         .map(|i| (bits >> (16 * i)) as i32 & 0xffff)
         .sum::<i32>();
@@ -151,16 +138,16 @@ fn element(row_key: u64, col: u64) -> f16 {
 }
 
 /// One step of splitmix64 (Steele, Lea and Flood 2014): a bijection whose output looks random.
-fn mix(counter: u64) -> u64 {
+pub fn splitmix64(counter: u64) -> u64 {
     let mut z = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
-/// A different random number for each `index`, for whoever samples.
+/// A different random number for each `index`, for a caller that samples.
 pub fn random(seed: u64, index: u64) -> u64 {
-    mix(mix(seed ^ 0x5a5a_5a5a) ^ index)
+    splitmix64(splitmix64(seed ^ 0x5a5a_5a5a) ^ index)
 }
 
 #[cfg(test)]
@@ -251,7 +238,7 @@ mod tests {
     #[test]
     fn the_hash_is_of_the_unpadded_c() {
         let p = problem(Size { m: 1, n: 2, k: 1 }, 0);
-        let mut c = p.poisoned_c();
+        let mut c = vec![f16::NAN; p.padded.elements()[2] as usize];
         (c[0], c[1]) = (f16::from_f32(1.0), f16::from_f32(-2.0));
         // printf '\x00\x3c\x00\xc0' | sha256sum
         assert_eq!(p.c_sha256(&c), HASH);

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
-use emulator::calibrate::{BadRow, Pattern, Row, Table};
+use csv::StringRecord;
 use emulator::{SharedAccess, shared_wavefronts};
+use harness::{BadRow, Table, TableRow, WarpAccess};
 use layout::banks::{Access, BankTable};
 use layout::show::{Basis, Sheet};
 use owo_colors::OwoColorize;
 
 use crate::layout::{Format, print};
+use crate::record::csv_text;
 
 #[derive(clap::Args)]
 #[command(
@@ -36,33 +38,26 @@ const ADDED: [&str; 3] = ["wavefronts", "bank_conflicts", "ideal"];
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let file = arguments.file.display();
-    let text =
-        std::fs::read_to_string(&arguments.file).with_context(|| format!("cannot read {file}"))?;
-    let table = Table::of(&text, ',', &Pattern::COLUMNS)
+    let text = std::fs::read(&arguments.file).with_context(|| format!("cannot read {file}"))?;
+    let table = Table::read(&text, ',', &WarpAccess::COLUMNS)
         .with_context(|| format!("{file} is no table of accesses"))?;
     if let Some(number) = arguments.draw {
         let rows = table.rows.len();
         let Some(row) = number.checked_sub(1).and_then(|at| table.rows.get(at)) else {
             bail!("{file} has no row {number}: there are rows 1 to {rows}, the header not counted");
         };
-        let pattern = pattern(&table, row).map_err(|why| anyhow!("{file}:{}: {why}", row.line))?;
-        print(
-            &drawing(&format!("{file}, row {number}"), &pattern),
-            arguments.format,
-        )?;
+        let access = access(&table, row).map_err(|why| anyhow!("{file}:{}: {why}", row.line))?;
+        let drawing = drawing(&format!("{file}, row {number}"), &access);
+        print(&drawing, arguments.format)?;
         return Ok(true);
     }
     let mut sound = true;
-    let names = kept(&table, &table.names).join(",");
-    anstream::println!("{names},{}", ADDED.join(","));
+    let head = line(&table, &table.columns, ADDED)?;
+    anstream::print!("{head}");
     for row in &table.rows {
-        match pattern(&table, row) {
-            Ok(pattern) => {
-                let [wavefronts, conflicts, ideal] = cost(&pattern);
-                anstream::println!(
-                    "{},{wavefronts},{conflicts},{ideal}",
-                    kept(&table, &row.fields).join(",")
-                );
+        match access(&table, row) {
+            Ok(access) => {
+                anstream::print!("{}", line(&table, &row.fields, cost(&access))?);
             }
             Err(why) => {
                 sound = false;
@@ -75,56 +70,58 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 }
 
 /// What the command prints of a file's text, and the drawing of each of its rows.
+///
+/// # Errors
+/// If it is not such a text.
 pub fn everything(text: &str) -> Result<String> {
-    let table = Table::of(text, ',', &Pattern::COLUMNS)?;
-    let mut out = kept(&table, &table.names).join(",");
+    let table = Table::read(text.as_bytes(), ',', &WarpAccess::COLUMNS)?;
+    let mut out = line(&table, &table.columns, ADDED)?;
     for row in &table.rows {
-        let Ok(pattern) = pattern(&table, row) else {
-            continue;
-        };
-        let line = row.line;
-        out += &format!(
-            "\n{:?} {}\n",
-            cost(&pattern),
-            kept(&table, &row.fields).join(",")
-        );
-        out += &drawing(&format!("line {line}"), &pattern).to_text();
+        if let Ok(access) = access(&table, row) {
+            out += &line(&table, &row.fields, cost(&access))?;
+            out += &drawing(&format!("line {}", row.line), &access).to_text();
+        }
     }
     Ok(out)
 }
 
-fn pattern<'a>(table: &Table<'a>, row: &Row<'a>) -> Result<Pattern<'a>, BadRow> {
-    Pattern::parse(table.pick(row, Pattern::COLUMNS)?)
+fn access(table: &Table, row: &TableRow) -> Result<WarpAccess, BadRow> {
+    WarpAccess::parse(&table.pick(row, &WarpAccess::COLUMNS)?)
 }
 
-/// The fields that are not replaced by ours.
-fn kept<'a>(table: &Table<'a>, fields: &[&'a str]) -> Vec<&'a str> {
-    let fields = table.names.iter().zip(fields);
-    fields
-        .filter(|(name, _)| !ADDED.contains(name))
-        .map(|(_, field)| *field)
-        .collect()
+/// The fields that are not replaced by ours, and ours.
+fn line(table: &Table, fields: &StringRecord, ours: [impl ToString; 3]) -> Result<String> {
+    let theirs = table.columns.iter().zip(fields);
+    let theirs = theirs.filter(|(name, _)| !ADDED.contains(name));
+    let ours = ours.map(|field| field.to_string());
+    let fields = theirs.map(|(_, field)| field);
+    let mut line = csv::Writer::from_writer(Vec::new());
+    line.write_record(fields.chain(ours.iter().map(String::as_str)))?;
+    csv_text(line)
 }
 
 /// Wavefronts, conflicts and ideal.
-fn cost(pattern: &Pattern<'_>) -> [u64; 3] {
-    let (addresses, active) = pattern.lanes();
-    let cost = shared_wavefronts(pattern.access, pattern.bytes, &addresses, active);
+fn cost(access: &WarpAccess) -> [u64; 3] {
+    let (addresses, active) = access.lanes();
+    let cost = shared_wavefronts(access.kind, access.bytes, &addresses, active);
     [cost.wavefronts, cost.conflicts, cost.ideal]
 }
 
-fn drawing(name: &str, pattern: &Pattern<'_>) -> Sheet {
-    let access = match pattern.access {
+fn drawing(name: &str, access: &WarpAccess) -> Sheet {
+    let (kind, bytes) = (kind(access), access.bytes);
+    let table = BankTable::new(kind, bytes, |lane| access.offsets[lane as usize]);
+    let sheet = Sheet::new(format!("Banks of {name}"), Basis::Measured)
+        .fact("access", format!("{kind}, {bytes} bytes a lane"));
+    layout::sheets::draw(sheet, &table)
+}
+
+/// As `layout` calls it.
+fn kind(access: &WarpAccess) -> Access {
+    match access.kind {
         SharedAccess::Load => Access::Load,
         SharedAccess::Store => Access::Store,
         SharedAccess::Matrix => Access::Matrix,
-    };
-    let table = BankTable::new(access, pattern.bytes, |lane| pattern.offsets[lane as usize]);
-    let sheet = Sheet::new(format!("Banks of {name}"), Basis::Measured).fact(
-        "access",
-        format!("{access}, {} bytes a lane", pattern.bytes),
-    );
-    layout::sheets::draw(sheet, &table)
+    }
 }
 
 #[cfg(test)]
@@ -135,14 +132,26 @@ mod tests {
         format!("op,bytes_per_lane,byte_offset_per_lane\n{rows}")
     }
 
-    fn of(text: &str) -> Result<Table<'_>> {
-        Ok(Table::of(text, ',', &Pattern::COLUMNS)?)
+    fn of(text: &str) -> Result<Table> {
+        Ok(Table::read(text.as_bytes(), ',', &WarpAccess::COLUMNS)?)
     }
 
     fn error(row: &str) -> String {
-        let text = table(row);
-        let table = of(&text).expect("a header");
-        pattern(&table, &table.rows[0]).expect_err(row).to_string()
+        let table = of(&table(row)).expect("a header");
+        access(&table, &table.rows[0]).expect_err(row).to_string()
+    }
+
+    #[test]
+    fn other_columns_are_kept() {
+        let offsets = vec!["0"; 32].join(" ");
+        let text = format!(
+            "name,ideal,op,bytes_per_lane,byte_offset_per_lane\n\"a, b\",7,ld,4,{offsets}\nbad,7,ld,5,0\n"
+        );
+        let said = everything(&text).expect("a table");
+        let expected = format!(
+            "name,op,bytes_per_lane,byte_offset_per_lane,wavefronts,bank_conflicts,ideal\n\"a, b\",ld,4,{offsets},1,0,1\n"
+        );
+        assert!(said.starts_with(&expected), "{said}");
     }
 
     #[test]
@@ -169,9 +178,9 @@ mod tests {
         ] {
             let text = table(&format!("{op},16,{}", column[..lanes].join(" ")));
             let table = of(&text).expect("a header");
-            let pattern = pattern(&table, &table.rows[0]).expect(op);
-            assert_eq!(cost(&pattern), expected, "{op}");
-            let sheet = drawing("x", &pattern);
+            let access = access(&table, &table.rows[0]).expect(op);
+            assert_eq!(cost(&access), expected, "{op}");
+            let sheet = drawing("x", &access);
             for (name, value) in ADDED.iter().zip(expected) {
                 assert_eq!(
                     sheet

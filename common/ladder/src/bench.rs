@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::compare;
 use crate::record::{self, Record};
-use crate::rungs::{self, Variant};
 use crate::timing::{self, Timed, Timing};
+use harness::rungs::{self, Variant};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -36,23 +36,10 @@ pub struct Arguments {
 
 /// What the last rung, which is the one to be compared with cuBLAS, is timed at besides: a short K, few columns, and
 /// sides that no tile divides.
-pub const OTHER_SIZES: [Size; 3] = [
-    Size {
-        m: 4096,
-        n: 4096,
-        k: 1024,
-    },
-    Size {
-        m: 8192,
-        n: 1024,
-        k: 8192,
-    },
-    Size {
-        m: 4000,
-        n: 3000,
-        k: 2000,
-    },
-];
+pub fn other_sizes() -> [Size; 3] {
+    let sizes = [[4096, 4096, 1024], [8192, 1024, 8192], [4000, 3000, 2000]];
+    sizes.map(|[m, n, k]| Size { m, n, k })
+}
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
     // First, so that nothing is timed in vain.
@@ -82,11 +69,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let timed = timing::all(&timings, &arguments.device)?;
     let record = Record::new(benches(&timings, &timed))?;
     anstream::print!("{}", record.table());
-    let out = match (&arguments.out, &old) {
-        (Some(out), _) => Some(out.clone()),
-        (None, Some(_)) => None,
-        (None, None) => Some(record::results()),
-    };
+    let usual = || old.is_none().then(record::results);
+    let out = arguments.out.clone().or_else(usual);
     let right = record.runs().all(|(_, run)| run.verify.ok);
     let as_fast = match old {
         Some(old) => {
@@ -99,10 +83,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     if let Some(out) = out {
         let whole =
             arguments.sizes.is_empty() && arguments.rungs.is_empty() && arguments.arch.is_none();
-        let record = if whole {
-            record
-        } else {
-            record.over_the_one_in(&out)?
+        let record = match whole {
+            true => record,
+            false => record.over_the_one_in(&out)?,
         };
         anstream::println!("\nwritten to {}", record.write(&out)?.display());
     }
@@ -118,8 +101,8 @@ fn sizes(asked: &[Size], old: Option<&Record>, label: &str, is_last: bool) -> Ve
             runs.map(|(_, run)| run.size).collect()
         }
         ([], None) => {
-            let others = OTHER_SIZES.iter().filter(|_| is_last);
-            harness::SIZES.iter().chain(others).copied().collect()
+            let others = other_sizes().into_iter().filter(|_| is_last);
+            harness::SIZES.into_iter().chain(others).collect()
         }
         (asked, _) => asked.to_vec(),
     }
@@ -151,15 +134,15 @@ fn benches(timings: &[Timing], timed: &Timed) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::example::{bench, right};
-    use crate::rungs::Rung;
+    use crate::record::for_tests::{bench, right};
+    use harness::rungs::Rung;
 
     #[test]
     fn the_last_rung_is_timed_at_more_sizes() {
         let of = |is_last| sizes(&[], None, "06_pipeline sm_80", is_last);
         assert_eq!(of(false), harness::SIZES);
         assert_eq!(of(true)[..6], harness::SIZES);
-        assert_eq!(of(true)[6..], OTHER_SIZES);
+        assert_eq!(of(true)[6..], other_sizes());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::rungs::{self, Choice, Rung};
+use harness::rungs::{self, Choice, Rung};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -56,22 +56,15 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
                 equal += u32::from(same);
                 let verdict = if same { "equal" } else { "DIFFERENT" };
                 anstream::println!("{name:<28} {size:<14} {verdict}  {c}");
-                let provenance = &gpu["provenance"];
-                let fields = [
-                    &rung.name,
-                    &kernel.arch,
-                    tile,
-                    &size.to_string(),
-                    &arguments.runs.to_string(),
-                    &arguments.schedules.to_string(),
-                    c,
-                    theirs,
-                    text(&provenance["gpu"]),
-                    text(&provenance["driver"]),
-                    text(&provenance["commit"]),
-                    text(&provenance["date"]),
-                ];
-                csv += &(fields.join(",") + "\n");
+                let Arguments {
+                    runs, schedules, ..
+                } = arguments;
+                let provenance = ["gpu", "driver", "commit", "date"];
+                let provenance = provenance
+                    .map(|key| text(&gpu["provenance"][key]))
+                    .join(",");
+                let kernel = [&rung.name, &kernel.arch, tile].join(",");
+                csv += &format!("{kernel},{size},{runs},{schedules},{c},{theirs},{provenance}\n");
             }
         }
     }
@@ -98,13 +91,10 @@ fn one(
     let mut command = Command::new(rung.executable()?);
     command
         .args(["--json", "--device", device, "--size", &size.to_string()])
-        .args(["--runs", &runs.to_string()]);
-    command.args(["--arch", &kernel.arch]);
-    command.args(kernel.tile.iter().flat_map(|tile| ["--tile", tile]));
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("cannot run {}", rung.package()))?;
+        .args(["--runs", &runs.to_string(), "--arch", &kernel.arch])
+        .args(kernel.tile.iter().flat_map(|tile| ["--tile", tile]));
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.with_context(|| format!("cannot run {}", rung.package()))?;
     match (output.status.code(), serde_json::from_slice(&output.stdout)) {
         (Some(0), Ok(object)) => Ok(Some(object)),
         (Some(1), _) => Ok(None),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use crate::record::{Record, Run};
-use crate::table::{head, markdown_table, percent};
+use harness::table::{head, markdown_table, percent};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -37,15 +37,10 @@ pub fn print(old: &Record, new: &Record) -> Result<bool> {
         bail!("the records have no rung and size in common; nothing is compared");
     }
     anstream::print!("{}", table(&lines));
-    let gpu = |record: &Record| {
-        record
-            .runs()
-            .next()
-            .map(|(_, run)| run.provenance.gpu.clone())
-    };
-    if let (Some(old), Some(new)) = (gpu(old), gpu(new))
-        && old != new
+    if let (Some((_, old)), Some((_, new))) = (old.runs().next(), new.runs().next())
+        && old.provenance.gpu != new.provenance.gpu
     {
+        let (old, new) = (&old.provenance.gpu, &new.provenance.gpu);
         anstream::println!("the old record is of {old}, the new one of {new}");
     }
     let absent = |label: &str| !new.benches().iter().any(|bench| bench.rung == label);
@@ -104,9 +99,8 @@ struct Line {
 
 /// What is in the new record, then what only the old one has of the same rungs.
 fn lines(old: &Record, new: &Record) -> Vec<Line> {
-    let compared = new
-        .runs()
-        .map(|(rung, run)| Line::new(rung, old.run(rung, run.size), Some(run)));
+    let of = |(rung, run): (_, &Run)| Line::new(rung, old.run(rung, run.size), Some(run));
+    let compared = new.runs().map(of);
     let labels: Vec<&str> = new.runs().map(|(rung, _)| rung).collect();
     let missing = old
         .runs()
@@ -145,24 +139,18 @@ impl Line {
 
 fn table(lines: &[Line]) -> String {
     let cell = |ratio: Option<f64>| ratio.map_or(String::new(), percent);
-    let mut rows = vec![head(&[
-        "rung",
-        "size",
-        "of cuBLAS before",
-        "now",
-        "change",
-        "tolerance",
-        "verdict",
-    ])];
+    let names = "rung | size | of cuBLAS before | now | change | tolerance | verdict";
+    let mut rows = vec![head(names.split(" | "))];
     rows.extend(lines.iter().map(|line| {
+        let change = line
+            .change
+            .map(|(change, _)| format!("{:+.1}%", 100.0 * change));
         vec![
             line.rung.clone(),
             line.size.clone(),
             cell(line.old),
             cell(line.new),
-            line.change.map_or(String::new(), |(change, _)| {
-                format!("{:+.1}%", 100.0 * change)
-            }),
+            change.unwrap_or_default(),
             cell(line.change.map(|(_, tolerance)| tolerance)),
             line.verdict.words().into(),
         ]
@@ -173,7 +161,7 @@ fn table(lines: &[Line]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::example::{bench, right, with_samples, wrong};
+    use crate::record::for_tests::{bench, right, with_samples, wrong};
     use serde_json::Value;
 
     fn record(sizes: Vec<Value>) -> Record {

@@ -5,7 +5,7 @@ use anyhow::Result;
 use owo_colors::OwoColorize;
 use similar::TextDiff;
 
-use crate::rungs::{self, Rung};
+use harness::rungs::{self, Rung};
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use owo_colors::OwoColorize;
 
-use crate::rungs;
 use crate::sass::PTXAS;
+use harness::rungs;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -35,25 +35,18 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         .context("the current folder is gone")?;
     let folder = root.join(".cuda");
     let python = python()?;
-    let mut wheels = WHEELS.to_vec();
-    let mut megabytes = 90;
-    if arguments.ptxas {
-        wheels.extend([PTXAS, NVDISASM]);
-        megabytes += 50;
-    }
+    let (wheels, megabytes) = match arguments.ptxas {
+        true => ([&WHEELS[..], &[PTXAS, NVDISASM]].concat(), 140),
+        false => (WHEELS.to_vec(), 90),
+    };
     anstream::println!(
         "fetching {} into {} (about {megabytes} MB)",
         wheels.join(" and "),
         folder.display()
     );
     let status = Command::new(python)
-        .args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-        ])
+        .args(["-m", "pip", "install", "--quiet"])
+        .arg("--disable-pip-version-check")
         // As a variable, which pips before 22.1 pass over.
         .env("PIP_ROOT_USER_ACTION", "ignore")
         .args(["--no-deps", "--upgrade", "--target"])
@@ -81,22 +74,13 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 fn python() -> Result<&'static str> {
     let runs = |python: &str, arguments: &[&str]| {
         let mut command = Command::new(python);
-        let status = command
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        status.is_ok_and(|status| status.success())
+        let output = command.args(arguments).stdin(Stdio::null()).output();
+        output.is_ok_and(|output| output.status.success())
     };
-    let found: Vec<_> = ["python3", "python"]
-        .into_iter()
-        .filter(|python| runs(python, &["--version"]))
-        .collect();
-    match found
-        .iter()
-        .find(|python| runs(python, &["-m", "pip", "--version"]))
-    {
+    let mut found = vec!["python3", "python"];
+    found.retain(|python| runs(python, &["--version"]));
+    let has_pip = |python: &&&str| runs(python, &["-m", "pip", "--version"]);
+    match found.iter().find(has_pip) {
         Some(python) => Ok(python),
         None if found.is_empty() => bail!(
             "there is no python3, whose pip fetches NVIDIA's wheels; install Python, or the CUDA toolkit and set CUDA_HOME"
@@ -111,12 +95,7 @@ fn python() -> Result<&'static str> {
 
 fn holds_nvrtc(folder: &Path) -> bool {
     let names = ["lib", "bin", "bin/x86_64"].map(|name| folder.join("nvidia/cu13").join(name));
-    let files = names
-        .iter()
-        .filter_map(|folder| std::fs::read_dir(folder).ok())
-        .flatten()
-        .flatten();
-    files
-        .map(|file| file.file_name())
-        .any(|name| name.to_string_lossy().contains("nvrtc"))
+    let folders = names.iter().filter_map(|name| name.read_dir().ok());
+    let mut files = folders.flatten().flatten();
+    files.any(|file| file.file_name().to_string_lossy().contains("nvrtc"))
 }

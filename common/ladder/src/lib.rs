@@ -7,72 +7,84 @@
 //! | `tiles` | times every tile of a kernel, and holds the host's choice against it |
 //! | `plot` | makes a record's tables and plots anew, or checks them |
 //! | `bound` | what limits every rung, beside what was measured |
-//! | `ceilings` | measures what each resource of a GPU can do |
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
 //! | `banks` | costs a user's own accesses to shared memory, and draws them |
-//! | `calibrate` | holds the emulator against recordings of hardware |
-//! | `sanitizers` | counts what compute-sanitizer and the emulator find in broken kernels |
-//! | `stalls` | makes a table of what ncu printed of any kernel's stalls (in `calibrate`) |
 //! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
 //! | `diff` | shows what changed from one rung to another |
 //! | `sass` | shows a rung's machine code, or counts the instructions of two |
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
 //! | `get_nvrtc` | fetches NVRTC |
-//! | [`grade`] | grades a student's kernel |
-//! | [`exam`] | writes questions about accesses of a warp, and their key |
-//! | [`locked`] | compiles strangers' kernels, for `grade --untrusted` |
-//! | `starters` | makes what students begin with, or checks it |
-//! | [`export`] | writes a repository for students, and Gradescope's autograders |
 //! | `round` | shows how a tensor core adds up one output, step by step |
 //! | `readme` | puts into README.md what its commands print, or checks it |
 //!
-//! [`untrusted`] is what reads files of others, for those who test it. `rungs` finds the rungs, `timing` has them time themselves, `record` and `draw` turn timings into files, tables and plots, `tools` finds CUDA's programs.
+//! [`untrusted`] is what reads files of others, for those who test it. `timing` has the rungs time themselves, `record` and `draw` turn timings into
+//! files, tables and plots. The teacher's commands are `grader`'s, those for the owner of a GPU `calibration`'s.
 mod banks;
 mod bench;
 mod bits;
 mod bound;
-mod calibrate;
-mod ceilings;
 mod compare;
 mod diff;
 mod draw;
-pub mod exam;
-pub mod export;
 mod get_nvrtc;
-pub mod grade;
 mod layout;
-pub mod locked;
 mod plot;
 mod ptx;
 mod readme;
 mod record;
 mod round;
-mod rungs;
-mod sanitizers;
 mod sass;
-mod starters;
-mod table;
 mod tiles;
 mod timing;
-mod tools;
 pub mod untrusted;
-
-pub use sanitizers::SOUND;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use owo_colors::OwoColorize;
 
 /// The command over all rungs.
 #[derive(Parser)]
-#[command(
-    bin_name = "cargo ladder",
-    after_help = "Exit code 0: all is well. 1: something is wrong. 2: bad usage, or something missing."
-)]
+#[command(bin_name = "cargo ladder")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+}
+
+/// Who needs which command, as `--help` groups them.
+const GROUPS: [(&str, &str); 4] = [
+    ("To learn", "diff layout banks round sass bound get-nvrtc"),
+    ("To teach", "grade exam export-course"),
+    (
+        "With a GPU",
+        "bench compare plot tiles bits ceilings calibrate sanitizers stalls",
+    ),
+    (
+        "To change a kernel, an assignment or a page",
+        "ptx starters readme",
+    ),
+];
+
+/// The command with its subcommands in groups: clap has headings for options only.
+fn grouped(command: clap::Command) -> clap::Command {
+    let width = GROUPS.iter().flat_map(|(_, names)| names.split(' '));
+    let width = width.map(|name| name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (heading, names) in GROUPS {
+        text += &format!("{heading}:\n");
+        for name in names.split(' ') {
+            let found = command.find_subcommand(name);
+            let about = found.and_then(|command| command.get_about());
+            let line = about.map(|about| format!("  {name:<width$}  {about}\n"));
+            text += &line.unwrap_or_default();
+        }
+        text += "\n";
+    }
+    text += "`cargo ladder help COMMAND` says more of one.\n\n\
+             Exit code 0: all is well. 1: something is wrong. 2: bad usage, or something missing.";
+    command
+        .help_template("{about}\n\n{usage-heading} {usage}{after-help}")
+        .after_help(text)
 }
 
 #[derive(Subcommand)]
@@ -81,85 +93,59 @@ enum Command {
     Bench(bench::Arguments),
     /// Compare two records: exit code 1 if a rung is slower beside cuBLAS than it was
     Compare(compare::Arguments),
-    /// Time every tile of the kernels that have several: does the host take the best?
+    /// Time every tile of the kernels that have several: does the rung take the best?
     Tiles(tiles::Arguments),
-    /// Make a record's tables and plots anew from its bench.json, or check that they are current
+    /// Regenerate a record's tables and plots from its bench.json, or check that they are current
     Plot(plot::Arguments),
     /// What limits every rung, as the emulator's counters predict it, beside what was measured
     Bound(bound::Arguments),
-    /// Measure what each resource of this GPU can do in a clock
-    Ceilings(ceilings::Arguments),
     /// Compare the bits of every rung's C on the GPU with those on the emulator
     Bits(bits::Arguments),
     /// Show what changed between two rungs' kernel.cu
     Diff(diff::Arguments),
     /// Wavefronts and bank conflicts of your own addresses, from a CSV file
     Banks(banks::Arguments),
-    /// Hold the emulator against recorded hardware, file by file
-    Calibrate(calibrate::Arguments),
-    /// Who finds what in the broken kernels: the emulator's sanitize beside compute-sanitizer on an H100
-    Sanitizers(sanitizers::Arguments),
-    /// What `calibrate --record` has Nsight Compute watch
-    #[command(hide = true)]
-    LaunchRecording(calibrate::LaunchArguments),
     /// Show where data lies: swizzles, banks, fragments, descriptors, Tensor Memory
     Layout(layout::Arguments),
     /// How a tensor core rounds: one output, step by step
     Round(round::Arguments),
-    /// What a kernel's warps waited for, as a table from what Nsight Compute printed
-    Stalls(calibrate::StallsArguments),
     /// Show a rung's machine code, where ptxas and nvdisasm are found
     Sass(sass::Arguments),
-    /// Make every rung's kernel.ptx anew, or check that they are current
+    /// Regenerate every rung's kernel.ptx, or check that they are current
     Ptx(ptx::Arguments),
-    /// Grade a student's kernel on the emulator
-    Grade(grade::Arguments),
-    /// Write an exam: questions about accesses of a warp, with their key
-    Exam(exam::Arguments),
-    /// What `grade --untrusted` compiles with
-    #[command(hide = true)]
-    CompileLocked(locked::Limits),
-    /// Make every assignment's starter anew from its solution, or check that they are current
-    Starters(starters::Arguments),
-    /// Write a repository for students, without solutions, and autograders for Gradescope
-    ExportCourse(export::Arguments),
-    /// What Gradescope's machine runs for each submission
-    #[command(hide = true)]
-    Autograder(export::autograder::Arguments),
     /// Fetch NVRTC and CUDA's headers into .cuda/
     GetNvrtc(get_nvrtc::Arguments),
-    /// Put into README.md what its commands print, or check that it stands there
+    /// Update the outputs in README.md, or check that they are current
     Readme(readme::Arguments),
+    #[command(flatten)]
+    Course(grader::Command),
+    #[cfg(feature = "calibration")]
+    #[command(flatten)]
+    Calibration(calibration::Command),
 }
 
 /// Everything that `cargo ladder` does.
 pub fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
+    let matches = grouped(Arguments::command()).get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let done = match arguments.command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Tiles(arguments) => tiles::run(&arguments),
         Command::Plot(arguments) => plot::run(&arguments),
         Command::Bound(arguments) => bound::run(&arguments),
-        Command::Ceilings(arguments) => ceilings::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Banks(arguments) => banks::run(&arguments),
-        Command::Calibrate(arguments) => calibrate::run(&arguments),
-        Command::Sanitizers(arguments) => sanitizers::run(&arguments),
-        Command::LaunchRecording(arguments) => calibrate::launch(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
         Command::Round(arguments) => round::run(&arguments),
-        Command::Stalls(arguments) => calibrate::stalls(&arguments),
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),
         Command::Bits(arguments) => bits::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),
-        Command::Grade(arguments) => grade::run(&arguments),
-        Command::Exam(arguments) => exam::run(&arguments),
-        Command::CompileLocked(limits) => locked::child::run(&limits),
-        Command::Starters(arguments) => starters::run(&arguments),
-        Command::ExportCourse(arguments) => export::run(&arguments),
-        Command::Autograder(arguments) => export::autograder::run(&arguments),
         Command::GetNvrtc(arguments) => get_nvrtc::run(&arguments),
+        Command::Course(command) => command.run(),
+        #[cfg(feature = "calibration")]
+        Command::Calibration(command) => command.run(),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -168,5 +154,27 @@ pub fn main() -> ExitCode {
             anstream::eprintln!("{} {error:#}", "error:".red().bold());
             ExitCode::from(2)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| names.split(' '))
+            .collect();
+        grouped.sort_unstable();
+        let command = Arguments::command();
+        let mut all: Vec<&str> = command
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+            .map(clap::Command::get_name)
+            .collect();
+        all.sort_unstable();
+        assert_eq!(grouped, all);
     }
 }

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use harness::{KernelOnDisk, ptx_file};
 use owo_colors::OwoColorize;
 
-use crate::rungs;
+use harness::rungs;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -15,7 +15,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use transcript::{CommandLine, Programs};
 
-use crate::rungs;
+use harness::rungs;
 
 #[derive(clap::Args)]
 pub struct Arguments {

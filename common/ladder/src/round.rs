@@ -1,10 +1,8 @@
 //! `cargo ladder round`: one output of a tensor core, from its products to its bits, and what other orders give.
 use std::fmt::Write;
-use std::str::FromStr;
 
-use anyhow::{Context, Result, bail, ensure};
-use clap::builder::PossibleValuesParser;
-use clap::builder::TypedValueParser;
+use anyhow::{Context, Result, ensure};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use emulator::Card;
 use emulator::tensor::{self, Factor, Steps};
 
@@ -29,27 +27,14 @@ pub struct Arguments {
     #[arg(long)]
     bf16: bool,
     /// Whose tensor cores: h100, or a100, from the literature and not calibrated here
-    #[arg(long, default_value_t = Name(Card::H100))]
-    emulate: Name,
+    #[arg(long, default_value_t = Card::H100, value_parser = card)]
+    emulate: Card,
 }
 
-/// A card by its name on the command line.
-#[derive(Clone, Copy)]
-struct Name(Card);
-
-impl std::fmt::Display for Name {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0.name())
-    }
-}
-
-impl FromStr for Name {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let card = Card::ALL.into_iter().find(|card| card.name() == text);
-        let names = Card::ALL.map(Card::name).join(" or ");
-        card.map(Self).ok_or(format!("there is {names}"))
-    }
+/// A card by its name.
+fn card(text: &str) -> Result<Card, String> {
+    let names = || Card::ALL.map(Card::name).join(" or ");
+    text.parse().map_err(|_| format!("there is {}", names()))
 }
 
 /// Products of one output, in the order of k.
@@ -61,10 +46,9 @@ struct Problem {
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let factor = if arguments.bf16 {
-        Factor::Bf16
-    } else {
-        Factor::F16
+    let factor = match arguments.bf16 {
+        true => Factor::Bf16,
+        false => Factor::F16,
     };
     let mut products = Vec::new();
     for text in &arguments.products {
@@ -79,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     );
     products.resize(k, (0, 0));
     let problem = Problem {
-        card: arguments.emulate.0,
+        card: arguments.emulate,
         factor,
         products,
         addend: addend(&arguments.addend).with_context(|| format!("`{}`", arguments.addend))?,
@@ -94,14 +78,15 @@ fn product(factor: Factor, text: &str) -> Result<Vec<(u16, u16)>> {
         !text.starts_with("--"),
         "an option stands before the products: round --addend 2^-25 '1 * 1'"
     );
-    let (times, rest) = match text.split_once('x').filter(|(times, _)| {
-        !times.trim().is_empty()
-            && times.trim().bytes().all(|byte| byte.is_ascii_digit())
-            && times.trim() != "0"
-    }) {
+    // `0x` begins the bits of a factor.
+    let is_count =
+        |text: &str| !["", "0"].contains(&text) && text.bytes().all(|b| b.is_ascii_digit());
+    let (times, rest) = match text.split_once('x') {
         // What is too large for a number is too much for an instruction.
-        Some((times, rest)) => (times.trim().parse().unwrap_or(usize::MAX), rest),
-        None => (1, text),
+        Some((times, rest)) if is_count(times.trim()) => {
+            (times.trim().parse().unwrap_or(usize::MAX), rest)
+        }
+        _ => (1, text),
     };
     ensure!(
         (1..=16).contains(&times),
@@ -138,26 +123,24 @@ fn number(text: &str) -> Result<f64> {
         let power: i32 = power.parse().context("a power of two is such as 2^-13")?;
         return Ok(sign * 2f64.powi(power));
     }
-    match text.parse() {
-        Ok(value) => Ok(value),
-        Err(_) => bail!("`{text}` is no number: write 1.5, 2^-13 or 0x3c00"),
-    }
+    let no_number = || format!("`{text}` is no number: write 1.5, 2^-13 or 0x3c00");
+    text.parse().ok().with_context(no_number)
 }
 
 impl Problem {
     fn text(&self) -> String {
+        let k = self.products.len();
+        let format = match self.factor {
+            Factor::F16 => "f16",
+            Factor::Bf16 => "bf16",
+        };
+        let card = self.card.name().to_uppercase();
+        let evidence = match self.card {
+            Card::H100 => String::new(),
+            card => format!(", {}", card.evidence()),
+        };
         let mut text = format!(
-            "One output of m16n8k{}, {} factors, {}\n",
-            self.products.len(),
-            self.format(),
-            match self.card {
-                Card::H100 => "as an H100 computes it".to_owned(),
-                card => format!(
-                    "as an {} computes it, {}",
-                    card.name().to_uppercase(),
-                    card.evidence()
-                ),
-            },
+            "One output of m16n8k{k}, {format} factors, as an {card} computes it{evidence}\n"
         );
         match tensor::steps(self.card, self.factor, &self.products, self.addend) {
             None => text += "  a NaN or an infinity among them: nothing is added up\n",
@@ -176,14 +159,6 @@ impl Problem {
         text
     }
 
-    fn format(&self) -> &'static str {
-        if self.factor == Factor::F16 {
-            "f16"
-        } else {
-            "bf16"
-        }
-    }
-
     /// One sum: the products from the one at `from` on, and the addend.
     fn sum(&self, text: &mut String, sum: &Steps, from: usize, index: Option<usize>) {
         let unit = sum.unit;
@@ -199,21 +174,18 @@ impl Problem {
         );
         let last = sum.cut.len() - 1;
         let mut at = 0;
-        while at < last {
-            let pair = self.products[from + at];
-            let same = self.products[from..from + last].iter().skip(at);
-            let times = same.take_while(|&&other| other == pair).count();
-            if pair != (0, 0) {
+        for same in self.products[from..from + last].chunk_by(|a, b| a == b) {
+            let (a, b) = same[0];
+            if (a, b) != (0, 0) {
                 let value = |bits| shown(f64::from(self.factor.to_f32(bits)));
-                let times = if times > 1 {
-                    format!("{times} x ")
-                } else {
-                    String::new()
+                let times = match same.len() {
+                    1 => String::new(),
+                    times => format!("{times} x "),
                 };
-                let name = format!("{times}{} * {}", value(pair.0), value(pair.1));
+                let name = format!("{times}{} * {}", value(a), value(b));
                 row(text, &name, sum, at);
             }
-            at += times;
+            at += same.len();
         }
         let before = match index {
             Some(index) if index > 0 => "the sum before",
@@ -243,32 +215,23 @@ impl Problem {
     /// The same products, added up in other ways.
     fn orders(&self) -> Vec<(String, u32)> {
         let k = self.products.len();
-        let mut orders = vec![(
-            format!("one k{k}"),
-            self.instruction(&self.products, self.addend),
-        )];
+        let at_once = self.instruction(&self.products, self.addend);
+        let mut orders = vec![(format!("one k{k}"), at_once)];
         if k == 16 {
             let (first, second) = self.products.split_at(8);
             let between = self.instruction(first, self.addend);
-            orders.push((
-                "two k8, one after the other".into(),
-                self.instruction(second, between),
-            ));
+            let bits = self.instruction(second, between);
+            orders.push(("two k8, one after the other".into(), bits));
         }
         let value = |bits| self.factor.to_f32(bits);
         let fma = |sum: f32, &(a, b): &(u16, u16)| value(a).mul_add(value(b), sum);
         let one_by_one = self.products.iter().fold(f32::from_bits(self.addend), fma);
         orders.push(("f32, fmaf by fmaf".into(), cpu_bits(one_by_one)));
-        let exact =
-            |sum: f64, &(a, b): &(u16, u16)| f64::from(value(a)).mul_add(f64::from(value(b)), sum);
-        let in_f64 = self
-            .products
-            .iter()
-            .fold(f64::from(f32::from_bits(self.addend)), exact);
-        orders.push((
-            "f64, then to the nearest f32".into(),
-            cpu_bits(in_f64 as f32),
-        ));
+        let value = |bits| f64::from(value(bits));
+        let fma = |sum: f64, &(a, b): &(u16, u16)| value(a).mul_add(value(b), sum);
+        let addend = f64::from(f32::from_bits(self.addend));
+        let in_f64 = self.products.iter().fold(addend, fma) as f32;
+        orders.push(("f64, then to the nearest f32".into(), cpu_bits(in_f64)));
         orders
     }
 
@@ -297,11 +260,8 @@ impl Problem {
 
 /// The bits of a sum that the CPU formed: CPUs differ in the bits of NaN.
 fn cpu_bits(value: f32) -> u32 {
-    if value.is_nan() {
-        f32::NAN.to_bits()
-    } else {
-        value.to_bits()
-    }
+    let value = if value.is_nan() { f32::NAN } else { value };
+    value.to_bits()
 }
 
 /// One term, or several that are the same.
@@ -314,10 +274,9 @@ fn row(text: &mut String, name: &str, sum: &Steps, at: usize) {
     // What the term is, less what is kept of it.
     let whole = term.significand as f64 * 2f64.powi(term.exponent - term.fraction_bits);
     let lost = whole - cut as f64 * 2f64.powi(sum.unit);
-    let lost = if lost == 0.0 {
-        String::new()
-    } else {
-        shown(lost)
+    let lost = match lost {
+        0.0 => String::new(),
+        lost => shown(lost),
     };
     let _ = writeln!(
         text,

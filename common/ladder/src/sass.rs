@@ -2,14 +2,14 @@
 mod compare;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use harness::KernelOnDisk;
 
-use crate::{rungs, tools};
+use harness::{rungs, tools};
 
 /// The package that has `ptxas`.
 pub const PTXAS: &str = "nvidia-cuda-nvcc==13.0.88";
@@ -47,22 +47,23 @@ fn machine_code(rung: &str, arch: Option<&str>) -> Result<(String, String, Strin
     // The kernel that is written for `--arch`, else the first.
     let kernels = rung.kernels()?;
     let wanted = |kernel: &&KernelOnDisk| Some(kernel.kernel().arch) == arch;
-    let kernel = kernels
-        .iter()
-        .find(wanted)
-        .or(kernels.first())
-        .with_context(|| format!("rung {} has no kernel.cu", rung.name))?
-        .kernel();
-    let arch = arch.unwrap_or(if kernel.arch == "sm_80" {
-        "sm_90"
-    } else {
-        kernel.arch
+    let kernel = kernels.iter().find(wanted).or(kernels.first());
+    let no_kernel = || format!("rung {} has no kernel.cu", rung.name);
+    let kernel = kernel.with_context(no_kernel)?.kernel();
+    let arch = arch.unwrap_or(match kernel.arch {
+        "sm_80" => "sm_90",
+        own => own,
     });
 
-    let scratch = Scratch::new(&rung.package())?;
-    let said = assemble(&ptxas, &scratch, &kernel.current_ptx(&rung.place())?, arch)?;
+    let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let said = assemble(
+        &ptxas,
+        scratch.path(),
+        &kernel.current_ptx(&rung.place())?,
+        arch,
+    )?;
     let mut disassemble = Command::new(&nvdisasm);
-    let code = output(disassemble.current_dir(&scratch.0).args([
+    let code = output(disassemble.current_dir(scratch.path()).args([
         "--print-code",
         "--print-line-info",
         "kernel.cubin",
@@ -71,24 +72,20 @@ fn machine_code(rung: &str, arch: Option<&str>) -> Result<(String, String, Strin
 }
 
 /// Makes `kernel.cubin`; what `ptxas` said of it.
-fn assemble(ptxas: &Path, scratch: &Scratch, ptx: &str, arch: &str) -> Result<String> {
-    fs::write(scratch.0.join("kernel.ptx"), ptx).context("cannot write the PTX")?;
+fn assemble(ptxas: &Path, scratch: &Path, ptx: &str, arch: &str) -> Result<String> {
+    fs::write(scratch.join("kernel.ptx"), ptx).context("cannot write the PTX")?;
     let mut assemble = Command::new(ptxas);
-    assemble.current_dir(&scratch.0).args([
-        "--gpu-name",
-        arch,
-        "--verbose",
-        "--generate-line-info",
-    ]);
+    assemble
+        .current_dir(scratch)
+        .args(["--gpu-name", arch, "--verbose", "--generate-line-info"]);
     output(assemble.args(["kernel.ptx", "--output-file", "kernel.cubin"]))
 }
 
 /// Runs a program; what it said, on both streams.
 fn output(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {program}"))?;
+    let output = command.output();
+    let output = output.with_context(|| format!("cannot run {program}"))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
@@ -97,31 +94,13 @@ fn output(command: &mut Command) -> Result<String> {
     Ok(said)
 }
 
-/// A folder for files that nobody keeps.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Result<Self> {
-        let folder =
-            std::env::temp_dir().join(format!("ladder-sass-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A folder left behind among the temporary files harms nobody.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
     use std::io::Write as _;
 
     use super::*;
+    use std::path::PathBuf;
 
     /// Every card that a kernel runs on; what is written for `sm_90a` runs on no other.
     fn cards(arch: &str) -> &'static [&'static str] {
@@ -192,7 +171,7 @@ mod tests {
             let _ = writeln!(std::io::stderr(), "skipped: no ptxas (it is in {PTXAS})");
             return;
         };
-        let scratch = Scratch::new("tests").expect("a folder for temporary files");
+        let scratch = tempfile::tempdir().expect("a folder for temporary files");
         let mut table = String::new();
         for rung in rungs::all().expect("the folder rungs/") {
             for kernel in rung.kernels().expect("its kernels") {
@@ -201,7 +180,7 @@ mod tests {
                 for card in cards(kernel.arch) {
                     let what = format!("{} {} {card}", rung.name, file.display());
                     let said =
-                        assemble(&ptxas, &scratch, kernel.ptx, card).expect("ptxas takes it");
+                        assemble(&ptxas, scratch.path(), kernel.ptx, card).expect("ptxas takes it");
                     assert!(said.contains(NO_SPILLS), "{what}: {said}");
                     assert_eq!(complaints(&said), [""; 0], "{what}");
                     let registers = registers(&said).expect("their number");
@@ -218,9 +197,9 @@ mod tests {
         for path in of_the_book(&book) {
             let what = path.strip_prefix(&book).unwrap_or(&path).display();
             let ptx = fs::read_to_string(&path).expect("PTX");
-            let module = emulator::Module::parse(&ptx).expect("PTX");
+            let module = emulator::Ptx::parse(&ptx).expect("PTX");
             for card in cards(module.target()) {
-                let assembled = assemble(&ptxas, &scratch, &ptx, card);
+                let assembled = assemble(&ptxas, scratch.path(), &ptx, card);
                 assembled.unwrap_or_else(|why| panic!("{what} {card}: {why:#}"));
             }
         }

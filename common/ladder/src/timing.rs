@@ -1,11 +1,11 @@
 //! Timings by the rungs' own `bench`, a process each, with what remains on standard error.
 use std::process::Stdio;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use harness::Size;
 use serde_json::Value;
 
-use crate::rungs::Variant;
+use harness::rungs::Variant;
 
 /// What is to be timed.
 pub struct Timing {
@@ -25,20 +25,26 @@ impl Timing {
 
     /// What `bench --json` prints, which holds one size.
     fn run(&self, device: &str) -> Result<Value> {
-        let output = self
-            .variant
-            .command()?
-            .args(["bench", "--json", "--device", device])
-            .args(["--size", &self.size.to_string()])
-            .args(self.tile.iter().flat_map(|tile| ["--tile", tile]))
-            .stderr(Stdio::inherit())
-            .output()
-            .with_context(|| format!("cannot run {}", self.variant.label()))?;
-        match serde_json::from_slice(&output.stdout) {
-            Ok(bench) => Ok(bench),
-            Err(_) => bail!("{} could not be timed", self.name()),
-        }
+        let size = self.size.to_string();
+        let mut words = vec!["bench", "--json", "--device", device, "--size", &size];
+        words.extend(self.tile.iter().flat_map(|tile| ["--tile", tile]));
+        let bench = serde_json::from_slice(&printed(&self.variant, &words)?);
+        let failed = || format!("{} could not be timed", self.name());
+        bench.ok().with_context(failed)
     }
+}
+
+/// What a rung prints, given these words; it says itself what goes wrong.
+pub fn printed(variant: &Variant, words: &[&str]) -> Result<Vec<u8>> {
+    let mut command = variant.command()?;
+    let output = command.args(words).stderr(Stdio::inherit()).output();
+    let output = output.with_context(|| format!("cannot run {}", variant.label()))?;
+    ensure!(
+        !output.stdout.is_empty(),
+        "{} could not be run; its message is above",
+        variant.label()
+    );
+    Ok(output.stdout)
 }
 
 /// What became of timings, in their order.

@@ -127,6 +127,13 @@ pub struct Word {
     pub lanes: Vec<u32>,
 }
 
+impl Word {
+    /// The first lane that wants it.
+    pub fn first_lane(&self) -> Option<u32> {
+        self.lanes.first().copied()
+    }
+}
+
 impl BankTable {
     /// `offset(lane)` is the lane's byte offset in shared memory, or `None` if it takes no part.
     pub fn new(access: Access, bytes_per_lane: u32, offset: impl Fn(u32) -> Option<u32>) -> Self {
@@ -143,36 +150,31 @@ impl BankTable {
     ) -> Self {
         let offsets: Vec<Option<u32>> = (0..LANES).map(offset).collect();
         let together = banks.lanes_in_a_phase(bytes_per_lane)
-            * if access == Access::Load && banks == Banks::H100 {
-                merged(bytes_per_lane, &offsets)
-            } else {
-                1
+            * match access {
+                Access::Load if banks == Banks::H100 => merged(bytes_per_lane, &offsets),
+                Access::Load | Access::Store | Access::Matrix => 1,
             };
-        let phases = (0..LANES / together)
-            .map(|phase| {
-                let mut columns = vec![Vec::<Word>::new(); banks.count as usize];
-                for lane in phase * together..(phase + 1) * together {
-                    let Some(first) = offsets[lane as usize] else {
-                        continue;
-                    };
-                    for byte in (first..first + bytes_per_lane).step_by(banks.width as usize) {
-                        let column = &mut columns[banks.bank(byte) as usize];
-                        let row = byte / banks.pass_bytes();
-                        match column.iter_mut().find(|word| word.row == row) {
-                            Some(word) => word.lanes.push(lane),
-                            None => column.push(Word {
-                                row,
-                                lanes: vec![lane],
-                            }),
+        let phase = |phase| {
+            let mut columns = vec![Vec::<Word>::new(); banks.count as usize];
+            for lane in phase * together..(phase + 1) * together {
+                let Some(first) = offsets[lane as usize] else {
+                    continue;
+                };
+                for byte in (first..first + bytes_per_lane).step_by(banks.width as usize) {
+                    let column = &mut columns[banks.bank(byte) as usize];
+                    let row = byte / banks.pass_bytes();
+                    match column.binary_search_by_key(&row, |word| word.row) {
+                        Ok(at) => column[at].lanes.push(lane),
+                        Err(at) => {
+                            let lanes = vec![lane];
+                            column.insert(at, Word { row, lanes });
                         }
                     }
                 }
-                columns
-                    .iter_mut()
-                    .for_each(|column| column.sort_by_key(|word| word.row));
-                Phase { columns }
-            })
-            .collect();
+            }
+            Phase { columns }
+        };
+        let phases = (0..LANES / together).map(phase).collect();
         Self { phases }
     }
 
@@ -188,10 +190,8 @@ impl BankTable {
 
     /// Passes if no bank were asked for two words: one for each phase in which anybody takes part.
     pub fn ideal(&self) -> u32 {
-        self.phases
-            .iter()
-            .filter(|phase| phase.degree() > 0)
-            .count() as u32
+        let phases = self.phases.iter();
+        phases.filter(|phase| phase.degree() > 0).count() as u32
     }
 
     /// Passes beyond the ideal.
@@ -211,18 +211,11 @@ impl Phase {
 
     /// The first two lanes that want different words of one bank, with that bank.
     pub fn first_conflict(&self) -> Option<(u32, u32, u32)> {
-        let pairs = self
-            .columns
-            .iter()
-            .enumerate()
-            .filter_map(|(bank, column)| {
-                let mut lanes = column
-                    .iter()
-                    .filter_map(|word| word.lanes.first().copied())
-                    .collect::<Vec<_>>();
-                lanes.sort_unstable();
-                Some((*lanes.first()?, *lanes.get(1)?, bank as u32))
-            });
+        let pairs = (0..).zip(&self.columns).filter_map(|(bank, column)| {
+            let mut lanes: Vec<u32> = column.iter().filter_map(Word::first_lane).collect();
+            lanes.sort_unstable();
+            Some((*lanes.first()?, *lanes.get(1)?, bank))
+        });
         pairs.min_by_key(|&(first, second, bank)| (second, first, bank))
     }
 
@@ -241,41 +234,8 @@ fn merged(bytes_per_lane: u32, offsets: &[Option<u32>]) -> u32 {
             _ => true,
         })
     };
-    if bytes_per_lane >= 8 && (same(1) || same(2)) {
-        2
-    } else {
-        1
-    }
-}
-
-impl std::fmt::Display for BankTable {
-    /// One line a phase and bank that is asked for more than one word; one line a phase without any.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (number, phase) in self.phases.iter().enumerate() {
-            writeln!(
-                f,
-                "phase {number}: {} wavefront{}",
-                phase.degree(),
-                if phase.degree() == 1 { "" } else { "s" }
-            )?;
-            for (bank, column) in phase
-                .columns
-                .iter()
-                .enumerate()
-                .filter(|(_, column)| column.len() > 1)
-            {
-                let words: Vec<String> = column
-                    .iter()
-                    .map(|word| {
-                        let lanes: Vec<String> = word.lanes.iter().map(u32::to_string).collect();
-                        format!("row {} for lane {}", word.row, lanes.join(", "))
-                    })
-                    .collect();
-                writeln!(f, "  bank {bank:2}: {}", words.join("; "))?;
-            }
-        }
-        Ok(())
-    }
+    let is_merged = bytes_per_lane >= 8 && (same(1) || same(2));
+    1 + u32::from(is_merged)
 }
 
 #[cfg(test)]

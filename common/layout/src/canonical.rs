@@ -15,10 +15,11 @@ use crate::descriptor::{Descriptor, Mode};
 
 /// Which dimension is contiguous in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Major {
-    /// K: A row-major, or B column-major.
+    /// K: A row-major, B column-major
     K,
-    /// M or N: A column-major, or B row-major.
+    /// M or N: A column-major, B row-major
     Mn,
 }
 
@@ -45,18 +46,14 @@ pub enum CanonicalError {
     Element(u32),
     /// Not whole atoms.
     #[error(
-        "this layout consists of atoms of {mn} x {k} (MN x K): {found_mn} x {found_k} is no \
-         multiple of them"
+        "this layout consists of atoms of {} x {} (MN x K): {} x {} is no multiple of them",
+        atom.0, atom.1, found.0, found.1
     )]
     Atom {
-        /// Along M or N.
-        mn: u32,
-        /// Along K.
-        k: u32,
+        /// Along M or N, and along K.
+        atom: (u32, u32),
         /// What was asked for.
-        found_mn: u32,
-        /// What was asked for.
-        found_k: u32,
+        found: (u32, u32),
     },
     /// Only 2-byte elements can be MN-major.
     #[error(
@@ -93,17 +90,14 @@ impl Canonical {
             return Err(CanonicalError::BeyondWidth(k));
         }
         // A K-major atom may be read in part, K step by K step.
-        let k_step = if self.major == Major::K {
-            self.per_unit()
-        } else {
-            k
+        let k_step = match self.major {
+            Major::K => self.per_unit(),
+            Major::Mn => k,
         };
         if !is_whole(self.mn, mn) || !is_whole(self.k, k_step) {
             return Err(CanonicalError::Atom {
-                mn,
-                k: k_step,
-                found_mn: self.mn,
-                found_k: self.k,
+                atom: (mn, k_step),
+                found: (self.mn, self.k),
             });
         }
         let elements = u64::from(self.mn) * u64::from(self.k);
@@ -157,26 +151,16 @@ impl Canonical {
     /// The byte, from the start of the operand, of element (mn, k); the start is aligned to the pattern.
     pub fn offset(&self, mn: u32, k: u32) -> u32 {
         let (leading, stride) = self.offsets();
-        let (t, width) = (self.per_unit(), self.mode.bytes());
+        let (t, e, width) = (self.per_unit(), self.element_bytes, self.mode.bytes());
+        let wide = self.atom().0;
         let plain = match (self.major, self.mode) {
-            (Major::K, Mode::None) => {
-                mn % 8 * 16 + mn / 8 * stride + k / t * leading + k % t * self.element_bytes
-            }
-            (Major::K, _) => mn % 8 * width + mn / 8 * stride + k * self.element_bytes,
-            (Major::Mn, Mode::None) => {
-                mn % t * self.element_bytes + mn / t * stride + k % 8 * 16 + k / 8 * leading
-            }
-            (Major::Mn, _) => {
-                let wide = self.atom().0;
-                mn % wide * self.element_bytes
-                    + mn / wide * leading
-                    + k % 8 * width
-                    + k / 8 * stride
-            }
+            (Major::K, Mode::None) => mn % 8 * 16 + mn / 8 * stride + k / t * leading + k % t * e,
+            (Major::K, _) => mn % 8 * width + mn / 8 * stride + k * e,
+            (Major::Mn, Mode::None) => mn % t * e + mn / t * stride + k % 8 * 16 + k / 8 * leading,
+            (Major::Mn, _) => mn % wide * e + mn / wide * leading + k % 8 * width + k / 8 * stride,
         };
-        self.mode
-            .swizzle()
-            .map_or(plain, |swizzle| swizzle.apply(plain))
+        let swizzle = self.mode.swizzle();
+        swizzle.map_or(plain, |swizzle| swizzle.apply(plain))
     }
 
     /// CuTe's name of the layout, with strides in elements.
@@ -184,32 +168,22 @@ impl Canonical {
         let (leading, stride) = self.offsets();
         let (lbo, sbo) = (leading / self.element_bytes, stride / self.element_bytes);
         let (t, w) = (self.per_unit(), self.mode.bytes() / 16);
-        let (mn, k) = (self.mn, self.k);
-        let layout = match (self.major, self.mode) {
-            (Major::K, Mode::None) => {
-                format!("((8,{}),({t},{})):(({t},{sbo}),(1,{lbo}))", mn / 8, k / t)
-            }
-            (Major::K, _) => format!(
-                "((8,{}),({t},{})):(({},{sbo}),(1,{t}))",
-                mn / 8,
-                k / t,
-                w * t
-            ),
-            (Major::Mn, Mode::None) => format!(
-                "(({t},1,{}),(8,{})):((1,{t},{sbo}),({t},{lbo}))",
-                mn / t,
-                k / 8
-            ),
-            (Major::Mn, _) => format!(
-                "(({t},{w},{}),(8,{})):((1,{t},{lbo}),({},{sbo}))",
-                mn / (w * t),
-                k / 8,
-                w * t
-            ),
+        let wide = w * t;
+        // Atoms along MN, and what follows each other along K.
+        let (m, k) = match self.major {
+            Major::K => (self.mn / 8, self.k / t),
+            Major::Mn => (self.mn / wide, self.k / 8),
         };
-        self.mode
-            .swizzle()
-            .map_or(layout.clone(), |swizzle| format!("{swizzle} o {layout}"))
+        let layout = match (self.major, self.mode) {
+            (Major::K, Mode::None) => format!("((8,{m}),({t},{k})):(({t},{sbo}),(1,{lbo}))"),
+            (Major::K, _) => format!("((8,{m}),({t},{k})):(({wide},{sbo}),(1,{t}))"),
+            (Major::Mn, Mode::None) => format!("(({t},1,{m}),(8,{k})):((1,{t},{sbo}),({t},{lbo}))"),
+            (Major::Mn, _) => format!("(({t},{w},{m}),(8,{k})):((1,{t},{lbo}),({wide},{sbo}))"),
+        };
+        match self.mode.swizzle() {
+            Some(swizzle) => format!("{swizzle} o {layout}"),
+            None => layout,
+        }
     }
 }
 
@@ -445,7 +419,7 @@ mod tests {
         assert_eq!(huge.checked(), Err(CanonicalError::Size));
         assert!(matches!(
             Canonical { mn: 12, ..good }.checked(),
-            Err(CanonicalError::Atom { mn: 8, .. })
+            Err(CanonicalError::Atom { atom: (8, _), .. })
         ));
         assert!(matches!(
             Canonical { mn: 0, ..good }.checked(),

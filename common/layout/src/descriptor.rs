@@ -14,16 +14,20 @@ use crate::swizzle::Swizzle;
 /// Addresses and offsets end here: 18 bits.
 pub const LIMIT: u32 = 1 << 18;
 
-/// How the operand's 16-byte units are swizzled.
+/// How the operand's 16-byte units are swizzled: each within twice as many bytes as the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Mode {
-    /// Not at all.
+    /// No swizzle
     None,
-    /// Within 32 bytes.
+    /// 32 bytes
+    #[cfg_attr(feature = "clap", value(name = "32"))]
     B32,
-    /// Within 64 bytes.
+    /// 64 bytes
+    #[cfg_attr(feature = "clap", value(name = "64"))]
     B64,
-    /// Within 128 bytes.
+    /// 128 bytes
+    #[cfg_attr(feature = "clap", value(name = "128"))]
     B128,
 }
 
@@ -40,12 +44,7 @@ impl Mode {
 
     /// Bytes within which units change places.
     pub fn bytes(self) -> u32 {
-        match self {
-            Mode::None => 16,
-            Mode::B32 => 32,
-            Mode::B64 => 64,
-            Mode::B128 => 128,
-        }
+        16 << self as u32
     }
 
     /// What the descriptor's bits 63-62 say.
@@ -58,14 +57,9 @@ impl Mode {
         }
     }
 
-    /// What TMA's `CUtensorMapSwizzle` says for the same: the other way round.
+    /// What TMA's `CUtensorMapSwizzle` says for the same: the other way round, 0 for none to 3 for 128 bytes.
     pub fn tma_code(self) -> u32 {
-        match self {
-            Mode::None => 0,
-            Mode::B32 => 1,
-            Mode::B64 => 2,
-            Mode::B128 => 3,
-        }
+        self as u32
     }
 
     /// The same as CuTe's swizzle of byte addresses: `Swizzle<0,4,3>` to `<3,4,3>`.

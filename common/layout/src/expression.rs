@@ -4,6 +4,8 @@
 //! parentheses; numbers are decimal, `0x` or `0b`; the names are `row` and `col`. Length and depth are
 //! bounded, and evaluation is exact or an error: nothing wraps and nothing panics.
 
+use crate::cursor::{Cursor, caret};
+
 /// Characters that an expression may have.
 const LONGEST: usize = 1000;
 /// Parentheses and signs within each other.
@@ -84,11 +86,6 @@ pub enum ParseError {
     TooLarge,
 }
 
-/// A caret under a column, counted from 1.
-pub(crate) fn caret(column: usize) -> String {
-    format!("{:>column$}", "^")
-}
-
 /// Why an expression has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
@@ -112,20 +109,14 @@ impl Expression {
         if text.len() > LONGEST {
             return Err(ParseError::TooLarge);
         }
-        let mut parser = Parser {
-            text,
-            at: 0,
-            depth: 0,
-        };
+        let cursor = Cursor::new(text);
+        let mut parser = Parser { cursor, depth: 0 };
         let root = parser.binary(0)?;
-        if parser.rest().is_empty() {
-            Ok(Self {
-                text: text.trim().to_string(),
-                root,
-            })
-        } else {
-            Err(parser.unexpected("an operator or the end is due"))
+        if !parser.cursor.rest().is_empty() {
+            return Err(parser.unexpected("an operator or the end is due"));
         }
+        let text = text.trim().to_string();
+        Ok(Self { text, root })
     }
 
     /// Its value at a row and column.
@@ -149,10 +140,10 @@ impl Node {
             Node::Number(number) => Ok(*number),
             Node::Row => Ok(row.into()),
             Node::Column => Ok(column.into()),
-            Node::Negative(inner) => inner
-                .value(row, column)?
-                .checked_neg()
-                .ok_or(EvalError::Overflow),
+            Node::Negative(inner) => {
+                let value = inner.value(row, column)?;
+                value.checked_neg().ok_or(EvalError::Overflow)
+            }
             Node::Binary(operator, a, b) => {
                 operator.apply(a.value(row, column)?, b.value(row, column)?)
             }
@@ -162,59 +153,44 @@ impl Node {
 
 impl Operator {
     fn apply(self, a: i64, b: i64) -> Result<i64, EvalError> {
-        let places = || {
-            u32::try_from(b)
-                .ok()
-                .filter(|places| *places < 63)
-                .ok_or(EvalError::Shift(b))
+        let places = || match b {
+            0..63 => Ok(b),
+            _ => Err(EvalError::Shift(b)),
         };
-        match self {
-            Operator::Or => Ok(a | b),
-            Operator::Xor => Ok(a ^ b),
-            Operator::And => Ok(a & b),
-            Operator::Right => Ok(a >> places()?),
-            Operator::Left => a.checked_mul(1 << places()?).ok_or(EvalError::Overflow),
-            Operator::Add => a.checked_add(b).ok_or(EvalError::Overflow),
-            Operator::Subtract => a.checked_sub(b).ok_or(EvalError::Overflow),
-            Operator::Multiply => a.checked_mul(b).ok_or(EvalError::Overflow),
-            Operator::Divide | Operator::Remainder if b == 0 => Err(EvalError::DivisionByZero),
-            Operator::Divide => a.checked_div(b).ok_or(EvalError::Overflow),
-            Operator::Remainder => a.checked_rem(b).ok_or(EvalError::Overflow),
-        }
+        let value = match self {
+            Operator::Or => Some(a | b),
+            Operator::Xor => Some(a ^ b),
+            Operator::And => Some(a & b),
+            Operator::Right => Some(a >> places()?),
+            Operator::Left => a.checked_mul(1 << places()?),
+            Operator::Add => a.checked_add(b),
+            Operator::Subtract => a.checked_sub(b),
+            Operator::Multiply => a.checked_mul(b),
+            Operator::Divide | Operator::Remainder if b == 0 => {
+                return Err(EvalError::DivisionByZero);
+            }
+            Operator::Divide => a.checked_div(b),
+            Operator::Remainder => a.checked_rem(b),
+        };
+        value.ok_or(EvalError::Overflow)
     }
 }
 
 struct Parser<'a> {
-    text: &'a str,
-    at: usize,
+    cursor: Cursor<'a>,
     depth: u32,
 }
 
-impl<'a> Parser<'a> {
-    /// What is left, from its first character that is no blank.
-    fn rest(&mut self) -> &'a str {
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let trimmed = rest.trim_start();
-        self.at += rest.len() - trimmed.len();
-        trimmed
-    }
-
-    fn take(&mut self, symbol: &str) -> bool {
-        let is_next = self.rest().starts_with(symbol);
-        self.at += if is_next { symbol.len() } else { 0 };
-        is_next
-    }
-
+impl Parser<'_> {
     fn binary(&mut self, level: usize) -> Result<Node, ParseError> {
         let Some(operators) = LEVELS.get(level) else {
             return self.unary();
         };
         let mut left = self.binary(level + 1)?;
-        while let Some((symbol, operator)) = operators
+        while let Some((_, operator)) = operators
             .iter()
-            .find(|(symbol, _)| self.rest().starts_with(symbol))
+            .find(|(symbol, _)| self.cursor.take(symbol))
         {
-            self.at += symbol.len();
             left = Node::Binary(*operator, Box::new(left), Box::new(self.binary(level + 1)?));
         }
         Ok(left)
@@ -225,11 +201,11 @@ impl<'a> Parser<'a> {
         if self.depth > DEEPEST {
             return Err(ParseError::TooLarge);
         }
-        let node = if self.take("-") {
+        let node = if self.cursor.take("-") {
             Node::Negative(Box::new(self.unary()?))
-        } else if self.take("(") {
+        } else if self.cursor.take("(") {
             let inner = self.binary(0)?;
-            if !self.take(")") {
+            if !self.cursor.take(")") {
                 return Err(self.unexpected("an operator or ) is due"));
             }
             inner
@@ -241,20 +217,18 @@ impl<'a> Parser<'a> {
     }
 
     fn word(&mut self) -> Result<Node, ParseError> {
-        let rest = self.rest();
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let word = rest.split(|c| !is_part(c)).next().unwrap_or_default();
+        let word = self.cursor.word();
         let node = match word {
             "row" => Node::Row,
             "col" => Node::Column,
             _ if word.starts_with(|c: char| c.is_ascii_digit()) => Node::Number(self.number(word)?),
             _ => return Err(self.unexpected("a number, row, col or ( is due")),
         };
-        self.at += word.len();
+        self.cursor.skip(word.len());
         Ok(node)
     }
 
-    fn number(&self, word: &str) -> Result<i64, ParseError> {
+    fn number(&mut self, word: &str) -> Result<i64, ParseError> {
         let (digits, radix) = match word.get(..2) {
             Some("0x") => (&word[2..], 16),
             Some("0b") => (&word[2..], 2),
@@ -263,32 +237,21 @@ impl<'a> Parser<'a> {
         if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
             return Err(self.unexpected("a decimal, 0x or 0b number is due"));
         }
-        let column = self.column();
         i64::from_str_radix(digits, radix).map_err(|_| ParseError::Number {
-            text: self.text.to_string(),
-            column,
+            text: self.cursor.text.to_string(),
+            column: self.cursor.column(),
         })
     }
 
-    fn column(&self) -> usize {
-        self.text
-            .get(..self.at)
-            .map_or(0, |before| before.chars().count())
-            + 1
-    }
-
-    fn unexpected(&self, wanted: &'static str) -> ParseError {
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let word: String = rest.chars().take_while(|&c| is_part(c)).collect();
-        let found = match rest.chars().next() {
-            None => "the end".to_string(),
-            Some(first) if word.is_empty() => first.to_string(),
-            Some(_) => word,
+    fn unexpected(&mut self, wanted: &'static str) -> ParseError {
+        let found = match (self.cursor.word(), self.cursor.rest().chars().next()) {
+            (_, None) => "the end".to_string(),
+            ("", Some(first)) => first.to_string(),
+            (word, Some(_)) => word.to_string(),
         };
         ParseError::Unexpected {
-            text: self.text.to_string(),
-            column: self.column(),
+            text: self.cursor.text.to_string(),
+            column: self.cursor.column(),
             wanted,
             found,
         }

@@ -11,12 +11,19 @@ use crate::axis::{AxisError, AxisLayout};
 
 /// An operand of a matrix multiplication D = A B + C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Operand {
-    /// M x K, f16 or bf16.
+    /// M x K
+    ///
+    /// Its elements are f16 or bf16.
     A,
-    /// K x N, f16 or bf16.
+    /// K x N
+    ///
+    /// Its elements are f16 or bf16.
     B,
-    /// M x N, f32; D lies like C.
+    /// M x N; D lies likewise
+    ///
+    /// Its elements are f32.
     C,
 }
 
@@ -65,65 +72,66 @@ pub enum FragmentError {
     },
 }
 
+/// In which direction the next 8x8 matrix of a lane lies.
+enum Order {
+    /// Always below.
+    Down,
+    /// Below, then to the right by twos; 16 rows to a warp.
+    Right,
+    /// Always below, each transposed: a lane holds two neighbours of a column.
+    Across,
+}
+
 impl Fragment {
     /// The fragment called `m16n8k16` `a`, `m64n128k16` `c` or `ldmatrix.x4.trans`.
     ///
     /// # Errors
     /// If there is none.
     pub fn named(shape: &str, operand: Option<Operand>) -> Result<Self, FragmentError> {
-        let matrices = ["ldmatrix.x", "stmatrix.x"]
-            .iter()
-            .find_map(|prefix| shape.strip_prefix(prefix));
-        if let Some(rest) = matrices {
-            let (count, trans) = rest
-                .strip_suffix(".trans")
-                .map_or((rest, false), |count| (count, true));
-            let count = ["1", "2", "4"]
-                .contains(&count)
-                .then(|| count.parse().ok())
-                .flatten();
-            return count
-                .map(|count| Fragment::Matrices { count, trans })
-                .ok_or_else(|| FragmentError::Name(shape.into()));
+        let unknown = || FragmentError::Name(shape.into());
+        let operand_error = |has_c_only| FragmentError::Operand {
+            shape: shape.into(),
+            has_c_only,
+        };
+        let mut prefixes = ["ldmatrix.x", "stmatrix.x"].iter();
+        if let Some(rest) = prefixes.find_map(|prefix| shape.strip_prefix(prefix)) {
+            let count = rest.strip_suffix(".trans");
+            let trans = count.is_some();
+            let count = match count.unwrap_or(rest) {
+                "1" => 1,
+                "2" => 2,
+                "4" => 4,
+                _ => return Err(unknown()),
+            };
+            return Ok(Fragment::Matrices { count, trans });
         }
         let wgmma = shape
             .strip_prefix("m64n")
             .and_then(|rest| rest.strip_suffix("k16"));
         if let Some(n) = wgmma.and_then(|n| n.parse::<u32>().ok()) {
             return match operand {
-                _ if !(8..=256).contains(&n) || n % 8 != 0 => {
-                    Err(FragmentError::Name(shape.into()))
-                }
+                _ if !(8..=256).contains(&n) || n % 8 != 0 => Err(unknown()),
                 Some(Operand::C) => Ok(Fragment::Wgmma { n }),
-                _ => Err(FragmentError::Operand {
-                    shape: shape.into(),
-                    has_c_only: true,
-                }),
+                _ => Err(operand_error(true)),
             };
         }
         let k16 = match shape {
             "m16n8k8" => false,
             "m16n8k16" => true,
-            _ => return Err(FragmentError::Name(shape.into())),
+            _ => return Err(unknown()),
         };
-        let operand = operand.ok_or_else(|| FragmentError::Operand {
-            shape: shape.into(),
-            has_c_only: false,
-        })?;
+        let operand = operand.ok_or_else(|| operand_error(false))?;
         Ok(Fragment::Mma { k16, operand })
     }
 
     /// Rows and columns.
     pub fn shape(&self) -> (u32, u32) {
         match *self {
-            Fragment::Mma { k16, operand } => {
-                let k = if k16 { 16 } else { 8 };
-                match operand {
-                    Operand::A => (16, k),
-                    Operand::B => (k, 8),
-                    Operand::C => (16, 8),
-                }
-            }
+            Fragment::Mma { k16, operand } => match operand {
+                Operand::A => (16, depth(k16)),
+                Operand::B => (depth(k16), 8),
+                Operand::C => (16, 8),
+            },
             Fragment::Wgmma { n } => (64, n),
             Fragment::Matrices { count, .. } => (8 * count, 8),
         }
@@ -131,10 +139,9 @@ impl Fragment {
 
     /// Threads that share it.
     pub fn threads(&self) -> u32 {
-        if matches!(self, Fragment::Wgmma { .. }) {
-            128
-        } else {
-            32
+        match self {
+            Fragment::Wgmma { .. } => 128,
+            Fragment::Mma { .. } | Fragment::Matrices { .. } => 32,
         }
     }
 
@@ -146,38 +153,36 @@ impl Fragment {
 
     /// Elements in a 32-bit register: two of 16 bits, or one f32.
     pub fn packing(&self) -> u32 {
-        let is_f32 = matches!(
-            self,
-            Fragment::Wgmma { .. }
-                | Fragment::Mma {
-                    operand: Operand::C,
-                    ..
-                }
-        );
-        if is_f32 { 1 } else { 2 }
+        match self {
+            Fragment::Mma { operand, .. } if *operand == Operand::C => 1,
+            Fragment::Wgmma { .. } => 1,
+            Fragment::Mma { .. } | Fragment::Matrices { .. } => 2,
+        }
+    }
+
+    /// How its 8x8 matrices follow each other.
+    fn order(&self) -> Order {
+        match *self {
+            Fragment::Mma { operand, .. } => match operand {
+                Operand::A => Order::Right,
+                Operand::B => Order::Across,
+                Operand::C => Order::Down,
+            },
+            Fragment::Wgmma { .. } => Order::Right,
+            Fragment::Matrices { trans, .. } if trans => Order::Across,
+            Fragment::Matrices { .. } => Order::Down,
+        }
     }
 
     /// Row and column of a thread's element; threads and elements beyond the last wrap around.
     pub fn at(&self, thread: u32, element: u32) -> (u32, u32) {
-        let (warp, lane, i) = (thread / 32 % 4, thread % 32, element % self.elements());
-        let (g, t) = (lane / 4, lane % 4);
-        let pair = 2 * t + i % 2;
-        match *self {
-            Fragment::Mma {
-                operand: Operand::A,
-                ..
-            } => (g + 8 * (i / 2 % 2), pair + 8 * (i / 4)),
-            Fragment::Mma {
-                operand: Operand::B,
-                ..
-            } => (pair + 8 * (i / 2), g),
-            Fragment::Mma {
-                operand: Operand::C,
-                ..
-            } => (g + 8 * (i / 2), pair),
-            Fragment::Wgmma { .. } => (16 * warp + g + 8 * (i / 2 % 2), pair + 8 * (i / 4)),
-            Fragment::Matrices { trans: false, .. } => (8 * (i / 2) + g, pair),
-            Fragment::Matrices { trans: true, .. } => (8 * (i / 2) + pair, g),
+        let (thread, i) = (thread % self.threads(), element % self.elements());
+        let (warp, lane) = (thread / 32, thread % 32);
+        let (g, pair) = (lane / 4, 2 * (lane % 4) + i % 2);
+        match self.order() {
+            Order::Down => (g + 8 * (i / 2), pair),
+            Order::Right => (16 * warp + g + 8 * (i / 2 % 2), pair + 8 * (i / 4)),
+            Order::Across => (pair + 8 * (i / 2), g),
         }
     }
 
@@ -187,24 +192,16 @@ impl Fragment {
         if row >= rows || column >= columns {
             return None;
         }
-        // Thread and element within one 8x8 matrix, from the coordinate along the lanes and the one in pairs.
+        // Lane and element within one 8x8 matrix, from the coordinate along the lanes and the one in pairs.
         let eight = |slow: u32, fast: u32| (slow % 8 * 4 + fast % 8 / 2, fast % 2);
         let (down, right) = (row / 8, column / 8);
-        let (lane, i) = match *self {
-            Fragment::Mma {
-                operand: Operand::B,
-                ..
-            }
-            | Fragment::Matrices { trans: true, .. } => eight(column, row),
-            _ => eight(row, column),
+        let (lane, i) = match self.order() {
+            Order::Across => eight(column, row),
+            Order::Down | Order::Right => eight(row, column),
         };
-        Some(match *self {
-            Fragment::Mma {
-                operand: Operand::A,
-                ..
-            } => (lane, i + 2 * down + 4 * right),
-            Fragment::Wgmma { .. } => (row / 16 * 32 + lane, i + 2 * (down % 2) + 4 * right),
-            _ => (lane, i + 2 * down),
+        Some(match self.order() {
+            Order::Right => (down / 2 * 32 + lane, i + 2 * (down % 2) + 4 * right),
+            Order::Down | Order::Across => (lane, i + 2 * down),
         })
     }
 
@@ -214,31 +211,24 @@ impl Fragment {
     /// Never for the fragments there are.
     pub fn axis(&self) -> Result<AxisLayout, AxisError> {
         let text = match *self {
-            Fragment::Mma {
-                k16: true,
-                operand: Operand::A,
-            } => "S[(2, 8, 2, 4, 2) : (2@m, 4@laneid, 4@m, 1@laneid, 1@m)]".to_string(),
-            Fragment::Mma {
-                k16: true,
-                operand: Operand::B,
-            } => "S[(2, 4, 2, 8) : (2@m, 1@laneid, 1@m, 4@laneid)]".into(),
-            Fragment::Mma {
-                k16: false,
-                operand: Operand::B,
-            } => "S[(4, 2, 8) : (1@laneid, 1@m, 4@laneid)]".into(),
-            Fragment::Mma { .. } => "S[(2, 8, 4, 2) : (2@m, 4@laneid, 1@laneid, 1@m)]".into(),
-            Fragment::Wgmma { n } => {
-                let right = n / 8;
-                format!(
-                    "S[(4, 2, 8, {right}, 4, 2) : (1@warpid, 2@m, 4@laneid, 4@m, 1@laneid, 1@m)]"
-                )
+            Fragment::Mma { k16, operand } => match (operand, k16) {
+                (Operand::A, true) => "S[(2, 8, 2, 4, 2) : (2@m, 4@laneid, 4@m, 1@laneid, 1@m)]",
+                (Operand::B, true) => "S[(2, 4, 2, 8) : (2@m, 1@laneid, 1@m, 4@laneid)]",
+                (Operand::B, false) => "S[(4, 2, 8) : (1@laneid, 1@m, 4@laneid)]",
+                (Operand::A, false) | (Operand::C, _) => {
+                    "S[(2, 8, 4, 2) : (2@m, 4@laneid, 1@laneid, 1@m)]"
+                }
             }
-            Fragment::Matrices {
-                count,
-                trans: false,
-            } => format!("S[({count}, 8, 4, 2) : (2@m, 4@laneid, 1@laneid, 1@m)]"),
-            Fragment::Matrices { count, trans: true } => {
+            .into(),
+            Fragment::Wgmma { n } => format!(
+                "S[(4, 2, 8, {}, 4, 2) : (1@warpid, 2@m, 4@laneid, 4@m, 1@laneid, 1@m)]",
+                n / 8
+            ),
+            Fragment::Matrices { count, trans } if trans => {
                 format!("S[({count}, 4, 2, 8) : (2@m, 1@laneid, 1@m, 4@laneid)]")
+            }
+            Fragment::Matrices { count, .. } => {
+                format!("S[({count}, 8, 4, 2) : (2@m, 4@laneid, 1@laneid, 1@m)]")
             }
         };
         AxisLayout::parse(&text)
@@ -252,22 +242,17 @@ impl Fragment {
         };
         (lane < 8 * count).then_some((lane / 8, lane % 8))
     }
+}
 
-    /// For `ldmatrix` and `stmatrix`: the lane that gives the address of a row of a matrix.
-    pub fn lane_of_address(&self, matrix: u32, row: u32) -> Option<u32> {
-        let Fragment::Matrices { count, .. } = *self else {
-            return None;
-        };
-        (matrix < count && row < 8).then_some(8 * matrix + row)
-    }
+/// K of `mma.sync`.
+fn depth(k16: bool) -> u32 {
+    if k16 { 16 } else { 8 }
 }
 
 impl std::fmt::Display for Fragment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
-            Fragment::Mma { k16, operand } => {
-                write!(f, "m16n8k{} {operand:?}", if k16 { 16 } else { 8 })
-            }
+            Fragment::Mma { k16, operand } => write!(f, "m16n8k{} {operand:?}", depth(k16)),
             Fragment::Wgmma { n } => write!(f, "m64n{n}k16 C"),
             Fragment::Matrices { count, trans } => {
                 write!(f, "matrices x{count}{}", if trans { ".trans" } else { "" })
@@ -374,10 +359,11 @@ mod tests {
                 trans: false,
             };
             for lane in 0..32 {
+                // One and only one lane gives the address of each row: 8 j + r that of row r of matrix j.
                 let back = fragment
                     .row_of_address(lane)
-                    .and_then(|(matrix, row)| fragment.lane_of_address(matrix, row));
-                assert_eq!(back, (lane < 8 * count).then_some(lane));
+                    .map(|(matrix, row)| (matrix < count && row < 8, 8 * matrix + row));
+                assert_eq!(back, (lane < 8 * count).then_some((true, lane)));
             }
         }
         assert_eq!(Fragment::Wgmma { n: 8 }.row_of_address(0), None);

@@ -18,6 +18,7 @@
 pub mod axis;
 pub mod banks;
 pub mod canonical;
+mod cursor;
 pub mod descriptor;
 pub mod expression;
 pub mod fragment;

@@ -2,7 +2,7 @@
 //!
 //! A tile is rows of units; a mapping says in which unit of its row each logical column lies. Whether it
 //! works is found by looking at every unit, so it need not be an XOR, nor have a formula.
-use crate::banks::{Access, BankTable, Banks, Phase, lanes_in_a_phase};
+use crate::banks::{Access, BankTable, Banks, Phase};
 use crate::expression::{EvalError, Expression};
 use crate::swizzle::Swizzle;
 
@@ -37,16 +37,12 @@ pub struct Mapping {
 pub enum MappingError {
     /// Units and rows do not fit.
     #[error(
-        "rows of {row_bytes} bytes do not consist of units of {unit_bytes}: the unit must be a \
-         power of two \
-         and the row a multiple of it"
+        "rows of {} bytes do not consist of units of {}: the unit must be a power of two and the \
+         row a multiple of it",
+        .0.row_bytes,
+        .0.unit_bytes
     )]
-    Shape {
-        /// Bytes of a row.
-        row_bytes: u32,
-        /// Bytes of a unit.
-        unit_bytes: u32,
-    },
+    Shape(Shape),
     /// Nothing to map, or too much to look at.
     #[error(
         "a tile needs from 1 to {MOST_UNITS} units and at most {MOST_BYTES} bytes; take fewer rows or \
@@ -75,25 +71,15 @@ pub enum MappingError {
 
 impl Shape {
     fn checked(self) -> Result<Self, MappingError> {
-        let Shape {
-            rows,
-            row_bytes,
-            unit_bytes,
-        } = self;
-        if !unit_bytes.is_power_of_two() || row_bytes == 0 || !row_bytes.is_multiple_of(unit_bytes)
-        {
-            return Err(MappingError::Shape {
-                row_bytes,
-                unit_bytes,
-            });
+        let is_whole = self.row_bytes != 0 && self.row_bytes.is_multiple_of(self.unit_bytes);
+        if !self.unit_bytes.is_power_of_two() || !is_whole {
+            return Err(MappingError::Shape(self));
         }
-        let units = u64::from(rows) * u64::from(row_bytes / unit_bytes);
-        let fits = (1..=MOST_UNITS).contains(&units)
-            && u64::from(rows) * u64::from(row_bytes) <= MOST_BYTES;
-        if fits {
-            Ok(self)
-        } else {
-            Err(MappingError::Size)
+        let bytes = u64::from(self.rows) * u64::from(self.row_bytes);
+        let units = bytes / u64::from(self.unit_bytes);
+        match (1..=MOST_UNITS).contains(&units) && bytes <= MOST_BYTES {
+            true => Ok(self),
+            false => Err(MappingError::Size),
         }
     }
 
@@ -104,14 +90,25 @@ impl Shape {
 
     /// The widest access that stays within a unit's alignment: 16 bytes at most.
     pub fn widest_access(&self) -> u32 {
-        [16, 8, 4, 2]
-            .into_iter()
-            .find(|bytes| self.row_bytes.is_multiple_of(*bytes))
-            .unwrap_or(1)
+        // The lowest bit that is set.
+        1 << self.row_bytes.trailing_zeros().min(4)
     }
 }
 
 impl Mapping {
+    fn new(
+        shape: Shape,
+        place: impl Fn(u32, u32) -> Result<i64, MappingError>,
+    ) -> Result<Self, MappingError> {
+        let columns = 0..shape.columns();
+        let row = |row| columns.clone().map(|column| place(row, column)).collect();
+        Ok(Self {
+            shape,
+            banks: Banks::H100,
+            places: (0..shape.rows).map(row).collect::<Result<_, _>>()?,
+        })
+    }
+
     /// Column c of row r lies in the unit of row r that the expression gives.
     ///
     /// # Errors
@@ -119,21 +116,11 @@ impl Mapping {
     pub fn of_expression(expression: &Expression, shape: Shape) -> Result<Self, MappingError> {
         let shape = shape.checked()?;
         let columns = shape.columns();
-        let place = |row: u32, column: u32| {
+        Self::new(shape, |row, column| {
             let value = expression
                 .value(row, column)
                 .map_err(|why| MappingError::Value { row, column, why })?;
             Ok(i64::from(row * columns).saturating_add(value))
-        };
-        let row = |row| {
-            (0..columns)
-                .map(|column| place(row, column))
-                .collect::<Result<_, _>>()
-        };
-        Ok(Self {
-            shape,
-            banks: Banks::H100,
-            places: (0..shape.rows).map(row).collect::<Result<_, _>>()?,
         })
     }
 
@@ -156,18 +143,11 @@ impl Mapping {
             unit_bytes,
         }
         .checked()?;
-        let place = |row: usize, line: &[u32], column: u32| {
+        Self::new(shape, |row, column| {
             // A column that is nowhere in its row: outside the tile.
-            let unit = line.iter().position(|&found| found == column);
-            unit.map_or(-1, |unit| (row * columns + unit) as i64)
-        };
-        let row = |(row, line): (usize, &Vec<u32>)| {
-            (0..columns as u32).map(|c| place(row, line, c)).collect()
-        };
-        Ok(Self {
-            shape,
-            banks: Banks::H100,
-            places: table.iter().enumerate().map(row).collect(),
+            let mut units = table[row as usize].iter();
+            let unit = units.position(|&found| found == column);
+            Ok(unit.map_or(-1, |unit| (row as usize * columns + unit) as i64))
         })
     }
 
@@ -184,19 +164,9 @@ impl Mapping {
             unit_bytes: bytes(unit)?,
         }
         .checked()?;
-        let place = |row: u32, column: u32| {
+        Self::new(shape, |row, column| {
             let address = row * shape.row_bytes + column * shape.unit_bytes;
-            i64::from(swizzle.apply(address) / shape.unit_bytes)
-        };
-        let row = |row| {
-            (0..shape.columns())
-                .map(|column| place(row, column))
-                .collect()
-        };
-        Ok(Self {
-            shape,
-            banks: Banks::H100,
-            places: (0..rows).map(row).collect(),
+            Ok(i64::from(swizzle.apply(address) / shape.unit_bytes))
         })
     }
 
@@ -218,20 +188,16 @@ impl Mapping {
     /// The physical unit of a logical one, counted through the tile. `None` outside the tile.
     pub fn place(&self, row: u32, column: u32) -> Option<u32> {
         let place = *self.places.get(row as usize)?.get(column as usize)?;
-        u32::try_from(place)
-            .ok()
-            .filter(|&place| place < self.shape.rows * self.shape.columns())
+        let place = u32::try_from(place).ok()?;
+        (place < self.shape.rows * self.shape.columns()).then_some(place)
     }
 
     /// The first logical unit that does not stay in its row, with where it leads.
     pub fn leaves_its_row(&self) -> Option<(u32, u32, i64)> {
         let columns = i64::from(self.shape.columns());
         self.all().find_map(|(row, column, place)| {
-            (place.div_euclid(columns) != i64::from(row)).then_some((
-                row,
-                column,
-                place - i64::from(row) * columns,
-            ))
+            let unit = place - i64::from(row) * columns;
+            (!(0..columns).contains(&unit)).then_some((row, column, unit))
         })
     }
 
@@ -239,28 +205,22 @@ impl Mapping {
     pub fn collision(&self) -> Option<((u32, u32), (u32, u32))> {
         let mut first = std::collections::HashMap::new();
         self.all().find_map(|(row, column, place)| {
-            first
-                .insert(place, (row, column))
-                .map(|earlier| (earlier, (row, column)))
+            let earlier = first.insert(place, (row, column))?;
+            Some((earlier, (row, column)))
         })
     }
 
     /// Every unit has a place of its own, within the tile.
     pub fn is_bijective(&self) -> bool {
-        self.collision().is_none()
-            && self
-                .all()
-                .all(|(row, column, _)| self.place(row, column).is_some())
+        let mut all = self.all();
+        self.collision().is_none() && all.all(|(row, column, _)| self.place(row, column).is_some())
     }
 
     fn all(&self) -> impl Iterator<Item = (u32, u32, i64)> + '_ {
-        let row = |(row, line): (usize, &'_ Vec<i64>)| {
-            line.iter()
-                .zip(0..)
-                .map(move |(&place, column)| (row as u32, column, place))
-                .collect::<Vec<_>>()
-        };
-        self.places.iter().enumerate().flat_map(row)
+        (0..).zip(&self.places).flat_map(|(row, places)| {
+            let places = (0..).zip(places);
+            places.map(move |(column, place)| (row, column, *place))
+        })
     }
 
     /// The widest vector access, in bytes, that finds its bytes side by side and aligned wherever it reads:
@@ -300,13 +260,9 @@ impl Mapping {
     pub fn row_degree(&self, bytes: u32) -> u32 {
         let chunks = self.shape.row_bytes / bytes;
         let starts = (0..self.shape.rows * chunks).step_by(32);
-        let at = |first: u32| {
-            move |lane: u32| Some(((first + lane) / chunks, (first + lane) % chunks * bytes))
-        };
-        starts
-            .map(|first| degree(&self.access(Access::Load, bytes, at(first))))
-            .max()
-            .unwrap_or(0)
+        let at = |chunk: u32| Some((chunk / chunks, chunk % chunks * bytes));
+        let read = |first| self.access(Access::Load, bytes, |lane| at(first + lane));
+        starts.map(|first| degree(&read(first))).max().unwrap_or(0)
     }
 
     /// What a read down a column meets: lane i takes `bytes` bytes of row i at this byte of the row. 32 rows
@@ -332,11 +288,12 @@ impl Mapping {
         if self.widest_access() < 16 || self.shape.rows < 8 {
             return None;
         }
-        let matrices = (0..self.shape.rows / 8)
-            .flat_map(|m| (0..self.shape.row_bytes / 16).map(move |c| (m, c)));
-        let at = |m: u32, c: u32| move |lane: u32| (lane < 8).then_some((m * 8 + lane, c * 16));
-        matrices
-            .map(|(m, c)| degree(&self.access(Access::Matrix, 16, at(m, c))))
+        let matrix = |m: u32, c: u32| {
+            let at = |lane| (lane < 8).then_some((m * 8 + lane, c * 16));
+            degree(&self.access(Access::Matrix, 16, at))
+        };
+        (0..self.shape.rows / 8)
+            .flat_map(|m| (0..self.shape.row_bytes / 16).map(move |c| matrix(m, c)))
             .max()
     }
 
@@ -345,19 +302,12 @@ impl Mapping {
         let mut spread = std::collections::BTreeMap::<u32, Vec<u32>>::new();
         for row in 0..self.shape.rows {
             if let Some(place) = self.place(row, column) {
-                spread
-                    .entry(place % self.shape.columns())
-                    .or_default()
-                    .push(row);
+                let unit = place % self.shape.columns();
+                spread.entry(unit).or_default().push(row);
             }
         }
         spread.into_iter().collect()
     }
-}
-
-/// Rows of which a read down a column by one phase touches all, for this access.
-pub fn rows_of_a_phase(bytes: u32) -> u32 {
-    lanes_in_a_phase(bytes)
 }
 
 /// The worst phase.

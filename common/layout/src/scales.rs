@@ -19,10 +19,15 @@ use crate::axis::{AxisError, AxisLayout};
 
 /// Which operand is scaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Scaled {
-    /// A: a factor for each row and K block.
+    /// SFA
+    ///
+    /// A factor for each row of A and K block.
     A,
-    /// B: a factor for each column and K block.
+    /// SFB
+    ///
+    /// A factor for each column of B and K block.
     B,
 }
 
@@ -151,40 +156,27 @@ impl Scales {
             Scaled::A => (row / 128..row / 128 + 1, row % 128),
             Scaled::B => (0..self.cta_group, row),
         };
-        let place = |cta: u32, copy: u32| Place {
+        let copies = ctas.flat_map(|cta| (0..4u32).map(move |copy| (cta, copy)));
+        let place = |(cta, copy)| Place {
             cta,
             lane: row % 32 + 32 * copy,
             column: row / 32,
             byte: self.id + factor,
         };
-        ctas.flat_map(|cta| (0..4).map(move |copy| (cta, copy)))
-            .map(|(cta, copy)| place(cta, copy))
-            .collect()
+        copies.map(place).collect()
     }
 
     /// The factor at a place; `None` where this instruction looks for none.
     pub fn factor(&self, place: Place) -> Option<(u32, u32)> {
-        let Place {
-            cta,
-            lane,
-            column,
-            byte,
-        } = place;
-        let factor = byte
-            .checked_sub(self.id)
-            .filter(|&factor| factor < self.vector)?;
-        if cta >= self.cta_group || lane >= 128 || column >= self.columns() {
-            return None;
-        }
-        let row = column * 32 + lane % 32;
-        Some((
-            if self.of == Scaled::A {
-                cta * 128 + row
-            } else {
-                row
-            },
-            factor,
-        ))
+        let factor = place.byte.checked_sub(self.id)?;
+        let exists =
+            place.cta < self.cta_group && place.lane < 128 && place.column < self.columns();
+        let row = place.column * 32 + place.lane % 32;
+        let row = match self.of {
+            Scaled::A => place.cta * 128 + row,
+            Scaled::B => row,
+        };
+        (exists && factor < self.vector).then_some((row, factor))
     }
 
     /// The same in the axis notation, written down and not derived.

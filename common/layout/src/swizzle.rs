@@ -26,45 +26,26 @@ pub struct Swizzle {
 pub enum SwizzleError {
     /// YYY and ZZZ overlap.
     #[error(
-        "Swizzle<{bits},{base},{shift}> is refused, as in CuTe: |S| must be at least B, or the \
-         bits that are read \
-         overlap the bits that are changed, so that doing it twice no longer undoes it; take S = \
-         {bits} or -{bits}"
+        "{0} is refused, as in CuTe: |S| must be at least B, or the bits that are read overlap \
+         the bits that are changed, so that doing it twice no longer undoes it; take S = {bits} \
+         or -{bits}",
+        bits = .0.bits
     )]
-    Overlaps {
-        /// B.
-        bits: u32,
-        /// M.
-        base: u32,
-        /// S.
-        shift: i32,
-    },
+    Overlaps(Swizzle),
     /// S = 0: every bit would be XORed with itself.
     #[error(
-        "Swizzle<{bits},{base},0> is refused, as in CuTe: each bit would be XORed with itself, \
-         so that all \
-         addresses of a row become one: not even a bijection; take S = {bits} or -{bits}"
+        "{0} is refused, as in CuTe: each bit would be XORed with itself, so that all addresses \
+         of a row become one: not even a bijection; take S = {bits} or -{bits}",
+        bits = .0.bits
     )]
-    Collapses {
-        /// B.
-        bits: u32,
-        /// M.
-        base: u32,
-    },
+    Collapses(Swizzle),
     /// It needs bits that no address has.
     #[error(
-        "Swizzle<{bits},{base},{shift}> reaches past bit {}, the last of an address: B + M + |S| \
-         must be at most {ADDRESS_BITS}",
-        ADDRESS_BITS - 1
+        "{0} reaches past bit {last}, the last of an address: B + M + |S| must be at most \
+         {ADDRESS_BITS}",
+        last = ADDRESS_BITS - 1
     )]
-    TooWide {
-        /// B.
-        bits: u32,
-        /// M.
-        base: u32,
-        /// S.
-        shift: i32,
-    },
+    TooWide(Swizzle),
 }
 
 impl Swizzle {
@@ -73,17 +54,18 @@ impl Swizzle {
     /// # Errors
     /// If |S| < B, or if B + M + |S| > 32.
     pub fn new(bits: u32, base: u32, shift: i32) -> Result<Self, SwizzleError> {
+        let swizzle = Self { bits, base, shift };
         let top = u64::from(bits) + u64::from(base) + u64::from(shift.unsigned_abs());
         if top > u64::from(ADDRESS_BITS) {
-            return Err(SwizzleError::TooWide { bits, base, shift });
+            return Err(SwizzleError::TooWide(swizzle));
         }
         if shift == 0 && bits > 0 {
-            return Err(SwizzleError::Collapses { bits, base });
+            return Err(SwizzleError::Collapses(swizzle));
         }
         if shift.unsigned_abs() < bits {
-            return Err(SwizzleError::Overlaps { bits, base, shift });
+            return Err(SwizzleError::Overlaps(swizzle));
         }
-        Ok(Self { bits, base, shift })
+        Ok(swizzle)
     }
 
     /// The swizzle that TMA and `wgmma` call by its width in bytes: 16 (none), 32, 64 or 128, which are
@@ -128,15 +110,15 @@ impl Swizzle {
         (ones << (self.base + up)) as u32
     }
 
-    /// Where an address goes. It is its own inverse.
+    /// Where an address goes. It is its own inverse. In rows and columns of units, the column of a unit
+    /// becomes `col ^ (row mod 2^B)` for S > 0; for S < 0 the row becomes `row ^ (col mod 2^B)`.
     pub fn apply(&self, address: u32) -> u32 {
         // In 64 bits, for S may be 32 where B is 0.
         let y = u64::from(address & self.y_mask());
         let places = self.shift.unsigned_abs();
-        let moved = if self.shift >= 0 {
-            y >> places
-        } else {
-            y << places
+        let moved = match self.shift {
+            0.. => y >> places,
+            _ => y << places,
         };
         address ^ moved as u32
     }
@@ -159,22 +141,9 @@ impl Swizzle {
 
     /// After how many bytes the pattern repeats.
     pub fn period_bytes(&self) -> u64 {
-        if self.bits == 0 {
-            self.unit_bytes()
-        } else {
-            1 << (self.base + self.shift.unsigned_abs() + self.bits)
-        }
-    }
-
-    /// The same as [`Self::apply`], said with rows and columns of units: the column of a unit becomes
-    /// `col ^ (row mod 2^B)` for S > 0; for S < 0 the row becomes `row ^ (col mod 2^B)`. Returns the new
-    /// row and column.
-    pub fn as_row_and_column(&self, row: u32, column: u32) -> (u32, u32) {
-        let mask = ((1u64 << self.bits) - 1) as u32;
-        if self.shift >= 0 {
-            (row, column ^ (row & mask))
-        } else {
-            (row ^ (column & mask), column)
+        match self.bits {
+            0 => self.unit_bytes(),
+            bits => 1 << (self.base + self.shift.unsigned_abs() + bits),
         }
     }
 }
@@ -209,7 +178,11 @@ mod tests {
             let (unit, per_row) = (swizzle.unit_bytes() as u32, swizzle.units_per_row() as u32);
             let (column, byte) = (column % per_row, byte % unit);
             let address = |(row, column): (u32, u32)| (row * per_row + column) * unit + byte;
-            let moved = swizzle.as_row_and_column(row, column);
+            let mask = ((1u64 << swizzle.bits()) - 1) as u32;
+            let moved = match swizzle.shift() {
+                0.. => (row, column ^ (row & mask)),
+                _ => (row ^ (column & mask), column),
+            };
             prop_assert_eq!(swizzle.apply(address((row, column))), address(moved));
         }
 

@@ -15,13 +15,18 @@ pub struct Tile {
 
 /// How the lanes of a warp lie over a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Pattern {
-    /// Lane i takes the next elements of row 0: the rest of the row, then nothing.
+    /// Lane i takes the next elements of row 0
+    ///
+    /// That is the rest of the row, then nothing.
     Row,
-    /// Lane i takes column 0 of row i.
+    /// Lane i takes column 0 of row i
     Column,
-    /// Two lanes to a column: lane i stores row `i % 2 * 4` of column `i / 2`, as rungs 02 and 03 do, which
-    /// bring 4 neighbours of a row of A and store them below each other.
+    /// Two lanes to a column, 4 rows each: how rungs 02 and 03 store their tile of A
+    ///
+    /// Lane i stores row `i % 2 * 4` of column `i / 2`: the rungs bring 4 neighbours of a row of A and store
+    /// them below each other.
     Transposed,
 }
 
@@ -52,15 +57,14 @@ impl std::fmt::Display for Pattern {
 pub enum TileError {
     /// Rows start where a vector access must not.
     #[error(
-        "misaligned: rows of {leading_dimension} elements of {element_bytes} bytes do not all \
-         start at a multiple of \
-         {bytes} bytes, as an access of that width must; a leading dimension of {better} does"
+        "misaligned: rows of {} elements of {} bytes do not all start at a multiple of {bytes} \
+         bytes, as an access of that width must; a leading dimension of {better} does",
+        tile.leading_dimension,
+        tile.element_bytes
     )]
     Misaligned {
-        /// The leading dimension.
-        leading_dimension: u32,
-        /// Bytes of an element.
-        element_bytes: u32,
+        /// The tile.
+        tile: Tile,
         /// Bytes a lane asks for.
         bytes: u32,
         /// The next leading dimension that fits.
@@ -86,26 +90,24 @@ impl Tile {
     /// # Errors
     /// If not, or if the tile makes no sense.
     pub fn check(&self, bytes: u32) -> Result<(), TileError> {
-        let Tile {
-            rows,
-            columns,
-            leading_dimension,
-            element_bytes,
-        } = *self;
+        let tile = *self;
+        let (columns, element_bytes) = (tile.columns, tile.element_bytes);
         let is_width = |bytes: u32| bytes.is_power_of_two() && bytes <= 16;
         if !is_width(bytes) || !is_width(element_bytes) || bytes < element_bytes {
             return Err(TileError::Bytes);
         }
-        let size = u64::from(rows) * u64::from(leading_dimension);
+        let size = u64::from(tile.rows) * u64::from(tile.leading_dimension);
         let size = size.saturating_mul(element_bytes.into());
-        if rows == 0 || columns == 0 || columns > leading_dimension || size > 1 << 24 {
+        let overlaps = columns > tile.leading_dimension;
+        if tile.rows == 0 || columns == 0 || overlaps || size > 1 << 24 {
             return Err(TileError::Size);
         }
         if !self.is_aligned_for(bytes) {
-            let better = leading_dimension.next_multiple_of(bytes / element_bytes);
+            let better = tile
+                .leading_dimension
+                .next_multiple_of(bytes / element_bytes);
             return Err(TileError::Misaligned {
-                leading_dimension,
-                element_bytes,
+                tile,
                 bytes,
                 better,
             });

@@ -40,7 +40,9 @@ pub enum DataPath {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accumulator {
     path: DataPath,
+    m: u32,
     n: u32,
+    ctas: u32,
 }
 
 /// Where an element of the accumulator lies.
@@ -95,7 +97,8 @@ impl Accumulator {
         if !(16..=256).contains(&n) || !n.is_multiple_of(16) {
             return Err(TmemError::Columns(n));
         }
-        Ok(Self { path, n })
+        let ctas = cta_group;
+        Ok(Self { path, m, n, ctas })
     }
 
     /// The arrangement.
@@ -105,22 +108,12 @@ impl Accumulator {
 
     /// M and N.
     pub fn shape(&self) -> (u32, u32) {
-        let m = match self.path {
-            DataPath::A => 256,
-            DataPath::B | DataPath::D => 128,
-            DataPath::E | DataPath::F => 64,
-            DataPath::G => 32,
-        };
-        (m, self.n)
+        (self.m, self.n)
     }
 
     /// CTAs that hold it.
     pub fn ctas(&self) -> u32 {
-        if matches!(self.path, DataPath::A | DataPath::B) {
-            2
-        } else {
-            1
-        }
+        self.ctas
     }
 
     /// Columns of Tensor Memory that it takes in each CTA.
@@ -145,11 +138,8 @@ impl Accumulator {
             DataPath::F => (0, row / 16 * 32 + row % 16),
             DataPath::G => (0, row + 32 * right),
         };
-        Cell {
-            cta,
-            lane,
-            column: column % wide,
-        }
+        let column = column % wide;
+        Cell { cta, lane, column }
     }
 
     /// The element at a place; `None` where there is none.

@@ -1,4 +1,5 @@
-//! Kernels that the book runs: committed in `book/kernels/`, each with its PTX, so that no compiler is needed.
+//! Kernels that the book runs. Their PTX is committed in `book/kernels/`, so that a reader needs no compiler; their
+//! source is not, since it is a rung's with some text replaced.
 //!
 //! Some are [broken](super::all), for the page of mistakes. [`EXPERIMENTS`] are right in at least one size, and settle
 //! what the page of claims says.
@@ -123,7 +124,7 @@ pub const EXPERIMENTS: &[Broken] = &[
         kernel: "kernel_hopper.cu",
         arguments: &["--arch", "sm_90a", "--tile", "128x128"],
         edits: &[(
-            "STAGES = (227 * 1024 - 1024 - CONSUMERS * 2 * OUT * 2) / (int)sizeof(Stage);",
+            "STAGES = (227 * 1024 - 1024 - CONSUMERS * 2 * PANEL_OF_C * 2) / (int)sizeof(Stage);",
             "STAGES = 2;",
         )],
         ..BASE
@@ -158,7 +159,6 @@ impl Broken {
             file,
             source,
             configuration: tile.copied().unwrap_or_default(),
-            speed: 1.0,
             ptx,
             arch: ptx_file::arch_of(self.kernel),
         }

@@ -26,7 +26,7 @@ pub(super) fn arguments(bytes: &[u8]) {
         .chain(words)
         .chain(bounds.split(' '))
         .collect();
-    harness::rehearse(naive(), &words, &mut sink());
+    harness::main_with(naive(), &words, &mut sink());
 }
 
 /// Rung 01, with its switch.
@@ -34,7 +34,7 @@ fn naive() -> &'static Rung {
     static RUNG: OnceLock<Rung> = OnceLock::new();
     RUNG.get_or_init(|| Rung {
         switches: &[Switch {
-            flag: "uncoalesced",
+            name: "uncoalesced",
             help: "",
         }],
         ..rung("01_naive")

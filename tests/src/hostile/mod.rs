@@ -1,5 +1,6 @@
 //! What a fuzzer feeds with any bytes: one function for each reader of text that others wrote, all of them within
-//! small bounds of time and memory. `fuzz/` looks for inputs that make one panic, `cargo test` replays what it found.
+//! small bounds of time and memory. `tests/fuzz/` looks for inputs that make one panic, and `cargo test` replays those
+//! that it found.
 //!
 //! | target | input |
 //! | --- | --- |
@@ -18,7 +19,7 @@ mod tables;
 /// Takes any bytes and must come back.
 pub type Target = fn(&[u8]);
 
-/// Every target with its name, which is its folder in `fuzz/corpus/`.
+/// Every target with its name, which is its folder in `tests/fuzz/corpus/`.
 pub const TARGETS: [(&str, Target); 7] = [
     ("ptx", emulate::ptx),
     ("emulate", emulate::emulate),

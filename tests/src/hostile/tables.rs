@@ -1,6 +1,7 @@
 //! Files that others recorded.
+use anyhow::Result;
+use calibration::instructions::{self, Experiment, Recorder};
 use emulator::Card;
-use emulator::calibrate::{self, Experiment, Failure, Hardware};
 
 /// A recording: executed, compared, and measured again on a GPU that answers with zeros.
 pub(super) fn recordings(bytes: &[u8]) {
@@ -14,27 +15,26 @@ pub(super) fn recordings(bytes: &[u8]) {
         return;
     }
     for card in Card::ALL {
-        match calibrate::compare(&name, bytes, card) {
+        match instructions::compare(&name, bytes, card) {
             Some(Err(error)) => drop(error.to_string()),
             Some(Ok(comparison)) => drop(comparison.equal()),
             None => return,
         }
     }
-    drop(calibrate::experiments(&name, bytes));
-    if let Some(Err(error)) = calibrate::record(&name, bytes, &mut Zeros) {
+    drop(instructions::experiments(&name, bytes));
+    if let Some(Err(error)) = instructions::record(&name, bytes, &mut Zeros) {
         drop(error.to_string());
     }
 }
 
-/// Hardware that measures nothing.
+/// A GPU that measures nothing.
 struct Zeros;
 
-impl Hardware for Zeros {
-    fn outputs(&mut self, experiments: &[Experiment]) -> Result<Vec<Vec<u8>>, Failure> {
-        let zeros = |experiment: &Experiment| vec![0; experiment.output_bytes];
-        Ok(experiments.iter().map(zeros).collect())
+impl Recorder for Zeros {
+    fn output(&mut self, experiment: &Experiment) -> Result<Vec<u8>> {
+        Ok(vec![0; experiment.output_bytes])
     }
-    fn counts(&mut self, metrics: &[[&'static str; 2]]) -> Result<Vec<[u64; 2]>, Failure> {
+    fn counters(&mut self, metrics: &[[String; 2]]) -> Result<Vec<[u64; 2]>> {
         Ok(vec![[0; 2]; metrics.len()])
     }
 }
@@ -47,7 +47,7 @@ pub(super) fn tables(bytes: &[u8]) {
     let text = String::from_utf8_lossy(text);
     let failed = match which % 3 {
         0 => ladder::untrusted::record(&text).err(),
-        1 => ladder::untrusted::tiles(&text).err(),
+        1 => ladder::untrusted::tiles(text.as_bytes()).err(),
         _ => ladder::untrusted::banks(&text).err(),
     };
     failed.iter().for_each(|error| drop(format!("{error:#}")));
@@ -56,6 +56,6 @@ pub(super) fn tables(bytes: &[u8]) {
 /// What a student hands in.
 pub(super) fn answers(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let points = ladder::untrusted::answers(&text).expect("the exam is ours");
+    let points = grader::points_of_answers(&text).expect("the exam is ours");
     assert!((0.0..100.0 + 1e-6).contains(&points), "{points} points");
 }

@@ -21,7 +21,7 @@ pub const TABLE: &str = "sanitizers.csv";
 /// What the recording belongs to.
 pub const PROVENANCE: &str = "provenance_sanitizers.json";
 /// The name of a rung's own kernel in the table.
-pub const SOUND: &str = ladder::SOUND[0];
+pub const SOUND: &str = calibration::SOUND[0];
 
 /// Who watches a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +114,6 @@ mod tests {
             .filter(|name| all().all(|broken| broken.name != *name))
             .collect();
         sound.dedup();
-        assert_eq!(sound, ladder::SOUND);
+        assert_eq!(sound, calibration::SOUND);
     }
 }

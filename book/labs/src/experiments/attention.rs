@@ -1,10 +1,10 @@
 //! One attention forward kernel, whose three copies through shared memory are plain or swizzled.
+use emulator::{Operation, Space};
 use half::f16;
-use harness::lines::sum;
-use harness::table::{factor, table, thousands};
+use harness::table::table;
 use harness::{random_matrix, to_bytes};
 
-use super::kernel;
+use super::{kernel, ways};
 use crate::expected::{Expected, Near};
 use crate::lab::{Argument, Done, Lab, Launch, Scale};
 
@@ -79,12 +79,8 @@ impl Operands {
             // A prime, so that every place in a tile is met.
             Scale::Full => 1021,
         };
-        Expected::Near(
-            (0..all)
-                .step_by(step)
-                .flat_map(|row| self.row(row))
-                .collect(),
-        )
+        let rows = (0..all).step_by(step);
+        Expected::Near(rows.flat_map(|row| self.row(row)).collect())
     }
 
     fn row(&self, row: usize) -> Vec<Near> {
@@ -121,52 +117,37 @@ impl Operands {
 
 /// The three copies, one way and back, by the instructions that make them.
 fn remarks(done: &[Done]) -> Vec<Vec<String>> {
-    type Is = fn(&str) -> bool;
+    type Is = fn(&Operation) -> bool;
     const COPIES: [(&str, Is); 5] = [
-        ("global to shared, Q, K, V: cp.async", |text| {
-            text.starts_with("cp.async.cg")
+        ("global to shared, Q, K, V: cp.async", |operation| {
+            matches!(operation, Operation::AsyncCopy { .. })
         }),
-        ("shared to registers, Q, K: ldmatrix", |text| {
-            text.starts_with("ldmatrix") && !text.contains(".trans")
+        (
+            "shared to registers, Q, K: ldmatrix",
+            |operation| matches!(operation, Operation::LoadMatrix { transposed, .. } if !transposed),
+        ),
+        (
+            "shared to registers, V: ldmatrix.trans",
+            |operation| matches!(operation, Operation::LoadMatrix { transposed, .. } if *transposed),
+        ),
+        ("registers to shared, O: 4-byte stores", |operation| {
+            operation.is_store() && operation.accesses(Space::Shared)
         }),
-        ("shared to registers, V: ldmatrix.trans", |text| {
-            text.starts_with("ldmatrix") && text.contains(".trans")
-        }),
-        ("registers to shared, O: 4-byte stores", |text| {
-            text.starts_with("st.shared")
-        }),
-        ("shared to global, O: 16-byte loads", |text| {
-            text.starts_with("ld.shared")
+        ("shared to global, O: 16-byte loads", |operation| {
+            operation.is_load() && operation.accesses(Space::Shared)
         }),
     ];
-    let counted = |done: &Done, is: Is| {
-        let (program, run) = done.emulated.as_ref()?;
-        let instructions = program.instructions().iter().zip(&run.counters);
-        Some(
-            sum(instructions
-                .filter(|(one, _)| is(&one.text))
-                .map(|(_, counters)| counters))
-            .shared,
-        )
-    };
     let row = |(name, is): (&str, Is)| {
         let mut row = vec![name.to_owned()];
         for done in done {
-            let shared = counted(done, is)?;
-            row.push(format!(
-                "{} / {}",
-                thousands(shared.wavefronts),
-                thousands(shared.ideal)
-            ));
-            row.push(factor(shared.wavefronts, shared.ideal));
+            done.emulated.as_ref()?;
+            row.extend(ways(&done.counted().sum_of(is)));
         }
         Some(row)
     };
     let rows: Vec<_> = COPIES.into_iter().filter_map(row).collect();
     let mut head = vec!["wavefronts / ideal"];
-    head.extend(
-        done.iter()
-            .flat_map(|done| [done.launch.name.as_str(), "ways"]),
-    );
+    let launches = done.iter().map(|done| done.launch.name.as_str());
+    head.extend(launches.flat_map(|name| [name, "ways"]));
     vec![table(&head, &rows)]
 }

@@ -38,21 +38,13 @@ fn launches(_: Scale) -> Vec<Launch> {
     };
     let chosen = CHOSEN.map(|(name, word)| {
         let which = Argument::Input(words((0..32).map(word)));
-        Launch::of_a_warp(
-            name,
-            "chosen",
-            vec![which, Argument::Output(128)],
-            expected(&word),
-        )
+        let arguments = vec![which, Argument::Output(128)];
+        Launch::of_a_warp(name, "chosen", arguments, expected(&word))
     });
     let strided = [1, 2, 3, 4, 8, 16, 32, 33].map(|stride| {
         let arguments = vec![Argument::Int(stride), Argument::Output(128)];
-        Launch::of_a_warp(
-            &format!("stride {stride}"),
-            "strided",
-            arguments,
-            expected(&|lane| lane * stride),
-        )
+        let expected = expected(&|lane| lane * stride);
+        Launch::of_a_warp(format!("stride {stride}"), "strided", arguments, expected)
     });
     chosen.into_iter().chain(strided).collect()
 }

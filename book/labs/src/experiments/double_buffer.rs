@@ -1,5 +1,5 @@
 //! Two buffers that are swapped by one XOR of the address.
-use harness::lines::sum;
+use emulator::Operation;
 use harness::table::thousands;
 
 use super::{kernel, table_of, words};
@@ -31,11 +31,9 @@ fn launches(_: Scale) -> Vec<Launch> {
     let sums: Vec<u32> = (0..THREADS).map(|t| column(t).to_bits()).collect();
     let arguments = |more: &[u32]| {
         let output = Argument::Output(4 * (THREADS + BEFORE) as usize);
-        let given = [Argument::Input(input.clone()), output, Argument::Int(STEPS)];
+        let mut given = vec![Argument::Input(input.clone()), output, Argument::Int(STEPS)];
+        given.extend(more.iter().copied().map(Argument::Int));
         given
-            .into_iter()
-            .chain(more.iter().copied().map(Argument::Int))
-            .collect()
     };
     let launch = |name, entry, arguments, expected| Launch {
         threads: THREADS,
@@ -43,23 +41,13 @@ fn launches(_: Scale) -> Vec<Launch> {
     };
     let untouched = vec![(-1f32).to_bits(); BEFORE as usize];
     let with_before = [sums.clone(), untouched].concat();
+    let swapped = |name, before| launch(name, "swapped", arguments(&[before]), with_before.clone());
     vec![
         launch("one", "one", arguments(&[]), sums.clone()),
         launch("two, chosen", "chosen", arguments(&[]), sums),
-        launch(
-            "two, swapped by XOR",
-            "swapped",
-            arguments(&[0]),
-            with_before.clone(),
-        ),
+        swapped("two, swapped by XOR", 0),
         // The sums are right even so: an XOR loses no address. But half of the second buffer lies before the first.
-        launch(
-            "swapped, not aligned",
-            "swapped",
-            arguments(&[BEFORE]),
-            with_before,
-        )
-        .meant(Meant::Wrong),
+        swapped("swapped, not aligned", BEFORE).meant(Meant::Wrong),
     ]
 }
 
@@ -67,18 +55,14 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
     let row = |done: &Done| {
         let section = done.section("Step");
         let warps = u64::from(done.launch.threads / 32 * STEPS);
-        let of = |is: &dyn Fn(&str) -> bool| {
-            let of = section
-                .iter()
-                .filter(|(text, _)| is(text))
-                .map(|(_, counters)| *counters);
-            format!("{:.2}", sum(of).executions as f64 / warps as f64)
-        };
+        let all = section.sum().executions;
+        let barriers = section.sum_of(Operation::is_barrier).executions;
+        let a_step = |executions: u64| format!("{:.2}", executions as f64 / warps as f64);
         vec![
             done.launch.name.clone(),
-            of(&|_| true),
-            of(&|text| text.starts_with("bar")),
-            thousands(sum(section.iter().map(|(_, counters)| *counters)).executions),
+            a_step(all),
+            a_step(barriers),
+            thousands(all),
         ]
     };
     let head = [

@@ -1,8 +1,8 @@
 //! An accumulator's registers on their way to shared memory.
-use harness::lines::sum;
-use harness::table::{factor, thousands};
+use emulator::Operation;
+use harness::table::thousands;
 
-use super::{kernel, named, table_of};
+use super::{kernel, same_words, sixteen_rows, table_of, ways};
 use crate::expected::Expected;
 use crate::lab::{Argument, Done, Lab, Launch, Scale};
 
@@ -14,32 +14,18 @@ pub const LAB: Lab = Lab {
     remarks,
 };
 
-const ROWS: usize = 16;
-const COLUMNS: usize = 64;
-
 fn launches(_: Scale) -> Vec<Launch> {
-    let matrix: Vec<_> = (0..ROWS * COLUMNS)
-        .map(|i| named(i / COLUMNS, i % COLUMNS, COLUMNS))
-        .collect();
-    let bytes = harness::to_bytes(&matrix);
-    let (words, _) = bytes.as_chunks::<4>();
-    let expected = Expected::Words(words.iter().map(|word| u32::from_le_bytes(*word)).collect());
+    let bytes = sixteen_rows(64);
+    let expected = Expected::Words(same_words(&bytes));
     let launch = |entry: &'static str, layout: &str, mask: u32| {
         let arguments = vec![
             Argument::Input(bytes.clone()),
             Argument::Output(bytes.len()),
             Argument::Int(mask),
         ];
-        let launch = Launch::of_a_warp(
-            &format!("{entry}, {layout}"),
-            entry,
-            arguments,
-            expected.clone(),
-        );
-        Launch {
-            file: "kernel_hopper.cu",
-            ..launch
-        }
+        let name = format!("{entry}, {layout}");
+        let launch = Launch::of_a_warp(name, entry, arguments, expected.clone());
+        launch.in_file("kernel_hopper.cu")
     };
     let of = |entry| [launch(entry, "plain", 0), launch(entry, "swizzled", 7)];
     ["stores", "stmatrix"].into_iter().flat_map(of).collect()
@@ -49,18 +35,15 @@ fn launches(_: Scale) -> Vec<Launch> {
 fn remarks(done: &[Done]) -> Vec<Vec<String>> {
     let row = |done: &Done| {
         let section = done.section("Put");
-        let all = sum(section.iter().map(|(_, counters)| *counters));
-        let stores = section.iter().filter(|(text, _)| text.starts_with("st"));
+        let all = section.sum();
+        let stores = section.sum_of(Operation::is_store);
+        let [wavefronts, ways] = ways(&all);
         vec![
             done.launch.name.clone(),
             thousands(all.executions),
-            thousands(stores.map(|(_, counters)| counters.executions).sum()),
-            format!(
-                "{} / {}",
-                thousands(all.shared.wavefronts),
-                thousands(all.shared.ideal)
-            ),
-            factor(all.shared.wavefronts, all.shared.ideal),
+            thousands(stores.executions),
+            wavefronts,
+            ways,
         ]
     };
     let head = [

@@ -1,8 +1,8 @@
 //! One A fragment, brought into its registers in four ways.
-use harness::lines::sum;
+use emulator::Operation;
 use harness::table::{table, thousands};
 
-use super::{fragment_a, kernel, named, table_of};
+use super::{fragments_a, kernel, sixteen_rows, table_of};
 use crate::expected::Expected;
 use crate::lab::{Argument, Done, Lab, Launch, Scale};
 
@@ -18,11 +18,8 @@ pub const LAB: Lab = Lab {
 };
 
 fn launches(_: Scale) -> Vec<Launch> {
-    let element = |row, col| named(row, col, 16);
-    let matrix: Vec<_> = (0..256).map(|i| element(i / 16, i % 16)).collect();
-    let input = harness::to_bytes(&matrix);
-    let arguments = || vec![Argument::Input(input.clone()), Argument::Output(512)];
-    let registers = fragment_a(element);
+    let arguments = || vec![Argument::Input(sixteen_rows(16)), Argument::Output(512)];
+    let registers = fragments_a(16);
     let ways = ["scalars", "words", "shuffles", "ldmatrix"]
         .map(|name| Launch::of_a_warp(name, name, arguments(), Expected::Words(registers.clone())));
     // Registers that an x1 or x2 does not load stay 0.
@@ -30,10 +27,7 @@ fn launches(_: Scale) -> Vec<Launch> {
         let loaded = |(index, word): (usize, &u32)| if index % 4 < matrices { *word } else { 0 };
         let expected = registers.iter().enumerate().map(loaded).collect();
         let launch = Launch::of_a_warp(name, name, arguments(), Expected::Words(expected));
-        Launch {
-            file: "kernel_addresses.cu",
-            ..launch
-        }
+        launch.in_file("kernel_addresses.cu")
     });
     ways.into_iter().chain(addresses).collect()
 }
@@ -43,17 +37,13 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
     let of_ways = done.iter().filter(|done| done.launch.file == "kernel.cu");
     let row = |done: &Done| {
         let section = done.section("Bring");
-        let all = sum(section.iter().map(|(_, counters)| *counters));
-        let count = |begins: &str| {
-            let is = |text: &str| text.starts_with(begins);
-            let executed = section.iter().filter(|(text, _)| is(text));
-            thousands(executed.map(|(_, counters)| counters.executions).sum())
-        };
+        let all = section.sum();
+        let count = |is: fn(&Operation) -> bool| thousands(section.sum_of(is).executions);
         vec![
             done.launch.name.clone(),
             thousands(all.executions),
-            count("ld"),
-            count("shfl"),
+            count(Operation::is_load),
+            count(|operation| matches!(operation, Operation::Shuffle)),
             thousands(all.shared.wavefronts),
             thousands(all.bytes),
         ]
@@ -67,11 +57,9 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
         "bytes",
     ];
     let mut remarks = vec![table_of(&head, of_ways, row)];
-    remarks.extend(
-        done.iter()
-            .find(|done| done.launch.name == "ldmatrix")
-            .map(registers),
-    );
+    let mut done = done.iter();
+    let ldmatrix = done.find(|done| done.launch.name == "ldmatrix");
+    remarks.extend(ldmatrix.map(registers));
     remarks
 }
 
@@ -89,18 +77,18 @@ fn registers(done: &Done) -> Vec<String> {
     let row = |lane: usize| {
         let registers = found
             .get(lane)
-            .map(|bytes| bytes.chunks(4).map(cell).collect());
-        [vec![lane.to_string()], registers.unwrap_or_default()].concat()
+            .into_iter()
+            .flat_map(|bytes| bytes.chunks(4));
+        let cells = registers.map(cell);
+        [lane.to_string()].into_iter().chain(cells).collect()
     };
-    let rows: Vec<_> = [0, 1, 2, 3, 4, 31].map(row).into();
-    table(
-        &[
-            "lane",
-            "register 0",
-            "register 1",
-            "register 2",
-            "register 3",
-        ],
-        &rows,
-    )
+    let rows: Vec<Vec<String>> = [0, 1, 2, 3, 4, 31].map(row).into();
+    let head = [
+        "lane",
+        "register 0",
+        "register 1",
+        "register 2",
+        "register 3",
+    ];
+    table(&head, &rows)
 }

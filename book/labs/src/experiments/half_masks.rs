@@ -1,7 +1,5 @@
 //! Masks that move the chunks of a row, some only half as far as they should.
-use half::f16;
-
-use super::{fragment_a, kernel, named};
+use super::{fragments_a, kernel, sixteen_rows};
 use crate::expected::Expected;
 use crate::lab::{Argument, Lab, Launch, Meant, Scale};
 
@@ -12,8 +10,6 @@ pub const LAB: Lab = Lab {
     launches,
     remarks: |_| Vec::new(),
 };
-
-const ROWS: usize = 16;
 
 /// The masks by their number in the kernel.
 const MASKS: [&str; 6] = [
@@ -26,36 +22,28 @@ const MASKS: [&str; 6] = [
 ];
 
 fn launches(_: Scale) -> Vec<Launch> {
-    let of = |row_bytes: u32| {
-        (0..)
-            .zip(MASKS)
+    let masks = (0..).zip(MASKS);
+    let of = |row_bytes| {
+        masks
+            .clone()
             .map(move |(mask, name)| launch(row_bytes, mask, name))
     };
-    of(64).chain(of(128)).collect()
+    [64, 128].into_iter().flat_map(of).collect()
 }
 
 fn launch(row_bytes: u32, mask: u32, name: &str) -> Launch {
     let columns = row_bytes as usize / 2;
-    let element = |row, col| named(row, col, columns);
-    let matrix: Vec<f16> = (0..ROWS * columns)
-        .map(|i| element(i / columns, i % columns))
-        .collect();
-    let input = harness::to_bytes(&matrix);
-    let fragments =
-        (0..columns / 16).flat_map(|k| fragment_a(|row, col| element(row, k * 16 + col)));
-    let expected = Expected::Words(fragments.collect());
+    let input = sixteen_rows(columns);
+    let output = Argument::Output(input.len());
     let arguments = vec![
-        Argument::Input(input.clone()),
-        Argument::Output(input.len()),
+        Argument::Input(input),
+        output,
         Argument::Int(row_bytes / 16),
         Argument::Int(mask),
     ];
-    let launch = Launch::of_a_warp(
-        &format!("{row_bytes}: {name}"),
-        "masked",
-        arguments,
-        expected,
-    );
+    let expected = Expected::Words(fragments_a(columns));
+    let name = format!("{row_bytes}: {name}");
+    let launch = Launch::of_a_warp(name, "masked", arguments, expected);
     launch.meant(match (row_bytes, mask) {
         // Four chunks to a row, and three bits that move them: rows 4 to 7 land in the row behind.
         (64, 3) => Meant::Wrong,

@@ -4,9 +4,9 @@ use half::f16;
 use harness::table::table;
 
 use super::kernel;
-use super::swizzles::{ALL, Mode};
+use super::swizzles::{ALL, Mode, SIDE, map};
 use crate::expected::Expected;
-use crate::lab::{Argument, Done, Lab, Launch, Map, Meant, Scale};
+use crate::lab::{Argument, Done, Lab, Launch, Meant, Scale};
 
 pub const LAB: Lab = Lab {
     name: "mismatch",
@@ -16,7 +16,6 @@ pub const LAB: Lab = Lab {
     remarks: |done| done.iter().map(origins).collect(),
 };
 
-const SIDE: usize = 64;
 /// Elements in 16 bytes.
 const CHUNK: usize = 8;
 /// The bits of the first element of A; each next one has the next bits. All are normal numbers, and so exact when they
@@ -43,21 +42,11 @@ fn launch(name: &str, loaded: &Mode, read: &Mode) -> Launch {
     let a: Vec<f16> = (0..SIDE * SIDE)
         .map(|i| f16::from_bits(FIRST + i as u16))
         .collect();
-    let one = |i: usize| {
-        if i / SIDE == i % SIDE {
-            f16::ONE
-        } else {
-            f16::ZERO
-        }
-    };
+    let one = |i: usize| f16::from(u8::from(i / SIDE == i % SIDE));
     let identity: Vec<f16> = (0..SIDE * SIDE).map(one).collect();
-    let map = |matrix: &[f16], width: u32, swizzle: Swizzle| {
-        Argument::Map(Map {
-            bytes: harness::to_bytes(matrix),
-            dimensions: [SIDE as u64; 2],
-            tile: [width / 2, SIDE as u32],
-            swizzle,
-        })
+    let map = |matrix: &[f16], width, swizzle| {
+        let sides = [SIDE as u64; 2];
+        map(&harness::to_bytes(matrix), sides, width, swizzle)
     };
     let arguments = vec![
         map(&a, loaded.width, loaded.swizzle),
@@ -68,13 +57,13 @@ fn launch(name: &str, loaded: &Mode, read: &Mode) -> Launch {
         Argument::Int(read.descriptor),
     ];
     let expected = a.iter().map(|value| value.to_f32().to_bits()).collect();
-    let launch = Launch {
+    let agree = (loaded.width, loaded.swizzle) == (read.width, read.swizzle);
+    Launch {
         file: "kernel_hopper.cu",
         threads: 128,
+        meant: if agree { Meant::Right } else { Meant::Wrong },
         ..Launch::of_a_warp(name, "mismatch", arguments, Expected::Words(expected))
-    };
-    let agree = (loaded.width, loaded.swizzle) == (read.width, read.swizzle);
-    launch.meant(if agree { Meant::Right } else { Meant::Wrong })
+    }
 }
 
 /// For the first eight rows of C, from which row and chunk of A each chunk came.

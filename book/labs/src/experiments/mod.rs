@@ -12,8 +12,9 @@ mod swizzles;
 mod transpose;
 mod vectors;
 
+use emulator::Counters;
 use half::f16;
-use harness::table::table;
+use harness::table::{factor, table, thousands};
 
 use crate::lab::{Done, Lab};
 
@@ -39,7 +40,6 @@ macro_rules! kernel {
             file: concat!($stem, ".cu"),
             source: include_str!(concat!("../../", $lab, "/", $stem, ".cu")),
             configuration: "",
-            speed: 1.0,
             ptx: include_str!(concat!("../../", $lab, "/", $stem, ".ptx")),
             arch: $arch,
         }
@@ -58,9 +58,22 @@ fn table_of<'a>(
     table(head, &rows)
 }
 
+/// Wavefronts beside the ideal, and how many ways that is.
+fn ways(counters: &Counters) -> [String; 2] {
+    let [measured, ideal] = [counters.shared.wavefronts, counters.shared.ideal];
+    let pair = format!("{} / {}", thousands(measured), thousands(ideal));
+    [pair, factor(measured, ideal)]
+}
+
 /// Words as bytes.
 fn words(words: impl IntoIterator<Item = u32>) -> Vec<u8> {
     words.into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+/// Bytes that must come out, as words.
+fn same_words(bytes: &[u8]) -> Vec<u32> {
+    let (words, _) = bytes.as_chunks();
+    words.iter().copied().map(u32::from_le_bytes).collect()
 }
 
 /// The number that names element (row, col) in a matrix of f16: integers up to 2048 are exact there.
@@ -68,14 +81,21 @@ fn named(row: usize, col: usize, columns: usize) -> f16 {
     f16::from_f32((row * columns + col) as f32)
 }
 
-/// What registers r of lane l hold of operand A of `mma.m16n8k16`, which begins at (row, col) of a matrix: two
+/// Sixteen rows of elements that are [`named`].
+fn sixteen_rows(columns: usize) -> Vec<u8> {
+    let elements = (0..16 * columns).map(|i| named(i / columns, i % columns, columns));
+    harness::to_bytes(&elements.collect::<Vec<_>>())
+}
+
+/// What registers r of lane l hold of these rows as operands A of `mma.m16n8k16`, one for each 16 columns: two
 /// neighbouring elements, the lower column in the lower half (PTX ISA, "Matrix Fragments for mma.m16n8k16").
-fn fragment_a(element: impl Fn(usize, usize) -> f16) -> Vec<u32> {
+fn fragments_a(columns: usize) -> Vec<u32> {
     let mut registers = Vec::new();
-    for lane in 0..32 {
-        for register in 0..4 {
-            let (row, col) = (lane / 4 + register % 2 * 8, lane % 4 * 2 + register / 2 * 8);
-            let [low, high] = [element(row, col), element(row, col + 1)].map(f16::to_bits);
+    for k in (0..columns).step_by(16) {
+        for (lane, register) in (0..32 * 4).map(|i| (i / 4, i % 4)) {
+            let row = lane / 4 + register % 2 * 8;
+            let col = k + lane % 4 * 2 + register / 2 * 8;
+            let [low, high] = [col, col + 1].map(|col| named(row, col, columns).to_bits());
             registers.push(u32::from(low) | u32::from(high) << 16);
         }
     }

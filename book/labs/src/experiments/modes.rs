@@ -1,13 +1,12 @@
 //! TMA and `wgmma` in all four swizzle modes.
-use emulator::Swizzle;
+use emulator::{Operation, Swizzle};
 use half::f16;
-use harness::lines::sum;
-use harness::table::{factor, table, thousands};
+use harness::table::thousands;
 
-use super::swizzles::{ALL, Mode};
-use super::{kernel, named};
+use super::swizzles::{ALL, Mode, SIDE, map};
+use super::{kernel, named, same_words, table_of, ways};
 use crate::expected::Expected;
-use crate::lab::{Argument, Done, Lab, Launch, Map, Scale};
+use crate::lab::{Argument, Done, Lab, Launch, Scale};
 
 pub const LAB: Lab = Lab {
     name: "modes",
@@ -17,41 +16,15 @@ pub const LAB: Lab = Lab {
     remarks,
 };
 
-/// Rows of a tile, and its columns.
-const SIDE: usize = 64;
 const BLOCKS: u32 = 1056;
 
 fn launches(scale: Scale) -> Vec<Launch> {
     // On a GPU, once with a tile loaded for each multiplication, and once with one tile multiplied many times.
     let sizes: &[(&str, Size)] = match scale {
-        Scale::Small => &[(
-            "",
-            Size {
-                blocks: 1,
-                tiles: 1,
-                k: 128,
-                repeat: 1,
-            },
-        )],
+        Scale::Small => &[("", size(1, 1, 128, 1))],
         Scale::Full => &[
-            (
-                "load and multiply: ",
-                Size {
-                    blocks: BLOCKS,
-                    tiles: 64,
-                    k: 2048,
-                    repeat: 1,
-                },
-            ),
-            (
-                "multiply: ",
-                Size {
-                    blocks: BLOCKS,
-                    tiles: 64,
-                    k: 64,
-                    repeat: 512,
-                },
-            ),
+            ("load and multiply: ", size(BLOCKS, 64, 2048, 1)),
+            ("multiply: ", size(BLOCKS, 64, 64, 512)),
         ],
     };
     let multiplied = sizes.iter().flat_map(|(label, size)| {
@@ -72,6 +45,15 @@ struct Size {
     tiles: u32,
     k: u32,
     repeat: u32,
+}
+
+const fn size(blocks: u32, tiles: u32, k: u32, repeat: u32) -> Size {
+    Size {
+        blocks,
+        tiles,
+        k,
+        repeat,
+    }
 }
 
 /// Small whole numbers, whose sums are exact, and their products.
@@ -120,14 +102,7 @@ impl Data {
             k,
             repeat,
         } = self.size;
-        let map = |bytes: &[u8], rows: u64| {
-            Argument::Map(Map {
-                bytes: bytes.to_vec(),
-                dimensions: [k.into(), rows],
-                tile: [mode.width / 2, SIDE as u32],
-                swizzle: mode.swizzle,
-            })
-        };
+        let map = |bytes: &[u8], rows: u64| map(bytes, [k.into(), rows], mode.width, mode.swizzle);
         let numbers = [tiles, k, repeat, mode.width, mode.descriptor].map(Argument::Int);
         let maps = [
             map(&self.a, u64::from(tiles) * SIDE as u64),
@@ -141,9 +116,7 @@ impl Data {
             threads: 128,
             flops: 2.0
                 * (SIDE * SIDE) as f64
-                * f64::from(blocks)
-                * f64::from(k)
-                * f64::from(repeat),
+                * [blocks, k, repeat].map(f64::from).iter().product::<f64>(),
             ..Launch::of_a_warp(name, "multiply", arguments, self.expected.clone())
         }
     }
@@ -155,96 +128,51 @@ fn read_back(mode: &Mode) -> Vec<Launch> {
         .map(|i| named(i / SIDE % 32, i % SIDE, SIDE))
         .collect();
     let bytes = harness::to_bytes(&matrix);
-    let (words, _) = bytes.as_chunks::<4>();
-    let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
-    let expected = Expected::Words([words.clone(), words].concat());
+    let expected = Expected::Words(same_words(&bytes).repeat(2));
     let launch = |name: String, swizzle, mask| {
-        let map = Map {
-            bytes: bytes.clone(),
-            dimensions: [SIDE as u64; 2],
-            tile: [mode.width / 2, SIDE as u32],
-            swizzle,
-        };
         let arguments = vec![
-            Argument::Map(map),
+            map(&bytes, [SIDE as u64; 2], mode.width, swizzle),
             Argument::Output(2 * bytes.len()),
             Argument::Int(mode.width),
             Argument::Int(mask),
         ];
-        Launch {
-            file: "kernel_hopper.cu",
-            ..Launch::of_a_warp(&name, "read_back", arguments, expected.clone())
-        }
+        let launch = Launch::of_a_warp(name, "read_back", arguments, expected.clone());
+        launch.in_file("kernel_hopper.cu")
     };
-    let plain = launch(
-        format!("read back: rows of {} bytes", mode.width),
-        Swizzle::None,
-        0,
-    );
-    match mode.swizzle {
-        Swizzle::None => vec![plain],
-        swizzle => vec![
-            plain,
-            launch(format!("read back: {}", mode.name), swizzle, mode.mask),
-        ],
+    let rows = format!("read back: rows of {} bytes", mode.width);
+    let mut launches = vec![launch(rows, Swizzle::None, 0)];
+    if mode.swizzle != Swizzle::None {
+        let name = format!("read back: {}", mode.name);
+        launches.push(launch(name, mode.swizzle, mode.mask));
     }
+    launches
 }
 
 /// Copies and wavefronts of the multiplication; how many ways a row and a column of the tile are read.
 fn remarks(done: &[Done]) -> Vec<Vec<String>> {
-    let multiplied = |done: &&Done| done.launch.entry == "multiply";
-    let row = |done: &Done| {
-        let (program, run) = done.emulated.as_ref()?;
-        let counted = || program.instructions().iter().zip(&run.counters);
-        let of = |begins: &str| {
-            let of = counted().filter(|(one, _)| one.text.starts_with(begins));
-            sum(of.map(|(_, counters)| counters))
-        };
-        let multiply = of("wgmma.mma_async");
-        Some(vec![
+    let (multiplied, read): (Vec<_>, Vec<_>) = done
+        .iter()
+        .partition(|done| done.launch.entry == "multiply");
+    let multiply = |done: &Done| {
+        let counted = done.counted();
+        let copies = counted.sum_of(|one| matches!(one, Operation::BulkCopy { tensor: true }));
+        let multiply = counted.sum_of(|one| matches!(one, Operation::Wgmma(_)));
+        vec![
             done.launch.name.clone(),
-            thousands(of("cp.async.bulk.tensor").executions),
+            thousands(copies.executions),
             thousands(multiply.executions),
             thousands(multiply.shared.wavefronts),
             thousands(multiply.shared.conflicts),
-        ])
+        ]
     };
-    let rows: Vec<_> = done.iter().filter(multiplied).filter_map(row).collect();
-    let multiply = table(
-        &["", "TMA copies", "wgmma", "wavefronts", "conflicts"],
-        &rows,
-    );
-    let row = |done: &Done| {
-        done.emulated.as_ref()?;
-        let ways = |name: &str| {
-            let shared = sum(done.section(name).into_iter().map(|(_, counters)| counters)).shared;
-            [
-                format!(
-                    "{} / {}",
-                    thousands(shared.wavefronts),
-                    thousands(shared.ideal)
-                ),
-                factor(shared.wavefronts, shared.ideal),
-            ]
-        };
-        let [rows, columns] = [ways("By rows"), ways("By columns")];
-        Some(
-            [
-                vec![done.launch.name.clone()],
-                rows.to_vec(),
-                columns.to_vec(),
-            ]
-            .concat(),
-        )
+    let read_back = |done: &Done| {
+        let ways = ["By rows", "By columns"].map(|name| ways(&done.section(name).sum()));
+        [vec![done.launch.name.clone()], ways.concat()].concat()
     };
-    let rows: Vec<_> = done
-        .iter()
-        .filter(|done| !multiplied(done))
-        .filter_map(row)
-        .collect();
-    let read = table(
-        &["", "by rows / ideal", "ways", "by columns / ideal", "ways"],
-        &rows,
-    );
-    vec![multiply, read]
+    let of_multiply = ["", "TMA copies", "wgmma", "wavefronts", "conflicts"];
+    let of_read = ["", "by rows / ideal", "ways", "by columns / ideal", "ways"];
+    vec![
+        table_of(&of_multiply, multiplied, multiply),
+        table_of(&of_read, read, read_back),
+    ]
 }

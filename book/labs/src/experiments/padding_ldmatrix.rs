@@ -1,5 +1,5 @@
 //! `ldmatrix` from padded rows.
-use super::{fragment_a, kernel, named};
+use super::{fragments_a, kernel, sixteen_rows};
 use crate::expected::Expected;
 use crate::lab::{Argument, Lab, Launch, Meant, Scale};
 
@@ -16,21 +16,11 @@ fn launches(_: Scale) -> Vec<Launch> {
 }
 
 fn launch(padding: u32) -> Launch {
-    let element = |row, col| named(row, col, 64);
-    let matrix: Vec<_> = (0..16 * 64).map(|i| element(i / 64, i % 64)).collect();
-    let input = harness::to_bytes(&matrix);
-    let fragments = (0..4).flat_map(|k| fragment_a(|row, col| element(row, k * 16 + col)));
-    let expected = Expected::Words(fragments.collect());
-    let arguments = vec![
-        Argument::Input(input.clone()),
-        Argument::Output(input.len()),
-        Argument::Int(128 + padding),
-    ];
-    let launch = Launch::of_a_warp(&format!("{padding} bytes"), "padded", arguments, expected);
+    let input = sixteen_rows(64);
+    let output = Argument::Output(input.len());
+    let expected = Expected::Words(fragments_a(64));
+    let arguments = vec![Argument::Input(input), output, Argument::Int(128 + padding)];
+    let launch = Launch::of_a_warp(format!("{padding} bytes"), "padded", arguments, expected);
     // Each row of a matrix is 16 bytes at a multiple of 16 (PTX ISA, ldmatrix).
-    launch.meant(if padding.is_multiple_of(16) {
-        Meant::Right
-    } else {
-        Meant::Fault("misaligned")
-    })
+    launch.meant(Meant::aligned(padding.is_multiple_of(16)))
 }

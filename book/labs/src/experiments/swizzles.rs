@@ -1,5 +1,11 @@
 //! The four ways in which TMA writes a tile and `wgmma` reads it.
 use emulator::Swizzle;
+use harness::Tiling;
+
+use crate::lab::Argument;
+
+/// Rows of a tile, and its columns.
+pub const SIDE: usize = 64;
 
 /// A mode: its name, the bytes of a row that TMA moves, and the same for TMA and for a descriptor.
 pub struct Mode {
@@ -14,32 +20,35 @@ pub struct Mode {
 
 /// All four.
 pub const ALL: [Mode; 4] = [
-    Mode {
-        name: "none",
-        width: 16,
-        swizzle: Swizzle::None,
-        descriptor: 0,
-        mask: 0,
-    },
-    Mode {
-        name: "32B",
-        width: 32,
-        swizzle: Swizzle::B32,
-        descriptor: 3,
-        mask: 1,
-    },
-    Mode {
-        name: "64B",
-        width: 64,
-        swizzle: Swizzle::B64,
-        descriptor: 2,
-        mask: 3,
-    },
-    Mode {
-        name: "128B",
-        width: 128,
-        swizzle: Swizzle::B128,
-        descriptor: 1,
-        mask: 7,
-    },
+    mode("none", 16, Swizzle::None, 0, 0),
+    mode("32B", 32, Swizzle::B32, 3, 1),
+    mode("64B", 64, Swizzle::B64, 2, 3),
+    mode("128B", 128, Swizzle::B128, 1, 7),
 ];
+
+const fn mode(
+    name: &'static str,
+    width: u32,
+    swizzle: Swizzle,
+    descriptor: u32,
+    mask: u32,
+) -> Mode {
+    Mode {
+        name,
+        width,
+        swizzle,
+        descriptor,
+        mask,
+    }
+}
+
+/// The map of a matrix of so many columns and rows, whose boxes are rows of a tile, so many bytes wide.
+pub fn map(matrix: &[u8], dimensions: [u64; 2], width: u32, swizzle: Swizzle) -> Argument {
+    let tiling = Tiling {
+        dimensions,
+        row_bytes: 2 * dimensions[0],
+        tile: [width / 2, SIDE as u32],
+        swizzle,
+    };
+    Argument::Map(matrix.to_vec(), tiling)
+}

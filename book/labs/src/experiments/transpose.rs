@@ -30,15 +30,11 @@ fn launches(_: Scale) -> Vec<Launch> {
         let map = (0..16).map(|i| place(i / 4, i % 4));
         arguments.push(Argument::Input(words(map)));
         let launch = Launch::of_a_warp(name, "mapped", arguments, expected);
-        let launch = Launch {
-            file: "kernel_4x4.cu",
-            ..launch
-        };
-        launch.meant(if name == "4x4 OR" {
-            Meant::Wrong
-        } else {
-            Meant::Right
-        })
+        let launch = launch.in_file("kernel_4x4.cu");
+        match name {
+            "4x4 OR" => launch.meant(Meant::Wrong),
+            _ => launch,
+        }
     });
     whole.into_iter().chain(small).collect()
 }
@@ -57,9 +53,6 @@ fn tile(side: u32, part: u32) -> (Vec<Argument>, Expected) {
     };
     let input = words(all(&value));
     let output = Argument::Output(input.len());
-    let transposed = all(&|row, col, i| value(col, row, i));
-    (
-        vec![Argument::Input(input), output],
-        Expected::Words(transposed),
-    )
+    let transposed = Expected::Words(all(&|row, col, i| value(col, row, i)));
+    (vec![Argument::Input(input), output], transposed)
 }

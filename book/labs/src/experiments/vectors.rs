@@ -47,12 +47,12 @@ const PAIRS: [(&str, First); 6] = [
 ];
 
 fn launches(_: Scale) -> Vec<Launch> {
-    let fours = FOURS.map(|(name, first)| launch(&format!("float4: {name}"), "fours", 4, first));
-    let pairs = PAIRS.map(|(name, first)| launch(&format!("float2: {name}"), "pairs", 2, first));
+    let fours = FOURS.map(|(name, first)| launch(format!("float4: {name}"), "fours", 4, first));
+    let pairs = PAIRS.map(|(name, first)| launch(format!("float2: {name}"), "pairs", 2, first));
     fours.into_iter().chain(pairs).collect()
 }
 
-fn launch(name: &str, entry: &'static str, width: u32, first: First) -> Launch {
+fn launch(name: String, entry: &'static str, width: u32, first: First) -> Launch {
     let read = (0..32).flat_map(|lane| (0..width).map(move |i| 100 * (first(lane) + i)));
     let arguments = vec![
         Argument::Input(words((0..32).map(first))),
@@ -60,9 +60,5 @@ fn launch(name: &str, entry: &'static str, width: u32, first: First) -> Launch {
     ];
     let launch = Launch::of_a_warp(name, entry, arguments, Expected::Words(read.collect()));
     let aligned = (0..32).all(|lane| first(lane).is_multiple_of(width));
-    launch.meant(if aligned {
-        Meant::Right
-    } else {
-        Meant::Fault("misaligned")
-    })
+    launch.meant(Meant::aligned(aligned))
 }

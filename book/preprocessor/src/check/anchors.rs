@@ -42,23 +42,19 @@ fn id_of(title: &str) -> String {
         _ if c.is_whitespace() => Some('-'),
         _ => None,
     };
-    title
-        .trim()
-        .to_lowercase()
-        .chars()
-        .filter_map(letter)
-        .collect()
+    let title = title.trim().to_lowercase();
+    title.chars().filter_map(letter).collect()
 }
 
 /// A title that stands there again gets a number.
 fn unique(id: String, made: &mut BTreeSet<String>) -> String {
-    let numbered = (1..).map(|number| format!("{id}-{number}"));
-    let free = [id.clone()]
-        .into_iter()
-        .chain(numbered)
-        .find(|id| !made.contains(id));
-    let free = free.unwrap_or(id);
-    made.insert(free.clone());
+    let mut free = id.clone();
+    for number in 1.. {
+        if made.insert(free.clone()) {
+            break;
+        }
+        free = format!("{id}-{number}");
+    }
     free
 }
 

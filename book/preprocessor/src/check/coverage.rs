@@ -40,14 +40,15 @@ pub fn wrong(text: &str, leads_nowhere: impl Fn(&str) -> Option<String>) -> Vec<
         Err(error) => return vec![format!("book/coverage.toml: {error}")],
     };
     let mut wrong = Vec::new();
-    let missing = ARTICLES
-        .iter()
-        .filter(|article| !list.contains_key(**article));
+    let missing = ARTICLES.iter().filter(|name| !list.contains_key(**name));
     wrong.extend(missing.map(|article| format!("nothing is listed for {article}")));
-    let unknown = list
-        .keys()
-        .filter(|name| !ARTICLES.contains(&name.as_str()));
-    wrong.extend(unknown.map(|name| format!("there is no article `{name}`")));
+    let mut unknown: Vec<&str> = list.keys().map(String::as_str).collect();
+    unknown.retain(|name| !ARTICLES.contains(name));
+    wrong.extend(
+        unknown
+            .iter()
+            .map(|name| format!("there is no article `{name}`")),
+    );
     for (article, entries) in &list {
         for Entry {
             fact,

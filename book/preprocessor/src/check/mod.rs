@@ -68,20 +68,18 @@ impl Site {
             }
         }
         let mut shown = show(root, Path::new(SOURCES), &sources)?;
-        let pages = sources.into_iter().map(|(file, source)| {
+        let mut pages = BTreeMap::new();
+        for (file, source) in sources {
             let shown = shown.remove(&file).unwrap_or_default();
-            let anchors = anchors::of(&shown);
             let sheet = Sheet {
                 chapter: !aside.contains(&file),
                 source,
+                anchors: anchors::of(&shown),
                 shown,
-                anchors,
             };
-            (file.display().to_string(), sheet)
-        });
-        Ok(Self {
-            pages: pages.collect(),
-        })
+            pages.insert(file.display().to_string(), sheet);
+        }
+        Ok(Self { pages })
     }
 
     /// Links within the book that lead nowhere.
@@ -129,10 +127,8 @@ impl Site {
 
     /// How many minutes each chapter takes that says so.
     pub fn minutes(&self) -> Vec<(&str, usize)> {
-        let says = self
-            .pages
-            .iter()
-            .filter(|(_, sheet)| sheet.chapter && sheet.source.contains("\n{{#minutes}}"));
+        let says = |sheet: &Sheet| sheet.chapter && sheet.source.contains("\n{{#minutes}}");
+        let says = self.pages.iter().filter(|(_, sheet)| says(sheet));
         says.map(|(name, sheet)| (name.as_str(), minutes::of(&sheet.shown)))
             .collect()
     }
@@ -142,17 +138,15 @@ impl Site {
         let may = ["had", "that"];
         let of = |(name, sheet): (&String, &Sheet)| {
             let prose = links::prose(&sheet.source);
-            let lines = prose
-                .lines()
-                .map(|line| line.split_whitespace().collect::<Vec<_>>());
-            let pairs = lines.flat_map(|words| {
-                let pairs = words.windows(2).filter(|pair| pair[0] == pair[1]);
-                let word = |pair: &&[&str]| pair[0].chars().all(char::is_alphabetic);
-                let wrong = pairs.filter(word).filter(|pair| !may.contains(&pair[0]));
-                wrong.map(|pair| pair[0].to_owned()).collect::<Vec<_>>()
+            let pairs = prose.lines().flat_map(|line| {
+                let words = line.split_whitespace();
+                words.clone().zip(words.skip(1))
             });
-            let pairs = pairs.map(|word| format!("{SOURCES}/{name}: `{word} {word}`"));
-            pairs.collect::<Vec<_>>()
+            let wrong = pairs.filter(|(word, next)| {
+                word == next && word.chars().all(char::is_alphabetic) && !may.contains(word)
+            });
+            let wrong = wrong.map(|(word, _)| format!("{SOURCES}/{name}: `{word} {word}`"));
+            wrong.collect::<Vec<_>>()
         };
         self.pages.iter().flat_map(of).collect()
     }

@@ -8,13 +8,9 @@ use super::predict::grouped;
 #[derive(Default)]
 pub struct Choice {
     rows: Vec<String>,
-    columns: Vec<Column>,
+    /// Names and headings.
+    columns: Vec<(String, String)>,
     shares: Option<(String, String)>,
-}
-
-struct Column {
-    name: String,
-    heading: String,
 }
 
 /// A table of texts.
@@ -27,13 +23,10 @@ pub struct Cells {
 
 impl Cells {
     /// Those of a CSV file.
-    pub fn of_csv(text: &str) -> Result<Self> {
+    fn of_csv(text: &str) -> Result<Self> {
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let head = reader.headers()?.iter().map(str::to_owned).collect();
-        let rows = reader
-            .records()
-            .map(|row| row.map(|row| row.iter().map(str::to_owned).collect()))
-            .collect::<Result<_, _>>()?;
+        let rows = reader.deserialize().collect::<Result<_, _>>()?;
         Ok(Self { head, rows })
     }
 
@@ -80,10 +73,7 @@ impl Choice {
         });
         let columns = list("columns").map(|column| {
             let (name, heading) = column.split_once(" as ").unwrap_or((column, column));
-            Column {
-                name: name.trim().into(),
-                heading: heading.trim().into(),
-            }
+            (name.trim().to_owned(), heading.trim().to_owned())
         });
         Ok(Self {
             rows: list("rows").map(str::to_owned).collect(),
@@ -94,7 +84,12 @@ impl Choice {
 
     /// The columns that are shown, by name; none if all are.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
-        self.columns.iter().map(|column| column.name.as_str())
+        self.columns.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// What is left of a CSV file.
+    pub fn of_csv(&self, text: &str) -> Result<String> {
+        self.markdown(Cells::of_csv(text)?)
     }
 
     /// What is left of a table.
@@ -106,18 +101,13 @@ impl Choice {
             shares(&mut cells, first, last)?;
         }
         if !self.columns.is_empty() {
-            let places: Vec<usize> = self
-                .columns()
-                .map(|name| cells.column(name))
-                .collect::<Result<_>>()?;
+            let places = self.columns().map(|name| cells.column(name));
+            let places = places.collect::<Result<Vec<_>>>()?;
             let row =
                 |row: Vec<String>| places.iter().map(|&place| readable(&row[place])).collect();
+            let headings = self.columns.iter().map(|(_, heading)| heading);
             cells = Cells {
-                head: self
-                    .columns
-                    .iter()
-                    .map(|column| column.heading.clone())
-                    .collect(),
+                head: headings.cloned().collect(),
                 rows: cells.rows.into_iter().map(row).collect(),
             };
         }

@@ -1,16 +1,15 @@
 //! `{{#claims}}`: the page of claims, made from `book/claims.toml`. A claim whose checks say otherwise is an error.
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
 use regex::RegexBuilder;
 use serde::Deserialize;
 use transcript::CommandLine;
 
-use super::{Directive, Shown, run};
+use super::{Directive, run};
 use crate::world::{World, exit_code};
 
 const FILE: &str = "book/claims.toml";
-
-/// The directive, which has no words.
-pub struct Claims;
 
 /// The file.
 #[derive(Deserialize)]
@@ -33,7 +32,7 @@ struct Claim {
     check: Vec<Check>,
 }
 
-#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[derive(Deserialize)]
 enum Verdict {
     #[serde(rename = "wrong")]
     Wrong,
@@ -47,80 +46,59 @@ enum Verdict {
 #[derive(Deserialize)]
 #[serde(
     untagged,
+    deny_unknown_fields,
     expecting = "a check has `run` and `shows`, perhaps with `exit`, `below`, `above`; or `file` and `shows`; or `ptx` and `says`"
 )]
 enum Check {
-    Run(Told),
-    File(Held),
-    Ptx(Written),
+    /// By a command.
+    Run {
+        run: String,
+        #[serde(default)]
+        exit: i32,
+        shows: Vec<String>,
+        below: Option<f64>,
+        above: Option<f64>,
+    },
+    /// By a file of the repository.
+    File { file: String, shows: Vec<String> },
+    /// By the PTX ISA.
+    Ptx { ptx: String, says: String },
 }
 
-/// By a command.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Told {
-    run: String,
-    #[serde(default)]
-    exit: i32,
-    shows: Vec<String>,
-    below: Option<f64>,
-    above: Option<f64>,
-}
-
-/// By a file of the repository.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Held {
-    file: String,
-    shows: Vec<String>,
-}
-
-/// By the PTX ISA.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    ptx: String,
-    says: String,
-}
-
-impl Claims {
-    pub(super) fn read(words: &str) -> Result<Self> {
-        ensure!(words.is_empty(), "`{{{{#claims}}}}` takes no words");
-        Ok(Self)
+/// The directive, which has no words.
+pub(super) fn directive() -> Directive {
+    Directive {
+        commands: Box::new(commands),
+        ..Directive::block(|world, _| show(world))
     }
 }
 
-impl Directive for Claims {
-    fn commands(&self, world: &World) -> Vec<CommandLine> {
-        // What is wrong with the list is said when it is shown.
-        let claims = list(world).unwrap_or_default();
-        let checks = claims.iter().flat_map(|claim| &claim.check);
-        checks
-            .filter_map(|check| match check {
-                Check::Run(told) => told.run.parse().ok(),
-                Check::File(_) | Check::Ptx(_) => None,
-            })
-            .collect()
-    }
+fn commands(world: &World) -> Vec<CommandLine> {
+    // What is wrong with the list is said when it is shown.
+    let claims = list(world).unwrap_or_default();
+    let checks = claims.iter().flat_map(|claim| &claim.check);
+    let commands = checks.filter_map(|check| match check {
+        Check::Run { run, .. } => run.parse().ok(),
+        Check::File { .. } | Check::Ptx { .. } => None,
+    });
+    commands.collect()
+}
 
-    fn show(&self, world: &World, _: &str) -> Result<Shown> {
-        let claims = list(world)?;
-        let mut text = contents(&claims);
-        let mut wrong = Vec::new();
-        let mut group = "";
-        for claim in &claims {
-            if claim.group != group {
-                group = &claim.group;
-                text += &format!("## {group}\n\n");
-            }
+fn show(world: &World) -> Result<String> {
+    let claims = list(world)?;
+    let mut text = contents(&claims);
+    let mut wrong = Vec::new();
+    for group in claims.chunk_by(|one, other| one.group == other.group) {
+        text += &format!("## {}\n\n", group[0].group);
+        for claim in group {
             match claim.show(world) {
                 Ok(shown) => text += &shown,
                 Err(error) => wrong.push(format!("claim {}: {error:#}", claim.id)),
             }
         }
-        ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
-        Ok(Shown::Block(text))
     }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(text)
 }
 
 fn list(world: &World) -> Result<Vec<Claim>> {
@@ -147,7 +125,7 @@ fn contents(claims: &[Claim]) -> String {
         format!(
             "| {} | [{}](#{}) |\n",
             cell(&claim.says),
-            claim.verdict.word(),
+            claim.verdict.shown().0.to_lowercase(),
             claim.id
         )
     });
@@ -158,34 +136,22 @@ fn contents(claims: &[Claim]) -> String {
 }
 
 impl Verdict {
-    fn word(self) -> &'static str {
+    /// The word, as it begins a sentence, and the class that colours it.
+    fn shown(&self) -> (&'static str, &'static str) {
         match self {
-            Self::Wrong => "wrong",
-            Self::True => "true",
-            Self::NotAlways => "not always",
-        }
-    }
-
-    fn class(self) -> &'static str {
-        match self {
-            Self::Wrong => "warn",
-            Self::True => "good",
-            Self::NotAlways => "muted",
+            Self::Wrong => ("Wrong", "warn"),
+            Self::True => ("True", "good"),
+            Self::NotAlways => ("Not always", "muted"),
         }
     }
 }
 
 impl Claim {
     fn show(&self, world: &World) -> Result<String> {
+        let (verdict, class) = self.verdict.shown();
         let mut text = format!(
-            "<a id=\"{}\"></a>\n\n> {}\n>\n> ({})\n\n<b class=\"{}\">{}.</b> {} [More]({}).\n\n",
-            self.id,
-            self.says,
-            self.source,
-            self.verdict.class(),
-            capital(self.verdict.word()),
-            self.truth,
-            self.page,
+            "<a id=\"{}\"></a>\n\n> {}\n>\n> ({})\n\n<b class=\"{class}\">{verdict}.</b> {} [More]({}).\n\n",
+            self.id, self.says, self.source, self.truth, self.page,
         );
         for check in &self.check {
             text += &check.show(world)?;
@@ -195,39 +161,33 @@ impl Claim {
     }
 }
 
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().collect::<String>() + letters.as_str()
-    })
-}
-
 impl Check {
     fn show(&self, world: &World) -> Result<String> {
         match self {
-            Self::Run(told) => told.show(world),
-            Self::File(held) => {
-                let text = world.read(&held.file)?;
-                let lines =
-                    matching(&text, &held.shows, None, None).with_context(|| held.file.clone())?;
-                Ok(run::listing(&format!("in {}", held.file), &lines))
+            Self::Run {
+                run,
+                exit,
+                shows,
+                below,
+                above,
+            } => {
+                let command: CommandLine = run.parse()?;
+                let output = world.output(&command)?;
+                exit_code(&command, output, *exit)?;
+                let text = format!("{}{}", output.text, output.errors);
+                let lines = matching(&text, shows, *below, *above);
+                let lines = lines.with_context(|| format!("`{run}`"))?;
+                Ok(run::block(run, &lines))
             }
-            Self::Ptx(Written { ptx, says }) => Ok(format!(
+            Self::File { file, shows } => {
+                let lines = matching(&world.read(file)?, shows, None, None);
+                let lines = lines.with_context(|| file.clone())?;
+                Ok(run::listing(&format!("in {file}"), &lines))
+            }
+            Self::Ptx { ptx, says } => Ok(format!(
                 "Settled by the document, not run here: PTX ISA, “{ptx}”: {says}.\n"
             )),
         }
-    }
-}
-
-impl Told {
-    fn show(&self, world: &World) -> Result<String> {
-        let command: CommandLine = self.run.parse()?;
-        let output = world.output(&command)?;
-        exit_code(&command, output, self.exit)?;
-        let text = format!("{}{}", output.text, output.errors);
-        let lines = matching(&text, &self.shows, self.below, self.above)
-            .with_context(|| format!("`{}`", self.run))?;
-        Ok(run::block(&self.run, &lines))
     }
 }
 
@@ -239,7 +199,7 @@ fn matching(
     above: Option<f64>,
 ) -> Result<String> {
     ensure!(!shows.is_empty(), "nothing is to be shown");
-    let mut found = Vec::new();
+    let mut found = BTreeMap::new();
     for expression in shows {
         let regex = RegexBuilder::new(expression).multi_line(true).build()?;
         let groups = regex
@@ -247,30 +207,25 @@ fn matching(
             .with_context(|| format!("nothing matches `{expression}`"))?;
         let place = groups.get(0).map_or(0, |whole| whole.start());
         let number = text[..place].matches('\n').count();
-        found.push((number, cut(text.lines().nth(number).unwrap_or_default())));
+        found.insert(number, cut(text.lines().nth(number).unwrap_or_default()));
         if below.is_some() || above.is_some() {
             let value = groups
                 .get(1)
                 .with_context(|| format!("`{expression}` has no group for the number"))?;
             let value: f64 = value.as_str().replace(',', "").parse()?;
-            if below.is_some_and(|limit| value >= limit)
-                || above.is_some_and(|limit| value <= limit)
-            {
-                bail!("{value} is not what was said of it");
-            }
+            ensure!(
+                below.is_none_or(|limit| value < limit) && above.is_none_or(|limit| value > limit),
+                "{value} is not what was said of it"
+            );
         }
     }
-    found.sort_unstable();
-    found.dedup();
-    let mut before = None;
-    let mut lines = String::new();
+    let (mut lines, mut next) = (String::new(), 0);
     for (number, line) in found {
-        if before.map_or(number, |before: usize| number - before - 1) > 0 {
+        if number > next {
             lines += "…\n";
         }
-        lines += &line;
-        lines.push('\n');
-        before = Some(number);
+        lines += &format!("{line}\n");
+        next = number + 1;
     }
     Ok(lines)
 }
@@ -301,9 +256,7 @@ pub fn check(root: &std::path::Path) -> Result<usize> {
     let world = World::of(root, &[&page]);
     let (_, problems) = page.show(&world);
     let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    if !problems.is_empty() {
-        return Err(anyhow!(problems.join("\n")));
-    }
+    ensure!(problems.is_empty(), "{}", problems.join("\n"));
     Ok(list(&world)?.len())
 }
 

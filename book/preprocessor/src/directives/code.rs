@@ -1,53 +1,41 @@
 //! `{{#code FILE#NAME}}`: a file, or a part of it.
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 
-use super::{Directive, Shown, parts};
+use super::{Directive, parts};
 use crate::fence::fenced;
-use crate::world::World;
 
-/// A file, and the name of its part.
-pub struct Code {
-    file: String,
-    part: Option<String>,
-}
-
-impl Code {
-    pub fn read(words: &str) -> Result<Self> {
-        let (file, part) = match words.split_once('#') {
-            Some((file, part)) => (file, Some(part.trim().to_owned())),
-            None => (words, None),
-        };
-        anyhow::ensure!(!file.trim().is_empty(), "`{{{{#code FILE}}}}` takes a file");
-        Ok(Self {
-            file: file.trim().to_owned(),
-            part,
-        })
-    }
-}
-
-impl Directive for Code {
-    fn show(&self, world: &World, _: &str) -> Result<Shown> {
-        let text = world.read(&self.file)?;
-        let (text, line) = match &self.part {
-            Some(name) => parts::find(&text, name)
-                .map_err(|error| error.context(format!("{}#{name}", self.file)))?,
+/// A file, and perhaps the name of its part.
+pub fn read(words: &str) -> Result<Directive> {
+    let (file, part) = match words.split_once('#') {
+        Some((file, part)) => (file, Some(part.trim().to_owned())),
+        None => (words, None),
+    };
+    let file = file.trim().to_owned();
+    ensure!(!file.is_empty(), "`{{{{#code FILE}}}}` takes a file");
+    Ok(Directive::block(move |world, _| {
+        let text = world.read(&file)?;
+        let (text, line) = match &part {
+            Some(name) => parts::find(&text, name).with_context(|| format!("{file}#{name}"))?,
             None => (parts::without_anchors(&text), 1),
         };
         let place = match line {
-            1 => self.file.clone(),
-            _ => format!("{}:{line}", self.file),
+            1 => file.clone(),
+            _ => format!("{file}:{line}"),
         };
-        let listing = match language(&self.file) {
+        let listing = match language(&file) {
             // Prose is quoted, not listed: it has no lines of its own.
             "markdown" => quoted(&text),
             language => fenced(language, &text),
         };
-        Ok(Shown::Block(format!(
-            "<div class=\"listing\">\n<p class=\"where\">{place}</p>\n\n{listing}\n</div>\n"
-        )))
-    }
+        Ok(listed(&place, &listing))
+    }))
+}
+
+/// A listing below the line that says where it comes from.
+pub fn listed(place: &str, listing: &str) -> String {
+    format!("<div class=\"listing\">\n<p class=\"where\">{place}</p>\n\n{listing}\n</div>\n")
 }
 
 /// As a quotation in Markdown.

@@ -1,8 +1,8 @@
 //! `{{#commands}}`: the command line reference, made from what the programs say of themselves.
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use transcript::CommandLine;
 
-use super::{Directive, Shown, run};
+use super::{Directive, run};
 use crate::world::World;
 
 /// A program whose commands are all shown: its title, the start of its anchors, and how it is called.
@@ -13,38 +13,30 @@ const PROGRAMS: [(&str, &str, &str); 2] = [
 ];
 
 /// The directive, which has no words.
-pub struct Commands;
-
-impl Commands {
-    pub fn read(words: &str) -> Result<Self> {
-        ensure!(words.is_empty(), "`{{{{#commands}}}}` takes no words");
-        Ok(Self)
+pub fn directive() -> Directive {
+    let commands = |world: &World| {
+        let helps = PROGRAMS.iter().flat_map(|(.., start)| below(world, start));
+        helps.map(|(_, help)| help).collect()
+    };
+    Directive {
+        commands: Box::new(commands),
+        ..Directive::block(|world, _| show(world))
     }
 }
 
-impl Directive for Commands {
-    fn commands(&self, world: &World) -> Vec<CommandLine> {
-        let programs = PROGRAMS.iter();
-        programs
-            .flat_map(|(_, _, start)| below(world, start))
-            .map(|(_, help)| help)
-            .collect()
-    }
-
-    fn show(&self, world: &World, _: &str) -> Result<Shown> {
-        let mut out = String::new();
-        for (title, anchor, start) in PROGRAMS {
-            out += &format!("## {title} {{#{anchor}}}\n\n");
-            for (name, help) in below(world, start) {
-                let text = world.success(&help)?;
-                let heading = name.trim_end_matches(" --");
-                let inner = name.trim_start_matches(start).replace(' ', "-");
-                let block = run::block(&help.text, text);
-                out += &format!("### `{heading}` {{#{anchor}{inner}-help}}\n\n{block}\n");
-            }
+fn show(world: &World) -> Result<String> {
+    let mut out = String::new();
+    for (title, anchor, start) in PROGRAMS {
+        out += &format!("## {title} {{#{anchor}}}\n\n");
+        for (name, help) in below(world, start) {
+            let text = world.success(&help)?;
+            let heading = name.trim_end_matches(" --");
+            let inner = name.trim_start_matches(start).replace(' ', "-");
+            let block = run::block(&help.text, text);
+            out += &format!("### `{heading}` {{#{anchor}{inner}-help}}\n\n{block}\n");
         }
-        Ok(Shown::Block(out))
     }
+    Ok(out)
 }
 
 /// A command and all below it, as far as is known, each with the command that prints its help.

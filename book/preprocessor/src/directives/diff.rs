@@ -2,33 +2,34 @@
 use anyhow::{Context, Result, bail};
 use transcript::CommandLine;
 
-use super::{Directive, Shown, options};
+use super::code::listed;
+use super::{Directive, options};
 use crate::fence::fenced;
-use crate::world::World;
 
 /// Two rungs, and which of the changes are shown.
-pub struct Diff {
-    command: CommandLine,
-    hunks: Option<(usize, usize)>,
-}
-
-impl Diff {
-    pub fn read(words: &str) -> Result<Self> {
-        let (rungs, rest) = options::split(words);
-        let [from, to] = rungs.split_whitespace().collect::<Vec<_>>()[..] else {
-            bail!("`{{{{#diff 4 5}}}}` takes two rungs");
+pub fn read(words: &str) -> Result<Directive> {
+    let (rungs, rest) = options::split(words);
+    let [from, to] = rungs.split_whitespace().collect::<Vec<_>>()[..] else {
+        bail!("`{{{{#diff 4 5}}}}` takes two rungs");
+    };
+    let options = options::named(rest, &["hunk", "hunks"])?;
+    let shown = match options[..] {
+        [] => None,
+        [(_, range)] => Some(numbers(range).context("`| hunks 2-3` takes numbers from 1")?),
+        _ => bail!("either `| hunk 2` or `| hunks 2-3`"),
+    };
+    let command: CommandLine = format!("cargo ladder diff {from} {to}").parse()?;
+    Ok(Directive::of_command(command.clone(), move |world, _| {
+        let text = world.success(&command)?;
+        let text = match shown {
+            None => text.to_owned(),
+            Some((first, last)) => {
+                hunks(text, first, last).with_context(|| format!("`{}`", command.text))?
+            }
         };
-        let options = options::named(rest, &["hunk", "hunks"])?;
-        let hunks = match options[..] {
-            [] => None,
-            [(_, range)] => Some(numbers(range).context("`| hunks 2-3` takes numbers from 1")?),
-            _ => bail!("either `| hunk 2` or `| hunks 2-3`"),
-        };
-        Ok(Self {
-            command: format!("cargo ladder diff {from} {to}").parse()?,
-            hunks,
-        })
-    }
+        let place = format!("<code>{}</code>", command.text);
+        Ok(listed(&place, &fenced("diff", &text)))
+    }))
 }
 
 /// `2` or `2-3`.
@@ -36,27 +37,6 @@ fn numbers(range: &str) -> Option<(usize, usize)> {
     let (first, last) = range.split_once('-').unwrap_or((range, range));
     let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
     (0 < first && first <= last).then_some((first, last))
-}
-
-impl Directive for Diff {
-    fn commands(&self, _: &World) -> Vec<CommandLine> {
-        vec![self.command.clone()]
-    }
-
-    fn show(&self, world: &World, _: &str) -> Result<Shown> {
-        let text = world.success(&self.command)?;
-        let text = match self.hunks {
-            None => text.to_owned(),
-            Some((first, last)) => {
-                hunks(text, first, last).with_context(|| format!("`{}`", self.command.text))?
-            }
-        };
-        let listing = fenced("diff", &text);
-        Ok(Shown::Block(format!(
-            "<div class=\"listing\">\n<p class=\"where\"><code>{}</code></p>\n\n{listing}\n</div>\n",
-            self.command.text
-        )))
-    }
 }
 
 /// The hunks with these numbers, below the names of the files.
@@ -99,8 +79,8 @@ mod tests {
             "4 5 | hunks 3-2",
             "4 5 | lines 2",
         ] {
-            assert!(Diff::read(wrong).is_err(), "{wrong}");
+            assert!(read(wrong).is_err(), "{wrong}");
         }
-        assert!(Diff::read("04 05 | hunks 1-2").is_ok());
+        assert!(read("04 05 | hunks 1-2").is_ok());
     }
 }

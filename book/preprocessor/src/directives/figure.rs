@@ -3,74 +3,48 @@ use anyhow::{Context, Result, bail};
 use html_escape::encode_double_quoted_attribute as escape;
 use transcript::CommandLine;
 
-use super::{Directive, Shown, options};
+use super::{Directive, options};
 use crate::svg;
-use crate::world::World;
+use crate::world::exit_code;
 
 /// Where the hand-drawn ones lie.
 const DRAWN: &str = "book/figures";
 
 /// Understands the words.
-pub fn read(words: &str) -> Result<Box<dyn Directive>> {
+pub fn read(words: &str) -> Result<Directive> {
     let (what, alt) = options::split(words);
     let Some(alt) = alt.map(str::trim).filter(|alt| !alt.is_empty()) else {
         bail!(
             "a figure needs a text for those who do not see it: `{{{{#figure … | what it shows}}}}`"
         );
     };
-    let source = match what.strip_prefix("layout ") {
-        Some(words) => {
-            Source::Command(format!("cargo ladder layout {words} --format svg").parse()?)
-        }
-        None => Source::File(format!("{DRAWN}/{what}")),
+    let alt = alt.to_owned();
+    let Some(words) = what.strip_prefix("layout ") else {
+        let file = format!("{DRAWN}/{what}");
+        return Ok(Directive::block(move |world, id| {
+            let picture = svg::inline(&world.read(&file)?, &alt, id);
+            let picture = picture.with_context(|| file.clone())?;
+            Ok(figure("picture drawn", &picture))
+        }));
     };
-    Ok(Box::new(Figure {
-        source,
-        alt: alt.into(),
+    let command = format!("cargo ladder layout {words}");
+    let line: CommandLine = format!("{command} --format svg").parse()?;
+    Ok(Directive::of_command(line.clone(), move |world, id| {
+        let output = world.output(&line)?;
+        // A mapping that is not sound is drawn too, and then the command ends with 1.
+        if output.code != Some(0) && !output.text.starts_with("<svg") {
+            exit_code(&line, output, 0)?;
+        }
+        let picture = svg::inline(&output.text, &alt, id).with_context(|| line.text.clone())?;
+        let command = escape(&command);
+        Ok(figure(
+            "picture",
+            &format!("{picture}<figcaption><code>{command}</code></figcaption>\n"),
+        ))
     }))
 }
 
-struct Figure {
-    source: Source,
-    alt: String,
-}
-
-enum Source {
-    Command(CommandLine),
-    File(String),
-}
-
-impl Directive for Figure {
-    fn commands(&self, _: &World) -> Vec<CommandLine> {
-        match &self.source {
-            Source::Command(line) => vec![line.clone()],
-            Source::File(_) => Vec::new(),
-        }
-    }
-
-    fn show(&self, world: &World, id: &str) -> Result<Shown> {
-        let (text, class, how) = match &self.source {
-            Source::Command(line) => {
-                let output = world.output(line)?;
-                // A mapping that is not sound is drawn too, and then the command ends with 1.
-                if output.code != Some(0) && !output.text.starts_with("<svg") {
-                    crate::world::exit_code(line, output, 0)?;
-                }
-                let command = line.text.trim_end_matches(" --format svg");
-                let caption = format!(
-                    "<figcaption><code>{}</code></figcaption>\n",
-                    escape(command)
-                );
-                (output.text.clone(), "picture", caption)
-            }
-            Source::File(file) => (world.read(file)?, "picture drawn", String::new()),
-        };
-        let picture = svg::inline(&text, &self.alt, id).with_context(|| match &self.source {
-            Source::Command(line) => line.text.clone(),
-            Source::File(file) => file.clone(),
-        })?;
-        Ok(Shown::Block(format!(
-            "<figure class=\"{class}\">\n{picture}{how}</figure>\n"
-        )))
-    }
+/// What is drawn, and what stands below it.
+pub fn figure(class: &str, picture: &str) -> String {
+    format!("<figure class=\"{class}\">\n{picture}</figure>\n")
 }

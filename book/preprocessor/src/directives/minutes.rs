@@ -1,29 +1,9 @@
 //! `{{#minutes}}`: how long a page takes.
 use std::sync::LazyLock;
 
-use anyhow::{Result, ensure};
 use regex::Regex;
 
-use super::{Directive, Shown};
 use crate::fence::Fences;
-use crate::world::World;
-
-/// The directive, which has no words.
-pub struct Minutes;
-
-impl Minutes {
-    /// There are no words to read.
-    pub fn read(words: &str) -> Result<Self> {
-        ensure!(words.is_empty(), "`{{{{#minutes}}}}` takes no words");
-        Ok(Self)
-    }
-}
-
-impl Directive for Minutes {
-    fn show(&self, _: &World, _: &str) -> Result<Shown> {
-        Ok(Shown::Minutes)
-    }
-}
 
 // Tenths of a second. Prose about something new goes at 200 words a minute; a line of code or of an output, or a row of a table,
 // is taken in whole or skipped.

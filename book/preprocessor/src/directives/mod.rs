@@ -30,38 +30,75 @@ pub enum Shown {
     Minutes,
 }
 
+type Commands = dyn Fn(&World) -> Vec<CommandLine> + Send + Sync;
+type Show = dyn Fn(&World, &str) -> Result<Shown> + Send + Sync;
+
 /// A directive whose words have been understood.
-pub trait Directive: Send + Sync {
+pub struct Directive {
+    commands: Box<Commands>,
+    show: Box<Show>,
+}
+
+impl Directive {
+    /// One that shows this and runs nothing; see [`Self::show`].
+    fn new(show: impl Fn(&World, &str) -> Result<Shown> + Send + Sync + 'static) -> Self {
+        Self {
+            commands: Box::new(|_| Vec::new()),
+            show: Box::new(show),
+        }
+    }
+
+    /// One that shows lines of their own.
+    fn block(show: impl Fn(&World, &str) -> Result<String> + Send + Sync + 'static) -> Self {
+        Self::new(move |world, id| Ok(Shown::Block(show(world, id)?)))
+    }
+
+    /// The same, made of what this command prints.
+    fn of_command(
+        command: CommandLine,
+        show: impl Fn(&World, &str) -> Result<String> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            commands: Box::new(move |_| vec![command.clone()]),
+            ..Self::block(show)
+        }
+    }
+
     /// The commands whose output it shows. It is asked again when those have run, until it knows no more.
-    fn commands(&self, _: &World) -> Vec<CommandLine> {
-        Vec::new()
+    pub fn commands(&self, world: &World) -> Vec<CommandLine> {
+        (self.commands)(world)
     }
 
     /// What stands in its place. `id` is a name that no other directive of the book has.
-    fn show(&self, world: &World, id: &str) -> Result<Shown>;
+    pub fn show(&self, world: &World, id: &str) -> Result<Shown> {
+        (self.show)(world, id)
+    }
 }
 
 /// Understands what stands between `{{#` and `}}`; a block directive also has a body.
-pub fn read(words: &str, body: Option<&str>) -> Result<Box<dyn Directive>> {
+pub fn read(words: &str, body: Option<&str>) -> Result<Directive> {
     let words = words.trim();
     let (name, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
     let rest = rest.trim();
-    Ok(match name {
-        "claims" => Box::new(claims::Claims::read(rest)?),
-        "code" => Box::new(code::Code::read(rest)?),
-        "commands" => Box::new(commands::Commands::read(rest)?),
-        "diff" => Box::new(diff::Diff::read(rest)?),
-        "figure" => figure::read(rest)?,
-        "minutes" => Box::new(minutes::Minutes::read(rest)?),
-        "predict" => Box::new(predict::Predict::read(body.unwrap_or_default())?),
-        "result" => result::read(rest)?,
-        "run" => Box::new(run::Run::read(rest)?),
-        "table" => Box::new(table::Table::read(rest)?),
+    match name {
+        "claims" | "commands" | "minutes" if !rest.is_empty() => {
+            bail!("`{{{{#{name}}}}}` takes no words")
+        }
+        "claims" => Ok(claims::directive()),
+        "code" => code::read(rest),
+        "commands" => Ok(commands::directive()),
+        "diff" => diff::read(rest),
+        "figure" => figure::read(rest),
+        "minutes" => Ok(Directive::new(|_, _| Ok(Shown::Minutes))),
+        "predict" => predict::read(body.unwrap_or_default()),
+        "result" => result::read(rest),
+        "run" => run::read(rest),
+        "table" => table::read(rest),
         "include" | "playground" | "rustdoc_include" => bail!(
             "`{{{{#{name}}}}}` leaves a hole where a file is missing; use `{{{{#code FILE}}}}`"
         ),
         _ => bail!(
             "there is no directive `{name}`; there are claims, code, commands, diff, figure, minutes, predict, result, run, table"
         ),
-    })
+    }
 }

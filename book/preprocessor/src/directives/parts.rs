@@ -16,14 +16,9 @@ pub fn find(text: &str, name: &str) -> Result<(String, usize)> {
             [] => {}
             [(first, end)] => return Ok((shown(&lines[first..end]), first + 1)),
             _ => {
-                let at: Vec<_> = candidates
-                    .iter()
-                    .map(|(first, _)| (first + 1).to_string())
-                    .collect();
-                bail!(
-                    "there is more than one `{name}`, at lines {}",
-                    at.join(", ")
-                );
+                let at = candidates.iter().map(|(first, _)| (first + 1).to_string());
+                let at = at.collect::<Vec<_>>().join(", ");
+                bail!("there is more than one `{name}`, at lines {at}");
             }
         }
     }
@@ -36,19 +31,17 @@ pub fn without_anchors(text: &str) -> String {
 }
 
 fn shown(lines: &[&str]) -> String {
-    let lines: Vec<&str> = lines
-        .iter()
-        .filter(|line| anchor(line).is_none())
-        .copied()
-        .collect();
-    let depth = |line: &&str| line.len() - line.trim_start().len();
-    let filled = lines.iter().filter(|line| !line.trim().is_empty());
-    let left = filled.map(depth).min().unwrap_or(0);
-    let lines: Vec<&str> = lines
-        .iter()
-        .map(|line| line.get(left..).unwrap_or("").trim_end())
-        .collect();
-    lines.join("\n").trim_matches('\n').to_owned()
+    let lines = lines.iter().filter(|line| anchor(line).is_none());
+    let filled = lines.clone().filter(|line| !line.trim().is_empty());
+    let left = filled.map(|line| depth(line)).min().unwrap_or(0);
+    let lines = lines.map(|line| line.get(left..).unwrap_or("").trim_end());
+    let text = lines.collect::<Vec<_>>().join("\n");
+    text.trim_matches('\n').to_owned()
+}
+
+/// How far a line is indented.
+fn depth(line: &str) -> usize {
+    line.len() - line.trim_start().len()
 }
 
 /// `ANCHOR: name` or `ANCHOR_END: name`: whether it starts one, and the name.
@@ -94,10 +87,8 @@ fn items(lines: &[&str], name: &str) -> Vec<(usize, usize)> {
     let mut at = 0;
     while at < lines.len() {
         let code = code(lines[at], &mut in_comment);
-        let inside_function = depth > 0
-            && !lines[at]
-                .trim_start()
-                .starts_with(|c: char| c.is_alphabetic());
+        let starts = lines[at].trim_start().starts_with(char::is_alphabetic);
+        let inside_function = depth > 0 && !starts;
         if !inside_function && is_item.is_match(&code) && (depth == 0 || rust_item(&code)) {
             let start = start_of(lines, at);
             if let Some(end) = end_of(lines, at) {
@@ -201,7 +192,6 @@ fn end_of(lines: &[&str], at: usize) -> Option<usize> {
 /// Sections: a comment that begins with the name, and what follows, down to the blank line after which nothing is
 /// deeper than the comment.
 fn sections(lines: &[&str], name: &str) -> Vec<(usize, usize)> {
-    let depth = |line: &str| line.len() - line.trim_start().len();
     let begins = |line: &&str| {
         let Some(comment) = line.trim_start().strip_prefix("//") else {
             return false;

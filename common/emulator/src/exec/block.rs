@@ -2,7 +2,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::bulk::Flight;
+use super::bulk::Transfer;
 use super::lanes::lanes;
 use super::machine::Machine;
 use super::mbarrier::Mbarrier;
@@ -10,21 +10,21 @@ use super::setmaxnreg::Registers;
 use super::warp::{State, Warp};
 use super::warpgroup::{WARPS, Warpgroup};
 use crate::finding::Findings;
+use crate::happens_before::{HappensBefore, View};
 use crate::memory::Writes;
-use crate::op::{Code, Reduction};
-use crate::order::{Order, View};
-use crate::shadow::Shadow;
+use crate::op::{Code, Reduction, SyncOp};
+use crate::shadow::{Shadow, Site};
 
 /// What warps of a block share.
+#[derive(Default)]
 pub(super) struct Block {
     pub index: [u32; 3],
     /// mbarriers by their shared addresses, and how many phases they have completed.
     pub mbarriers: BTreeMap<u32, Mbarrier>,
     pub phases: u64,
     pub registers: Registers,
-    /// Threads of other blocks that have used its shared memory: warp of the cluster, lane, operation, and the
-    /// epoch. Kept under `sanitize`.
-    pub visitors: BTreeMap<(usize, usize, usize), u32>,
+    /// Threads of other blocks that have used its shared memory, with the epoch. Kept under `sanitize`.
+    pub visitors: BTreeMap<Site, u32>,
     /// What its threads knew when they exited.
     pub exit: View,
     /// Shared memory in 4-byte words, from the start of its window.
@@ -58,56 +58,27 @@ pub(super) struct BarrierState {
 pub(super) const BARRIERS: usize = 16;
 
 impl Block {
-    pub fn new(machine: &Machine<'_>, rank: usize) -> Self {
-        let shadow = machine.options.sanitize.then(|| {
-            Shadow::new(
-                machine.shared_end as usize,
-                rank * machine.warps,
-                machine.warps,
-                machine.program.grain,
-            )
-        });
-        Self {
-            index: [0; 3],
-            mbarriers: BTreeMap::new(),
-            phases: 0,
-            registers: Registers::default(),
-            visitors: BTreeMap::new(),
-            exit: View::default(),
-            shared: vec![0; machine.shared_end.div_ceil(4) as usize],
-            barriers: vec![BarrierState::default(); BARRIERS],
-            warpgroups: Vec::new(),
-            findings: Findings::default(),
-            shadow,
-            alive: 0,
-            activity: 0,
-        }
-    }
-
+    /// Makes it ready for the launch's block `index`.
     pub fn reset(&mut self, machine: &Machine<'_>, index: [u32; 3], rank: usize) {
-        self.index = index;
-        self.mbarriers.clear();
-        self.phases = 0;
-        self.registers = Registers::new(machine);
-        self.visitors.clear();
-        self.exit = View::default();
-        self.shared.fill(0);
-        self.barriers.fill(BarrierState::default());
-        self.warpgroups.clear();
-        if !machine.program.watched.is_empty() {
-            self.warpgroups
-                .resize_with(machine.warps / WARPS, Warpgroup::default);
-        }
-        self.alive = machine.threads as u32;
-        self.activity = 0;
-        if machine.options.sanitize {
-            self.shadow = Some(Shadow::new(
-                machine.shared_end as usize,
-                rank * machine.warps,
-                machine.warps,
-                machine.program.grain,
-            ));
-        }
+        let (bytes, warps) = (machine.shared_end, machine.warps);
+        let mut shared = std::mem::take(&mut self.shared);
+        shared.clear();
+        shared.resize(bytes.div_ceil(4) as usize, 0);
+        let warpgroups = match machine.program.watched.is_empty() {
+            true => 0,
+            false => warps / WARPS,
+        };
+        let shadow = || Shadow::new(bytes as usize, rank * warps, warps, machine.program.grain);
+        *self = Self {
+            index,
+            registers: Registers::new(machine),
+            shared,
+            barriers: vec![BarrierState::default(); BARRIERS],
+            warpgroups: (0..warpgroups).map(|_| Warpgroup::default()).collect(),
+            shadow: machine.options.sanitize.then(shadow),
+            alive: machine.threads as u32,
+            ..Self::default()
+        };
     }
 }
 
@@ -116,7 +87,7 @@ pub(super) fn release_barriers(
     machine: &Machine<'_>,
     block: &mut Block,
     warps: &mut [Warp],
-    order: &mut Order,
+    order: &mut HappensBefore,
 ) {
     for number in 0..BARRIERS {
         let state = &block.barriers[number];
@@ -133,7 +104,7 @@ pub(super) fn release_barriers(
                 }
                 let (pc, mask) = (warp.splits[i].pc, warp.splits[i].mask);
                 waited |= mask;
-                if let Code::Barrier(barrier) = &machine.program.ops[pc as usize].code
+                if let Code::Sync(SyncOp::Barrier(barrier)) = &machine.program.ops[pc as usize].code
                     && let Some((op, d, ..)) = barrier.reduce
                 {
                     let result = match op {
@@ -159,7 +130,7 @@ pub(super) fn release_barriers(
 #[derive(Default)]
 pub(super) struct Common {
     /// Bulk copies on their way, in the order of their issue.
-    pub flights: VecDeque<Flight>,
+    pub in_flight: VecDeque<Transfer>,
     /// For each bulk tensor load that has been executed how wide its tensor map's swizzle is, in bytes; None if that
     /// varies.
     pub swizzles: BTreeMap<usize, Option<u32>>,
@@ -175,7 +146,7 @@ pub(super) struct Common {
 }
 
 /// What a running warp may touch.
-pub(super) struct Context<'a> {
+pub(super) struct Execution<'a> {
     pub machine: &'a Machine<'a>,
     /// The warp's own block, and its rank in the cluster.
     pub block: &'a mut Block,
@@ -183,18 +154,18 @@ pub(super) struct Context<'a> {
     /// The cluster's blocks of lower rank, and those of higher.
     pub peers: [&'a mut [Block]; 2],
     pub common: &'a mut Common,
-    pub order: &'a mut Order,
+    pub order: &'a mut HappensBefore,
     pub writes: &'a mut Writes,
-    pub tally: &'a mut super::tally::Tally,
+    pub profiler: &'a mut super::profiler::Profiler,
 }
 
-impl Context<'_> {
+impl Execution<'_> {
     /// A block of the cluster.
     pub fn block_of(&mut self, rank: usize) -> Option<&mut Block> {
         self.block_and_order(rank).0
     }
 
-    pub fn block_and_order(&mut self, rank: usize) -> (Option<&mut Block>, &mut Order) {
+    pub fn block_and_order(&mut self, rank: usize) -> (Option<&mut Block>, &mut HappensBefore) {
         let [lower, higher] = &mut self.peers;
         let block = match rank.cmp(&self.rank) {
             Ordering::Less => lower.get_mut(rank),

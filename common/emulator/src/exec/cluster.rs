@@ -1,25 +1,27 @@
 //! The unit of scheduling: a cluster of blocks that run at the same time, mostly of one.
-use super::block::{Block, Common, Context, release_barriers};
-use super::checked::{Fatal, Result};
+use super::block::{Block, Common, Execution, release_barriers};
+use super::bulk::Transfer;
 use super::cluster_barrier::release_cluster;
-use super::lanes::{Doubles, Words};
+use super::lane_access::{Fatal, Result};
+use super::lanes::{LanesB32, LanesB64};
 use super::machine::Machine;
+use super::profiler::Profiler;
 use super::step::{self, Stop};
-use super::tally::Tally;
 use super::warp::{State, Warp, Watch};
 use super::warpgroup::{WARPS, report_unfinished};
 use crate::finding::Finding;
+use crate::happens_before::HappensBefore;
 use crate::memory::Writes;
-use crate::op::Code;
-use crate::order::Order;
+use crate::op::{Code, SyncOp};
 use crate::random::random;
 use crate::shadow::Shadow;
 
-pub(super) struct Cluster {
+pub(super) struct Cluster<'m> {
+    pub(super) machine: &'m Machine<'m>,
     pub(super) blocks: Vec<Block>,
     common: Common,
     /// Kept under `sanitize`.
-    clocks: Order,
+    clocks: HappensBefore,
     /// Of all blocks, in the order of their ranks.
     warps: Vec<Warp>,
     /// The order in which warps are looked at; shuffled by `--schedule`.
@@ -45,19 +47,18 @@ pub(super) enum Turn {
 /// Instructions that a warp runs before another one's turn, unless it must wait earlier. Where blocks talk
 /// to each other, they are likely to wait in loops, and it should soon be seen.
 const QUANTUM: u64 = 1 << 13;
-const QUANTUM_OF_TALK: u64 = 1 << 9;
+const QUANTUM_COMMUNICATING: u64 = 1 << 9;
 
-impl Cluster {
-    pub fn new(machine: &Machine<'_>) -> Self {
+impl<'m> Cluster<'m> {
+    pub fn new(machine: &'m Machine<'m>) -> Self {
+        let blocks = (0..machine.ranks()).map(|_| Block::default());
+        let warps = (0..machine.ranks() * machine.warps).map(|_| Warp::new(machine));
         Self {
-            blocks: (0..machine.ranks())
-                .map(|rank| Block::new(machine, rank))
-                .collect(),
+            machine,
+            blocks: blocks.collect(),
             common: Common::default(),
-            clocks: Order::default(),
-            warps: (0..machine.ranks() * machine.warps)
-                .map(|_| Warp::new(machine))
-                .collect(),
+            clocks: HappensBefore::default(),
+            warps: warps.collect(),
             order: Vec::new(),
             random: Random(0),
             expiries: (0, 0),
@@ -67,24 +68,22 @@ impl Cluster {
     /// Memory that a cluster takes on this machine, in bytes.
     pub fn bytes(machine: &Machine<'_>) -> u64 {
         let program = machine.program;
-        let warp = program.words * size_of::<Words>()
-            + program.doubles * size_of::<Doubles>()
+        let warp = program.b32 * size_of::<LanesB32>()
+            + program.b64 * size_of::<LanesB64>()
             + program.predicates * size_of::<u32>()
             + program.local_bytes as usize * 32;
+        let shared = machine.shared_end as usize;
         let shadow = match machine.options.sanitize {
-            true => Shadow::bytes(
-                machine.shared_end as usize,
-                machine.warps,
-                machine.program.grain,
-            ),
+            true => Shadow::bytes(shared, machine.warps, program.grain),
             false => 0,
         };
-        let block = warp * machine.warps + machine.shared_end as usize + shadow;
+        let block = warp * machine.warps + shared + shadow;
         (block * machine.ranks()) as u64
     }
 
     /// Makes the cluster ready for the launch's cluster `number`.
-    pub fn reset(&mut self, machine: &Machine<'_>, number: u64) {
+    pub fn reset(&mut self, number: u64) {
+        let machine = self.machine;
         for (rank, block) in self.blocks.iter_mut().enumerate() {
             block.reset(machine, machine.block_index(number, rank), rank);
         }
@@ -92,11 +91,11 @@ impl Cluster {
             warp.reset(machine, i, self.blocks[i / machine.warps].index);
         }
         self.common = Common::default();
-        self.clocks = Order::new(if machine.options.sanitize {
-            self.warps.len()
-        } else {
-            0
-        });
+        let watched = match machine.options.sanitize {
+            true => self.warps.len(),
+            false => 0,
+        };
+        self.clocks = HappensBefore::new(watched);
         self.order = (0..self.warps.len()).collect();
         self.random = Random(machine.options.schedule.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number);
         self.expiries = (0, 0);
@@ -122,37 +121,31 @@ impl Cluster {
     /// What a warp of the block of this rank may touch, and the cluster's warps.
     pub(super) fn context<'a>(
         &'a mut self,
-        machine: &'a Machine<'a>,
         rank: usize,
         writes: &'a mut Writes,
-        tally: &'a mut Tally,
-    ) -> Option<(Context<'a>, &'a mut [Warp])> {
+        profiler: &'a mut Profiler,
+    ) -> Option<(Execution<'a>, &'a mut [Warp])> {
         let (lower, rest) = self.blocks.split_at_mut(rank);
         let (block, higher) = rest.split_first_mut()?;
-        let cx = Context {
-            machine,
+        let cx = Execution {
+            machine: self.machine,
             block,
             rank,
             peers: [lower, higher],
             common: &mut self.common,
             order: &mut self.clocks,
             writes,
-            tally,
+            profiler,
         };
         Some((cx, &mut self.warps))
     }
 
     /// Runs the cluster's warps in turns, for about `budget` instructions.
-    pub fn run(
-        &mut self,
-        machine: &Machine<'_>,
-        writes: &mut Writes,
-        tally: &mut Tally,
-        budget: u64,
-    ) -> Turn {
+    pub fn run(&mut self, writes: &mut Writes, profiler: &mut Profiler, budget: u64) -> Turn {
+        let machine = self.machine;
         let shuffled = machine.options.schedule != 0;
-        let patience = match machine.program.talks {
-            true => QUANTUM_OF_TALK,
+        let patience = match machine.program.blocks_communicate {
+            true => QUANTUM_COMMUNICATING,
             false => QUANTUM,
         };
         let end = self.instructions().saturating_add(budget);
@@ -166,7 +159,7 @@ impl Cluster {
                 let before = self.activity(writes);
                 let steps = self.instructions();
                 let warp = &mut self.warps[number];
-                wake(warp, &self.blocks[rank], steps, tally);
+                wake(warp, &self.blocks[rank], steps, profiler);
                 if warp.is_blocked() || warp.spins(before) {
                     continue;
                 }
@@ -176,7 +169,7 @@ impl Cluster {
                     true => 1 + self.random.below(256),
                     false => patience,
                 };
-                let Some((mut cx, warps)) = self.context(machine, rank, writes, tally) else {
+                let Some((mut cx, warps)) = self.context(rank, writes, profiler) else {
                     continue;
                 };
                 cx.common.others = steps - warps[number].clock;
@@ -198,9 +191,9 @@ impl Cluster {
                 release_cluster(&mut self.common, &mut self.warps);
             }
             if self.warps.iter().all(|warp| warp.alive == 0) {
-                return match self.land_rest(machine, writes, tally) {
+                return match self.land_rest(writes, profiler) {
                     Ok(()) => {
-                        self.report_unbalanced(machine, writes, tally);
+                        self.report_unbalanced(writes, profiler);
                         Turn::Done
                     }
                     Err(Fatal) => Turn::Fatal,
@@ -209,7 +202,7 @@ impl Cluster {
             let activity = self.activity(writes);
             let stuck = |warp: &Warp| warp.is_blocked() || warp.spins(activity);
             if self.warps.iter().all(stuck) {
-                match self.help(machine, writes, tally) {
+                match self.help(writes, profiler) {
                     Ok(true) => {}
                     Ok(false) => return Turn::Stuck,
                     Err(Fatal) => return Turn::Fatal,
@@ -224,18 +217,13 @@ impl Cluster {
     /// Nobody can go on. What has been put off until now happens, one thing at a time: a copy lands that somebody
     /// waits for, threads that wait for others of their warp go on by themselves, any other copy lands, the time
     /// of every `try_wait` is up. Whether there was anything.
-    fn help(
-        &mut self,
-        machine: &Machine<'_>,
-        writes: &mut Writes,
-        tally: &mut Tally,
-    ) -> Result<bool> {
+    fn help(&mut self, writes: &mut Writes, profiler: &mut Profiler) -> Result<bool> {
         let (mut woken, steps) = (false, self.instructions());
         for warp in &mut self.warps {
-            let block = &self.blocks[warp.actor / machine.warps];
-            woken |= wake(warp, block, steps, tally);
+            let block = &self.blocks[warp.actor / self.machine.warps];
+            woken |= wake(warp, block, steps, profiler);
         }
-        if woken || self.land_one(true, machine, writes, tally)? {
+        if woken || self.land_one(true, writes, profiler)? {
             return Ok(true);
         }
         let mut released = false;
@@ -244,7 +232,7 @@ impl Cluster {
             warp.watched = None;
             released = true;
         }
-        if released || self.land_one(false, machine, writes, tally)? {
+        if released || self.land_one(false, writes, profiler)? {
             return Ok(true);
         }
         let activity = self.activity(writes);
@@ -257,7 +245,7 @@ impl Cluster {
             for warp in &mut self.warps {
                 for split in &mut warp.splits {
                     if let State::Mbarrier(_, since) = split.state {
-                        tally.ops[split.pc as usize].waited += steps.saturating_sub(since);
+                        profiler.ops[split.pc as usize].waited += steps.saturating_sub(since);
                         warp.expired |= split.mask;
                         split.state = State::Ready;
                         expired = true;
@@ -272,57 +260,50 @@ impl Cluster {
     fn land_one(
         &mut self,
         awaited_only: bool,
-        machine: &Machine<'_>,
         writes: &mut Writes,
-        tally: &mut Tally,
+        profiler: &mut Profiler,
     ) -> Result<bool> {
+        let machine = self.machine;
         let mut awaited = Vec::new();
         for warp in &self.warps {
             for split in &warp.splits {
-                if let (State::Mbarrier(..), Code::MbarrierWait(wait)) =
+                if let (State::Mbarrier(..), Code::Sync(SyncOp::MbarrierWait(wait))) =
                     (split.state, &machine.program.ops[split.pc as usize].code)
                 {
                     awaited.push((warp.actor / machine.warps, warp.waits_at(wait, split)));
                 }
             }
         }
-        let flights = self.common.flights.iter().enumerate();
-        let flights =
-            flights.map(|(i, flight)| (Landing::Flight(i), (flight.rank, flight.mbarrier)));
+        let in_flight = self.common.in_flight.iter().enumerate();
+        let in_flight = in_flight.map(|(i, copy)| (Landing::Bulk(i), (copy.rank, copy.mbarrier)));
         let signals = self.warps.iter().flat_map(|warp| {
             let rank = warp.actor / machine.warps;
             let signals = warp.signals.iter().enumerate();
             signals
                 .map(move |(i, signal)| (Landing::Signal(warp.actor, i), (rank, signal.mbarrier)))
         });
-        let all: Vec<(Landing, (usize, u32))> = flights.chain(signals).collect();
-        let wanted: Vec<Landing> = all
-            .iter()
-            .filter(|(_, at)| awaited.contains(at))
-            .map(|&(landing, _)| landing)
-            .collect();
+        let all: Vec<(Landing, (usize, u32))> = in_flight.chain(signals).collect();
+        let wanted = all.iter().filter(|(_, at)| awaited.contains(at));
+        let wanted: Vec<_> = wanted.collect();
         let chosen = match (wanted.len(), machine.options.schedule) {
             (0, _) if awaited_only => None,
-            (0, _) => all.first().map(|&(landing, _)| landing),
+            (0, _) => all.first(),
             (_, 0) => wanted.first().copied(),
             (n, _) => wanted.get(self.random.below(n as u64) as usize).copied(),
         };
-        let Some(landing) = chosen else {
+        let Some(&(landing, _)) = chosen else {
             return Ok(false);
         };
         match landing {
-            Landing::Flight(index) => {
-                let Some(flight) = self.common.flights.remove(index) else {
+            Landing::Bulk(index) => {
+                let Some(transfer) = self.common.in_flight.remove(index) else {
                     return Ok(false);
                 };
-                let rank = flight.by.warp / machine.warps;
-                if let Some((mut cx, _)) = self.context(machine, rank, writes, tally) {
-                    cx.land(&flight)?;
-                }
+                self.land(&transfer, writes, profiler)?;
             }
             Landing::Signal(number, index) => {
                 let rank = number / machine.warps;
-                if let Some((mut cx, warps)) = self.context(machine, rank, writes, tally) {
+                if let Some((mut cx, warps)) = self.context(rank, writes, profiler) {
                     warps[number].land_signal(index, &mut cx)?;
                 }
             }
@@ -331,29 +312,35 @@ impl Cluster {
     }
 
     /// All threads have exited: nobody has waited for the copies that are left.
-    fn land_rest(
-        &mut self,
-        machine: &Machine<'_>,
-        writes: &mut Writes,
-        tally: &mut Tally,
-    ) -> Result<()> {
-        while let Some(flight) = self.common.flights.pop_front() {
-            let rank = flight.by.warp / machine.warps;
-            if let Some((mut cx, _)) = self.context(machine, rank, writes, tally) {
-                cx.land(&flight)?;
-            }
+    fn land_rest(&mut self, writes: &mut Writes, profiler: &mut Profiler) -> Result<()> {
+        while let Some(transfer) = self.common.in_flight.pop_front() {
+            self.land(&transfer, writes, profiler)?;
         }
         Ok(())
+    }
+
+    /// Lands a bulk copy, for the warp that issued it.
+    fn land(
+        &mut self,
+        transfer: &Transfer,
+        writes: &mut Writes,
+        profiler: &mut Profiler,
+    ) -> Result<()> {
+        let rank = transfer.by.site.warp / self.machine.warps;
+        match self.context(rank, writes, profiler) {
+            Some((mut cx, _)) => cx.land(transfer),
+            None => Ok(()),
+        }
     }
 }
 
 /// Lets a warp look again if what it waits for has changed since it looked.
-fn wake(warp: &mut Warp, block: &Block, steps: u64, tally: &mut Tally) -> bool {
+fn wake(warp: &mut Warp, block: &Block, steps: u64, profiler: &mut Profiler) -> bool {
     let mut woken = false;
     for split in &mut warp.splits {
         let changed = match split.state {
             State::Mbarrier(phases, since) if phases != block.phases => {
-                tally.ops[split.pc as usize].waited += steps.saturating_sub(since);
+                profiler.ops[split.pc as usize].waited += steps.saturating_sub(since);
                 true
             }
             State::Registers(free) => free != block.registers.free,
@@ -361,7 +348,12 @@ fn wake(warp: &mut Warp, block: &Block, steps: u64, tally: &mut Tally) -> bool {
                 .warpgroups
                 .get(warp.index / WARPS)
                 .is_some_and(|group| group.all_issued(wanted)),
-            _ => false,
+            State::Ready
+            | State::Barrier(_)
+            | State::Warp(_)
+            | State::WholeWarp
+            | State::Mbarrier(..)
+            | State::Cluster => false,
         };
         if changed {
             (split.state, woken) = (State::Ready, true);
@@ -374,7 +366,7 @@ fn wake(warp: &mut Warp, block: &Block, steps: u64, tally: &mut Tally) -> bool {
 #[derive(Clone, Copy)]
 enum Landing {
     /// A bulk copy, by its place among them.
-    Flight(usize),
+    Bulk(usize),
     /// `cp.async`s that an mbarrier shall be told of: the warp, and its signal.
     Signal(usize, usize),
 }
@@ -383,7 +375,7 @@ enum Landing {
 const EXPIRIES: u32 = 16;
 
 /// All threads of a block have exited.
-fn close_block(cx: &mut Context<'_>, warps: &mut [Warp]) {
+fn close_block(cx: &mut Execution<'_>, warps: &mut [Warp]) {
     let first = cx.rank * cx.machine.warps;
     for warp in &mut warps[first..first + cx.machine.warps] {
         warp.finish_bulk(cx);

@@ -1,27 +1,21 @@
 //! `barrier.cluster`: all threads of a cluster's blocks (PTX ISA, "barrier.cluster").
-use super::block::{Common, Context};
-use super::meet::{Meeting, count};
+use super::block::{Common, Execution};
 use super::step::Stop;
-use super::warp::{Split, State, Warp};
-use crate::finding::Kind;
+use super::warp::{State, Warp};
+use super::warp_sync::{Arrival, Pause, Synced};
+use crate::finding::FindingKind;
 use crate::op::ClusterBarrier;
 
 impl Warp {
     pub(super) fn cluster_barrier(
         &mut self,
         barrier: ClusterBarrier,
-        pc: u32,
-        (mask, active): (u32, u32),
-        join: u32,
-        cx: &mut Context<'_>,
-    ) -> Meeting {
-        let (mut own, mut join) = (self.part(pc, mask, active, join, |_| true), join);
-        if barrier.aligned {
-            if self.gather(pc, State::Mates, u32::MAX, own).is_none() {
-                return self.wait(pc, own, join, State::Mates, active, cx);
-            }
-            (own, join) = self.unite(pc, State::Mates, own, join);
-        }
+        at: Arrival,
+        cx: &mut Execution<'_>,
+    ) -> Synced {
+        let own = self.part(at, |_| true);
+        let at = self.gather_if(barrier.aligned, own, at, cx)?;
+        let own = at.mask;
         let known = self.cluster_arrived | self.cluster_released;
         let reason = match barrier.wait {
             true if own & !known != 0 => Some("it waits without having arrived"),
@@ -30,8 +24,8 @@ impl Warp {
         };
         if let Some(reason) = reason {
             let reason = format!("barrier.cluster: {reason}");
-            self.report(Kind::InvalidCluster { reason }, pc, own, cx);
-            return Meeting::Stop(Stop::Fatal);
+            self.report(FindingKind::InvalidCluster(reason), at.pc, own, cx);
+            return Err(Pause::Stop(Stop::Fatal));
         }
         if !barrier.wait {
             self.cluster_arrived |= own;
@@ -44,17 +38,7 @@ impl Warp {
             cx.common.arrived = true;
             cx.block.activity += 1;
         } else if own & !self.cluster_released != 0 {
-            let counters = &mut cx.tally.ops[pc as usize];
-            counters.executions -= 1;
-            counters.threads -= u64::from(active.count_ones());
-            let state = State::Cluster;
-            self.splits.push(Split {
-                pc,
-                mask: own,
-                join,
-                state,
-            });
-            return Meeting::Waiting;
+            return self.wait(at, own, State::Cluster, cx);
         } else {
             self.cluster_released &= !own;
             if !barrier.relaxed {
@@ -62,8 +46,7 @@ impl Warp {
                     .acquire(self.actor, own, self.alive, &cx.common.released);
             }
         }
-        count(pc, active, own, cx);
-        Meeting::Done((own, join))
+        Ok((own, at.join))
     }
 }
 

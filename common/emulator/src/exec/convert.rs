@@ -1,8 +1,8 @@
 //! Conversions of 32 lanes at a time.
-use super::lanes::Words;
+use super::lanes::LanesB32;
 use crate::lower::NAN_F32;
 
-/// The bits of a result with NVIDIA's NaN. Chosen among floats, unlike `lower::float::canonical`, which
+/// The bits of a result with NVIDIA's NaN. Chosen among floats, unlike `lower::float_format::canonical`, which
 /// would cost a GEMM a tenth of its time. The compiler may take one NaN for another here; that it does not
 /// is a test (`tests/arithmetic_h100.rs`).
 #[inline(always)]
@@ -16,8 +16,8 @@ pub(super) fn nvidia_nan(value: f32) -> u32 {
 }
 
 #[inline(always)]
-pub(super) fn half_to_float(a: &Words) -> Words {
-    let mut out = Words::ZERO;
+pub(super) fn half_to_float(a: &LanesB32) -> LanesB32 {
+    let mut out = LanesB32::ZERO;
     for i in 0..32 {
         // Move exponent and mantissa up, then scale away the difference of the biases: exact for
         // subnormals as well. Infinity and NaN have the top exponent in both formats.
@@ -45,8 +45,8 @@ pub(super) fn half_to_float(a: &Words) -> Words {
 }
 
 #[inline(never)]
-pub(super) fn float_to_half(a: &Words) -> Words {
-    let mut out = Words::ZERO;
+pub(super) fn float_to_half(a: &LanesB32) -> LanesB32 {
+    let mut out = LanesB32::ZERO;
     for i in 0..32 {
         let value = f32::from_bits(a.0[i]);
         out.0[i] = if value.is_nan() {

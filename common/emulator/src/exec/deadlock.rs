@@ -1,17 +1,16 @@
 //! Nobody can go on: who waits for what, and which of them is likely to be the reason.
 use std::collections::BTreeSet;
 
-use super::block::Context;
+use super::block::Execution;
 use super::cluster::Cluster;
 use super::lanes::ALL;
-use super::machine::Machine;
 use super::mbarrier::Mbarrier;
-use super::tally::Tally;
+use super::profiler::Profiler;
 use super::warp::{Split, State, Warp};
 use super::warpgroup;
-use crate::finding::{Finding, Kind};
+use crate::finding::{Finding, FindingKind};
 use crate::memory::Writes;
-use crate::op::Code;
+use crate::op::{Code, SyncOp};
 
 /// Lines of a report.
 const LINES: usize = 16;
@@ -31,17 +30,13 @@ struct Waiter {
     place: (usize, usize, [u32; 3]),
 }
 
-impl Cluster {
+impl Cluster<'_> {
     /// Reports that the cluster can never go on.
-    pub fn report_deadlock(
-        &mut self,
-        machine: &Machine<'_>,
-        writes: &mut Writes,
-        tally: &mut Tally,
-    ) {
+    pub fn report_deadlock(&mut self, writes: &mut Writes, profiler: &mut Profiler) {
+        let machine = self.machine;
         let mut waiters = Vec::new();
         for rank in 0..machine.ranks() {
-            let Some((mut cx, warps)) = self.context(machine, rank, writes, tally) else {
+            let Some((mut cx, warps)) = self.context(rank, writes, profiler) else {
                 continue;
             };
             let mut awaited = BTreeSet::new();
@@ -59,28 +54,21 @@ impl Cluster {
         let telling = waiters.iter().rev().max_by_key(|waiter| waiter.rank);
         let (op, thread, index) =
             telling.map_or((0, 0, self.blocks[0].index), |waiter| waiter.place);
-        self.blocks[0].findings.add(Finding {
-            kind: Kind::Deadlock {
-                waiting: lines(&waiters),
-            },
-            place: machine.place(op, thread, index),
-            count: 1,
-        });
+        let waiting = lines(&waiters);
+        let place = machine.location(op, thread, index);
+        let finding = Finding::new(FindingKind::Deadlock { waiting }, place);
+        self.blocks[0].findings.add(finding);
     }
 
     /// All threads have exited and everything has landed: an mbarrier that was told of other bytes than were announced
     /// has let somebody go on too early, or would let nobody.
-    pub(super) fn report_unbalanced(
-        &mut self,
-        machine: &Machine<'_>,
-        writes: &mut Writes,
-        tally: &mut Tally,
-    ) {
+    pub fn report_unbalanced(&mut self, writes: &mut Writes, profiler: &mut Profiler) {
+        let machine = self.machine;
         if !machine.options.sanitize {
             return;
         }
         for rank in 0..machine.ranks() {
-            let Some((mut cx, _)) = self.context(machine, rank, writes, tally) else {
+            let Some((mut cx, _)) = self.context(rank, writes, profiler) else {
                 continue;
             };
             let barriers = cx.block.mbarriers.iter();
@@ -96,37 +84,37 @@ impl Cluster {
 }
 
 /// Bytes that do not fit, where they were announced.
-fn report_count(at: u32, barrier: &Mbarrier, cx: &mut Context<'_>) {
-    if let (Some(bytes), Some((op, warp, lane))) = (barrier.difference(), barrier.announced) {
+fn report_count(at: u32, barrier: &Mbarrier, cx: &mut Execution<'_>) {
+    if let (Some(bytes), Some(site)) = (barrier.difference(), barrier.announced) {
         let reason = format!(
             "phase {} of the mbarrier at 0x{at:x}: {bytes}",
             barrier.phase
         );
-        cx.report_of(Kind::TransactionCount { reason }, op, warp, lane);
+        cx.report(FindingKind::TransactionCount(reason), site);
     }
 }
 
 /// What is wrong with an mbarrier at which somebody waits, if that can be told.
-fn report_mbarrier(at: u32, cx: &mut Context<'_>) {
+fn report_mbarrier(at: u32, cx: &mut Execution<'_>) {
     let Some(barrier) = cx.block.mbarriers.get(&at).cloned() else {
         return;
     };
     if barrier.is_stuck() {
         report_count(at, &barrier, cx);
     }
-    if let Some((phase, Some((op, warp, lane)))) = barrier.overrun {
+    if let Some((phase, Some(site))) = barrier.overrun {
         let reason = format!(
             "phase overrun: this ended phase {phase} of the mbarrier at 0x{at:x} before anybody had noticed the end of phase \
              {}: more arrivals than its mbarrier.init counts, or nobody waits in between",
             phase - 1
         );
-        cx.report_of(Kind::InvalidMbarrier { reason }, op, warp, lane);
+        cx.report(FindingKind::InvalidMbarrier(reason), site);
     }
 }
 
 /// The mbarrier at which these lanes wait.
-fn mbarrier<'a>(warp: &Warp, split: &Split, cx: &'a Context<'_>) -> Option<(u32, &'a Mbarrier)> {
-    let (State::Mbarrier(..), Code::MbarrierWait(wait)) =
+fn mbarrier<'a>(warp: &Warp, split: &Split, cx: &'a Execution<'_>) -> Option<(u32, &'a Mbarrier)> {
+    let (State::Mbarrier(..), Code::Sync(SyncOp::MbarrierWait(wait))) =
         (split.state, &cx.machine.program.ops[split.pc as usize].code)
     else {
         return None;
@@ -136,10 +124,10 @@ fn mbarrier<'a>(warp: &Warp, split: &Split, cx: &'a Context<'_>) -> Option<(u32,
 }
 
 impl Waiter {
-    fn new(warp: &Warp, split: &Split, cx: &Context<'_>) -> Self {
+    fn new(warp: &Warp, split: &Split, cx: &Execution<'_>) -> Self {
         let op = split.pc as usize;
         let thread = warp.first_thread(split.mask);
-        let described = cx.machine.place(op, thread, cx.block.index);
+        let described = cx.machine.location(op, thread, cx.block.index);
         let place = match &described.source {
             Some(source) => source.to_string(),
             None => format!("PTX line {}", described.ptx_line),
@@ -154,7 +142,13 @@ impl Waiter {
             lanes: split.mask,
             verb: match split.state {
                 State::Ready => "loop",
-                _ => "wait",
+                State::Barrier(_)
+                | State::Warp(_)
+                | State::WholeWarp
+                | State::Warpgroup(_)
+                | State::Mbarrier(..)
+                | State::Cluster
+                | State::Registers(_) => "wait",
             },
             what: what(warp, split, &place, cx),
             rank: rank(warp, split, cx),
@@ -171,23 +165,23 @@ impl Waiter {
     }
 }
 
-/// Which wait explains the others: of those who wait at an mbarrier, most wait for somebody who waits himself.
-fn rank(warp: &Warp, split: &Split, cx: &Context<'_>) -> u32 {
+/// Ranks waits by how likely each is the root cause: most warps at an mbarrier wait for a thread that waits itself.
+fn rank(warp: &Warp, split: &Split, cx: &Execution<'_>) -> u32 {
     match split.state {
         State::Registers(_) => 6,
         State::Mbarrier(..) => match mbarrier(warp, split, cx) {
             Some((_, barrier)) if barrier.is_stuck() => 5,
             Some((_, barrier)) if barrier.has_begun() => 3,
-            _ => 0,
+            Some(_) | None => 0,
         },
         State::Warpgroup(_) => 4,
         // Its number of threads may be wrong; one that takes all threads waits for those who are elsewhere.
         State::Barrier(id) if cx.block.barriers[id as usize].threads.is_some() => 2,
-        _ => 1,
+        State::Ready | State::Barrier(_) | State::Warp(_) | State::WholeWarp | State::Cluster => 1,
     }
 }
 
-fn what(warp: &Warp, split: &Split, place: &str, cx: &Context<'_>) -> String {
+fn what(warp: &Warp, split: &Split, place: &str, cx: &Execution<'_>) -> String {
     match split.state {
         State::Barrier(id) => {
             let state = &cx.block.barriers[id as usize];
@@ -198,13 +192,13 @@ fn what(warp: &Warp, split: &Split, place: &str, cx: &Context<'_>) -> String {
             )
         }
         State::Warp(mask) => format!("for lanes 0x{mask:08x} at {place}"),
-        State::Mates => format!("for the rest of its warp at the barrier at {place}"),
+        State::WholeWarp => format!("for the rest of its warp at the barrier at {place}"),
         State::Warpgroup(_) => format!(
             "at {place} for the other warps of its warpgroup: {}",
             warpgroup::missing(warp, cx)
         ),
         State::Mbarrier(..) => match &cx.machine.program.ops[split.pc as usize].code {
-            Code::MbarrierWait(wait) => {
+            Code::Sync(SyncOp::MbarrierWait(wait)) => {
                 format!("at {} at {place}", warp.waits_for(wait, split, cx))
             }
             _ => format!("at {place}"),

@@ -1,80 +1,60 @@
-//! What one split does alone: the operations that kernels are full of.
-use super::block::Context;
-use super::checked::Fatal;
+//! What lanes do by themselves: the operations that kernels are full of.
+use super::block::Execution;
 use super::convert::{float_to_half, half_to_float, nvidia_nan};
-use super::lanes::{Doubles, Words, compare, map2, map2_double, map3, put, put_bits, put_double};
+use super::lane_access::Fatal;
+use super::lanes::{LanesB32, LanesB64, compare, map2, map3, put, put_bits};
 use super::warp::Warp;
-use crate::op::{Code, Compare, Double, Logic, Op, Word};
+use crate::op::{B32Op, B64Op, Compare, LaneOp, Logic};
 
 impl Warp {
-    /// Everything that one split does alone.
+    /// Executes an operation that each active lane does by itself.
     #[inline(always)]
     pub(super) fn execute<const SANITIZE: bool>(
         &mut self,
-        op: &Op,
+        op: &LaneOp,
         pc: usize,
         mask: u32,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) -> Result<(), Fatal> {
         if mask == 0 {
             return Ok(());
         }
-        let w = &mut self.words[..];
-        match op.code {
-            Code::FmaF32 { d, a, b, c } => map3(w, [d, a, b, c], mask, |x, y, z| {
+        let w = &mut self.b32[..];
+        match *op {
+            LaneOp::FmaF32(regs) => map3(w, regs, mask, |x, y, z| {
                 nvidia_nan(f32::from_bits(x).mul_add(f32::from_bits(y), f32::from_bits(z)))
             }),
-            Code::Word { op, d, a, b } => match op {
-                Word::Add => map2(w, d, a, b, mask, u32::wrapping_add),
-                Word::Sub => map2(w, d, a, b, mask, u32::wrapping_sub),
-                Word::Mul => map2(w, d, a, b, mask, u32::wrapping_mul),
-                Word::And => map2(w, d, a, b, mask, |x, y| x & y),
-                Word::Or => map2(w, d, a, b, mask, |x, y| x | y),
-                Word::Xor => map2(w, d, a, b, mask, |x, y| x ^ y),
-                Word::Shl => map2(
-                    w,
-                    d,
-                    a,
-                    b,
-                    mask,
-                    |x, n| if n > 31 { 0 } else { x << (n & 31) },
-                ),
-                Word::ShrU => map2(
-                    w,
-                    d,
-                    a,
-                    b,
-                    mask,
-                    |x, n| if n > 31 { 0 } else { x >> (n & 31) },
-                ),
-                Word::ShrS => map2(w, d, a, b, mask, |x, n| (x as i32 >> n.min(31)) as u32),
-                Word::AddF32 => map2(w, d, a, b, mask, |x, y| {
+            LaneOp::B32(op, regs) => match op {
+                B32Op::Add => map2(w, regs, mask, u32::wrapping_add),
+                B32Op::Sub => map2(w, regs, mask, u32::wrapping_sub),
+                B32Op::Mul => map2(w, regs, mask, u32::wrapping_mul),
+                B32Op::And => map2(w, regs, mask, |x, y| x & y),
+                B32Op::Or => map2(w, regs, mask, |x, y| x | y),
+                B32Op::Xor => map2(w, regs, mask, |x, y| x ^ y),
+                B32Op::Shl => map2(w, regs, mask, |x, n| if n > 31 { 0 } else { x << (n & 31) }),
+                B32Op::ShrU => map2(w, regs, mask, |x, n| if n > 31 { 0 } else { x >> (n & 31) }),
+                B32Op::ShrS => map2(w, regs, mask, |x, n| (x as i32 >> n.min(31)) as u32),
+                B32Op::AddF32 => map2(w, regs, mask, |x, y| {
                     nvidia_nan(f32::from_bits(x) + f32::from_bits(y))
                 }),
-                Word::MulF32 => map2(w, d, a, b, mask, |x, y| {
+                B32Op::MulF32 => map2(w, regs, mask, |x, y| {
                     nvidia_nan(f32::from_bits(x) * f32::from_bits(y))
                 }),
             },
-            Code::MadLo { d, a, b, c } => map3(w, [d, a, b, c], mask, |x, y, z| {
-                x.wrapping_mul(y).wrapping_add(z)
-            }),
-            Code::Double { op, d, a, b } => {
-                let v = &mut self.doubles[..];
+            LaneOp::MadLo(regs) => map3(w, regs, mask, |x, y, z| x.wrapping_mul(y).wrapping_add(z)),
+            LaneOp::B64(op, regs) => {
+                let v = &mut self.b64[..];
                 match op {
-                    Double::Add => map2_double(v, d, a, b, mask, u64::wrapping_add),
-                    Double::Sub => map2_double(v, d, a, b, mask, u64::wrapping_sub),
-                    Double::And => map2_double(v, d, a, b, mask, |x, y| x & y),
-                    Double::Or => map2_double(v, d, a, b, mask, |x, y| x | y),
-                    Double::Xor => map2_double(v, d, a, b, mask, |x, y| x ^ y),
+                    B64Op::Add => map2(v, regs, mask, u64::wrapping_add),
+                    B64Op::Sub => map2(v, regs, mask, u64::wrapping_sub),
+                    B64Op::And => map2(v, regs, mask, |x, y| x & y),
+                    B64Op::Or => map2(v, regs, mask, |x, y| x | y),
+                    B64Op::Xor => map2(v, regs, mask, |x, y| x ^ y),
                 }
             }
-            Code::MadWide { signed, d, a, b, c } => {
-                let (x, y, z) = (
-                    &w[a as usize].0,
-                    &w[b as usize].0,
-                    &self.doubles[c as usize].0,
-                );
-                let mut out = Doubles::ZERO;
+            LaneOp::MadWide(signed, [d, a, b, c]) => {
+                let (x, y, z) = (&w[a as usize].0, &w[b as usize].0, &self.b64[c as usize].0);
+                let mut out = LanesB64::ZERO;
                 for i in 0..32 {
                     let product = if signed {
                         (i64::from(x[i] as i32) * i64::from(y[i] as i32)) as u64
@@ -83,11 +63,11 @@ impl Warp {
                     };
                     out.0[i] = product.wrapping_add(z[i]);
                 }
-                put_double(&mut self.doubles[d as usize], &out, mask);
+                put(&mut self.b64[d as usize], &out, mask);
             }
-            Code::Extend { signed, d, a } => {
+            LaneOp::Extend(signed, [d, a]) => {
                 let x = &w[a as usize].0;
-                let mut out = Doubles::ZERO;
+                let mut out = LanesB64::ZERO;
                 for i in 0..32 {
                     out.0[i] = if signed {
                         i64::from(x[i] as i32) as u64
@@ -95,32 +75,32 @@ impl Warp {
                         u64::from(x[i])
                     };
                 }
-                put_double(&mut self.doubles[d as usize], &out, mask);
+                put(&mut self.b64[d as usize], &out, mask);
             }
-            Code::Truncate { d, a } => {
-                let mut out = Words::ZERO;
+            LaneOp::Truncate([d, a]) => {
+                let mut out = LanesB32::ZERO;
                 for i in 0..32 {
-                    out.0[i] = self.doubles[a as usize].0[i] as u32;
+                    out.0[i] = self.b64[a as usize].0[i] as u32;
                 }
                 put(&mut w[d as usize], &out, mask);
             }
-            Code::MoveWord { d, a } => {
+            LaneOp::MoveB32([d, a]) => {
                 let value = w[a as usize];
                 put(&mut w[d as usize], &value, mask);
             }
-            Code::MoveDouble { d, a } => {
-                let value = self.doubles[a as usize];
-                put_double(&mut self.doubles[d as usize], &value, mask);
+            LaneOp::MoveB64([d, a]) => {
+                let value = self.b64[a as usize];
+                put(&mut self.b64[d as usize], &value, mask);
             }
-            Code::HalfToFloat { d, a } => {
+            LaneOp::F16ToF32([d, a]) => {
                 let out = half_to_float(&w[a as usize]);
                 put(&mut w[d as usize], &out, mask);
             }
-            Code::FloatToHalf { d, a } => {
+            LaneOp::F32ToF16([d, a]) => {
                 let out = float_to_half(&w[a as usize]);
                 put(&mut w[d as usize], &out, mask);
             }
-            Code::Compare { op, d, a, b } => {
+            LaneOp::Compare(op, [d, a, b]) => {
                 let bits = match op {
                     Compare::Eq => compare(w, a, b, |x, y| x == y),
                     Compare::Ne => compare(w, a, b, |x, y| x != y),
@@ -135,19 +115,13 @@ impl Warp {
                 };
                 put_bits(&mut self.predicates[d as usize], bits, mask);
             }
-            Code::Select { d, a, b, p } => {
+            LaneOp::Select([d, a, b, p]) => {
                 let chosen = self.predicates[p as usize];
                 let mut out = w[b as usize];
                 put(&mut out, &w[a as usize].clone(), chosen);
                 put(&mut w[d as usize], &out, mask);
             }
-            Code::Logic {
-                op,
-                d,
-                a,
-                b,
-                negate_b,
-            } => {
+            LaneOp::Logic(op, [d, a, b], negate_b) => {
                 let (x, y) = (self.predicates[a as usize], self.predicates[b as usize]);
                 let y = if negate_b { !y } else { y };
                 let bits = match op {
@@ -159,13 +133,13 @@ impl Warp {
                 };
                 put_bits(&mut self.predicates[d as usize], bits, mask);
             }
-            Code::AsyncCopy(ref copy) => return self.copy_async(copy, pc, mask, cx),
-            Code::AsyncCommit => self.commit_async(mask),
-            Code::AsyncWait { pending } => self.wait_async(pending, pc, mask, cx),
-            Code::Load(ref access) => return self.load::<SANITIZE>(access, pc, mask, cx),
-            Code::Store(ref access) => return self.store::<SANITIZE>(access, pc, mask, cx),
-            Code::Atomic(ref access) => return self.atomic(access, pc, mask, cx),
-            _ => return self.execute_rarely(op, pc, mask, cx),
+            LaneOp::AsyncCopy(ref copy) => return self.copy_async(copy, pc, mask, cx),
+            LaneOp::AsyncCommit => self.commit_async(mask),
+            LaneOp::AsyncWait { pending } => self.wait_async(pending, pc, mask, cx),
+            LaneOp::Load(ref access) => return self.load::<SANITIZE>(access, pc, mask, cx),
+            LaneOp::Store(ref access) => return self.store::<SANITIZE>(access, pc, mask, cx),
+            LaneOp::Atomic(ref access) => return self.atomic(access, pc, mask, cx),
+            LaneOp::Cold(ref op) => return self.execute_cold(op, pc, mask, cx),
         }
         Ok(())
     }

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
-use super::check::{Checked, check};
 use super::cluster::{Cluster, Turn};
 use super::machine::{Machine, dynamic_start};
-use super::tally::Tally;
+use super::profiler::Profiler;
+use super::validate_launch::{Validated, validate};
 use crate::finding::{Finding, Findings};
-use crate::launch::{Launch, LaunchError, Options, Run, Simd};
+use crate::launch::{KernelArg, LaunchConfig, LaunchReport, Options, Simd};
 use crate::lower::SHARED_BASE;
 use crate::memory::{Memory, Writes};
 use crate::program::Program;
-use crate::{Asked, Wait};
+use crate::{AccessPattern, Error, Wait};
 
 /// Limits of an H100 (CUDA C++ Programming Guide, "Compute Capabilities", 9.0).
 const SHARED_PER_MULTIPROCESSOR: u32 = 228 << 10;
@@ -25,79 +25,72 @@ const MULTIPROCESSORS: usize = 132;
 /// Instructions that a cluster runs before another one's turn, where they are interleaved.
 const TURN: u64 = 1 << 14;
 
-pub(crate) fn run(
-    program: &Program,
-    memory: &mut Memory,
-    launch: &Launch,
-    options: &Options<'_>,
-) -> Result<Run, LaunchError> {
-    let Checked {
+/// A launch and what it needs of its module.
+pub(crate) struct Request<'a> {
+    pub program: &'a Program,
+    /// Addresses of the module's `.global` variables.
+    pub globals: &'a [u64],
+    /// Its constant bank.
+    pub constants: &'a [u8],
+    pub config: &'a LaunchConfig,
+    pub args: &'a [KernelArg<'a>],
+    pub options: &'a Options,
+}
+
+/// Runs the whole grid; memory is changed only if that ends without an error.
+pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<LaunchReport, Error> {
+    let Validated {
         params,
         threads,
         blocks,
         cluster,
-    } = check(program, launch, options)?;
-    let count = memory.count();
-    let mut globals = Vec::new();
-    for (name, bytes) in &program.globals {
-        match memory.alloc(name, bytes.clone()) {
-            Ok(address) => globals.push(address),
-            Err(error) => {
-                memory.truncate(count);
-                return Err(LaunchError::Invalid(error.to_string()));
-            }
-        }
-    }
+    } = validate(request)?;
+    let &Request {
+        program, options, ..
+    } = request;
     let machine = Machine {
         program,
         memory,
-        launch,
+        launch: request.config,
         options,
         params,
-        globals,
+        globals: request.globals,
+        constants: request.constants,
         threads,
         warps: threads.div_ceil(32),
         cluster,
-        shared_end: SHARED_BASE + dynamic_start(program) + launch.dynamic_shared,
+        shared_end: SHARED_BASE + dynamic_start(program) + request.config.dynamic_shared,
         arch: match options.simd {
             Simd::Auto => pulp::Arch::new(),
             Simd::Scalar => pulp::Arch::Scalar,
         },
     };
     let clusters = blocks / machine.ranks() as u64;
-    let outcome = if program.talks {
-        interleaved(&machine, clusters)
+    let done = if program.blocks_communicate {
+        interleaved(&machine, clusters)?
     } else {
-        parallel(&machine, clusters)
+        parallel(&machine, clusters)?
     };
     drop(machine);
-    let done = match outcome {
-        Ok(done) => done,
-        Err(error) => {
-            memory.truncate(count);
-            return Err(error);
-        }
-    };
     let fatal = done.findings.iter().any(Finding::is_fatal);
     let mut findings = Findings::default();
-    done.findings
-        .into_iter()
-        .for_each(|finding| findings.add(finding));
+    for finding in done.findings {
+        findings.add(finding);
+    }
     for writes in done.writes {
         writes.apply(memory);
     }
-    memory.truncate(count);
     // After a fatal fault, how far the other blocks came depends on chance: no counters then.
     let (counters, waits, patterns) = if fatal {
         Default::default()
     } else {
         (
-            per_instruction(program, &done.tally),
-            waits(program, &done.tally),
-            patterns(program, done.tally.asked),
+            per_instruction(program, &done.profiler),
+            waits(program, &done.profiler),
+            patterns(program, done.profiler.asked),
         )
     };
-    Ok(Run {
+    Ok(LaunchReport {
         counters,
         waits,
         patterns,
@@ -106,13 +99,24 @@ pub(crate) fn run(
 }
 
 struct Outcome {
-    tally: Tally,
+    profiler: Profiler,
     findings: Vec<Finding>,
     /// In the order of the clusters.
     writes: Vec<Writes>,
 }
 
+impl Outcome {
+    fn new(machine: &Machine<'_>) -> Self {
+        Self {
+            profiler: profiler(machine),
+            findings: Vec::new(),
+            writes: Vec::new(),
+        }
+    }
+}
+
 /// What the workers share about the bounds of a launch.
+#[derive(Default)]
 struct Budget {
     instructions: AtomicU64,
     written: AtomicU64,
@@ -124,44 +128,38 @@ struct Budget {
 
 impl Budget {
     fn new() -> Self {
-        let zero = || AtomicU64::new(0);
         Self {
-            instructions: zero(),
-            written: zero(),
             fault: AtomicU64::new(u64::MAX),
-            done: zero(),
-            broken: zero(),
+            ..Self::default()
         }
     }
 }
 
-fn tally(machine: &Machine<'_>) -> Tally {
+fn profiler(machine: &Machine<'_>) -> Profiler {
     let program = machine.program;
-    Tally::new(program.ops.len(), program.slots, machine.options.patterns)
+    Profiler::new(program.ops.len(), program.slots, machine.options.patterns)
 }
 
-/// What some neighbouring clusters did.
+/// What some neighbouring clusters did, each by its number.
 struct Part {
-    tally: Tally,
-    findings: Vec<(u64, Vec<Finding>)>,
-    writes: Vec<(u64, Writes)>,
+    profiler: Profiler,
+    clusters: Vec<(u64, Writes, Vec<Finding>)>,
 }
 
-fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Outcome, LaunchError> {
+fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Outcome, Error> {
     let budget = Budget::new();
     let limits = machine.options.limits;
     let at_once = (rayon::current_num_threads() as u64).min(clusters);
     if at_once.saturating_mul(Cluster::bytes(machine)) > limits.memory {
-        return Err(LaunchError::MemoryLimit(limits.memory));
+        return Err(limits.out_of_memory());
     }
     let parts: Vec<Part> = (0..clusters)
         .into_par_iter()
         .fold(
             || {
                 let part = Part {
-                    tally: tally(machine),
-                    findings: Vec::new(),
-                    writes: Vec::new(),
+                    profiler: profiler(machine),
+                    clusters: Vec::new(),
                 };
                 (Cluster::new(machine), part)
             },
@@ -174,24 +172,20 @@ fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Outcome, LaunchError
         .collect();
     match budget.broken.into_inner() {
         0 => {}
-        1 => return Err(LaunchError::InstructionLimit(limits.instructions)),
-        _ => return Err(LaunchError::MemoryLimit(limits.memory)),
+        1 => return Err(limits.out_of_instructions()),
+        _ => return Err(limits.out_of_memory()),
     }
-    let mut outcome = Outcome {
-        tally: tally(machine),
-        findings: Vec::new(),
-        writes: Vec::new(),
-    };
+    let mut outcome = Outcome::new(machine);
     // How far the clusters after a fatal fault came depends on chance: nothing of them is kept.
     let last = budget.fault.into_inner();
     for part in parts {
-        outcome.tally.add(&part.tally);
-        let writes = part.writes.into_iter();
-        let kept = writes.filter(|&(number, _)| number <= last);
-        outcome.writes.extend(kept.map(|(_, writes)| writes));
-        let findings = part.findings.into_iter();
-        let kept = findings.filter(|&(number, _)| number <= last);
-        outcome.findings.extend(kept.flat_map(|(_, found)| found));
+        outcome.profiler.add(&part.profiler);
+        for (number, writes, findings) in part.clusters {
+            if number <= last {
+                outcome.writes.push(writes);
+                outcome.findings.extend(findings);
+            }
+        }
     }
     Ok(outcome)
 }
@@ -203,7 +197,7 @@ impl Budget {
         machine: &Machine<'_>,
         number: u64,
         clusters: u64,
-        cluster: &mut Cluster,
+        cluster: &mut Cluster<'_>,
         part: &mut Part,
     ) {
         let limits = machine.options.limits;
@@ -214,13 +208,13 @@ impl Budget {
             return;
         }
         let mut writes = Writes::default();
-        cluster.reset(machine, number);
+        cluster.reset(number);
         loop {
             let left = limits
                 .instructions
                 .saturating_sub(self.instructions.load(Ordering::Relaxed));
             let before = cluster.instructions();
-            let turn = cluster.run(machine, &mut writes, &mut part.tally, left.min(1 << 22));
+            let turn = cluster.run(&mut writes, &mut part.profiler, left.min(1 << 22));
             let ran = cluster.instructions() - before;
             if self.instructions.fetch_add(ran, Ordering::Relaxed) + ran > limits.instructions {
                 self.broken.fetch_max(1, Ordering::Relaxed);
@@ -232,7 +226,7 @@ impl Budget {
                 Turn::Unfinished if failed() => return,
                 Turn::Unfinished => continue,
                 Turn::Done => break,
-                Turn::Stuck => cluster.report_deadlock(machine, &mut writes, &mut part.tally),
+                Turn::Stuck => cluster.report_deadlock(&mut writes, &mut part.profiler),
                 Turn::Fatal => {}
             }
             self.fault.fetch_min(number, Ordering::Relaxed);
@@ -242,21 +236,14 @@ impl Budget {
         if written.saturating_add(writes.bytes()) > limits.memory {
             self.broken.fetch_max(2, Ordering::Relaxed);
         }
-        part.writes.push((number, writes));
-        let findings = cluster.findings();
-        if !findings.is_empty() {
-            part.findings.push((number, findings));
-        }
+        part.clusters.push((number, writes, cluster.findings()));
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        if let Some(progress) = machine.options.progress {
-            let blocks = machine.ranks() as u64;
-            progress(done * blocks, clusters * blocks);
-        }
+        report_progress(machine, done, clusters);
     }
 }
 
 /// Clusters that may talk to each other: as many at a time as the card holds, in turns.
-fn interleaved(machine: &Machine<'_>, all: u64) -> Result<Outcome, LaunchError> {
+fn interleaved(machine: &Machine<'_>, all: u64) -> Result<Outcome, Error> {
     // The system takes 1 KiB of shared memory a block.
     let by_shared = SHARED_PER_MULTIPROCESSOR / machine.shared_end;
     let by_threads = THREADS_PER_MULTIPROCESSOR / (machine.warps * 32);
@@ -269,22 +256,17 @@ fn interleaved(machine: &Machine<'_>, all: u64) -> Result<Outcome, LaunchError> 
     let at_once = (resident as u64).min(all);
     let held = at_once.saturating_mul(Cluster::bytes(machine));
     if held > limits.memory {
-        return Err(LaunchError::MemoryLimit(limits.memory));
+        return Err(limits.out_of_memory());
     }
     let mut writes = Writes::default();
-    let mut outcome = Outcome {
-        tally: tally(machine),
-        findings: Vec::new(),
-        writes: Vec::new(),
-    };
+    let mut outcome = Outcome::new(machine);
     let mut next = 0;
-    let mut clusters: Vec<Cluster> = Vec::new();
-    let mut spare: Vec<Cluster> = Vec::new();
+    let (mut clusters, mut spare) = (Vec::<Cluster<'_>>::new(), Vec::new());
     let (mut instructions, mut done) = (0, 0);
-    loop {
+    'launch: loop {
         while clusters.len() < resident && next < all {
             let mut cluster = spare.pop().unwrap_or_else(|| Cluster::new(machine));
-            cluster.reset(machine, next);
+            cluster.reset(next);
             clusters.push(cluster);
             next += 1;
         }
@@ -295,7 +277,7 @@ fn interleaved(machine: &Machine<'_>, all: u64) -> Result<Outcome, LaunchError> 
         let mut i = 0;
         while i < clusters.len() {
             let before = clusters[i].instructions();
-            let turn = clusters[i].run(machine, &mut writes, &mut outcome.tally, TURN);
+            let turn = clusters[i].run(&mut writes, &mut outcome.profiler, TURN);
             instructions += clusters[i].instructions() - before;
             match turn {
                 Turn::Stuck => i += 1,
@@ -309,40 +291,40 @@ fn interleaved(machine: &Machine<'_>, all: u64) -> Result<Outcome, LaunchError> 
                     outcome.findings.extend(cluster.findings());
                     spare.push(cluster);
                     done += 1;
-                    if let Some(progress) = machine.options.progress {
-                        let blocks = machine.ranks() as u64;
-                        progress(done * blocks, all * blocks);
-                    }
+                    report_progress(machine, done, all);
                 }
-                Turn::Fatal => {
-                    let all = clusters.iter_mut().flat_map(Cluster::findings);
-                    outcome.findings.extend(all);
-                    outcome.writes.push(writes);
-                    return Ok(outcome);
-                }
+                Turn::Fatal => break 'launch,
             }
             if instructions > limits.instructions {
-                return Err(LaunchError::InstructionLimit(limits.instructions));
+                return Err(limits.out_of_instructions());
             }
             if writes.bytes().saturating_add(held) > limits.memory {
-                return Err(LaunchError::MemoryLimit(limits.memory));
+                return Err(limits.out_of_memory());
             }
         }
         if stuck && writes.activity == activity {
-            clusters[0].report_deadlock(machine, &mut writes, &mut outcome.tally);
-            let all = clusters.iter_mut().flat_map(Cluster::findings);
-            outcome.findings.extend(all);
+            clusters[0].report_deadlock(&mut writes, &mut outcome.profiler);
             break;
         }
     }
+    // Of those that a fault or a deadlock has stopped.
+    let stopped = clusters.iter_mut().flat_map(Cluster::findings);
+    outcome.findings.extend(stopped);
     outcome.writes.push(writes);
     Ok(outcome)
 }
 
+fn report_progress(machine: &Machine<'_>, done: u64, all: u64) {
+    if let Some(progress) = &machine.options.progress {
+        let blocks = machine.ranks() as u64;
+        progress(done * blocks, all * blocks);
+    }
+}
+
 /// Counters of operations, added up for the instructions that they came from.
-fn per_instruction(program: &Program, tally: &Tally) -> Vec<crate::Counters> {
+fn per_instruction(program: &Program, profiler: &Profiler) -> Vec<crate::Counters> {
     let mut counters = vec![crate::Counters::default(); program.instructions.len()];
-    for (op, &own) in program.ops.iter().zip(&tally.ops) {
+    for (op, &own) in program.ops.iter().zip(&profiler.ops) {
         let mut own = own;
         if !op.first {
             (own.executions, own.threads) = (0, 0);
@@ -352,8 +334,8 @@ fn per_instruction(program: &Program, tally: &Tally) -> Vec<crate::Counters> {
     counters
 }
 
-fn waits(program: &Program, tally: &Tally) -> Vec<Wait> {
-    let waits = tally.waits.iter();
+fn waits(program: &Program, profiler: &Profiler) -> Vec<Wait> {
+    let waits = profiler.waits.iter();
     waits
         .map(|(&(op, mbarrier), &wait)| Wait {
             instruction: program.ops[op].instruction as usize,
@@ -364,11 +346,11 @@ fn waits(program: &Program, tally: &Tally) -> Vec<Wait> {
 }
 
 /// The same, by instruction: several operations may come from one.
-fn patterns(program: &Program, asked: Option<BTreeSet<Asked>>) -> Vec<Asked> {
-    let of_instruction = |asked: Asked| Asked {
+fn patterns(program: &Program, asked: Option<BTreeSet<AccessPattern>>) -> Vec<AccessPattern> {
+    let of_instruction = |asked: AccessPattern| AccessPattern {
         instruction: program.ops[asked.instruction].instruction as usize,
         ..asked
     };
-    let all: BTreeSet<Asked> = asked.into_iter().flatten().map(of_instruction).collect();
+    let all: BTreeSet<AccessPattern> = asked.into_iter().flatten().map(of_instruction).collect();
     all.into_iter().collect()
 }

@@ -7,21 +7,19 @@ use crate::banks::LANES;
 /// All lanes of a warp.
 pub(super) const ALL: u32 = u32::MAX;
 
-/// 32 lanes of 32 bits.
+/// A register: 32 lanes of 32 or 64 bits.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(super) struct Words(pub [u32; LANES]);
+pub(super) struct Lanes<T>(pub [T; LANES]);
 
-/// 32 lanes of 64 bits.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-pub(super) struct Doubles(pub [u64; LANES]);
+pub(super) type LanesB32 = Lanes<u32>;
+pub(super) type LanesB64 = Lanes<u64>;
 
-impl Words {
-    pub const ZERO: Words = Words([0; LANES]);
+impl LanesB32 {
+    pub const ZERO: Self = Self([0; LANES]);
 }
-impl Doubles {
-    pub const ZERO: Doubles = Doubles([0; LANES]);
+impl LanesB64 {
+    pub const ZERO: Self = Self([0; LANES]);
 }
 
 /// The active lanes, in order.
@@ -33,33 +31,31 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     .map(|m| m.trailing_zeros() as usize)
 }
 
-/// Writes the active lanes of a register.
+/// The mask of these lanes.
 #[inline(always)]
-pub(super) fn put(to: &mut Words, value: &Words, mask: u32) {
-    if mask == ALL {
-        *to = *value;
-    } else {
-        for i in 0..LANES {
-            to.0[i] = if mask >> i & 1 == 1 {
-                value.0[i]
-            } else {
-                to.0[i]
-            };
-        }
+pub(super) fn mask_of(lanes: impl Iterator<Item = usize>) -> u32 {
+    lanes.fold(0, |mask, lane| mask | 1 << lane)
+}
+
+/// Gives inactive lanes the value of the first active one.
+#[inline(always)]
+pub(super) fn fill_inactive<T: Copy>(values: &mut [T; LANES], active: u32) {
+    let first = values[active.trailing_zeros() as usize & 31];
+    for i in 0..LANES {
+        let own = values[i];
+        values[i] = if active >> i & 1 == 1 { own } else { first };
     }
 }
 
+/// Writes the active lanes of a register.
 #[inline(always)]
-pub(super) fn put_double(to: &mut Doubles, value: &Doubles, mask: u32) {
+pub(super) fn put<T: Copy>(to: &mut Lanes<T>, value: &Lanes<T>, mask: u32) {
     if mask == ALL {
         *to = *value;
     } else {
         for i in 0..LANES {
-            to.0[i] = if mask >> i & 1 == 1 {
-                value.0[i]
-            } else {
-                to.0[i]
-            };
+            let (old, new) = (to.0[i], value.0[i]);
+            to.0[i] = if mask >> i & 1 == 1 { new } else { old };
         }
     }
 }
@@ -70,57 +66,38 @@ pub(super) fn put_bits(to: &mut u32, value: u32, mask: u32) {
 }
 
 #[inline(always)]
-pub(super) fn map2(
-    w: &mut [Words],
-    d: u32,
-    a: u32,
-    b: u32,
+pub(super) fn map2<T: Copy + Default>(
+    regs: &mut [Lanes<T>],
+    [d, a, b]: [u32; 3],
     mask: u32,
-    f: impl Fn(u32, u32) -> u32,
+    f: impl Fn(T, T) -> T,
 ) {
-    let mut out = Words::ZERO;
-    let (x, y) = (&w[a as usize].0, &w[b as usize].0);
+    let mut out = Lanes([T::default(); LANES]);
+    let (x, y) = (&regs[a as usize].0, &regs[b as usize].0);
     for i in 0..LANES {
         out.0[i] = f(x[i], y[i]);
     }
-    put(&mut w[d as usize], &out, mask);
+    put(&mut regs[d as usize], &out, mask);
 }
 
 #[inline(always)]
 pub(super) fn map3(
-    w: &mut [Words],
+    regs: &mut [LanesB32],
     [d, a, b, c]: [u32; 4],
     mask: u32,
     f: impl Fn(u32, u32, u32) -> u32,
 ) {
-    let mut out = Words::ZERO;
-    let (x, y, z) = (&w[a as usize].0, &w[b as usize].0, &w[c as usize].0);
+    let mut out = LanesB32::ZERO;
+    let [x, y, z] = [a, b, c].map(|reg| &regs[reg as usize].0);
     for i in 0..LANES {
         out.0[i] = f(x[i], y[i], z[i]);
     }
-    put(&mut w[d as usize], &out, mask);
-}
-
-#[inline(always)]
-pub(super) fn map2_double(
-    d64: &mut [Doubles],
-    d: u32,
-    a: u32,
-    b: u32,
-    mask: u32,
-    f: impl Fn(u64, u64) -> u64,
-) {
-    let mut out = Doubles::ZERO;
-    let (x, y) = (&d64[a as usize].0, &d64[b as usize].0);
-    for i in 0..LANES {
-        out.0[i] = f(x[i], y[i]);
-    }
-    put_double(&mut d64[d as usize], &out, mask);
+    put(&mut regs[d as usize], &out, mask);
 }
 
 /// One bit a lane.
 #[inline(always)]
-pub(super) fn compare(w: &[Words], a: u32, b: u32, f: impl Fn(u32, u32) -> bool) -> u32 {
+pub(super) fn compare(w: &[LanesB32], a: u32, b: u32, f: impl Fn(u32, u32) -> bool) -> u32 {
     let (x, y) = (&w[a as usize].0, &w[b as usize].0);
     let mut bits = 0;
     for i in 0..LANES {

@@ -1,16 +1,18 @@
 //! Loads of one warp.
-use super::access::{Request, cut, one_allocation, resolve, shared_window};
-use super::block::Context;
-use super::checked::{Result, Touch, shared_read};
-use super::lanes::{Doubles, Words, lanes, put, put_double};
+use super::block::Execution;
+use super::lane_access::{LaneAccess, Result, shared_read};
+use super::lanes::{LanesB32, LanesB64, lanes, put};
+use super::profiler::Request;
 use super::warp::Warp;
+use super::warp_access::{cut, one_allocation, resolve, shared_window};
+use crate::Space;
 use crate::banks::{LANES, SharedAccess};
-use crate::op::{Access, Class, Reg, Space};
+use crate::op::{Class, LoadStore, Reg};
 use crate::shadow::How;
 
 /// An element as its register holds it.
 #[inline(always)]
-fn extend(value: u64, bytes: u32, signed: bool) -> u64 {
+pub(super) fn extend(value: u64, bytes: u32, signed: bool) -> u64 {
     let unused = 64 - 8 * bytes;
     if signed {
         ((value << unused) as i64 >> unused) as u64
@@ -23,44 +25,14 @@ impl Warp {
     #[inline(always)]
     pub fn load<const SANITIZE: bool>(
         &mut self,
-        access: &Access,
+        access: &LoadStore,
         op: usize,
         mask: u32,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) -> Result<()> {
-        let mut addresses = self.addresses(access.base, access.offset, mask);
+        let mut addresses = self.addresses(access.address, mask);
         let (space, mask_left) = resolve(access.space, &mut addresses, mask);
         let bytes = access.bytes * access.count;
-        match space {
-            Space::Shared if mask_left == 0 => {
-                if let Some(addresses) = shared_window(&addresses, bytes, cx.machine.shared_end) {
-                    cx.tally
-                        .shared(op, access.slot, SharedAccess::Load, bytes, &addresses, mask);
-                    if SANITIZE {
-                        cx.check_lanes(How::Read, &addresses, bytes, op, self, mask);
-                    }
-                    self.load_shared(access, &addresses, mask, cx);
-                    return Ok(());
-                }
-            }
-            Space::Global if mask_left == 0 => {
-                if let Some((allocation, base)) = one_allocation(&addresses, bytes, cx) {
-                    cx.tally.global(op, access.slot, bytes, &addresses, mask);
-                    if !cx.writes.touched(allocation) {
-                        self.load_global(
-                            access,
-                            &addresses,
-                            base,
-                            cx.machine.memory.data(allocation),
-                            mask,
-                        );
-                        return Ok(());
-                    }
-                    return self.load_slowly(access, op, mask, cx);
-                }
-            }
-            _ => {}
-        }
         let request = Request {
             op,
             slot: access.slot,
@@ -68,23 +40,47 @@ impl Warp {
             bytes,
             kind: SharedAccess::Load,
         };
-        self.count_slowly(&request, &addresses, mask, cx);
+        if space == Space::Shared
+            && mask_left == 0
+            && let Some(addresses) = shared_window(&addresses, bytes, cx.machine.shared_end)
+        {
+            cx.profiler.shared(request, &addresses, mask);
+            if SANITIZE {
+                cx.check_lanes(How::Read, &addresses, bytes, op, self, mask);
+            }
+            self.load_shared(access, &addresses, mask, cx);
+            return Ok(());
+        }
+        if space == Space::Global
+            && mask_left == 0
+            && let Some((allocation, base)) = one_allocation(&addresses, bytes, cx)
+        {
+            cx.profiler.global(request, &addresses, mask);
+            if !cx.writes.touched(allocation) {
+                let data = cx.machine.memory.data(allocation);
+                self.load_global(access, &addresses, base, data, mask);
+                return Ok(());
+            }
+            return self.load_slowly(access, op, mask, cx);
+        }
+        // Checked lane by lane.
+        cx.count_slowly(request, &addresses, mask);
         self.load_slowly(access, op, mask, cx)
     }
 
     #[inline(always)]
     fn load_shared(
         &mut self,
-        access: &Access,
+        access: &LoadStore,
         addresses: &[u32; LANES],
         mask: u32,
-        cx: &Context<'_>,
+        cx: &Execution<'_>,
     ) {
         let shared = &cx.block.shared[..];
         let d = access.regs;
         match (access.class, access.bytes, access.count) {
-            (Class::Word, 4, 4) => {
-                let mut out = [Words::ZERO; 4];
+            (Class::B32, 4, 4) => {
+                let mut out = [LanesB32::ZERO; 4];
                 for i in 0..LANES {
                     let at = addresses[i] as usize / 4;
                     if let Some(&[a, b, c, d]) =
@@ -94,11 +90,11 @@ impl Warp {
                     }
                 }
                 for (d, out) in d.iter().zip(&out) {
-                    put(&mut self.words[*d as usize], out, mask);
+                    put(&mut self.b32[*d as usize], out, mask);
                 }
             }
-            (Class::Word, 4, 2) => {
-                let mut out = [Words::ZERO; 2];
+            (Class::B32, 4, 2) => {
+                let mut out = [LanesB32::ZERO; 2];
                 for i in 0..LANES {
                     let at = addresses[i] as usize / 4;
                     if let Some(&[a, b]) = shared.get(at..at + 2).and_then(|s| s.first_chunk::<2>())
@@ -106,33 +102,23 @@ impl Warp {
                         (out[0].0[i], out[1].0[i]) = (a, b);
                     }
                 }
-                put(&mut self.words[d[0] as usize], &out[0], mask);
-                put(&mut self.words[d[1] as usize], &out[1], mask);
+                put(&mut self.b32[d[0] as usize], &out[0], mask);
+                put(&mut self.b32[d[1] as usize], &out[1], mask);
             }
-            (Class::Word, 4, 1) => {
-                let mut out = Words::ZERO;
+            (Class::B32, 4, 1) => {
+                let mut out = LanesB32::ZERO;
                 for i in 0..LANES {
                     out.0[i] = shared[addresses[i] as usize / 4];
                 }
-                put(&mut self.words[d[0] as usize], &out, mask);
+                put(&mut self.b32[d[0] as usize], &out, mask);
             }
             _ => {
                 for lane in lanes(mask) {
-                    for (i, &d) in d[..access.count as usize].iter().enumerate() {
+                    for i in 0..access.count as usize {
                         let address = addresses[lane] + i as u32 * access.bytes;
-                        let value = extend(
-                            shared_read(shared, address, access.bytes),
-                            access.bytes,
-                            access.signed,
-                        );
-                        self.set(
-                            Reg {
-                                class: access.class,
-                                index: d,
-                            },
-                            lane,
-                            value,
-                        );
+                        let value = shared_read(shared, address, access.bytes);
+                        let value = extend(value, access.bytes, access.signed);
+                        self.set(access.reg(i), lane, value);
                     }
                 }
             }
@@ -142,7 +128,7 @@ impl Warp {
     #[inline(always)]
     fn load_global(
         &mut self,
-        access: &Access,
+        access: &LoadStore,
         addresses: &[u64; LANES],
         base: u64,
         data: &[u8],
@@ -162,15 +148,7 @@ impl Warp {
                     }
                 }
                 for (n, out) in out.iter().enumerate() {
-                    self.put_all(
-                        Reg {
-                            class: access.class,
-                            index: access.regs[n],
-                        },
-                        out,
-                        access,
-                        mask,
-                    );
+                    self.put_all(access.reg(n), out, access, mask);
                 }
             }};
         }
@@ -190,55 +168,42 @@ impl Warp {
     }
 
     #[inline(always)]
-    fn put_all(&mut self, d: Reg, values: &[u64; LANES], access: &Access, mask: u32) {
-        if d.class == Class::Word {
-            let mut out = Words::ZERO;
+    fn put_all(&mut self, d: Reg, values: &[u64; LANES], access: &LoadStore, mask: u32) {
+        if d.class == Class::B32 {
+            let mut out = LanesB32::ZERO;
             for i in 0..LANES {
                 out.0[i] = extend(values[i], access.bytes, access.signed) as u32;
             }
-            put(&mut self.words[d.index as usize], &out, mask);
+            put(&mut self.b32[d.index as usize], &out, mask);
         } else {
-            let mut out = Doubles::ZERO;
+            let mut out = LanesB64::ZERO;
             for i in 0..LANES {
                 out.0[i] = extend(values[i], access.bytes, access.signed);
             }
-            put_double(&mut self.doubles[d.index as usize], &out, mask);
+            put(&mut self.b64[d.index as usize], &out, mask);
         }
     }
 
     #[inline(never)]
     fn load_slowly(
         &mut self,
-        access: &Access,
+        access: &LoadStore,
         op: usize,
         mask: u32,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) -> Result<()> {
-        let addresses = self.addresses(access.base, access.offset, mask);
+        let addresses = self.addresses(access.address, mask);
         let bytes = access.bytes * access.count;
         for lane in lanes(mask) {
             let mut raw = [0; 16];
             let raw = &mut raw[..bytes as usize];
-            let touch = Touch {
-                space: access.space,
-                address: addresses[lane],
-                bytes,
-                op,
-                lane,
-            };
+            let touch = LaneAccess::new(access.space, addresses[lane], bytes, self.site(op, lane));
             cx.read(self, &touch, raw)?;
             for (i, piece) in raw.chunks_exact(access.bytes as usize).enumerate() {
                 let mut wide = [0; 8];
                 wide[..piece.len()].copy_from_slice(piece);
                 let value = extend(u64::from_le_bytes(wide), access.bytes, access.signed);
-                self.set(
-                    Reg {
-                        class: access.class,
-                        index: access.regs[i],
-                    },
-                    lane,
-                    value,
-                );
+                self.set(access.reg(i), lane, value);
             }
         }
         Ok(())

@@ -1,18 +1,22 @@
 //! What stays the same during a launch: the program, its arguments, and memory as it was before.
-use crate::finding::Place;
+use super::load::extend;
+use crate::finding::Location;
+use crate::launch::{LaunchConfig, Options};
 use crate::lower::SHARED_BASE;
+use crate::memory::Memory;
 use crate::program::{Fixed, Program, Special};
-use crate::{Launch, Memory, Options};
 
 pub(super) struct Machine<'a> {
     pub program: &'a Program,
     pub memory: &'a Memory,
-    pub launch: &'a Launch,
-    pub options: &'a Options<'a>,
+    pub launch: &'a LaunchConfig,
+    pub options: &'a Options,
     /// Parameters as the kernel sees them.
     pub params: Vec<u8>,
     /// Addresses of the module's `.global` variables.
-    pub globals: Vec<u64>,
+    pub globals: &'a [u64],
+    /// The module's constant bank.
+    pub constants: &'a [u8],
     /// Threads and warps of a block.
     pub threads: usize,
     pub warps: usize,
@@ -38,13 +42,7 @@ impl Machine<'_> {
                 if let Some(from) = self.params.get(offset..offset + bytes) {
                     raw[..bytes].copy_from_slice(from);
                 }
-                let value = u64::from_le_bytes(raw);
-                let unused = 64 - 8 * bytes as u32;
-                if signed {
-                    ((value << unused) as i64 >> unused) as u64
-                } else {
-                    value
-                }
+                extend(u64::from_le_bytes(raw), bytes as u32, signed)
             }
             Fixed::Global { index, offset } => {
                 self.globals[index as usize].wrapping_add_signed(offset)
@@ -124,10 +122,10 @@ impl Machine<'_> {
     }
 
     /// A thread and the operation it was at, for a finding.
-    pub fn place(&self, op: usize, thread: usize, block: [u32; 3]) -> Place {
+    pub fn location(&self, op: usize, thread: usize, block: [u32; 3]) -> Location {
         let instruction = self.program.ops[op].instruction as usize;
         let described = &self.program.instructions[instruction];
-        Place {
+        Location {
             thread: self.thread_index(thread),
             block,
             instruction,

@@ -1,15 +1,16 @@
 //! Matrix instructions of one warp: which lane holds which element (PTX ISA, "Matrix Fragments for
 //! mma.m16n8k16" and its neighbours, "ldmatrix", "stmatrix"), and asynchronous copies.
-use super::block::Context;
-use super::checked::{Place, Result, Touch};
-use super::lanes::lanes;
-use super::sanitize::Issued;
+use super::block::Execution;
+use super::lane_access::{LaneAccess, Result, Target};
+use super::lanes::{fill_inactive, lanes};
+use super::profiler::Request;
 use super::warp::{Pending, Warp};
+use crate::Space;
 use crate::banks::{LANES, SharedAccess};
-use crate::finding::Access as Verb;
-use crate::op::{AsyncCopy, MatrixAccess, Mma, Space};
-use crate::order::Engine;
-use crate::shadow::How;
+use crate::finding::AccessKind;
+use crate::happens_before::Engine;
+use crate::op::{AsyncCopy, MatrixMove, Mma};
+use crate::shadow::{AsyncOp, How};
 use crate::{Card, tensor};
 
 impl Warp {
@@ -18,56 +19,42 @@ impl Warp {
     /// places.
     pub(super) fn matrix(
         &mut self,
-        access: &MatrixAccess,
+        access: &MatrixMove,
         op: usize,
         mask: u32,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) -> Result<()> {
         let rows = 8 * access.count as usize;
-        let naming = if rows == LANES {
-            mask
-        } else {
-            mask & ((1 << rows) - 1)
+        let naming = mask & (u32::MAX >> (LANES - rows));
+        let space = match access.generic {
+            true => Space::Generic,
+            false => Space::Shared,
         };
-        let space = if access.generic {
-            Space::Generic
-        } else {
-            Space::Shared
+        let (verb, how) = match access.store {
+            true => (AccessKind::Write, How::Write),
+            false => (AccessKind::Read, How::Read),
         };
-        let (verb, how) = if access.store {
-            (Verb::Write, How::Write)
-        } else {
-            (Verb::Read, How::Read)
-        };
-        let addresses = self.addresses(access.base, access.offset, mask);
+        let addresses = self.addresses(access.address, mask);
         let mut starts = [0u32; LANES];
         for lane in lanes(naming) {
-            let touch = |space| Touch {
-                space,
-                address: addresses[lane],
-                bytes: 16,
-                op,
-                lane,
+            let touch = |space| LaneAccess::new(space, addresses[lane], 16, self.site(op, lane));
+            // Elsewhere than in shared memory: as an address in it, this one is out of bounds.
+            let at = match cx.locate(&touch(space), verb)?.own_shared() {
+                None => cx.locate(&touch(Space::Shared), verb)?.own_shared(),
+                found => found,
             };
-            starts[lane] = match cx.locate(self, &touch(space), verb)? {
-                Place::Shared(at) => at,
-                // Elsewhere than in shared memory: as an address in it, this one is out of bounds.
-                _ => match cx.locate(self, &touch(Space::Shared), verb)? {
-                    Place::Shared(at) => at,
-                    _ => continue,
-                },
-            };
+            starts[lane] = at.unwrap_or(0);
         }
-        let first = starts[naming.trailing_zeros() as usize & 31];
-        let counted = std::array::from_fn(|lane| {
-            if naming >> lane & 1 == 1 {
-                starts[lane]
-            } else {
-                first
-            }
-        });
-        cx.tally
-            .shared(op, access.slot, SharedAccess::Matrix, 16, &counted, naming);
+        let mut counted = starts;
+        fill_inactive(&mut counted, naming);
+        let request = Request {
+            op,
+            slot: access.slot,
+            space,
+            bytes: 16,
+            kind: SharedAccess::Matrix,
+        };
+        cx.profiler.shared(request, &counted, naming);
         if cx.block.shadow.is_some() {
             cx.check_lanes(how, &starts, 16, op, self, naming);
         }
@@ -78,23 +65,21 @@ impl Warp {
             let reg = access.regs[m] as usize;
             for lane in lanes(mask) {
                 let element = |i: usize| {
-                    let (row, column) = (lane / 4, lane % 4 * 2 + i);
-                    let (row, column) = if access.transposed {
-                        (column, row)
-                    } else {
-                        (row, column)
+                    let (row, column) = match (lane / 4, lane % 4 * 2 + i) {
+                        (column, row) if access.transposed => (row, column),
+                        straight => straight,
                     };
                     starts[8 * m + row] as usize / 2 + column
                 };
                 let halves = [element(0), element(1)];
                 if access.store {
-                    let value = self.words[reg].0[lane];
+                    let value = self.b32[reg].0[lane];
                     for (i, at) in halves.into_iter().enumerate() {
                         put_half(&mut cx.block.shared, at, (value >> (16 * i)) as u16);
                     }
                 } else {
                     let [low, high] = halves.map(|at| u32::from(half(&cx.block.shared, at)));
-                    self.words[reg].0[lane] = low | high << 16;
+                    self.b32[reg].0[lane] = low | high << 16;
                 }
             }
         }
@@ -119,24 +104,24 @@ impl Warp {
         for lane in 0..LANES {
             let (g, t) = (lane / 4, lane % 4);
             for r in 0..K / 4 {
-                let value = self.words[mma.a[r] as usize].0[lane];
+                let value = self.b32[mma.a[r] as usize].0[lane];
                 let at = (g + 8 * (r % 2)) * K + 2 * t + 8 * (r / 2);
                 (a[at], a[at + 1]) = (value as u16, (value >> 16) as u16);
             }
             for r in 0..K / 8 {
-                let value = self.words[mma.b[r] as usize].0[lane];
+                let value = self.b32[mma.b[r] as usize].0[lane];
                 let at = (2 * t + 8 * r) * 8 + g;
                 (b[at], b[at + 8]) = (value as u16, (value >> 16) as u16);
             }
             for r in 0..4 {
-                c[(g + 8 * (r / 2)) * 8 + 2 * t + r % 2] = self.words[mma.c[r] as usize].0[lane];
+                c[(g + 8 * (r / 2)) * 8 + 2 * t + r % 2] = self.b32[mma.c[r] as usize].0[lane];
             }
         }
         let d = tensor::mma::<K, A, B>(card, mma.factor, &a, &b, &c);
         for lane in 0..LANES {
             let (g, t) = (lane / 4, lane % 4);
             for r in 0..4 {
-                self.words[mma.d[r] as usize].0[lane] = d[(g + 8 * (r / 2)) * 8 + 2 * t + r % 2];
+                self.b32[mma.d[r] as usize].0[lane] = d[(g + 8 * (r / 2)) * 8 + 2 * t + r % 2];
             }
         }
     }
@@ -147,38 +132,32 @@ impl Warp {
         copy: &AsyncCopy,
         op: usize,
         mask: u32,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) -> Result<()> {
-        let to = self.addresses(copy.to, copy.to_offset, mask);
-        let from = self.addresses(copy.from, copy.from_offset, mask);
+        let to = self.addresses(copy.to, mask);
+        let from = self.addresses(copy.from, mask);
         let mut starts = [0u32; LANES];
         let issued = self.steps(cx);
         for lane in lanes(mask) {
             // With a size given, the rest of the bytes is zero (PTX ISA, "cp.async").
             let wanted = copy.size.map_or(copy.bytes, |size| {
-                self.words[size as usize].0[lane].min(copy.bytes)
+                self.b32[size as usize].0[lane].min(copy.bytes)
             });
-            let touch = |space, address| Touch {
-                space,
-                address,
-                bytes: copy.bytes,
-                op,
-                lane,
-            };
-            let Place::Shared(at) =
-                cx.locate(self, &touch(Space::Shared, to[lane]), Verb::Write)?
-            else {
+            let touch =
+                |space, address| LaneAccess::new(space, address, copy.bytes, self.site(op, lane));
+            let target = cx.locate(&touch(Space::Shared, to[lane]), AccessKind::Write)?;
+            let Some(at) = target.own_shared() else {
                 continue;
             };
             starts[lane] = at;
             let source = match wanted {
                 0 => None,
-                _ => match cx.locate(self, &touch(Space::Global, from[lane]), Verb::Read)? {
-                    Place::Global(allocation, offset) => Some((allocation, offset)),
+                _ => match cx.locate(&touch(Space::Global, from[lane]), AccessKind::Read)? {
+                    Target::Global(allocation, offset) => Some((allocation, offset)),
                     _ => None,
                 },
             };
-            cx.check(How::Launch, at, copy.bytes, op, self, lane);
+            cx.check(How::Launch, at, copy.bytes, self.site(op, lane));
             let group = self.commits[lane];
             self.pending.push(Pending {
                 lane,
@@ -194,23 +173,17 @@ impl Warp {
             });
             self.copies += 1;
         }
-        let first = mask.trailing_zeros() as usize & 31;
-        let shared = std::array::from_fn(|lane| {
-            if mask >> lane & 1 == 1 {
-                starts[lane]
-            } else {
-                starts[first]
-            }
-        });
-        cx.tally.shared(
+        fill_inactive(&mut starts, mask);
+        let request = Request {
             op,
-            copy.slots[0],
-            SharedAccess::Store,
-            copy.bytes,
-            &shared,
-            mask,
-        );
-        cx.tally.global(op, copy.slots[1], copy.bytes, &from, mask);
+            slot: copy.slots[0],
+            space: Space::Shared,
+            bytes: copy.bytes,
+            kind: SharedAccess::Store,
+        };
+        cx.profiler.shared(request, &starts, mask);
+        let slot = copy.slots[1];
+        cx.profiler.global(Request { slot, ..request }, &from, mask);
         cx.block.activity += 1;
         Ok(())
     }
@@ -226,48 +199,43 @@ impl Warp {
         pending: Option<u32>,
         op: usize,
         mask: u32,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) {
         if self.pending.is_empty() {
             return;
         }
         let commits = self.commits;
-        let lands = |copy: &Pending| {
+        let lands = |copy: &mut Pending| {
             mask >> copy.lane & 1 == 1
                 && pending.is_none_or(|n| {
                     u64::from(copy.group) + u64::from(n) < u64::from(commits[copy.lane])
                 })
         };
-        let (landing, left) = std::mem::take(&mut self.pending)
-            .into_iter()
-            .partition(lands);
-        self.pending = left;
-        let landing: Vec<Pending> = landing;
+        let landing: Vec<Pending> = self.pending.extract_if(.., lands).collect();
         if let Some(issued) = landing.iter().map(|copy| copy.issued).max() {
             self.wait_for_copies(op, issued, &landing, cx);
         }
         for copy in &landing {
             self.land_copy(copy, cx);
-            cx.check(How::Land, copy.to, copy.bytes, copy.op, self, copy.lane);
+            let site = self.site(copy.op, copy.lane);
+            cx.check(How::Land, copy.to, copy.bytes, site);
         }
     }
 
     /// The copies that `cp.async.mbarrier.arrive` has named land, and the mbarrier is told.
-    pub(super) fn land_signal(&mut self, index: usize, cx: &mut Context<'_>) -> Result<()> {
+    pub(super) fn land_signal(&mut self, index: usize, cx: &mut Execution<'_>) -> Result<()> {
         let signal = self.signals.remove(index);
-        let lands = |copy: &Pending| copy.lane == signal.lane && copy.number < signal.copies;
-        let (landing, left) = std::mem::take(&mut self.pending)
-            .into_iter()
-            .partition(lands);
-        self.pending = left;
-        let landing: Vec<Pending> = landing;
+        let lands = |copy: &mut Pending| copy.lane == signal.lane && copy.number < signal.copies;
+        let landing: Vec<Pending> = self.pending.extract_if(.., lands).collect();
         let issued = landing.iter().map(|copy| copy.issued).max();
         let number = cx.block.mbarriers.get(&signal.mbarrier).map(|b| b.number);
         let engine = Engine::Mbarrier(number.unwrap_or(0));
-        let by = cx.begin(engine, signal.op, self.actor, 1 << signal.lane);
+        let site = self.site(signal.op, signal.lane);
+        let by = cx.begin(engine, site);
         for copy in &landing {
             self.land_copy(copy, cx);
-            let by = Issued { op: copy.op, ..by };
+            let site = self.site(copy.op, copy.lane);
+            let by = AsyncOp { site, ..by };
             cx.landed(&by, cx.rank, copy.to, copy.bytes, true);
         }
         let told = cx.change_mbarrier(cx.rank, signal.mbarrier, |barrier, order| {
@@ -275,11 +243,11 @@ impl Warp {
             barrier.issued = barrier.issued.max(issued);
             barrier.arrive(1, false, false)
         });
-        told.map_err(|reason| cx.invalid_mbarrier(reason, signal.op, self.thread(signal.lane)))
+        told.map_err(|reason| cx.invalid_mbarrier(reason, site))
     }
 
     /// Puts what a copy brings into shared memory.
-    fn land_copy(&self, copy: &Pending, cx: &mut Context<'_>) {
+    fn land_copy(&self, copy: &Pending, cx: &mut Execution<'_>) {
         let mut bytes = [0; 16];
         let bytes = &mut bytes[..copy.bytes as usize];
         if let Some((allocation, offset)) = copy.source {

@@ -1,20 +1,24 @@
 //! mbarriers: phases, pending arrivals, bytes that are still to come (PTX ISA, "mbarrier").
-use super::block::Context;
-use super::checked::{Fatal, Place, Result, Touch};
+use super::block::Execution;
+use super::lane_access::{Fatal, LaneAccess, Result};
 use super::lanes::lanes;
-use super::meet::Meeting;
 use super::step::Stop;
 use super::warp::{Signal, Split, State, Warp};
-use crate::finding::{Access as Verb, Kind};
-use crate::op::{MbarrierAccess, MbarrierAction, MbarrierWait, Space};
-use crate::order::{Actor, View};
-use crate::shadow::{How, Verdict};
+use super::warp_sync::{Arrival, Pause, Synced};
+use crate::Space;
+use crate::finding::{AccessKind, FindingKind};
+use crate::happens_before::{HappensBefore, View};
+use crate::op::{Class, MbarrierAccess, MbarrierAction, MbarrierWait};
+use crate::shadow::{How, Site};
 
 /// Arrivals that an mbarrier can count, and bytes either way (PTX ISA, "Contents of the mbarrier object").
 const MAX_COUNT: u32 = (1 << 20) - 1;
 
+/// Or what is wrong.
+type Checked<T> = std::result::Result<T, String>;
+
 /// One mbarrier, beside the memory in which it lies.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Mbarrier {
     /// Arrivals that each further phase takes.
     expected: u32,
@@ -29,36 +33,24 @@ pub(super) struct Mbarrier {
     pub arriving: View,
     done: View,
     /// Who announced bytes last, and who arrived last.
-    pub announced: Option<By>,
-    arrived: Option<By>,
+    pub announced: Option<Site>,
+    arrived: Option<Site>,
     /// The latest phase that somebody has found running when his wait was over.
     seen: u64,
     /// The first phase that ended although nobody had noticed the end of the one before, and whose arrival ended it.
-    pub overrun: Option<(u64, Option<By>)>,
+    pub overrun: Option<(u64, Option<Site>)>,
     /// The steps at which the last copy was issued that has landed in this phase, and in the last completed one.
     pub issued: Option<u64>,
     copied: Option<u64>,
 }
-
-/// Operation, warp of the cluster and lane.
-pub(super) type By = (usize, Actor, usize);
 
 impl Mbarrier {
     fn new(count: u32, number: usize) -> Self {
         Self {
             expected: count,
             pending: count,
-            bytes: 0,
-            phase: 0,
             number,
-            arriving: View::default(),
-            done: View::default(),
-            announced: None,
-            arrived: None,
-            seen: 0,
-            overrun: None,
-            issued: None,
-            copied: None,
+            ..Self::default()
         }
     }
 
@@ -70,12 +62,22 @@ impl Mbarrier {
             | 1 << 63
     }
 
-    pub fn arrive(
-        &mut self,
-        count: u32,
-        drop: bool,
-        no_complete: bool,
-    ) -> std::result::Result<(), String> {
+    /// The same in two words.
+    fn words(&self) -> [u32; 2] {
+        [self.state() as u32, (self.state() >> 32) as u32]
+    }
+
+    /// That it is still in memory, at `at`.
+    fn check(&self, at: u32, shared: &[u32]) -> Checked<()> {
+        match shared[at as usize / 4..][..2] == self.words() {
+            true => Ok(()),
+            false => Err(format!(
+                "the mbarrier at 0x{at:x} has been overwritten by something else"
+            )),
+        }
+    }
+
+    pub fn arrive(&mut self, count: u32, drop: bool, no_complete: bool) -> Checked<()> {
         let (pending, phase) = (self.pending, self.phase);
         if count == 0 || count > pending {
             let bytes = match (pending, self.bytes) {
@@ -101,7 +103,7 @@ impl Mbarrier {
     }
 
     /// Bytes that are expected, or less than none that have come.
-    pub fn transact(&mut self, bytes: i64) -> std::result::Result<(), String> {
+    pub fn transact(&mut self, bytes: i64) -> Checked<()> {
         self.bytes += bytes;
         if self.bytes.abs() > i64::from(MAX_COUNT) {
             return Err(format!(
@@ -163,38 +165,27 @@ impl Mbarrier {
     }
 }
 
-impl Context<'_> {
-    pub fn invalid_mbarrier(&mut self, reason: String, op: usize, thread: usize) -> Fatal {
-        self.report(Kind::InvalidMbarrier { reason }, op, thread);
+impl Execution<'_> {
+    pub fn invalid_mbarrier(&mut self, reason: String, site: Site) -> Fatal {
+        self.report(FindingKind::InvalidMbarrier(reason), site);
         Fatal
     }
 
     /// Where an mbarrier lies: rank of the block and shared address.
     pub fn find_mbarrier(
         &mut self,
-        warp: &Warp,
         space: Space,
         address: u64,
-        op: usize,
-        lane: usize,
-        verb: Verb,
+        verb: AccessKind,
+        site: Site,
     ) -> Result<(usize, u32)> {
-        let touch = |space| Touch {
-            space,
-            address,
-            bytes: 8,
-            op,
-            lane,
-        };
-        match self.locate(warp, &touch(space), verb)? {
-            Place::Shared(at) => Ok((self.rank, at)),
-            Place::Remote(rank, at) => Ok((rank, at)),
-            // Elsewhere: as an address in shared memory, this one is out of bounds.
-            _ => {
-                self.locate(warp, &touch(Space::Cluster), verb)?;
-                Err(Fatal)
-            }
+        let found = self.locate(&LaneAccess::new(space, address, 8, site), verb)?;
+        if let Some(place) = found.in_cluster(self.rank) {
+            return Ok(place);
         }
+        // Elsewhere: as an address in shared memory, this one is out of bounds.
+        self.locate(&LaneAccess::new(Space::Cluster, address, 8, site), verb)?;
+        Err(Fatal)
     }
 
     /// Changes an mbarrier, which must be one, and begins its next phase if that completes it.
@@ -202,60 +193,39 @@ impl Context<'_> {
         &mut self,
         rank: usize,
         at: u32,
-        change: impl FnOnce(&mut Mbarrier, &mut crate::order::Order) -> std::result::Result<T, String>,
-    ) -> std::result::Result<T, String> {
+        change: impl FnOnce(&mut Mbarrier, &mut HappensBefore) -> Checked<T>,
+    ) -> Checked<T> {
         let (block, order) = self.block_and_order(rank);
         let Some(block) = block else {
             return Err(format!("the cluster has no block {rank}"));
         };
-        let Some(barrier) = block.mbarriers.get_mut(&at) else {
-            return Err(format!(
-                "there is no mbarrier at 0x{at:x}: not initialised, or invalidated"
-            ));
-        };
-        let words = &mut block.shared[at as usize / 4..at as usize / 4 + 2];
-        let before = barrier.state();
-        if words != [before as u32, (before >> 32) as u32] {
-            return Err(format!(
-                "the mbarrier at 0x{at:x} has been overwritten by something else"
-            ));
-        }
+        let barrier = block.mbarriers.get_mut(&at).ok_or_else(|| missing(at))?;
+        barrier.check(at, &block.shared)?;
         let result = change(barrier, order)
             .map_err(|reason| format!("the mbarrier at 0x{at:x}: {reason}"))?;
         if barrier.turn() {
             block.phases += 1;
         }
-        let after = barrier.state();
-        words.copy_from_slice(&[after as u32, (after >> 32) as u32]);
+        block.shared[at as usize / 4..][..2].copy_from_slice(&barrier.words());
         block.activity += 1;
         Ok(result)
     }
 
     /// Shows to the sanitizer that lanes of a warp, or the async proxy for them, use an mbarrier.
-    pub fn check_mbarrier(
-        &mut self,
-        rank: usize,
-        at: u32,
-        asynchronous: bool,
-        op: usize,
-        warp: &Warp,
-        lane: usize,
-    ) {
+    pub fn check_mbarrier(&mut self, rank: usize, at: u32, asynchronous: bool, site: Site) {
         let (block, order) = self.block_and_order(rank);
         let Some(shadow) = block.and_then(|block| block.shadow.as_ref()) else {
             return;
         };
-        let Some(eyes) = order.eyes(warp.actor, 1 << lane) else {
+        let Some(observer) = order.observer(site.warp, 1 << site.lane) else {
             return;
         };
-        let verdict = shadow.use_mbarrier(at, asynchronous, &eyes);
-        if !matches!(verdict, Verdict::Fine) {
-            let how = match asynchronous {
-                true => How::AsyncWrite,
-                false => How::Atomic,
-            };
-            self.found(verdict, how, at, 8, op, warp.actor, lane);
-        }
+        let verdict = shadow.use_mbarrier(at, asynchronous, &observer);
+        let how = match asynchronous {
+            true => How::AsyncWrite,
+            false => How::Atomic,
+        };
+        self.found(verdict, how, at, 8, site);
     }
 }
 
@@ -267,14 +237,15 @@ impl Warp {
         access: &MbarrierAccess,
         op: usize,
         mask: u32,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) -> Result<()> {
-        let addresses = self.addresses(access.base, access.offset, mask);
+        let addresses = self.addresses(access.address, mask);
         for lane in lanes(mask) {
-            let (rank, at) =
-                cx.find_mbarrier(self, access.space, addresses[lane], op, lane, Verb::Atomic)?;
-            if let Err(reason) = self.at_mbarrier(access, (rank, at), op, lane, cx) {
-                return Err(cx.invalid_mbarrier(reason, op, self.thread(lane)));
+            let site = self.site(op, lane);
+            let found =
+                cx.find_mbarrier(access.space, addresses[lane], AccessKind::Atomic, site)?;
+            if let Err(reason) = self.at_mbarrier(access, found, site, cx) {
+                return Err(cx.invalid_mbarrier(reason, site));
             }
         }
         Ok(())
@@ -284,18 +255,49 @@ impl Warp {
         &mut self,
         access: &MbarrierAccess,
         (rank, at): (usize, u32),
-        op: usize,
-        lane: usize,
-        cx: &mut Context<'_>,
-    ) -> std::result::Result<(), String> {
-        let count = self.words[access.count as usize].0[lane];
+        site: Site,
+        cx: &mut Execution<'_>,
+    ) -> Checked<()> {
+        let Site { op, lane, .. } = site;
+        let count = self.b32[access.count as usize].0[lane];
         let (actor, alive, bit) = (self.actor, self.alive, 1 << lane);
         let own = rank == cx.rank;
-        match access.action {
-            MbarrierAction::Init | MbarrierAction::Invalidate | MbarrierAction::Copies { .. }
-                if !own =>
-            {
-                return Err("it lies in another block's shared memory".into());
+        let local_only = match access.action {
+            MbarrierAction::Init | MbarrierAction::Invalidate | MbarrierAction::Copies { .. } => {
+                true
+            }
+            MbarrierAction::ExpectTx
+            | MbarrierAction::CompleteTx
+            | MbarrierAction::Arrive { .. }
+            | MbarrierAction::ArriveExpectTx { .. } => false,
+        };
+        if local_only && !own {
+            return Err("it lies in another block's shared memory".into());
+        }
+        if access.action != MbarrierAction::Init {
+            cx.check_mbarrier(rank, at, false, site);
+        }
+        if !own {
+            cx.visit(rank, site);
+        }
+        let relaxed = access.relaxed;
+        let release = |barrier: &mut Mbarrier, order: &mut HappensBefore| {
+            if !relaxed {
+                order.release(actor, bit, alive, &mut barrier.arriving);
+            }
+        };
+        let tx = |count: u32| -> Checked<i64> {
+            match count {
+                0..=MAX_COUNT => Ok(count.into()),
+                _ => Err(format!("{count} bytes; a tx-count takes up to {MAX_COUNT}")),
+            }
+        };
+        let state = match access.action {
+            MbarrierAction::Invalidate => {
+                cx.change_mbarrier(rank, at, |_, _| Ok(()))?;
+                cx.check(How::Invalidate, at, 8, site);
+                cx.block.mbarriers.remove(&at);
+                return Ok(());
             }
             MbarrierAction::Init => {
                 if count == 0 || count > MAX_COUNT {
@@ -306,44 +308,17 @@ impl Warp {
                         "there is an mbarrier at 0x{at:x} already; mbarrier.inval ends it"
                     ));
                 }
-                cx.check(How::Init, at, 8, op, self, lane);
+                cx.check(How::Init, at, 8, site);
                 let barrier = Mbarrier::new(count, cx.common.mbarriers);
                 cx.common.mbarriers += 1;
-                let state = barrier.state();
-                cx.block.shared[at as usize / 4] = state as u32;
-                cx.block.shared[at as usize / 4 + 1] = (state >> 32) as u32;
+                cx.block.shared[at as usize / 4..][..2].copy_from_slice(&barrier.words());
                 cx.block.mbarriers.insert(at, barrier);
                 cx.block.activity += 1;
                 return Ok(());
             }
-            _ => cx.check_mbarrier(rank, at, false, op, self, lane),
-        }
-        if !own {
-            cx.visit(rank, op, self, lane);
-        }
-        let relaxed = access.relaxed;
-        let release = |barrier: &mut Mbarrier, order: &mut crate::order::Order| {
-            if !relaxed {
-                order.release(actor, bit, alive, &mut barrier.arriving);
-            }
-        };
-        let tx = |count: u32| -> std::result::Result<i64, String> {
-            match count {
-                0..=MAX_COUNT => Ok(count.into()),
-                _ => Err(format!("{count} bytes; a tx-count takes up to {MAX_COUNT}")),
-            }
-        };
-        let state = match access.action {
-            MbarrierAction::Invalidate => {
-                cx.change_mbarrier(rank, at, |_, _| Ok(()))?;
-                cx.check(How::Invalidate, at, 8, op, self, lane);
-                cx.block.mbarriers.remove(&at);
-                return Ok(());
-            }
-            MbarrierAction::Init => return Ok(()),
             MbarrierAction::ExpectTx => {
                 cx.change_mbarrier(rank, at, |barrier, _| {
-                    barrier.announced = Some((op, actor, lane));
+                    barrier.announced = Some(site);
                     barrier.transact(tx(count)?)
                 })?;
                 return Ok(());
@@ -356,7 +331,7 @@ impl Warp {
                 cx.change_mbarrier(rank, at, |barrier, order| {
                     let state = barrier.state();
                     release(barrier, order);
-                    barrier.arrived = Some((op, actor, lane));
+                    barrier.arrived = Some(site);
                     barrier.arrive(count, drop, no_complete)?;
                     Ok(state)
                 })?
@@ -365,7 +340,7 @@ impl Warp {
                 cx.change_mbarrier(rank, at, |barrier, order| {
                     let state = barrier.state();
                     release(barrier, order);
-                    barrier.announced = Some((op, actor, lane));
+                    barrier.announced = Some(site);
                     barrier.arrived = barrier.announced;
                     barrier.transact(tx(count)?)?;
                     barrier.arrive(1, drop, false)?;
@@ -393,7 +368,7 @@ impl Warp {
             }
         };
         if let Some(d) = access.state {
-            self.doubles[d as usize].0[lane] = state;
+            self.b64[d as usize].0[lane] = state;
         }
         Ok(())
     }
@@ -404,30 +379,29 @@ impl Warp {
     pub(super) fn wait_mbarrier(
         &mut self,
         wait: &MbarrierWait,
-        pc: u32,
-        (mask, active): (u32, u32),
-        join: u32,
-        cx: &mut Context<'_>,
-    ) -> Meeting {
-        let op = pc as usize;
-        let addresses = self.addresses(wait.base, wait.offset, active);
+        arrival: Arrival,
+        cx: &mut Execution<'_>,
+    ) -> Synced {
+        let (op, active) = (arrival.pc as usize, arrival.active);
+        let addresses = self.addresses(wait.address, active);
         let (mut complete, mut views) = (0, Vec::new());
         for lane in lanes(active) {
-            let found = cx.find_mbarrier(self, wait.space, addresses[lane], op, lane, Verb::Read);
+            let site = self.site(op, lane);
+            let found = cx.find_mbarrier(wait.space, addresses[lane], AccessKind::Read, site);
             let Ok((rank, at)) = found else {
-                return Meeting::Stop(Stop::Fatal);
+                return Err(Pause::Stop(Stop::Fatal));
             };
             let phase = self.get(wait.phase, lane);
             let done = if rank == cx.rank {
-                cx.check_mbarrier(rank, at, false, op, self, lane);
-                phase_complete(cx, at, phase, wait.phase.class == crate::op::Class::Word)
+                cx.check_mbarrier(rank, at, false, site);
+                phase_complete(cx, at, phase, wait.phase.class == Class::B32)
             } else {
                 Err("a block can only wait at its own mbarriers".into())
             };
             match done {
                 Err(reason) => {
-                    cx.invalid_mbarrier(reason, op, self.thread(lane));
-                    return Meeting::Stop(Stop::Fatal);
+                    cx.invalid_mbarrier(reason, site);
+                    return Err(Pause::Stop(Stop::Fatal));
                 }
                 Ok(true) => {
                     if let Some(barrier) = cx.block.mbarriers.get_mut(&at) {
@@ -452,10 +426,9 @@ impl Warp {
         }
         let expired = self.expired & active != 0;
         if complete == 0 && wait.blocking && !expired {
-            let own = self.part(pc, mask, active, join, |_| true);
-            let since = cx.common.others + self.clock;
-            let state = State::Mbarrier(cx.block.phases, since);
-            return self.wait(pc, own, join, state, active, cx);
+            let own = self.part(arrival, |_| true);
+            let state = State::Mbarrier(cx.block.phases, self.steps(cx));
+            return self.wait(arrival, own, state, cx);
         }
         self.expired &= !active;
         let p = &mut self.predicates[wait.d as usize];
@@ -474,17 +447,21 @@ impl Warp {
                 }
             }
         }
-        Meeting::Done((mask, join))
+        Ok((arrival.mask, arrival.join))
     }
 
     /// What a split that waits at an mbarrier waits for, in words.
-    pub(super) fn waits_for(&self, wait: &MbarrierWait, split: &Split, cx: &Context<'_>) -> String {
-        let addresses = self.addresses(wait.base, wait.offset, split.mask);
+    pub(super) fn waits_for(
+        &self,
+        wait: &MbarrierWait,
+        split: &Split,
+        cx: &Execution<'_>,
+    ) -> String {
         let lane = split.mask.trailing_zeros() as usize & 31;
-        let at = addresses[lane] as u32;
+        let at = self.waits_at(wait, split);
         let phase = self.get(wait.phase, lane);
         let asked = match wait.phase.class {
-            crate::op::Class::Word => format!("parity {phase}"),
+            Class::B32 => format!("parity {phase}"),
             _ => format!("phase {}", phase >> 40 & 0x7f_ffff),
         };
         match cx.block.mbarriers.get(&at) {
@@ -498,40 +475,25 @@ impl Warp {
 
     /// The mbarrier at which the first lane of a split waits.
     pub(super) fn waits_at(&self, wait: &MbarrierWait, split: &Split) -> u32 {
-        let addresses = self.addresses(wait.base, wait.offset, split.mask);
+        let addresses = self.addresses(wait.address, split.mask);
         addresses[split.mask.trailing_zeros() as usize & 31] as u32
     }
 }
 
+fn missing(at: u32) -> String {
+    format!("there is no mbarrier at 0x{at:x}: not initialised, or invalidated")
+}
+
 /// Whether the phase with this parity, or that this state came from, is complete. A parity means the phase
 /// that runs or the one just before it (PTX ISA, "mbarrier.test_wait").
-fn phase_complete(
-    cx: &mut Context<'_>,
-    at: u32,
-    phase: u64,
-    parity: bool,
-) -> std::result::Result<bool, String> {
-    let Some(barrier) = cx.block.mbarriers.get(&at) else {
-        return Err(format!(
-            "there is no mbarrier at 0x{at:x}: not initialised, or invalidated"
-        ));
-    };
-    let state = barrier.state();
-    let memory = [
-        cx.block.shared[at as usize / 4],
-        cx.block.shared[at as usize / 4 + 1],
-    ];
-    if memory != [state as u32, (state >> 32) as u32] {
-        return Err(format!(
-            "the mbarrier at 0x{at:x} has been overwritten by something else"
-        ));
-    }
+fn phase_complete(cx: &mut Execution<'_>, at: u32, phase: u64, parity: bool) -> Checked<bool> {
+    let barrier = cx.block.mbarriers.get(&at).ok_or_else(|| missing(at))?;
+    barrier.check(at, &cx.block.shared)?;
     let current = barrier.phase & 0x7f_ffff;
     if parity {
-        return if phase > 1 {
-            Err(format!("a parity of {phase}; it is 0 or 1"))
-        } else {
-            Ok(current & 1 != phase)
+        return match phase {
+            0 | 1 => Ok(current & 1 != phase),
+            _ => Err(format!("a parity of {phase}; it is 0 or 1")),
         };
     }
     let asked = phase >> 40 & 0x7f_ffff;

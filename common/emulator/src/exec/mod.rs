@@ -4,31 +4,31 @@
     reason = "loops over the 32 lanes become vector instructions when they index arrays"
 )]
 
-mod access;
 mod block;
 mod bulk;
-mod check;
-mod checked;
 mod cluster;
 mod cluster_barrier;
 mod convert;
 mod deadlock;
 mod execute;
+mod execute_cold;
 mod grid;
+mod lane_access;
 mod lanes;
 mod load;
 mod machine;
 mod matrix;
 mod mbarrier;
-mod meet;
-mod sanitize;
-mod seldom;
+mod profiler;
+mod race_check;
 mod setmaxnreg;
 mod step;
-mod tally;
+mod validate_launch;
 mod waits;
 mod warp;
+mod warp_access;
+mod warp_sync;
 mod warpgroup;
 mod wgmma;
 
-pub(crate) use grid::run;
+pub(crate) use grid::{Request, run};

@@ -1,12 +1,12 @@
 //! `setmaxnreg`: warps of a block give registers back and take them (PTX ISA, "setmaxnreg").
-use super::block::Context;
+use super::block::Execution;
 use super::machine::Machine;
-use super::meet::Meeting;
 use super::step::Stop;
-use super::warp::{Split, State, Warp};
-use crate::finding::Kind;
+use super::warp::{State, Warp};
+use super::warp_sync::{Arrival, Pause, Synced};
+use crate::finding::FindingKind;
 
-/// Registers of a multiprocessor, and the most that a thread may own.
+/// Registers of an SM, and the most that a thread may own.
 const ALL: u32 = 65536;
 const MOST: u32 = 256;
 
@@ -19,7 +19,7 @@ pub(super) struct Registers {
 }
 
 impl Registers {
-    /// At launch each warp owns what `.maxnreg` says, or an equal part of the multiprocessor's registers for
+    /// At launch each warp owns what `.maxnreg` says, or an equal part of the SM's registers for
     /// the block of `.maxntid`, a multiple of 8. The pool is empty.
     pub fn new(machine: &Machine<'_>) -> Self {
         let program = machine.program;
@@ -49,22 +49,17 @@ impl Registers {
 impl Warp {
     pub(super) fn set_registers(
         &mut self,
-        (count, increase): (u32, bool),
-        pc: u32,
-        (mask, active): (u32, u32),
-        join: u32,
-        cx: &mut Context<'_>,
-    ) -> Meeting {
-        // `.aligned`: every thread of the warp comes.
-        let own = self.part(pc, mask, active, join, |_| true);
-        if self.gather(pc, State::Mates, u32::MAX, own).is_none() {
-            return self.wait(pc, own, join, State::Mates, active, cx);
-        }
-        let (own, join) = self.unite(pc, State::Mates, own, join);
+        count: u32,
+        increase: bool,
+        at: Arrival,
+        cx: &mut Execution<'_>,
+    ) -> Synced {
+        let own = self.part(at, |_| true);
+        let at = self.whole_warp(own, at, cx)?;
         let pool = &mut cx.block.registers;
         // Without a number at launch ptxas ignores the instruction.
         let Some(owned) = pool.warps.get_mut(self.index) else {
-            return Meeting::Done((own, join));
+            return Ok((at.mask, at.join));
         };
         let reason = match increase {
             true if count < *owned => Some("fewer"),
@@ -73,25 +68,16 @@ impl Warp {
         };
         if let Some(word) = reason {
             let reason = format!("{count} registers a thread are {word} than the {owned} it owns");
-            self.report(Kind::InvalidRegisters { reason }, pc, own, cx);
-            return Meeting::Stop(Stop::Fatal);
+            self.report(FindingKind::InvalidRegisters(reason), at.pc, at.mask, cx);
+            return Err(Pause::Stop(Stop::Fatal));
         }
         if increase && count - *owned > pool.free {
             let state = State::Registers(pool.free);
-            let counters = &mut cx.tally.ops[pc as usize];
-            counters.executions -= 1;
-            counters.threads -= u64::from(active.count_ones());
-            self.splits.push(Split {
-                pc,
-                mask: own,
-                join,
-                state,
-            });
-            return Meeting::Waiting;
+            return self.wait(at, at.mask, state, cx);
         }
         pool.free = pool.free + *owned - count;
         *owned = count;
         cx.block.activity += 1;
-        Meeting::Done((own, join))
+        Ok((at.mask, at.join))
     }
 }

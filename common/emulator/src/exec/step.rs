@@ -1,11 +1,11 @@
 //! The interpreter's loop: one warp until it must wait.
 use pulp::{Simd, WithSimd};
 
-use super::block::Context;
-use super::meet::Meeting;
+use super::block::Execution;
 use super::warp::{Split, State, Warp};
-use crate::finding::{Finding, Kind};
-use crate::op::Code;
+use super::warp_sync::{Arrival, Pause, Synced};
+use crate::finding::FindingKind;
+use crate::op::{Code, MatrixOp};
 
 /// Why a warp stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,22 +21,22 @@ pub(super) enum Stop {
 }
 
 /// Runs a warp for about `budget` instructions, with the vector instructions that this CPU has.
-pub(super) fn run(warp: &mut Warp, cx: &mut Context<'_>, budget: u64) -> Stop {
+pub(super) fn run(warp: &mut Warp, cx: &mut Execution<'_>, budget: u64) -> Stop {
     let arch = cx.machine.arch;
     if cx.machine.options.sanitize {
-        arch.dispatch(Run::<true> { warp, cx, budget })
+        arch.dispatch(Interpreter::<true> { warp, cx, budget })
     } else {
-        arch.dispatch(Run::<false> { warp, cx, budget })
+        arch.dispatch(Interpreter::<false> { warp, cx, budget })
     }
 }
 
-struct Run<'a, 'b, const SANITIZE: bool> {
+struct Interpreter<'a, 'b, const SANITIZE: bool> {
     warp: &'a mut Warp,
-    cx: &'a mut Context<'b>,
+    cx: &'a mut Execution<'b>,
     budget: u64,
 }
 
-impl<const SANITIZE: bool> WithSimd for Run<'_, '_, SANITIZE> {
+impl<const SANITIZE: bool> WithSimd for Interpreter<'_, '_, SANITIZE> {
     type Output = Stop;
 
     #[inline(always)]
@@ -76,7 +76,7 @@ impl Warp {
     fn run_split<const SANITIZE: bool>(
         &mut self,
         split: Split,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
         end: u64,
     ) -> Option<Stop> {
         let program = cx.machine.program;
@@ -104,7 +104,7 @@ impl Warp {
                 }
             };
             self.clock += 1;
-            let counters = &mut cx.tally.ops[pc as usize];
+            let counters = &mut cx.profiler.ops[pc as usize];
             counters.executions += 1;
             counters.threads += u64::from(active.count_ones());
             if SANITIZE && active != 0 && !program.watched.is_empty() {
@@ -120,22 +120,12 @@ impl Warp {
                     } else {
                         join = self.open_join(*rejoin, mask, join);
                         join_pc = self.join_pc(join);
-                        self.splits.push(Split {
-                            pc: *target,
-                            mask: active,
-                            join,
-                            state: State::Ready,
-                        });
+                        self.split(*target, active, join, State::Ready);
                         mask &= !active;
                         pc += 1;
                     }
                     if backwards && self.clock >= end {
-                        self.splits.push(Split {
-                            pc,
-                            mask,
-                            join,
-                            state: State::Ready,
-                        });
+                        self.split(pc, mask, join, State::Ready);
                         return Some(Stop::Paused);
                     }
                     continue;
@@ -153,87 +143,86 @@ impl Warp {
                         join_pc = self.join_pc(join);
                     }
                 }
-                Code::Matrix(_)
-                | Code::Mma(_)
-                | Code::Wgmma(_)
-                | Code::WgmmaFence
-                | Code::WgmmaCommit
-                | Code::WgmmaWait { .. } => {
+                Code::Matrix(op) => {
                     let mut together = active;
                     if active != self.alive {
                         if active == 0 {
                             pc += 1;
                             continue;
                         }
-                        match self.meet(op, pc, mask, active, join, cx) {
-                            Meeting::Done(united) => {
-                                (mask, join) = united;
+                        let at = Arrival {
+                            pc,
+                            mask,
+                            active,
+                            join,
+                        };
+                        let own = self.part(at, |_| true);
+                        match self.whole_warp(own, at, cx) {
+                            Ok(at) => {
+                                (mask, join, together) = (at.mask, at.join, at.mask);
                                 join_pc = self.join_pc(join);
-                                together = mask;
                             }
-                            Meeting::Waiting => return None,
-                            Meeting::Stop(stop) => return Some(stop),
+                            Err(Pause::Stop(stop)) => return Some(stop),
+                            Err(Pause::Waiting) => return None,
                         }
                     }
-                    let done = match &op.code {
-                        Code::Matrix(access) => self.matrix(access, pc as usize, together, cx),
-                        Code::Mma(mma) => {
+                    let done = match op {
+                        MatrixOp::Move(access) => self.matrix(access, pc as usize, together, cx),
+                        MatrixOp::Mma(mma) => {
                             self.mma(mma, cx.machine.options.card);
                             Ok(())
                         }
-                        Code::WgmmaWait { pending, .. } => {
+                        MatrixOp::Wgmma(wgmma) => self.wgmma(wgmma, pc as usize, together, cx),
+                        MatrixOp::WgmmaFence => self.fence_wgmma(pc as usize, together, cx),
+                        MatrixOp::WgmmaCommit => self.commit_wgmma(pc as usize, together, cx),
+                        MatrixOp::WgmmaWait { pending, .. } => {
                             match self.wait_wgmma(*pending, pc as usize, together, cx) {
                                 Ok(Some(wanted)) => {
-                                    let counters = &mut cx.tally.ops[pc as usize];
-                                    counters.executions -= 1;
-                                    counters.threads -= u64::from(together.count_ones());
-                                    self.splits.push(Split {
+                                    let at = Arrival {
                                         pc,
                                         mask,
+                                        active: together,
                                         join,
-                                        state: State::Warpgroup(wanted),
-                                    });
+                                    };
+                                    let _: Synced =
+                                        self.wait(at, mask, State::Warpgroup(wanted), cx);
                                     return None;
                                 }
                                 done => done.map(drop),
                             }
                         }
-                        _ => self.wgmma(op, pc as usize, together, cx),
                     };
                     if done.is_err() {
                         return Some(Stop::Fatal);
                     }
                 }
-                Code::Barrier(_)
-                | Code::WarpSync { .. }
-                | Code::Shuffle(_)
-                | Code::Vote(_)
-                | Code::Match { .. }
-                | Code::Reduce { .. }
-                | Code::Elect { .. }
-                | Code::MbarrierWait(_)
-                | Code::ClusterBarrier(_)
-                | Code::SetRegisters { .. } => {
+                Code::Sync(op) => {
                     if active == 0 {
                         pc += 1;
                         continue;
                     }
-                    match self.meet(op, pc, mask, active, join, cx) {
-                        Meeting::Done(united) => {
+                    let at = Arrival {
+                        pc,
+                        mask,
+                        active,
+                        join,
+                    };
+                    match self.synchronize(op, at, cx) {
+                        Ok(united) => {
                             (mask, join) = united;
                             join_pc = self.join_pc(join);
                         }
-                        Meeting::Waiting => return None,
-                        Meeting::Stop(stop) => return Some(stop),
+                        Err(Pause::Waiting) => return None,
+                        Err(Pause::Stop(stop)) => return Some(stop),
                     }
                 }
                 Code::Trap => {
                     if active != 0 {
-                        self.report(Kind::Trap, pc, active, cx);
+                        self.report(FindingKind::Trap, pc, active, cx);
                         return Some(Stop::Fatal);
                     }
                 }
-                _ => {
+                Code::Lane(op) => {
                     if self
                         .execute::<SANITIZE>(op, pc as usize, active, cx)
                         .is_err()
@@ -249,21 +238,15 @@ impl Warp {
     /// Threads have exited: blocks of the cluster may want to know what they knew, and the last one of a block
     /// closes it.
     #[inline(never)]
-    fn leave(&mut self, mask: u32, cx: &mut Context<'_>) {
+    fn leave(&mut self, mask: u32, cx: &mut Execution<'_>) {
         if cx.machine.ranks() > 1 {
             cx.order
                 .release(self.actor, mask, self.alive | mask, &mut cx.block.exit);
         }
     }
 
-    pub(super) fn report(&self, kind: Kind, pc: u32, mask: u32, cx: &mut Context<'_>) {
-        let place = cx
-            .machine
-            .place(pc as usize, self.first_thread(mask), cx.block.index);
-        cx.block.findings.add(Finding {
-            kind,
-            place,
-            count: 1,
-        });
+    pub(super) fn report(&self, kind: FindingKind, pc: u32, mask: u32, cx: &mut Execution<'_>) {
+        let lane = mask.trailing_zeros() as usize & 31;
+        cx.report(kind, self.site(pc as usize, lane));
     }
 }

@@ -1,5 +1,5 @@
 //! How long warps wait, in steps: warp instructions that the cluster executed meanwhile.
-use super::block::Context;
+use super::block::Execution;
 use super::warp::{Pending, Warp};
 use crate::Wait;
 
@@ -13,12 +13,12 @@ pub(super) struct Begun {
 
 impl Warp {
     /// Warp instructions that the cluster has executed.
-    pub(super) fn steps(&self, cx: &Context<'_>) -> u64 {
+    pub(super) fn steps(&self, cx: &Execution<'_>) -> u64 {
         cx.common.others + self.clock
     }
 
     /// The phase is incomplete. Whoever has looked before goes on waiting.
-    pub(super) fn begin_wait(&mut self, pc: usize, mask: u32, mbarrier: u32, cx: &Context<'_>) {
+    pub(super) fn begin_wait(&mut self, pc: usize, mask: u32, mbarrier: u32, cx: &Execution<'_>) {
         let own = |begun: &Begun| begun.pc == pc && begun.mask & mask != 0;
         if self.waits.iter().any(|w| own(w) && w.mbarrier == mbarrier) {
             return;
@@ -40,14 +40,14 @@ impl Warp {
         mask: u32,
         mbarrier: u32,
         issued: Option<u64>,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) {
         let now = self.steps(cx);
         let own = |w: &Begun| w.pc == pc && w.mask & mask != 0 && w.mbarrier == mbarrier;
         let begun = self.waits.iter().position(own);
         let begun = begun.map(|index| self.waits.swap_remove(index).since);
         let since = begun.unwrap_or(now);
-        *cx.tally.waits.entry((pc, Some(mbarrier))).or_default() += Wait {
+        *cx.profiler.waits.entry((pc, Some(mbarrier))).or_default() += Wait {
             times: 1,
             waited: begun.is_some().into(),
             steps: now.saturating_sub(since),
@@ -64,12 +64,12 @@ impl Warp {
         pc: usize,
         issued: u64,
         landing: &[Pending],
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) {
         let ahead = self.steps(cx).saturating_sub(issued);
         let bytes = |copy: &Pending| u64::from(copy.wanted);
         let since = |copy: &Pending| self.products.saturating_sub(copy.products);
-        *cx.tally.waits.entry((pc, None)).or_default() += Wait {
+        *cx.profiler.waits.entry((pc, None)).or_default() += Wait {
             times: 1,
             copied: 1,
             ahead,

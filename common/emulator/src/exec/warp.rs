@@ -1,10 +1,11 @@
-//! One warp: its registers, and its threads as groups that go their own ways and meet again.
+//! One warp: its registers, and its threads as groups that diverge and reconverge.
 use super::bulk::Store;
-use super::lanes::{Doubles, Words, lanes};
+use super::lanes::{LanesB32, LanesB64, lanes};
 use super::machine::Machine;
 use super::waits::Begun;
 use super::warpgroup::Tracker;
-use crate::op::{Class, Reg};
+use crate::op::{Address, Class, Reg};
+use crate::shadow::Site;
 
 /// Threads of a warp that are at the same place.
 #[derive(Clone, Debug)]
@@ -25,7 +26,7 @@ pub(super) enum State {
     /// A warp-level instruction that these lanes must reach.
     Warp(u32),
     /// An aligned barrier, for the rest of the warp.
-    Mates,
+    WholeWarp,
     /// `wgmma.wait_group`, for so many `wgmma` that all warps of the warpgroup must have come to.
     Warpgroup(u64),
     /// `mbarrier.try_wait`; its block had completed so many phases of mbarriers before, and the cluster had executed
@@ -37,7 +38,7 @@ pub(super) enum State {
     Registers(u32),
 }
 
-/// A place where threads that diverged meet again: the post-dominator of their branch.
+/// A place where threads that diverged reconverge: the post-dominator of their branch.
 #[derive(Clone, Debug)]
 struct Join {
     pc: u32,
@@ -92,9 +93,10 @@ pub(super) struct Signal {
     pub op: usize,
 }
 
+#[derive(Default)]
 pub(super) struct Warp {
-    pub words: Vec<Words>,
-    pub doubles: Vec<Doubles>,
+    pub b32: Vec<LanesB32>,
+    pub b64: Vec<LanesB64>,
     pub predicates: Vec<u32>,
     /// Local memory: `local_bytes` for each lane, one lane after the other.
     pub local: Vec<u8>,
@@ -136,90 +138,69 @@ impl Warp {
     pub fn new(machine: &Machine<'_>) -> Self {
         let program = machine.program;
         Self {
-            words: vec![Words::ZERO; program.words],
-            doubles: vec![Doubles::ZERO; program.doubles],
+            b32: vec![LanesB32::ZERO; program.b32],
+            b64: vec![LanesB64::ZERO; program.b64],
             predicates: vec![0; program.predicates],
             local: vec![0; program.local_bytes as usize * 32],
-            index: 0,
-            actor: 0,
-            alive: 0,
-            splits: Vec::new(),
-            joins: Vec::new(),
-            pending: Vec::new(),
-            commits: [0; 32],
-            matrices: Tracker::default(),
-            copies: 0,
-            signals: Vec::new(),
-            stores: Vec::new(),
-            bulk_commits: [0; 32],
-            expired: 0,
-            waits: Vec::new(),
-            cluster_arrived: 0,
-            cluster_released: 0,
-            clock: 0,
-            products: 0,
-            watched: None,
+            ..Self::default()
+        }
+    }
+
+    /// Nothing but registers and local memory, all zero.
+    fn cleared(mut self) -> Self {
+        self.b32.fill(LanesB32::ZERO);
+        self.b64.fill(LanesB64::ZERO);
+        self.predicates.fill(0);
+        self.local.fill(0);
+        Self {
+            b32: self.b32,
+            b64: self.b64,
+            predicates: self.predicates,
+            local: self.local,
+            ..Self::default()
         }
     }
 
     /// Makes the warp ready for a block: registers zero but for the fixed ones.
     pub fn reset(&mut self, machine: &Machine<'_>, actor: usize, block: [u32; 3]) {
         let index = actor % machine.warps;
-        self.words.fill(Words::ZERO);
-        self.doubles.fill(Doubles::ZERO);
-        self.predicates.fill(0);
-        self.local.fill(0);
-        (self.index, self.actor) = (index, actor);
         let threads = machine.threads - index * 32;
-        self.alive = if threads >= 32 {
-            u32::MAX
-        } else {
-            (1 << threads) - 1
+        let alive = u32::MAX >> 32usize.saturating_sub(threads);
+        *self = Self {
+            index,
+            actor,
+            alive,
+            matrices: Tracker::new(machine),
+            ..std::mem::take(self).cleared()
         };
-        self.splits.clear();
-        self.splits.push(Split {
-            pc: 0,
-            mask: self.alive,
-            join: NONE,
-            state: State::Ready,
-        });
-        self.joins.clear();
-        self.pending.clear();
-        self.commits = [0; 32];
-        self.matrices.reset(machine);
-        self.copies = 0;
-        self.signals.clear();
-        self.stores.clear();
-        self.waits.clear();
-        self.bulk_commits = [0; 32];
-        (self.expired, self.cluster_arrived, self.cluster_released) = (0, 0, 0);
-        (self.clock, self.products, self.watched) = (0, 0, None);
-        for (register, &fixed) in self.words.iter_mut().zip(&machine.program.fixed_words) {
-            for lane in 0..32 {
-                register.0[lane] = machine.fixed(fixed, index, lane, block) as u32;
-            }
+        self.split(0, alive, NONE, State::Ready);
+        for (register, &fixed) in self.b32.iter_mut().zip(&machine.program.fixed_b32) {
+            register.0 = std::array::from_fn(|i| machine.fixed(fixed, index, i, block) as u32);
         }
-        for (register, &fixed) in self.doubles.iter_mut().zip(&machine.program.fixed_doubles) {
-            for lane in 0..32 {
-                register.0[lane] = machine.fixed(fixed, index, lane, block);
-            }
+        for (register, &fixed) in self.b64.iter_mut().zip(&machine.program.fixed_b64) {
+            register.0 = std::array::from_fn(|i| machine.fixed(fixed, index, i, block));
         }
     }
 
     #[inline(always)]
     pub fn get(&self, reg: Reg, lane: usize) -> u64 {
         match reg.class {
-            Class::Word => u64::from(self.words[reg.index as usize].0[lane]),
-            Class::Double => self.doubles[reg.index as usize].0[lane],
+            Class::B32 => u64::from(self.b32[reg.index as usize].0[lane]),
+            Class::B64 => self.b64[reg.index as usize].0[lane],
             Class::Predicate => u64::from(self.predicates[reg.index as usize] >> lane & 1),
         }
+    }
+
+    /// One lane's address in 64 bits.
+    pub fn address(&self, at: Address, lane: usize) -> u64 {
+        self.get(at.base, lane).wrapping_add_signed(at.offset)
     }
 
     #[inline(always)]
     pub fn set(&mut self, reg: Reg, lane: usize, value: u64) {
         match reg.class {
-            Class::Word => self.words[reg.index as usize].0[lane] = value as u32,
-            Class::Double => self.doubles[reg.index as usize].0[lane] = value,
+            Class::B32 => self.b32[reg.index as usize].0[lane] = value as u32,
+            Class::B64 => self.b64[reg.index as usize].0[lane] = value,
             Class::Predicate => {
                 let p = &mut self.predicates[reg.index as usize];
                 *p = *p & !(1 << lane) | ((value & 1) as u32) << lane;
@@ -227,11 +208,21 @@ impl Warp {
         }
     }
 
+    /// Adds a group of threads that goes its own way.
+    pub fn split(&mut self, pc: u32, mask: u32, join: u32, state: State) {
+        self.splits.push(Split {
+            pc,
+            mask,
+            join,
+            state,
+        });
+    }
+
     pub fn join_pc(&self, join: u32) -> u32 {
         self.joins.get(join as usize).map_or(NONE, |join| join.pc)
     }
 
-    /// The join for threads `mask` that diverge now and meet at `rejoin`, within `outer`.
+    /// The join for threads `mask` that diverge now and reconverge at `rejoin`, within `outer`.
     pub fn open_join(&mut self, rejoin: u32, mask: u32, outer: u32) -> u32 {
         // A loop diverges again and again on the way to one place.
         if rejoin == NONE || self.join_pc(outer) == rejoin {
@@ -269,14 +260,9 @@ impl Warp {
             return;
         }
         join.free = true;
-        if join.members != 0 {
-            let split = Split {
-                pc: join.pc,
-                mask: join.members,
-                join: join.outer,
-                state: State::Ready,
-            };
-            self.splits.push(split);
+        let (pc, members, outer) = (join.pc, join.members, join.outer);
+        if members != 0 {
+            self.split(pc, members, outer, State::Ready);
         }
     }
 
@@ -285,7 +271,7 @@ impl Warp {
         self.alive &= !mask;
         // Who waited for these threads may find that all others are there.
         for split in &mut self.splits {
-            if matches!(split.state, State::Warp(_) | State::Mates) {
+            if matches!(split.state, State::Warp(_) | State::WholeWarp) {
                 split.state = State::Ready;
             }
         }
@@ -330,20 +316,15 @@ impl Warp {
     }
 
     /// Lets threads that wait at joins go on by themselves: the others cannot come before they do.
-    /// Threads of a warp make progress independently since Volta; to rejoin is no duty.
+    /// Threads of a warp make progress independently since Volta; reconvergence is optional.
     pub fn release_joins(&mut self) {
         for index in 0..self.joins.len() {
             let join = &mut self.joins[index];
             if !join.free && join.arrived != 0 {
-                let split = Split {
-                    pc: join.pc,
-                    mask: join.arrived,
-                    join: join.outer,
-                    state: State::Ready,
-                };
-                join.members &= !join.arrived;
+                let (pc, arrived, outer) = (join.pc, join.arrived, join.outer);
+                join.members &= !arrived;
                 join.arrived = 0;
-                self.splits.push(split);
+                self.split(pc, arrived, outer, State::Ready);
                 self.close_join(index as u32);
             }
         }
@@ -395,13 +376,11 @@ impl Warp {
     pub fn digest(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut mix = |x: u64| hash = (hash ^ x).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
-        self.words
-            .iter()
-            .for_each(|w| w.0.iter().for_each(|&x| mix(u64::from(x))));
-        self.doubles
-            .iter()
-            .for_each(|d| d.0.iter().for_each(|&x| mix(x)));
-        self.predicates.iter().for_each(|&p| mix(u64::from(p)));
+        let b32 = self.b32.iter().flat_map(|register| register.0);
+        b32.for_each(|x| mix(x.into()));
+        let b64 = self.b64.iter().flat_map(|register| register.0);
+        b64.for_each(&mut mix);
+        self.predicates.iter().for_each(|&p| mix(p.into()));
         for split in &self.splits {
             mix(u64::from(split.pc) << 32 | u64::from(split.mask));
         }
@@ -411,6 +390,15 @@ impl Warp {
     /// Linear thread index in the block of each lane.
     pub fn thread(&self, lane: usize) -> usize {
         self.index * 32 + lane
+    }
+
+    /// A lane at an operation.
+    pub fn site(&self, op: usize, lane: usize) -> Site {
+        Site {
+            warp: self.actor,
+            lane,
+            op,
+        }
     }
 
     /// Any thread of a mask, for a finding.

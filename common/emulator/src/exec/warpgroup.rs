@@ -1,10 +1,10 @@
 //! What four warps share about their `wgmma`, and who may touch the registers of one.
 use std::collections::VecDeque;
 
-use super::block::Context;
+use super::block::Execution;
 use super::machine::Machine;
 use super::warp::Warp;
-use crate::finding::{Finding, Kind};
+use crate::finding::{Finding, FindingKind};
 
 /// Warps of a warpgroup: contiguous, the first one's number a multiple of this.
 pub(super) const WARPS: usize = 4;
@@ -71,27 +71,21 @@ impl Warpgroup {
 }
 
 /// The warps that have not come to a `wgmma` that another one waits for, in words.
-pub(super) fn missing(warp: &Warp, cx: &Context<'_>) -> String {
+pub(super) fn missing(warp: &Warp, cx: &Execution<'_>) -> String {
     let first = warp.index / WARPS * WARPS;
     let Some(group) = cx.block.warpgroups.get(warp.index / WARPS) else {
         return String::new();
     };
     let own = group.issued[warp.index % WARPS];
-    let behind = (0..WARPS).filter(|&i| group.issued[i] < own);
-    let names: Vec<String> = behind
-        .map(|i| {
-            format!(
-                "warp {} has executed {} of {own} wgmma",
-                first + i,
-                group.issued[i]
-            )
-        })
-        .collect();
-    names.join(", ")
+    let behind = (first..)
+        .zip(group.issued)
+        .filter(|&(_, issued)| issued < own);
+    let names = behind.map(|(i, issued)| format!("warp {i} has executed {issued} of {own} wgmma"));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Reports every `wgmma` that its warps did not wait for before they exited.
-pub(super) fn report_unfinished(cx: &mut Context<'_>) {
+pub(super) fn report_unfinished(cx: &mut Execution<'_>) {
     if !cx.machine.options.sanitize {
         return;
     }
@@ -111,13 +105,9 @@ pub(super) fn report_unfinished(cx: &mut Context<'_>) {
                 }
             };
             let thread = 32 * (number * WARPS + warp);
-            cx.block.findings.add(Finding {
-                kind: Kind::UnorderedWgmma {
-                    reason: reason.into(),
-                },
-                place: cx.machine.place(issued.op, thread, cx.block.index),
-                count: 1,
-            });
+            let place = cx.machine.location(issued.op, thread, cx.block.index);
+            let kind = FindingKind::UnorderedWgmma(reason.into());
+            cx.block.findings.add(Finding::new(kind, place));
         }
     }
 }
@@ -153,12 +143,12 @@ enum Last {
 }
 
 impl Tracker {
-    pub fn reset(&mut self, machine: &Machine<'_>) {
-        self.registers.clear();
-        self.landed = 0;
-        if machine.options.sanitize && !machine.program.watched.is_empty() {
-            self.registers
-                .resize(machine.program.words, Tracked::default());
+    pub fn new(machine: &Machine<'_>) -> Self {
+        let tracked = machine.options.sanitize && !machine.program.watched.is_empty();
+        let count = if tracked { machine.program.b32 } else { 0 };
+        Self {
+            registers: vec![Tracked::default(); count],
+            landed: 0,
         }
     }
 

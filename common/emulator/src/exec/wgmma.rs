@@ -3,19 +3,19 @@
 //!
 //! The four warps of a warpgroup execute it together, each with 16 rows of the 64. So the first warp whose wait
 //! is over reads the operands for all of them, and no warp's wait is over before all four have come.
-use super::block::Context;
-use super::checked::{Fatal, Result};
+use super::block::Execution;
+use super::lane_access::{Fatal, Result};
 use super::lanes::ALL;
-use super::sanitize as async_proxy;
 use super::warp::Warp;
 use super::warpgroup::{Descriptors, Issued, Operands, Unordered, WARPS};
 use crate::Card;
 use crate::banks::LANES;
 use crate::descriptor::{Descriptor, K, UNIT};
-use crate::finding::Kind;
+use crate::finding::FindingKind;
+use crate::happens_before::Engine;
 use crate::lower::SHARED_BASE;
-use crate::op::{Code, Op, Wgmma, WgmmaA};
-use crate::order::Engine;
+use crate::op::{Code, MatrixOp, Wgmma, WgmmaA};
+use crate::shadow::{AsyncOp, How};
 use crate::tensor::{self, Factor};
 
 /// Rows of the whole instruction.
@@ -25,41 +25,59 @@ const ROWS: u32 = 64;
 const MOST: usize = 1 << 16;
 
 impl Warp {
-    /// `wgmma.mma_async`, `wgmma.fence` and `wgmma.commit_group`.
+    /// `wgmma.mma_async`
     pub(super) fn wgmma(
         &mut self,
-        op: &Op,
+        wgmma: &Wgmma,
         pc: usize,
         mask: u32,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) -> Result<()> {
         self.check_warpgroup(pc, mask, cx)?;
-        let (number, warp) = (self.index / WARPS, self.index % WARPS);
-        match &op.code {
-            Code::WgmmaFence => self.matrices.fence(),
-            Code::WgmmaCommit => {
-                let group = &mut cx.block.warpgroups[number];
-                let issued = group.issued[warp];
-                if group.commits[warp].len() >= MOST {
-                    let reason = format!("more than {MOST} groups: wgmma.wait_group is missing");
-                    return self.invalid(pc, reason, cx);
-                }
-                group.commits[warp].push_back(issued);
-            }
-            Code::Wgmma(wgmma) => self.issue(wgmma, pc, cx)?,
-            _ => {}
-        }
         cx.block.activity += 1;
+        self.issue(wgmma, pc, cx)
+    }
+
+    /// `wgmma.fence`
+    pub(super) fn fence_wgmma(
+        &mut self,
+        pc: usize,
+        mask: u32,
+        cx: &mut Execution<'_>,
+    ) -> Result<()> {
+        self.check_warpgroup(pc, mask, cx)?;
+        cx.block.activity += 1;
+        self.matrices.fence();
         Ok(())
     }
 
-    fn invalid<T>(&self, pc: usize, reason: String, cx: &mut Context<'_>) -> Result<T> {
-        self.report(Kind::InvalidWgmma { reason }, pc as u32, self.alive, cx);
+    /// `wgmma.commit_group`
+    pub(super) fn commit_wgmma(
+        &mut self,
+        pc: usize,
+        mask: u32,
+        cx: &mut Execution<'_>,
+    ) -> Result<()> {
+        self.check_warpgroup(pc, mask, cx)?;
+        cx.block.activity += 1;
+        let (number, warp) = (self.index / WARPS, self.index % WARPS);
+        let group = &mut cx.block.warpgroups[number];
+        if group.commits[warp].len() >= MOST {
+            let reason = format!("more than {MOST} groups: wgmma.wait_group is missing");
+            return self.invalid(pc, reason, cx);
+        }
+        let issued = group.issued[warp];
+        group.commits[warp].push_back(issued);
+        Ok(())
+    }
+
+    fn invalid<T>(&self, pc: usize, reason: String, cx: &mut Execution<'_>) -> Result<T> {
+        self.report(FindingKind::InvalidWgmma(reason), pc as u32, self.alive, cx);
         Err(Fatal)
     }
 
     /// Four whole warps.
-    fn check_warpgroup(&self, pc: usize, mask: u32, cx: &mut Context<'_>) -> Result<()> {
+    fn check_warpgroup(&self, pc: usize, mask: u32, cx: &mut Execution<'_>) -> Result<()> {
         let first = self.index / WARPS * WARPS;
         if cx.block.warpgroups.get(self.index / WARPS).is_none() {
             let reason = format!(
@@ -84,7 +102,7 @@ impl Warp {
     }
 
     /// A warp comes to a `wgmma`.
-    fn issue(&mut self, wgmma: &Wgmma, pc: usize, cx: &mut Context<'_>) -> Result<()> {
+    fn issue(&mut self, wgmma: &Wgmma, pc: usize, cx: &mut Execution<'_>) -> Result<()> {
         let (number, warp) = (self.index / WARPS, self.index % WARPS);
         let a = match wgmma.a {
             WgmmaA::Descriptor(a) => Some(self.uniform(a, "A", pc, cx)?),
@@ -122,7 +140,7 @@ impl Warp {
                 count(wgmma, pc, cx);
             }
             Some(issued) if issued.op != pc => {
-                let other = cx.machine.place(issued.op, 0, [0; 3]).at();
+                let other = cx.machine.location(issued.op, 0, [0; 3]).at();
                 let reason = format!(
                     "all warps of a warpgroup must execute the same wgmma, but another one is at {other}"
                 );
@@ -136,10 +154,7 @@ impl Warp {
             Some(_) => {}
         }
         self.show_operands(wgmma, &descriptors, (at, pc), cx);
-        let a: &[u32] = match &wgmma.a {
-            WgmmaA::Registers(a) => a,
-            WgmmaA::Descriptor(_) => &[],
-        };
+        let a = wgmma.a_registers();
         let reason = match self.matrices.take(at, pc, (&wgmma.d, wgmma.n), a) {
             None => return Ok(()),
             Some(Unordered::Fence) => {
@@ -153,10 +168,10 @@ impl Warp {
             ),
             Some(Unordered::InFlight(op)) => format!(
                 "its A is in registers that the wgmma at {} writes: wgmma.wait_group is missing",
-                cx.machine.place(op, 0, [0; 3]).at()
+                cx.machine.location(op, 0, [0; 3]).at()
             ),
         };
-        self.report(Kind::UnorderedWgmma { reason }, pc as u32, ALL, cx);
+        self.report(FindingKind::UnorderedWgmma(reason), pc as u32, ALL, cx);
         Ok(())
     }
 
@@ -172,7 +187,7 @@ impl Warp {
         wgmma: &Wgmma,
         descriptors: &Descriptors,
         (at, op): (u64, usize),
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) {
         let group = &mut cx.block.warpgroups[self.index / WARPS];
         let Some(clock) = group.entry(at).map(|issued| issued.clock) else {
@@ -181,12 +196,11 @@ impl Warp {
         if cx.block.shadow.is_none() {
             return;
         }
-        let by = async_proxy::Issued {
+        let by = AsyncOp {
             engine: self.engine(),
+            actor: cx.order.engine(self.engine()),
             clock,
-            op,
-            warp: self.actor,
-            lane: 0,
+            site: self.site(op, 0),
         };
         let operands = [
             ("A", descriptors.a, ROWS, wgmma.transposed[0]),
@@ -199,7 +213,8 @@ impl Warp {
             self.check_swizzle(name, &descriptor, op, cx);
             for (row, k) in units(mn, transposed) {
                 let address = descriptor.unit(transposed, row, k);
-                cx.reads_asynchronously(&by, address, 16, &[(self.actor, ALL)]);
+                let at = (cx.rank, address);
+                cx.asynchronous(How::AsyncRead, &by, at, 16, &[(self.actor, ALL)]);
             }
         }
     }
@@ -210,7 +225,7 @@ impl Warp {
         operand: &str,
         descriptor: &Descriptor,
         op: usize,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) {
         let at = descriptor.unit(false, 0, 0);
         let shadow = cx.block.shadow.as_ref();
@@ -231,15 +246,15 @@ impl Warp {
         let reason = format!(
             "operand {operand} at 0x{at:x} was brought with {} at {}, but its descriptor says {}",
             words(brought),
-            cx.machine.place(copy, 0, [0; 3]).at(),
+            cx.machine.location(copy, 0, [0; 3]).at(),
             words(width)
         );
-        self.report(Kind::SwizzleMismatch { reason }, op as u32, ALL, cx);
+        self.report(FindingKind::SwizzleMismatch(reason), op as u32, ALL, cx);
     }
 
     /// A 64-bit register that must be the same in all lanes.
-    fn uniform(&self, reg: u32, operand: &str, pc: usize, cx: &mut Context<'_>) -> Result<u64> {
-        let lanes = &self.doubles[reg as usize].0;
+    fn uniform(&self, reg: u32, operand: &str, pc: usize, cx: &mut Execution<'_>) -> Result<u64> {
+        let lanes = &self.b64[reg as usize].0;
         if lanes.iter().all(|&value| value == lanes[0]) {
             return Ok(lanes[0]);
         }
@@ -254,7 +269,7 @@ impl Warp {
         wgmma: &Wgmma,
         descriptors: &Descriptors,
         pc: usize,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) -> Result<()> {
         let a = descriptors
             .a
@@ -290,7 +305,7 @@ impl Warp {
         pending: u32,
         pc: usize,
         mask: u32,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) -> Result<Option<u64>> {
         self.check_warpgroup(pc, mask, cx)?;
         let (number, warp) = (self.index / WARPS, self.index % WARPS);
@@ -313,7 +328,7 @@ impl Warp {
                 continue;
             };
             clock = Some(issued.clock);
-            let Code::Wgmma(wgmma) = &program.ops[issued.op].code else {
+            let Code::Matrix(MatrixOp::Wgmma(wgmma)) = &program.ops[issued.op].code else {
                 continue;
             };
             if issued.operands.is_none() {
@@ -343,7 +358,7 @@ impl Warp {
                 let sign = sign(wgmma.negate[0]);
                 for (r, &reg) in regs.iter().enumerate() {
                     for lane in 0..LANES {
-                        let value = self.words[reg as usize].0[lane];
+                        let value = self.b32[reg as usize].0[lane];
                         let (row, k) = (lane / 4 + 8 * (r % 2), lane % 4 * 2 + 8 * (r / 2));
                         own[16 * row + k] = value as u16 ^ sign;
                         own[16 * row + k + 1] = (value >> 16) as u16 ^ sign;
@@ -361,14 +376,14 @@ impl Warp {
             if scale_d {
                 for (r, &reg) in regs.iter().enumerate() {
                     for lane in 0..LANES {
-                        d[at(lane, r)] = self.words[reg as usize].0[lane];
+                        d[at(lane, r)] = self.b32[reg as usize].0[lane];
                     }
                 }
             }
             let d = multiply(wgmma.factor, a, b, &d);
             for (r, &reg) in regs.iter().enumerate() {
                 for lane in 0..LANES {
-                    self.words[reg as usize].0[lane] = d[at(lane, r)];
+                    self.b32[reg as usize].0[lane] = d[at(lane, r)];
                 }
             }
         }
@@ -376,7 +391,7 @@ impl Warp {
 
     /// An ordinary instruction's access to registers that a `wgmma` names.
     #[inline(never)]
-    pub(super) fn touch(&mut self, pc: u32, active: u32, cx: &mut Context<'_>) {
+    pub(super) fn touch(&mut self, pc: u32, active: u32, cx: &mut Execution<'_>) {
         for &(reg, writes) in &cx.machine.program.watched[pc as usize] {
             let Some(op) = self.matrices.touch(reg) else {
                 continue;
@@ -385,9 +400,9 @@ impl Warp {
                 "{} a register of the wgmma at {}, which is still on its way: wgmma.commit_group and \
                  wgmma.wait_group must come first",
                 if writes { "this writes" } else { "this reads" },
-                cx.machine.place(op, 0, [0; 3]).at()
+                cx.machine.location(op, 0, [0; 3]).at()
             );
-            self.report(Kind::UnorderedWgmma { reason }, pc, active, cx);
+            self.report(FindingKind::UnorderedWgmma(reason), pc, active, cx);
         }
     }
 }
@@ -448,13 +463,13 @@ fn gather(wgmma: &Wgmma, descriptors: &Descriptors, shared: &[u32]) -> Option<Op
 
 /// What an H100 counts, once for the four warps: a wavefront for each 128 bytes of the operands in shared
 /// memory and no conflict, for every swizzle and both majors (measured).
-fn count(wgmma: &Wgmma, pc: usize, cx: &mut Context<'_>) {
+fn count(wgmma: &Wgmma, pc: usize, cx: &mut Execution<'_>) {
     let a = match wgmma.a {
         WgmmaA::Descriptor(_) => ROWS,
         WgmmaA::Registers(_) => 0,
     };
     let bytes = u64::from(2 * K * (a + wgmma.n));
-    let counters = &mut cx.tally.ops[pc];
+    let counters = &mut cx.profiler.ops[pc];
     counters.bytes += bytes;
     counters.shared.wavefronts += bytes / 128;
     counters.shared.ideal += bytes / 128;
@@ -463,11 +478,10 @@ fn count(wgmma: &Wgmma, pc: usize, cx: &mut Context<'_>) {
 /// What two warps do not agree upon.
 fn differing(before: &Descriptors, now: &Descriptors) -> String {
     let (what, before, now) = match () {
-        () if before.a != now.a => (
-            "the descriptor of A",
-            before.a.unwrap_or(0),
-            now.a.unwrap_or(0),
-        ),
+        () if before.a != now.a => {
+            let [before, now] = [before.a, now.a].map(Option::unwrap_or_default);
+            ("the descriptor of A", before, now)
+        }
         () if before.b != now.b => ("the descriptor of B", before.b, now.b),
         () => ("scale-d", before.scale_d.into(), now.scale_d.into()),
     };

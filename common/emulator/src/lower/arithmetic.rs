@@ -1,45 +1,39 @@
 //! Arithmetic: instructions of one type, from one to three registers to one.
 use super::{Lowering, Result, class_of, scalar};
-use crate::op::{Class, Code, Double, Reg, Word};
-use crate::ptx::{Instr, Kind, Operand, Type};
-
-type Guard = Option<(u32, bool)>;
+use crate::op::{B32Op, B64Op, Class, ColdOp, LaneOp, Reg};
+use crate::ptx::{Instr, Operand, Type, TypeKind};
 
 impl Lowering<'_> {
-    pub(super) fn arithmetic(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
+    pub(super) fn arithmetic(&mut self, instr: &Instr) -> Result<()> {
         let types = instr.types();
         if instr.opcode[0] == "isspacep" {
-            return self.isspacep(instr, guard);
+            return self.isspacep(instr);
         }
-        let Some(&ty) = types.last() else {
-            return Err(instr.unsupported());
-        };
+        let ty = instr.last_type()?;
         match instr.opcode[0].as_str() {
-            "mov" => self.mov(instr, guard, ty),
-            "setp" => self.setp(instr, guard),
-            "set" => self.set(instr, guard, &types),
-            "selp" => self.selp(instr, guard, ty),
-            "slct" => self.slct(instr, guard, &types),
-            "cvt" => self.cvt(instr, guard, &types),
-            "cvta" => self.cvta(instr, guard),
-            "lop3" => self.lop3(instr, guard),
-            "prmt" => self.prmt(instr, guard),
-            "bfi" => self.bfi(instr, guard, ty),
-            "and" | "or" | "xor" | "not" if ty == Type::PRED => self.logic(instr, guard),
-            _ => self.compute(instr, guard, ty),
+            "mov" => self.mov(instr, ty),
+            "setp" => self.setp(instr),
+            "set" => self.set(instr, &types),
+            "selp" => self.selp(instr, ty),
+            "slct" => self.slct(instr, &types),
+            "cvt" => self.cvt(instr, &types),
+            "cvta" => self.cvta(instr),
+            "lop3" => self.lop3(instr),
+            "prmt" => self.prmt(instr),
+            "bfi" => self.bfi(instr, ty),
+            "and" | "or" | "xor" | "not" if ty == Type::PRED => self.logic(instr),
+            _ => self.compute(instr, ty),
         }
     }
 
     /// Everything that takes one to three registers of one type and gives one.
-    fn compute(&mut self, instr: &Instr, guard: Guard, ty: Type) -> Result<()> {
-        let found = scalar::find(instr).filter(|_| ty.kind != Kind::Predicate && ty.bits <= 64);
+    fn compute(&mut self, instr: &Instr, ty: Type) -> Result<()> {
+        let found = scalar::find(instr).filter(|_| ty.kind != TypeKind::Predicate && ty.bits <= 64);
         let Some(f) = found else {
             return Err(self.refuse(instr));
         };
         let name = instr.opcode[0].as_str();
-        let Some((first, rest)) = instr.operands.split_first() else {
-            return Err(instr.unsupported());
-        };
+        let (first, rest) = instr.result()?;
         let wanted = match name {
             "not" | "neg" | "abs" | "popc" | "clz" | "brev" | "bfind" | "cnot" | "rcp" | "sqrt" => {
                 1
@@ -48,12 +42,8 @@ impl Lowering<'_> {
             _ => 2,
         };
         if rest.len() != wanted {
-            return Err(instr.error(format!(
-                "`{}` takes {} operands, not {}",
-                instr.text,
-                wanted + 1,
-                rest.len() + 1
-            )));
+            let (takes, given) = (wanted + 1, rest.len() + 1);
+            return Err(instr.wrong(format!("takes {takes} operands, not {given}")));
         }
         if ty.is_float() && matches!(name, "add" | "sub" | "mul") {
             self.warn_unrounded(instr, ty);
@@ -65,8 +55,8 @@ impl Lowering<'_> {
             // Shift amounts, bit positions and lengths are 32 bits wide whatever the type; `mad.wide`
             // adds a register twice as wide.
             let class = match (name, i) {
-                ("shl" | "shr", 1) | ("bfe", 1 | 2) => Class::Word,
-                ("mad", 2) if instr.has("wide") && ty.bits == 32 => Class::Double,
+                ("shl" | "shr", 1) | ("bfe", 1 | 2) => Class::B32,
+                ("mad", 2) if instr.has("wide") && ty.bits == 32 => Class::B64,
                 _ => class,
             };
             sources[i] = self.source(instr, operand, class)?;
@@ -75,98 +65,58 @@ impl Lowering<'_> {
             }
         }
         let result = match (name, instr.has("wide")) {
-            (_, true) if ty.bits == 32 => Class::Double,
-            ("popc" | "clz" | "bfind", _) => Class::Word,
+            (_, true) if ty.bits == 32 => Class::B64,
+            ("popc" | "clz" | "bfind", _) => Class::B32,
             _ => class,
         };
         self.check_class(instr, d, result)?;
         let [a, b, c] = sources;
-        if name == "mul" && instr.has("wide") && ty.bits == 32 {
-            let c = self.constant(Class::Double, 0);
-            self.push(
-                guard,
-                Code::MadWide {
-                    signed: ty.is_signed(),
-                    d: d.index,
-                    a: a.index,
-                    b: b.index,
-                    c: c.index,
-                },
-            );
-            return Ok(());
-        }
-        if name == "mad" && instr.has("wide") && ty.bits == 32 {
-            self.push(
-                guard,
-                Code::MadWide {
-                    signed: ty.is_signed(),
-                    d: d.index,
-                    a: a.index,
-                    b: b.index,
-                    c: c.index,
-                },
-            );
+        if matches!(name, "mul" | "mad") && instr.has("wide") && ty.bits == 32 {
+            let c = match name {
+                "mul" => self.constant(Class::B64, 0),
+                _ => c,
+            };
+            let regs = [d, a, b, c].map(|reg| reg.index);
+            self.push(LaneOp::MadWide(ty.is_signed(), regs));
             return Ok(());
         }
         if let Some(code) = fast(instr, ty, d, a, b, c) {
-            self.push(guard, code);
+            self.push(code);
             return Ok(());
         }
         // A result narrower than its register: only the low bits are defined, and they are kept clean.
-        let narrow = matches!(class, Class::Word)
-            && ty.bits < 32
-            && !instr.has("wide")
-            && result == Class::Word;
+        let narrow = class == Class::B32 && ty.bits < 32 && !instr.has("wide");
         if narrow {
-            let t = self.temp(Class::Word);
-            self.push(None, Code::Scalar { f, d: t, a, b, c });
-            let mask = self.constant(Class::Word, (1 << ty.bits) - 1);
-            self.push(
-                guard,
-                Code::Word {
-                    op: Word::And,
-                    d: d.index,
-                    a: t.index,
-                    b: mask.index,
-                },
-            );
+            let t = self.temp(Class::B32);
+            self.push_always(ColdOp::Scalar(f, t, [a, b, c]));
+            let mask = self.constant(Class::B32, (1 << ty.bits) - 1);
+            self.push(LaneOp::B32(B32Op::And, [d.index, t.index, mask.index]));
             return Ok(());
         }
-        self.push(guard, Code::Scalar { f, d, a, b, c });
+        self.push(ColdOp::Scalar(f, d, [a, b, c]));
         Ok(())
     }
 
     /// An immediate of a narrow type arrives with clean upper bits.
     pub(super) fn trim(&mut self, reg: Reg, class: Class, ty: Type, operand: &Operand) -> Reg {
         match operand {
-            Operand::Int(value) if class == Class::Word && ty.bits < 32 => {
+            Operand::Int(value) if class == Class::B32 && ty.bits < 32 => {
                 self.constant(class, value & ((1 << ty.bits) - 1))
             }
             _ => reg,
         }
     }
 
-    pub(super) fn check_class(&self, instr: &Instr, d: Reg, class: Class) -> Result<()> {
-        if d.class == class {
-            Ok(())
-        } else {
-            Err(instr.error(format!(
-                "the result register of `{}` has the wrong width",
-                instr.text
-            )))
-        }
-    }
-
     /// ptxas may contract a `mul` and an `add` without `.rn` into one `fma`.
     fn warn_unrounded(&mut self, instr: &Instr, ty: Type) {
-        if ["rn", "rz", "rm", "rp"].iter().any(|r| instr.has(r)) {
+        if instr.has_any(&["rn", "rz", "rm", "rp"]) {
             return;
         }
         let remedy = match ty.bits {
             32 | 64 if !ty.pair => "compile with --fmad=false",
             _ => "write __hmul_rn, __hadd_rn, __hsub_rn or __hfma",
         };
-        self.warnings.push(format!(
+        self.program.warnings.push(format!(
             "PTX line {}: `{}` leaves its rounding to ptxas, so the GPU's bits may differ; {remedy}",
             instr.line, instr.text
         ));
@@ -184,45 +134,43 @@ impl Lowering<'_> {
 }
 
 /// The vector form of an instruction, where there is one. The thread-by-thread form is its oracle.
-fn fast(instr: &Instr, ty: Type, d: Reg, a: Reg, b: Reg, c: Reg) -> Option<Code> {
+fn fast(instr: &Instr, ty: Type, d: Reg, a: Reg, b: Reg, c: Reg) -> Option<LaneOp> {
     let name = instr.opcode[0].as_str();
-    let plain = ["sat", "ftz", "hi", "wide", "NaN", "rz", "rm", "rp"]
-        .iter()
-        .all(|s| !instr.has(s));
-    if !plain || ty.pair {
+    let special = ["sat", "ftz", "hi", "wide", "NaN", "rz", "rm", "rp"];
+    if instr.has_any(&special) || ty.pair {
         return None;
     }
     let (d, a, b, c) = (d.index, a.index, b.index, c.index);
     if ty.bits == 64 {
         let op = match (name, ty.is_float()) {
-            ("add", false) => Double::Add,
-            ("sub", false) => Double::Sub,
-            ("and", _) => Double::And,
-            ("or", _) => Double::Or,
-            ("xor", _) => Double::Xor,
+            ("add", false) => B64Op::Add,
+            ("sub", false) => B64Op::Sub,
+            ("and", _) => B64Op::And,
+            ("or", _) => B64Op::Or,
+            ("xor", _) => B64Op::Xor,
             _ => return None,
         };
-        return Some(Code::Double { op, d, a, b });
+        return Some(LaneOp::B64(op, [d, a, b]));
     }
     if ty.bits != 32 {
         return None;
     }
     let op = match (name, ty.kind) {
-        ("add", Kind::Float) => Word::AddF32,
-        ("mul", Kind::Float) => Word::MulF32,
-        ("fma", Kind::Float) => return Some(Code::FmaF32 { d, a, b, c }),
-        (_, Kind::Float) => return None,
-        ("add", _) => Word::Add,
-        ("sub", _) => Word::Sub,
-        ("mul", _) => Word::Mul,
-        ("mad", _) => return Some(Code::MadLo { d, a, b, c }),
-        ("and", _) => Word::And,
-        ("or", _) => Word::Or,
-        ("xor", _) => Word::Xor,
-        ("shl", _) => Word::Shl,
-        ("shr", Kind::Signed) => Word::ShrS,
-        ("shr", _) => Word::ShrU,
+        ("add", TypeKind::Float) => B32Op::AddF32,
+        ("mul", TypeKind::Float) => B32Op::MulF32,
+        ("fma", TypeKind::Float) => return Some(LaneOp::FmaF32([d, a, b, c])),
+        (_, TypeKind::Float) => return None,
+        ("add", _) => B32Op::Add,
+        ("sub", _) => B32Op::Sub,
+        ("mul", _) => B32Op::Mul,
+        ("mad", _) => return Some(LaneOp::MadLo([d, a, b, c])),
+        ("and", _) => B32Op::And,
+        ("or", _) => B32Op::Or,
+        ("xor", _) => B32Op::Xor,
+        ("shl", _) => B32Op::Shl,
+        ("shr", TypeKind::Signed) => B32Op::ShrS,
+        ("shr", _) => B32Op::ShrU,
         _ => return None,
     };
-    Some(Code::Word { op, d, a, b })
+    Some(LaneOp::B32(op, [d, a, b]))
 }

@@ -1,51 +1,41 @@
 //! `cp.async.bulk`: copies of runs and of tensor tiles by TMA.
 use super::{Lowering, Result};
-use crate::op::{BulkCopy, BulkWay, Class, Code};
+use crate::op::{BulkCopy, BulkWay, Class, ColdOp};
 use crate::ptx::{Instr, Operand};
-
-type Guard = Option<(u32, bool)>;
 
 impl Lowering<'_> {
     /// Everything that starts with `cp.async.bulk`.
-    pub(super) fn bulk(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
+    pub(super) fn bulk(&mut self, instr: &Instr) -> Result<()> {
         let rest: Vec<&str> = instr.opcode[3..].iter().map(String::as_str).collect();
         let code = match rest[..] {
-            ["commit_group"] => Code::BulkCommit,
+            ["commit_group"] => ColdOp::BulkCommit,
             ["wait_group"] | ["wait_group", "read"] => {
                 let [Operand::Int(n)] = &instr.operands[..] else {
                     return Err(instr.unsupported());
                 };
-                Code::BulkWait {
+                ColdOp::BulkWait {
                     pending: u32::try_from(*n).unwrap_or(u32::MAX),
                     read: rest.len() == 2,
                 }
             }
             // What lies in a cache changes no bit and no counter here.
-            ["prefetch", ..] => Code::Nothing,
+            ["prefetch", ..] => ColdOp::Nothing,
             ["tensor", dims, ref rest @ ..] => {
-                let dims = match dims {
-                    "1d" => 1,
-                    "2d" => 2,
-                    "3d" => 3,
-                    "4d" => 4,
-                    "5d" => 5,
-                    _ => return Err(instr.unsupported()),
-                };
-                let rest: Vec<&str> = rest
-                    .iter()
-                    .copied()
-                    .filter(|part| *part != "tile")
-                    .collect();
+                let known = ["1d", "2d", "3d", "4d", "5d"].iter();
+                let dims = known.zip(1..).find(|(name, _)| **name == dims);
+                let (_, dims) = dims.ok_or_else(|| instr.unsupported())?;
+                let parts = rest.iter().copied();
+                let rest: Vec<&str> = parts.filter(|part| *part != "tile").collect();
                 self.bulk_copy(instr, &rest, Some(dims))?
             }
             _ => self.bulk_copy(instr, &rest, None)?,
         };
-        self.push(guard, code);
+        self.push(code);
         Ok(())
     }
 
     /// The destination's space, the source's, how it completes, and what may follow.
-    fn bulk_copy(&mut self, instr: &Instr, parts: &[&str], dims: Option<usize>) -> Result<Code> {
+    fn bulk_copy(&mut self, instr: &Instr, parts: &[&str], dims: Option<usize>) -> Result<ColdOp> {
         let (way, to_cta, modifiers) = match parts {
             [
                 to @ ("shared::cluster" | "shared::cta"),
@@ -73,7 +63,7 @@ impl Lowering<'_> {
                 _ => return Err(instr.unsupported()),
             }
         }
-        let wrong = || instr.error(format!("`{}` has the wrong number of operands", instr.text));
+        let wrong = || instr.wrong_count();
         let mut operands = instr.operands.iter();
         let mut next = || operands.next().ok_or_else(wrong);
         let (to, from) = (next()?, next()?);
@@ -83,7 +73,7 @@ impl Lowering<'_> {
         };
         let mbarrier = match way {
             BulkWay::SharedToGlobal => None,
-            _ => Some(next()?),
+            BulkWay::GlobalToShared | BulkWay::SharedToCluster => Some(next()?),
         };
         let mask = if multicast { Some(next()?) } else { None };
         // Where a line shall stay in L2: of no effect here.
@@ -99,47 +89,35 @@ impl Lowering<'_> {
         if let Some(dims) = dims {
             let tensor = match way {
                 BulkWay::SharedToGlobal => &mut to,
-                _ => &mut from,
+                BulkWay::GlobalToShared | BulkWay::SharedToCluster => &mut from,
             };
             let Operand::Vector(list) = *tensor else {
-                return Err(instr.error(format!("`{}` needs [map, {{coordinates}}]", instr.text)));
+                return Err(instr.wrong("needs [map, {coordinates}]"));
             };
             let [map, Operand::Vector(list)] = &list[..] else {
                 return Err(instr.unsupported());
             };
             if list.len() != dims {
-                return Err(instr.error(format!(
-                    "`{}` names {} coordinates, not {dims}",
-                    instr.text,
-                    list.len()
-                )));
+                return Err(instr.wrong(format!("names {} coordinates, not {dims}", list.len())));
             }
             for coordinate in list {
-                coordinates.push(self.source(instr, coordinate, Class::Word)?.index);
+                coordinates.push(self.source(instr, coordinate, Class::B32)?.index);
             }
             *tensor = map;
         }
-        let (to, to_offset) = self.address(instr, to)?;
-        let (from, from_offset) = self.address(instr, from)?;
+        let (to, from) = (self.address(instr, to)?, self.address(instr, from)?);
         let bytes = match bytes {
-            Some(bytes) => self.source(instr, bytes, Class::Word)?,
-            None => self.constant(Class::Word, 0),
+            Some(bytes) => self.source(instr, bytes, Class::B32)?,
+            None => self.constant(Class::B32, 0),
         };
-        let mbarrier = match mbarrier {
-            Some(address) => Some(self.address(instr, address)?),
-            None => None,
-        };
-        let multicast = match mask {
-            Some(mask) => Some(self.source(instr, mask, Class::Word)?.index),
-            None => None,
-        };
-        Ok(Code::BulkCopy(Box::new(BulkCopy {
+        let mbarrier = mbarrier.map(|at| self.address(instr, at)).transpose()?;
+        let mask = mask.map(|mask| self.source(instr, mask, Class::B32));
+        let multicast = mask.transpose()?.map(|mask| mask.index);
+        Ok(ColdOp::BulkCopy(Box::new(BulkCopy {
             way,
             to,
-            to_offset,
             to_cta,
             from,
-            from_offset,
             coordinates: coordinates.into(),
             bytes: bytes.index,
             mbarrier,

@@ -1,99 +1,57 @@
 //! Comparisons: `setp` and `set`.
-use super::float::{bf16_to_f64, f16_to_f64};
+use super::float_format::{bf16_to_f64, f16_to_f64};
 use super::scalar::{Scalar, d, f, sx, zx};
 use super::{Lowering, Result, class_of};
-use crate::op::{Class, Code, Compare, Logic, Reg};
-use crate::ptx::{Instr, Kind, Operand, Type};
-
-type Guard = Option<(u32, bool)>;
+use crate::op::{Class, Code, ColdOp, Compare, LaneOp, Logic, Reg};
+use crate::ptx::{Instr, Operand, Type, TypeKind};
 
 impl Lowering<'_> {
-    pub(super) fn setp(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
-        let Some(&ty) = instr.types().last() else {
-            return Err(instr.unsupported());
-        };
-        let Some(f) = compare(instr, ty) else {
-            return Err(instr.unsupported());
-        };
-        let (d, rest) = instr
-            .operands
-            .split_first()
-            .ok_or_else(|| instr.unsupported())?;
+    pub(super) fn setp(&mut self, instr: &Instr) -> Result<()> {
+        let ty = instr.last_type()?;
+        let f = compare(instr, ty).ok_or_else(|| instr.unsupported())?;
+        let (d, rest) = instr.result()?;
         let (d, other) = match d {
-            Operand::Pair(d, other) => (
-                self.dest_or_sink(instr, d)?,
-                Some(self.dest_or_sink(instr, other)?),
-            ),
-            d => (self.dest_or_sink(instr, d)?, None),
+            Operand::Pair(d, other) => (&**d, Some(&**other)),
+            d => (d, None),
         };
+        let d = self.dest_or_sink(instr, d)?;
+        let other = other.map(|other| self.dest_or_sink(instr, other));
+        let other = other.transpose()?;
         let (combine, operands) = match rest {
             [a, b] => (None, [a, b]),
             [a, b, p] => (Some(self.predicate(instr, p)?), [a, b]),
-            _ => return Err(instr.error(format!("`{}` takes two values to compare", instr.text))),
+            _ => return Err(instr.wrong("takes two values to compare")),
         };
         self.check_class(instr, d, Class::Predicate)?;
         let class = class_of(ty);
-        let mut sources = [d; 2];
-        for (source, operand) in sources.iter_mut().zip(operands) {
-            *source = self.source(instr, operand, class)?;
-            *source = self.trim(*source, class, ty, operand);
-        }
-        let [a, b] = sources;
+        let [a, b] = self.sources(instr, operands, class)?;
+        let a = self.trim(a, class, ty, operands[0]);
+        let b = self.trim(b, class, ty, operands[1]);
         let compare = |d: Reg| match fast_compare(instr, ty) {
-            Some(op) => Code::Compare {
-                op,
-                d: d.index,
-                a: a.index,
-                b: b.index,
-            },
-            None => Code::Scalar { f, d, a, b, c: a },
+            Some(op) => Code::from(LaneOp::Compare(op, [d.index, a.index, b.index])),
+            None => ColdOp::Scalar(f, d, [a, b, a]).into(),
         };
         if combine.is_none() && other.is_none() {
-            self.push(guard, compare(d));
+            self.push(compare(d));
             return Ok(());
         }
         // d = (a op b) bool p; the second result takes the inverted comparison.
         let direct = self.temp(Class::Predicate);
-        self.push(None, compare(direct));
+        self.push_always(compare(direct));
         let inverse = self.temp(Class::Predicate);
-        self.push(
-            None,
-            Code::Logic {
-                op: Logic::Not,
-                d: inverse.index,
-                a: direct.index,
-                b: direct.index,
-                negate_b: false,
-            },
-        );
+        let regs = [inverse.index, direct.index, direct.index];
+        self.push_always(LaneOp::Logic(Logic::Not, regs, false));
         // Combined before anything is written, since a result may be an input of the other.
         if let Some((p, negate_b)) = combine {
             let op = self.boolean(instr)?;
             for value in [direct.index, inverse.index] {
-                self.push(
-                    None,
-                    Code::Logic {
-                        op,
-                        d: value,
-                        a: value,
-                        b: p,
-                        negate_b,
-                    },
-                );
+                self.push_always(LaneOp::Logic(op, [value, value, p], negate_b));
             }
         }
         for (target, value) in [(Some(d), direct), (other, inverse)] {
             if let Some(target) = target {
-                self.push(
-                    guard,
-                    Code::Logic {
-                        op: Logic::Move,
-                        d: target.index,
-                        a: value.index,
-                        b: value.index,
-                        negate_b: false,
-                    },
-                );
+                let regs = [target.index, value.index, value.index];
+                self.push(LaneOp::Logic(Logic::Move, regs, false));
             }
         }
         Ok(())
@@ -109,31 +67,26 @@ impl Lowering<'_> {
     }
 
     fn dest_or_sink(&mut self, instr: &Instr, operand: &Operand) -> Result<Reg> {
-        if *operand == Operand::Sink {
-            Ok(self.temp(Class::Predicate))
-        } else {
-            self.dest(instr, operand)
+        match operand {
+            Operand::Sink => Ok(self.temp(Class::Predicate)),
+            operand => self.dest(instr, operand),
         }
     }
 
     /// `set`: the comparison as all ones, or as 1.0; for a pair, in each half.
-    pub(super) fn set(&mut self, instr: &Instr, guard: Guard, types: &[Type]) -> Result<()> {
+    pub(super) fn set(&mut self, instr: &Instr, types: &[Type]) -> Result<()> {
         let [d, a, b] = self.operands::<3>(instr)?;
         let &[to, from] = types else {
             return Err(instr.unsupported());
         };
         let half = |ty: Type| match ty.pair {
-            true => Type {
-                bits: 16,
-                pair: false,
-                ..ty
-            },
+            true => Type::new(ty.kind, 16),
             false => ty,
         };
         let yes = match (half(to).kind, half(to).bits) {
-            (Kind::Float, 16) => 0x3c00,
-            (Kind::Brain, _) => 0x3f80,
-            (Kind::Float, 32) => u64::from(1f32.to_bits()),
+            (TypeKind::Float, 16) => 0x3c00,
+            (TypeKind::Brain, _) => 0x3f80,
+            (TypeKind::Float, 32) => u64::from(1f32.to_bits()),
             (_, 16 | 32) if from.pair => 0xffff,
             (_, bits @ (16 | 32)) => (1 << bits) - 1,
             _ => return Err(instr.unsupported()),
@@ -141,56 +94,29 @@ impl Lowering<'_> {
         let (Some(f), true) = (compare(instr, half(from)), from.pair || !to.pair) else {
             return Err(instr.unsupported());
         };
-        let d = self.dest(instr, d)?;
-        self.check_class(instr, d, Class::Word)?;
-        let (a, b) = (
-            self.source(instr, a, class_of(from))?,
-            self.source(instr, b, class_of(from))?,
-        );
-        let (yes, no) = (
-            self.constant(Class::Word, yes).index,
-            self.constant(Class::Word, 0).index,
-        );
+        let d = self.dest_of(instr, d, Class::B32)?;
+        let [a, b] = self.sources(instr, [a, b], class_of(from))?;
+        let [yes, no] = [yes, 0].map(|value| self.constant(Class::B32, value).index);
         let one = |lower: &mut Self, guard, d: u32, a, b| {
             let p = lower.temp(Class::Predicate);
-            lower.push(
-                None,
-                Code::Scalar {
-                    f,
-                    d: p,
-                    a,
-                    b,
-                    c: a,
-                },
-            );
-            let (p, a, b) = (p.index, yes, no);
-            lower.push(guard, Code::Select { d, a, b, p });
+            lower.push_always(ColdOp::Scalar(f, p, [a, b, a]));
+            lower.push_guarded(guard, LaneOp::Select([d, yes, no, p.index]));
         };
         if !from.pair {
-            one(self, guard, d.index, a, b);
+            one(self, self.guard, d.index, a, b);
             return Ok(());
         }
         let halves = |lower: &mut Self, a| {
-            let parts = [lower.temp(Class::Word), lower.temp(Class::Word)];
-            let unpack = Code::Unpack {
-                parts: parts.into(),
-                a,
-                bits: 16,
-            };
-            lower.push(None, unpack);
+            let parts = [lower.temp(Class::B32), lower.temp(Class::B32)];
+            lower.push_always(ColdOp::Unpack(16, parts.into(), a));
             parts
         };
         let (a, b) = (halves(self, a), halves(self, b));
-        let results = [self.temp(Class::Word), self.temp(Class::Word)];
+        let results = [self.temp(Class::B32), self.temp(Class::B32)];
         for i in 0..2 {
             one(self, None, results[i].index, a[i], b[i]);
         }
-        let pack = Code::Pack {
-            d,
-            parts: results.into(),
-            bits: 16,
-        };
-        self.push(guard, pack);
+        self.push(ColdOp::Pack(16, d, results.into()));
         Ok(())
     }
 }
@@ -260,16 +186,16 @@ fn compare(instr: &Instr, ty: Type) -> Option<Scalar> {
         return None;
     }
     Some(match (ty.kind, ty.bits) {
-        (Kind::Signed, 16) => all!(sx::<16>),
-        (Kind::Signed, 32) => all!(sx::<32>),
-        (Kind::Signed, 64) => all!(sx::<64>),
-        (Kind::Unsigned | Kind::Bits, 16) => all!(zx::<16>),
-        (Kind::Unsigned | Kind::Bits, 32) => all!(zx::<32>),
-        (Kind::Unsigned | Kind::Bits, 64) => all!(zx::<64>),
-        (Kind::Float, 16) => float!(f16_to_f64),
-        (Kind::Brain, 16) => float!(bf16_to_f64),
-        (Kind::Float, 32) if !ty.pair => float!(|x| f64::from(f(x))),
-        (Kind::Float, 64) => float!(d),
+        (TypeKind::Signed, 16) => all!(sx::<16>),
+        (TypeKind::Signed, 32) => all!(sx::<32>),
+        (TypeKind::Signed, 64) => all!(sx::<64>),
+        (TypeKind::Unsigned | TypeKind::Bits, 16) => all!(zx::<16>),
+        (TypeKind::Unsigned | TypeKind::Bits, 32) => all!(zx::<32>),
+        (TypeKind::Unsigned | TypeKind::Bits, 64) => all!(zx::<64>),
+        (TypeKind::Float, 16) => float!(f16_to_f64),
+        (TypeKind::Brain, 16) => float!(bf16_to_f64),
+        (TypeKind::Float, 32) if !ty.pair => float!(|x| f64::from(f(x))),
+        (TypeKind::Float, 64) => float!(d),
         _ => return None,
     })
 }

@@ -1,12 +1,10 @@
 //! Conversions: `cvt` as a few steps over f64, which holds every narrower number exactly.
-use super::float::{BF16, F16, F32, Format, Rounding, bf16_to_f64, f16_to_f64, narrow};
-use super::floating::{nan64, unit};
+use super::float_format::{BF16, F16, F32, Format, Rounding, bf16_to_f64, f16_to_f64, narrow};
+use super::float_ops::{nan64, unit};
 use super::scalar::{Scalar, d, f, put64, sx, zx};
-use super::{Lowering, Result, class_of};
-use crate::op::{Class, Code, Reg};
-use crate::ptx::{Instr, Kind, Type};
-
-type Guard = Option<(u32, bool)>;
+use super::{Lowering, Result, class_of, wrong_width};
+use crate::op::{Class, ColdOp, LaneOp, Reg};
+use crate::ptx::{Instr, Type, TypeKind};
 
 /// Picks the rounding to a format.
 macro_rules! narrowing {
@@ -38,12 +36,12 @@ macro_rules! to_integer {
 }
 
 impl Lowering<'_> {
-    pub(super) fn cvt(&mut self, instr: &Instr, guard: Guard, types: &[Type]) -> Result<()> {
+    pub(super) fn cvt(&mut self, instr: &Instr, types: &[Type]) -> Result<()> {
         let &[to, from] = types else {
             return Err(instr.unsupported());
         };
-        if to.pair && (from.kind, from.bits, from.pair) == (Kind::Float, 32, false) {
-            return self.cvt_pair(instr, guard, to);
+        if to.pair && (from.kind, from.bits, from.pair) == (TypeKind::Float, 32, false) {
+            return self.cvt_pair(instr, to);
         }
         let [d, a] = self.operands::<2>(instr)?;
         let Some(steps) = steps(instr, to, from) else {
@@ -52,90 +50,62 @@ impl Lowering<'_> {
         let is_16 = self.is_16(d);
         let d = self.dest(instr, d)?;
         // The result register may be wider than the result: it is extended as its type says.
-        if d.class == Class::Predicate || (d.class == Class::Word && to.bits > 32) {
-            return Err(self.wrong_width(instr));
+        if d.class == Class::Predicate || (d.class == Class::B32 && to.bits > 32) {
+            return Err(wrong_width(instr));
         }
         let a = self.source(instr, a, class_of(from))?;
         if let Some(code) = fast(instr, to, from, d, a) {
-            self.push(guard, code);
+            self.push(code);
             return Ok(());
         }
+        let Some((last, before)) = steps.split_last() else {
+            return Ok(());
+        };
         let mut a = a;
-        for (i, &f) in steps.iter().enumerate() {
-            let last = i + 1 == steps.len();
-            let step = |d| Code::Scalar {
-                f,
-                d,
-                a,
-                b: a,
-                c: a,
-            };
-            if last {
-                self.push(guard, step(d));
-                if is_16 {
-                    self.push_16(guard, d.index);
-                }
-            } else {
-                let t = self.temp(Class::Double);
-                self.push(None, step(t));
-                a = t;
-            }
+        for &f in before {
+            let t = self.temp(Class::B64);
+            self.push_always(ColdOp::Scalar(f, t, [a; 3]));
+            a = t;
+        }
+        self.push(ColdOp::Scalar(*last, d, [a; 3]));
+        if is_16 {
+            self.push_16(d.index);
         }
         Ok(())
     }
 
     /// `cvt.rn.f16x2.f32 d, a, b`: a into the upper half.
-    fn cvt_pair(&mut self, instr: &Instr, guard: Guard, to: Type) -> Result<()> {
+    fn cvt_pair(&mut self, instr: &Instr, to: Type) -> Result<()> {
         let [d, a, b] = self.operands::<3>(instr)?;
         let suffixes: Vec<&str> = instr.opcode.iter().skip(1).map(String::as_str).collect();
-        if !matches!(suffixes[..], ["rn", _, _]) {
-            return Err(instr.unsupported());
-        }
-        let d = self.dest(instr, d)?;
-        self.check_class(instr, d, Class::Word)?;
-        let (a, b) = (
-            self.source(instr, a, Class::Word)?,
-            self.source(instr, b, Class::Word)?,
-        );
-        let f: Scalar = if to.kind == Kind::Float {
-            |v| pair(v, F16)
-        } else {
-            |v| pair(v, BF16)
+        instr.require(matches!(suffixes[..], ["rn", _, _]))?;
+        let d = self.dest_of(instr, d, Class::B32)?;
+        let [a, b] = self.sources(instr, [a, b], Class::B32)?;
+        let halves: Scalar = match to.kind == TypeKind::Float {
+            true => |v| pair(v, F16),
+            false => |v| pair(v, BF16),
         };
         fn pair(v: [u64; 3], format: Format) -> u64 {
-            let half = |x: u64| {
-                u64::from(narrow(
-                    f64::from(f32::from_bits(x as u32)),
-                    format,
-                    Rounding::Rn,
-                ))
-            };
+            let half = |x: u64| u64::from(narrow(f(x).into(), format, Rounding::Rn));
             half(v[0]) << 16 | half(v[1])
         }
-        self.push(guard, Code::Scalar { f, d, a, b, c: a });
+        self.push(ColdOp::Scalar(halves, d, [a, b, a]));
         Ok(())
     }
 }
 
 /// Conversions with a vector path of their own.
-fn fast(instr: &Instr, to: Type, from: Type, d: Reg, a: Reg) -> Option<Code> {
+fn fast(instr: &Instr, to: Type, from: Type, d: Reg, a: Reg) -> Option<LaneOp> {
     let integer = !to.is_float() && !from.is_float();
-    let (signed, d, a, class) = (from.is_signed(), d.index, a.index, d.class);
-    Some(match (from.bits, to.bits, class) {
-        (32, 64, Class::Double) if integer => Code::Extend { signed, d, a },
-        (64, 32, Class::Word) if integer => Code::Truncate { d, a },
-        (32, 32, Class::Word) if integer => Code::MoveWord { d, a },
-        (16, 32, Class::Word) if from.kind == Kind::Float && to.is_float() && !instr.has("sat") => {
-            Code::HalfToFloat { d, a }
-        }
-        (32, 16, Class::Word)
-            if to.kind == Kind::Float
-                && from.is_float()
-                && instr.opcode.len() == 4
-                && instr.has("rn") =>
-        {
-            Code::FloatToHalf { d, a }
-        }
+    let widens = from.kind == TypeKind::Float && to.is_float();
+    let narrows = to.kind == TypeKind::Float && from.is_float() && instr.opcode.len() == 4;
+    let regs = [d.index, a.index];
+    Some(match (from.bits, to.bits, d.class) {
+        (32, 64, Class::B64) if integer => LaneOp::Extend(from.is_signed(), regs),
+        (64, 32, Class::B32) if integer => LaneOp::Truncate(regs),
+        (32, 32, Class::B32) if integer => LaneOp::MoveB32(regs),
+        (16, 32, Class::B32) if widens && !instr.has("sat") => LaneOp::F16ToF32(regs),
+        (32, 16, Class::B32) if narrows && instr.has("rn") => LaneOp::F32ToF16(regs),
         _ => return None,
     })
 }
@@ -147,13 +117,13 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
     if !suffixes.all(|s| known.contains(&s.as_str()) || Type::parse(s).is_some()) {
         return None;
     }
-    let simple = |ty: Type| !ty.pair && ty.kind != Kind::Predicate && ty.bits <= 64;
+    let simple = |ty: Type| !ty.pair && ty.kind != TypeKind::Predicate && ty.bits <= 64;
     if !simple(to) || !simple(from) {
         return None;
     }
     let sat = instr.has("sat");
     let mut steps: Vec<Scalar> = Vec::new();
-    if from.kind == Kind::Brain && to.kind == Kind::Float && to.bits == 32 && !sat {
+    if from.kind == TypeKind::Brain && to.kind == TypeKind::Float && to.bits == 32 && !sat {
         // The upper half of an f32 as it is, NaN included.
         return Some(vec![|v| v[0] << 16]);
     }
@@ -166,10 +136,10 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
         return Some(steps).filter(|_| !sat);
     }
     match (from.kind, from.bits) {
-        (Kind::Float, 16) => steps.push(|v| put64(f16_to_f64(v[0]))),
-        (Kind::Brain, 16) => steps.push(|v| put64(bf16_to_f64(v[0]))),
-        (Kind::Float, 32) => steps.push(|v| put64(f(v[0]).into())),
-        (Kind::Float, 64) => {}
+        (TypeKind::Float, 16) => steps.push(|v| put64(f16_to_f64(v[0]))),
+        (TypeKind::Brain, 16) => steps.push(|v| put64(bf16_to_f64(v[0]))),
+        (TypeKind::Float, 32) => steps.push(|v| put64(f(v[0]).into())),
+        (TypeKind::Float, 64) => {}
         _ if to.bits == 64 => {
             // The only conversion that f64 does not hold with room to spare.
             steps.push(integer(from)?);
@@ -202,20 +172,20 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
         steps.push(|v| put64(unit(d(v[0]))));
     }
     match (to.kind, to.bits) {
-        (Kind::Float, 16) if from.bits == 64 => steps.push(narrowing!(F16, instr, keep)),
-        (Kind::Float, 32) if from.bits == 64 => steps.push(narrowing!(F32, instr, keep)),
-        (Kind::Float, 16) => steps.push(narrowing!(F16, instr)),
-        (Kind::Brain, 16) => steps.push(narrowing!(BF16, instr)),
-        (Kind::Float, 32) => steps.push(narrowing!(F32, instr)),
-        (Kind::Float, 64) => {}
-        (Kind::Signed, 8) => steps.push(to_integer!(from, true, 8)),
-        (Kind::Signed, 16) => steps.push(to_integer!(from, true, 16)),
-        (Kind::Signed, 32) => steps.push(to_integer!(from, true, 32)),
-        (Kind::Signed, 64) => steps.push(to_integer!(from, true, 64)),
-        (Kind::Unsigned, 8) => steps.push(to_integer!(from, false, 8)),
-        (Kind::Unsigned, 16) => steps.push(to_integer!(from, false, 16)),
-        (Kind::Unsigned, 32) => steps.push(to_integer!(from, false, 32)),
-        (Kind::Unsigned, 64) => steps.push(to_integer!(from, false, 64)),
+        (TypeKind::Float, 16) if from.bits == 64 => steps.push(narrowing!(F16, instr, keep)),
+        (TypeKind::Float, 32) if from.bits == 64 => steps.push(narrowing!(F32, instr, keep)),
+        (TypeKind::Float, 16) => steps.push(narrowing!(F16, instr)),
+        (TypeKind::Brain, 16) => steps.push(narrowing!(BF16, instr)),
+        (TypeKind::Float, 32) => steps.push(narrowing!(F32, instr)),
+        (TypeKind::Float, 64) => {}
+        (TypeKind::Signed, 8) => steps.push(to_integer!(from, true, 8)),
+        (TypeKind::Signed, 16) => steps.push(to_integer!(from, true, 16)),
+        (TypeKind::Signed, 32) => steps.push(to_integer!(from, true, 32)),
+        (TypeKind::Signed, 64) => steps.push(to_integer!(from, true, 64)),
+        (TypeKind::Unsigned, 8) => steps.push(to_integer!(from, false, 8)),
+        (TypeKind::Unsigned, 16) => steps.push(to_integer!(from, false, 16)),
+        (TypeKind::Unsigned, 32) => steps.push(to_integer!(from, false, 32)),
+        (TypeKind::Unsigned, 64) => steps.push(to_integer!(from, false, 64)),
         _ => return None,
     }
     if steps.is_empty() {

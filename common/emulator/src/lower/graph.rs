@@ -1,4 +1,4 @@
-//! The control-flow graph: basic blocks, and where the two ways of a branch meet again.
+//! The control-flow graph: basic blocks, and where the two ways of a branch reconverge.
 use crate::op::{Code, Op};
 
 /// Basic blocks of a kernel, in the order of the text.
@@ -19,7 +19,7 @@ impl Graph {
                     leader[i + 1] = true;
                 }
                 Code::Exit | Code::Trap => leader[i + 1] = true,
-                _ => {}
+                Code::Lane(_) | Code::Matrix(_) | Code::Sync(_) => {}
             }
         }
         let starts: Vec<usize> = (0..ops.len()).filter(|&i| leader[i]).collect();
@@ -34,7 +34,7 @@ impl Graph {
                         ops[last].guard.is_some()
                     }
                     Code::Exit | Code::Trap => ops[last].guard.is_some(),
-                    _ => true,
+                    Code::Lane(_) | Code::Matrix(_) | Code::Sync(_) => true,
                 };
                 if falls && last + 1 < ops.len() {
                     next.push(block_of(last + 1));
@@ -84,7 +84,7 @@ impl Graph {
         }
         let mut dominator = vec![None; count + 1];
         dominator[exit] = Some(exit);
-        let meet = |dominator: &[Option<usize>], mut a: usize, mut b: usize| {
+        let common_dominator = |dominator: &[Option<usize>], mut a: usize, mut b: usize| {
             while a != b {
                 while number[a] < number[b] {
                     a = dominator[a].unwrap_or(exit);
@@ -109,7 +109,7 @@ impl Graph {
                 for &n in next {
                     // A block that never reaches the exit has no number and no say.
                     if dominator[n].is_some() {
-                        new = Some(new.map_or(n, |other| meet(&dominator, n, other)));
+                        new = Some(new.map_or(n, |other| common_dominator(&dominator, n, other)));
                     }
                 }
                 if dominator[block] != new {
@@ -126,15 +126,15 @@ impl Graph {
     }
 }
 
-/// Writes into every branch the operation at which its threads meet again. Nobody waits for others
+/// Writes into every branch the operation at which its threads reconverge. Nobody waits for others
 /// only to exit with them: barriers count the threads that are left.
 pub(super) fn set_rejoin(ops: &mut [Op]) {
     let graph = Graph::new(ops);
-    let meets = graph.post_dominators();
-    for (block, meet) in meets.iter().enumerate() {
+    let reconvergence = graph.post_dominators();
+    for (block, point) in reconvergence.iter().enumerate() {
         let last = graph.end(block, ops.len()) - 1;
         if let Code::Branch { rejoin, .. } = &mut ops[last].code {
-            *rejoin = meet.map_or(u32::MAX, |b| graph.starts[b] as u32);
+            *rejoin = point.map_or(u32::MAX, |b| graph.starts[b] as u32);
         }
     }
     for i in 0..ops.len() {

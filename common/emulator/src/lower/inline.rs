@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::{Result, describe};
-use crate::ptx::{Instr, Kernel, LabelId, Loc, Module, Operand, PtxError, Statement};
+use super::{Result, source_lines};
+use crate::ptx::{Instr, Kernel, LabelId, Loc, Operand, Parsed, PtxError, Statement};
 
 /// Bounds for hostile input: statements and registers after inlining, and calls within calls.
 const MAX_STATEMENTS: usize = 1 << 20;
@@ -12,7 +12,7 @@ const MAX_REGISTERS: usize = 1 << 22;
 const MAX_DEPTH: usize = 64;
 
 /// The kernel with all calls inlined.
-pub(super) fn inlined<'a>(module: &Module, kernel: &'a Kernel) -> Result<Cow<'a, Kernel>> {
+pub(super) fn inlined<'a>(module: &Parsed, kernel: &'a Kernel) -> Result<Cow<'a, Kernel>> {
     let calls = |statement: &Statement| matches!(statement, Statement::Instr(i) if is_call(i));
     if !kernel.body.iter().any(calls) {
         return Ok(Cow::Borrowed(kernel));
@@ -46,7 +46,7 @@ fn is_call(instr: &Instr) -> bool {
 }
 
 struct Flat<'m> {
-    module: &'m Module,
+    module: &'m Parsed,
     kernel: Kernel,
     /// Bytes of the variables so far, by name: there may be as many as calls.
     sizes: HashMap<String, u64>,
@@ -80,7 +80,7 @@ impl<'m> Flat<'m> {
                 }
                 Statement::Instr(instr) => self
                     .instr(instr, scope)
-                    .map_err(|error| error.at(describe(self.module, instr).source))?,
+                    .map_err(|error| error.at(source_lines(self.module, instr).0))?,
             }
         }
         Ok(())

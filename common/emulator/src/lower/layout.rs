@@ -3,7 +3,7 @@ use std::collections::HashMap;
 
 use super::{Result, SHARED_BASE};
 use crate::program::Param;
-use crate::ptx::{Kernel, Module, PtxError, VariableSpace};
+use crate::ptx::{Kernel, Parsed, PtxError, Variable, VariableSpace};
 
 /// Bytes of parameters (PTX ISA, "Kernel Function Parameters", since 8.1).
 const MAX_PARAMS: u32 = 32764;
@@ -11,10 +11,14 @@ const MAX_PARAMS: u32 = 32764;
 const MAX_STATIC_SHARED: u64 = 48 << 10;
 /// A bound for hostile input: bytes of all `.global` variables.
 const MAX_GLOBALS: u64 = 1 << 28;
+/// The whole constant bank (CUDA C++ Programming Guide, "Compute Capabilities").
+const MAX_CONSTANTS: u64 = 64 << 10;
+/// Local memory of a thread (same table).
+const MAX_LOCAL: u64 = 512 << 10;
 
 /// A variable's place in its state space.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum VariableAddress {
     Global(u32),
     Const(u32),
     Shared(u32),
@@ -23,27 +27,87 @@ pub(super) enum Place {
 }
 
 pub(super) struct Layout<'a> {
-    pub places: HashMap<&'a str, Place>,
+    pub places: HashMap<&'a str, VariableAddress>,
     pub params: Vec<Param>,
     pub shared: u32,
     pub dynamic_align: u32,
     pub local: u32,
-    pub constants: Vec<u8>,
-    pub globals: Vec<(String, Vec<u8>)>,
+}
+
+/// The place of a variable that persists from launch to launch.
+#[derive(Clone, Copy)]
+pub(crate) enum VariablePlace {
+    /// The how-manyth `.global` variable it is.
+    Global(u32),
+    /// Its offset in the constant bank.
+    Const(u32),
+}
+
+/// The `.global` and `.const` variables of a module, in the order of the text. Only modules declare them: the parser
+/// admits none in a function.
+pub(crate) fn variables(module: &Parsed) -> Result<Vec<(&Variable, VariablePlace)>> {
+    let (mut globals, mut global_bytes, mut bank) = (0, 0u64, 0);
+    let mut placed = Vec::new();
+    for variable in &module.variables {
+        let place = match variable.space {
+            VariableSpace::Global => {
+                global_bytes += variable.bytes;
+                if global_bytes > MAX_GLOBALS {
+                    return Err(too_large(variable));
+                }
+                globals += 1;
+                VariablePlace::Global(globals - 1)
+            }
+            VariableSpace::Const => {
+                let at = u64::next_multiple_of(bank, variable.align.into());
+                bank = at + variable.bytes;
+                if bank > MAX_CONSTANTS {
+                    return Err(too_large(variable));
+                }
+                VariablePlace::Const(at as u32)
+            }
+            VariableSpace::Shared | VariableSpace::DynamicShared | VariableSpace::Local => continue,
+        };
+        placed.push((variable, place));
+    }
+    Ok(placed)
+}
+
+fn too_large(variable: &Variable) -> PtxError {
+    let hint = match variable.space {
+        VariableSpace::Shared => {
+            " (48 KiB; more is possible with `extern __shared__`, whose size the launch gives)"
+        }
+        VariableSpace::Global
+        | VariableSpace::Const
+        | VariableSpace::DynamicShared
+        | VariableSpace::Local => "",
+    };
+    let name = &variable.name;
+    let message = format!("the variable `{name}` does not fit its memory{hint}");
+    PtxError::new(0, message)
+}
+
+/// Places a variable behind the bytes that are used, and returns where.
+fn append(variable: &Variable, used: &mut u32, most: u64) -> Result<u32> {
+    let at = used.next_multiple_of(variable.align);
+    if u64::from(at) + variable.bytes > most {
+        return Err(too_large(variable));
+    }
+    *used = at + variable.bytes as u32;
+    Ok(at)
 }
 
 impl<'a> Layout<'a> {
-    pub fn new(module: &'a Module, kernel: &'a Kernel) -> Result<Self> {
+    pub fn new(module: &'a Parsed, kernel: &'a Kernel) -> Result<Self> {
         let mut layout = Layout {
             places: HashMap::new(),
             params: Vec::new(),
             shared: 0,
             dynamic_align: 16,
             local: 0,
-            constants: Vec::new(),
-            globals: Vec::new(),
         };
-        let (mut param_bytes, mut global_bytes) = (0u32, 0u64);
+        let mut param_bytes = 0u32;
         for param in &kernel.params {
             let offset = param_bytes.next_multiple_of(param.align.max(1));
             param_bytes = offset + param.bytes;
@@ -58,67 +122,26 @@ impl<'a> Layout<'a> {
                 offset,
             });
         }
+        for (variable, place) in variables(module)? {
+            let place = match place {
+                VariablePlace::Global(index) => VariableAddress::Global(index),
+                VariablePlace::Const(at) => VariableAddress::Const(at),
+            };
+            layout.places.insert(&variable.name, place);
+        }
         for variable in module.variables.iter().chain(&kernel.variables) {
-            let hint = match variable.space {
-                VariableSpace::Shared => {
-                    " (48 KiB; more is possible with `extern __shared__`, whose size the launch gives)"
-                }
-                _ => "",
-            };
-            let too_large = || {
-                PtxError::new(
-                    0,
-                    format!(
-                        "the variable `{}` does not fit its memory{hint}",
-                        variable.name
-                    ),
-                )
-            };
             let place = match variable.space {
                 VariableSpace::DynamicShared => {
                     layout.dynamic_align = layout.dynamic_align.max(variable.align);
-                    Place::Dynamic
+                    VariableAddress::Dynamic
                 }
-                VariableSpace::Global => {
-                    global_bytes += variable.bytes;
-                    if global_bytes > MAX_GLOBALS {
-                        return Err(too_large());
-                    }
-                    let mut bytes = variable.init.clone();
-                    bytes.resize(variable.bytes as usize, 0);
-                    layout.globals.push((variable.name.clone(), bytes));
-                    Place::Global(layout.globals.len() as u32 - 1)
-                }
-                VariableSpace::Const => {
-                    let at = layout
-                        .constants
-                        .len()
-                        .next_multiple_of(variable.align as usize);
-                    // 64 KiB is the whole bank (CUDA C++ Programming Guide, "Compute Capabilities").
-                    if at as u64 + variable.bytes > 1 << 16 {
-                        return Err(too_large());
-                    }
-                    layout.constants.resize(at, 0);
-                    layout.constants.extend_from_slice(&variable.init);
-                    layout.constants.resize(at + variable.bytes as usize, 0);
-                    Place::Const(at as u32)
-                }
+                VariableSpace::Global | VariableSpace::Const => continue,
                 VariableSpace::Shared => {
-                    let at = layout.shared.next_multiple_of(variable.align);
-                    if u64::from(at) + variable.bytes > MAX_STATIC_SHARED {
-                        return Err(too_large());
-                    }
-                    layout.shared = at + variable.bytes as u32;
-                    Place::Shared(SHARED_BASE + at)
+                    let at = append(variable, &mut layout.shared, MAX_STATIC_SHARED)?;
+                    VariableAddress::Shared(SHARED_BASE + at)
                 }
                 VariableSpace::Local => {
-                    let at = layout.local.next_multiple_of(variable.align);
-                    // 512 KiB a thread (same table).
-                    if u64::from(at) + variable.bytes > 1 << 19 {
-                        return Err(too_large());
-                    }
-                    layout.local = at + variable.bytes as u32;
-                    Place::Local(at)
+                    VariableAddress::Local(append(variable, &mut layout.local, MAX_LOCAL)?)
                 }
             };
             layout.places.insert(&variable.name, place);

@@ -1,9 +1,7 @@
 //! `mbarrier`: barriers in shared memory that count arrivals and bytes.
 use super::{Lowering, Result};
-use crate::op::{Class, Code, MbarrierAccess, MbarrierAction, MbarrierWait, Reg, Space};
+use crate::op::{Class, ColdOp, MbarrierAccess, MbarrierAction, MbarrierWait, SyncOp};
 use crate::ptx::{Instr, Operand};
-
-type Guard = Option<(u32, bool)>;
 
 /// Suffixes that say how an instruction orders, and where its mbarrier lies.
 const KNOWN: [&str; 9] = [
@@ -19,20 +17,13 @@ const KNOWN: [&str; 9] = [
 ];
 
 impl Lowering<'_> {
-    pub(super) fn mbarrier(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
-        let (Some(action), rest) = (
-            instr.opcode.get(1).map(String::as_str),
-            instr.opcode.get(2..).unwrap_or(&[]),
-        ) else {
-            return Err(instr.unsupported());
+    pub(super) fn mbarrier(&mut self, instr: &Instr) -> Result<()> {
+        let action = instr.opcode.get(1).map_or("", String::as_str);
+        let (modifier, rest) = match instr.opcode.get(2).map(String::as_str) {
+            Some(word @ ("expect_tx" | "noComplete" | "parity")) => (Some(word), 3),
+            _ => (None, 2),
         };
-        let (modifier, rest) = match rest.first().map(String::as_str) {
-            Some(word @ ("expect_tx" | "noComplete" | "parity")) => (Some(word), &rest[1..]),
-            _ => (None, rest),
-        };
-        if rest.iter().any(|part| !KNOWN.contains(&part.as_str())) {
-            return Err(instr.unsupported());
-        }
+        instr.require(instr.has_only(rest, &KNOWN))?;
         let drop = action == "arrive_drop";
         let action = match (action, modifier) {
             ("init", None) => MbarrierAction::Init,
@@ -47,9 +38,9 @@ impl Lowering<'_> {
                 MbarrierAction::ArriveExpectTx { drop }
             }
             ("test_wait" | "try_wait", None | Some("parity")) => {
-                return self.mbarrier_wait(instr, guard, action, modifier.is_some());
+                return self.mbarrier_wait(instr, action, modifier.is_some());
             }
-            ("pending_count", None) => return self.pending_count(instr, guard),
+            ("pending_count", None) => return self.pending_count(instr),
             _ => return Err(instr.unsupported()),
         };
         let arrives = matches!(
@@ -63,139 +54,78 @@ impl Lowering<'_> {
         let (address, count) = match operands {
             [address] if !matches!(action, MbarrierAction::Init) => (address, None),
             [address, count] if action != MbarrierAction::Invalidate => (address, Some(count)),
-            _ => {
-                return Err(
-                    instr.error(format!("`{}` has the wrong number of operands", instr.text))
-                );
-            }
+            _ => return Err(instr.wrong_count()),
         };
         let counted = matches!(action, MbarrierAction::Arrive { .. });
         let count = match count {
-            Some(count) => self.source(instr, count, Class::Word)?.index,
+            Some(count) => self.source(instr, count, Class::B32)?.index,
             None if counted || action == MbarrierAction::Invalidate => {
-                self.constant(Class::Word, 1).index
+                self.constant(Class::B32, 1).index
             }
-            None => return Err(instr.error(format!("`{}` needs a count", instr.text))),
+            None => return Err(instr.wrong("needs a count")),
         };
         let state = match d {
             None | Some(Operand::Sink) => None,
-            Some(d) => {
-                let d = self.dest(instr, d)?;
-                self.check_class(instr, d, Class::Double)?;
-                Some(d.index)
-            }
+            Some(d) => Some(self.dest_of(instr, d, Class::B64)?.index),
         };
-        let (base, offset) = self.address(instr, address)?;
+        let address = self.address(instr, address)?;
         let access = MbarrierAccess {
             action,
-            space: mbarrier_space(instr),
-            base,
-            offset,
+            space: instr.space(),
+            address,
             state,
             count,
             relaxed: instr.has("relaxed"),
         };
-        self.push(guard, Code::Mbarrier(Box::new(access)));
+        self.push(ColdOp::Mbarrier(Box::new(access)));
         Ok(())
     }
 
     /// `try_wait` may be given a time limit; the emulator's clock is not the hardware's, so it is ignored.
-    fn mbarrier_wait(
-        &mut self,
-        instr: &Instr,
-        guard: Guard,
-        action: &str,
-        parity: bool,
-    ) -> Result<()> {
+    fn mbarrier_wait(&mut self, instr: &Instr, action: &str, parity: bool) -> Result<()> {
         let blocking = action == "try_wait";
         let [d, address, phase] = match &instr.operands[..] {
             [d, address, phase] => [d, address, phase],
             [d, address, phase, _limit] if blocking => [d, address, phase],
-            _ => {
-                return Err(
-                    instr.error(format!("`{}` has the wrong number of operands", instr.text))
-                );
-            }
+            _ => return Err(instr.wrong_count()),
         };
-        let d = self.dest(instr, d)?;
-        self.check_class(instr, d, Class::Predicate)?;
-        let class = if parity { Class::Word } else { Class::Double };
+        let d = self.dest_of(instr, d, Class::Predicate)?;
+        let class = if parity { Class::B32 } else { Class::B64 };
         let phase = self.source(instr, phase, class)?;
-        let (base, offset) = self.address(instr, address)?;
+        let address = self.address(instr, address)?;
         let wait = MbarrierWait {
-            space: mbarrier_space(instr),
-            base,
-            offset,
+            space: instr.space(),
+            address,
             d: d.index,
             phase,
             blocking,
             relaxed: instr.has("relaxed"),
         };
-        self.push(guard, Code::MbarrierWait(Box::new(wait)));
+        self.push(SyncOp::MbarrierWait(Box::new(wait)));
         Ok(())
     }
 
     /// `mbarrier.pending_count count, state`: the low 20 bits of the emulator's own encoding.
-    fn pending_count(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
+    fn pending_count(&mut self, instr: &Instr) -> Result<()> {
         let [d, state] = self.operands::<2>(instr)?;
-        let d = self.dest(instr, d)?;
-        self.check_class(instr, d, Class::Word)?;
-        let a = self.source(instr, state, Class::Double)?;
-        self.push(
-            guard,
-            Code::Scalar {
-                f: |v| v[0] & 0xf_ffff,
-                d,
-                a,
-                b: a,
-                c: a,
-            },
-        );
+        let d = self.dest_of(instr, d, Class::B32)?;
+        let a = self.source(instr, state, Class::B64)?;
+        self.push(ColdOp::Scalar(|v| v[0] & 0xf_ffff, d, [a, a, a]));
         Ok(())
     }
 
     /// `cp.async.mbarrier.arrive{.noinc}{.shared}.b64 [mbarrier]`
-    pub(super) fn copies_arrive(&mut self, instr: &Instr) -> Result<Code> {
+    pub(super) fn copies_arrive(&mut self, instr: &Instr) -> Result<ColdOp> {
         let [address] = self.operands::<1>(instr)?;
         let noinc = instr.has("noinc");
-        let (base, offset) = self.address(instr, address)?;
-        Ok(Code::Mbarrier(Box::new(MbarrierAccess {
+        let address = self.address(instr, address)?;
+        Ok(ColdOp::Mbarrier(Box::new(MbarrierAccess {
             action: MbarrierAction::Copies { noinc },
-            space: mbarrier_space(instr),
-            base,
-            offset,
+            space: instr.space(),
+            address,
             state: None,
-            count: self.constant(Class::Word, 1).index,
+            count: self.constant(Class::B32, 1).index,
             relaxed: false,
         })))
-    }
-
-    /// `elect.sync d|p, mask`
-    pub(super) fn elect(&mut self, instr: &Instr) -> Result<Code> {
-        let [Operand::Pair(d, p), mask] = self.operands::<2>(instr)? else {
-            return Err(instr.unsupported());
-        };
-        let d = match &**d {
-            Operand::Sink => self.temp(Class::Word),
-            d => self.dest(instr, d)?,
-        };
-        self.check_class(instr, d, Class::Word)?;
-        let Reg { index: p, .. } = {
-            let p = self.dest(instr, p)?;
-            self.check_class(instr, p, Class::Predicate)?;
-            p
-        };
-        let mask = self.source(instr, mask, Class::Word)?.index;
-        let d = d.index;
-        Ok(Code::Elect { d, p, mask })
-    }
-}
-
-/// The state space that an mbarrier instruction names.
-fn mbarrier_space(instr: &Instr) -> Space {
-    match () {
-        () if instr.has("shared::cluster") => Space::Cluster,
-        () if instr.has("shared") || instr.has("shared::cta") => Space::Shared,
-        () => Space::Generic,
     }
 }

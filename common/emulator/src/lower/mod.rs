@@ -5,8 +5,8 @@ mod cluster;
 mod compare;
 mod control;
 mod convert;
-mod float;
-mod floating;
+mod float_format;
+mod float_ops;
 mod graph;
 mod inline;
 mod layout;
@@ -14,20 +14,25 @@ mod matrix;
 mod mbarrier;
 mod memory;
 mod moves;
+mod operation;
 mod registers;
 mod scalar;
 mod wgmma;
 
 use std::collections::HashMap;
 
-use layout::{Layout, Place};
+use layout::{Layout, VariableAddress};
 
-pub(crate) use float::NAN_F32;
+pub(crate) use float_format::NAN_F32;
+pub(crate) use layout::{VariablePlace, variables};
 pub(crate) use scalar::Scalar;
 
-use crate::op::{Class, Code, Op, Reg, Word};
+use crate::Error;
+use crate::op::{B32Op, Class, Code, ColdOp, Compare, Guard, LaneOp, Logic, Op, Reg};
 use crate::program::{Fixed, Instruction, Program, SourceLine, Special};
-use crate::ptx::{Instr, Kernel, Kind, Module, Operand, PtxError, RegisterId, Statement, Type};
+use crate::ptx::{
+    Instr, Kernel, Operand, Parsed, Ptx, PtxError, RegisterId, Statement, Type, TypeKind,
+};
 
 pub(crate) type Result<T> = std::result::Result<T, PtxError>;
 
@@ -46,21 +51,17 @@ pub(crate) mod window {
 /// Everything that one kernel's lowering knows.
 pub(crate) struct Lowering<'a> {
     kernel: &'a Kernel,
-    places: HashMap<&'a str, Place>,
+    places: HashMap<&'a str, VariableAddress>,
     params: HashMap<&'a str, (u32, u32)>,
-    ops: Vec<Op>,
+    /// What is being made.
+    program: Program,
     /// Class of each register in the text and of the temporaries after them.
     registers: Vec<Reg>,
     counts: [u32; 3],
-    fixed_words: Vec<Fixed>,
-    fixed_doubles: Vec<Fixed>,
     fixed: HashMap<(Class, Fixed), u32>,
-    warnings: Vec<String>,
-    memory_slots: u32,
-    talks: bool,
-    grain: u32,
-    /// The instruction that operations are being made for.
+    /// The instruction that operations are being made for, and its guard.
     instruction: u32,
+    guard: Guard,
 }
 
 /// A bound for hostile input: operations of a kernel. The sanitizer counts them in 22 bits.
@@ -69,21 +70,19 @@ const MAX_OPERATIONS: usize = 1 << 21;
 /// Fixed registers are numbered from here until all are known.
 const FIXED: u32 = 1 << 31;
 
-pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
-    let Some(kernel) = module.kernels.iter().find(|kernel| kernel.name == name) else {
-        let others: Vec<&str> = module.kernels().collect();
-        let others = if others.is_empty() {
-            "no kernel at all".into()
-        } else {
-            format!("only {}", others.join(", "))
-        };
-        return Err(PtxError::new(
-            0,
-            format!(
-                "there is no kernel `{name}` in this PTX, {others}; declare it as extern \"C\" __global__ void {name}(…)"
-            ),
-        ));
-    };
+/// Lowers the kernel of this name.
+pub(crate) fn kernel(ptx: &Ptx, name: &str) -> std::result::Result<Program, Error> {
+    let module = ptx.parsed();
+    match module.kernels.iter().find(|kernel| kernel.name == name) {
+        Some(kernel) => Ok(program(module, kernel)?),
+        None => Err(Error::NoKernel {
+            name: name.into(),
+            kernels: ptx.kernels().map(str::to_owned).collect(),
+        }),
+    }
+}
+
+fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
     let kernel = &*inline::inlined(module, kernel)?;
     let layout = Layout::new(module, kernel)?;
     let mut lowering = Lowering::new(kernel, &layout);
@@ -92,16 +91,25 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
     for statement in &kernel.body {
         match statement {
             Statement::Label(label) => {
-                labels.insert(*label, lowering.ops.len() as u32);
+                labels.insert(*label, lowering.program.ops.len() as u32);
             }
             Statement::Instr(instr) => {
                 lowering.instruction = instructions.len() as u32;
-                let described = describe(module, instr);
+                let (source, inlined_from) = source_lines(module, instr);
+                let first = lowering.program.ops.len();
                 lowering
                     .instr(instr)
-                    .map_err(|error| error.at(described.source.clone()))?;
-                instructions.push(described);
-                if lowering.ops.len() > MAX_OPERATIONS {
+                    .map_err(|error| error.at(source.clone()))?;
+                instructions.push(Instruction {
+                    ptx_line: instr.line,
+                    text: instr.text.clone(),
+                    opcode: instr.opcode.join("."),
+                    guard: instr.guard,
+                    operation: operation::operation(instr, &lowering.program.ops[first..]),
+                    source,
+                    inlined_from,
+                });
+                if lowering.program.ops.len() > MAX_OPERATIONS {
                     let message = format!("more than {MAX_OPERATIONS} operations");
                     return Err(instr.error(message));
                 }
@@ -109,76 +117,51 @@ pub(crate) fn kernel(module: &Module, name: &str) -> Result<Program> {
         }
     }
     // Falling off the end is an exit.
-    lowering.push(None, Code::Exit);
+    lowering.push_always(Code::Exit);
     let last = instructions.len().saturating_sub(1) as u32;
-    if let Some(op) = lowering.ops.last_mut() {
+    if let Some(op) = lowering.program.ops.last_mut() {
         (op.instruction, op.first) = (last, false);
     }
     if instructions.is_empty() {
         return Err(PtxError::new(
             kernel.line,
-            format!("the kernel `{name}` is empty"),
+            format!("the kernel `{}` is empty", kernel.name),
         ));
     }
-    let mut ops = lowering.ops;
-    control::resolve(&mut ops, &labels, kernel.line)?;
-    graph::set_rejoin(&mut ops);
-    wgmma::hold_registers(&mut ops);
-    let fixed = [
-        lowering.fixed_words.len() as u32,
-        lowering.fixed_doubles.len() as u32,
-        0,
-    ];
-    let [words, doubles, predicates] = registers::allocate(&mut ops, lowering.counts, fixed)
+    let counts = lowering.counts;
+    let mut program = lowering.program;
+    let ops = &mut program.ops;
+    control::resolve(ops, &labels, kernel.line)?;
+    graph::set_rejoin(ops);
+    wgmma::hold_registers(ops);
+    let fixed = [&program.fixed_b32, &program.fixed_b64].map(|list| list.len() as u32);
+    let [b32, b64, predicates] = registers::allocate(ops, counts, [fixed[0], fixed[1], 0])
         .map_err(|message| PtxError::new(kernel.line, message))?;
-    let watched = wgmma::watched(&mut ops, words);
+    program.watched = wgmma::watched(ops, b32);
     Ok(Program {
-        target: module.target().to_owned(),
+        target: module.target.clone(),
         instructions,
-        params: layout.params,
-        warnings: lowering.warnings,
-        ops,
-        fixed_words: lowering.fixed_words,
-        fixed_doubles: lowering.fixed_doubles,
-        words,
-        doubles,
+        b32,
+        b64,
         predicates,
-        slots: lowering.memory_slots as usize,
-        static_shared: layout.shared,
-        local_bytes: layout.local,
-        constants: layout.constants,
-        globals: layout.globals,
-        max_threads: kernel.max_threads,
-        max_registers: kernel.max_registers,
-        cluster: kernel.cluster,
-        explicit_cluster: kernel.explicit_cluster,
-        max_cluster: kernel.max_cluster,
-        dynamic_align: layout.dynamic_align,
-        talks: lowering.talks,
-        grain: lowering.grain,
-        watched,
+        ..program
     })
 }
 
-fn describe(module: &Module, instr: &Instr) -> Instruction {
+/// The line of the outermost call, and that of the inlined function, if the instruction is in one.
+fn source_lines(module: &Parsed, instr: &Instr) -> (Option<SourceLine>, Option<SourceLine>) {
     let line = |file: u32, line: u32| {
         module.files.get(&file).map(|name| SourceLine {
             file: name.clone(),
             line,
         })
     };
-    let (source, inlined_from) = match instr.loc {
+    match instr.loc {
         None => (None, None),
         Some(loc) => match loc.inlined_at {
             Some((file, at)) => (line(file, at), line(loc.file, loc.line)),
             None => (line(loc.file, loc.line), None),
         },
-    };
-    Instruction {
-        ptx_line: instr.line,
-        text: instr.text.clone(),
-        source,
-        inlined_from,
     }
 }
 
@@ -196,34 +179,53 @@ impl<'a> Lowering<'a> {
             })
             .collect();
         let params = kernel.params.iter().zip(&layout.params);
+        let program = Program {
+            params: layout.params.clone(),
+            static_shared: layout.shared,
+            local_bytes: layout.local,
+            max_threads: kernel.max_threads,
+            max_registers: kernel.max_registers,
+            cluster: kernel.cluster,
+            explicit_cluster: kernel.explicit_cluster,
+            max_cluster: kernel.max_cluster,
+            dynamic_align: layout.dynamic_align,
+            grain: 4,
+            ..Program::default()
+        };
         Self {
             kernel,
             places: layout.places.clone(),
             params: params
                 .map(|(decl, param)| (decl.name.as_str(), (param.offset, param.bytes)))
                 .collect(),
-            ops: Vec::new(),
+            program,
             registers,
             counts,
-            fixed_words: Vec::new(),
-            fixed_doubles: Vec::new(),
             fixed: HashMap::new(),
-            warnings: Vec::new(),
-            memory_slots: 0,
-            talks: false,
-            grain: 4,
             instruction: 0,
+            guard: None,
         }
     }
 
-    fn push(&mut self, guard: Option<(u32, bool)>, code: Code) {
+    /// Adds an operation under the instruction's guard.
+    fn push(&mut self, code: impl Into<Code>) {
+        self.push_guarded(self.guard, code);
+    }
+
+    /// Adds an operation for all threads, such as one that works out an operand.
+    fn push_always(&mut self, code: impl Into<Code>) {
+        self.push_guarded(None, code);
+    }
+
+    fn push_guarded(&mut self, guard: Guard, code: impl Into<Code>) {
         let first = self
+            .program
             .ops
             .last()
             .is_none_or(|op| op.instruction != self.instruction);
-        self.ops.push(Op {
+        self.program.ops.push(Op {
             guard,
-            code,
+            code: code.into(),
             instruction: self.instruction,
             first,
         });
@@ -245,19 +247,17 @@ impl<'a> Lowering<'a> {
 
     /// The register that holds `value` in every lane.
     fn constant(&mut self, class: Class, value: u64) -> Reg {
-        let value = if class == Class::Word {
-            value & 0xffff_ffff
-        } else {
-            value
+        let value = match class {
+            Class::B32 => value & 0xffff_ffff,
+            Class::B64 | Class::Predicate => value,
         };
         self.fixed(class, Fixed::Const(value))
     }
 
     fn fixed(&mut self, class: Class, fixed: Fixed) -> Reg {
-        let list = if class == Class::Word {
-            &mut self.fixed_words
-        } else {
-            &mut self.fixed_doubles
+        let list = match class {
+            Class::B32 => &mut self.program.fixed_b32,
+            Class::B64 | Class::Predicate => &mut self.program.fixed_b64,
         };
         let index = *self.fixed.entry((class, fixed)).or_insert_with(|| {
             list.push(fixed);
@@ -274,24 +274,22 @@ impl<'a> Lowering<'a> {
                 self.widen(instr, reg, class)
             }
             // No fixed register holds predicates; `predicate` takes those that may be written as numbers.
-            _ if class == Class::Predicate => {
-                Err(instr.error(format!("`{}` needs a predicate", instr.text)))
-            }
+            _ if class == Class::Predicate => Err(instr.wrong("needs a predicate")),
             Operand::Int(value) => Ok(self.constant(class, *value)),
-            Operand::F32(bits) if class == Class::Double => {
+            Operand::F32(bits) if class == Class::B64 => {
                 Ok(self.constant(class, f64::from(f32::from_bits(*bits)).to_bits()))
             }
             Operand::F32(bits) => Ok(self.constant(class, u64::from(*bits))),
-            Operand::F64(bits) if class == Class::Double => Ok(self.constant(class, *bits)),
+            Operand::F64(bits) if class == Class::B64 => Ok(self.constant(class, *bits)),
             Operand::F64(bits) => {
                 Ok(self.constant(class, u64::from((f64::from_bits(*bits) as f32).to_bits())))
             }
             Operand::Special(name) => self.special(instr, name, class),
             Operand::Symbol(name, offset) => self.symbol(instr, name, *offset, class),
-            _ => Err(instr.error(format!(
-                "an operand of `{}` is of the wrong kind",
-                instr.text
-            ))),
+            _ => {
+                let text = &instr.text;
+                Err(instr.error(format!("an operand of `{text}` is of the wrong kind")))
+            }
         }
     }
 
@@ -299,33 +297,17 @@ impl<'a> Lowering<'a> {
     fn widen(&mut self, instr: &Instr, reg: Reg, class: Class) -> Result<Reg> {
         match (reg.class, class) {
             (a, b) if a == b => Ok(reg),
-            (Class::Double, Class::Word) => {
-                let d = self.temp(Class::Word);
-                self.push(
-                    None,
-                    Code::Truncate {
-                        d: d.index,
-                        a: reg.index,
-                    },
-                );
+            (Class::B64, Class::B32) => {
+                let d = self.temp(Class::B32);
+                self.push_always(LaneOp::Truncate([d.index, reg.index]));
                 Ok(d)
             }
-            (Class::Word, Class::Double) => {
-                let d = self.temp(Class::Double);
-                self.push(
-                    None,
-                    Code::Extend {
-                        signed: false,
-                        d: d.index,
-                        a: reg.index,
-                    },
-                );
+            (Class::B32, Class::B64) => {
+                let d = self.temp(Class::B64);
+                self.push_always(LaneOp::Extend(false, [d.index, reg.index]));
                 Ok(d)
             }
-            _ => Err(instr.error(format!(
-                "`{}` mixes predicates with other registers",
-                instr.text
-            ))),
+            _ => Err(instr.wrong("mixes predicates with other registers")),
         }
     }
 
@@ -336,71 +318,69 @@ impl<'a> Lowering<'a> {
             Some((base, "z")) => (base, 2),
             _ => (name, 0),
         };
-        let fixed = match base {
-            "%tid" => Fixed::Special(Special::Tid(dim)),
-            "%ntid" => Fixed::Special(Special::Ntid(dim)),
-            "%ctaid" => Fixed::Special(Special::Ctaid(dim)),
-            "%nctaid" => Fixed::Special(Special::Nctaid(dim)),
-            "%clusterid" => Fixed::Special(Special::Cluster(dim)),
-            "%nclusterid" => Fixed::Special(Special::Clusters(dim)),
-            "%cluster_ctaid" => Fixed::Special(Special::ClusterCtaid(dim)),
-            "%cluster_nctaid" => Fixed::Special(Special::ClusterNctaid(dim)),
-            "%cluster_ctarank" => Fixed::Special(Special::ClusterRank),
-            "%cluster_nctarank" => Fixed::Special(Special::ClusterRanks),
-            "%laneid" => Fixed::Special(Special::Lane),
-            "%warpid" => Fixed::Special(Special::Warp),
-            "%nwarpid" => Fixed::Special(Special::Warps),
-            "%lanemask_eq" => Fixed::Special(Special::LaneMaskEq),
-            "%lanemask_le" => Fixed::Special(Special::LaneMaskLe),
-            "%lanemask_lt" => Fixed::Special(Special::LaneMaskLt),
-            "%lanemask_ge" => Fixed::Special(Special::LaneMaskGe),
-            "%lanemask_gt" => Fixed::Special(Special::LaneMaskGt),
-            "%dynamic_smem_size" => Fixed::Special(Special::DynamicShared),
-            "%total_smem_size" => Fixed::Special(Special::TotalShared),
+        let special = match base {
+            "%tid" => Special::Tid(dim),
+            "%ntid" => Special::Ntid(dim),
+            "%ctaid" => Special::Ctaid(dim),
+            "%nctaid" => Special::Nctaid(dim),
+            "%clusterid" => Special::Cluster(dim),
+            "%nclusterid" => Special::Clusters(dim),
+            "%cluster_ctaid" => Special::ClusterCtaid(dim),
+            "%cluster_nctaid" => Special::ClusterNctaid(dim),
+            "%cluster_ctarank" => Special::ClusterRank,
+            "%cluster_nctarank" => Special::ClusterRanks,
+            "%laneid" => Special::Lane,
+            "%warpid" => Special::Warp,
+            "%nwarpid" => Special::Warps,
+            "%lanemask_eq" => Special::LaneMaskEq,
+            "%lanemask_le" => Special::LaneMaskLe,
+            "%lanemask_lt" => Special::LaneMaskLt,
+            "%lanemask_ge" => Special::LaneMaskGe,
+            "%lanemask_gt" => Special::LaneMaskGt,
+            "%dynamic_smem_size" => Special::DynamicShared,
+            "%total_smem_size" => Special::TotalShared,
             "%clock" | "%clock_hi" | "%clock64" | "%globaltimer" | "%globaltimer_lo"
             | "%globaltimer_hi" => {
                 let d = self.temp(class);
-                self.push(None, Code::Clock { d });
+                self.push_always(ColdOp::Clock { d });
                 return Ok(d);
             }
-            "WARP_SZ" => Fixed::Const(32),
-            _ if name.starts_with('%') => {
+            _ => {
                 return Err(instr.error(format!("`{name}` is neither a declared register nor a special register that the emulator has")));
             }
-            _ => return Err(instr.unsupported()),
         };
-        Ok(self.fixed(class, fixed))
+        Ok(self.fixed(class, Fixed::Special(special)))
     }
 
     fn symbol(&mut self, instr: &Instr, name: &str, offset: i64, class: Class) -> Result<Reg> {
         if name == "WARP_SZ" {
             return Ok(self.constant(class, 32));
         }
-        let fixed = match self.places.get(name) {
-            Some(Place::Global(index)) => Fixed::Global {
-                index: *index,
-                offset,
-            },
-            Some(Place::Const(at) | Place::Shared(at) | Place::Local(at)) => {
-                Fixed::Const(u64::from(*at).wrapping_add_signed(offset))
+        let at = match self.places.get(name) {
+            Some(&VariableAddress::Global(index)) => {
+                return Ok(self.fixed(class, Fixed::Global { index, offset }));
             }
-            Some(Place::Dynamic) => Fixed::Dynamic { offset },
+            Some(VariableAddress::Dynamic) => {
+                return Ok(self.fixed(class, Fixed::Dynamic { offset }));
+            }
+            Some(
+                VariableAddress::Const(at)
+                | VariableAddress::Shared(at)
+                | VariableAddress::Local(at),
+            ) => *at,
             None => match self.params.get(name) {
-                Some((at, _)) => Fixed::Const(u64::from(*at).wrapping_add_signed(offset)),
+                Some((at, _)) => *at,
                 None => return Err(instr.error(format!("`{name}` is not declared"))),
             },
         };
-        if let Fixed::Const(value) = fixed {
-            return Ok(self.constant(class, value));
-        }
-        Ok(self.fixed(class, fixed))
+        Ok(self.constant(class, u64::from(at).wrapping_add_signed(offset)))
     }
 
     /// A destination register.
     fn dest(&mut self, instr: &Instr, operand: &Operand) -> Result<Reg> {
         match operand {
             Operand::Register(id) => Ok(self.reg(*id)),
-            _ => Err(instr.error(format!("`{}` has no register to write to", instr.text))),
+            _ => Err(instr.wrong("has no register to write to")),
         }
     }
 
@@ -409,44 +389,51 @@ impl<'a> Lowering<'a> {
             Operand::Register(id) => (*id, false),
             Operand::NotRegister(id) => (*id, true),
             Operand::Special(name) if name == "%is_explicit_cluster" => {
-                let a = self.fixed(Class::Word, Fixed::Special(Special::ExplicitCluster));
-                let (b, d) = (
-                    self.constant(Class::Word, 0).index,
-                    self.temp(Class::Predicate).index,
-                );
-                let (op, a) = (crate::op::Compare::Ne, a.index);
-                self.push(None, Code::Compare { op, d, a, b });
+                let a = self.fixed(Class::B32, Fixed::Special(Special::ExplicitCluster));
+                let b = self.constant(Class::B32, 0).index;
+                let d = self.temp(Class::Predicate).index;
+                self.push_always(LaneOp::Compare(Compare::Ne, [d, a.index, b]));
                 return Ok((d, false));
             }
             // `-1` and `1` stand for true.
             Operand::Int(value) => {
                 let p = self.temp(Class::Predicate);
-                self.push(
-                    None,
-                    Code::Logic {
-                        op: crate::op::Logic::Xor,
-                        d: p.index,
-                        a: p.index,
-                        b: p.index,
-                        negate_b: *value != 0,
-                    },
-                );
+                self.push_always(LaneOp::Logic(Logic::Xor, [p.index; 3], *value != 0));
                 return Ok((p.index, false));
             }
-            _ => return Err(instr.error(format!("`{}` needs a predicate", instr.text))),
+            _ => return Err(instr.wrong("needs a predicate")),
         };
         let reg = self.reg(id);
         if reg.class != Class::Predicate {
-            return Err(instr.error(format!("`{}` needs a predicate", instr.text)));
+            return Err(instr.wrong("needs a predicate"));
         }
         Ok((reg.index, negated))
     }
 
-    fn wrong_width(&self, instr: &Instr) -> PtxError {
-        instr.error(format!(
-            "the result register of `{}` has the wrong width",
-            instr.text
-        ))
+    /// A destination register of this class.
+    fn dest_of(&mut self, instr: &Instr, operand: &Operand, class: Class) -> Result<Reg> {
+        let d = self.dest(instr, operand)?;
+        self.check_class(instr, d, class)?;
+        Ok(d)
+    }
+
+    fn check_class(&self, instr: &Instr, d: Reg, class: Class) -> Result<()> {
+        let fits = (d.class == class).then_some(());
+        fits.ok_or_else(|| wrong_width(instr))
+    }
+
+    /// Source operands of one class.
+    fn sources<const N: usize>(
+        &mut self,
+        instr: &Instr,
+        operands: [&Operand; N],
+        class: Class,
+    ) -> Result<[Reg; N]> {
+        let mut regs = [Reg::predicate(0); N];
+        for (reg, operand) in regs.iter_mut().zip(operands) {
+            *reg = self.source(instr, operand, class)?;
+        }
+        Ok(regs)
     }
 
     /// Whether an operand is a register of 16 bits. Its upper half is always zero.
@@ -455,10 +442,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// Clears the upper half of a 16-bit register.
-    fn push_16(&mut self, guard: Option<(u32, bool)>, d: u32) {
-        let b = self.constant(Class::Word, 0xffff).index;
-        let op = Word::And;
-        self.push(guard, Code::Word { op, d, a: d, b });
+    fn push_16(&mut self, d: u32) {
+        let b = self.constant(Class::B32, 0xffff).index;
+        self.push(LaneOp::B32(B32Op::And, [d, d, b]));
     }
 
     /// The operands, which must be as many as the instruction takes.
@@ -467,46 +453,50 @@ impl<'a> Lowering<'a> {
             .operands
             .first_chunk::<N>()
             .filter(|_| instr.operands.len() == N)
-            .ok_or_else(|| {
-                instr.error(format!(
-                    "`{}` takes {N} operands, not {}",
-                    instr.text,
-                    instr.operands.len()
-                ))
-            })
+            .ok_or_else(|| instr.wrong(format!("takes {N} operands, not {}", instr.operands.len())))
     }
 
     fn instr(&mut self, instr: &Instr) -> Result<()> {
-        let guard = instr
+        self.guard = instr
             .guard
             .map(|(id, negated)| (self.reg(id).index, negated));
         match instr.opcode[0].as_str() {
-            "ldmatrix" | "stmatrix" => self.matrix_access(instr, guard),
-            "mma" => self.mma(instr, guard),
-            "wgmma" => self.wgmma(instr, guard),
-            "mbarrier" => self.mbarrier(instr, guard),
-            "mapa" => self.mapa(instr, guard),
-            "getctarank" => self.ctarank(instr, guard),
-            "createpolicy" => self.policy(instr, guard),
-            "cp" if instr.opcode.get(2).is_some_and(|part| part == "bulk") => {
-                self.bulk(instr, guard)
-            }
-            "cp" if instr.has("async") => self.copy_async(instr, guard),
-            "ld" | "ldu" | "st" | "atom" | "red" => self.memory(instr, guard),
+            "ldmatrix" | "stmatrix" => self.matrix_access(instr),
+            "mma" => self.mma(instr),
+            "wgmma" => self.wgmma(instr),
+            "mbarrier" => self.mbarrier(instr),
+            "mapa" => self.mapa(instr),
+            "getctarank" => self.ctarank(instr),
+            "createpolicy" => self.policy(instr),
+            "cp" if instr.opcode.get(2).is_some_and(|part| part == "bulk") => self.bulk(instr),
+            "cp" if instr.has("async") => self.copy_async(instr),
+            "ld" | "ldu" | "st" | "atom" | "red" => self.memory(instr),
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence"
             | "shfl" | "vote" | "match" | "redux" | "activemask" | "nanosleep" | "prefetch"
             | "prefetchu" | "brkpt" | "pmevent" | "discard" | "applypriority"
-            | "griddepcontrol" | "elect" | "setmaxnreg" => self.control(instr, guard),
-            _ => self.arithmetic(instr, guard),
+            | "griddepcontrol" | "elect" | "setmaxnreg" => self.control(instr),
+            _ => self.arithmetic(instr),
         }
     }
 }
 
-/// 64-bit types take a double register, predicates a bit, everything else a word.
+fn wrong_width(instr: &Instr) -> PtxError {
+    let text = &instr.text;
+    instr.error(format!(
+        "the result register of `{text}` has the wrong width"
+    ))
+}
+
+fn wrong_registers(instr: &Instr) -> PtxError {
+    let text = &instr.text;
+    instr.error(format!("the registers of `{text}` have the wrong width"))
+}
+
+/// 64-bit types take a 64-bit register, predicates one bit, everything else 32 bits.
 fn class_of(ty: Type) -> Class {
     match (ty.kind, ty.bits) {
-        (Kind::Predicate, _) => Class::Predicate,
-        (_, 64) => Class::Double,
-        _ => Class::Word,
+        (TypeKind::Predicate, _) => Class::Predicate,
+        (_, 64) => Class::B64,
+        _ => Class::B32,
     }
 }

@@ -4,8 +4,8 @@
 //! Valid for every thread by itself, and so for a diverged warp: operations write active lanes only.
 use super::FIXED;
 use super::graph::Graph;
+use crate::def_use::DefUse;
 use crate::op::{Class, Op};
-use crate::roles::Role;
 
 /// A set of small numbers.
 #[derive(Clone, PartialEq)]
@@ -49,7 +49,7 @@ pub(super) fn allocate(
 ) -> Result<[usize; 3], String> {
     let graph = Graph::new(ops);
     let mut sizes = [0; 3];
-    for class in [Class::Word, Class::Double, Class::Predicate] {
+    for class in [Class::B32, Class::B64, Class::Predicate] {
         let c = class as usize;
         let intervals = intervals(ops, &graph, class, counts[c] as usize)?;
         let (names, used) = scan(&intervals);
@@ -94,14 +94,14 @@ fn intervals(
                 }
                 let reg = reg as usize;
                 // A guarded write leaves the other lanes as they were, which reads them.
-                if (role == Role::Use || guarded) && written[reg] != block {
+                if (role == DefUse::Use || guarded) && written[reg] != block {
                     let number = *crossing[reg].get_or_insert_with(|| {
                         crossings.push(reg);
                         crossings.len() - 1
                     });
                     reads[block].push(number);
                 }
-                if role == Role::Def && !guarded && written[reg] != block {
+                if role == DefUse::Def && !guarded && written[reg] != block {
                     written[reg] = block;
                     writes[block].push(reg);
                 }
@@ -155,7 +155,7 @@ fn intervals(
         for (at, op) in ops.iter_mut().enumerate().take(end).skip(start) {
             op.registers(|role, of, &mut reg| {
                 if of == class && reg < FIXED {
-                    extend(reg as usize, 2 * at + usize::from(role == Role::Def));
+                    extend(reg as usize, 2 * at + usize::from(role == DefUse::Def));
                 }
             });
         }

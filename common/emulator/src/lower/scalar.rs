@@ -2,9 +2,9 @@
 //!
 //! Operands arrive as the zero-extended bits of their registers; of the result, the low bits count.
 //! Rules: PTX ISA, chapter "Instruction Set", under the instruction's name.
-use super::float::canonical;
-use super::floating::{float16, float32, float64, flush};
-use crate::ptx::{Instr, Kind, Type};
+use super::float_format::canonical;
+use super::float_ops::{float16, float32, float64, flush};
+use crate::ptx::{Instr, Type, TypeKind};
 
 /// One thread's result from up to three operands.
 pub(crate) type Scalar = fn([u64; 3]) -> u64;
@@ -38,6 +38,13 @@ macro_rules! by_width {
             _ => None,
         }
     };
+    ($bits:expr, $is_signed:expr, $signed:ident, $unsigned:ident) => {
+        if $is_signed {
+            by_width!($bits, $signed)
+        } else {
+            by_width!($bits, $unsigned)
+        }
+    };
 }
 
 /// The function of an arithmetic instruction, or `None` if it has none here. `cvt`, `setp` and moves
@@ -54,9 +61,9 @@ pub(crate) fn find(instr: &Instr) -> Option<Scalar> {
         return None;
     }
     match (ty.kind, ty.bits, ty.pair) {
-        (Kind::Float, 32, false) => float32(name, instr),
-        (Kind::Float, 64, _) => float64(name, instr),
-        (Kind::Float | Kind::Brain, ..) => float16(name, ty, instr),
+        (TypeKind::Float, 32, false) => float32(name, instr),
+        (TypeKind::Float, 64, _) => float64(name, instr),
+        (TypeKind::Float | TypeKind::Brain, ..) => float16(name, ty, instr),
         _ => integer(name, ty, instr),
     }
 }
@@ -81,78 +88,34 @@ fn integer(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
         "sub" => |v| v[0].wrapping_sub(v[1]),
         "mul" | "mad" if instr.has("lo") => |v| v[0].wrapping_mul(v[1]).wrapping_add(v[2]),
         "mul" | "mad" if instr.has("wide") => return wide(bits, signed),
-        "mul" | "mad" if instr.has("hi") => {
-            return if signed {
-                by_width!(bits, mad_hi_s)
-            } else {
-                by_width!(bits, mad_hi_u)
-            };
-        }
+        "mul" | "mad" if instr.has("hi") => return by_width!(bits, signed, mad_hi_s, mad_hi_u),
         "mul24" | "mad24" if instr.has("lo") && signed => {
             |v| (sx::<24>(v[0]).wrapping_mul(sx::<24>(v[1])) as u64).wrapping_add(v[2])
         }
-        "mul24" | "mad24" if instr.has("lo") => |v| {
-            zx::<24>(v[0])
-                .wrapping_mul(zx::<24>(v[1]))
-                .wrapping_add(v[2])
-        },
+        "mul24" | "mad24" if instr.has("lo") => {
+            |v| (zx::<24>(v[0]) * zx::<24>(v[1])).wrapping_add(v[2])
+        }
         "sad" if signed => return by_width!(bits, sad_s),
         "sad" => |v| v[2].wrapping_add(v[0].abs_diff(v[1])),
         "dp4a" => return dp4a(instr),
-        "div" => {
-            return if signed {
-                by_width!(bits, div_s)
-            } else {
-                by_width!(bits, div_u)
-            };
-        }
-        "rem" => {
-            return if signed {
-                by_width!(bits, rem_s)
-            } else {
-                by_width!(bits, rem_u)
-            };
-        }
+        "div" => return by_width!(bits, signed, div_s, div_u),
+        "rem" => return by_width!(bits, signed, rem_s, rem_u),
         "abs" => return by_width!(bits, abs_s),
         "neg" => |v| v[0].wrapping_neg(),
-        "min" => {
-            return if signed {
-                by_width!(bits, min_s)
-            } else {
-                by_width!(bits, min_u)
-            };
-        }
-        "max" => {
-            return if signed {
-                by_width!(bits, max_s)
-            } else {
-                by_width!(bits, max_u)
-            };
-        }
+        "min" => return by_width!(bits, signed, min_s, min_u),
+        "max" => return by_width!(bits, signed, max_s, max_u),
         "and" => |v| v[0] & v[1],
         "or" => |v| v[0] | v[1],
         "xor" => |v| v[0] ^ v[1],
         "not" => |v| !v[0],
         "cnot" => |v| u64::from(v[0] == 0),
         "shl" => return by_width!(bits, shl),
-        "shr" => {
-            return if signed {
-                by_width!(bits, shr_s)
-            } else {
-                by_width!(bits, shr_u)
-            };
-        }
+        "shr" => return by_width!(bits, signed, shr_s, shr_u),
         "popc" => |v| u64::from(v[0].count_ones()),
         "clz" => return by_width!(bits, clz),
         "brev" => return by_width!(bits, brev),
         "bfind" => return bfind(instr, bits, signed),
-        "bfe" => {
-            return if signed {
-                by_width!(bits, bfe_s)
-            } else {
-                by_width!(bits, bfe_u)
-            };
-        }
+        "bfe" => return by_width!(bits, signed, bfe_s, bfe_u),
         "shf" => return shf(instr),
         _ => return None,
     })
@@ -242,11 +205,8 @@ fn shl<const BITS: u32>(v: [u64; 3]) -> u64 {
 }
 fn shr_u<const BITS: u32>(v: [u64; 3]) -> u64 {
     let n = v[1] & 0xffff_ffff;
-    if n >= u64::from(BITS) {
-        0
-    } else {
-        zx::<BITS>(v[0]) >> n
-    }
+    let x = zx::<BITS>(v[0]);
+    if n >= u64::from(BITS) { 0 } else { x >> n }
 }
 fn shr_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     let n = (v[1] & 0xffff_ffff).min(u64::from(BITS) - 1);
@@ -260,21 +220,16 @@ fn brev<const BITS: u32>(v: [u64; 3]) -> u64 {
 }
 fn bfind(instr: &Instr, bits: u32, signed: bool) -> Option<Scalar> {
     fn top(x: u64) -> u64 {
-        if x == 0 {
-            0xffff_ffff
-        } else {
-            63 - u64::from(x.leading_zeros())
-        }
+        x.checked_ilog2().map_or(0xffff_ffff, u64::from)
     }
     fn magnitude<const BITS: u32>(x: u64) -> u64 {
         let s = sx::<BITS>(x);
         zx::<BITS>(if s < 0 { !s } else { s } as u64)
     }
     fn amount<const BITS: u32>(x: u64) -> u64 {
-        if x == 0xffff_ffff {
-            x
-        } else {
-            u64::from(BITS) - 1 - x
+        match x {
+            0xffff_ffff => x,
+            _ => u64::from(BITS) - 1 - x,
         }
     }
     Some(match (bits, signed, instr.has("shiftamt")) {
@@ -291,26 +246,22 @@ fn bfind(instr: &Instr, bits: u32, signed: bool) -> Option<Scalar> {
 /// Position and length of a bit field: the low 8 bits of their operands, but for 64-bit fields all of
 /// them, as on an H100 (the PTX ISA leaves numbers above 255 open).
 fn field<const BITS: u32>(pos: u64, len: u64) -> (u32, u32) {
-    let cut = |x: u64| {
-        if BITS == 64 {
-            (x as u32).min(255)
-        } else {
-            x as u32 & 0xff
-        }
+    let cut = |x: u64| match BITS {
+        64 => (x as u32).min(255),
+        _ => x as u32 & 0xff,
     };
     (cut(pos), cut(len))
+}
+/// So many bits from the lowest on.
+fn ones(len: u32) -> u64 {
+    1u64.unbounded_shl(len).wrapping_sub(1)
 }
 fn bfe_u<const BITS: u32>(v: [u64; 3]) -> u64 {
     let (pos, len) = field::<BITS>(v[1], v[2]);
     if len == 0 || pos >= BITS {
         return 0;
     }
-    let field = v[0] >> pos;
-    if len >= 64 {
-        field
-    } else {
-        field & ((1 << len) - 1)
-    }
+    v[0] >> pos & ones(len)
 }
 fn bfe_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     let (pos, len) = field::<BITS>(v[1], v[2]);
@@ -319,19 +270,12 @@ fn bfe_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     }
     let x = sx::<BITS>(v[0]);
     let sign = (x >> (pos + len - 1).min(BITS - 1)) & 1;
-    let mut field = if pos >= BITS {
-        0
-    } else {
-        zx::<BITS>(v[0]) >> pos
-    };
-    let width = len.min(BITS.saturating_sub(pos));
-    if width < 64 {
-        field &= (1u64 << width) - 1;
-        if sign == 1 {
-            field |= u64::MAX << width;
-        }
+    let field = zx::<BITS>(v[0]).unbounded_shr(pos);
+    let width = ones(len.min(BITS.saturating_sub(pos)));
+    match sign {
+        0 => field & width,
+        _ => field | !width,
     }
-    field
 }
 /// `bfi.b32 d, a, b, c, e`: bits of a put into b; the halves of `v[2]` are position and length.
 pub(crate) fn bfi<const BITS: u32>(v: [u64; 3]) -> u64 {
@@ -339,12 +283,7 @@ pub(crate) fn bfi<const BITS: u32>(v: [u64; 3]) -> u64 {
     if len == 0 || pos >= BITS {
         return v[1];
     }
-    let field = if len >= 64 {
-        u64::MAX
-    } else {
-        (1u64 << len) - 1
-    };
-    let mask = zx::<BITS>(field << pos);
+    let mask = zx::<BITS>(ones(len) << pos);
     (v[1] & !mask) | (v[0] << pos & mask)
 }
 fn shf(instr: &Instr) -> Option<Scalar> {
@@ -363,10 +302,9 @@ pub(crate) fn prmt(v: [u64; 3]) -> u64 {
     (0..4).fold(0, |result, i| {
         let selector = v[2] >> (4 * i);
         let byte = bytes[(selector & 7) as usize];
-        let byte = if selector & 8 != 0 {
-            (byte as i8 >> 7) as u8
-        } else {
-            byte
+        let byte = match selector & 8 {
+            0 => byte,
+            _ => (byte as i8 >> 7) as u8,
         };
         result | u64::from(byte) << (8 * i)
     })
@@ -374,32 +312,27 @@ pub(crate) fn prmt(v: [u64; 3]) -> u64 {
 
 /// What an atomic operation leaves in memory, from (old value, operand, second operand).
 pub(crate) fn atomic(instr: &Instr, ty: Type) -> Option<Scalar> {
-    let op = [
+    let known = [
         "add", "exch", "cas", "min", "max", "and", "or", "xor", "inc", "dec",
-    ]
-    .into_iter()
-    .find(|op| instr.has(op))?;
-    let name = op;
-    Some(match (op, ty.kind, ty.bits) {
+    ];
+    let name = known.into_iter().find(|op| instr.has(op))?;
+    Some(match (name, ty.kind, ty.bits) {
         ("exch", ..) => |v| v[1],
         ("cas", ..) => |v| if v[0] == v[1] { v[2] } else { v[0] },
         ("inc", _, 32) => |v| if v[0] >= v[1] { 0 } else { v[0] + 1 },
-        ("dec", _, 32) => |v| {
-            if v[0] == 0 || v[0] > v[1] {
-                v[1]
-            } else {
-                v[0] - 1
-            }
+        ("dec", _, 32) => |v| match v[0] {
+            old if old == 0 || old > v[1] => v[1],
+            old => old - 1,
         },
-        (_, Kind::Float, 32) if !ty.pair => return float32(name, instr),
-        (_, Kind::Float, 64) => return float64(name, instr),
-        (_, Kind::Float | Kind::Brain, _) => return float16(name, ty, instr),
+        (_, TypeKind::Float, 32) if !ty.pair => return float32(name, instr),
+        (_, TypeKind::Float, 64) => return float64(name, instr),
+        (_, TypeKind::Float | TypeKind::Brain, _) => return float16(name, ty, instr),
         _ => return integer(name, ty, instr),
     })
 }
 
 /// f32 is added to global memory with subnormal numbers flushed (PTX ISA, "atom").
 pub(crate) fn atomic_on_global(ty: Type) -> Option<Scalar> {
-    let f32 = (ty.kind, ty.bits, ty.pair) == (Kind::Float, 32, false);
+    let f32 = (ty.kind, ty.bits, ty.pair) == (TypeKind::Float, 32, false);
     f32.then_some(|v| put(flush(flush(f(v[0])) + flush(f(v[1])))))
 }

@@ -1,19 +1,17 @@
 //! `wgmma`: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 use super::{Lowering, Result};
-use crate::op::{Class, Code, Op, Wgmma, WgmmaA};
+use crate::def_use::DefUse;
+use crate::op::{Class, Code, MatrixOp, Op, Wgmma, WgmmaA};
 use crate::ptx::{Instr, Operand};
-use crate::roles::Role;
 use crate::tensor::Factor;
 
-type Guard = Option<(u32, bool)>;
-
 impl Lowering<'_> {
-    pub(super) fn wgmma(&mut self, instr: &Instr, guard: Guard) -> Result<()> {
+    pub(super) fn wgmma(&mut self, instr: &Instr) -> Result<()> {
         let parts: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
         let code = match (&parts[..], &instr.operands[..]) {
-            (["fence", "sync", "aligned"], []) => Code::WgmmaFence,
-            (["commit_group", "sync", "aligned"], []) => Code::WgmmaCommit,
-            (["wait_group", "sync", "aligned"], [Operand::Int(n)]) => Code::WgmmaWait {
+            (["fence", "sync", "aligned"], []) => MatrixOp::WgmmaFence,
+            (["commit_group", "sync", "aligned"], []) => MatrixOp::WgmmaCommit,
+            (["wait_group", "sync", "aligned"], [Operand::Int(n)]) => MatrixOp::WgmmaWait {
                 pending: u32::try_from(*n).unwrap_or(u32::MAX),
                 // Those of all `wgmma`, put in when all are known.
                 regs: Box::new([]),
@@ -29,14 +27,12 @@ impl Lowering<'_> {
                     .and_then(|shape| shape.strip_suffix("k16"))
                     .and_then(|n| n.parse::<u32>().ok())
                     .filter(|n| (8..=256).contains(n) && n.is_multiple_of(8));
-                let Some(n) = n else {
-                    return Err(instr.unsupported());
-                };
-                Code::Wgmma(Box::new(self.mma_async(instr, factor, n)?))
+                let n = n.ok_or_else(|| instr.unsupported())?;
+                MatrixOp::Wgmma(Box::new(self.mma_async(instr, factor, n)?))
             }
             _ => return Err(instr.unsupported()),
         };
-        self.push(guard, code);
+        self.push(code);
         Ok(())
     }
 
@@ -45,7 +41,7 @@ impl Lowering<'_> {
         let [d, a, b, scale, rest @ ..] = &instr.operands[..] else {
             return Err(instr.unsupported());
         };
-        let d = self.words(instr, d, n as usize / 2, true)?;
+        let d = self.b32_list(instr, d, n as usize / 2, true)?;
         let in_registers = matches!(a, Operand::Vector(_));
         let straight = Operand::Int(0);
         let (scales, transposes) = match (in_registers, rest) {
@@ -59,33 +55,21 @@ impl Lowering<'_> {
                 )));
             }
         };
-        let mut negate = [false; 2];
-        for (negate, scale) in negate.iter_mut().zip(scales) {
-            *negate = match scale {
-                Operand::Int(1) => false,
-                Operand::Int(scale) if *scale as u32 == u32::MAX => true,
-                _ => {
-                    return Err(
-                        instr.error(format!("a scale of `{}` is neither 1 nor -1", instr.text))
-                    );
-                }
-            };
-        }
-        let mut transposed = [false; 2];
-        for (transposed, bit) in transposed.iter_mut().zip(transposes) {
-            *transposed = match bit {
-                Operand::Int(0) => false,
-                Operand::Int(1) => true,
-                _ => {
-                    return Err(instr.error(format!(
-                        "a transpose bit of `{}` is neither 0 nor 1",
-                        instr.text
-                    )));
-                }
-            };
-        }
+        let text = &instr.text;
+        let negate = |scale: &Operand| match scale {
+            Operand::Int(1) => Ok(false),
+            Operand::Int(scale) if *scale as u32 == u32::MAX => Ok(true),
+            _ => Err(instr.error(format!("a scale of `{text}` is neither 1 nor -1"))),
+        };
+        let transposed = |bit: &Operand| match bit {
+            Operand::Int(0) => Ok(false),
+            Operand::Int(1) => Ok(true),
+            _ => Err(instr.error(format!("a transpose bit of `{text}` is neither 0 nor 1"))),
+        };
+        let negate = [negate(scales[0])?, negate(scales[1])?];
+        let transposed = [transposed(transposes[0])?, transposed(transposes[1])?];
         let a = if in_registers {
-            let list = self.words(instr, a, 4, false)?;
+            let list = self.b32_list(instr, a, 4, false)?;
             WgmmaA::Registers([list[0], list[1], list[2], list[3]])
         } else {
             WgmmaA::Descriptor(self.descriptor(instr, a)?)
@@ -103,18 +87,13 @@ impl Lowering<'_> {
     }
 
     fn descriptor(&mut self, instr: &Instr, operand: &Operand) -> Result<u32> {
-        let wrong = |instr: &Instr| {
-            instr.error(format!(
-                "`{}` takes matrix descriptors in 64-bit registers",
-                instr.text
-            ))
+        let fits = match operand {
+            Operand::Register(id) => self.reg(*id).class == Class::B64,
+            operand => matches!(operand, Operand::Int(_)),
         };
-        match operand {
-            Operand::Register(id) if self.reg(*id).class != Class::Double => Err(wrong(instr)),
-            Operand::Register(_) | Operand::Int(_) => {
-                Ok(self.source(instr, operand, Class::Double)?.index)
-            }
-            _ => Err(wrong(instr)),
+        match fits {
+            true => Ok(self.source(instr, operand, Class::B64)?.index),
+            false => Err(instr.wrong("takes matrix descriptors in 64-bit registers")),
         }
     }
 }
@@ -124,14 +103,14 @@ impl Lowering<'_> {
 pub(super) fn hold_registers(ops: &mut [Op]) {
     let mut held: Vec<u32> = Vec::new();
     for op in ops.iter() {
-        if let Code::Wgmma(wgmma) = &op.code {
+        if let Code::Matrix(MatrixOp::Wgmma(wgmma)) = &op.code {
             held.extend(wgmma.registers());
         }
     }
     held.sort_unstable();
     held.dedup();
     for op in ops {
-        if let Code::WgmmaWait { regs, .. } = &mut op.code {
+        if let Code::Matrix(MatrixOp::WgmmaWait { regs, .. }) = &mut op.code {
             *regs = held.clone().into();
         }
     }
@@ -139,17 +118,18 @@ pub(super) fn hold_registers(ops: &mut [Op]) {
 
 /// For each operation that is no `wgmma`, the registers of some `wgmma` that it touches, and whether it writes
 /// them. Empty if there is no `wgmma`.
-pub(super) fn watched(ops: &mut [Op], words: usize) -> Vec<Box<[(u32, bool)]>> {
-    let mut held = vec![false; words];
+pub(super) fn watched(ops: &mut [Op], b32: usize) -> Vec<Box<[(u32, bool)]>> {
+    let mut held = vec![false; b32];
     let mut any = false;
     for op in ops.iter() {
-        any |= matches!(
-            op.code,
-            Code::WgmmaFence | Code::WgmmaCommit | Code::WgmmaWait { .. }
-        );
-        if let Code::Wgmma(wgmma) = &op.code {
-            any = true;
-            wgmma.registers().for_each(|reg| held[reg as usize] = true);
+        let Code::Matrix(op) = &op.code else { continue };
+        match op {
+            MatrixOp::Wgmma(wgmma) => {
+                any = true;
+                wgmma.registers().for_each(|reg| held[reg as usize] = true);
+            }
+            MatrixOp::WgmmaFence | MatrixOp::WgmmaCommit | MatrixOp::WgmmaWait { .. } => any = true,
+            MatrixOp::Move(_) | MatrixOp::Mma(_) => {}
         }
     }
     if !any {
@@ -158,25 +138,31 @@ pub(super) fn watched(ops: &mut [Op], words: usize) -> Vec<Box<[(u32, bool)]>> {
     ops.iter_mut()
         .map(|op| {
             let mut list = Vec::new();
-            if !matches!(op.code, Code::Wgmma(_) | Code::WgmmaWait { .. }) {
-                op.registers(|role, class, reg| {
-                    if class == Class::Word && held[*reg as usize] {
-                        list.push((*reg, role == Role::Def));
-                    }
-                });
+            // These order themselves.
+            if let Code::Matrix(MatrixOp::Wgmma(_) | MatrixOp::WgmmaWait { .. }) = op.code {
+                return list.into();
             }
+            op.registers(|role, class, reg| {
+                if class == Class::B32 && held[*reg as usize] {
+                    list.push((*reg, role == DefUse::Def));
+                }
+            });
             list.into()
         })
         .collect()
 }
 
 impl Wgmma {
-    /// Accumulators, and A where it is in registers.
-    pub fn registers(&self) -> impl Iterator<Item = u32> {
-        let a: &[u32] = match &self.a {
+    /// A where it is in registers.
+    pub fn a_registers(&self) -> &[u32] {
+        match &self.a {
             WgmmaA::Registers(regs) => regs,
             WgmmaA::Descriptor(_) => &[],
-        };
-        self.d.iter().chain(a).copied()
+        }
+    }
+
+    /// Accumulators, and A where it is in registers.
+    fn registers(&self) -> impl Iterator<Item = u32> {
+        self.d.iter().chain(self.a_registers()).copied()
     }
 }

@@ -102,10 +102,8 @@ impl<'a> Parser<'a> {
         for (name, at, _, line) in &mut body.pending {
             if *at == depth {
                 if depth == 1 {
-                    return Err(PtxError::new(
-                        *line,
-                        format!("the label `{name}` stands nowhere"),
-                    ));
+                    let message = format!("the label `{name}` stands nowhere");
+                    return Err(PtxError::new(*line, message));
                 }
                 *at -= 1;
             }
@@ -117,14 +115,10 @@ impl<'a> Parser<'a> {
         // `name: .branchtargets a, b;` names a list of labels, not a place.
         if self.peek() == Some(Token::Word(".branchtargets")) {
             self.at += 1;
-            let mut targets = Vec::new();
-            loop {
-                let target = self.word()?;
-                targets.push(self.use_label(body, target)?);
-                if !self.eat(',') {
-                    break;
-                }
-            }
+            let targets = self.list(|parser| {
+                let target = parser.word()?;
+                parser.use_label(body, target)
+            })?;
             if let Some(scope) = body.scopes.last_mut() {
                 scope.targets.insert(name, targets);
             }
@@ -262,18 +256,7 @@ impl<'a> Parser<'a> {
         let opcode: Vec<String> = self.word()?.split('.').map(str::to_string).collect();
         let mut operands = Vec::new();
         if !self.eat(';') {
-            loop {
-                operands.push(self.operand(body, 0)?);
-                if self.eat('|') {
-                    let second = self.operand(body, 0)?;
-                    if let Some(first) = operands.pop() {
-                        operands.push(Operand::Pair(Box::new(first), Box::new(second)));
-                    }
-                }
-                if !self.eat(',') {
-                    break;
-                }
-            }
+            operands = self.list(|parser| parser.operand_or_pair(body))?;
             self.expect(';')?;
         }
         let text = self.excerpt(first, self.at - 1);
@@ -301,6 +284,15 @@ impl<'a> Parser<'a> {
             line.push('…');
         }
         line
+    }
+
+    fn operand_or_pair(&mut self, body: &mut Body<'a>) -> Result<Operand> {
+        let first = self.operand(body, 0)?;
+        if !self.eat('|') {
+            return Ok(first);
+        }
+        let second = self.operand(body, 0)?;
+        Ok(Operand::Pair(Box::new(first), Box::new(second)))
     }
 
     fn operand(&mut self, body: &mut Body<'a>, depth: usize) -> Result<Operand> {
@@ -378,23 +370,19 @@ impl<'a> Parser<'a> {
                 if name.starts_with('%') {
                     return Ok(Operand::Special(name.to_string()));
                 }
-                let is_branch = depth == 0 && self.is_branch_operand();
-                if is_branch {
+                if depth == 0 && self.is_branch_operand() {
                     return Ok(Operand::Label(self.use_label(body, name)?));
                 }
                 if let Some(targets) = body.find(|scope| scope.targets.get(name).cloned()) {
                     return Ok(Operand::Targets(targets));
                 }
                 let mut offset = 0_i64;
-                while self.peek() == Some(Token::Punct('+')) {
-                    self.at += 1;
+                while self.eat('+') {
                     offset = offset.wrapping_add(self.int()? as i64);
                 }
                 let renamed = body.find(|scope| scope.renamed.get(name).cloned());
-                Ok(Operand::Symbol(
-                    renamed.unwrap_or_else(|| name.to_string()),
-                    offset,
-                ))
+                let name = renamed.unwrap_or_else(|| name.to_string());
+                Ok(Operand::Symbol(name, offset))
             }
             _ => {
                 self.at -= 1;
@@ -405,14 +393,7 @@ impl<'a> Parser<'a> {
 
     /// Whether the operand just read belongs to `bra`: walk back to the start of the statement.
     fn is_branch_operand(&self) -> bool {
-        match self
-            .at
-            .checked_sub(2)
-            .and_then(|i| self.tokens.get(i))
-            .map(|t| t.token)
-        {
-            Some(Token::Word(word)) => word == "bra" || word == "bra.uni",
-            _ => false,
-        }
+        let before = self.at.checked_sub(2).and_then(|i| self.tokens.get(i));
+        before.is_some_and(|t| matches!(t.token, Token::Word("bra" | "bra.uni")))
     }
 }

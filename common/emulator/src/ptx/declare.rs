@@ -14,21 +14,17 @@ impl<'a> Parser<'a> {
     /// `.align 4 .b8 name[24] = {…}, …;`
     pub fn variable(&mut self, space: VariableSpace) -> Result<Vec<(&'a str, Variable)>> {
         let (mut align, mut ty, mut vector) = (0, None, 1);
-        while let Some(Token::Word(word)) = self.peek() {
-            let Some(suffix) = word.strip_prefix('.') else {
-                break;
-            };
-            self.at += 1;
+        while let Some(suffix) = self.suffix() {
             match suffix {
                 "align" => align = self.small()?,
                 "v2" => vector = 2,
                 "v4" => vector = 4,
                 "ptr" | "global" | "attribute" => {
-                    return self.error(format!("`{word}` is not supported here"));
+                    return self.error(format!("`.{suffix}` is not supported here"));
                 }
                 _ => match Type::parse(suffix) {
                     Some(parsed) => ty = Some(parsed),
-                    None => return self.error(format!("`{word}` is not a type")),
+                    None => return self.error(format!("`.{suffix}` is not a type")),
                 },
             }
         }
@@ -52,10 +48,9 @@ impl<'a> Parser<'a> {
                     }
                 }
             }
-            let init = if self.eat('=') {
-                self.initialiser(ty)?
-            } else {
-                Vec::new()
+            let init = match self.eat('=') {
+                true => self.initialiser(ty)?,
+                false => Vec::new(),
             };
             let bytes = match count {
                 Some(count) => count
@@ -70,10 +65,7 @@ impl<'a> Parser<'a> {
             if init.len() as u64 > bytes {
                 return self.error(format!("`{name}` has more initial values than elements"));
             }
-            let align = if align == 0 { element } else { align };
-            if !align.is_power_of_two() || align > 1 << 16 {
-                return self.error(format!("{align} is not an alignment"));
-            }
+            let align = self.alignment(if align == 0 { element } else { align })?;
             let variable = Variable {
                 name: name.to_string(),
                 space,
@@ -126,27 +118,18 @@ impl<'a> Parser<'a> {
 
     /// `(.param …, .param …)`, or nothing.
     pub fn params(&mut self) -> Result<Vec<ParamDecl>> {
-        let mut params = Vec::new();
-        if self.eat('(') && !self.eat(')') {
-            loop {
-                params.push(self.param()?);
-                if !self.eat(',') {
-                    break;
-                }
-            }
-            self.expect(')')?;
+        if !self.eat('(') || self.eat(')') {
+            return Ok(Vec::new());
         }
+        let params = self.list(Self::param)?;
+        self.expect(')')?;
         Ok(params)
     }
 
     /// `.param .u64 .ptr .global .align 4 name[16]`
     fn param(&mut self) -> Result<ParamDecl> {
         let (mut align, mut ty) = (None, None);
-        while let Some(Token::Word(word)) = self.peek() {
-            let Some(suffix) = word.strip_prefix('.') else {
-                break;
-            };
-            self.at += 1;
+        while let Some(suffix) = self.suffix() {
             match suffix {
                 "align" => align = Some(self.small()?),
                 "param" | "ptr" | "global" | "const" | "shared" | "local" => {}
@@ -166,38 +149,39 @@ impl<'a> Parser<'a> {
         let Ok(bytes @ 0..=32764) = u32::try_from(bytes) else {
             return self.error("this parameter is too large");
         };
-        let align = align.unwrap_or(ty.bytes());
-        if !align.is_power_of_two() || align > 1 << 16 {
-            return self.error(format!("{align} is not an alignment"));
-        }
+        let align = self.alignment(align.unwrap_or(ty.bytes()))?;
         Ok(ParamDecl { name, bytes, align })
+    }
+
+    fn alignment(&self, bytes: u32) -> Result<u32> {
+        match bytes.is_power_of_two() && bytes <= 1 << 16 {
+            true => Ok(bytes),
+            false => self.error(format!("{bytes} is not an alignment")),
+        }
     }
 
     /// `.reg .f32 %f<31>, %x;`
     pub fn registers(&mut self, body: &mut Body<'a>) -> Result<()> {
         let mut ty = None;
-        while let Some(Token::Word(word)) = self.peek() {
-            let Some(suffix) = word.strip_prefix('.') else {
-                break;
-            };
+        while let Some(suffix) = self.suffix() {
             match Type::parse(suffix) {
                 Some(parsed) if parsed.bits <= 64 => ty = Some(parsed),
-                _ => return self.error(format!("registers of type `{word}` are not supported")),
+                _ => {
+                    self.at -= 1;
+                    return self.error(format!("registers of type `.{suffix}` are not supported"));
+                }
             }
-            self.at += 1;
         }
         let Some(ty) = ty else {
             return self.error("a register's type expected");
         };
         loop {
             let name = self.word()?;
-            let count = if self.eat('<') {
-                let count = self.small()?;
+            let mut count = None;
+            if self.eat('<') {
+                count = Some(self.small()?);
                 self.expect('>')?;
-                Some(count)
-            } else {
-                None
-            };
+            }
             let first = body.kernel.registers.len();
             let total = first + count.unwrap_or(1) as usize;
             if total > MAX_REGISTERS {

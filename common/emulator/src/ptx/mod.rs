@@ -7,11 +7,13 @@ mod parse;
 mod types;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
+use crate::Space;
 use crate::program::SourceLine;
 
-pub(crate) use types::{Kind, Type};
+pub(crate) use types::{Type, TypeKind};
 
 /// Why PTX was refused, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,14 +43,17 @@ impl PtxError {
 }
 
 fn from(source: &Option<SourceLine>) -> String {
-    source
-        .as_ref()
-        .map_or(String::new(), |at| format!(" ({at})"))
+    let source = source.as_ref();
+    source.map_or(String::new(), |at| format!(" ({at})"))
 }
 
-/// A parsed PTX module.
+/// Parsed PTX text, independent of any GPU. It is a handle: copies share the text.
 #[derive(Clone, Debug)]
-pub struct Module {
+pub struct Ptx(Arc<Parsed>);
+
+/// What a PTX text says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Parsed {
     pub(crate) version: (u32, u32),
     pub(crate) target: String,
     pub(crate) files: BTreeMap<u32, Arc<str>>,
@@ -80,7 +85,7 @@ pub(crate) struct Variable {
 }
 
 /// A kernel or a device function.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Kernel {
     pub name: String,
     pub line: u32,
@@ -176,53 +181,116 @@ impl Instr {
     pub fn has(&self, suffix: &str) -> bool {
         self.opcode.iter().skip(1).any(|part| part == suffix)
     }
+    /// Whether any of these suffixes does.
+    pub fn has_any(&self, suffixes: &[&str]) -> bool {
+        suffixes.iter().any(|suffix| self.has(suffix))
+    }
+    /// Whether each suffix from this one on is known.
+    pub fn has_only(&self, from: usize, known: &[&str]) -> bool {
+        let mut suffixes = self.opcode.iter().skip(from);
+        suffixes.all(|part| known.contains(&part.as_str()))
+    }
     /// The types among the suffixes, in their order.
     pub fn types(&self) -> Vec<Type> {
-        self.opcode
+        let suffixes = self.opcode.iter().skip(1);
+        suffixes.filter_map(|part| Type::parse(part)).collect()
+    }
+    /// The first operand, and those that follow it.
+    pub fn result(&self) -> Result<(&Operand, &[Operand]), PtxError> {
+        let split = self.operands.split_first();
+        split.ok_or_else(|| self.unsupported())
+    }
+    /// The type of the result: the last one named.
+    pub fn last_type(&self) -> Result<Type, PtxError> {
+        let types = self.types();
+        types.last().copied().ok_or_else(|| self.unsupported())
+    }
+    /// The state space that the opcode names.
+    pub fn space(&self) -> Space {
+        let space = self.opcode[1..]
             .iter()
-            .skip(1)
-            .filter_map(|part| Type::parse(part))
-            .collect()
+            .find_map(|part| match part.as_str() {
+                "global" => Some(Space::Global),
+                "shared" | "shared::cta" => Some(Space::Shared),
+                "local" => Some(Space::Local),
+                "const" => Some(Space::Const),
+                "param" | "param::entry" | "param::func" => Some(Space::Param),
+                "shared::cluster" => Some(Space::Cluster),
+                _ => None,
+            });
+        space.unwrap_or(Space::Generic)
     }
     pub fn error(&self, message: impl Into<String>) -> PtxError {
         PtxError::new(self.line, message)
+    }
+    /// The refusal that quotes the instruction and says what is wrong with it.
+    pub fn wrong(&self, what: impl fmt::Display) -> PtxError {
+        self.error(format!("`{}` {what}", self.text))
     }
     /// The refusal that names what the emulator cannot execute.
     pub fn unsupported(&self) -> PtxError {
         self.error(format!("the emulator cannot execute `{}`", self.text))
     }
+    /// Refuses the instruction unless this holds.
+    pub fn require(&self, holds: bool) -> Result<(), PtxError> {
+        holds.then_some(()).ok_or_else(|| self.unsupported())
+    }
+    /// The refusal of operands that are too few or too many.
+    pub fn wrong_count(&self) -> PtxError {
+        self.wrong("has the wrong number of operands")
+    }
 }
 
-impl Module {
+impl Operand {
+    /// The elements of a vector, or the one operand.
+    pub fn elements(&self) -> &[Operand] {
+        match self {
+            Self::Vector(list) => list,
+            one => std::slice::from_ref(one),
+        }
+    }
+}
+
+impl Variable {
+    /// The initial bytes; those that the text leaves out are zero.
+    pub fn initial(&self) -> Vec<u8> {
+        let mut bytes = self.init.clone();
+        bytes.resize(self.bytes as usize, 0);
+        bytes
+    }
+}
+
+impl Ptx {
     /// Parses PTX text.
     ///
     /// # Errors
     /// The line and the reason, if the text is not PTX.
     pub fn parse(text: &str) -> Result<Self, PtxError> {
-        parse::module(text)
+        Ok(Self(Arc::new(parse::module(text)?)))
+    }
+    pub(crate) fn parsed(&self) -> &Parsed {
+        &self.0
     }
     /// Names of the kernels (`.entry`), in the order of the text.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
-        self.kernels.iter().map(|kernel| kernel.name.as_str())
+        self.0.kernels.iter().map(|kernel| kernel.name.as_str())
     }
     /// The `.target`, such as `sm_80`.
     pub fn target(&self) -> &str {
-        &self.target
+        &self.0.target
     }
-    /// How many blocks of a kernel share a multiprocessor at least, if its `.minnctapersm` says so.
+    /// How many blocks of a kernel share an SM at least, if its `.minnctapersm` says so.
     pub fn min_blocks(&self, kernel: &str) -> Option<u32> {
-        let kernel = self.kernels.iter().find(|k| k.name == kernel)?;
+        let kernel = self.0.kernels.iter().find(|k| k.name == kernel)?;
         kernel.min_blocks
     }
     /// The `.version`, such as `(7, 0)`.
     pub fn version(&self) -> (u32, u32) {
-        self.version
+        self.0.version
     }
     /// The initial bytes of a `.const` or `.global` variable; those that the text leaves out are zero.
     pub fn variable(&self, name: &str) -> Option<Vec<u8>> {
-        let variable = self.variables.iter().find(|v| v.name == name)?;
-        let mut bytes = variable.init.clone();
-        bytes.resize(usize::try_from(variable.bytes).ok()?, 0);
-        Some(bytes)
+        let variable = self.0.variables.iter().find(|v| v.name == name)?;
+        Some(variable.initial())
     }
 }

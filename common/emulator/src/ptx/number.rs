@@ -10,22 +10,16 @@ pub(crate) enum Number {
 pub(crate) fn parse(text: &str) -> Option<Number> {
     let lower = text.to_ascii_lowercase();
     if let Some(hex) = lower.strip_prefix("0f") {
-        return (hex.len() == 8)
-            .then(|| u32::from_str_radix(hex, 16).ok())
-            .flatten()
-            .map(Number::F32);
+        let bits = u32::from_str_radix(hex, 16).ok();
+        return bits.filter(|_| hex.len() == 8).map(Number::F32);
     }
     if let Some(hex) = lower.strip_prefix("0d") {
-        return (hex.len() == 16)
-            .then(|| u64::from_str_radix(hex, 16).ok())
-            .flatten()
-            .map(Number::F64);
+        let bits = u64::from_str_radix(hex, 16).ok();
+        return bits.filter(|_| hex.len() == 16).map(Number::F64);
     }
     if lower.contains('.') {
-        return lower
-            .parse::<f64>()
-            .ok()
-            .map(|value| Number::F64(value.to_bits()));
+        let value: f64 = lower.parse().ok()?;
+        return Some(Number::F64(value.to_bits()));
     }
     let digits = lower.strip_suffix('u').unwrap_or(&lower);
     let (digits, radix) = match digits {

@@ -1,42 +1,26 @@
-//! Tokens to a [`Module`]. Registers and labels are resolved here, scope by scope: inline assembly
+//! Tokens to a [`Parsed`]. Registers and labels are resolved here, scope by scope: inline assembly
 //! opens scopes of its own.
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::body::Body;
 use super::lex::{Spanned, Token, lex};
 use super::number::{self, Number};
-use super::{Kernel, Module, PtxError, VariableSpace};
+use super::{Kernel, Parsed, PtxError, VariableSpace};
 
 pub(super) type Result<T> = std::result::Result<T, PtxError>;
 
-pub(super) fn module(text: &str) -> Result<Module> {
+pub(super) fn module(text: &str) -> Result<Parsed> {
     let tokens = lex(text)?;
-    if !matches!(
-        tokens.first(),
-        Some(Spanned {
-            token: Token::Word(".version"),
-            ..
-        })
-    ) {
-        return Err(PtxError::new(
-            1,
-            "this is not PTX: it does not start with `.version`",
-        ));
+    if tokens.first().map(|first| first.token) != Some(Token::Word(".version")) {
+        let message = "this is not PTX: it does not start with `.version`";
+        return Err(PtxError::new(1, message));
     }
     let mut parser = Parser {
         text,
         tokens: &tokens,
         at: 0,
     };
-    let mut module = Module {
-        version: (0, 0),
-        target: String::new(),
-        files: BTreeMap::new(),
-        variables: Vec::new(),
-        kernels: Vec::new(),
-        functions: Vec::new(),
-    };
+    let mut module = Parsed::default();
     while parser.at < tokens.len() {
         parser.item(&mut module)?;
     }
@@ -75,11 +59,27 @@ impl<'a> Parser<'a> {
         found
     }
     pub fn expect(&mut self, punct: char) -> Result<()> {
-        if self.eat(punct) {
-            Ok(())
-        } else {
-            self.error(format!("`{punct}` expected"))
+        match self.eat(punct) {
+            true => Ok(()),
+            false => self.error(format!("`{punct}` expected")),
         }
+    }
+    /// Items with commas between them.
+    pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.eat(',') {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+    /// The next word without its dot, if it begins with one.
+    pub fn suffix(&mut self) -> Option<&'a str> {
+        let Some(Token::Word(word)) = self.peek() else {
+            return None;
+        };
+        let suffix = word.strip_prefix('.')?;
+        self.at += 1;
+        Some(suffix)
     }
     pub fn word(&mut self) -> Result<&'a str> {
         match self.next()? {
@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
     }
 
     /// One item of a module: a directive, a variable or a function.
-    fn item(&mut self, module: &mut Module) -> Result<()> {
+    fn item(&mut self, module: &mut Parsed) -> Result<()> {
         let word = self.word()?;
         match word {
             ".version" => {
@@ -185,7 +185,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn variables(&mut self, module: &mut Module, space: VariableSpace) -> Result<()> {
+    fn variables(&mut self, module: &mut Parsed, space: VariableSpace) -> Result<()> {
         let declared = self.variable(space)?;
         let declared = declared.into_iter().map(|(_, variable)| variable);
         module.variables.extend(declared);
@@ -215,17 +215,7 @@ impl<'a> Parser<'a> {
             name,
             line,
             params,
-            returns: Vec::new(),
-            registers: Vec::new(),
-            variables: Vec::new(),
-            body: Vec::new(),
-            labels: 0,
-            max_threads: None,
-            max_registers: None,
-            min_blocks: None,
-            cluster: None,
-            explicit_cluster: false,
-            max_cluster: None,
+            ..Kernel::default()
         };
         while let Some(Token::Word(word)) = self.peek() {
             if !word.starts_with('.') {

@@ -1,6 +1,6 @@
 //! What is remembered of a few bytes of shared memory: the last write, and who has read since.
-use super::verdict::{Hazard, How};
-use crate::order::Actor;
+use super::verdict::{Hazard, How, Site};
+use crate::happens_before::Actor;
 
 /// A past access: the actor's clock at the time (0: none yet), and who and where.
 #[derive(Clone, Copy, Default)]
@@ -19,6 +19,13 @@ impl Stamp {
     }
     pub fn op(self) -> usize {
         (self.who >> 5) as usize
+    }
+    pub fn site(self, warp: Actor) -> Site {
+        Site {
+            warp,
+            lane: self.lane() as usize,
+            op: self.op(),
+        }
     }
     pub fn lane(self) -> u32 {
         self.who & 31
@@ -45,9 +52,7 @@ impl Write {
 
     pub fn hazard(&self) -> Hazard {
         Hazard {
-            op: self.stamp.op(),
-            warp: self.warp.into(),
-            lane: self.stamp.lane(),
+            site: self.stamp.site(self.warp.into()),
             how: match self.last {
                 Last::Plain | Last::Mbarrier => How::Write,
                 Last::Atomic => How::Atomic,

@@ -1,14 +1,14 @@
 //! The sanitizer's memory of shared memory: who wrote what, who read it, by which proxy.
 //!
-//! What is ordered before what is the matter of `order.rs`.
+//! What happens before what is decided by `happens_before.rs`.
 mod cell;
 #[cfg(test)]
 mod tests;
 mod verdict;
 
-use crate::order::{Actor, Eyes};
+use crate::happens_before::{Actor, Engine, Observer};
 use cell::{Column, Last, Read, Stamp, Write};
-pub(crate) use verdict::{Hazard, How, Verdict};
+pub(crate) use verdict::{Hazard, How, Site, Verdict};
 
 /// Shadow of one block's shared memory.
 pub(crate) struct Shadow {
@@ -24,15 +24,15 @@ pub(crate) struct Shadow {
     others: Vec<Column>,
 }
 
-/// An engine's operation, as the shadow notes it.
-#[derive(Clone, Copy)]
-pub(crate) struct Operation {
+/// An asynchronous operation: a bulk copy, a `wgmma`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AsyncOp {
+    pub engine: Engine,
+    /// The engine's number among the actors, and its clock.
     pub actor: Actor,
     pub clock: u32,
-    pub op: usize,
-    /// The warp and lane to name in a report.
-    pub warp: Actor,
-    pub lane: u32,
+    /// Whom to name in a report.
+    pub site: Site,
 }
 
 impl Shadow {
@@ -74,10 +74,10 @@ impl Shadow {
         address: u32,
         bytes: u32,
         op: usize,
-        eyes: &Eyes<'_>,
+        observer: &Observer<'_>,
     ) -> Verdict {
-        let (warp, lane) = (eyes.actor, eyes.lanes.trailing_zeros());
-        let now = Stamp::new(eyes.epoch, op, lane);
+        let (warp, lane) = (observer.actor, observer.lanes.trailing_zeros());
+        let now = Stamp::new(observer.epoch, op, lane);
         let mut verdict = Verdict::Fine;
         for cell in self.range(address, bytes) {
             let write = self.writes[cell];
@@ -96,7 +96,7 @@ impl Shadow {
                 if matches!(how, How::Read | How::Atomic) {
                     verdict.worse(Verdict::Uninitialised);
                 }
-            } else if !eyes.see(actor, stamp.lane(), stamp.clock)
+            } else if !observer.see(actor, stamp.lane(), stamp.clock)
                 && (actor != warp || stamp.lane() != lane)
                 && !(how == How::Atomic && write.last == Last::Atomic)
             {
@@ -106,33 +106,38 @@ impl Shadow {
                 self.read(cell, now, warp, warp);
                 continue;
             }
-            self.unordered_reads(cell, eyes, &mut verdict);
+            self.unordered_reads(cell, observer, &mut verdict);
             let last = match how {
                 How::Atomic => Last::Atomic,
                 How::Launch => Last::InFlight,
                 How::Init => Last::Mbarrier,
-                _ => Last::Plain,
+                How::Read
+                | How::Write
+                | How::Land
+                | How::Invalidate
+                | How::AsyncRead
+                | How::AsyncWrite => Last::Plain,
             };
             self.write(cell, now, warp, warp, last);
         }
         verdict
     }
 
-    /// Notes what these lanes read, each at its address, and looks at lanes of one address together; `eyes` are those
-    /// that all of them share. Returns the lanes for which that does not suffice: whose bytes were last written by what
-    /// the whole warp does not know of. They want [`Shadow::access`], which may find that nothing is wrong.
+    /// Notes what these lanes read, each at its address, and looks at lanes of one address together; `observer`
+    /// is what all of them know. Returns the lanes that this fast path cannot decide, because the last write is not
+    /// ordered before the whole warp: they need [`Shadow::access`], which may find that nothing is wrong.
     pub fn read_by_warp(
         &mut self,
         addresses: &[u32; 32],
         bytes: u32,
         op: usize,
-        eyes: &Eyes<'_>,
+        observer: &Observer<'_>,
     ) -> u32 {
-        let own = eyes.actor.wrapping_sub(self.first);
+        let own = observer.actor.wrapping_sub(self.first);
         if own >= self.warps {
-            return eyes.lanes;
+            return observer.lanes;
         }
-        let (mut left, mut unclear) = (eyes.lanes, 0);
+        let (mut left, mut unclear) = (observer.lanes, 0);
         while left != 0 {
             let address = addresses[left.trailing_zeros() as usize & 31];
             let same = (0..32).fold(0, |same, lane| {
@@ -140,13 +145,13 @@ impl Shadow {
             }) & left;
             left &= !same;
             // The one that reads last is named.
-            let now = Stamp::new(eyes.epoch, op, 31 - same.leading_zeros());
+            let now = Stamp::new(observer.epoch, op, 31 - same.leading_zeros());
             let cells = self.range(address, bytes);
             let is_clear = |write: &Write| {
                 let clock = write.stamp.clock;
                 clock != 0
                     && matches!(write.last, Last::Plain | Last::Atomic | Last::Landed)
-                    && eyes.all_seen(write.actor.into(), clock)
+                    && observer.all_seen(write.actor.into(), clock)
             };
             if !self.writes[cells.clone()].iter().all(is_clear) {
                 unclear |= same;
@@ -169,10 +174,10 @@ impl Shadow {
         how: How,
         address: u32,
         bytes: u32,
-        by: Operation,
-        issuers: &[Eyes<'_>],
+        by: &AsyncOp,
+        issuers: &[Observer<'_>],
     ) -> Verdict {
-        let now = Stamp::new(by.clock, by.op, by.lane);
+        let now = Stamp::new(by.clock, by.site.op, by.site.lane as u32);
         let mut verdict = Verdict::Fine;
         for cell in self.range(address, bytes) {
             let write = self.writes[cell];
@@ -189,12 +194,13 @@ impl Shadow {
                     }
                 }
                 last => {
-                    for eyes in issuers {
-                        let own = actor == eyes.actor && eyes.lanes >> stamp.lane() & 1 == 1;
-                        if !own && !eyes.see(actor, stamp.lane(), stamp.clock) {
+                    for observer in issuers {
+                        let own =
+                            actor == observer.actor && observer.lanes >> stamp.lane() & 1 == 1;
+                        if !own && !observer.see(actor, stamp.lane(), stamp.clock) {
                             verdict.worse(Verdict::Race(write.hazard()));
                         } else if last != Last::Landed
-                            && !eyes.fenced(actor, stamp.lane(), stamp.clock)
+                            && !observer.fenced(actor, stamp.lane(), stamp.clock)
                         {
                             verdict.worse(Verdict::Unfenced(write.hazard()));
                         }
@@ -202,23 +208,23 @@ impl Shadow {
                 }
             }
             if how == How::AsyncRead {
-                self.read(cell, now, by.actor, by.warp);
+                self.read(cell, now, by.actor, by.site.warp);
                 continue;
             }
-            for eyes in issuers {
-                self.unordered_reads(cell, eyes, &mut verdict);
+            for observer in issuers {
+                self.unordered_reads(cell, observer, &mut verdict);
             }
-            self.write(cell, now, by.actor, by.warp, Last::Launched);
+            self.write(cell, now, by.actor, by.site.warp, Last::Launched);
         }
         verdict
     }
 
     /// A bulk copy has landed: whoever is ordered after its completion may touch the bytes.
-    pub fn land(&mut self, address: u32, bytes: u32, by: Operation, generic: bool) {
+    pub fn land(&mut self, address: u32, bytes: u32, by: &AsyncOp, generic: bool) {
         let last = if generic { Last::Plain } else { Last::Landed };
-        let now = Stamp::new(by.clock, by.op, by.lane);
+        let now = Stamp::new(by.clock, by.site.op, by.site.lane as u32);
         for cell in self.range(address, bytes) {
-            self.write(cell, now, by.actor, by.warp, last);
+            self.write(cell, now, by.actor, by.site.warp, last);
         }
     }
 
@@ -230,18 +236,23 @@ impl Shadow {
 
     /// An mbarrier instruction by a thread, or by the async proxy for it: has the `mbarrier.init` at this
     /// address reached it?
-    pub fn use_mbarrier(&self, address: u32, asynchronous: bool, eyes: &Eyes<'_>) -> Verdict {
+    pub fn use_mbarrier(
+        &self,
+        address: u32,
+        asynchronous: bool,
+        observer: &Observer<'_>,
+    ) -> Verdict {
         let Some(write) = self.writes.get((address >> self.shift) as usize) else {
             return Verdict::Fine;
         };
         let (stamp, actor) = (write.stamp, usize::from(write.actor));
-        if write.last != Last::Mbarrier || eyes.initialised(actor, stamp.lane(), stamp.clock) {
+        if write.last != Last::Mbarrier || observer.initialised(actor, stamp.lane(), stamp.clock) {
             return Verdict::Fine;
         }
-        let own = actor == eyes.actor && eyes.lanes >> stamp.lane() & 1 == 1;
-        if !own && !eyes.see(actor, stamp.lane(), stamp.clock) {
+        let own = actor == observer.actor && observer.lanes >> stamp.lane() & 1 == 1;
+        if !own && !observer.see(actor, stamp.lane(), stamp.clock) {
             Verdict::Race(write.hazard())
-        } else if asynchronous && !eyes.fenced(actor, stamp.lane(), stamp.clock) {
+        } else if asynchronous && !observer.fenced(actor, stamp.lane(), stamp.clock) {
             Verdict::Unfenced(write.hazard())
         } else {
             Verdict::Fine
@@ -281,25 +292,23 @@ impl Shadow {
 
     /// Looks for reads that are not ordered before a write by these threads.
     #[inline(always)]
-    fn unordered_reads(&self, cell: usize, eyes: &Eyes<'_>, verdict: &mut Verdict) {
-        let own = |actor: Actor, read: &Read| actor == eyes.actor && read.lanes & !eyes.lanes == 0;
+    fn unordered_reads(&self, cell: usize, observer: &Observer<'_>, verdict: &mut Verdict) {
+        let own = |actor: Actor, read: &Read| {
+            actor == observer.actor && read.lanes & !observer.lanes == 0
+        };
         let racing = |actor: Actor, read: &Read| {
             read.stamp.clock != 0
-                && !eyes.see_lanes(actor, read.lanes, read.stamp.clock)
+                && !observer.see_lanes(actor, read.lanes, read.stamp.clock)
                 && !own(actor, read)
         };
         let hazard = |warp: Actor, read: &Read, how| {
-            Verdict::Race(Hazard {
-                op: read.stamp.op(),
-                warp,
-                lane: read.stamp.lane(),
-                how,
-            })
+            let site = read.stamp.site(warp);
+            Verdict::Race(Hazard { site, how })
         };
         let row = cell * self.warps;
         for (warp, &stamp) in self.reads[row..row + self.warps].iter().enumerate() {
             let actor = self.first + warp;
-            if stamp.clock == 0 || eyes.all_seen(actor, stamp.clock) {
+            if stamp.clock == 0 || observer.all_seen(actor, stamp.clock) {
                 continue;
             }
             let lanes = self.lanes[row + warp];

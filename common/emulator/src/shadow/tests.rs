@@ -1,6 +1,6 @@
 //! What races, and what does not.
 use super::*;
-use crate::order::{Engine, Order, View};
+use crate::happens_before::{Engine, HappensBefore, View};
 
 const ALL: u32 = u32::MAX;
 
@@ -12,17 +12,19 @@ fn fine(verdict: Verdict) -> bool {
 }
 fn touch(
     shadow: &mut Shadow,
-    order: &Order,
+    order: &HappensBefore,
     how: How,
     address: u32,
     bytes: u32,
     thread: usize,
 ) -> Verdict {
-    let eyes = order.eyes(thread / 32, 1 << (thread % 32)).expect("a warp");
-    shadow.access(how, address, bytes, 0, &eyes)
+    let observer = order
+        .observer(thread / 32, 1 << (thread % 32))
+        .expect("a warp");
+    shadow.access(how, address, bytes, 0, &observer)
 }
 /// All warps meet at a block's barrier.
-fn barrier(order: &mut Order, warps: usize) {
+fn barrier(order: &mut HappensBefore, warps: usize) {
     let mut view = View::default();
     (0..warps).for_each(|warp| order.release(warp, ALL, ALL, &mut view));
     (0..warps).for_each(|warp| order.acquire(warp, ALL, ALL, &view));
@@ -30,7 +32,7 @@ fn barrier(order: &mut Order, warps: usize) {
 
 #[test]
 fn a_barrier_orders_and_its_absence_races() {
-    let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), Order::new(2));
+    let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2));
     let first = touch(&mut shadow, &order, How::Read, 0, 4, 0);
     assert!(matches!(first, Verdict::Uninitialised));
     assert!(fine(touch(&mut shadow, &order, How::Write, 8, 4, 0)));
@@ -58,7 +60,7 @@ fn a_warp_reads_as_its_lanes_do() {
     let mut random = |below: u64| (crate::random::random(&mut state) % below) as u32;
     let mut unclear = 0;
     for _ in 0..200 {
-        let (mut together, mut order) = (Shadow::new(256, 0, 3, 2), Order::new(3));
+        let (mut together, mut order) = (Shadow::new(256, 0, 3, 2), HappensBefore::new(3));
         let mut singly = Shadow::new(256, 0, 3, 2);
         // Nobody has written the last bytes, and some are written after the barrier.
         let written = 128 + 2 * random(60);
@@ -79,17 +81,23 @@ fn a_warp_reads_as_its_lanes_do() {
             std::array::from_fn(|lane| (lane as u32 % of * spread * bytes) % (256 - bytes));
         for warp in [0, 1] {
             let mask = random(1 << 32) | 1;
-            let eyes = order.eyes(warp, mask).expect("a warp");
-            let rest = together.read_by_warp(&addresses, bytes, 7, &eyes);
+            let observer = order.observer(warp, mask).expect("a warp");
+            let rest = together.read_by_warp(&addresses, bytes, 7, &observer);
             assert_eq!(rest & !mask, 0);
             unclear += rest.count_ones();
             for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
-                let verdict = singly.access(How::Read, addresses[lane], bytes, 7, &eyes.of(lane));
+                let verdict =
+                    singly.access(How::Read, addresses[lane], bytes, 7, &observer.of(lane));
                 match rest >> lane & 1 {
                     0 => assert!(fine(verdict), "lane {lane}"),
                     _ => {
-                        let again =
-                            together.access(How::Read, addresses[lane], bytes, 7, &eyes.of(lane));
+                        let again = together.access(
+                            How::Read,
+                            addresses[lane],
+                            bytes,
+                            7,
+                            &observer.of(lane),
+                        );
                         assert_eq!(fine(again), fine(verdict), "lane {lane}");
                     }
                 }
@@ -106,31 +114,36 @@ fn a_warp_reads_as_its_lanes_do() {
 
 #[test]
 fn halves_of_a_word_do_not_race_when_the_grain_is_two() {
-    let (mut shadow, order) = (Shadow::new(64, 0, 1, 2), Order::new(1));
+    let (mut shadow, order) = (Shadow::new(64, 0, 1, 2), HappensBefore::new(1));
     assert!(fine(touch(&mut shadow, &order, How::Write, 0, 2, 0)));
     assert!(fine(touch(&mut shadow, &order, How::Write, 2, 2, 1)));
     assert!(race(touch(&mut shadow, &order, How::Write, 2, 2, 2)));
 }
 
 /// One thread issues an asynchronous access.
-fn issue(shadow: &mut Shadow, order: &mut Order, how: How, thread: usize) -> Verdict {
+fn issue(shadow: &mut Shadow, order: &mut HappensBefore, how: How, thread: usize) -> Verdict {
     let engine = Engine::Bulk(thread / 32);
     let clock = order.begin(engine);
-    let by = Operation {
+    let by = AsyncOp {
+        engine,
         actor: order.engine(engine),
         clock,
-        op: 0,
-        warp: thread / 32,
-        lane: 0,
+        site: Site {
+            warp: thread / 32,
+            lane: 0,
+            op: 0,
+        },
     };
-    let eyes = order.eyes(thread / 32, 1 << (thread % 32)).expect("a warp");
-    shadow.asynchronous(how, 0, 16, by, &[eyes])
+    let observer = order
+        .observer(thread / 32, 1 << (thread % 32))
+        .expect("a warp");
+    shadow.asynchronous(how, 0, 16, &by, &[observer])
 }
 
 #[test]
 fn the_async_proxy_wants_a_fence_before_the_barrier_or_after_it() {
     for fences in [[false, false], [true, false], [false, true]] {
-        let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), Order::new(2));
+        let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2));
         for thread in 0..4 {
             touch(
                 &mut shadow,
@@ -157,7 +170,7 @@ fn the_async_proxy_wants_a_fence_before_the_barrier_or_after_it() {
 
 #[test]
 fn an_asynchronous_read_ends_when_somebody_has_waited_for_it() {
-    let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), Order::new(2));
+    let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2));
     for thread in 0..4 {
         touch(
             &mut shadow,

@@ -1,5 +1,5 @@
 //! What may be wrong with an access.
-use crate::order::Actor;
+use crate::happens_before::Actor;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum How {
@@ -21,11 +21,17 @@ pub(crate) enum How {
 
 /// The other side of a race.
 pub(crate) struct Hazard {
-    pub op: usize,
+    pub site: Site,
+    pub how: How,
+}
+
+/// A lane of the cluster at an operation: whom an access belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Site {
     /// Warp of the cluster.
     pub warp: Actor,
-    pub lane: u32,
-    pub how: How,
+    pub lane: usize,
+    pub op: usize,
 }
 
 pub(crate) enum Verdict {

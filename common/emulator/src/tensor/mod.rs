@@ -65,24 +65,8 @@ impl Factor {
         let m = self.mantissa_bits();
         let field = i32::from(bits & 0x7fff) >> m;
         let fraction = i32::from(bits) & ((1 << m) - 1);
-        let significand = if field == 0 {
-            fraction
-        } else {
-            fraction | 1 << m
-        };
-        let exponent = if significand == 0 {
-            NONE
-        } else {
-            self.smallest_exponent() + field.max(1) - 1
-        };
-        (
-            if bits & 0x8000 != 0 {
-                -significand
-            } else {
-                significand
-            },
-            exponent,
-        )
+        let exponent = self.smallest_exponent() + field.max(1) - 1;
+        signed(bits >> 15 == 1, field, fraction, 1 << m, exponent)
     }
     fn is_special(self, bits: u16) -> bool {
         let top = if self == Factor::F16 { 0x7c00 } else { 0x7f80 };
@@ -109,24 +93,26 @@ impl Factor {
 fn split_f32(bits: u32) -> (i32, i32) {
     let field = (bits >> 23 & 0xff) as i32;
     let fraction = (bits & 0x7f_ffff) as i32;
-    let significand = if field == 0 {
+    signed(
+        bits >> 31 == 1,
+        field,
+        fraction,
+        1 << 23,
+        field.max(1) - 127,
+    )
+}
+
+/// With its hidden bit, unless the exponent's field is zero, and with its sign.
+#[inline(always)]
+fn signed(negative: bool, field: i32, fraction: i32, hidden: i32, exponent: i32) -> (i32, i32) {
+    let magnitude = if field == 0 {
         fraction
     } else {
-        fraction | 1 << 23
+        fraction | hidden
     };
-    let exponent = if significand == 0 {
-        NONE
-    } else {
-        field.max(1) - 127
-    };
-    (
-        if bits >> 31 == 1 {
-            -significand
-        } else {
-            significand
-        },
-        exponent,
-    )
+    let exponent = if magnitude == 0 { NONE } else { exponent };
+    let significand = if negative { -magnitude } else { magnitude };
+    (significand, exponent)
 }
 
 /// `sum x 2^unit` as f32, rounded toward zero.

@@ -3,8 +3,8 @@
 pub mod tma;
 
 use emulator::{
-    Arg, Counters, Finding, Launch, LaunchError, Limits, Memory, Module, Options, Program,
-    PtxError, Run, Wait, launch,
+    Buffer, Context, Counters, Error, Finding, Function, KernelArg, LaunchConfig, LaunchReport,
+    Limits, Options, Wait,
 };
 
 /// What a kernel body is run with.
@@ -102,45 +102,78 @@ add.u64 %at, %at, %out;
     text + "ret;\n}\n.file 1 \"/home/student/kernel.cu\"\n"
 }
 
-pub fn lower(text: &str) -> Result<Program, PtxError> {
-    Program::new(&Module::parse(text)?, "k")
+/// The kernel `k` of a module in a context of its own.
+pub fn lower(text: &str) -> Result<Function, Error> {
+    load(&mut Context::new(Options::default()), text)
 }
 
-pub fn run(setup: &Setup, text: &str) -> Result<Outcome, LaunchError> {
-    let program = lower(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let mut memory = Memory::new(1 << 26);
-    let fresh = 0xdead_u32.to_le_bytes().repeat(setup.words);
-    let out = memory.alloc("out", fresh).expect("room");
-    let shape = Launch {
-        grid: setup.grid,
-        block: setup.block,
-        dynamic_shared: setup.dynamic_shared,
-        cluster: setup.cluster,
-        args: vec![Arg::U64(out)],
-    };
-    let options = Options {
-        sanitize: setup.sanitize,
-        schedule: setup.schedule,
-        limits: setup.limits,
-        ..Options::default()
-    };
-    let Run {
-        counters,
-        waits,
-        findings,
-        ..
-    } = launch(&program, &mut memory, &shape, &options)?;
-    let bytes = memory.bytes(out).expect("there");
-    let texts = program.instructions().iter().map(|i| i.text.clone());
-    Ok(Outcome {
-        words: bytes
-            .chunks_exact(4)
-            .map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]))
-            .collect(),
-        findings,
-        waits,
-        counters: texts.zip(counters).collect(),
-    })
+fn load(context: &mut Context, text: &str) -> Result<Function, Error> {
+    context.load_module(text)?.function("k")
+}
+
+pub fn run(setup: &Setup, text: &str) -> Result<Outcome, Error> {
+    let (mut context, function) = setup.context(text);
+    let out = context.upload("out", &setup.fresh()).expect("room");
+    setup.launch(&mut context, &function, &[KernelArg::Buffer(&out)], &[out])
+}
+
+impl Setup {
+    /// A context as this setup wants it, and the kernel `k` of a module in it.
+    pub fn context(&self, text: &str) -> (Context, Function) {
+        let mut context = Context::new(Options {
+            sanitize: self.sanitize,
+            schedule: self.schedule,
+            ..Options::default()
+        });
+        let function = load(&mut context, text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        (context, function)
+    }
+
+    /// The output before the launch.
+    pub fn fresh(&self) -> Vec<u8> {
+        0xdead_u32.to_le_bytes().repeat(self.words)
+    }
+
+    /// Launches within the setup's limits; the outcome's words are those of these buffers, one after the other.
+    pub fn launch(
+        &self,
+        context: &mut Context,
+        function: &Function,
+        args: &[KernelArg<'_>],
+        outputs: &[Buffer],
+    ) -> Result<Outcome, Error> {
+        let config = LaunchConfig {
+            grid: self.grid,
+            block: self.block,
+            dynamic_shared: self.dynamic_shared,
+            cluster: self.cluster,
+            ..LaunchConfig::default()
+        };
+        context.options_mut().limits = self.limits;
+        let LaunchReport {
+            counters,
+            waits,
+            findings,
+            ..
+        } = context.launch(function, &config, args)?;
+        let texts = function.instructions().iter().map(|i| i.text.clone());
+        Ok(Outcome {
+            words: outputs
+                .iter()
+                .flat_map(|buffer| words(context, buffer))
+                .collect(),
+            findings,
+            waits,
+            counters: texts.zip(counters).collect(),
+        })
+    }
+}
+
+/// A buffer's 32-bit words.
+pub fn words(context: &Context, buffer: &Buffer) -> Vec<u32> {
+    let bytes = context.read(buffer).expect("a buffer of this context");
+    let (words, _) = bytes.as_chunks::<4>();
+    words.iter().copied().map(u32::from_le_bytes).collect()
 }
 
 /// Runs a body; see [`module`].

@@ -1,8 +1,6 @@
 //! Kernels with a tensor map as their first parameter and the output's address as their second.
 use super::{Outcome, Setup};
-use emulator::{
-    Arg, Launch, Memory, Module, Options, Program, Run, Swizzle, TensorMap, TensorMapError, launch,
-};
+use emulator::{Error, KernelArg, Swizzle, TensorMap};
 
 /// A tensor of u16 elements that count from 0, and the map of it.
 #[derive(Clone)]
@@ -21,7 +19,6 @@ pub fn matrix<'a>(
 ) -> Tensor<'a> {
     Tensor {
         map: TensorMap {
-            address: 0,
             element: emulator::Element::U16,
             dimensions,
             strides,
@@ -70,7 +67,7 @@ setp.ne.u32 %p0, %tid, 0;
 }
 
 /// Runs a body over a tensor; the outcome's words are the output, then the tensor's elements in pairs.
-pub fn run(setup: &Setup, tensor: &Tensor<'_>, body: &str) -> Result<Outcome, TensorMapError> {
+pub fn run(setup: &Setup, tensor: &Tensor<'_>, body: &str) -> Result<Outcome, Error> {
     run_map(setup, tensor, body, |_| {})
 }
 
@@ -80,52 +77,15 @@ pub fn run_map(
     tensor: &Tensor<'_>,
     body: &str,
     change: impl Fn(&mut [u8; 128]),
-) -> Result<Outcome, TensorMapError> {
-    let text = module(body);
-    let parsed = Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let program = Program::new(&parsed, "k").unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let mut memory = Memory::new(1 << 26);
+) -> Result<Outcome, Error> {
+    let (mut context, function) = setup.context(&module(body));
     let bytes: Vec<u8> = (0..tensor.elements)
         .flat_map(|i| (i as u16).to_le_bytes())
         .collect();
-    let data = memory.alloc("tensor", bytes).expect("room");
-    let fresh = 0xdead_u32.to_le_bytes().repeat(setup.words);
-    let out = memory.alloc("out", fresh).expect("room");
-    let mut map = TensorMap {
-        address: data,
-        ..tensor.map
-    }
-    .encode()?;
+    let data = context.upload("tensor", &bytes).expect("room");
+    let out = context.upload("out", &setup.fresh()).expect("room");
+    let mut map = context.tensor_map(&data, &tensor.map)?;
     change(&mut map);
-    let shape = Launch {
-        grid: setup.grid,
-        block: setup.block,
-        dynamic_shared: 0,
-        cluster: setup.cluster,
-        args: vec![Arg::Bytes(map.to_vec()), Arg::U64(out)],
-    };
-    let options = Options {
-        sanitize: setup.sanitize,
-        schedule: setup.schedule,
-        limits: setup.limits,
-        ..Options::default()
-    };
-    let Run {
-        counters,
-        waits,
-        findings,
-        ..
-    } = launch(&program, &mut memory, &shape, &options).expect("a launch");
-    let texts = program.instructions().iter().map(|i| i.text.clone());
-    let words = [out, data]
-        .iter()
-        .flat_map(|&at| memory.bytes(at).expect("there").chunks_exact(4))
-        .map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]))
-        .collect();
-    Ok(Outcome {
-        words,
-        findings,
-        waits,
-        counters: texts.zip(counters).collect(),
-    })
+    let args = [KernelArg::Bytes(&map), KernelArg::Buffer(&out)];
+    setup.launch(&mut context, &function, &args, &[out, data])
 }

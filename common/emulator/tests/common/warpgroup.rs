@@ -1,7 +1,7 @@
 //! Runs a few lines of PTX over a warpgroup whose shared memory, A and accumulators the test has filled.
 #![allow(dead_code, reason = "each test file uses its part")]
 use emulator::{
-    Arg, Counters, Finding, Launch, Memory, Module, Options, Program, PtxError, Run, launch,
+    Context, Counters, Error, Finding, Function, KernelArg, LaunchConfig, LaunchReport, Options,
 };
 
 /// Bytes of shared memory.
@@ -193,13 +193,26 @@ setp.eq.u32 %yes, %tid, %tid;\nsetp.ne.u32 %no, %tid, %tid;\n",
         text + "ret;\n}\n.file 1 \"/home/student/kernel.cu\"\n"
     }
 
-    pub fn lower(&self, body: &str) -> Result<Program, PtxError> {
-        Program::new(&Module::parse(&self.ptx(body))?, "k")
+    fn context(&self) -> Context {
+        Context::new(Options {
+            sanitize: self.sanitize,
+            schedule: self.schedule,
+            ..Options::default()
+        })
+    }
+
+    pub fn lower(&self, body: &str) -> Result<Function, Error> {
+        self.load(&mut self.context(), body)
+    }
+
+    fn load(&self, context: &mut Context, body: &str) -> Result<Function, Error> {
+        context.load_module(&self.ptx(body))?.function("k")
     }
 
     pub fn run(&self, body: &str) -> Outcome {
-        let program = self
-            .lower(body)
+        let mut context = self.context();
+        let function = self
+            .load(&mut context, body)
             .unwrap_or_else(|error| panic!("{error}\n{}", self.ptx(body)));
         let (threads, registers) = (128, self.n / 2);
         let mut input = self.window.clone();
@@ -217,27 +230,20 @@ setp.eq.u32 %yes, %tid, %tid;\nsetp.ne.u32 %no, %tid, %tid;\n",
         }
         // A second warpgroup reads on.
         input.extend([0; 512]);
-        let mut memory = Memory::new(1 << 26);
-        let input = memory.alloc("in", input).expect("room");
-        let out = memory
-            .alloc("out", vec![0; 512 * registers as usize])
+        let input = context.upload("in", &input).expect("room");
+        let out = context
+            .alloc("out", 512 * registers as usize)
             .expect("room");
-        let shape = Launch {
-            grid: [1; 3],
+        let config = LaunchConfig {
             block: [self.threads, 1, 1],
             dynamic_shared: WINDOW as u32,
-            cluster: [1; 3],
-            args: vec![Arg::U64(input), Arg::U64(out)],
+            ..LaunchConfig::default()
         };
-        let options = Options {
-            sanitize: self.sanitize,
-            schedule: self.schedule,
-            ..Options::default()
-        };
-        let Run {
+        let args = [&input, &out].map(KernelArg::Buffer);
+        let LaunchReport {
             counters, findings, ..
-        } = launch(&program, &mut memory, &shape, &options).expect("a launch");
-        let bytes = memory.bytes(out).expect("there");
+        } = context.launch(&function, &config, &args).expect("a launch");
+        let bytes = context.read(&out).expect("there");
         let mut d = vec![0; self.d.len()];
         for (r, thread) in (0..registers).flat_map(|r| (0..threads).map(move |t| (r, t))) {
             let (row, column) = place(thread, r);
@@ -245,7 +251,7 @@ setp.eq.u32 %yes, %tid, %tid;\nsetp.ne.u32 %no, %tid, %tid;\n",
             let word = bytes[at..at + 4].try_into().expect("4 bytes");
             d[(row * self.n + column) as usize] = u32::from_le_bytes(word);
         }
-        let texts = program.instructions().iter().map(|i| i.text.clone());
+        let texts = function.instructions().iter().map(|i| i.text.clone());
         Outcome {
             d,
             findings,

@@ -1,10 +1,10 @@
 //! A kernel that NVRTC compiles.
-use gpu::{Gpu, GpuError, KernelArg, Nvrtc};
+use gpu::{Context, GpuError, KernelArg, Nvrtc};
 
 use super::launches::{plain, words};
 use super::{Outcome, ensure};
 
-pub fn nvrtc(gpu: &Gpu) -> Outcome {
+pub fn nvrtc(gpu: &Context) -> Outcome {
     let nvrtc = match Nvrtc::find() {
         Err(GpuError::NoNvrtc { .. }) => return Ok("skipped: no NVRTC".into()),
         found => found?,
@@ -17,16 +17,16 @@ pub fn nvrtc(gpu: &Gpu) -> Outcome {
         "/smoke.cu",
         &[format!("--gpu-architecture=compute_{major}{minor}")],
     )?;
-    let kernel = gpu.load(&compiled.ptx, "triple")?;
+    let kernel = gpu.load_module(&compiled.ptx)?.function("triple")?;
     let input: Vec<u8> = (0..32u32).flat_map(u32::to_le_bytes).collect();
-    let (from, to) = (gpu.upload(&input)?, gpu.alloc(128)?);
+    let (from, to) = (gpu.upload("in", &input)?, gpu.alloc("out", 128)?);
     gpu.launch(
         &kernel,
         &plain(1, 32),
         &[KernelArg::Buffer(&from), KernelArg::Buffer(&to)],
     )?;
     ensure(
-        words(&gpu.download(&to)?)
+        words(&gpu.read(&to)?)
             .iter()
             .zip(0..)
             .all(|(&got, i)| got == 3 * i),

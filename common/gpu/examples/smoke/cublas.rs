@@ -1,5 +1,5 @@
 //! cuBLAS and cuBLASLt against products that are exact.
-use gpu::{Buffer, Cublas, CublasLt, Gpu, GpuError};
+use gpu::{Context, Cublas, CublasLt, Elements, GpuError};
 use half::f16;
 
 use super::{Outcome, ensure};
@@ -39,22 +39,24 @@ fn product() -> [Vec<f32>; 3] {
     [a, b, c]
 }
 
-type Gemm = fn(&Cublas, &Buffer, &Buffer, &Buffer, usize, usize, usize) -> Result<(), GpuError>;
-
 fn check_gemm(
-    gpu: &Gpu,
+    gpu: &Context,
     input: fn(&[f32]) -> Vec<u8>,
     output: fn(&[f32]) -> Vec<u8>,
-    gemm: Gemm,
+    elements: Elements,
 ) -> Outcome {
     let cublas = Cublas::new(gpu)?;
     let [a, b, c] = product();
-    let (a, b, want) = (gpu.upload(&input(&a))?, gpu.upload(&input(&b))?, output(&c));
-    let got = gpu.alloc(want.len())?;
+    let (a, b, want) = (
+        gpu.upload("in", &input(&a))?,
+        gpu.upload("in", &input(&b))?,
+        output(&c),
+    );
+    let got = gpu.alloc("out", want.len())?;
     let [m, n, k] = SHAPE;
-    gemm(&cublas, &a, &b, &got, m, n, k)?;
-    ensure(gpu.download(&got)? == want, "C differs from the host's")?;
-    let short = gemm(&cublas, &a, &b, &got, m, n, k + 1);
+    cublas.gemm(elements, [&a, &b, &got], [m, n, k])?;
+    ensure(gpu.read(&got)? == want, "C differs from the host's")?;
+    let short = cublas.gemm(elements, [&a, &b, &got], [m, n, k + 1]);
     ensure(
         matches!(short, Err(GpuError::Size { .. })),
         "a short operand was not refused",
@@ -65,30 +67,30 @@ fn check_gemm(
     ))
 }
 
-pub fn cublas_f16(gpu: &Gpu) -> Outcome {
-    check_gemm(gpu, as_f16, as_f16, Cublas::gemm_f16)
+pub fn cublas_f16(gpu: &Context) -> Outcome {
+    check_gemm(gpu, as_f16, as_f16, Elements::F16)
 }
 
-pub fn cublas_f16_to_f32(gpu: &Gpu) -> Outcome {
-    check_gemm(gpu, as_f16, as_f32, Cublas::gemm_f16_to_f32)
+pub fn cublas_f16_to_f32(gpu: &Context) -> Outcome {
+    check_gemm(gpu, as_f16, as_f32, Elements::F16ToF32)
 }
 
-pub fn cublas_f32(gpu: &Gpu) -> Outcome {
-    check_gemm(gpu, as_f32, as_f32, Cublas::gemm_f32)
+pub fn cublas_f32(gpu: &Context) -> Outcome {
+    check_gemm(gpu, as_f32, as_f32, Elements::F32)
 }
 
-pub fn cublaslt(gpu: &Gpu) -> Outcome {
+pub fn cublaslt(gpu: &Context) -> Outcome {
     let [a, b, c] = product();
     let (a, b, want) = (
-        gpu.upload(&as_f16(&a))?,
-        gpu.upload(&as_f16(&b))?,
+        gpu.upload("in", &as_f16(&a))?,
+        gpu.upload("in", &as_f16(&b))?,
         as_f16(&c),
     );
-    let mut got = gpu.alloc(want.len())?;
+    let got = gpu.alloc("out", want.len())?;
     let [m, n, k] = SHAPE;
-    let lt = CublasLt::tune(gpu, &a, &b, &got, m, n, k)?;
-    gpu.fill(&mut got, 0xff)?;
-    lt.run(&a, &b, &got)?;
-    ensure(gpu.download(&got)? == want, "C differs from the host's")?;
+    let lt = CublasLt::tune(gpu, [&a, &b, &got], SHAPE)?;
+    gpu.fill(&got, 0xff)?;
+    lt.run([&a, &b, &got])?;
+    ensure(gpu.read(&got)? == want, "C differs from the host's")?;
     Ok(format!("version {}, {m} x {n} x {k} exact", lt.version()))
 }

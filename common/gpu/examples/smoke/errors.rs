@@ -1,20 +1,20 @@
 //! What is refused, and that the GPU works on.
-use gpu::{Gpu, GpuError, KernelArg};
+use gpu::{Context, GpuError, KernelArg};
 
 use super::launches::{ADD, plain};
 use super::{Outcome, ensure};
 
-pub fn errors(gpu: &Gpu) -> Outcome {
+pub fn errors(gpu: &Context) -> Outcome {
     let broken = ADD.replace("add.s32", "add.s99");
-    match gpu.load(&broken, "add").err() {
+    match gpu.load_module(&broken).err() {
         Some(GpuError::Load { log, .. }) if log.contains("s99") => {}
         other => return Err(format!("broken PTX: {other:?}").into()),
     }
-    match gpu.load(ADD, "subtract").err() {
-        Some(GpuError::NoEntry { .. }) => {}
+    match gpu.load_module(ADD)?.function("subtract").err() {
+        Some(GpuError::NoKernel { .. }) => {}
         other => return Err(format!("no such entry: {other:?}").into()),
     }
-    let (add, buffer) = (gpu.load(ADD, "add")?, gpu.alloc(4)?);
+    let (add, buffer) = (gpu.load_module(ADD)?.function("add")?, gpu.alloc("out", 4)?);
     match gpu
         .launch(&add, &plain(1, 1), &[KernelArg::Buffer(&buffer)])
         .err()
@@ -31,11 +31,11 @@ pub fn errors(gpu: &Gpu) -> Outcome {
         Some(GpuError::Driver { .. }) => {}
         other => return Err(format!("4096 threads a block: {other:?}").into()),
     }
-    match gpu.alloc(1 << 50).err() {
+    match gpu.alloc("out", 1 << 50).err() {
         Some(GpuError::Driver { .. }) => {}
         other => return Err(format!("2^50 bytes: {other:?}").into()),
     }
-    let beyond = Gpu::open(1000).err();
+    let beyond = Context::open(1000).err();
     ensure(
         matches!(beyond, Some(GpuError::NoSuchDevice { .. })),
         "GPU 1000 opened",

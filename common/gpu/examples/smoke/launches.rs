@@ -1,27 +1,30 @@
 //! Memory, and kernels with their launches.
-use gpu::{Gpu, GpuError, KernelArg, LaunchConfig};
+use gpu::{Context, GpuError, KernelArg, LaunchConfig};
 
 use super::{Outcome, ensure};
 
-pub fn memory(gpu: &Gpu) -> Outcome {
+pub fn memory(gpu: &Context) -> Outcome {
     let bytes: Vec<u8> = (0..100_003u32).map(|i| (i * 7) as u8).collect();
-    let mut buffer = gpu.upload(&bytes)?;
-    ensure(gpu.download(&buffer)? == bytes, "what came back differs")?;
-    gpu.write(&mut buffer, &[9, 8, 7])?;
+    let buffer = gpu.upload("in", &bytes)?;
+    ensure(gpu.read(&buffer)? == bytes, "what came back differs")?;
+    gpu.write(&buffer, &[9, 8, 7])?;
     ensure(
-        gpu.download(&buffer)?[..4] == [9, 8, 7, bytes[3]],
+        gpu.read(&buffer)?[..4] == [9, 8, 7, bytes[3]],
         "write went astray",
     )?;
-    gpu.fill(&mut buffer, 0xff)?;
+    gpu.fill(&buffer, 0xff)?;
     ensure(
-        gpu.download(&buffer)?.iter().all(|&byte| byte == 0xff),
+        gpu.read(&buffer)?.iter().all(|&byte| byte == 0xff),
         "fill left gaps",
     )?;
     ensure(
-        gpu.download(&gpu.alloc(77)?)? == [0; 77],
+        gpu.read(&gpu.alloc("out", 77)?)? == [0; 77],
         "a new buffer is not zero",
     )?;
-    ensure(gpu.alloc(0)?.is_empty(), "an empty buffer is not empty")?;
+    ensure(
+        gpu.alloc("out", 0)?.is_empty(),
+        "an empty buffer is not empty",
+    )?;
     Ok("upload, write, fill, alloc and download".into())
 }
 
@@ -61,15 +64,15 @@ pub fn plain(grid: u32, block: u32) -> LaunchConfig {
         grid: [grid, 1, 1],
         block: [block, 1, 1],
         dynamic_shared: 0,
-        cluster: 1,
+        cluster: [1; 3],
         overlap: false,
     }
 }
 
-pub fn kernel(gpu: &Gpu) -> Outcome {
+pub fn kernel(gpu: &Context) -> Outcome {
     let input: Vec<u8> = (0..1024u32).flat_map(|i| (i * i).to_le_bytes()).collect();
-    let (from, to) = (gpu.upload(&input)?, gpu.alloc(4096)?);
-    let add = gpu.load(ADD, "add")?;
+    let (from, to) = (gpu.upload("in", &input)?, gpu.alloc("out", 4096)?);
+    let add = gpu.load_module(ADD)?.function("add")?;
     gpu.launch(
         &add,
         &plain(4, 256),
@@ -79,12 +82,12 @@ pub fn kernel(gpu: &Gpu) -> Outcome {
             KernelArg::U32(42),
         ],
     )?;
-    let got = words(&gpu.download(&to)?);
+    let got = words(&gpu.read(&to)?);
     ensure(
         got.iter().zip(0..).all(|(&got, i)| got == i * i + 42),
         "wrong sums",
     )?;
-    let blocks = add.blocks_per_multiprocessor(256, 0)?;
+    let blocks = add.blocks_per_sm(256, 0)?;
     ensure(
         blocks > 0 && add.registers() > 0 && add.max_threads() >= 256,
         "implausible attributes",
@@ -117,17 +120,20 @@ const SHARED: &str = "
     ret;
 }";
 
-pub fn dynamic_shared(gpu: &Gpu) -> Outcome {
-    let (kernel, out) = (gpu.load(SHARED, "last_word")?, gpu.alloc(4)?);
-    let blocks = kernel.blocks_per_multiprocessor(32, 100_000)?;
+pub fn dynamic_shared(gpu: &Context) -> Outcome {
+    let (kernel, out) = (
+        gpu.load_module(SHARED)?.function("last_word")?,
+        gpu.alloc("out", 4)?,
+    );
+    let blocks = kernel.blocks_per_sm(32, 100_000)?;
     ensure(blocks >= 1, "no block fits")?;
     let config = LaunchConfig {
         dynamic_shared: 100_000,
         ..plain(1, 1)
     };
     gpu.launch(&kernel, &config, &[KernelArg::Buffer(&out)])?;
-    ensure(words(&gpu.download(&out)?) == [4711], "wrong word")?;
-    let too_much = kernel.blocks_per_multiprocessor(32, 1 << 20);
+    ensure(words(&gpu.read(&out)?) == [4711], "wrong word")?;
+    let too_much = kernel.blocks_per_sm(32, 1 << 20);
     ensure(
         matches!(too_much, Err(GpuError::SharedMemory { .. })),
         "1 MiB was not refused",
@@ -153,24 +159,27 @@ const CLUSTER: &str = "
     ret;
 }";
 
-pub fn cluster(gpu: &Gpu) -> Outcome {
+pub fn cluster(gpu: &Context) -> Outcome {
     if gpu.info().sm.0 < 9 {
         return Ok("skipped: needs sm_90".into());
     }
-    let (kernel, out) = (gpu.load(CLUSTER, "ranks")?, gpu.alloc(8 * 4)?);
+    let (kernel, out) = (
+        gpu.load_module(CLUSTER)?.function("ranks")?,
+        gpu.alloc("out", 8 * 4)?,
+    );
     let config = LaunchConfig {
-        cluster: 4,
+        cluster: [4, 1, 1],
         overlap: false,
         ..plain(8, 32)
     };
     gpu.launch(&kernel, &config, &[KernelArg::Buffer(&out)])?;
     ensure(
-        words(&gpu.download(&out)?) == [0, 1, 2, 3, 0, 1, 2, 3],
+        words(&gpu.read(&out)?) == [0, 1, 2, 3, 0, 1, 2, 3],
         "wrong ranks",
     )?;
     gpu.launch(&kernel, &plain(8, 32), &[KernelArg::Buffer(&out)])?;
     ensure(
-        words(&gpu.download(&out)?) == [0; 8],
+        words(&gpu.read(&out)?) == [0; 8],
         "a cluster without being asked for",
     )?;
     Ok("ranks 0 to 3".into())

@@ -12,13 +12,13 @@ mod tma;
 use std::error::Error;
 use std::process::ExitCode;
 
-use gpu::Gpu;
+use gpu::Context;
 
 type Outcome = Result<String, Box<dyn Error>>;
-type Step = fn(&Gpu) -> Outcome;
+type Step = fn(&Context) -> Outcome;
 
 fn main() -> ExitCode {
-    let gpu = match gpu::devices().and_then(|_| Gpu::open(0)) {
+    let gpu = match gpu::devices().and_then(|_| Context::open(0)) {
         Ok(gpu) => gpu,
         Err(error) => {
             println!("FAILED open: {error}");

@@ -1,23 +1,29 @@
 //! Contestants by turns, and the sensors meanwhile.
 use gpu::{
-    Buffer, Contestant, Cublas, CublasLt, Gpu, GpuError, KernelArg, Samples, Telemetry, Timing,
-    alternate,
+    Buffer, Contestant, Context, Cublas, CublasLt, Elements, GpuError, KernelArg, Samples,
+    Telemetry, Timing, alternate,
 };
 
 use super::cublas::{as_f16, numbers};
 use super::launches::{ADD, plain};
 use super::{Outcome, ensure};
 
-pub fn alternation(gpu: &Gpu) -> Outcome {
+pub fn alternation(gpu: &Context) -> Outcome {
     const N: usize = 1024;
     const ROTATIONS: usize = 12; // 12 x 6 MiB: more than any L2 cache
-    let matrix = |seed| gpu.upload(&as_f16(&numbers(N * N, seed)));
+    let matrix = |seed| gpu.upload("in", &as_f16(&numbers(N * N, seed)));
     let sets = (0..ROTATIONS)
-        .map(|i| Ok([matrix(2 * i)?, matrix(2 * i + 1)?, gpu.alloc(N * N * 2)?]))
+        .map(|i| {
+            Ok([
+                matrix(2 * i)?,
+                matrix(2 * i + 1)?,
+                gpu.alloc("out", N * N * 2)?,
+            ])
+        })
         .collect::<Result<Vec<[Buffer; 3]>, GpuError>>()?;
     let cublas = Cublas::new(gpu)?;
-    let lt = CublasLt::tune(gpu, &sets[0][0], &sets[0][1], &sets[0][2], N, N, N)?;
-    let add = gpu.load(ADD, "add")?;
+    let lt = CublasLt::tune(gpu, sets[0].each_ref(), [N; 3])?;
+    let add = gpu.load_module(ADD)?.function("add")?;
     let add_args = |set: &[Buffer; 3]| {
         let args = [
             KernelArg::Buffer(&set[0]),
@@ -29,11 +35,11 @@ pub fn alternation(gpu: &Gpu) -> Outcome {
     let contestants = [
         Contestant {
             name: "cublas".into(),
-            enqueue: Box::new(|i| cublas.gemm_f16(&sets[i][0], &sets[i][1], &sets[i][2], N, N, N)),
+            enqueue: Box::new(|i| cublas.gemm(Elements::F16, sets[i].each_ref(), [N; 3])),
         },
         Contestant {
             name: "cublaslt".into(),
-            enqueue: Box::new(|i| lt.run(&sets[i][0], &sets[i][1], &sets[i][2])),
+            enqueue: Box::new(|i| lt.run(sets[i].each_ref())),
         },
         Contestant {
             name: "add".into(),
@@ -74,7 +80,7 @@ pub fn alternation(gpu: &Gpu) -> Outcome {
         "a failing contestant was timed",
     )?;
     ensure(
-        gpu.download(&sets[0][2]).is_ok(),
+        gpu.read(&sets[0][2]).is_ok(),
         "the stream is stuck in a capture",
     )?;
     Ok(report)
@@ -89,17 +95,17 @@ fn line(samples: &Samples, n: usize) -> String {
     )
 }
 
-pub fn telemetry(gpu: &Gpu) -> Outcome {
+pub fn telemetry(gpu: &Context) -> Outcome {
     const N: usize = 4096;
     let (a, b) = (
-        gpu.upload(&as_f16(&numbers(N * N, 1)))?,
-        gpu.upload(&as_f16(&numbers(N * N, 2)))?,
+        gpu.upload("in", &as_f16(&numbers(N * N, 1)))?,
+        gpu.upload("in", &as_f16(&numbers(N * N, 2)))?,
     );
-    let c = gpu.alloc(N * N * 2)?;
+    let c = gpu.alloc("out", N * N * 2)?;
     let cublas = Cublas::new(gpu)?;
     let (ran, telemetry) = Telemetry::during(gpu, || {
         for _ in 0..2000 {
-            cublas.gemm_f16(&a, &b, &c, N, N, N)?;
+            cublas.gemm(Elements::F16, [&a, &b, &c], [N; 3])?;
         }
         gpu.synchronize()
     });

@@ -1,5 +1,5 @@
 //! A tile by TMA, with a tensor map.
-use gpu::{Gpu, KernelArg, Swizzle, TensorMap};
+use gpu::{Context, KernelArg, Swizzle, TensorMap};
 
 use super::launches::plain;
 use super::{Outcome, ensure};
@@ -42,7 +42,7 @@ COPY:
     ret;
 }";
 
-pub fn tensor_map(gpu: &Gpu) -> Outcome {
+pub fn tensor_map(gpu: &Context) -> Outcome {
     if gpu.info().sm.0 < 9 {
         return Ok("skipped: needs sm_90".into());
     }
@@ -51,8 +51,8 @@ pub fn tensor_map(gpu: &Gpu) -> Outcome {
     let tensor: Vec<u8> = (0..16u16)
         .flat_map(|row| (0..128u16).flat_map(move |column| (row * 256 + column).to_le_bytes()))
         .collect();
-    let (tensor, out) = (gpu.upload(&tensor)?, gpu.alloc(1024)?);
-    let kernel = gpu.load(TILE, "fetch")?;
+    let (tensor, out) = (gpu.upload("in", &tensor)?, gpu.alloc("out", 1024)?);
+    let kernel = gpu.load_module(TILE)?.function("fetch")?;
     for swizzle in [Swizzle::None, Swizzle::B128] {
         let map = TensorMap {
             dimensions: &[100, 16],
@@ -68,7 +68,7 @@ pub fn tensor_map(gpu: &Gpu) -> Outcome {
             KernelArg::U32(8),
         ];
         gpu.launch(&kernel, &plain(1, 1), &args)?;
-        let got = gpu.download(&out)?;
+        let got = gpu.read(&out)?;
         for (row, column) in (0..8u16).flat_map(|row| (0..64u16).map(move |column| (row, column))) {
             let address = usize::from(row * 128 + column * 2);
             let flip = if swizzle == Swizzle::B128 {

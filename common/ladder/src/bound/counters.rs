@@ -2,35 +2,20 @@
 use harness::{Size, thousands};
 
 use super::Line;
-use crate::calibrate::Counts;
-use crate::table::{head, markdown_table};
+use calibration::Counts;
+use harness::table::{head, markdown_table};
 
-/// Counters are those of loads and stores at [`crate::calibrate::SIZE_OF_COUNTERS`], emulated first; the rest is at the
+/// Counters are those of loads and stores at [`calibration::SIZE_OF_COUNTERS`], emulated first; the rest is at the
 /// size of the bound.
 pub fn table(lines: &[Line], counted: &[Option<[Counts; 2]>]) -> String {
-    let mut rows = vec![head(&[
-        "rung",
-        "limited by",
-        "TFLOP/s at most",
-        "measured",
-        "time",
-        "shared wavefronts, emulated",
-        "on the H100",
-        "global sectors, emulated",
-        "on the H100",
-    ])];
+    let names = "rung | limited by | TFLOP/s at most | measured | time | \
+        shared wavefronts, emulated | on the H100 | global sectors, emulated | on the H100";
+    let mut rows = vec![head(names.split(" | "))];
     for (line, counted) in lines.iter().zip(counted) {
         let tflops = line.measured.map(|(tflops, _)| tflops);
         let size = line.size.parse::<Size>().ok();
-        let time = tflops.zip(size).map(|(tflops, size)| {
-            // A product and a sum for each of M, N and K.
-            let flop = 2.0
-                * [size.m, size.n, size.k]
-                    .map(f64::from)
-                    .iter()
-                    .product::<f64>();
-            time(flop / (tflops * 1e12))
-        });
+        let time = tflops.zip(size);
+        let time = time.map(|(tflops, size)| time_of(size.flop() / (tflops * 1e12)));
         let mut row = vec![
             line.rung.clone(),
             line.limited_by.clone(),
@@ -38,20 +23,22 @@ pub fn table(lines: &[Line], counted: &[Option<[Counts; 2]>]) -> String {
             tflops.map_or(String::new(), |tflops| format!("{tflops:.1}")),
             time.unwrap_or_default(),
         ];
-        let columns: [fn(&Counts) -> u64; 2] =
-            [|counts| counts.wavefronts, |counts| counts.sectors];
-        for column in columns {
-            for side in 0..2 {
-                let counts = counted.as_ref().map(|sides| column(&sides[side]));
-                row.push(counts.map_or(String::new(), thousands));
-            }
-        }
+        let all = counted.as_ref().map(|[emulated, measured]| {
+            let wavefronts = [emulated.wavefronts, measured.wavefronts];
+            let sectors = [emulated.sectors, measured.sectors];
+            [wavefronts, sectors]
+                .as_flattened()
+                .iter()
+                .map(|count| thousands(*count))
+                .collect()
+        });
+        row.extend(all.unwrap_or(vec![String::new(); 4]));
         rows.push(row);
     }
     markdown_table(&rows)
 }
 
-fn time(seconds: f64) -> String {
+fn time_of(seconds: f64) -> String {
     match seconds {
         ms if ms >= 1e-3 => format!("{:.2} ms", ms * 1e3),
         us if us >= 1e-6 => format!("{:.1} us", us * 1e6),

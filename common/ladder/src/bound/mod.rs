@@ -1,16 +1,16 @@
 //! `cargo ladder bound`: what limits every rung, beside what was measured.
+#[cfg(feature = "calibration")]
 mod counters;
 
 use std::path::PathBuf;
-use std::process::Stdio;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::calibrate;
 use crate::record::Record;
-use crate::rungs::{self, Variant};
-use crate::table::{head, markdown_table, percent};
+use crate::timing::printed;
+use harness::rungs::{self, Variant};
+use harness::table::{head, markdown_table, percent};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -18,6 +18,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
     /// Show what loads and stores asked the memory for, emulated and as an H100 counted it, beside bound and time
+    #[cfg(feature = "calibration")]
     #[arg(long)]
     counters: bool,
 }
@@ -33,15 +34,17 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let measured = Record::read(&record)?;
     let rungs = rungs::all()?;
     rungs::build(&rungs)?;
-    let lines = Variant::all(&rungs)?
-        .iter()
-        .map(|variant| Line::new(variant, &measured))
-        .collect::<Result<Vec<_>>>()?;
+    let variants = Variant::all(&rungs)?;
+    let lines = variants.iter().map(|one| Line::new(one, &measured));
+    let lines = lines.collect::<Result<Vec<_>>>()?;
+    #[cfg(feature = "calibration")]
     if arguments.counters {
-        let counted = lines.iter().map(|line| calibrate::counters(&line.kernel()));
+        let counted = lines
+            .iter()
+            .map(|line| calibration::counters(line.kernel.each_ref().map(String::as_str)));
         let counted = counted.collect::<Result<Vec<_>>>()?;
         anstream::print!("{}", counters::table(&lines, &counted));
-        let size = calibrate::SIZE_OF_COUNTERS;
+        let size = calibration::SIZE_OF_COUNTERS;
         anstream::println!("counters are those of loads and stores at {size}");
         return Ok(counted.iter().flatten().all(|[emulated, measured]| {
             emulated.wavefronts == measured.wavefronts && emulated.sectors == measured.sectors
@@ -49,11 +52,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
     anstream::print!("{}", table(&lines));
     let beaten: Vec<_> = lines.iter().filter(|line| line.is_beaten()).collect();
-    for line in &beaten {
-        anstream::println!(
-            "{} is faster than its bound: a ceiling is too low",
-            line.rung
-        );
+    for Line { rung, .. } in &beaten {
+        anstream::println!("{rung} is faster than its bound: a ceiling is too low");
     }
     Ok(beaten.is_empty())
 }
@@ -61,11 +61,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 /// A rung's prediction, and what the record says of it.
 struct Line {
     rung: String,
-    folder: String,
-    arch: String,
-    /// That which the host takes at this size.
-    tile: String,
+    /// As recordings name it: folder, architecture, and the tile that the host takes at this size.
+    #[cfg(feature = "calibration")]
+    kernel: [String; 3],
     /// M, N and K.
+    #[cfg(feature = "calibration")]
     size: String,
     limited_by: String,
     /// TFLOP/s, and as a fraction of cuBLAS.
@@ -79,27 +79,25 @@ impl Line {
         let bound = profile["bound"].take();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let number = |key: &str| {
-            bound[key]
-                .as_f64()
-                .with_context(|| format!("{} has no bound", variant.label()))
+            let no_bound = || format!("{} has no bound", variant.label());
+            bound[key].as_f64().with_context(no_bound)
         };
+        let label = variant.label();
+        let size = text(&bound["size"]);
         Ok(Self {
-            rung: variant.label(),
-            folder: variant.rung.name.clone(),
-            arch: text(&profile["arch"]),
-            tile: text(&bound["tile"]),
-            size: text(&bound["size"]),
+            #[cfg(feature = "calibration")]
+            kernel: [
+                variant.rung.name.clone(),
+                text(&profile["arch"]),
+                text(&bound["tile"]),
+            ],
+            #[cfg(feature = "calibration")]
+            size: size.clone(),
             limited_by: text(&bound["limited_by"]),
             predicted: (number("tflops")?, number("of_cublas")?),
-            measured: bound["size"]
-                .as_str()
-                .and_then(|size| measured(record, &variant.label(), size)),
+            measured: measured(record, &label, &size),
+            rung: label,
         })
-    }
-
-    /// As recordings name it.
-    fn kernel(&self) -> [&str; 3] {
-        [&self.folder, &self.arch, &self.tile]
     }
 
     fn is_beaten(&self) -> bool {
@@ -110,19 +108,11 @@ impl Line {
 
 /// A rung's `profile --json`, on the emulator.
 fn profile(variant: &Variant) -> Result<Value> {
-    let output = variant
-        .command()?
-        .args(["profile", "--json", "--device", "emulator"])
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("cannot run {}", variant.label()))?;
-    match serde_json::from_slice::<Value>(&output.stdout) {
-        Ok(profile) => Ok(profile),
-        Err(_) => bail!(
-            "{} could not be profiled; its message stands above",
-            variant.label()
-        ),
-    }
+    let printed = printed(variant, &["profile", "--json", "--device", "emulator"])?;
+    serde_json::from_slice(&printed).ok().with_context(|| {
+        let label = variant.label();
+        format!("{label} could not be profiled; its message stands above")
+    })
 }
 
 /// TFLOP/s of a rung at a size, and as a fraction of cuBLAS f16 by turns.
@@ -133,113 +123,31 @@ fn measured(record: &Record, rung: &str, size: &str) -> Option<(f64, f64)> {
 
 /// One line a rung; each step is the quotient by the line above.
 fn table(lines: &[Line]) -> String {
-    let mut rows = vec![head(&[
-        "rung",
-        "limited by",
-        "TFLOP/s at most",
-        "of cuBLAS",
-        "step",
-        "measured",
-        "of cuBLAS",
-        "step",
-        "of the bound",
-    ])];
-    let mut before: Option<&Line> = None;
+    let names = "rung | limited by | TFLOP/s at most | of cuBLAS | step | measured | of cuBLAS | step | of the bound";
+    let mut rows = vec![head(names.split(" | "))];
+    let mut before = None;
     for line in lines {
-        let step = |now: Option<f64>, then: Option<f64>| match (now, then) {
-            (Some(now), Some(then)) => format!("{:.2}x", now / then),
-            _ => String::new(),
-        };
-        let tflops = |pair: Option<(f64, f64)>| pair.map(|(tflops, _)| tflops);
-        let cell = |text: Option<String>| text.unwrap_or_default();
-        rows.push(vec![
-            line.rung.clone(),
-            line.limited_by.clone(),
-            format!("{:.1}", line.predicted.0),
-            percent(line.predicted.1),
-            step(
-                Some(line.predicted.0),
-                before.map(|before| before.predicted.0),
-            ),
-            cell(tflops(line.measured).map(|tflops| format!("{tflops:.1}"))),
-            cell(line.measured.map(|(_, ratio)| percent(ratio))),
-            step(
-                tflops(line.measured),
-                before.and_then(|before| tflops(before.measured)),
-            ),
-            cell(tflops(line.measured).map(|tflops| percent(tflops / line.predicted.0))),
-        ]);
-        before = Some(line);
+        let limited_by = line.limited_by.clone();
+        let mut row = vec![line.rung.clone(), limited_by];
+        let then: Option<&Line> = before.replace(line);
+        let sides = [
+            (Some(line.predicted), then.map(|then| then.predicted)),
+            (line.measured, then.and_then(|then| then.measured)),
+        ];
+        for (now, then) in sides {
+            let step = now.zip(then).map(|((now, _), (then, _))| now / then);
+            row.extend([
+                now.map_or(String::new(), |(tflops, _)| format!("{tflops:.1}")),
+                now.map_or(String::new(), |(_, ratio)| percent(ratio)),
+                step.map_or(String::new(), |step| format!("{step:.2}x")),
+            ]);
+        }
+        let of_bound = line.measured.map(|(tflops, _)| tflops / line.predicted.0);
+        row.push(of_bound.map_or(String::new(), percent));
+        rows.push(row);
     }
     markdown_table(&rows)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::calibrate::Counts;
-    use crate::record::example::{bench, right, wrong};
-
-    fn line(rung: &str, predicted: f64, measured: Option<f64>) -> Line {
-        Line {
-            rung: rung.into(),
-            folder: rung.into(),
-            arch: "sm_80".into(),
-            tile: "128x128".into(),
-            size: "64x64x64".into(),
-            limited_by: "L1 data pipe".into(),
-            predicted: (predicted, predicted / 1000.0),
-            measured: measured.map(|tflops| (tflops, tflops / 800.0)),
-        }
-    }
-
-    #[test]
-    fn what_was_measured_is_found_by_rung_and_size() {
-        let sizes = vec![right("64x64x64", "", [2.0, 0.25]), wrong("32x32x32")];
-        let record = Record::new(vec![bench("04_mma", sizes)]).expect("a record");
-        let of = |rung, size| measured(&record, rung, size);
-        assert_eq!(of("04_mma", "64x64x64"), Some((0.262144, 0.125)));
-        assert_eq!(of("04_mma", "32x32x32"), None);
-        assert_eq!(of("05_swizzle", "64x64x64"), None);
-    }
-
-    #[test]
-    fn counters_stand_beside_bound_and_time() {
-        let counts = |wavefronts, sectors| Counts {
-            wavefronts,
-            sectors,
-            ..Counts::default()
-        };
-        let lines = [
-            line("04_mma", 125.0, Some(100.0)),
-            line("06_pipeline", 800.0, None),
-        ];
-        let counted = [Some([counts(35072, 4096), counts(35073, 4096)]), None];
-        assert_eq!(
-            counters::table(&lines, &counted),
-            "| rung        | limited by   | TFLOP/s at most | measured | time | shared wavefronts, emulated | on the H100 | global sectors, emulated | on the H100 |\n\
-             | ----------- | ------------ | --------------: | -------: | ---: | --------------------------: | ----------: | -----------------------: | ----------: |\n\
-             | 04_mma      | L1 data pipe |           125.0 |    100.0 | 5 ns |                      35,072 |      35,073 |                    4,096 |       4,096 |\n\
-             | 06_pipeline | L1 data pipe |           800.0 |          |      |                             |             |                          |             |\n"
-        );
-    }
-
-    #[test]
-    fn the_table_sets_measured_beside_predicted() {
-        let lines = [
-            line("04_mma", 125.0, Some(100.0)),
-            line("05_swizzle", 500.0, Some(300.0)),
-            line("06_pipeline", 800.0, None),
-        ];
-        assert_eq!(
-            table(&lines),
-            "| rung        | limited by   | TFLOP/s at most | of cuBLAS |  step | measured | of cuBLAS |  step | of the bound |\n\
-             | ----------- | ------------ | --------------: | --------: | ----: | -------: | --------: | ----: | -----------: |\n\
-             | 04_mma      | L1 data pipe |           125.0 |     12.5% |       |    100.0 |     12.5% |       |        80.0% |\n\
-             | 05_swizzle  | L1 data pipe |           500.0 |     50.0% | 4.00x |    300.0 |     37.5% | 3.00x |        60.0% |\n\
-             | 06_pipeline | L1 data pipe |           800.0 |     80.0% | 1.60x |          |           |       |              |\n"
-        );
-        assert!(lines.iter().all(|line| !line.is_beaten()));
-        assert!(line("04_mma", 125.0, Some(126.0)).is_beaten());
-    }
-}
+#[cfg(all(test, feature = "calibration"))]
+mod tests;

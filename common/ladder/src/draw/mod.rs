@@ -52,7 +52,7 @@ fn ceilings(gpu: &str, names: &[&str]) -> anyhow::Result<(Vec<Ceiling>, Option<f
 mod tests {
     use super::*;
     use crate::record::Record;
-    use crate::record::example::{bench, right, wrong};
+    use crate::record::for_tests::{bench, right, wrong};
 
     /// A text of a plot as a box: left, right, top, bottom. Rotated text has none.
     fn box_of(text: &str) -> Option<[f64; 4]> {

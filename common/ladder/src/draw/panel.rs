@@ -1,16 +1,22 @@
 //! One of a sheet's panels: its axes, and the names of its lines at their right ends.
 use std::ops::Range;
 
+use anyhow::Result;
 use plotters::coord::cartesian::Cartesian2d;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
+use super::Ceiling;
 use super::sheet::{Area, Ink};
 use super::spread::spread;
 
-pub type Chart<'a, Y> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, Y>>;
+pub struct Panel<'a, Y: Ranged> {
+    chart: ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, Y>>,
+    /// From side to side.
+    x: Range<f64>,
+}
 
 /// Left of the panel, for its axis; right of it, for the names of lines; below it, for what its columns are.
 pub const LEFT: u32 = 74;
@@ -21,6 +27,9 @@ pub const SIZE: u32 = 12;
 /// From one line's name to the next.
 const LINE: f64 = 17.0;
 
+/// A line's level at its right end, its name and its colour.
+pub type Name = (f64, String, Ink);
+
 /// An axis: where its lines are, what they say, and what it shows.
 pub struct Axis<'a> {
     pub title: &'a str,
@@ -28,88 +37,108 @@ pub struct Axis<'a> {
     pub label: &'a dyn Fn(f64) -> String,
 }
 
-/// A panel with the horizontal lines of its axis.
-pub fn panel<'a, Y>(
-    area: &Area<'a>,
-    x: Range<f64>,
-    y: impl AsRangedCoord<CoordDescType = Y, Value = f64>,
-    axis: &Axis,
-) -> anyhow::Result<Chart<'a, Y>>
-where
-    Y: Ranged<ValueType = f64>,
-{
-    let chart = ChartBuilder::on(area)
-        .margin_left(LEFT)
-        .margin_right(RIGHT)
-        .build_cartesian_2d(x.clone(), y)?;
-    for &tick in &axis.ticks {
-        line(
-            &chart,
-            vec![(x.start, tick), (x.end, tick)],
-            Ink::Rule.line(1),
-        )?;
+impl Axis<'_> {
+    /// The ratio to cuBLAS.
+    pub fn of_cublas() -> Self {
+        Self {
+            title: "of cuBLAS f16",
+            ticks: vec![0.0, 0.25, 0.5, 0.75, 1.0],
+            label: &|ratio| format!("{:.0}%", 100.0 * ratio),
+        }
+    }
+}
+
+impl<'a, Y: Ranged<ValueType = f64>> Panel<'a, Y> {
+    /// A panel with the horizontal lines of its axis.
+    pub fn new(
+        area: &Area<'a>,
+        x: Range<f64>,
+        y: impl AsRangedCoord<CoordDescType = Y, Value = f64>,
+        axis: &Axis,
+    ) -> Result<Self> {
+        let chart = ChartBuilder::on(area)
+            .margin_left(LEFT)
+            .margin_right(RIGHT)
+            .build_cartesian_2d(x.clone(), y)?;
+        let panel = Self { chart, x };
         let style = Ink::Text.text(SIZE, HPos::Right, VPos::Center);
-        text(&chart, (x.start, tick), (-8, 0), &(axis.label)(tick), style)?;
+        for &tick in &axis.ticks {
+            panel.level(tick, Ink::Rule.line(1))?;
+            let label = (axis.label)(tick);
+            panel.text((panel.x.start, tick), (-8, 0), &label, &style)?;
+        }
+        let middle = area.dim_in_pixel().1 as i32 / 2;
+        let style = Ink::Text.text(SIZE, HPos::Center, VPos::Center);
+        let upwards = style.transform(FontTransform::Rotate270);
+        area.draw_text(axis.title, &upwards, (20, middle))?;
+        Ok(panel)
     }
-    let (height, style) = (
-        area.dim_in_pixel().1,
-        Ink::Text.text(SIZE, HPos::Center, VPos::Center),
-    );
-    let upwards = style.transform(FontTransform::Rotate270);
-    area.draw_text(axis.title, &upwards, (20, height as i32 / 2))?;
-    Ok(chart)
-}
 
-/// Writes the names of lines beside their right ends at `x`, with a stroke where a name had to give way to another.
-pub fn names<Y>(chart: &Chart<'_, Y>, x: f64, lines: &[(f64, String, Ink)]) -> anyhow::Result<()>
-where
-    Y: Ranged<ValueType = f64>,
-{
-    let pixel = |y: f64| f64::from(chart.backend_coord(&(x, y)).1);
-    let wanted: Vec<f64> = lines.iter().map(|(y, ..)| pixel(*y)).collect();
-    for ((y, name, ink), (wanted, found)) in
-        lines.iter().zip(wanted.iter().zip(spread(&wanted, LINE)))
-    {
-        let down = (found - wanted).round() as i32;
-        let label = EmptyElement::at((x, *y))
-            + PathElement::new([(2, 0), (14, down)], ink.line(1))
-            + Text::new(
-                name.clone(),
-                (18, down),
-                ink.text(SIZE, HPos::Left, VPos::Center),
-            );
-        chart.plotting_area().draw(&label)?;
+    /// Draws the ceilings, and returns their names.
+    pub fn ceilings(&self, ceilings: &[Ceiling]) -> Result<Vec<Name>> {
+        let one = |Ceiling { name, tflops }: &Ceiling| {
+            self.level(*tflops, Ink::Faint.line(1))?;
+            Ok((*tflops, format!("{name}, {tflops:.0}"), Ink::Faint))
+        };
+        ceilings.iter().map(one).collect()
     }
-    Ok(())
-}
 
-/// Text at a point of the panel, moved by so many pixels.
-pub fn text<Y>(
-    chart: &Chart<'_, Y>,
-    at: (f64, f64),
-    moved: (i32, i32),
-    words: &str,
-    style: TextStyle<'static>,
-) -> anyhow::Result<()>
-where
-    Y: Ranged<ValueType = f64>,
-{
-    let text = EmptyElement::at(at) + Text::new(words.to_owned(), moved, style);
-    Ok(chart.plotting_area().draw(&text)?)
-}
+    /// Writes the names of lines beside their right ends, with a stroke where a name had to give way to another.
+    pub fn names(&self, lines: &[Name]) -> Result<()> {
+        let x = self.x.end;
+        let wanted: Vec<f64> = lines.iter().map(|(y, ..)| self.pixel((x, *y))).collect();
+        let moved = wanted.iter().zip(spread(&wanted, LINE));
+        for ((y, name, ink), (wanted, found)) in lines.iter().zip(moved) {
+            let down = (found - wanted).round() as i32;
+            let style = ink.text(SIZE, HPos::Left, VPos::Center);
+            let label = EmptyElement::at((x, *y))
+                + PathElement::new([(2, 0), (14, down)], ink.line(1))
+                + Text::new(name.clone(), (18, down), style);
+            self.chart.plotting_area().draw(&label)?;
+        }
+        Ok(())
+    }
 
-/// A line through points.
-pub fn line<Y>(
-    chart: &Chart<'_, Y>,
-    points: Vec<(f64, f64)>,
-    style: ShapeStyle,
-) -> anyhow::Result<()>
-where
-    Y: Ranged<ValueType = f64>,
-{
-    Ok(chart
-        .plotting_area()
-        .draw(&PathElement::new(points, style))?)
+    /// How far down a point is.
+    pub fn pixel(&self, at: (f64, f64)) -> f64 {
+        self.chart.backend_coord(&at).1.into()
+    }
+
+    /// Text at a point, moved by so many pixels.
+    pub fn text(
+        &self,
+        at: (f64, f64),
+        moved: (i32, i32),
+        words: &str,
+        style: &TextStyle<'static>,
+    ) -> Result<()> {
+        let text = Text::new(words.to_owned(), moved, style.clone());
+        let text = EmptyElement::at(at) + text;
+        Ok(self.chart.plotting_area().draw(&text)?)
+    }
+
+    /// A line through points.
+    pub fn line(&self, points: impl Into<Vec<(f64, f64)>>, style: ShapeStyle) -> Result<()> {
+        let path = PathElement::new(points, style);
+        Ok(self.chart.plotting_area().draw(&path)?)
+    }
+
+    /// A line from side to side.
+    pub fn level(&self, y: f64, style: ShapeStyle) -> Result<()> {
+        self.line([(self.x.start, y), (self.x.end, y)], style)
+    }
+
+    /// A dot of this radius.
+    pub fn dot(&self, at: (f64, f64), radius: u32, ink: Ink) -> Result<()> {
+        let dot = Circle::new(at, radius, ink.filled());
+        Ok(self.chart.plotting_area().draw(&dot)?)
+    }
+
+    /// An area between two corners.
+    pub fn bar(&self, corners: [(f64, f64); 2], ink: Ink) -> Result<()> {
+        let bar = Rectangle::new(corners, ink.filled());
+        Ok(self.chart.plotting_area().draw(&bar)?)
+    }
 }
 
 /// 1, 2 and 5 times the powers of ten in a range.

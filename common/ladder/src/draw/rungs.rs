@@ -2,11 +2,11 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::panel::{Axis, SIZE, ends, line, names, panel, text, ticks};
+use super::panel::{Axis, Panel, SIZE, ends, ticks};
 use super::sheet::{self, Area, Ink, Words, clocks, provenance};
 use super::{Ceiling, ceilings};
 use crate::record::{CUBLAS, Record, Run};
-use crate::table::percent;
+use harness::table::percent;
 
 const HEIGHT: u32 = 680;
 /// Of the upper of the two panels, and what the lower keeps free for the rungs' names.
@@ -21,8 +21,8 @@ pub fn rungs(record: &Record) -> anyhow::Result<Option<String>> {
     let columns: Vec<(&str, &Run)> = record.runs().filter(|(_, run)| run.size == size).collect();
     let gpu = columns.first().map_or("", |(_, run)| &run.provenance.gpu);
     let (ceilings, mhz) = ceilings(gpu, &["FMA lanes", "mma.sync", "wgmma"])?;
-    let said: Vec<String> = columns
-        .iter()
+    let all = columns.iter();
+    let said: Vec<String> = all
         .map(|(rung, run)| format!("{rung}: {}", said(run)))
         .collect();
     let mut foot = clocks(mhz, columns.iter().map(|(_, run)| *run));
@@ -60,11 +60,8 @@ fn across(columns: &[(&str, &Run)]) -> std::ops::Range<f64> {
 
 /// TFLOP/s of a contestant in each column that has it.
 fn tflops<'a>(columns: &'a [(&str, &Run)], name: &'a str) -> impl Iterator<Item = (f64, f64)> + 'a {
-    let of = move |(column, (_, run)): (usize, &(&str, &Run))| {
-        run.contest(name)
-            .map(|contest| (column as f64, contest.tflops))
-    };
-    columns.iter().enumerate().filter_map(of)
+    let columns = columns.iter().enumerate();
+    columns.filter_map(move |(column, (_, run))| Some((column as f64, run.contest(name)?.tflops)))
 }
 
 /// The upper panel.
@@ -72,121 +69,69 @@ fn speeds(area: &Area, columns: &[(&str, &Run)], ceilings: &[Ceiling]) -> anyhow
     let cublas: Vec<_> = tflops(columns, CUBLAS).collect();
     let measured = tflops(columns, "kernel").chain(cublas.iter().copied());
     let levels = measured.map(|(_, tflops)| tflops);
-    let Some((least, most)) = ends(levels.chain(ceilings.iter().map(|ceiling| ceiling.tflops)))
-    else {
+    let levels = levels.chain(ceilings.iter().map(|ceiling| ceiling.tflops));
+    let Some((least, most)) = ends(levels) else {
         return Ok(());
     };
     // Room below the lowest for its number.
     let (least, most) = (least / 1.8, most * 1.3);
-    let right = across(columns).end;
     let axis = Axis {
         title: "TFLOP/s (logarithmic)",
         ticks: ticks(least, most),
         label: &|tflops| tflops.to_string(),
     };
-    let chart = panel(area, across(columns), (least..most).log_scale(), &axis)?;
+    let panel = Panel::new(area, across(columns), (least..most).log_scale(), &axis)?;
 
-    let mut lines = Vec::new();
-    for Ceiling { name, tflops } in ceilings {
-        line(
-            &chart,
-            vec![(-0.5, *tflops), (right, *tflops)],
-            Ink::Faint.line(1),
-        )?;
-        lines.push((*tflops, format!("{name}, {tflops:.0}"), Ink::Faint));
-    }
+    let mut names = panel.ceilings(ceilings)?;
     for (column, tflops) in &cublas {
-        line(
-            &chart,
-            vec![(column - 0.5, *tflops), (column + 0.5, *tflops)],
-            Ink::Cublas.line(2),
-        )?;
+        let step = [(column - 0.5, *tflops), (column + 0.5, *tflops)];
+        panel.line(step, Ink::Cublas.line(2))?;
     }
-    if let (Some((_, last)), Some((least, most))) = (
-        cublas.last(),
-        ends(cublas.iter().map(|(_, tflops)| *tflops)),
-    ) {
-        lines.push((
-            *last,
-            format!("{CUBLAS}, {least:.0} to {most:.0}"),
-            Ink::Cublas,
-        ));
+    let range = ends(cublas.iter().map(|(_, tflops)| *tflops));
+    if let (Some((_, last)), Some((least, most))) = (cublas.last(), range) {
+        let name = format!("{CUBLAS}, {least:.0} to {most:.0}");
+        names.push((*last, name, Ink::Cublas));
     }
-    names(&chart, right, &lines)?;
+    panel.names(&names)?;
 
     let number = Ink::Kernel.text(SIZE + 1, HPos::Left, VPos::Top);
     let kernel: Vec<_> = tflops(columns, "kernel").collect();
-    line(&chart, kernel.clone(), Ink::Kernel.line(1))?;
+    panel.line(kernel.clone(), Ink::Kernel.line(1))?;
     for (column, tflops) in kernel {
-        chart
-            .plotting_area()
-            .draw(&Circle::new((column, tflops), 5, Ink::Kernel.filled()))?;
-        text(
-            &chart,
-            (column, tflops),
-            (6, 6),
-            &format!("{tflops:.1}"),
-            number.clone(),
-        )?;
+        panel.dot((column, tflops), 5, Ink::Kernel)?;
+        panel.text((column, tflops), (6, 6), &format!("{tflops:.1}"), &number)?;
     }
     Ok(())
 }
 
 /// The lower panel, with the rungs' names under it.
 fn percents(area: &Area, columns: &[(&str, &Run)]) -> anyhow::Result<()> {
-    let most = columns
-        .iter()
-        .filter_map(|(_, run)| run.of_cublas())
-        .fold(1.0, f64::max);
-    let right = across(columns).end;
+    let ratios = columns.iter().filter_map(|(_, run)| run.of_cublas());
     // Room above the highest for its number.
-    let axis = Axis {
-        title: "of cuBLAS f16",
-        ticks: vec![0.0, 0.25, 0.5, 0.75, 1.0],
-        label: &|ratio| format!("{:.0}%", 100.0 * ratio),
-    };
-    let chart = panel(area, across(columns), 0.0..1.18 * most, &axis)?;
-    let number = Ink::Kernel.text(SIZE + 1, HPos::Center, VPos::Bottom);
-    let wrong = Ink::Older.text(SIZE + 1, HPos::Center, VPos::Bottom);
-    let bars = columns
-        .iter()
-        .enumerate()
-        .map(|(column, (_, run))| (column as f64, run));
-    for (column, run) in bars.clone() {
+    let top = 1.18 * ratios.fold(1.0, f64::max);
+    let panel = Panel::new(area, across(columns), 0.0..top, &Axis::of_cublas())?;
+    let columns = columns.iter().enumerate();
+    let columns = columns.map(|(column, (label, run))| (column as f64, label, run));
+    for (column, _, run) in columns.clone() {
         if let Some(ratio) = run.of_cublas() {
-            let bar = [(column - 0.3, 0.0), (column + 0.3, ratio)];
-            chart
-                .plotting_area()
-                .draw(&Rectangle::new(bar, Ink::Kernel.filled()))?;
+            panel.bar([(column - 0.3, 0.0), (column + 0.3, ratio)], Ink::Kernel)?;
         }
     }
-    line(&chart, vec![(-0.5, 1.0), (right, 1.0)], Ink::Cublas.line(2))?;
-    names(&chart, right, &[(1.0, CUBLAS.into(), Ink::Cublas)])?;
-    for (column, run) in bars {
-        match run.of_cublas() {
-            Some(ratio) => text(
-                &chart,
-                (column, ratio),
-                (0, -4),
-                &percent(ratio),
-                number.clone(),
-            )?,
-            None if run.time.is_none() => {
-                text(&chart, (column, 0.0), (0, -4), "WRONG", wrong.clone())?
-            }
-            None => {}
-        }
+    panel.level(1.0, Ink::Cublas.line(2))?;
+    panel.names(&[(1.0, CUBLAS.into(), Ink::Cublas)])?;
+    let number = |ink: Ink| ink.text(SIZE + 1, HPos::Center, VPos::Bottom);
+    for (column, _, run) in columns.clone() {
+        let (level, words, ink) = match run.of_cublas() {
+            Some(ratio) => (ratio, percent(ratio), Ink::Kernel),
+            None if run.time.is_none() => (0.0, "WRONG".into(), Ink::Older),
+            None => continue,
+        };
+        panel.text((column, level), (0, -4), &words, &number(ink))?;
     }
-    for (column, (label, _)) in columns.iter().enumerate() {
-        for (row, word) in label.split(' ').enumerate() {
-            let style = Ink::Text.text(SIZE, HPos::Center, VPos::Top);
-            text(
-                &chart,
-                (column as f64, 0.0),
-                (0, 8 + 18 * row as i32),
-                word,
-                style,
-            )?;
+    let style = Ink::Text.text(SIZE, HPos::Center, VPos::Top);
+    for (column, label, _) in columns {
+        for (row, word) in (0..).zip(label.split(' ')) {
+            panel.text((column, 0.0), (0, 8 + 18 * row), word, &style)?;
         }
     }
     Ok(())

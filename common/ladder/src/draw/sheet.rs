@@ -8,6 +8,7 @@ use html_escape::encode_double_quoted_attribute as escape;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::panel::ends;
 use crate::record::{Record, Run};
 
 /// In pixels, as everything here.
@@ -163,17 +164,10 @@ pub fn clocks<'a>(ceilings: Option<f64>, runs: impl Iterator<Item = &'a Run>) ->
     let Some(mhz) = ceilings else {
         return Vec::new();
     };
-    let medians: Vec<f64> = runs
-        .filter_map(|run| run.provenance.sm_mhz.map(|[_, median, _]| median))
-        .collect();
-    let least = medians.iter().copied().reduce(f64::min);
-    let most = medians.iter().copied().reduce(f64::max);
-    let ran = match (least, most) {
-        (Some(least), Some(most)) => {
-            format!("; these runs had a median of {least:.0} to {most:.0} MHz")
-        }
-        _ => String::new(),
-    };
+    let medians = runs.filter_map(|run| run.provenance.sm_mhz.map(|[_, median, _]| median));
+    let ran = ends(medians).map_or(String::new(), |(least, most)| {
+        format!("; these runs had a median of {least:.0} to {most:.0} MHz")
+    });
     vec![format!(
         "Ceilings: measured, for all multiprocessors at {mhz:.0} MHz, the highest clock{ran}."
     )]

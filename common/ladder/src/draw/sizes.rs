@@ -1,14 +1,15 @@
 //! The last rung by size: TFLOP/s beside cuBLAS, and percent of it.
+use std::ops::Range;
+
 use plotters::coord::types::RangedCoordf64;
-use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::panel::{Axis, Chart, SIZE, ends, line, names, panel, text};
+use super::panel::{Axis, Panel, SIZE, ends};
 use super::sheet::{self, Area, Ink, Words, clocks, provenance};
 use super::spread::spread;
 use super::{Ceiling, ceilings};
-use crate::record::{CUBLAS, Record, Run, is_square};
-use crate::table::percent;
+use crate::record::{Bench, CUBLAS, Record, Run, is_square};
+use harness::table::percent;
 
 const HEIGHT: u32 = 718;
 /// Of the upper of the two panels, and what the lower keeps free for the sizes.
@@ -36,21 +37,15 @@ pub fn sizes(record: &Record) -> anyhow::Result<Option<String>> {
     let Some((least, most)) = ends(runs.clone().map(|(place, _)| place.max(0.1))) else {
         return Ok(None);
     };
-    let gpu = runs
-        .clone()
-        .next()
-        .map_or("", |(_, run)| &run.provenance.gpu);
+    let first = runs.clone().next();
+    let gpu = first.map_or("", |(_, run)| &run.provenance.gpu);
     let (ceilings, mhz) = ceilings(gpu, &["mma.sync", "wgmma"])?;
     let said: Vec<String> = series.iter().map(said).collect();
     let mut foot = clocks(mhz, runs.clone().map(|(_, run)| *run));
     if let Some(newest) = series.last() {
-        foot.insert(
-            0,
-            format!(
-                "cuBLAS and cuBLASLt above: as they were by turns with {}.",
-                newest.label
-            ),
-        );
+        let label = newest.label;
+        let above = format!("cuBLAS and cuBLASLt above: as they were by turns with {label}.");
+        foot.insert(0, above);
     }
     foot.push(provenance(record));
     let words = Words {
@@ -62,11 +57,11 @@ pub fn sizes(record: &Record) -> anyhow::Result<Option<String>> {
         ),
         foot,
     };
-    let across = (least - 0.3, most + 0.2);
+    let across = least - 0.3..most + 0.2;
     let draw = |area: &Area| {
         let (upper, lower) = area.split_vertically(UPPER);
-        speeds(&upper, across, &series, &ceilings)?;
-        ratios(&lower.margin(18, NAMES, 0, 0), across, &series)
+        speeds(&upper, across.clone(), &series, &ceilings)?;
+        ratios(&lower.margin(18, NAMES, 0, 0), across.clone(), &series)
     };
     sheet::sheet(HEIGHT, &words, draw).map(Some)
 }
@@ -82,27 +77,21 @@ fn steadiness<'a>(runs: impl Iterator<Item = &'a Run>) -> String {
 
 /// One for each architecture, the newest last, which has the kernel's colour.
 fn series<'a>(record: &'a Record, rung: &str) -> Vec<Series<'a>> {
-    let of_rung = record
-        .benches()
-        .iter()
-        .filter(|bench| Record::name_of(&bench.rung) == rung);
-    let mut all: Vec<Series> = of_rung
-        .map(|bench| {
-            let squares = bench
-                .sizes
-                .iter()
-                .filter(|run| is_square(&run.size) && run.time.is_some());
-            let mut runs: Vec<_> = squares
-                .map(|run| (f64::from(run.size.m).log2(), run))
-                .collect();
-            runs.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-            Series {
-                label: &bench.rung,
-                ink: Ink::Older,
-                runs,
-            }
-        })
-        .collect();
+    let benches = record.benches().iter();
+    let of_rung = benches.filter(|bench| Record::name_of(&bench.rung) == rung);
+    let one = |bench: &'a Bench| {
+        let all = bench.sizes.iter();
+        let squares = all.filter(|run| is_square(&run.size) && run.time.is_some());
+        let by_size = squares.map(|run| (f64::from(run.size.m).log2(), run));
+        let mut runs: Vec<_> = by_size.collect();
+        runs.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        Series {
+            label: &bench.rung,
+            ink: Ink::Older,
+            runs,
+        }
+    };
+    let mut all: Vec<Series> = of_rung.map(one).collect();
     if let Some(newest) = all.last_mut() {
         newest.ink = Ink::Kernel;
     }
@@ -131,7 +120,7 @@ impl Series<'_> {
 /// neighbour.
 fn speeds(
     area: &Area,
-    (least, most): (f64, f64),
+    across: Range<f64>,
     series: &[Series],
     ceilings: &[Ceiling],
 ) -> anyhow::Result<()> {
@@ -140,112 +129,80 @@ fn speeds(
         lines.push((CUBLAS_LT, Ink::CublasLt, newest.tflops(CUBLAS_LT)));
         lines.push((CUBLAS, Ink::Cublas, newest.tflops(CUBLAS)));
     }
-    lines.extend(
-        series
-            .iter()
-            .map(|one| (one.label, one.ink, one.tflops("kernel"))),
-    );
+    let kernels = series.iter();
+    lines.extend(kernels.map(|one| (one.label, one.ink, one.tflops("kernel"))));
     lines.retain(|(.., points)| !points.is_empty());
 
-    let measured = lines
-        .iter()
-        .flat_map(|(.., points)| points)
-        .map(|(_, tflops)| *tflops);
-    let levels = measured.chain(ceilings.iter().map(|ceiling| ceiling.tflops));
+    let measured = lines.iter().flat_map(|(.., points)| points);
+    let levels = measured.map(|(_, tflops)| *tflops);
+    let levels = levels.chain(ceilings.iter().map(|ceiling| ceiling.tflops));
     let Some((_, top)) = ends(levels) else {
         return Ok(());
     };
+    let top = 1.05 * top;
+    let ticks = (0..50).map(|step| f64::from(step) * 200.0);
     let axis = Axis {
         title: "TFLOP/s",
-        ticks: (0..50)
-            .map(|step| f64::from(step) * 200.0)
-            .take_while(|tick| *tick < 1.05 * top)
-            .collect(),
+        ticks: ticks.take_while(|tick| *tick < top).collect(),
         label: &|tflops| tflops.to_string(),
     };
-    let chart = panel(area, least..most, 0.0..1.05 * top, &axis)?;
-    let mut ends = Vec::new();
-    for Ceiling { name, tflops } in ceilings {
-        line(
-            &chart,
-            vec![(least, *tflops), (most, *tflops)],
-            Ink::Faint.line(1),
-        )?;
-        ends.push((*tflops, format!("{name}, {tflops:.0}"), Ink::Faint));
-    }
+    let panel = Panel::new(area, across.clone(), 0.0..top, &axis)?;
+    let mut names = panel.ceilings(ceilings)?;
     for (name, ink, points) in lines {
         if let Some((size, tflops)) = points.last() {
-            let rest = vec![(*size, *tflops), (most, *tflops)];
-            line(&chart, rest, ink.line(1))?;
-            ends.push((*tflops, name.to_owned(), ink));
+            panel.line([(*size, *tflops), (across.end, *tflops)], ink.line(1))?;
+            names.push((*tflops, name.to_owned(), ink));
         }
-        line(&chart, points.clone(), ink.line(2))?;
+        panel.line(points.clone(), ink.line(2))?;
         if ink != Ink::CublasLt {
             for point in points {
-                chart
-                    .plotting_area()
-                    .draw(&Circle::new(point, 4, ink.filled()))?;
+                panel.dot(point, 4, ink)?;
             }
         }
     }
-    names(&chart, most, &ends)
+    panel.names(&names)
 }
 
 /// The lower panel, with the sizes under it.
-fn ratios(area: &Area, (least, most): (f64, f64), series: &[Series]) -> anyhow::Result<()> {
+fn ratios(area: &Area, across: Range<f64>, series: &[Series]) -> anyhow::Result<()> {
     let all = series.iter().flat_map(|one| &one.runs);
-    let top = all
-        .clone()
-        .filter_map(|(_, run)| run.of_cublas())
-        .fold(1.0, f64::max);
-    let axis = Axis {
-        title: "of cuBLAS f16",
-        ticks: vec![0.0, 0.25, 0.5, 0.75, 1.0],
-        label: &|ratio| format!("{:.0}%", 100.0 * ratio),
-    };
-    let chart = panel(area, least..most, 0.0..1.18 * top, &axis)?;
-    line(&chart, vec![(least, 1.0), (most, 1.0)], Ink::Cublas.line(2))?;
-    let mut ends = vec![(1.0, CUBLAS.to_owned(), Ink::Cublas)];
+    let ratios = all.clone().filter_map(|(_, run)| run.of_cublas());
+    let top = 1.18 * ratios.fold(1.0, f64::max);
+    let panel = Panel::new(area, across.clone(), 0.0..top, &Axis::of_cublas())?;
+    panel.level(1.0, Ink::Cublas.line(2))?;
+    let mut names = vec![(1.0, CUBLAS.to_owned(), Ink::Cublas)];
     for one in series {
-        let points: Vec<_> = one
-            .runs
-            .iter()
-            .filter_map(|(size, run)| Some((*size, run.of_cublas()?)))
-            .collect();
-        line(&chart, points.clone(), one.ink.line(2))?;
+        let ratio = |(size, run): &(f64, &Run)| Some((*size, run.of_cublas()?));
+        let points: Points = one.runs.iter().filter_map(ratio).collect();
+        panel.line(points.clone(), one.ink.line(2))?;
         for &point in &points {
-            let dot = Circle::new(point, 3, one.ink.filled());
-            chart.plotting_area().draw(&dot)?;
+            panel.dot(point, 3, one.ink)?;
         }
-        ends.extend(
-            points
-                .last()
-                .map(|(_, ratio)| (*ratio, one.label.to_owned(), one.ink)),
-        );
+        let last = points.last();
+        names.extend(last.map(|(_, ratio)| (*ratio, one.label.to_owned(), one.ink)));
     }
-    names(&chart, most, &ends)?;
+    panel.names(&names)?;
 
     let mut sizes: Vec<_> = all.map(|(place, run)| (*place, run.size.m)).collect();
     sizes.sort_by_key(|(_, size)| *size);
     sizes.dedup();
     let style = Ink::Text.text(SIZE, HPos::Center, VPos::Top);
     for (place, size) in sizes {
-        numbers(&chart, place, series)?;
-        let at = (place, 0.0);
-        text(&chart, at, (0, 8), &size.to_string(), style.clone())?;
+        numbers(&panel, place, series)?;
+        panel.text((place, 0.0), (0, 8), &size.to_string(), &style)?;
     }
-    let middle = ((least + most) / 2.0, 0.0);
-    text(&chart, middle, (0, 26), "M = N = K", style)
+    let middle = (across.start + across.end) / 2.0;
+    panel.text((middle, 0.0), (0, 26), "M = N = K", &style)
 }
 
 /// The numbers at one size: below their points up to the line of cuBLAS, so that they are not on it; else above.
-fn numbers(chart: &Chart<'_, RangedCoordf64>, place: f64, series: &[Series]) -> anyhow::Result<()> {
+fn numbers(panel: &Panel<RangedCoordf64>, place: f64, series: &[Series]) -> anyhow::Result<()> {
     let here = |one: &Series| {
         let (_, run) = one.runs.iter().find(|(size, _)| *size == place)?;
         Some((run.of_cublas()?, one.ink))
     };
     let numbers: Vec<(f64, Ink)> = series.iter().filter_map(here).collect();
-    let pixel = |ratio: f64| f64::from(chart.backend_coord(&(place, ratio)).1);
+    let pixel = |ratio: f64| panel.pixel((place, ratio));
     let wanted = numbers.iter().map(|&(ratio, _)| match ratio {
         0.1..1.0 => pixel(ratio) + 14.0,
         _ => pixel(ratio) - 14.0,
@@ -254,7 +211,7 @@ fn numbers(chart: &Chart<'_, RangedCoordf64>, place: f64, series: &[Series]) -> 
     for ((ratio, ink), y) in numbers.into_iter().zip(found) {
         let down = (y - pixel(ratio)).round() as i32;
         let style = ink.text(SIZE, HPos::Center, VPos::Center);
-        text(chart, (place, ratio), (0, down), &percent(ratio), style)?;
+        panel.text((place, ratio), (0, down), &percent(ratio), &style)?;
     }
     Ok(())
 }

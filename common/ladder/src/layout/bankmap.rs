@@ -1,6 +1,6 @@
 //! `cargo ladder layout bankmap --ld 33`.
 use anyhow::Result;
-use clap::ValueEnum;
+
 use layout::banks::Access;
 use layout::show::Sheet;
 use layout::tile::{Pattern, Tile};
@@ -27,8 +27,8 @@ pub struct Arguments {
     #[arg(long)]
     bytes: Option<u32>,
     /// How the lanes of a warp lie over the tile
-    #[arg(long, value_enum, default_value_t = Lanes::Column)]
-    pattern: Lanes,
+    #[arg(long, value_enum, default_value_t = Pattern::Column)]
+    pattern: Pattern,
     /// It is a store, not a load
     #[arg(long)]
     store: bool,
@@ -37,47 +37,21 @@ pub struct Arguments {
     phases: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Lanes {
-    /// Lane i takes the next elements of row 0
-    Row,
-    /// Lane i takes column 0 of row i
-    Column,
-    /// Two lanes to a column, 4 rows each: how rungs 02 and 03 store their tile of A
-    Transposed,
-}
-
 pub fn sheet(arguments: &Arguments) -> Result<Sheet> {
     if arguments.phases {
         return Ok(layout::sheets::phases());
     }
-    let leading_dimension = arguments.ld.unwrap_or(arguments.columns);
-    let Arguments {
-        rows,
-        columns,
-        element,
-        ..
-    } = *arguments;
     let tile = Tile {
-        rows,
-        columns,
-        leading_dimension,
-        element_bytes: element,
+        rows: arguments.rows,
+        columns: arguments.columns,
+        leading_dimension: arguments.ld.unwrap_or(arguments.columns),
+        element_bytes: arguments.element,
     };
-    let pattern = match arguments.pattern {
-        Lanes::Row => Pattern::Row,
-        Lanes::Column => Pattern::Column,
-        Lanes::Transposed => Pattern::Transposed,
+    let access = match arguments.store {
+        true => Access::Store,
+        false => Access::Load,
     };
-    let access = if arguments.store {
-        Access::Store
-    } else {
-        Access::Load
-    };
-    Ok(layout::sheets::bankmap(
-        &tile,
-        access,
-        arguments.bytes.unwrap_or(element),
-        pattern,
-    )?)
+    let bytes = arguments.bytes.unwrap_or(tile.element_bytes);
+    let pattern = arguments.pattern;
+    Ok(layout::sheets::bankmap(&tile, access, bytes, pattern)?)
 }

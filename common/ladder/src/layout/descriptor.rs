@@ -1,6 +1,6 @@
 //! `cargo ladder layout descriptor decode|encode|canonical`.
 use anyhow::{Context, Result};
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use layout::canonical::{Canonical, Major};
 use layout::descriptor::{Descriptor, Mode};
 use layout::show::Sheet;
@@ -31,7 +31,7 @@ enum What {
         stride: u32,
         /// Width of the swizzle in bytes
         #[arg(long, value_enum, default_value = "none")]
-        swizzle: Width,
+        swizzle: Mode,
         /// Base offset: 0 where the tile is aligned to 8 rows of the swizzle
         #[arg(long, value_parser = number, default_value = "0")]
         base_offset: u32,
@@ -40,10 +40,10 @@ enum What {
     Canonical {
         /// What is contiguous in memory
         #[arg(value_enum)]
-        major: Contiguous,
+        major: Major,
         /// Width of the swizzle in bytes
         #[arg(value_enum)]
-        swizzle: Width,
+        swizzle: Mode,
         /// Elements along M or N
         #[arg(long, default_value_t = 64)]
         mn: u32,
@@ -51,46 +51,12 @@ enum What {
         #[arg(long, default_value_t = 16)]
         k: u32,
         /// Bytes of an element
-        #[arg(long, default_value_t = 2)]
-        element: u32,
+        #[arg(long = "element", value_name = "ELEMENT", default_value_t = 2)]
+        element_bytes: u32,
         /// Address in shared memory
         #[arg(long, value_parser = number, default_value = "0")]
         start: u32,
     },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Contiguous {
-    /// K: A row-major, B column-major
-    K,
-    /// M or N: A column-major, B row-major
-    Mn,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Width {
-    /// No swizzle
-    None,
-    /// 32 bytes
-    #[value(name = "32")]
-    B32,
-    /// 64 bytes
-    #[value(name = "64")]
-    B64,
-    /// 128 bytes
-    #[value(name = "128")]
-    B128,
-}
-
-impl From<Width> for Mode {
-    fn from(width: Width) -> Self {
-        match width {
-            Width::None => Mode::None,
-            Width::B32 => Mode::B32,
-            Width::B64 => Mode::B64,
-            Width::B128 => Mode::B128,
-        }
-    }
 }
 
 pub fn sheet(arguments: &Arguments) -> Result<Sheet> {
@@ -114,7 +80,7 @@ pub fn sheet(arguments: &Arguments) -> Result<Sheet> {
                 leading,
                 stride,
                 base_offset,
-                mode: swizzle.into(),
+                mode: swizzle,
             };
             Ok(layout::sheets::descriptor(descriptor.encode()?))
         }
@@ -123,18 +89,13 @@ pub fn sheet(arguments: &Arguments) -> Result<Sheet> {
             swizzle,
             mn,
             k,
-            element,
+            element_bytes,
             start,
         } => {
-            let major = if major == Contiguous::K {
-                Major::K
-            } else {
-                Major::Mn
-            };
             let layout = Canonical {
                 major,
-                mode: swizzle.into(),
-                element_bytes: element,
+                mode: swizzle,
+                element_bytes,
                 mn,
                 k,
             };

@@ -48,11 +48,9 @@ pub fn sheet(arguments: &Arguments) -> Result<(Sheet, bool)> {
         bail!("an expression such as 'col ^ (row & 7)' is needed, or a --table")
     };
     let expression = Expression::parse(text)?;
-    let rows = arguments
-        .rows
-        .unwrap_or_else(|| banks.lanes_in_a_phase(arguments.unit.clamp(4, 16)));
+    let usual = banks.lanes_in_a_phase(arguments.unit.clamp(4, 16));
     let shape = Shape {
-        rows,
+        rows: arguments.rows.unwrap_or(usual),
         row_bytes: arguments.row_bytes,
         unit_bytes: arguments.unit,
     };
@@ -74,16 +72,12 @@ fn verdict(name: &str, mapping: &Mapping, arguments: &Arguments) -> Result<(Shee
 
 fn rows(table: &str) -> Result<Vec<Vec<u32>>> {
     let number = |text: &str| {
-        text.parse::<u32>()
-            .with_context(|| format!("{text} is no column; a table looks so: '1 0; 0 1'"))
+        let no_column = || format!("{text} is no column; a table looks so: '1 0; 0 1'");
+        text.parse::<u32>().with_context(no_column)
     };
-    table
-        .split(';')
-        .map(|row| {
-            row.split([' ', ','])
-                .filter(|text| !text.is_empty())
-                .map(number)
-                .collect()
-        })
-        .collect()
+    let row = |row: &str| {
+        let words = row.split([' ', ',']).filter(|text| !text.is_empty());
+        words.map(number).collect()
+    };
+    table.split(';').map(row).collect()
 }

@@ -66,6 +66,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 }
 
 /// What these words after `cargo ladder layout` show, in every format.
+///
+/// # Errors
+/// If it is not such a text.
 pub fn everything(words: &[&str]) -> Result<[String; 3]> {
     let words = [&["layout"], words].concat();
     let (sheet, _) = sheet(&Words::try_parse_from(words)?.layout.table)?;

@@ -32,7 +32,7 @@ enum What {
     Scales {
         /// Whose factors
         #[arg(value_enum)]
-        of: Which,
+        of: Scaled,
         /// Factors of a row for one instruction
         #[arg(value_enum)]
         vector: Vector,
@@ -49,24 +49,16 @@ enum What {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Which {
-    /// SFA
-    A,
-    /// SFB
-    B,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Vector {
     /// scale_vec::1X
     #[value(name = "1X")]
-    X1,
+    X1 = 1,
     /// scale_vec::2X
     #[value(name = "2X")]
-    X2,
+    X2 = 2,
     /// scale_vec::4X
     #[value(name = "4X")]
-    X4,
+    X4 = 4,
 }
 
 pub fn sheet(arguments: &Arguments) -> Result<Sheet> {
@@ -87,22 +79,12 @@ pub fn sheet(arguments: &Arguments) -> Result<Sheet> {
             id,
             cta_group,
         } => {
-            let (of, name) = if of == Which::A {
-                (Scaled::A, "SFA")
-            } else {
-                (Scaled::B, "SFB")
+            let (name, usual) = match of {
+                Scaled::A => ("SFA", 128 * cta_group.clamp(1, 2)),
+                Scaled::B => ("SFB", 128),
             };
-            let vector = match vector {
-                Vector::X1 => 1,
-                Vector::X2 => 2,
-                Vector::X4 => 4,
-            };
-            let usual = if of == Scaled::A {
-                128 * cta_group.clamp(1, 2)
-            } else {
-                128
-            };
-            let scales = Scales::new(of, rows.unwrap_or(usual), vector, id, cta_group)?;
+            let (rows, vector) = (rows.unwrap_or(usual), vector as u32);
+            let scales = Scales::new(of, rows, vector, id, cta_group)?;
             Ok(layout::sheets::scales(name, cta_group, &scales)?)
         }
     }

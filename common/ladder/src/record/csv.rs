@@ -3,32 +3,12 @@ use anyhow::{Context, Result};
 
 use super::Record;
 
-const HEAD: [&str; 20] = [
-    "rung",
-    "size",
-    "tile",
-    "verified",
-    "contestant",
-    "rounds",
-    "launches_per_sample",
-    "median_ms",
-    "p10_ms",
-    "p90_ms",
-    "tflops",
-    "kernel_speed",
-    "sm_mhz_min",
-    "sm_mhz_median",
-    "sm_mhz_max",
-    "power_watts_min",
-    "power_watts_median",
-    "power_watts_max",
-    "commit",
-    "date",
-];
+const HEAD: &str = "rung,size,tile,verified,contestant,rounds,launches_per_sample,median_ms,p10_ms,p90_ms,tflops,\
+    kernel_speed,sm_mhz_min,sm_mhz_median,sm_mhz_max,power_watts_min,power_watts_median,power_watts_max,commit,date";
 
 pub fn csv(record: &Record) -> Result<String> {
     let mut table = csv::Writer::from_writer(Vec::new());
-    table.write_record(HEAD)?;
+    table.write_record(HEAD.split(','))?;
     for (rung, run) in record.runs() {
         let Some(time) = &run.time else { continue };
         for contest in &time.contestants {
@@ -40,12 +20,11 @@ pub fn csv(record: &Record) -> Result<String> {
                 contest.name.clone(),
                 time.rounds.to_string(),
                 time.launches_per_sample.to_string(),
-                contest.median_ms.to_string(),
-                contest.p10_ms.to_string(),
-                contest.p90_ms.to_string(),
-                contest.tflops.to_string(),
-                contest.kernel_speed.to_string(),
             ];
+            let times = [contest.median_ms, contest.p10_ms, contest.p90_ms];
+            row.extend(times.map(|ms| ms.to_string()));
+            row.push(contest.tflops.to_string());
+            row.push(contest.kernel_speed.to_string());
             row.extend(range(run.provenance.sm_mhz));
             row.extend(range(run.provenance.power_watts));
             row.push(run.provenance.commit.clone().unwrap_or_default());
@@ -63,8 +42,7 @@ pub fn text(table: csv::Writer<Vec<u8>>) -> Result<String> {
 }
 
 /// Least, median and greatest; nothing where no sensor spoke.
-pub fn range(sensor: Option<[f64; 3]>) -> [String; 3] {
-    sensor.map_or_else(Default::default, |three| {
-        three.map(|value| value.to_string())
-    })
+fn range(sensor: Option<[f64; 3]>) -> [String; 3] {
+    let shown = sensor.map(|three| three.map(|value| value.to_string()));
+    shown.unwrap_or_default()
 }

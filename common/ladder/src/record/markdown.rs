@@ -1,6 +1,6 @@
 //! bench.md: what it was measured with, the tables for people, and the plots.
 use super::{DERIVED, Record, Run};
-use crate::table::{head, markdown_table, percent};
+use harness::table::{head, markdown_table, percent};
 
 /// With the plots that there are, each with its name.
 pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
@@ -41,12 +41,10 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
 
 /// One line for each size of each rung that is `wanted`, by the rung's name and what was measured.
 pub fn table(record: &Record, wanted: impl Fn(&str, &Run) -> bool) -> String {
-    let runs: Vec<_> = record
-        .runs()
-        .filter(|(label, run)| wanted(Record::name_of(label), run))
-        .collect();
+    let mut runs: Vec<_> = record.runs().collect();
+    runs.retain(|(label, run)| wanted(Record::name_of(label), run));
     let baselines = baselines(&runs);
-    let mut rows = vec![head(&["rung", "size", "TFLOP/s"])];
+    let mut rows = vec![head(["rung", "size", "TFLOP/s"])];
     rows[0].extend(baselines.iter().map(|name| format!("of {name}")));
     for (rung, run) in runs {
         let tflops = run.time.as_ref().map(|time| format!("{:.1}", time.tflops));
@@ -55,12 +53,10 @@ pub fn table(record: &Record, wanted: impl Fn(&str, &Run) -> bool) -> String {
             run.size.to_string(),
             tflops.unwrap_or("WRONG".into()),
         ];
-        let speed = |name: &&str| run.contest(name).map(|contest| contest.kernel_speed);
-        row.extend(
-            baselines
-                .iter()
-                .map(|name| speed(name).map_or(String::new(), percent)),
-        );
+        row.extend(baselines.iter().map(|name| {
+            let contest = run.contest(name);
+            contest.map_or(String::new(), |contest| percent(contest.kernel_speed))
+        }));
         rows.push(row);
     }
     markdown_table(&rows)

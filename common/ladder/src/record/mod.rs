@@ -7,7 +7,7 @@
 //! | rungs.svg, sizes.svg | the plots |
 mod csv;
 #[cfg(test)]
-pub mod example;
+pub mod for_tests;
 mod markdown;
 mod run;
 
@@ -22,7 +22,9 @@ use serde_json::Value;
 pub use self::csv::text as csv_text;
 pub use run::{Bench, CUBLAS, Provenance, Run};
 
-use crate::{draw, rungs};
+use harness::rungs;
+
+use crate::draw;
 
 /// What every rung's `bench --json` printed.
 pub struct Record {
@@ -44,10 +46,8 @@ impl Record {
     /// # Errors
     /// If one is not what `bench --json` prints, or nothing was timed.
     pub fn new(json: Vec<Value>) -> Result<Self> {
-        let benches = json
-            .iter()
-            .map(Bench::deserialize)
-            .collect::<Result<Vec<_>, _>>()?;
+        let benches = json.iter().map(Bench::deserialize);
+        let benches: Vec<Bench> = benches.collect::<Result<_, _>>()?;
         if benches.iter().all(|bench| bench.sizes.is_empty()) {
             bail!("nothing was timed");
         }
@@ -131,10 +131,8 @@ impl Record {
     pub fn derived(&self) -> Result<Vec<(&'static str, String)>> {
         let [csv, markdown, rungs, sizes] = DERIVED;
         let plots = [(rungs, draw::rungs(self)?), (sizes, draw::sizes(self)?)];
-        let plots: Vec<_> = plots
-            .into_iter()
-            .filter_map(|(name, svg)| Some((name, svg?)))
-            .collect();
+        let plots = plots.into_iter();
+        let plots: Vec<_> = plots.filter_map(|(name, svg)| Some((name, svg?))).collect();
         let tables = [
             (csv, csv::csv(self)?),
             (markdown, markdown::markdown(self, &plots)),
@@ -149,9 +147,8 @@ impl Record {
 
     /// Such as `h100-80gb-hbm3-2026-11-21`.
     pub fn name(&self) -> String {
-        self.runs()
-            .next()
-            .map_or_else(String::new, |(_, run)| folder_name(&run.provenance))
+        let first = self.runs().next();
+        first.map_or_else(String::new, |(_, run)| folder_name(&run.provenance))
     }
 
     /// All that was timed of each rung.
@@ -180,9 +177,9 @@ impl Record {
 
     /// What was measured of the rung with this label at this size.
     pub fn run(&self, label: &str, size: Size) -> Option<&Run> {
-        self.runs()
-            .find(|(rung, run)| *rung == label && run.size == size)
-            .map(|(_, run)| run)
+        let mut runs = self.runs();
+        let (_, run) = runs.find(|(rung, run)| *rung == label && run.size == size)?;
+        Some(run)
     }
 
     /// `06_pipeline` of the label `06_pipeline sm_80`.
@@ -202,10 +199,8 @@ impl Record {
         let first = self.benches.first()?.sizes.iter().map(|run| run.size);
         let squares: Vec<Size> = first.filter(is_square).filter(common).collect();
         let largest = squares.iter().copied().max_by_key(|size| size.m);
-        squares
-            .into_iter()
-            .find(|size| *size == COMPARED)
-            .or(largest)
+        let compared = squares.into_iter().find(|size| *size == COMPARED);
+        compared.or(largest)
     }
 }
 
@@ -217,10 +212,8 @@ pub fn is_square(size: &Size) -> bool {
 /// Such as `h100-80gb-hbm3-2026-11-21`.
 fn folder_name(provenance: &Provenance) -> String {
     let gpu = provenance.gpu.to_lowercase();
-    let words = gpu.split(|c: char| !c.is_ascii_alphanumeric());
-    let words: Vec<_> = words
-        .filter(|word| !word.is_empty() && *word != "nvidia")
-        .collect();
+    let mut words: Vec<_> = gpu.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    words.retain(|word| !["", "nvidia"].contains(word));
     let day: String = provenance.date.chars().take(10).collect();
     format!("{}-{day}", words.join("-"))
 }
@@ -230,22 +223,22 @@ pub fn results() -> PathBuf {
     rungs::root().unwrap_or_default().join("results")
 }
 
-/// All folders there, in the order of their names.
-pub fn folders() -> Result<Vec<PathBuf>> {
+/// All files of this name in its folders, in the order of the folders' names.
+pub fn files(name: &str) -> Result<Vec<PathBuf>> {
     let folder = results();
-    let entries =
-        fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    let paths = entries.flatten().map(|entry| entry.path());
-    let mut folders: Vec<_> = paths.filter(|path| path.is_dir()).collect();
-    folders.sort();
-    Ok(folders)
+    let unread = || format!("cannot read {}", folder.display());
+    let entries = fs::read_dir(&folder).with_context(unread)?;
+    let files = entries.flatten().map(|entry| entry.path().join(name));
+    let mut files: Vec<_> = files.filter(|file| file.is_file()).collect();
+    files.sort();
+    Ok(files)
 }
 
-/// All of them that hold a record.
+/// All folders that hold a record.
 pub fn all() -> Result<Vec<PathBuf>> {
-    let mut folders = folders()?;
-    folders.retain(|folder| folder.join(JSON).is_file());
-    Ok(folders)
+    let files = files(JSON)?;
+    let folders = files.iter().filter_map(|file| file.parent());
+    Ok(folders.map(Path::to_path_buf).collect())
 }
 
 /// Makes a folder, or says which one cannot be made.
@@ -260,7 +253,7 @@ pub fn write(file: &Path, text: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::example::{bench, right, wrong};
+    use super::for_tests::{bench, right, wrong};
     use super::*;
 
     fn record() -> Record {

@@ -1,7 +1,7 @@
 //! `cargo ladder sass 4 5`: which machine instructions two rungs consist of, side by side.
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::table::{head, markdown_table};
+use harness::table::{head, markdown_table};
 
 /// Arithmetic on integers, by the part of the name before the first dot: addresses, counters, comparisons.
 const INTEGER: [&str; 24] = [
@@ -37,11 +37,14 @@ impl Use {
     }
 }
 
+/// How often, by name.
+type Counts = BTreeMap<String, usize>;
+
 /// How often each instruction stands in a kernel, and in its longest loop.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    all: BTreeMap<String, usize>,
-    in_loop: BTreeMap<String, usize>,
+    all: Counts,
+    in_loop: Counts,
 }
 
 impl Census {
@@ -81,12 +84,9 @@ impl Census {
         }
     }
 
-    fn sum(counts: &BTreeMap<String, usize>, used: Use) -> usize {
-        counts
-            .iter()
-            .filter(|(name, _)| Use::of(name) == used)
-            .map(|(_, count)| count)
-            .sum()
+    fn sum(counts: &Counts, used: Use) -> usize {
+        let of_use = counts.iter().filter(|(name, _)| Use::of(name) == used);
+        of_use.map(|(_, count)| count).sum()
     }
 }
 
@@ -104,45 +104,36 @@ fn instruction(line: &str) -> Option<(&str, &str)> {
 /// Two kernels beside each other: each instruction that touches data, and the others in two sums.
 pub fn table(names: [&str; 2], kernels: [&Census; 2]) -> String {
     let in_loop = names.map(|name| format!("loop of {name}"));
-    let mut rows = vec![head(&[
+    let [first, second] = in_loop.each_ref();
+    let mut rows = vec![head([
         "for",
         "instruction",
         names[0],
         names[1],
-        &in_loop[0],
-        &in_loop[1],
+        first,
+        second,
     ])];
-    let mut row =
-        |what: &str, instruction: &str, of: &dyn Fn(&BTreeMap<String, usize>) -> usize| {
-            let counts = [
-                of(&kernels[0].all),
-                of(&kernels[1].all),
-                of(&kernels[0].in_loop),
-                of(&kernels[1].in_loop),
-            ];
-            let names = [what.to_owned(), instruction.to_owned()];
-            rows.push(
-                names
-                    .into_iter()
-                    .chain(counts.map(|count| count.to_string()))
-                    .collect(),
-            );
-        };
-    let data: BTreeSet<&String> = kernels
-        .iter()
-        .flat_map(|kernel| kernel.all.keys())
-        .collect();
+    let counted = [
+        &kernels[0].all,
+        &kernels[1].all,
+        &kernels[0].in_loop,
+        &kernels[1].in_loop,
+    ];
+    let mut row = |what: &str, instruction: &str, of: &dyn Fn(&Counts) -> usize| {
+        let mut row = head([what, instruction]);
+        row.extend(counted.iter().map(|counts| of(counts).to_string()));
+        rows.push(row);
+    };
+    let data = kernels.iter().flat_map(|kernel| kernel.all.keys());
+    let data: BTreeSet<&String> = data.collect();
     for name in data.into_iter().filter(|name| Use::of(name) == Use::Data) {
-        row("data", name, &|counts| {
-            counts.get(name).copied().unwrap_or(0)
-        });
+        let times = |counts: &Counts| counts.get(name).copied().unwrap_or(0);
+        row("data", name, &times);
     }
-    row("addresses", "LOP3 and other integers", &|counts| {
-        Census::sum(counts, Use::Integer)
-    });
-    row("the rest", "moves, constants, branches", &|counts| {
-        Census::sum(counts, Use::MovesAndControl)
-    });
+    let sum = |used| move |counts: &Counts| Census::sum(counts, used);
+    let (integer, others) = (sum(Use::Integer), sum(Use::MovesAndControl));
+    row("addresses", "LOP3 and other integers", &integer);
+    row("the rest", "moves, constants, branches", &others);
     markdown_table(&rows)
 }
 

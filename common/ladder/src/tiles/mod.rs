@@ -1,21 +1,18 @@
 //! `cargo ladder tiles`: how fast is every tile of the kernels that have several, and does the host take the best?
 mod check;
-mod choice;
-mod exceptions;
 mod file;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use harness::Size;
 
-use crate::bench::OTHER_SIZES;
+use crate::bench::other_sizes;
 use crate::record::{self, Record};
-use crate::rungs::{self, Variant};
 use crate::timing::{self, Timing};
-use check::Findings;
-use choice::Choices;
-use file::Row;
+use check::Choices;
+use file::{FILE, Row};
+use harness::rungs::{self, Variant};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -37,6 +34,9 @@ pub struct Arguments {
 }
 
 /// The table of a tiles.csv.
+///
+/// # Errors
+/// If it is not such a text.
 pub fn table_of(csv: &[u8]) -> Result<String> {
     Ok(file::table(&file::parse(csv)?))
 }
@@ -61,7 +61,7 @@ struct Kernel {
 }
 
 fn measure(arguments: &Arguments) -> Result<bool> {
-    let usual = SIZES.into_iter().map(Size::cube).chain(OTHER_SIZES);
+    let usual = SIZES.into_iter().map(Size::cube).chain(other_sizes());
     let sizes = match &arguments.sizes[..] {
         [] => usual.collect(),
         sizes => sizes.to_vec(),
@@ -92,18 +92,15 @@ fn measure(arguments: &Arguments) -> Result<bool> {
             folder.push(record.name());
         }
         let name = &kernel.variant.rung.name;
-        rows.extend(
-            record
-                .runs()
-                .map(|(_, run)| Row::new(name, tile, run, &kernel.choices)),
-        );
+        let row = |(_, run)| Row::new(name, tile, run, &kernel.choices);
+        rows.extend(record.runs().map(row));
     }
     record::make(&folder)?;
-    let file = folder.join(file::FILE);
+    let file = folder.join(FILE);
     file::write(&file, &rows)?;
     anstream::print!("{}", file::table(&rows));
     anstream::println!("\nwritten to {}", file.display());
-    let good = tell(&check::findings(&name(&folder), &rows)?);
+    let good = tell(&check::complaints(&rows)?);
     timed.complete()?;
     Ok(good && rows.iter().all(|row| row.tflops.is_some()))
 }
@@ -114,22 +111,20 @@ fn kernels(rungs: &[String], sizes: &[Size], device: &str) -> Result<Vec<Kernel>
     rungs::build(&rungs)?;
     let mut kernels = Vec::new();
     for variant in Variant::all(&rungs)? {
-        let of_variant = |arch: &str| variant.arch.as_ref().is_none_or(|wanted| wanted == arch);
-        let all = rungs::choices(&variant.rung)?.into_iter();
-        let tiles: Vec<_> = all
-            .filter(|choice| of_variant(&choice.arch))
-            .filter_map(|choice| choice.tile)
-            .collect();
+        let mut all = rungs::choices(&variant.rung)?;
+        let wanted = variant.arch.as_ref();
+        all.retain(|choice| wanted.is_none_or(|wanted| *wanted == choice.arch));
+        let tiles: Vec<_> = all.into_iter().filter_map(|choice| choice.tile).collect();
         if tiles.len() > 1 {
             kernels.push(Kernel {
-                choices: Choices::ask(&variant, sizes, device, None)?,
+                choices: Choices::of(&variant, sizes, device)?,
                 variant,
                 tiles,
             });
         }
     }
     if kernels.is_empty() {
-        bail!("none of these rungs has a kernel with several tiles; leave `--rungs` away");
+        bail!("none of these rungs has a kernel with several tiles; omit `--rungs`");
     }
     Ok(kernels)
 }
@@ -137,69 +132,33 @@ fn kernels(rungs: &[String], sizes: &[Size], device: &str) -> Result<Vec<Kernel>
 /// Holds the choices of today against what was recorded.
 fn check(folders: &[PathBuf]) -> Result<bool> {
     let files: Vec<PathBuf> = match folders {
-        [] => {
-            let files = record::folders()?
-                .into_iter()
-                .map(|folder| folder.join(file::FILE));
-            files.filter(|file| file.is_file()).collect()
-        }
-        folders => folders
-            .iter()
-            .map(|folder| folder.join(file::FILE))
-            .collect(),
+        [] => record::files(FILE)?,
+        folders => folders.iter().map(|folder| folder.join(FILE)).collect(),
     };
     if files.is_empty() {
-        anstream::println!(
-            "no {} is recorded yet; `cargo ladder tiles` makes one on a GPU",
-            file::FILE
-        );
+        anstream::println!("no {FILE} is recorded yet; `cargo ladder tiles` makes one on a GPU");
         return Ok(true);
     }
     // What is garbled is said before anything is built.
     let recorded = files.iter().map(|file| Ok((file, file::read(file)?)));
     let recorded = recorded.collect::<Result<Vec<_>>>()?;
     rungs::build(&rungs::all()?)?;
-    let mut all = Findings::default();
-    let mut records = Vec::new();
+    let mut all = Vec::new();
     for (file, rows) in recorded {
-        let record = name(file.parent().unwrap_or(Path::new("")));
-        let found = check::findings(&record, &rows)?;
-        let of_file = |said: Vec<String>| {
-            let file = file.display();
-            said.into_iter().map(move |why| format!("{file}: {why}"))
-        };
-        all.complaints.extend(of_file(found.complaints));
-        all.excepted.extend(of_file(found.excepted));
-        records.push(record);
-    }
-    if folders.is_empty() {
-        all.complaints.extend(check::of_no_record(&records));
+        let complaints = check::complaints(&rows)?.into_iter();
+        all.extend(complaints.map(|why| format!("{}: {why}", file.display())));
     }
     Ok(tell(&all))
 }
 
-/// A record is known by its folder's name.
-fn name(folder: &Path) -> String {
-    let name = folder.file_name().unwrap_or_default();
-    name.to_string_lossy().into_owned()
-}
-
-/// Prints what was found; whether there are no complaints.
-fn tell(findings: &Findings) -> bool {
-    let Findings {
-        complaints,
-        excepted,
-    } = findings;
-    for said in excepted.iter().chain(complaints) {
+/// Prints what is wrong; whether nothing is.
+fn tell(complaints: &[String]) -> bool {
+    for said in complaints {
         anstream::println!("{said}");
     }
     if complaints.is_empty() {
         let percent = 100.0 * check::WITHIN;
-        let but = match excepted.len() {
-            0 => "",
-            _ => ", but for what is named above",
-        };
-        anstream::println!("every choice is within {percent:.0}% of the best tile{but}");
+        anstream::println!("every choice is within {percent:.0}% of the best tile");
     }
     complaints.is_empty()
 }

@@ -16,6 +16,8 @@ use std::collections::{BTreeMap, HashMap};
 
 pub use parse::AxisError;
 
+use crate::show::list;
+
 /// Elements, copies included, that a layout may have.
 pub const MOST: u64 = 1 << 20;
 
@@ -102,12 +104,8 @@ impl AxisLayout {
         if index >= self.size() {
             return Vec::new();
         }
-        let axes = self
-            .shard
-            .iter()
-            .chain(&self.replica)
-            .map(|iter| (iter.axis.clone(), 0));
-        let mut base: Position = axes.collect();
+        let iters = self.shard.iter().chain(&self.replica);
+        let mut base: Position = iters.map(|iter| (iter.axis.clone(), 0)).collect();
         for (by, axis) in &self.offset {
             *base.entry(axis.clone()).or_default() += by;
         }
@@ -157,16 +155,13 @@ struct Iters<'a>(&'a [Iter]);
 
 impl std::fmt::Display for Iters<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let [iter] = self.0 {
-            return write!(f, "{} : {}@{}", iter.extent, iter.stride, iter.axis);
+        let stride = |Iter { stride, axis, .. }: &Iter| format!("{stride}@{axis}");
+        let extents = list(self.0.iter().map(|iter| iter.extent));
+        let strides = list(self.0.iter().map(stride));
+        match self.0.len() {
+            1 => write!(f, "{extents} : {strides}"),
+            _ => write!(f, "({extents}) : ({strides})"),
         }
-        let extents = crate::show::list(self.0.iter().map(|iter| iter.extent));
-        let strides = crate::show::list(
-            self.0
-                .iter()
-                .map(|iter| format!("{}@{}", iter.stride, iter.axis)),
-        );
-        write!(f, "({extents}) : ({strides})")
     }
 }
 

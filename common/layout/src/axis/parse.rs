@@ -1,11 +1,12 @@
 //! Text to an [`AxisLayout`].
 use super::{AxisLayout, Iter, MEMORY, MOST};
+use crate::cursor::{Cursor, caret};
 
 /// Why a layout cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AxisError {
     /// Something else was due.
-    #[error("{text}\n{} {wanted}", crate::expression::caret(*column))]
+    #[error("{text}\n{} {wanted}", caret(*column))]
     Unexpected {
         /// The text.
         text: String,
@@ -37,13 +38,13 @@ pub fn parse(text: &str) -> Result<AxisLayout, AxisError> {
     if text.len() > LONGEST {
         return Err(AxisError::Size);
     }
-    let mut parser = Parser { text, at: 0 };
+    let mut parser = Parser(Cursor::new(text));
     parser.due("S", "a layout begins with S[extents : strides]")?;
     let shard = parser.iters()?;
     let (mut replica, mut offset) = (Vec::new(), Vec::new());
-    while !parser.rest().is_empty() {
+    while !parser.0.rest().is_empty() {
         parser.due("+", "+ or the end is due")?;
-        if replica.is_empty() && offset.is_empty() && parser.take("R") {
+        if replica.is_empty() && offset.is_empty() && parser.0.take("R") {
             replica = parser.iters()?;
         } else {
             offset.push(parser.stride()?);
@@ -52,27 +53,11 @@ pub fn parse(text: &str) -> Result<AxisLayout, AxisError> {
     AxisLayout::new(shard, replica, offset)
 }
 
-struct Parser<'a> {
-    text: &'a str,
-    at: usize,
-}
+struct Parser<'a>(Cursor<'a>);
 
-impl<'a> Parser<'a> {
-    fn rest(&mut self) -> &'a str {
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let trimmed = rest.trim_start();
-        self.at += rest.len() - trimmed.len();
-        trimmed
-    }
-
-    fn take(&mut self, symbol: &str) -> bool {
-        let is_next = self.rest().starts_with(symbol);
-        self.at += if is_next { symbol.len() } else { 0 };
-        is_next
-    }
-
+impl Parser<'_> {
     fn due(&mut self, symbol: &str, wanted: &'static str) -> Result<(), AxisError> {
-        if self.take(symbol) {
+        if self.0.take(symbol) {
             Ok(())
         } else {
             Err(self.unexpected(wanted))
@@ -80,14 +65,9 @@ impl<'a> Parser<'a> {
     }
 
     fn unexpected(&self, wanted: &'static str) -> AxisError {
-        let column = self
-            .text
-            .get(..self.at)
-            .map_or(0, |before| before.chars().count())
-            + 1;
         AxisError::Unexpected {
-            text: self.text.to_string(),
-            column,
+            text: self.0.text.to_string(),
+            column: self.0.column(),
             wanted,
         }
     }
@@ -118,12 +98,12 @@ impl<'a> Parser<'a> {
         &mut self,
         item: fn(&mut Self) -> Result<T, AxisError>,
     ) -> Result<Vec<T>, AxisError> {
-        if !self.take("(") {
+        if !self.0.take("(") {
             return Ok(vec![item(self)?]);
         }
         let mut items = vec![item(self)?];
-        while self.take(",") {
-            if self.rest().starts_with(')') {
+        while self.0.take(",") {
+            if self.0.rest().starts_with(')') {
                 break;
             }
             items.push(item(self)?);
@@ -133,29 +113,27 @@ impl<'a> Parser<'a> {
     }
 
     fn number(&mut self) -> Result<u32, AxisError> {
-        let rest = self.rest();
+        let rest = self.0.rest();
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let number = rest[..digits]
             .parse()
             .map_err(|_| self.unexpected("a number below 2^32 is due"))?;
-        self.at += digits;
+        self.0.skip(digits);
         Ok(number)
     }
 
     /// `4@laneid`, or `4` for `4@m`.
     fn stride(&mut self) -> Result<(u32, String), AxisError> {
         let stride = self.number()?;
-        if !self.take("@") {
+        if !self.0.take("@") {
             return Ok((stride, MEMORY.to_string()));
         }
-        let rest = self.rest();
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let axis: String = rest.chars().take_while(|&c| is_part(c)).collect();
+        let axis = self.0.word();
         if axis.is_empty() {
             return Err(self.unexpected("the name of an axis is due, such as laneid, m, TLane"));
         }
-        self.at += axis.len();
-        Ok((stride, axis))
+        self.0.skip(axis.len());
+        Ok((stride, axis.to_string()))
     }
 }
 

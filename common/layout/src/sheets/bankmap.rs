@@ -1,6 +1,6 @@
 //! The banks of a tile, and what an access to it meets.
 use crate::banks::{Access, BANKS, BankTable, LANES, Word, bank, lanes_in_a_phase};
-use crate::show::{Basis, Cell, Grid, Sheet, count, list};
+use crate::show::{Basis, Cell, Grid, Sheet, count};
 use crate::tile::{Pattern, Tile, TileError};
 
 /// Rows and columns of a picture, at most.
@@ -19,46 +19,35 @@ pub fn bankmap(
 ) -> Result<Sheet, TileError> {
     tile.check(bytes)?;
     let table = BankTable::new(access, bytes, |lane| pattern.offset(tile, bytes, lane));
-    let size = format!(
-        "{} x {} of {} bytes",
-        tile.rows, tile.columns, tile.element_bytes
-    );
+
     let cell = |row: u32, column: u32| {
         let bank = bank(tile.offset(row, column));
         Cell::of(bank, bank)
     };
     let (rows, columns) = (tile.rows.min(MOST), tile.columns.min(MOST));
-    let grid = (0..rows).map(|row| {
-        (0..columns)
-            .map(move |column| cell(row, column))
-            .collect::<Vec<_>>()
-    });
+
     let title = if (rows, columns) == (tile.rows, tile.columns) {
         "bank of each element".to_string()
     } else {
         format!("bank of each element (the first {rows} rows, {columns} columns)")
     };
-    let sheet = Sheet::new(
-        format!(
-            "Banks of a tile with leading dimension {}",
-            tile.leading_dimension
-        ),
-        Basis::Measured,
-    )
-    .fact("tile", size)
-    .fact(
-        "shared memory",
-        format!(
-            "{} bytes, {} of them padding",
-            tile.bytes(),
-            tile.padding_bytes()
-        ),
-    )
-    .fact(
-        "access",
-        format!("{access}, {bytes} bytes a lane, {pattern}"),
-    )
-    .grid(Grid::new(title, 0..columns).numbered("row", grid));
+    let Tile {
+        element_bytes,
+        leading_dimension,
+        ..
+    } = tile;
+    let size = format!("{} x {} of {element_bytes} bytes", tile.rows, tile.columns);
+    let (all, padding) = (tile.bytes(), tile.padding_bytes());
+    let name = format!("Banks of a tile with leading dimension {leading_dimension}");
+    let access = format!("{access}, {bytes} bytes a lane, {pattern}");
+    let sheet = Sheet::new(name, Basis::Measured)
+        .fact("tile", size)
+        .fact(
+            "shared memory",
+            format!("{all} bytes, {padding} of them padding"),
+        )
+        .fact("access", access)
+        .grid(Grid::by_cell(title, 0..columns, "row", rows, cell));
     Ok(draw(sheet, &table))
 }
 
@@ -66,22 +55,16 @@ pub fn bankmap(
 pub fn phases() -> Sheet {
     let title = "phase in which each lane is served";
     let mut grid = Grid::new(title, 0..LANES);
-    for bytes in [4, 8, 16] {
-        let name = if bytes == 4 {
-            "1, 2 or 4 bytes".to_string()
-        } else {
-            format!("{bytes} bytes")
-        };
-        let phase = |lane| lane / lanes_in_a_phase(bytes);
-        grid = grid.row(
-            name,
-            (0..LANES).map(|lane| Cell::of(phase(lane), phase(lane))),
-        );
+    let in_phases =
+        |together| (0..LANES).map(move |lane| Cell::of(lane / together, lane / together));
+    for (name, together) in [
+        ("1, 2 or 4 bytes", lanes_in_a_phase(4)),
+        ("8 bytes", lanes_in_a_phase(8)),
+        ("16 bytes", lanes_in_a_phase(16)),
+        ("ldmatrix, stmatrix", 8),
+    ] {
+        grid = grid.row(name, in_phases(together));
     }
-    grid = grid.row(
-        "ldmatrix, stmatrix",
-        (0..LANES).map(|lane| Cell::of(lane / 8, lane / 8)),
-    );
     Sheet::new(
         "Phases of a warp's access to shared memory",
         Basis::Measured,
@@ -103,16 +86,12 @@ pub fn draw(sheet: Sheet, table: &BankTable) -> Sheet {
         .fact("wavefronts", table.wavefronts())
         .fact("ideal", table.ideal())
         .fact("bank conflicts", table.conflicts());
-    let mut grid = Grid::new(
-        "lanes served by each bank, wavefront by wavefront",
-        0..BANKS,
-    );
+    let title = "lanes served by each bank, wavefront by wavefront";
+    let mut grid = Grid::new(title, 0..BANKS);
     for (number, phase) in table.phases().iter().enumerate() {
-        for (wave, words) in phase.wavefronts().iter().enumerate() {
-            grid = grid.row(
-                format!("phase {number} wave {wave}"),
-                words.iter().map(|word| lanes(*word)),
-            );
+        for (wave, words) in phase.wavefronts().into_iter().enumerate() {
+            let name = format!("phase {number} wave {wave}");
+            grid = grid.row(name, words.into_iter().map(lanes));
         }
     }
     let mut sheet = sheet.grid(grid);
@@ -121,16 +100,11 @@ pub fn draw(sheet: Sheet, table: &BankTable) -> Sheet {
             continue;
         };
         let degree = phase.degree();
-        let (words, at) = (
-            phase
-                .columns
-                .iter()
-                .filter(|column| column.len() as u32 == degree),
-            list([a, b]),
-        );
-        let banks = count(words.count() as u32, "bank");
+        let columns = phase.columns.iter();
+        let full = columns.filter(|column| column.len() as u32 == degree);
+        let banks = count(full.count() as u32, "bank");
         sheet = sheet.note(format!(
-            "Phase {number}: {degree}-way conflict in {banks}; first, lanes {at} meet in bank \
+            "Phase {number}: {degree}-way conflict in {banks}; first, lanes {a}, {b} meet in bank \
              {bank}."
         ));
     }
@@ -139,7 +113,7 @@ pub fn draw(sheet: Sheet, table: &BankTable) -> Sheet {
 
 /// The lanes that a word goes to: `4`, or `4+2` for lane 4 and two others.
 fn lanes(word: Option<&Word>) -> Cell {
-    let Some((word, first)) = word.and_then(|word| Some((word, *word.lanes.first()?))) else {
+    let Some((word, first)) = word.and_then(|word| Some((word, word.first_lane()?))) else {
         return Cell::plain(".");
     };
     match word.lanes.len() - 1 {

@@ -11,70 +11,30 @@ const LAYOUTS: &str =
 /// What 64 bits tell `wgmma`, field by field.
 pub fn descriptor(bits: u64) -> Sheet {
     let found = Descriptor::decode(bits);
-    let row = |grid: Grid, field: &str, at: &str, raw: u32, meaning: String| {
-        grid.row(
-            field,
-            [
-                Cell::plain(at),
-                Cell::plain(format!("{raw:#x}")),
-                Cell::plain(meaning),
-            ],
-        )
-    };
-    let grid = Grid::new("fields", ["bits", "value", "meaning"]);
-    let grid = row(
-        grid,
-        "start address",
-        "13-0",
-        found.start >> 4,
-        bytes(found.start),
-    );
-    let grid = row(
-        grid,
-        "leading offset",
-        "29-16",
-        found.leading >> 4,
-        bytes(found.leading),
-    );
-    let grid = row(
-        grid,
-        "stride offset",
-        "45-32",
-        found.stride >> 4,
-        bytes(found.stride),
-    );
-    let grid = row(
-        grid,
-        "base offset",
-        "51-49",
-        found.base_offset,
-        found.base_offset.to_string(),
-    );
-    let grid = row(
-        grid,
-        "swizzle",
-        "63-62",
-        found.mode.code(),
-        found.mode.to_string(),
-    );
-    let sheet = Sheet::new(
-        format!("Shared memory matrix descriptor {bits:#018x}"),
-        Basis::Documented,
-    )
-    .fact("start address", found.start)
-    .fact("leading dimension byte offset", found.leading)
-    .fact("stride dimension byte offset", found.stride)
-    .fact("base offset", found.base_offset)
-    .fact("swizzle", found.mode.to_string())
-    .grid(grid);
-    remarks(&found, bits)
-        .into_iter()
-        .fold(sheet, Sheet::note)
-        .source(FORMAT)
-}
-
-fn bytes(bytes: u32) -> String {
-    format!("{bytes} bytes")
+    let mut grid = Grid::new("fields", ["bits", "value", "meaning"]);
+    let base_offset = (found.base_offset, found.base_offset.to_string());
+    let swizzle = (found.mode.code(), found.mode.to_string());
+    let bytes = |bytes: u32| (bytes >> 4, format!("{bytes} bytes"));
+    for (field, at, (raw, meaning)) in [
+        ("start address", "13-0", bytes(found.start)),
+        ("leading offset", "29-16", bytes(found.leading)),
+        ("stride offset", "45-32", bytes(found.stride)),
+        ("base offset", "51-49", base_offset),
+        ("swizzle", "63-62", swizzle),
+    ] {
+        let cells = [at.to_string(), format!("{raw:#x}"), meaning];
+        grid = grid.row(field, cells.map(Cell::plain));
+    }
+    let title = format!("Shared memory matrix descriptor {bits:#018x}");
+    let sheet = Sheet::new(title, Basis::Documented)
+        .fact("start address", found.start)
+        .fact("leading dimension byte offset", found.leading)
+        .fact("stride dimension byte offset", found.stride)
+        .fact("base offset", found.base_offset)
+        .fact("swizzle", found.mode.to_string())
+        .grid(grid);
+    let remarks = remarks(&found, bits).into_iter();
+    remarks.fold(sheet, Sheet::note).source(FORMAT)
 }
 
 fn remarks(found: &Descriptor, bits: u64) -> Vec<String> {
@@ -126,35 +86,25 @@ pub fn canonical(layout: &Canonical, start: u32) -> Result<Sheet, CanonicalSheet
     let bits = layout.descriptor(start).encode()?;
     let (leading, stride) = layout.offsets();
     let (mn, k) = layout.atom();
-    let (name, used) = match layout.major {
-        Major::K => (
-            "K-major",
-            if layout.mode == Mode::None {
-                ""
-            } else {
-                " (not used)"
-            },
-        ),
-        Major::Mn => ("MN-major", ""),
+    let (name, used) = match (layout.major, layout.mode) {
+        (Major::K, Mode::None) => ("K-major", ""),
+        (Major::K, _) => ("K-major", " (not used)"),
+        (Major::Mn, _) => ("MN-major", ""),
     };
-    let size = format!(
-        "{} x {} of {} bytes (MN x K)",
-        layout.mn, layout.k, layout.element_bytes
-    );
-    Ok(Sheet::new(
-        format!("Canonical layout: {name}, {}", layout.mode),
-        Basis::Documented,
-    )
-    .fact("operand", size)
-    .fact("atom", format!("{mn} x {k} (MN x K)"))
-    .fact("leading dimension byte offset", format!("{leading}{used}"))
-    .fact("stride dimension byte offset", stride)
-    .fact("descriptor", format!("{bits:#018x}"))
-    .fact("layout in CuTe", layout.cute())
-    .grid(places(&layout))
-    .source(FORMAT)
-    .source(LAYOUTS)
-    .source("CuTe, include/cute/atom/mma_traits_sm90_gmma.hpp"))
+    let bytes = layout.element_bytes;
+    let size = format!("{} x {} of {bytes} bytes (MN x K)", layout.mn, layout.k);
+    let title = format!("Canonical layout: {name}, {}", layout.mode);
+    Ok(Sheet::new(title, Basis::Documented)
+        .fact("operand", size)
+        .fact("atom", format!("{mn} x {k} (MN x K)"))
+        .fact("leading dimension byte offset", format!("{leading}{used}"))
+        .fact("stride dimension byte offset", stride)
+        .fact("descriptor", format!("{bits:#018x}"))
+        .fact("layout in CuTe", layout.cute())
+        .grid(places(&layout))
+        .source(FORMAT)
+        .source(LAYOUTS)
+        .source("CuTe, include/cute/atom/mma_traits_sm90_gmma.hpp"))
 }
 
 /// Why a canonical layout cannot be drawn.
@@ -193,17 +143,15 @@ fn places(layout: &Canonical) -> Grid {
     let last = first.keys().max().map_or(0, |offset| offset / 128);
     let cell = |line: u32, unit: u32| match first.get(&(line * 128 + unit * 16)) {
         Some(&(mn, k)) => {
-            let group = if layout.major == Major::K {
-                k / layout.per_unit()
-            } else {
-                mn / layout.per_unit()
+            let contiguous = match layout.major {
+                Major::K => k,
+                Major::Mn => mn,
             };
-            Cell::of(format!("{mn},{k}"), group)
+            Cell::of(format!("{mn},{k}"), contiguous / layout.per_unit())
         }
         None => Cell::plain("."),
     };
     let title = "mn,k of the element with which each 16 bytes begin (the first 1024 bytes)";
-    let lines =
-        (0..=last.min(7)).map(|line| (0..8).map(move |unit| cell(line, unit)).collect::<Vec<_>>());
-    Grid::new(title, (0..8).map(|unit| unit * 16)).numbered("128 B line", lines)
+    let units = (0..8).map(|unit| unit * 16);
+    Grid::by_cell(title, units, "128 B line", last.min(7) + 1, cell)
 }

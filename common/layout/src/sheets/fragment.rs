@@ -58,14 +58,7 @@ fn by_place(fragment: &Fragment) -> Grid {
         Some((thread, element)) => Cell::of(format!("{thread}.{element}"), thread / 4),
         None => Cell::plain("-"),
     };
-    Grid::new(title, 0..shown).numbered(
-        "row",
-        (0..rows).map(|row| {
-            (0..shown)
-                .map(move |column| cell(row, column))
-                .collect::<Vec<_>>()
-        }),
-    )
+    Grid::by_cell(title, 0..shown, "row", rows, cell)
 }
 
 fn by_thread(fragment: &Fragment) -> Grid {
@@ -83,10 +76,7 @@ fn by_thread(fragment: &Fragment) -> Grid {
         let (row, column) = fragment.at(lane, i);
         Cell::of(format!("{row},{column}"), lane / 4)
     };
-    Grid::new(title, heads).numbered(
-        "T",
-        (0..32).map(|lane| (0..shown).map(move |i| cell(lane, i)).collect::<Vec<_>>()),
-    )
+    Grid::by_cell(title, heads, "T", 32, cell)
 }
 
 fn addresses(sheet: Sheet, fragment: &Fragment, name: &str) -> Sheet {
@@ -94,14 +84,11 @@ fn addresses(sheet: Sheet, fragment: &Fragment, name: &str) -> Sheet {
         Some((matrix, row)) => Cell::of(format!("{matrix}.{row}"), matrix),
         None => Cell::plain("-"),
     };
-    let row = |first: u32| (first..first + 8).map(cell);
-    let grid = Grid::new(
-        "matrix.row whose address each lane gives",
-        (0..8).map(|i| format!("+{i}")),
-    );
-    let grid = [0, 8, 16, 24].into_iter().fold(grid, |grid, first| {
-        grid.row(format!("lane {first}"), row(first))
-    });
+    let heads = (0..8).map(|i| format!("+{i}"));
+    let mut grid = Grid::new("matrix.row whose address each lane gives", heads);
+    for first in [0, 8, 16, 24] {
+        grid = grid.row(format!("lane {first}"), (first..first + 8).map(cell));
+    }
     let verb = if name.starts_with("st") {
         "stored to"
     } else {

@@ -11,18 +11,13 @@ const MOST: u32 = 32;
 /// rows, and bijective. Reads are as wide as the mapping allows, or of `bytes` bytes a lane, which it must allow.
 pub fn mapping(name: &str, mapping: &Mapping, bytes: Option<u32>) -> (Sheet, bool) {
     let shape = mapping.shape();
-    let size = format!(
-        "{} of {} bytes, units of {}",
-        count(shape.rows, "row"),
-        shape.row_bytes,
-        shape.unit_bytes
-    );
+    let (rows, unit) = (count(shape.rows, "row"), shape.unit_bytes);
+    let size = format!("{rows} of {} bytes, units of {unit}", shape.row_bytes);
     let stays = mapping.leaves_its_row();
     let is_measured = mapping.banks() == Banks::H100;
-    let basis = if is_measured {
-        Basis::Measured
-    } else {
-        Basis::Computed
+    let basis = match is_measured {
+        true => Basis::Measured,
+        false => Basis::Computed,
     };
     let mut sheet = Sheet::new(format!("Mapping {name}"), basis).fact("tile", size);
     if !is_measured {
@@ -52,13 +47,13 @@ pub fn mapping(name: &str, mapping: &Mapping, bytes: Option<u32>) -> (Sheet, boo
         if bytes < widest {
             sheet = sheet.fact("access", format!("{bytes} bytes a lane"));
         }
+        let matrix = mapping
+            .matrix_degree()
+            .map(|degree| format!("{degree}-way"));
         sheet = sheet
             .fact("row read", format!("{}-way", mapping.row_degree(bytes)))
-            .fact("column read", format!("{worst}-way"));
-        sheet = match mapping.matrix_degree() {
-            Some(degree) => sheet.fact("ldmatrix", format!("{degree}-way")),
-            None => sheet.fact("ldmatrix", why_no_matrix(mapping)),
-        };
+            .fact("column read", format!("{worst}-way"))
+            .fact("ldmatrix", matrix.unwrap_or(why_no_matrix(mapping).into()));
         if worst > 1 {
             notes.extend(why(mapping, bytes, at));
         }
@@ -67,11 +62,8 @@ pub fn mapping(name: &str, mapping: &Mapping, bytes: Option<u32>) -> (Sheet, boo
     if sound {
         // Where the table is its own inverse, as with every XOR, one of the two serves both ways.
         let places = places(mapping);
-        if sheet
-            .grids
-            .last()
-            .is_some_and(|units| units.rows != places.rows)
-        {
+        let units = sheet.grids.last();
+        if units.is_some_and(|units| units.rows != places.rows) {
             sheet = sheet.grid(places);
         } else {
             notes.push(
@@ -112,10 +104,9 @@ fn why(mapping: &Mapping, bytes: u32, byte: u32) -> Vec<String> {
         ));
         let spread = mapping.spread(column);
         if spread.len() as u32 <= 8 {
-            let parts: Vec<_> = spread
-                .iter()
-                .map(|(unit, rows)| format!("unit {unit} for rows {}", list(rows)))
-                .collect();
+            let part =
+                |(unit, rows): &(u32, Vec<u32>)| format!("unit {unit} for rows {}", list(rows));
+            let parts: Vec<_> = spread.iter().map(part).collect();
             let units = count(spread.len() as u32, "unit");
             notes.push(format!(
                 "Why: over {} column {column} takes only {units} of its {}: {}. Rows that share \
@@ -137,35 +128,26 @@ fn units(mapping: &Mapping) -> Grid {
     for row in 0..shape.rows {
         for column in 0..shape.columns() {
             if let Some(place) = mapping.place(row, column) {
-                cells[(place / shape.columns()) as usize][(place % shape.columns()) as usize]
-                    .push(column);
+                let (row, unit) = (place / shape.columns(), place % shape.columns());
+                cells[row as usize][unit as usize].push(column);
             }
         }
     }
-    let cell = |found: &Vec<u32>| match found[..] {
-        [] => Cell::plain("-"),
-        [column] => Cell::of(column, column),
-        [first, ..] => Cell::of(
-            found
-                .iter()
-                .map(u32::to_string)
-                .collect::<Vec<_>>()
-                .join("+"),
-            first,
-        ),
+    let cell = |row: u32, unit: u32| {
+        let found = &cells[row as usize][unit as usize];
+        let Some(first) = found.first() else {
+            return Cell::plain("-");
+        };
+        let names: Vec<_> = found.iter().map(u32::to_string).collect();
+        Cell::of(names.join("+"), *first)
     };
-    let shown = cells.iter().take(rows as usize).map(|line| {
-        line.iter()
-            .take(columns as usize)
-            .map(cell)
-            .collect::<Vec<_>>()
-    });
+
     let title = if rows < shape.rows || columns < shape.columns() {
         format!("logical column at each physical unit (the first {rows} rows, {columns} units)")
     } else {
         "logical column at each physical unit".to_string()
     };
-    Grid::new(title, 0..columns).numbered("row", shown)
+    Grid::by_cell(title, 0..columns, "row", rows, cell)
 }
 
 /// The same read the other way: in which unit of each row a logical column lies.
@@ -173,11 +155,12 @@ fn places(mapping: &Mapping) -> Grid {
     let shape = mapping.shape();
     let (rows, columns) = (shape.rows.min(MOST), shape.columns().min(MOST));
     let cell = |row: u32, column: u32| {
-        let unit = mapping
-            .place(row, column)
-            .map(|place| place % shape.columns());
-        unit.map_or(Cell::plain("-"), |unit| Cell::of(unit, unit))
+        let place = mapping.place(row, column);
+        place.map_or(Cell::plain("-"), |place| {
+            let unit = place % shape.columns();
+            Cell::of(unit, unit)
+        })
     };
-    let lines = (0..rows).map(|row| (0..columns).map(move |column| cell(row, column)));
-    Grid::new("unit in which each logical column lies", 0..columns).numbered("row", lines)
+    let title = "unit in which each logical column lies";
+    Grid::by_cell(title, 0..columns, "row", rows, cell)
 }

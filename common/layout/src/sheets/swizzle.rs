@@ -1,6 +1,6 @@
 //! The tables of a swizzle.
-use crate::banks::{Access, BankTable};
-use crate::mapping::{Mapping, degree, rows_of_a_phase};
+use crate::banks::{Access, BankTable, lanes_in_a_phase};
+use crate::mapping::{Mapping, degree};
 use crate::show::{Basis, Cell, Grid, Sheet};
 use crate::swizzle::Swizzle;
 
@@ -14,8 +14,8 @@ pub fn swizzle(swizzle: &Swizzle) -> Sheet {
     // Its own rows until it repeats, and at least as many as a phase reads down a column.
     let (bits, shift) = (swizzle.bits(), swizzle.shift());
     let period = if shift < 0 { 1 } else { 1u64 << bits };
-    let phase = rows_of_a_phase(unit.clamp(4, 16) as u32);
-    let rows = period.clamp(u64::from(phase).max(8), MOST);
+    let phase = lanes_in_a_phase(unit.clamp(4, 16) as u32);
+    let rows = period.clamp(u64::from(phase).max(8), MOST) as u32;
     let mut sheet = Sheet::new(format!("{swizzle} on byte addresses"), Basis::Measured)
         .fact("unit", format!("{unit} bytes"))
         .fact("row", format!("{units} units, {} bytes", unit * units))
@@ -23,41 +23,35 @@ pub fn swizzle(swizzle: &Swizzle) -> Sheet {
         .fact("bits read", field(swizzle.y_mask()))
         .fact("bits changed", field(swizzle.z_mask()))
         .fact("repeats after", format!("{} bytes", swizzle.period_bytes()));
+    let mask = (1u64 << bits) - 1;
     let formula = match (bits, shift) {
         (0, _) => "nothing moves".to_string(),
-        (_, shift) if shift > 0 => format!("col ^ (row & {})", (1u64 << bits) - 1),
-        _ => format!(
-            "row ^ (col & {}): units leave their rows",
-            (1u64 << bits) - 1
-        ),
+        (_, 1..) => format!("col ^ (row & {mask})"),
+        _ => format!("row ^ (col & {mask}): units leave their rows"),
     };
     sheet = sheet.fact("in units", formula);
     let plain = Swizzle::new(0, swizzle.base(), swizzle.shift()).ok();
-    let look = |swizzle: &Swizzle| Mapping::of_swizzle(swizzle, rows as u32).ok();
+    let look = |swizzle: &Swizzle| Mapping::of_swizzle(swizzle, rows).ok();
     if let (Some(with), Some(without)) = (look(swizzle), plain.as_ref().and_then(look)) {
         let bytes = with.shape().widest_access().min(with.shape().unit_bytes);
         let worst = |mapping: &Mapping| mapping.column_degree(bytes).0;
         sheet = sheet
             .fact("access", format!("{bytes} bytes a lane"))
-            .fact(
-                "column read",
-                format!(
-                    "{}-way, without the swizzle {}-way",
-                    worst(&with),
-                    worst(&without)
-                ),
-            )
+            .fact("column read", both(worst(&with), worst(&without)))
             .fact("row read", format!("{}-way", with.row_degree(bytes)));
         if let (Some(a), Some(b)) = (with.matrix_degree(), without.matrix_degree()) {
-            sheet = sheet.fact("ldmatrix", format!("{a}-way, without the swizzle {b}-way"));
+            sheet = sheet.fact("ldmatrix", both(a, b));
         }
     }
     sheet = sheet.grid(address(swizzle)).grid(units_grid(swizzle, rows));
     if shift > 0 {
         sheet = sheet.grid(banks(swizzle, rows));
     }
-    if let Some(grid) = core_matrices(swizzle) {
-        sheet = core_facts(sheet, swizzle).grid(grid);
+    if let Some(matrices) = atom(swizzle) {
+        let grid = core_matrices(swizzle, matrices);
+        sheet = sheet
+            .fact("core matrix", core_read(swizzle, matrices))
+            .grid(grid);
     }
     if units > MOST {
         sheet = sheet.note(format!("Shown are {MOST} of the {units} units of a row."));
@@ -106,26 +100,23 @@ fn address(swizzle: &Swizzle) -> Grid {
         mask if swizzle.z_mask() & mask != 0 => Cell::of("Z", 4),
         _ => Cell::plain("."),
     };
-    Grid::new(
-        "address bits: r row, c column of units, b byte of a unit; Y is XORed into Z",
-        bits.iter(),
-    )
-    .row("part", bits.iter().map(part))
-    .row("role", bits.iter().map(role))
+    let title = "address bits: r row, c column of units, b byte of a unit; Y is XORed into Z";
+    Grid::new(title, &bits)
+        .row("part", bits.iter().map(part))
+        .row("role", bits.iter().map(role))
 }
 
 /// What lies in each physical unit: the logical column, with its row if that is another.
-fn units_grid(swizzle: &Swizzle, rows: u64) -> Grid {
+fn units_grid(swizzle: &Swizzle, rows: u32) -> Grid {
     let units = swizzle.units_per_row();
-    let cell = |row: u64, unit: u64| {
-        let address = (row * units + unit) * swizzle.unit_bytes();
+    let cell = |row: u32, unit: u32| {
+        let address = (u64::from(row) * units + u64::from(unit)) * swizzle.unit_bytes();
         // Its own inverse: what lies here is what would go from here.
         let logical = u64::from(swizzle.apply(address as u32)) / swizzle.unit_bytes();
         let (from, column) = (logical / units, logical % units);
-        let text = if from == row {
-            column.to_string()
-        } else {
-            format!("{from}.{column}")
+        let text = match from == u64::from(row) {
+            true => column.to_string(),
+            false => format!("{from}.{column}"),
         };
         Cell::of(text, column as u32)
     };
@@ -135,40 +126,26 @@ fn units_grid(swizzle: &Swizzle, rows: u64) -> Grid {
     } else {
         "logical column at each physical unit"
     };
-    Grid::new(title, 0..shown).numbered(
-        "row",
-        (0..rows).map(|row| {
-            (0..shown)
-                .map(move |unit| cell(row, unit))
-                .collect::<Vec<_>>()
-        }),
-    )
+    Grid::by_cell(title, 0..shown, "row", rows, cell)
 }
 
 /// The banks in which each logical column lies, row by row.
-fn banks(swizzle: &Swizzle, rows: u64) -> Grid {
+fn banks(swizzle: &Swizzle, rows: u32) -> Grid {
     let (units, unit) = (swizzle.units_per_row(), swizzle.unit_bytes());
-    let cell = |row: u64, column: u64| {
-        let address = u64::from(swizzle.apply(((row * units + column) * unit) as u32));
+    let cell = |row: u32, column: u32| {
+        let logical = (u64::from(row) * units + u64::from(column)) * unit;
+        let address = u64::from(swizzle.apply(logical as u32));
         let (first, count) = (address / 4 % 32, (unit / 4).clamp(1, 32));
-        let text = if count == 1 {
-            first.to_string()
-        } else {
-            format!("{first}-{}", first + count - 1)
+        let text = match count {
+            1 => first.to_string(),
+            _ => format!("{first}-{}", first + count - 1),
         };
         Cell::of(text, (first / count) as u32)
     };
     let shown = units.min(MOST);
     let title =
         "banks of each logical column: a column is free of conflicts where its banks differ";
-    Grid::new(title, 0..shown).numbered(
-        "row",
-        (0..rows).map(|row| {
-            (0..shown)
-                .map(move |column| cell(row, column))
-                .collect::<Vec<_>>()
-        }),
-    )
+    Grid::by_cell(title, 0..shown, "row", rows, cell)
 }
 
 /// Matrices side by side in the swizzle's atom, if it has 16-byte rows: 8 rows of 2^(B+M) bytes.
@@ -179,8 +156,7 @@ fn atom(swizzle: &Swizzle) -> Option<u32> {
 }
 
 /// Where row n of 8x8 matrix m (16 bytes) lies: the atom's 8 rows follow each other in memory.
-fn core_matrices(swizzle: &Swizzle) -> Option<Grid> {
-    let matrices = atom(swizzle)?;
+fn core_matrices(swizzle: &Swizzle, matrices: u32) -> Grid {
     let cell = |line: u32, place: u32| {
         let logical = swizzle.apply(line * 128 + place * 16) / 16;
         let (row, matrix) = (logical / matrices, logical % matrices);
@@ -190,42 +166,24 @@ fn core_matrices(swizzle: &Swizzle) -> Option<Grid> {
         "core matrices: row n of matrix m at each 16 bytes; the atom is 8 rows of {} bytes",
         matrices * 16
     );
-    let lines = (0..matrices).map(|line| {
-        (0..8)
-            .map(move |place| cell(line, place))
-            .collect::<Vec<_>>()
-    });
-    Some(Grid::new(title, (0..8).map(|i| i * 16)).numbered("128 B line", lines))
+    let places = (0..8).map(|i| i * 16);
+    Grid::by_cell(title, places, "128 B line", matrices, cell)
 }
 
 /// Reading a core matrix of the atom, with and without.
-fn core_facts(sheet: Sheet, swizzle: &Swizzle) -> Sheet {
-    let Some(matrices) = atom(swizzle) else {
-        return sheet;
+fn core_read(swizzle: &Swizzle, matrices: u32) -> String {
+    let read = |matrix: u32, place: &dyn Fn(u32) -> u32| {
+        let address = |lane| place((lane * matrices + matrix) * 16);
+        let of_eight = |lane| (lane < 8).then(|| address(lane));
+        degree(&BankTable::new(Access::Matrix, 16, of_eight))
     };
-    let read = |matrix: u32, with: bool| {
-        let table = BankTable::new(Access::Matrix, 16, |lane| {
-            let address = (lane * matrices + matrix) * 16;
-            (lane < 8).then_some(if with {
-                swizzle.apply(address)
-            } else {
-                address
-            })
-        });
-        degree(&table)
-    };
-    let worst = |with| {
-        (0..matrices)
-            .map(|matrix| read(matrix, with))
-            .max()
-            .unwrap_or(0)
-    };
-    sheet.fact(
-        "core matrix",
-        format!(
-            "{}-way, without the swizzle {}-way",
-            worst(true),
-            worst(false)
-        ),
-    )
+    let worst = |place: &dyn Fn(u32) -> u32| (0..matrices).map(|matrix| read(matrix, place)).max();
+    let with = worst(&|address| swizzle.apply(address)).unwrap_or(0);
+    let without = worst(&|address| address).unwrap_or(0);
+    both(with, without)
+}
+
+/// Degrees of a read with and without the swizzle.
+fn both(with: u32, without: u32) -> String {
+    format!("{with}-way, without the swizzle {without}-way")
 }

@@ -45,12 +45,13 @@ pub fn xor(size: u32) -> Result<Sheet, SquareError> {
     let mut sheet =
         Sheet::new(format!("XOR from 1 to {size}"), Basis::Computed).fact("is col ^ row", is_xor);
     for square in &squares {
-        let rows = square.len();
+        let rows = square.len() as u32;
         // A colour for each square of half the size that it is made of.
-        let half = (rows as u32 / 2).max(1);
-        let cells = square
-            .iter()
-            .map(|row| row.iter().map(|&column| Cell::of(column, column / half)));
+        let half = (rows / 2).max(1);
+        let cell = |row, unit| {
+            let column: u32 = square[row as usize][unit as usize];
+            Cell::of(column, column / half)
+        };
         let title = match rows {
             1 => "1 row: nothing to swap".to_string(),
             _ => format!(
@@ -58,20 +59,18 @@ pub fn xor(size: u32) -> Result<Sheet, SquareError> {
                 rows / 2
             ),
         };
-        sheet = sheet.grid(Grid::new(title, 0..rows).numbered("row", cells));
+        sheet = sheet.grid(Grid::by_cell(title, 0..rows, "row", rows, cell));
     }
     let distances: Vec<u32> = std::iter::successors(Some(size / 2), |distance| Some(distance / 2))
         .take_while(|distance| *distance > 0)
         .collect();
     if !distances.is_empty() {
-        let swaps = (0..size).map(|row| {
-            distances.iter().map(move |distance| match row & distance {
-                0 => Cell::plain("-"),
-                _ => Cell::of("swap", *distance),
-            })
-        });
+        let swap = |row, block| match distances[block as usize] {
+            distance if row & distance == 0 => Cell::plain("-"),
+            distance => Cell::of("swap", distance),
+        };
         let title = "neighbouring blocks of so many columns that change places in each row";
-        sheet = sheet.grid(Grid::new(title, &distances).numbered("row", swaps));
+        sheet = sheet.grid(Grid::by_cell(title, &distances, "row", size, swap));
     }
     Ok(sheet)
 }
@@ -79,49 +78,38 @@ pub fn xor(size: u32) -> Result<Sheet, SquareError> {
 /// Which M, B and S mean what, for rows of 128 bytes: units, tiles, and tiles side by side.
 pub fn swizzles() -> Sheet {
     const ROW: u32 = 7; // 2^7 bytes: one pass over all banks
-    let units = (2..=5).fold(
-        Grid::new(
-            "M: 2^M bytes stay together; S = 7 - M makes a row of 128 bytes",
-            ["bytes", "banks", "S", "units a row"],
-        ),
-        |grid, m| {
-            let cells = [1 << m, (1 << m) / 4, ROW - m, 1 << (ROW - m)];
-            grid.row(format!("M = {m}"), cells.map(Cell::plain))
-        },
+    let mut units = Grid::new(
+        "M: 2^M bytes stay together; S = 7 - M makes a row of 128 bytes",
+        ["bytes", "banks", "S", "units a row"],
     );
-    let tiles = (0..=3).fold(
-        Grid::new(
-            "B: the tile has 2^B rows and 2^B columns of units; 8 rows of 128 bytes, 16-byte units",
-            ["rows", "units", "XOR values", "column read"],
-        ),
-        |grid, b| {
-            let side = 1u32 << b;
-            let degree = Swizzle::new(b, 4, 3)
-                .ok()
-                .and_then(|swizzle| Mapping::of_swizzle(&swizzle, 8).ok())
-                .map_or(0, |mapping| mapping.column_degree(16).0);
-            let cells = [
-                side.to_string(),
-                (side * side).to_string(),
-                side.to_string(),
-                format!("{degree}-way"),
-            ];
-            grid.row(format!("B = {b}"), cells.map(Cell::plain))
-        },
+    for m in 2..=5 {
+        let cells = [1 << m, (1 << m) / 4, ROW - m, 1 << (ROW - m)];
+        units = units.row(format!("M = {m}"), cells.map(Cell::plain));
+    }
+    let mut tiles = Grid::new(
+        "B: the tile has 2^B rows and 2^B columns of units; 8 rows of 128 bytes, 16-byte units",
+        ["rows", "units", "XOR values", "column read"],
     );
-    let side_by_side = (0..=3).fold(
-        Grid::new(
-            "tiles side by side in a row: 2^(S - B)",
-            (1..=5).map(|s| format!("S = {s}")),
-        ),
-        |grid, b| {
-            let cells = (1..=5).map(|s| match Swizzle::new(b, 2, s) {
-                Ok(swizzle) => Cell::plain(swizzle.tiles_per_row()),
-                Err(_) => Cell::plain("-"),
-            });
-            grid.row(format!("B = {b}"), cells)
-        },
+    let mut side_by_side = Grid::new(
+        "tiles side by side in a row: 2^(S - B)",
+        (1..=5).map(|s| format!("S = {s}")),
     );
+    for b in 0..=3 {
+        let side = 1u32 << b;
+        let mapping = Swizzle::new(b, 4, 3).map(|swizzle| Mapping::of_swizzle(&swizzle, 8));
+        let degree = match mapping {
+            Ok(Ok(mapping)) => mapping.column_degree(16).0,
+            _ => 0,
+        };
+        let cells = [side, side * side, side].map(Cell::plain);
+        let read = Cell::plain(format!("{degree}-way"));
+        tiles = tiles.row(format!("B = {b}"), cells.into_iter().chain([read]));
+        let cells = (1..=5).map(|s| match Swizzle::new(b, 2, s) {
+            Ok(swizzle) => Cell::plain(swizzle.tiles_per_row()),
+            Err(_) => Cell::plain("-"),
+        });
+        side_by_side = side_by_side.row(format!("B = {b}"), cells);
+    }
     Sheet::new("Swizzle<B,M,S>: what the numbers mean", Basis::Measured)
         .grid(units)
         .grid(tiles)

@@ -1,6 +1,8 @@
 //! A table: named rows and columns of short cells.
 use serde::Serialize;
 
+use super::widest;
+
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Grid {
@@ -43,8 +45,8 @@ impl Cell {
     /// A cell with the colour of its group.
     pub fn of(text: impl ToString, group: u32) -> Self {
         Self {
-            text: text.to_string(),
             group: Some(group),
+            ..Self::plain(text)
         }
     }
 }
@@ -72,31 +74,28 @@ impl Grid {
         self
     }
 
-    /// Adds rows numbered from 0, named `what 0`, `what 1` and so on.
-    pub fn numbered<C: IntoIterator<Item = Cell>>(
-        self,
+    /// A table of so many rows, named `what 0`, `what 1` and so on, with a cell for each row and column.
+    pub fn by_cell<T: ToString>(
+        title: impl Into<String>,
+        columns: impl IntoIterator<Item = T>,
         what: &str,
-        rows: impl IntoIterator<Item = C>,
+        rows: u32,
+        cell: impl Fn(u32, u32) -> Cell,
     ) -> Self {
-        rows.into_iter().enumerate().fold(self, |grid, (i, cells)| {
-            grid.row(format!("{what} {i}"), cells)
-        })
+        let mut grid = Self::new(title, columns);
+        let columns = grid.columns.len() as u32;
+        for row in 0..rows {
+            let cells = (0..columns).map(|column| cell(row, column));
+            grid = grid.row(format!("{what} {row}"), cells);
+        }
+        grid
     }
 
     /// The width in characters of the row names, and of the widest cell or column name.
     pub(crate) fn widths(&self) -> (usize, usize) {
-        let name = self
-            .rows
-            .iter()
-            .map(|row| row.name.chars().count())
-            .max()
-            .unwrap_or(0);
-        let cells = self
-            .rows
-            .iter()
-            .flat_map(|row| &row.cells)
-            .map(|cell| cell.text.chars().count());
-        let columns = self.columns.iter().map(|column| column.chars().count());
-        (name, cells.chain(columns).max().unwrap_or(0))
+        let names = self.rows.iter().map(|row| &row.name);
+        let cells = self.rows.iter().flat_map(|row| &row.cells);
+        let cells = cells.map(|cell| &cell.text).chain(&self.columns);
+        (widest(names), widest(cells))
     }
 }

@@ -50,12 +50,6 @@ impl From<u32> for Value {
     }
 }
 
-impl From<u64> for Value {
-    fn from(number: u64) -> Self {
-        Value::Number(number)
-    }
-}
-
 impl From<bool> for Value {
     fn from(flag: bool) -> Self {
         Value::Flag(flag)
@@ -105,14 +99,13 @@ pub struct Sheet {
 impl Sheet {
     /// An empty sheet.
     pub fn new(title: impl Into<String>, basis: Basis) -> Self {
-        let (facts, grids, notes, sources) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self {
             title: title.into(),
             basis,
-            facts,
-            grids,
-            notes,
-            sources,
+            facts: Vec::new(),
+            grids: Vec::new(),
+            notes: Vec::new(),
+            sources: Vec::new(),
         }
     }
 
@@ -142,10 +135,13 @@ impl Sheet {
 
     /// The value of a fact.
     pub fn value(&self, name: &str) -> Option<&Value> {
-        self.facts
-            .iter()
-            .find(|(fact, _)| fact == name)
-            .map(|(_, value)| value)
+        let (_, value) = self.facts.iter().find(|(fact, _)| fact == name)?;
+        Some(value)
+    }
+
+    /// The width in characters of the facts' names.
+    fn width(&self) -> usize {
+        widest(self.facts.iter().map(|(name, _)| name))
     }
 
     /// As text for a terminal, each line without trailing blanks.
@@ -163,6 +159,11 @@ fn as_map<S: Serializer>(facts: &[(String, Value)], serializer: S) -> Result<S::
     serializer.collect_map(facts.iter().map(|(name, value)| (name, value)))
 }
 
+/// The width in characters of the widest.
+fn widest<'a>(texts: impl Iterator<Item = &'a String>) -> usize {
+    texts.map(|text| text.chars().count()).max().unwrap_or(0)
+}
+
 /// `1 wavefront`, `2 wavefronts`.
 pub(crate) fn count(number: u32, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
@@ -170,9 +171,6 @@ pub(crate) fn count(number: u32, what: &str) -> String {
 
 /// `0, 1, 2`.
 pub(crate) fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
-    items
-        .into_iter()
-        .map(|item| item.to_string())
-        .collect::<Vec<_>>()
-        .join(", ")
+    let items: Vec<_> = items.into_iter().map(|item| item.to_string()).collect();
+    items.join(", ")
 }

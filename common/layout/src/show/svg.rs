@@ -34,17 +34,11 @@ const MARGIN: f64 = 16.0;
 pub fn svg(sheet: &Sheet) -> String {
     let mut body = Body::default();
     body.line(&sheet.title, "title");
-    let names = sheet
-        .facts
-        .iter()
-        .map(|(name, _)| name.chars().count())
-        .max()
-        .unwrap_or(0);
+    let values = MARGIN + (sheet.width() + 2) as f64 * ADVANCE;
     for (name, value) in &sheet.facts {
         body.text(MARGIN, name, "faint");
-        let value = wrap(&value.to_string(), 90);
-        for part in value {
-            body.text(MARGIN + (names + 2) as f64 * ADVANCE, &part, "");
+        for part in wrap(&value.to_string(), 90) {
+            body.text(values, &part, "");
             body.y += LINE;
         }
     }
@@ -93,17 +87,9 @@ impl Default for Body {
 }
 
 impl Body {
+    /// Text that may widen the picture.
     fn text(&mut self, x: f64, text: &str, class: &str) {
-        let named = if class.is_empty() {
-            String::new()
-        } else {
-            format!(" class=\"{class}\"")
-        };
-        let (y, shown) = (self.y, escape(text));
-        let _ = writeln!(
-            self.out,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\"{named}>{shown}</text>"
-        );
+        self.put(x, text, class);
         let advance = if class == "title" {
             ADVANCE * TITLE / SIZE
         } else {
@@ -112,18 +98,21 @@ impl Body {
         self.width = self.width.max(x + text.chars().count() as f64 * advance);
     }
 
+    fn put(&mut self, x: f64, text: &str, class: &str) {
+        let named = match class {
+            "" => String::new(),
+            class => format!(" class=\"{class}\""),
+        };
+        let (y, shown) = (self.y, escape(text));
+        let _ = writeln!(
+            self.out,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\"{named}>{shown}</text>"
+        );
+    }
+
     fn line(&mut self, text: &str, class: &str) {
         self.text(MARGIN, text, class);
         self.y += LINE;
-    }
-
-    fn middle(&mut self, x: f64, text: &str, class: &str) {
-        let _ = writeln!(
-            self.out,
-            "<text x=\"{x:.1}\" y=\"{:.1}\" class=\"{class}\">{}</text>",
-            self.y,
-            escape(text)
-        );
     }
 
     fn grid(&mut self, grid: &Grid) {
@@ -133,18 +122,14 @@ impl Body {
         let step = (cell as f64 * ADVANCE + 8.0).max(22.0);
         if grid.columns.iter().any(|column| !column.is_empty()) {
             for (i, column) in grid.columns.iter().enumerate() {
-                self.middle(left + (i as f64 + 0.5) * step, column, "faint middle");
+                self.put(left + (i as f64 + 0.5) * step, column, "faint middle");
             }
             self.y += LINE;
         }
         for row in &grid.rows {
             self.text(MARGIN, &row.name, "faint");
-            for (i, cell) in row
-                .cells
-                .iter()
-                .enumerate()
-                .filter(|(_, cell)| !cell.text.is_empty())
-            {
+            let cells = row.cells.iter().enumerate();
+            for (i, cell) in cells.filter(|(_, cell)| !cell.text.is_empty()) {
                 let x = left + i as f64 * step;
                 let class = cell
                     .group
@@ -155,7 +140,7 @@ impl Body {
                     "<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{step:.1}\" height=\"{LINE}\" \
                      class=\"{class}\"/>"
                 );
-                self.middle(x + step / 2.0, &cell.text, "middle");
+                self.put(x + step / 2.0, &cell.text, "middle");
             }
             self.width = self.width.max(left + row.cells.len() as f64 * step);
             self.y += LINE;

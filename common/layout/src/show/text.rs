@@ -8,12 +8,7 @@ const LINE: usize = 100;
 
 pub fn text(sheet: &Sheet) -> String {
     let mut out = format!("{}\n", sheet.title);
-    let width = sheet
-        .facts
-        .iter()
-        .map(|(name, _)| name.chars().count())
-        .max()
-        .unwrap_or(0);
+    let width = sheet.width();
     for (name, value) in &sheet.facts {
         let _ = writeln!(out, "  {name:width$}  {value}");
     }

@@ -1,4 +1,4 @@
-//! Mistakes of whoever multiplies: stages that are not yet full, `wgmma` and its waits, descriptors, stages given back.
+//! Mistakes of the consumer warps: stages that are not yet full, `wgmma` and its waits, descriptors, stages given back.
 use super::{HOPPER, WIDE};
 use crate::broken::{Broken, Caught};
 
@@ -39,8 +39,8 @@ pub(super) const ALL: &[Broken] = &[
     Broken {
         name: "releases_the_last_stage_twice",
         edits: &[(
-            "            release(previous);\n            if (LATER",
-            "            release(previous);\n            release(previous);\n            if (LATER",
+            "            release(previous);\n            if (STORE_BEHIND",
+            "            release(previous);\n            release(previous);\n            if (STORE_BEHIND",
         )],
         caught: Caught::Sanitizer {
             says: "phase overrun: this ended phase 1",
@@ -51,8 +51,8 @@ pub(super) const ALL: &[Broken] = &[
     Broken {
         name: "never_releases_the_last_stage",
         edits: &[(
-            "            release(previous);\n            if (LATER",
-            "            if (LATER",
+            "            release(previous);\n            if (STORE_BEHIND",
+            "            if (STORE_BEHIND",
         )],
         caught: Caught::Sanitizer {
             says: "Deadlock: no thread can go on",
@@ -117,8 +117,8 @@ pub(super) const ALL: &[Broken] = &[
                 "                release(stage);\n",
             ),
             (
-                "            release(previous);\n            if (LATER",
-                "            if (LATER",
+                "            release(previous);\n            if (STORE_BEHIND",
+                "            if (STORE_BEHIND",
             ),
         ],
         caught: Caught::Sanitizer {

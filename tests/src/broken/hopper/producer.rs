@@ -1,4 +1,4 @@
-//! Mistakes of whoever loads: stages that are not yet free, bytes that are not those announced, boxes.
+//! Mistakes of the producer warp: stages that are not yet free, bytes that are not those announced, boxes.
 use super::{HOPPER, WIDE};
 use crate::broken::{Broken, Caught};
 

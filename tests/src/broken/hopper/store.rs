@@ -176,7 +176,7 @@ pub(super) const ALL: &[Broken] = &[
         ],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "store_all(s.C[consumer][0], OUT)",
+            at: "store_all(s.C[consumer][0], PANEL_OF_C)",
         },
         ..HOPPER
     },
@@ -240,8 +240,8 @@ pub(super) const ALL: &[Broken] = &[
         arguments: WIDE,
         size: "128x256x512",
         edits: &[(
-            "store_all(&s.stage[0].A[consumer * OUT]",
-            "store_all(&s.stage[0].A[(1 - consumer) * OUT]",
+            "store_all(&s.stage[0].A[consumer * PANEL_OF_C]",
+            "store_all(&s.stage[0].A[(1 - consumer) * PANEL_OF_C]",
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Read access",
@@ -254,7 +254,7 @@ pub(super) const ALL: &[Broken] = &[
         arguments: WIDE,
         size: "128x256x512",
         edits: &[(
-            "store_all(&s.stage[0].A[consumer * OUT]",
+            "store_all(&s.stage[0].A[consumer * PANEL_OF_C]",
             "store_all(s.stage[0].B[consumer]",
         )],
         caught: Caught::Sanitizer {
@@ -268,8 +268,8 @@ pub(super) const ALL: &[Broken] = &[
         arguments: WIDE,
         size: "128x256x64",
         edits: &[(
-            "store_all(&s.stage[0].A[consumer * OUT], sizeof(Stage) / 2);",
-            "store_all(s.C[consumer][0], OUT);",
+            "store_all(&s.stage[0].A[consumer * PANEL_OF_C], sizeof(Stage) / 2);",
+            "store_all(s.C[consumer][0], PANEL_OF_C);",
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
@@ -303,7 +303,7 @@ pub(super) const ALL: &[Broken] = &[
         edits: &[("bar.sync %0, 128", "bar.sync %0, 256")],
         caught: Caught::Sanitizer {
             says: "128 of 256 threads have arrived",
-            at: "store_all(s.C[consumer][0], OUT)",
+            at: "store_all(s.C[consumer][0], PANEL_OF_C)",
         },
         ..HOPPER
     },
@@ -312,7 +312,7 @@ pub(super) const ALL: &[Broken] = &[
         edits: &[("bar.sync %0, 128", "bar.sync %0, 100")],
         caught: Caught::Sanitizer {
             says: "100 threads are not a multiple of 32",
-            at: "store_all(s.C[consumer][0], OUT)",
+            at: "store_all(s.C[consumer][0], PANEL_OF_C)",
         },
         ..HOPPER
     },

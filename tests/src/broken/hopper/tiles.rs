@@ -75,7 +75,7 @@ pub(super) const ALL: &[Broken] = &[
         size: "256x1024x256",
         edits: &[
             (
-                "        if (LATER && panel < PANELS)\n            store_all(&s.stage[0].A[consumer * OUT], sizeof(Stage) / 2);\n",
+                "        if (STORE_BEHIND && panel < PANELS)\n            store_all(&s.stage[0].A[consumer * PANEL_OF_C], sizeof(Stage) / 2);\n",
                 "",
             ),
             FEW_BLOCKS,

@@ -1,5 +1,5 @@
-use emulator::calibrate::{Pattern, Table};
 use emulator::{SharedAccess, shared_wavefronts};
+use harness::{Table, WarpAccess};
 use layout::banks::{Access, BankTable, Banks};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -135,23 +135,23 @@ fn every_pattern_of_the_player_costs_what_it_shows() {
     let found: Vec<(String, String, [u64; 3])> = serde_json::from_value(found).expect("patterns");
     assert!(found.len() >= 15);
     for (name, row, told) in &found {
-        let text = format!("{}\n{row}", Pattern::COLUMNS.join(","));
-        let table = Table::of(&text, ',', &Pattern::COLUMNS).expect("a table");
-        let pattern = Pattern::parse(table.pick(&table.rows[0], Pattern::COLUMNS).expect("a row"))
-            .expect(name);
-        let (addresses, active) = pattern.lanes();
-        let cost = shared_wavefronts(pattern.access, pattern.bytes, &addresses, active);
+        let text = format!("{}\n{row}", WarpAccess::COLUMNS.join(","));
+        let table = Table::read(text.as_bytes(), ',', &WarpAccess::COLUMNS).expect("a table");
+        let fields = table.pick(&table.rows[0], &WarpAccess::COLUMNS);
+        let warp = WarpAccess::parse(&fields.expect("a row")).expect(name);
+        let (addresses, active) = warp.lanes();
+        let cost = shared_wavefronts(warp.kind, warp.bytes, &addresses, active);
         assert_eq!(
             [cost.wavefronts, cost.conflicts, cost.ideal],
             *told,
             "{name}"
         );
-        let access = match pattern.access {
+        let access = match warp.kind {
             SharedAccess::Load => Access::Load,
             SharedAccess::Store => Access::Store,
             SharedAccess::Matrix => Access::Matrix,
         };
-        let table = BankTable::new(access, pattern.bytes, |lane| pattern.offsets[lane as usize]);
+        let table = BankTable::new(access, warp.bytes, |lane| warp.offsets[lane as usize]);
         assert_eq!(
             [table.wavefronts(), table.conflicts(), table.ideal()].map(u64::from),
             *told,
@@ -197,9 +197,9 @@ fn pasted_rows_are_read_as_in_the_terminal() {
     all_agree(
         &cases,
         &found,
-        |[op, bytes, offsets]| match Pattern::parse([op, bytes, offsets]) {
+        |[op, bytes, offsets]| match WarpAccess::parse(&[op, bytes, offsets]) {
             Err(error) => json!({ "error": error.to_string() }),
-            Ok(pattern) => json!({ "bytes": pattern.bytes, "offsets": pattern.offsets.to_vec() }),
+            Ok(access) => json!({ "bytes": access.bytes, "offsets": access.offsets.to_vec() }),
         },
     );
     let read = found

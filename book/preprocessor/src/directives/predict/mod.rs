@@ -1,92 +1,112 @@
 //! `{{#predict` … `}}`: the reader says a number before it is shown.
 mod number;
-mod written;
 
 use anyhow::{Context, Result, bail};
-use transcript::CommandLine;
+use html_escape::encode_double_quoted_attribute as escape;
+use serde::Deserialize;
 
+use super::Directive;
 use super::lines::Lines;
 use super::run::Run;
-use super::{Directive, Shown};
-use crate::world::World;
-use html_escape::encode_double_quoted_attribute as escape;
 use number::Take;
 pub use number::grouped;
-use written::{Written, Wrong};
+
+/// The TOML of a prediction.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    /// In Markdown.
+    question: String,
+    answer: Answer,
+    #[serde(default)]
+    unit: String,
+    /// How far from the answer a right prediction may be.
+    #[serde(default)]
+    within: f64,
+    #[serde(default)]
+    wrong: Vec<Wrong>,
+    /// In Markdown; stands with the answer.
+    why: String,
+    /// Shows the output with the answer, too.
+    output: Option<Lines>,
+}
+
+/// Where the answer is found.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    run: String,
+    /// In its JSON.
+    pointer: Option<String>,
+    /// With one group, around the number.
+    regex: Option<String>,
+    /// The exit code that it has to end with.
+    #[serde(default)]
+    exit: i32,
+}
+
+/// A number that somebody may come to, and what is to be said to them, in Markdown.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wrong {
+    value: f64,
+    reply: String,
+}
 
 /// A question whose answer a command gives.
-pub struct Predict {
-    written: Written,
-    run: Run,
-    take: Take,
-    /// Whether the output stands with the answer.
-    shows: bool,
-}
-
-impl Predict {
-    pub fn read(body: &str) -> Result<Self> {
-        let mut written: Written = toml::from_str(body).context("the TOML of a prediction")?;
-        let answer = &mut written.answer;
-        let take = Take::new(answer.pointer.take(), answer.regex.take())?;
-        let (shows, lines) = match written.output.take() {
-            Some(lines) => (true, lines),
-            None => (false, Lines::default()),
-        };
-        let run = Run::new(answer.run.parse()?, answer.exit, lines);
-        if let Some(text) = [&written.question, &written.why]
-            .into_iter()
-            .find(|text| text.trim().is_empty())
-        {
-            bail!("a question and a reason are wanted, not `{text}`");
-        }
-        Ok(Self {
-            written,
-            run,
-            take,
-            shows,
-        })
+pub fn read(body: &str) -> Result<Directive> {
+    let written: Written = toml::from_str(body).context("the TOML of a prediction")?;
+    let Written {
+        question,
+        answer,
+        unit,
+        within,
+        wrong,
+        why,
+        output,
+    } = written;
+    let take = Take::new(answer.pointer, answer.regex)?;
+    let shows = output.is_some();
+    let run = Run {
+        command: answer.run.parse()?,
+        exit: answer.exit,
+        lines: output.unwrap_or_default(),
+    };
+    if let Some(text) = [&question, &why]
+        .into_iter()
+        .find(|text| text.trim().is_empty())
+    {
+        bail!("a question and a reason are wanted, not `{text}`");
     }
-}
-
-impl Directive for Predict {
-    fn commands(&self, _: &World) -> Vec<CommandLine> {
-        vec![self.run.line()]
-    }
-
-    fn show(&self, world: &World, id: &str) -> Result<Shown> {
-        let Written {
-            question,
-            unit,
-            within,
-            wrong,
-            why,
-            ..
-        } = &self.written;
-        let command = self.run.command();
-        let answer = self.take.from(&self.run.output(world)?.text);
-        let answer = answer.with_context(|| format!("`{command}`"))?;
-        if let Some(Wrong { value, .. }) =
-            wrong.iter().find(|w| (w.value - answer).abs() <= *within)
-        {
-            bail!("{value} is listed as wrong, but `{command}` says that it is right");
-        }
-        let replies: String = wrong.iter().map(reply).collect();
-        let shown = match self.shows {
-            true => self.run.block(world)?,
-            false => format!("`{command}`\n"),
-        };
-        let data_unit = escape(unit);
-        let unit = [" ", unit].concat();
-        let unit = unit.trim_end();
-        let number = grouped(answer);
-        Ok(Shown::Block(format!(
-            "<div class=\"predict\" id=\"{id}\" data-answer=\"{answer}\" data-within=\"{within}\" data-unit=\"{data_unit}\">\n\
+    Ok(Directive::of_command(
+        run.command.clone(),
+        move |world, id| {
+            let command = &run.command.text;
+            let answer = take.from(&run.output(world)?.text);
+            let answer = answer.with_context(|| format!("`{command}`"))?;
+            if let Some(Wrong { value, .. }) =
+                wrong.iter().find(|w| (w.value - answer).abs() <= within)
+            {
+                bail!("{value} is listed as wrong, but `{command}` says that it is right");
+            }
+            let replies: String = wrong.iter().map(reply).collect();
+            let shown = match shows {
+                true => run.block(world)?,
+                false => format!("`{command}`\n"),
+            };
+            let data_unit = escape(&unit);
+            let unit = [" ", &unit].concat();
+            let unit = unit.trim_end();
+            let number = grouped(answer);
+            Ok(format!(
+                "<div class=\"predict\" id=\"{id}\" data-answer=\"{answer}\" data-within=\"{within}\" data-unit=\"{data_unit}\">\n\
              <div class=\"question\" id=\"{id}-question\">\n\n**Predict.** {}\n\n</div>\n{replies}\
              <details>\n<summary>The answer</summary>\n\n**{number}{unit}.** {}\n\n{shown}\n</details>\n</div>\n",
-            question.trim(),
-            why.trim(),
-        )))
-    }
+                question.trim(),
+                why.trim(),
+            ))
+        },
+    ))
 }
 
 /// What is said to those who come to a known wrong number.

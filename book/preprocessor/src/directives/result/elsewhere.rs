@@ -3,57 +3,37 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::provenance;
+use crate::directives::Directive;
 use crate::directives::choice::{Cells, Choice, rounded};
-use crate::directives::{Directive, Shown};
-use crate::world::World;
 
 /// A CSV file, or a list in a JSON file.
-pub struct Elsewhere {
-    file: String,
-    list: Option<String>,
-    choice: Choice,
-}
-
-impl Elsewhere {
-    pub fn read(what: &str, choice: Option<&str>) -> Result<Self> {
-        let (file, list) = match what.split_once('#') {
-            Some((file, list)) => (file, Some(list.to_owned())),
-            None => (what, None),
+pub fn read(what: &str, choice: Option<&str>) -> Result<Directive> {
+    let (file, list) = match what.split_once('#') {
+        Some((file, list)) => (file, Some(list.to_owned())),
+        None => (what, None),
+    };
+    let choice = Choice::read(choice)?;
+    match file.rsplit_once('.').map_or("", |(_, ending)| ending) {
+        "csv" => ensure!(list.is_none(), "a CSV file has no parts: `{file}`"),
+        "json" => ensure!(
+            list.is_some() && choice.columns().next().is_some(),
+            "which list, and what of its entries? `FILE.json#list | columns …`"
+        ),
+        _ => anyhow::bail!("`{file}` is neither a .csv file nor a list, .json#list"),
+    }
+    let file = file.to_owned();
+    Ok(Directive::block(move |world, _| {
+        let text = world.read(&file)?;
+        let table = match &list {
+            None => choice.of_csv(&text),
+            Some(list) => {
+                of_list(&text, list, choice.columns()).and_then(|cells| choice.markdown(cells))
+            }
         };
-        let choice = Choice::read(choice)?;
-        match file.rsplit_once('.').map_or("", |(_, ending)| ending) {
-            "csv" => ensure!(list.is_none(), "a CSV file has no parts: `{file}`"),
-            "json" => ensure!(
-                list.is_some() && choice.columns().next().is_some(),
-                "which list, and what of its entries? `FILE.json#list | columns …`"
-            ),
-            _ => anyhow::bail!("`{file}` is neither a .csv file nor a list, .json#list"),
-        }
-        Ok(Self {
-            file: file.into(),
-            list,
-            choice,
-        })
-    }
-
-    fn cells(&self, text: &str) -> Result<Cells> {
-        match &self.list {
-            None => Cells::of_csv(text),
-            Some(list) => of_list(text, list, self.choice.columns()),
-        }
-    }
-}
-
-impl Directive for Elsewhere {
-    fn show(&self, world: &World, _: &str) -> Result<Shown> {
-        let text = world.read(&self.file)?;
-        let table = self
-            .cells(&text)
-            .and_then(|cells| self.choice.markdown(cells))
-            .with_context(|| self.file.clone())?;
-        let from = super::recorded_on(&provenance::of_file(world, &self.file)?);
-        Ok(Shown::Block(format!("{table}\n\n{from}")))
-    }
+        let table = table.with_context(|| file.clone())?;
+        let from = super::recorded_on(&provenance::of_file(world, &file)?);
+        Ok(format!("{table}\n\n{from}"))
+    }))
 }
 
 /// These fields of each entry of a list in a JSON file.

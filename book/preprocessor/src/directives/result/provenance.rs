@@ -32,14 +32,10 @@ pub fn line(all: &[&Provenance]) -> String {
             false => found.into_iter().collect::<Vec<_>>().join(" and "),
         }
     };
-    let ncu = |p: &Provenance| p.ncu.as_ref().is_some();
-    let ncu = all.iter().any(|p| ncu(p)).then(|| {
+    let ncu = all.iter().any(|p| p.ncu.is_some()).then(|| {
         let version = list(&|p| {
-            p.ncu
-                .as_deref()?
-                .trim_start_matches("Version ")
-                .split(' ')
-                .next()
+            let version = p.ncu.as_deref()?.trim_start_matches("Version ");
+            version.split(' ').next()
         });
         format!("Nsight Compute {version}, ")
     });

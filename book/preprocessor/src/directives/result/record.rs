@@ -65,11 +65,8 @@ impl Record {
         let cube = format!("{size}x{size}x{size}");
         let size = if size.contains('x') { size } else { &cube };
         let Some(bench) = self.benches.iter().find(|bench| bench.rung == rung) else {
-            let all: Vec<&str> = self
-                .benches
-                .iter()
-                .map(|bench| bench.rung.as_str())
-                .collect();
+            let all = self.benches.iter().map(|bench| bench.rung.as_str());
+            let all: Vec<&str> = all.collect();
             bail!("the record has no `{rung}`; it has {}", all.join(", "));
         };
         let Some(run) = bench.sizes.iter().find(|run| run.size == size) else {
@@ -79,15 +76,11 @@ impl Record {
                 all.join(", ")
             );
         };
-        let time = run
-            .time
-            .as_ref()
-            .with_context(|| format!("{rung} was wrong at {size}"))?;
+        let time = run.time.as_ref();
+        let time = time.with_context(|| format!("{rung} was wrong at {size}"))?;
         let contestant = |name: &str| {
-            let found = time
-                .contestants
-                .iter()
-                .find(|contestant| contestant.name == name);
+            let mut all = time.contestants.iter();
+            let found = all.find(|contestant| contestant.name == name);
             found.with_context(|| format!("{name} was not timed at {size}"))
         };
         Ok(match field {

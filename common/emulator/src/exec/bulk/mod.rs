@@ -3,20 +3,22 @@
 //!
 //! A copy lands as late as the program allows: one that tells an mbarrier when everybody waits for something,
 //! one of a bulk group when its thread waits for the group. So a missing wait shows as old data.
-mod cargo;
-mod flight;
+mod in_flight;
+mod payload;
 mod store;
 
 use std::sync::Arc;
 
-use super::block::Context;
-use super::checked::{Fatal, Place, Result, Touch};
+use super::block::Execution;
+use super::lane_access::{Fatal, LaneAccess, Result};
 use super::lanes::lanes;
 use super::warp::Warp;
-use crate::finding::{Access as Verb, Kind};
-use crate::op::{BulkCopy, BulkWay, Space};
-pub(super) use flight::Flight;
-use flight::Source;
+use crate::Space;
+use crate::finding::{AccessKind, FindingKind};
+use crate::op::{BulkCopy, BulkWay};
+use crate::shadow::Site;
+use in_flight::Source;
+pub(super) use in_flight::Transfer;
 pub(super) use store::Store;
 
 /// Alignment of a tensor tile in shared memory, and of a run on both sides (PTX ISA, "cp.async.bulk.tensor"
@@ -26,11 +28,11 @@ const RUN: u32 = 16;
 
 /// Copies that a cluster, or to global memory a warp, may have on their way: beyond, the oldest one lands although
 /// nobody has waited for it, so that no kernel can fill the machine's memory with them.
-const MAX_FLIGHTS: usize = 4096;
+const MAX_IN_FLIGHT: usize = 4096;
 
-impl Context<'_> {
-    fn invalid_copy(&mut self, reason: String, op: usize, thread: usize) -> Fatal {
-        self.report(Kind::InvalidBulkCopy { reason }, op, thread);
+impl Execution<'_> {
+    fn invalid_copy(&mut self, reason: String, site: Site) -> Fatal {
+        self.report(FindingKind::InvalidBulkCopy(reason), site);
         Fatal
     }
 }
@@ -43,51 +45,54 @@ impl Warp {
         copy: &BulkCopy,
         op: usize,
         mask: u32,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) -> Result<()> {
         for lane in lanes(mask) {
-            let to = self.get(copy.to, lane).wrapping_add_signed(copy.to_offset);
-            let from = self
-                .get(copy.from, lane)
-                .wrapping_add_signed(copy.from_offset);
+            let site = self.site(op, lane);
+            let [to, from] = [copy.to, copy.from].map(|at| self.address(at, lane));
             let tensor = !copy.coordinates.is_empty();
             let align = if tensor { TILE } else { RUN };
             let (global, verb) = match copy.way {
-                BulkWay::SharedToGlobal => (to, Verb::Write),
-                _ => (from, Verb::Read),
+                BulkWay::SharedToGlobal => (to, AccessKind::Write),
+                BulkWay::GlobalToShared | BulkWay::SharedToCluster => (from, AccessKind::Read),
             };
-            let cargo = match (copy.way, tensor) {
+            let payload = match (copy.way, tensor) {
                 (BulkWay::SharedToCluster, _) => None,
-                (_, true) => Some(self.tile(copy, global, verb, op, lane, cx)?),
-                (_, false) => Some(self.run(copy, global, verb, op, lane, cx)?),
+                (BulkWay::GlobalToShared | BulkWay::SharedToGlobal, true) => {
+                    Some(self.tile(copy, global, verb, site, cx)?)
+                }
+                (BulkWay::GlobalToShared | BulkWay::SharedToGlobal, false) => {
+                    Some(self.run(copy, global, verb, site, cx)?)
+                }
             };
-            let bytes = match &cargo {
-                Some(cargo) => cargo.footprint(),
-                None => self.size(copy, op, lane, cx)?,
+            let bytes = match &payload {
+                Some(payload) => payload.footprint(),
+                None => self.size(copy, site, cx)?,
             };
             let end = if copy.to_cta {
                 Space::Shared
             } else {
                 Space::Cluster
             };
-            match (copy.way, cargo) {
-                (BulkWay::SharedToGlobal, Some(cargo)) => {
+            match (copy.way, payload) {
+                (BulkWay::SharedToGlobal, Some(payload)) => {
                     let source = (Space::Shared, from, bytes, align);
-                    let (_, from) = self.shared_side(source, Verb::Read, op, lane, cx)?;
-                    self.send(from, cargo, op, lane, cx);
+                    let (_, from) = self.shared_side(source, AccessKind::Read, site, cx)?;
+                    self.send(from, payload, site, cx);
                 }
-                (_, cargo) => {
+                (_, payload) => {
                     let target = (end, to, bytes, align);
-                    let place = self.shared_side(target, Verb::Write, op, lane, cx)?;
-                    let source = match cargo {
-                        Some(cargo) => Source::Global(Arc::new(cargo)),
+                    let place = self.shared_side(target, AccessKind::Write, site, cx)?;
+                    let source = match payload {
+                        Some(payload) => Source::Global(Arc::new(payload)),
                         None => {
                             let source = (Space::Shared, from, bytes, RUN);
-                            let (rank, at) = self.shared_side(source, Verb::Read, op, lane, cx)?;
+                            let (rank, at) =
+                                self.shared_side(source, AccessKind::Read, site, cx)?;
                             Source::Shared(rank, at, bytes)
                         }
                     };
-                    self.launch(copy, place, source, op, lane, cx)?;
+                    self.launch(copy, place, source, site, cx)?;
                 }
             }
             cx.block.activity += 1;
@@ -99,31 +104,20 @@ impl Warp {
     fn shared_side(
         &self,
         (space, address, bytes, align): (Space, u64, u32, u32),
-        verb: Verb,
-        op: usize,
-        lane: usize,
-        cx: &mut Context<'_>,
+        verb: AccessKind,
+        site: Site,
+        cx: &mut Execution<'_>,
     ) -> Result<(usize, u32)> {
-        let touch = |address, bytes| Touch {
-            space,
-            address,
-            bytes,
-            op,
-            lane,
-        };
+        let touch = |address, bytes| LaneAccess::new(space, address, bytes, site);
         // The first bytes and the last: all between them lie in the same block.
-        let first = cx.locate(self, &touch(address, RUN), verb)?;
+        let first = cx.locate(&touch(address, RUN), verb)?;
         if bytes > RUN {
-            cx.locate(self, &touch(address + u64::from(bytes - RUN), RUN), verb)?;
+            cx.locate(&touch(address + u64::from(bytes - RUN), RUN), verb)?;
         }
-        let (rank, at) = match first {
-            Place::Shared(at) => (cx.rank, at),
-            Place::Remote(rank, at) => (rank, at),
-            _ => return Err(Fatal),
-        };
+        let (rank, at) = first.in_cluster(cx.rank).ok_or(Fatal)?;
         if at % align != 0 {
             let reason = format!("the shared address 0x{at:x} is no multiple of {align} bytes");
-            return Err(cx.invalid_copy(reason, op, self.thread(lane)));
+            return Err(cx.invalid_copy(reason, site));
         }
         Ok((rank, at))
     }

@@ -1,31 +1,31 @@
 //! A bulk copy to global memory: its thread waits for the group that it is of.
-use super::super::block::Context;
+use super::super::block::Execution;
 use super::super::lanes::lanes;
-use super::super::sanitize::Issued;
 use super::super::warp::Warp;
-use super::MAX_FLIGHTS;
-use super::cargo::Cargo;
-use crate::finding::Kind;
-use crate::order::Engine;
+use super::MAX_IN_FLIGHT;
+use super::payload::Payload;
+use crate::finding::FindingKind;
+use crate::happens_before::Engine;
+use crate::shadow::{AsyncOp, How, Site};
 
 /// A copy to global memory that its thread has not waited for.
 pub(in crate::exec) struct Store {
     lane: usize,
     /// The lane's bulk group.
     group: u32,
-    by: Issued,
+    by: AsyncOp,
     from: u32,
-    cargo: Cargo,
+    payload: Payload,
     /// What was read from shared memory, once it was.
     data: Option<Vec<u8>>,
 }
 
-impl Context<'_> {
+impl Execution<'_> {
     fn deliver(&mut self, store: &Store) {
         let Some(data) = &store.data else {
             return;
         };
-        for piece in &store.cargo.pieces {
+        for piece in &store.payload.pieces {
             let (allocation, offset) = piece.global;
             let bytes = &data[piece.at as usize..(piece.at + piece.bytes) as usize];
             self.writes
@@ -36,26 +36,20 @@ impl Context<'_> {
 
 impl Warp {
     /// A copy to global memory takes off.
-    pub(super) fn send(
-        &mut self,
-        from: u32,
-        cargo: Cargo,
-        op: usize,
-        lane: usize,
-        cx: &mut Context<'_>,
-    ) {
-        let bytes = cargo.footprint();
-        let by = cx.begin(Engine::Bulk(self.actor), op, self.actor, 1 << lane);
-        cx.reads_asynchronously(&by, from, bytes, &[(self.actor, 1 << lane)]);
+    pub(super) fn send(&mut self, from: u32, payload: Payload, site: Site, cx: &mut Execution<'_>) {
+        let bytes = payload.footprint();
+        let by = cx.begin(Engine::Bulk(self.actor), site);
+        let issuer = [(self.actor, 1 << site.lane)];
+        cx.asynchronous(How::AsyncRead, &by, (cx.rank, from), bytes, &issuer);
         self.stores.push(Store {
-            lane,
-            group: self.bulk_commits[lane],
+            lane: site.lane,
+            group: self.bulk_commits[site.lane],
             by,
             from,
-            cargo,
+            payload,
             data: None,
         });
-        if self.stores.len() > MAX_FLIGHTS {
+        if self.stores.len() > MAX_IN_FLIGHT {
             let mut oldest = self.stores.remove(0);
             self.read_source(&mut oldest, cx);
             cx.deliver(&oldest);
@@ -74,7 +68,7 @@ impl Warp {
         pending: u32,
         read: bool,
         mask: u32,
-        cx: &mut Context<'_>,
+        cx: &mut Execution<'_>,
     ) {
         if self.stores.is_empty() {
             return;
@@ -96,23 +90,23 @@ impl Warp {
         self.stores = stores;
     }
 
-    fn read_source(&self, store: &mut Store, cx: &mut Context<'_>) {
+    fn read_source(&self, store: &mut Store, cx: &mut Execution<'_>) {
         if store.data.is_none() {
-            let Cargo { bytes, shape, .. } = store.cargo;
+            let Payload { bytes, shape, .. } = store.payload;
             store.data = Some(cx.gather(cx.rank, store.from, bytes, shape));
         }
     }
 
     /// The block has exited: copies that have not read their source by now should have been waited for.
-    pub(in crate::exec) fn finish_bulk(&mut self, cx: &mut Context<'_>) {
+    pub(in crate::exec) fn finish_bulk(&mut self, cx: &mut Execution<'_>) {
         for mut store in std::mem::take(&mut self.stores) {
             if store.data.is_none() {
                 let reason = format!(
                     "the block has exited before a bulk copy has read {} bytes of its shared memory: cp.async.bulk.wait_group.read is missing",
-                    store.cargo.bytes
+                    store.payload.bytes
                 );
                 let by = store.by;
-                cx.report_of(Kind::UnfinishedCopy { reason }, by.op, by.warp, by.lane);
+                cx.report(FindingKind::UnfinishedCopy(reason), by.site);
             }
             self.read_source(&mut store, cx);
             cx.deliver(&store);

@@ -1,0 +1,149 @@
+//! A launch on a device, the emulator or a GPU.
+use emulator::{LaunchReport, Limits, Options};
+use harness::{Arg, Buffer, Device, Function, KernelFile, LaunchConfig, Source, Target, Wanted};
+
+use crate::arguments::{Arguments, Command};
+use crate::lab::{Argument, Done, Lab, Launch, Scale};
+use crate::run::{Error, Result};
+
+/// Bytes of device memory: far more than any experiment needs.
+const MEMORY: u64 = 1 << 30;
+/// Warp instructions: a small launch takes some thousands.
+const INSTRUCTIONS: u64 = 1 << 26;
+/// The same for one that is to fill a GPU.
+const INSTRUCTIONS_IN_FULL: u64 = 1 << 36;
+
+/// The device that the arguments name.
+pub fn target(arguments: &Arguments) -> Result<Target> {
+    Ok(Target::choose(
+        arguments.device,
+        None,
+        arguments.command.need(),
+    )?)
+}
+
+/// The GPU that the arguments name, or the first.
+pub fn gpu(arguments: &Arguments) -> Result<gpu::Context> {
+    let ordinal = match arguments.device {
+        Wanted::Gpu(ordinal) => ordinal,
+        Wanted::Auto => 0,
+        Wanted::Emulator => {
+            let why = "`time` needs a GPU; without one, `profile` shows what a kernel does to the memory system";
+            return Err(Error::Usage(why.into()));
+        }
+    };
+    Ok(gpu::Context::open(ordinal)?)
+}
+
+/// How the emulator runs a launch.
+fn options(arguments: &Arguments) -> Options {
+    let enough = match arguments.scale {
+        Some(Scale::Full) => INSTRUCTIONS_IN_FULL,
+        Some(Scale::Small) | None => INSTRUCTIONS,
+    };
+    Options {
+        sanitize: arguments.command == Command::Sanitize,
+        schedule: arguments.schedule,
+        limits: Limits {
+            instructions: arguments.max_instructions.unwrap_or(enough),
+            memory: MEMORY,
+            ..Limits::default()
+        },
+        ..Options::default()
+    }
+}
+
+/// A launch whose kernel is loaded and whose arguments are on the device.
+pub struct Ready {
+    pub function: Function,
+    pub config: LaunchConfig,
+    pub args: Vec<Arg>,
+    output: Option<Buffer>,
+    source: Source,
+}
+
+impl Ready {
+    /// Loads the kernel and uploads what it takes.
+    pub fn new(
+        lab: &Lab,
+        launch: &Launch,
+        arguments: &Arguments,
+        device: &mut Device,
+    ) -> Result<Self> {
+        let source = source(lab, launch, arguments)?;
+        let function = device.load(&source, launch.entry)?;
+        let (mut args, mut output) = (Vec::new(), None);
+        for argument in &launch.arguments {
+            args.push(match argument {
+                Argument::Int(value) => Arg::Int(*value),
+                Argument::Input(bytes) => device.upload("input", bytes)?.arg(),
+                Argument::Output(bytes) => {
+                    let buffer = device.alloc("output", *bytes)?;
+                    device.fill(&buffer, 0xff)?;
+                    output.get_or_insert(buffer).arg()
+                }
+                Argument::Map(matrix, tiling) => {
+                    let buffer = device.upload("matrix", matrix)?;
+                    device.tensor_map(&buffer, tiling)?
+                }
+            });
+        }
+        let config = LaunchConfig {
+            grid: [launch.grid[0], launch.grid[1], 1],
+            block: [launch.threads, 1, 1],
+            dynamic_shared: launch.dynamic_shared,
+            ..LaunchConfig::default()
+        };
+        Ok(Self {
+            function,
+            config,
+            args,
+            output,
+            source,
+        })
+    }
+
+    /// Makes the launch.
+    pub fn launch(&self, device: &mut Device) -> Result<Option<LaunchReport>> {
+        Ok(device.launch(&self.function, &self.config, &self.args)?)
+    }
+
+    /// The first output, when all that was launched is done.
+    pub fn output(&self, device: &Device) -> Result<Vec<u8>> {
+        match &self.output {
+            Some(buffer) => Ok(device.read(buffer)?),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Makes the launch on a device of its own, so that what one leaves behind no other sees.
+pub fn run(lab: &Lab, launch: Launch, arguments: &Arguments, target: &Target) -> Result<Done> {
+    let mut device = target.open(options(arguments))?;
+    let ready = Ready::new(lab, &launch, arguments, &mut device)?;
+    let report = ready.launch(&mut device)?;
+    let output = ready.output(&device)?;
+    // Counters are there unless a finding stopped the launch.
+    let ended = report
+        .as_ref()
+        .is_none_or(|report| report.findings.is_empty() || !report.counters.is_empty());
+    Ok(Done {
+        verdict: ended.then(|| launch.expected.check(&output)),
+        launch,
+        source: ready.source,
+        output,
+        emulated: report.map(|report| (ready.function, report)),
+    })
+}
+
+/// The PTX of a launch's kernel: the reader's file, or the lab's own.
+pub fn source(lab: &Lab, launch: &Launch, arguments: &Arguments) -> Result<Source> {
+    let is_it = |kernel: &&KernelFile| kernel.file == launch.file;
+    let kernel = lab.kernels.iter().find(is_it);
+    let kernel =
+        kernel.ok_or_else(|| Error::Usage(format!("{} has no {}", lab.name, launch.file)))?;
+    Ok(match &arguments.kernel {
+        Some(path) => Source::of_file(path, kernel.arch)?,
+        None => kernel.committed(&format!("book/labs/{}", lab.name))?,
+    })
+}

@@ -1,0 +1,155 @@
+//! `cargo ladder calibrate`: does the emulator give what hardware gave? Every row of every recording is executed again;
+//! with `--record`, a GPU makes the recordings first.
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use emulator::Card;
+use owo_colors::OwoColorize;
+
+use super::launch_recording;
+use crate::compare::{Compared, compare};
+use crate::instructions::Comparison;
+use crate::kernels::{ACCESSES, NOT_COMPARABLE};
+use crate::record::Recording;
+use crate::recordings::{Part, Recordings};
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Recordings are known by their names; those that are there are compared:\n  \
+    shared_memory.csv   op,bytes_per_lane,byte_offset_per_lane,wavefronts,bank_conflicts\n  \
+    global_memory.csv   op,bytes_per_lane,byte_offset_per_lane,sectors,requests\n  \
+    arithmetic.csv      instruction;operands;digest\n  \
+    wgmma_layout.csv    operand,major,swizzle,base_offset,leading,stride,start,bytes\n  \
+    tma_layout.csv      swizzle,start,tile_columns,tile_rows,columns,rows,x,y,elements\n  \
+    mma_m16n8k{8,16}_{f16,bf16}.bin, wgmma_m64n8k16_{f16,bf16}.bin\n                      \
+    records of 1,792 bytes: A 16x16 u16, B 16x8 u16, C 16x8 f32, D 16x8 f32\n\
+    tensor.csv          instruction,class,seed,records,digest\n  \
+    rungs.csv, accesses.csv, merged.csv\n                      \
+    whole kernels: bits of C, accesses by line, and accesses that machine code merges\n\
+    A suffix is free: mma_m16n8k8_f16_2.bin.\n\
+    --record measures the same rows on a GPU; --only some of them. patterns, rungs and stalls need ncu. Of your own\n\
+    rows, give the results as 0 at first.\n\
+    Exit code 0: all equal. 1: some rows or records differ. 2: a recording cannot be read."
+)]
+pub struct Arguments {
+    /// Compare with the recordings in this folder, not with those of an H100 in this program
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
+    /// First measure all rows on a Hopper GPU, into this folder; then compare with that
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+    /// Record and compare these parts only
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,...")]
+    only: Vec<Part>,
+    /// Record these rungs' kernels only, into a folder that has the others already
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "RUNG,...",
+        requires = "record"
+    )]
+    rungs: Vec<String>,
+    /// Which GPU records: gpu or gpu:N
+    #[arg(long, default_value = "gpu", requires = "record", value_parser = launch_recording::ordinal)]
+    device: usize,
+    /// The emulator's card; a100 is from the literature, not calibrated here
+    #[arg(long, value_name = "h100|a100", default_value_t, value_parser = <Card as std::str::FromStr>::from_str)]
+    emulate: Card,
+}
+
+/// Differences shown of each file.
+const SHOWN: usize = 5;
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let parts = match &arguments.only[..] {
+        [] => Part::value_variants(),
+        some => some,
+    };
+    let mut recordings = arguments
+        .against
+        .as_deref()
+        .map(Recordings::of_folder)
+        .transpose()?;
+    let mut complete = true;
+    if let Some(folder) = &arguments.record {
+        let recording = Recording {
+            parts,
+            rows: recordings,
+            rungs: &arguments.rungs,
+            gpu: arguments.device,
+            launcher: &|file| launch_recording::command(file, arguments.device),
+        };
+        recording.make(folder, &mut |what, made| match made {
+            Ok(said) => anstream::println!("{what:<44} {said}"),
+            Err(why) => {
+                complete = false;
+                anstream::eprintln!("{} {what}: {why:#}", "not recorded:".red().bold());
+            }
+        })?;
+        recordings = Some(Recordings::of_folder(folder)?);
+    }
+    let folder = arguments.record.as_ref().or(arguments.against.as_ref());
+    let folder = folder.map_or(String::new(), |folder| format!("{}/", folder.display()));
+    let recordings = recordings.unwrap_or_else(Recordings::shipped);
+    let (mut files, mut bad, mut equal, mut all) = (0, 0, 0, 0);
+    for (name, compared) in compare(&recordings, parts, arguments.emulate) {
+        match compared {
+            Compared::With(comparison) => {
+                show(&name, &comparison);
+                files += 1;
+                equal += comparison.equal();
+                all += comparison.all;
+            }
+            Compared::Not(why) => {
+                bad += 1;
+                let label = "bad recording:".red().bold().to_string();
+                let colon = if name.is_empty() { "" } else { ": " };
+                anstream::eprintln!("{label} {folder}{name}{colon}{why:#}");
+            }
+            Compared::Ignored => {
+                let label = "ignored:".yellow().bold().to_string();
+                anstream::eprintln!("{label} {folder}{name}: no recording has such a name");
+            }
+        }
+    }
+    // Nothing is compared with stalls: recorded alone, they are all there is.
+    let only_stalls = arguments.record.is_some() && parts == [Part::Stalls];
+    if files + bad == 0 && !only_stalls {
+        bail!("{folder} holds no recording; `cargo ladder calibrate --help` says what they are");
+    }
+    anstream::println!("equal {equal} of {all} in {files} files");
+    if bad > 0 {
+        bail!("not all recordings could be compared: {bad} bad");
+    }
+    if !complete {
+        bail!("not all recordings could be made");
+    }
+    Ok(equal == all)
+}
+
+fn show(name: &str, comparison: &Comparison) {
+    let Comparison {
+        unit,
+        all,
+        differences,
+    } = comparison;
+    anstream::println!("{name:<26} equal {} of {all} {unit}", comparison.equal());
+    for difference in differences.iter().take(SHOWN) {
+        anstream::println!(
+            "  {} {}: expected {}, found {}",
+            format!("{}:", difference.place).red(),
+            difference.what,
+            difference.expected,
+            difference.found
+        );
+    }
+    if differences.len() > SHOWN {
+        anstream::println!("  and {} more {unit}", differences.len() - SHOWN);
+    }
+    if name == ACCESSES {
+        for (access, why) in NOT_COMPARABLE {
+            anstream::println!("  not compared: {access}: {why}");
+        }
+    }
+}

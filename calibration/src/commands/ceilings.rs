@@ -1,0 +1,37 @@
+//! `cargo ladder ceilings`: what each resource of this GPU can do in a clock, measured.
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::ceilings;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Where ceilings.json and ceilings.csv are written
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Which GPU, as CUDA counts
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    gpu: usize,
+}
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let out = &arguments.out;
+    // First, so that nothing is measured in vain.
+    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    let mut tell = |what: &str| anstream::eprintln!("measuring {what}");
+    let measured = ceilings::measure(arguments.gpu, &mut tell).map_err(anyhow::Error::msg)?;
+    for (name, text) in [
+        ("ceilings.json", measured.json()),
+        ("ceilings.csv", measured.csv()?),
+    ] {
+        let file = out.join(name);
+        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    for line in measured.table() {
+        anstream::println!("{line}");
+    }
+    anstream::println!("\nwritten to {}", out.display());
+    Ok(true)
+}

@@ -1,0 +1,16 @@
+//! `cargo ladder sanitizers`: what the emulator and compute-sanitizer find in the broken kernels, from the recorded table.
+use anyhow::Result;
+
+use crate::sanitizers;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Name the kernels in which only one of both finds something
+    #[arg(long)]
+    missed: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    anstream::print!("{}", sanitizers::report(arguments.missed)?);
+    Ok(true)
+}

@@ -1,0 +1,205 @@
+//! The emulator against recordings of hardware, instruction by instruction: every recorded row is executed again, as a
+//! kernel, and what comes out is compared. On a GPU the same kernels make the recording.
+//!
+//! A recording is known by its file name; a suffix such as `_2` before the ending is free.
+//!
+//! | file | a row | file here |
+//! | --- | --- | --- |
+//! | `shared_memory.csv` | one access of a warp; wavefronts, bank conflicts | `access` |
+//! | `global_memory.csv` | one access of a warp; sectors, requests | `access` |
+//! | `mma_m16n8k{8,16}_{f16,bf16}.bin` | A, B, C, and the D that came out | `matrix` |
+//! | `wgmma_m64n8k16_{f16,bf16}.bin` | the same, 16 of the 64 rows | `matrix` |
+//! | `wgmma_layout.csv` | one descriptor; the byte of each element | `wgmma_layout` |
+//! | `tma_layout.csv` | one tile; what lies where in shared memory | `tma_layout` |
+//! | `arithmetic.csv` | one instruction; a digest of its results | `arithmetic` |
+//! | `tensor.csv` | many products of matrices from a seed; a digest of the results | `tensor` |
+//!
+//! `table` reads, compares and writes all that are tables. `experiment` is a kernel with its input, and runs on the
+//! emulator or a GPU. `patterns` lists the accesses to be recorded, `random` has the random bits of all inputs.
+mod access;
+mod arithmetic;
+mod experiment;
+mod matrix;
+mod patterns;
+mod random;
+mod table;
+mod tensor;
+pub mod tma_layout;
+pub mod wgmma_layout;
+
+pub use arithmetic::ArithmeticRow;
+pub use experiment::{Experiment, Observed, Tensor};
+pub use table::{Digest, Recorded, Row, rows};
+
+use anyhow::{Result, ensure};
+use emulator::{Card, Options};
+use table::TableOf;
+
+/// One kind of recording.
+trait Recording: Sync {
+    /// The first line, if it is a table.
+    fn header(&self) -> &'static str {
+        ""
+    }
+    /// Executes on the emulator of this card and compares.
+    fn compare(&self, bytes: &[u8], card: Card) -> Result<Comparison>;
+    /// What was executed, one after the other.
+    fn experiments(&self, bytes: &[u8]) -> Result<Vec<Experiment>>;
+    /// The same recording with what a GPU makes of it now.
+    fn record(&self, bytes: &[u8], recorder: &mut dyn Recorder) -> Result<Vec<u8>>;
+}
+
+/// Every kind of recording, with the name and the ending of its files; [`matrix::SHAPES`] are the others.
+const TABLES: [(&str, &dyn Recording); 6] = [
+    (
+        "shared_memory",
+        &TableOf::<access::Access<access::Shared>>::NEW,
+    ),
+    (
+        "global_memory",
+        &TableOf::<access::Access<access::Global>>::NEW,
+    ),
+    ("arithmetic", &TableOf::<ArithmeticRow>::NEW),
+    ("tensor", &TableOf::<tensor::Batch>::NEW),
+    ("wgmma_layout", &TableOf::<wgmma_layout::Case>::NEW),
+    ("tma_layout", &TableOf::<tma_layout::Case>::NEW),
+];
+
+/// What records: a GPU.
+pub trait Recorder {
+    /// Makes an experiment; the bytes of its output.
+    ///
+    /// # Errors
+    /// If the GPU cannot.
+    fn output(&mut self, experiment: &Experiment) -> Result<Vec<u8>>;
+    /// Makes all of the recording's [`experiments`] under Nsight Compute: two of its metrics for each of them, which
+    /// `metrics` names.
+    ///
+    /// # Errors
+    /// If the GPU or Nsight Compute cannot.
+    fn counters(&mut self, metrics: &[[String; 2]]) -> Result<Vec<[u64; 2]>>;
+}
+
+/// That as many results came as experiments were made.
+fn check_count(found: usize, wanted: usize) -> Result<()> {
+    ensure!(found == wanted, "{found} results of {wanted} experiments");
+    Ok(())
+}
+
+/// A recording compared with the emulator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// What is compared: `rows` or `records`.
+    pub unit: &'static str,
+    /// How many there are.
+    pub all: usize,
+    /// Those that differ, in the order of the file.
+    pub differences: Vec<Difference>,
+}
+
+impl Comparison {
+    /// How many came out as recorded.
+    pub fn equal(&self) -> usize {
+        self.all - self.differences.len()
+    }
+}
+
+/// A row or a record that does not come out as it was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// `line 7`, counted from 1, or `record 7`, counted from 0.
+    pub place: String,
+    /// What was executed.
+    pub what: String,
+    /// As recorded.
+    pub expected: String,
+    /// As emulated.
+    pub found: String,
+}
+
+/// Executes what the recording `name` holds on the emulator of `card` and compares; none if no kind of recording has
+/// such a name.
+///
+/// # Errors
+/// If it holds nothing, is malformed, or has an instruction that the emulator refuses.
+pub fn compare(name: &str, bytes: &[u8], card: Card) -> Option<Result<Comparison>> {
+    recording(name).map(|recording| recording.compare(bytes, card))
+}
+
+/// What the recording `name` was made with; none if no kind of recording has such a name.
+///
+/// # Errors
+/// If it holds nothing or is malformed.
+pub fn experiments(name: &str, bytes: &[u8]) -> Option<Result<Vec<Experiment>>> {
+    recording(name).map(|recording| recording.experiments(bytes))
+}
+
+/// Repeats the recording `name` on a GPU: the same file, with what it measures now; none if no kind of recording has
+/// such a name.
+///
+/// # Errors
+/// If the recording is malformed, or the GPU fails.
+pub fn record(name: &str, bytes: &[u8], recorder: &mut dyn Recorder) -> Option<Result<Vec<u8>>> {
+    recording(name).map(|recording| recording.record(bytes, recorder))
+}
+
+/// Recordings that are generated and not written by hand, by name: all rows that shall be recorded, with zeros for what
+/// a GPU has to tell.
+pub fn planned() -> [(&'static str, String); 3] {
+    [
+        (
+            "shared_memory_patterns.csv",
+            patterns::plan::<access::Shared>(),
+        ),
+        (
+            "global_memory_patterns.csv",
+            patterns::plan::<access::Global>(),
+        ),
+        ("tensor.csv", tensor::plan()),
+    ]
+}
+
+/// The first line of a recording that is a table; empty if no table has such a name.
+pub fn header(name: &str) -> &'static str {
+    recording(name).map_or("", Recording::header)
+}
+
+/// Whether some kind of recording has such a name.
+pub fn is_known(name: &str) -> bool {
+    recording(name).is_some()
+}
+
+fn recording(name: &str) -> Option<&'static dyn Recording> {
+    let (stem, ending) = name.rsplit_once('.')?;
+    match ending {
+        "csv" => {
+            let found = TABLES.iter().find(|(name, _)| is_named(stem, name))?;
+            Some(found.1)
+        }
+        "bin" => {
+            let found = matrix::SHAPES.iter().find(|mma| is_named(stem, mma.name))?;
+            Some(found)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a file's stem is `name`, or that and a suffix.
+fn is_named(stem: &str, name: &str) -> bool {
+    stem.strip_prefix(name)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '-', '.']))
+}
+
+/// Options of an experiment on the emulator of a card.
+fn options(card: Card) -> Options {
+    Options {
+        card,
+        ..Options::default()
+    }
+}
+
+/// Little-endian words.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    let words = bytes.chunks_exact(4);
+    words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+}

@@ -1,0 +1,325 @@
+//! What `ncu --page source --csv` prints: a machine instruction a row, with what the instrumented counters say of it.
+//!
+//! There are two views. That of SASS has a line `"Kernel Name","…"` and a header with `Address` and `Source`. That of
+//! both languages (`--print-source cuda,sass`) has for each file the lines `"File Path","…"` and `"Function Name","…"`,
+//! and a header with `Line No`, `Source`, `Address`, `Source`: below each line of the file, whose numbers are sums,
+//! stand its instructions, which have an address and no line number.
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
+use csv::StringRecord;
+
+use super::accesses::Counts;
+use crate::ncu::head;
+
+/// A machine instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// Without guard and operands: `LDS.128`.
+    pub opcode: String,
+    /// Whether it has a guard: then it is executed even if no lane takes part.
+    pub guarded: bool,
+    /// What it did.
+    pub counts: Counts,
+    /// What ncu calls tag requests: a request may need several.
+    pub tag_requests: u64,
+}
+
+/// By address.
+pub type Listing = BTreeMap<String, Instruction>;
+
+/// A counter of the page: its label and its metric, of which its column has the one or the other, as some versions and
+/// settings write it; and the instructions that it is about, or none for all: where a kernel has none of them, ncu leaves
+/// the column out.
+struct Counter(&'static str, &'static str, &'static [&'static str]);
+
+const SHARED: &[&str] = &["LDS", "STS", "LDSM", "STSM"];
+const GLOBAL: &[&str] = &["LDG", "STG"];
+
+const EXECUTIONS: Counter = Counter("Instructions Executed", "inst_executed", &[]);
+const THREADS: Counter = Counter(
+    "Predicated-On Thread Instructions Executed",
+    "thread_inst_executed_true",
+    &[],
+);
+const WAVEFRONTS: Counter = Counter(
+    "L1 Wavefronts Shared",
+    "memory_l1_wavefronts_shared",
+    SHARED,
+);
+const IDEAL: Counter = Counter(
+    "L1 Wavefronts Shared Ideal",
+    "memory_l1_wavefronts_shared_ideal",
+    SHARED,
+);
+const TAG_REQUESTS: Counter = Counter(
+    "L1 Tag Requests Global",
+    "memory_l1_tag_requests_global",
+    GLOBAL,
+);
+const SECTORS: Counter = Counter(
+    "L2 Theoretical Sectors Global",
+    "memory_l2_theoretical_sectors_global",
+    GLOBAL,
+);
+
+/// The guard of an instruction that no lane ever takes part in; ptxas puts such loads before the first `LDGSTS`.
+const NEVER: &str = "@!PT ";
+
+/// The lines of a page.
+fn records(text: &str) -> impl Iterator<Item = StringRecord> {
+    // Messages of ncu's own are between the tables.
+    let rows = text.lines().filter(|line| !line.starts_with("=="));
+    let rows = rows.collect::<Vec<_>>().join("\n");
+    let reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .trim(csv::Trim::All)
+        .from_reader(std::io::Cursor::new(rows));
+    reader.into_records().map_while(std::result::Result::ok)
+}
+
+/// The line above a table.
+struct Header {
+    names: StringRecord,
+    /// The column of an instruction's address.
+    address: usize,
+    /// That of its text.
+    source: usize,
+}
+
+impl Header {
+    fn of(record: &StringRecord) -> Option<Self> {
+        let address = record.iter().position(|name| name == "Address")?;
+        // To the left of the address it is the text of the kernel's file.
+        let source = record
+            .iter()
+            .skip(address)
+            .position(|name| name == "Source")?;
+        Some(Self {
+            names: record.clone(),
+            address,
+            source: address + source,
+        })
+    }
+
+    /// The address in a row, if it is of an instruction.
+    fn address<'a>(&self, row: &'a StringRecord) -> Option<&'a str> {
+        let field = row.get(self.address)?;
+        let digits = field.strip_prefix("0x").unwrap_or(field);
+        let is_address =
+            !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        is_address.then_some(field)
+    }
+
+    /// A counter of an instruction.
+    fn count(&self, row: &StringRecord, opcode: &str, counter: &Counter) -> Result<u64> {
+        let Counter(label, metric, about) = *counter;
+        let column = self
+            .names
+            .iter()
+            .position(|name| name == label || name == metric);
+        let base = opcode.split('.').next().unwrap_or_default();
+        if column.is_none() && !about.is_empty() && !about.contains(&base) {
+            return Ok(0);
+        }
+        let column = column.with_context(|| format!("the source page has no column {label:?}"))?;
+        let text = row.get(column).unwrap_or_default();
+        if ["", "-", "n/a"].contains(&text) {
+            return Ok(0);
+        }
+        let number = text.replace(',', "").parse::<f64>().ok();
+        let number = number.filter(|number| *number >= 0.0 && number.fract() == 0.0);
+        let number = number.with_context(|| format!("{text:?} as {label:?} of {opcode}"))?;
+        Ok(number as u64)
+    }
+}
+
+/// The instructions of the view of SASS.
+///
+/// # Errors
+/// If it has none, or lacks a column; the message shows how the page begins.
+pub fn instructions(text: &str) -> Result<Listing> {
+    let begins = || format!("what ncu printed begins with\n{}", head(text));
+    let mut listing = Listing::new();
+    let mut header = None;
+    for row in records(text) {
+        if let Some(new) = Header::of(&row) {
+            header = Some(new);
+            continue;
+        }
+        let Some(header) = &header else { continue };
+        let Some(address) = header.address(&row) else {
+            continue;
+        };
+        let source = row.get(header.source).unwrap_or_default();
+        if source.starts_with(NEVER) {
+            continue;
+        }
+        let opcode = opcode(source);
+        let count = |counter| header.count(&row, &opcode, counter).with_context(begins);
+        let new = Instruction {
+            guarded: source.starts_with('@'),
+            counts: Counts {
+                executions: count(&EXECUTIONS)?,
+                threads: count(&THREADS)?,
+                wavefronts: count(&WAVEFRONTS)?,
+                ideal: count(&IDEAL)?,
+                sectors: count(&SECTORS)?,
+            },
+            tag_requests: count(&TAG_REQUESTS)?,
+            opcode: opcode.clone(),
+        };
+        if listing.insert(address.to_owned(), new).is_some() {
+            bail!("{address} is twice in the source page: there is more than one kernel");
+        }
+    }
+    if listing.is_empty() {
+        bail!("the source page lists no instruction; {}", begins());
+    }
+    Ok(listing)
+}
+
+/// The line of `file` that each address belongs to, from the view of both languages.
+///
+/// # Errors
+/// If no address has a line; the message shows how the page begins.
+pub fn lines(text: &str, file: &str) -> Result<BTreeMap<String, u32>> {
+    let mut lines = BTreeMap::new();
+    let (mut header, mut line) = (None, None);
+    let mut is_ours = true;
+    for row in records(text) {
+        if row.get(0) == Some("File Path") {
+            let path = row.get(1).unwrap_or_default();
+            is_ours = path.rsplit(['/', '\\']).next() == Some(file);
+            (header, line) = (None, None);
+        } else if let Some(new) = Header::of(&row) {
+            header = Some(new);
+        } else if let Some(header) = header.as_ref().filter(|_| is_ours) {
+            let column = header.names.iter().position(|name| name == "Line No");
+            let number = column.and_then(|at| row.get(at)?.parse::<u32>().ok());
+            line = number.or(line);
+            if let (Some(address), Some(line)) = (header.address(&row), line) {
+                lines.entry(address.to_owned()).or_insert(line);
+            }
+        }
+    }
+    if lines.is_empty() {
+        let begins = head(text);
+        bail!("no instruction belongs to a line of {file}; what ncu printed begins with\n{begins}");
+    }
+    Ok(lines)
+}
+
+/// `LDS.128` of `@!P0 LDS.128 R4, [R2]`.
+fn opcode(text: &str) -> String {
+    let mut words = text.split_whitespace();
+    let opcode = words.find(|word| !word.starts_with('@'));
+    opcode.unwrap_or("").trim_end_matches(';').to_owned()
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    pub const SASS: &str = "==PROF== Disconnected\n\
+\"Kernel Name\",\"gemm\"\n\
+\"#\",\"Address\",\"Source\",\"# Samples\",\"Instructions Executed\",\"Predicated-On Thread Instructions Executed\",\"Access Size\",\"L1 Tag Requests Global\",\"L1 Wavefronts Shared\",\"L1 Wavefronts Shared Ideal\",\"L2 Theoretical Sectors Global\"\n\
+\"0\",\"0x7f01\",\"      MOV R1, c[0x0][0x28] \",\"1\",\"64\",\"2048\",\"-\",\"0\",\"0\",\"0\",\"0\"\n\
+\"1\",\"0x7f11\",\"@!P0  LDG.E.128.CONSTANT R4, [R2] \",\"1\",\"64\",\"2048\",\"128\",\"128\",\"0\",\"0\",\"1,024\"\n\
+\"2\",\"0x7f21\",\"      STS [R0], R4 \",\"1\",\"64\",\"2048\",\"32\",\"0\",\"128\",\"64\",\"0\"\n\
+\"3\",\"0x7f31\",\"      LDSM.16.M88.4 R4, [R0] ;\",\"1\",\"64\",\"2048\",\"32\",\"0\",\"256\",\"256\",\"0\"\n\
+\"4\",\"0x7f41\",\"      STS [R0+0x80], R4 \",\"1\",\"64\",\"2048\",\"32\",\"0\",\"64\",\"64\",\"0\"\n";
+
+    pub const BOTH: &str = "\"File Path\",\"/rungs/02_smem/kernel.cu\"\n\
+\"Function Name\",\"gemm\"\n\
+\"Line No\",\"Source\",\"Address\",\"Source\",\"Instructions Executed\"\n\
+\"1\",\"// a kernel\",\"\",\"\",\"0\"\n\
+\"9\",\"float a = A[i];\",\"\",\"\",\"128\"\n\
+\"\",\"\",\"0x7f01\",\"      MOV R1, c[0x0][0x28] \",\"64\"\n\
+\"\",\"\",\"0x7f11\",\"@!P0  LDG.E.128.CONSTANT R4, [R2] \",\"64\"\n\
+\"12\",\"As[j] = a;\",\"\",\"\",\"128\"\n\
+\"\",\"\",\"0x7f21\",\"      STS [R0], R4 \",\"64\"\n\
+\"\",\"\",\"0x7f41\",\"      STS [R0+0x80], R4 \",\"64\"\n\
+\"File Path\",\"/usr/include/mma.h\"\n\
+\"Function Name\",\"gemm\"\n\
+\"Line No\",\"Source\",\"Address\",\"Source\",\"Instructions Executed\"\n\
+\"77\",\"ldmatrix\",\"\",\"\",\"64\"\n\
+\"\",\"\",\"0x7f31\",\"      LDSM.16.M88.4 R4, [R0] ;\",\"64\"\n";
+
+    #[test]
+    fn instructions_have_their_counters() {
+        let listing = instructions(SASS).expect("a page");
+        assert_eq!(listing.len(), 5);
+        let load = &listing["0x7f11"];
+        assert_eq!(load.opcode, "LDG.E.128.CONSTANT");
+        assert_eq!(
+            (
+                load.counts.executions,
+                load.counts.sectors,
+                load.tag_requests
+            ),
+            (64, 1024, 128)
+        );
+        let store = &listing["0x7f21"];
+        assert_eq!((store.counts.wavefronts, store.counts.ideal), (128, 64));
+        assert_eq!(listing["0x7f31"].opcode, "LDSM.16.M88.4");
+        assert!(load.guarded && !store.guarded);
+        assert_eq!(load.counts.threads, 2048);
+        // One that no lane can take part in is no access.
+        let never = SASS.replace("      STS [R0],", "@!PT  STS [R0],");
+        assert_eq!(instructions(&never).expect("a page").len(), 4);
+    }
+
+    #[test]
+    fn a_kernel_without_such_accesses_has_no_such_column() {
+        let lines = SASS.lines().filter(|line| !line.contains("LDG"));
+        let without: String = lines.map(|line| line.to_owned() + "\n").collect();
+        let without = without
+            .replace("L1 Tag Requests Global", "?")
+            .replace("L2 Theoretical Sectors Global", "?");
+        let listing = instructions(&without).expect("a page");
+        assert_eq!(listing["0x7f21"].counts.sectors, 0);
+        assert_eq!(listing["0x7f21"].counts.wavefronts, 128);
+    }
+
+    #[test]
+    fn names_of_metrics_are_taken_for_labels() {
+        let renamed = SASS
+            .replace("L1 Wavefronts Shared\"", "memory_l1_wavefronts_shared\"")
+            .replace("\"Instructions Executed", "\"inst_executed");
+        assert_eq!(
+            instructions(&renamed).expect("a page"),
+            instructions(SASS).expect("a page")
+        );
+    }
+
+    #[test]
+    fn lines_are_those_of_the_kernels_file() {
+        let found = lines(BOTH, "kernel.cu").expect("a page");
+        let expected = [("0x7f01", 9), ("0x7f11", 9), ("0x7f21", 12), ("0x7f41", 12)];
+        assert_eq!(
+            found,
+            expected.map(|(at, line)| (at.to_owned(), line)).into()
+        );
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_read_is_shown() {
+        let error = |text: &str| format!("{:#}", instructions(text).expect_err("no page"));
+        let lost = SASS.replace("L1 Wavefronts Shared Ideal", "?");
+        assert!(error(&lost).contains("no column \"L1 Wavefronts Shared Ideal\""));
+        let lost = SASS.replace("L2 Theoretical Sectors Global", "?");
+        assert!(error(&lost).contains("no column \"L2 Theoretical Sectors Global\""));
+        assert!(error(&lost).contains("Kernel Name"), "it begins so");
+        assert!(error("==WARNING== nothing\n").contains("no instruction"));
+        assert!(error(&SASS.replace("1,024", "many")).contains("\"many\" as"));
+        assert!(error(&(SASS.to_owned() + SASS)).contains("more than one kernel"));
+        let error = format!("{:#}", lines(SASS, "kernel.cu").expect_err("no lines"));
+        assert!(
+            error.contains("no instruction belongs to a line of kernel.cu"),
+            "{error}"
+        );
+        assert!(error.contains("\"Kernel Name\",\"gemm\""), "{error}");
+    }
+}

@@ -1,0 +1,148 @@
+//! What the emulator and NVIDIA's compute-sanitizer on an H100 find in the broken kernels, counted from the recorded
+//! table.
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use harness::table::{head, markdown_table};
+
+const TABLE: &str = include_str!("../h100/sanitizers.csv");
+
+/// What is needed of a row; `tests/src/sanitizers/table.rs` writes it.
+#[derive(Deserialize)]
+struct KernelRow {
+    kernel: String,
+    sanitize: String,
+    alone: String,
+    memcheck: String,
+    racecheck: String,
+    initcheck: String,
+    synccheck: String,
+}
+
+/// Which of a row's cells.
+type Cell = fn(&KernelRow) -> &String;
+
+/// Who watched, and where; compute-sanitizer's tools come last.
+const WATCHERS: [(&str, &str, Cell); 6] = [
+    ("sanitize", "emulator", |row| &row.sanitize),
+    ("nobody", "H100", |row| &row.alone),
+    ("memcheck", "H100", |row| &row.memcheck),
+    ("racecheck", "H100", |row| &row.racecheck),
+    ("initcheck", "H100", |row| &row.initcheck),
+    ("synccheck", "H100", |row| &row.synccheck),
+];
+
+/// What calibration/h100/sanitizers.csv calls kernels that hold no mistake: a rung's own, and rung 06's where each block takes
+/// several tiles.
+pub const SOUND: [&str; 2] = ["sound", "several_tiles_a_block"];
+
+/// How a watcher's cell counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It says what is wrong.
+    Finds,
+    /// The launch is refused, or the GPU stops it.
+    Stopped,
+    /// C is compared, and wrong.
+    Wrong,
+    /// Stopped by a time limit, with nothing found up to then.
+    NoEnd,
+    Nothing,
+}
+
+impl Verdict {
+    const ALL: [(Self, &str); 5] = [
+        (Self::Finds, "finds"),
+        (Self::Stopped, "stopped"),
+        (Self::Wrong, "C is wrong"),
+        (Self::NoEnd, "no end"),
+        (Self::Nothing, "nothing"),
+    ];
+
+    fn of(cell: &str) -> Self {
+        match cell {
+            "nothing" => Self::Nothing,
+            "C is wrong" => Self::Wrong,
+            "no end" => Self::NoEnd,
+            _ if cell.starts_with("stopped: ") => Self::Stopped,
+            _ => Self::Finds,
+        }
+    }
+}
+
+impl KernelRow {
+    /// What the emulator refuses to launch it has found.
+    fn is_found_here(&self) -> bool {
+        matches!(
+            Verdict::of(&self.sanitize),
+            Verdict::Finds | Verdict::Stopped
+        )
+    }
+
+    fn is_found_there(&self) -> bool {
+        let mut tools = WATCHERS[2..].iter();
+        tools.any(|(.., cell)| Verdict::of(cell(self)) == Verdict::Finds)
+    }
+}
+
+/// How many of the broken kernels each tool finds; `missed` names those in which only one of both finds something.
+///
+/// # Errors
+/// If the recorded table cannot be read.
+pub fn report(missed: bool) -> Result<String> {
+    let rows = csv::Reader::from_reader(TABLE.as_bytes()).into_deserialize();
+    let rows: Result<Vec<KernelRow>, _> = rows.collect();
+    let rows = rows.context("the recording of compute-sanitizer is no table of sanitizers")?;
+    let is_broken = |row: &&KernelRow| !SOUND.contains(&row.kernel.as_str());
+    let broken: Vec<&KernelRow> = rows.iter().filter(is_broken).collect();
+    let mut text = summary(&broken);
+    for (what, here, there) in [
+        ("both find something", true, true),
+        ("only the emulator's sanitize", true, false),
+        ("only compute-sanitizer", false, true),
+        ("neither: C is wrong, and that is all", false, false),
+    ] {
+        let is = |row: &&&KernelRow| (row.is_found_here(), row.is_found_there()) == (here, there);
+        let these: Vec<&&KernelRow> = broken.iter().filter(is).collect();
+        text += &format!("{:4}  {what}\n", these.len());
+        for row in these.iter().filter(|_| missed && here != there) {
+            text += &format!("        {}\n", row.kernel);
+        }
+    }
+    Ok(text)
+}
+
+/// A row a watcher, a column a verdict.
+fn summary(broken: &[&KernelRow]) -> String {
+    let mut lines = vec![head(["watched by", "on"])];
+    lines[0].extend(Verdict::ALL.map(|(_, name)| name.to_owned()));
+    for (name, place, cell) in WATCHERS {
+        let count = |verdict| {
+            let cells = broken.iter().map(|row| Verdict::of(cell(row)));
+            cells.filter(|found| *found == verdict).count().to_string()
+        };
+        let mut line = head([name, place]);
+        line.extend(Verdict::ALL.map(|(verdict, _)| count(verdict)));
+        lines.push(line);
+    }
+    markdown_table(&lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_was_stopped_after_a_finding_has_found_it() {
+        assert_eq!(Verdict::of("no end: Race at a.cu:1"), Verdict::Finds);
+        assert_eq!(Verdict::of("33: Invalid read"), Verdict::Finds);
+        for (verdict, cell) in [
+            (Verdict::NoEnd, "no end"),
+            (Verdict::Stopped, "stopped: refused"),
+            (Verdict::Wrong, "C is wrong"),
+            (Verdict::Nothing, "nothing"),
+        ] {
+            assert_eq!(Verdict::of(cell), verdict);
+        }
+    }
+}

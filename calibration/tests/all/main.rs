@@ -1,0 +1,5 @@
+//! The recordings, held against the emulator. One program, since each file alone would be linked with all of it again.
+mod arithmetic_h100;
+mod hardware;
+mod tma_layout;
+mod wgmma_layout;

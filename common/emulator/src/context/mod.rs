@@ -1,0 +1,313 @@
+//! One emulated GPU, as CUDA's driver API sees one: modules, device memory, launches in order.
+mod error;
+mod module;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use error::Error;
+pub use module::{Buffer, Function, Module};
+use module::{ContextId, ModuleId, Owner};
+
+use crate::exec::{self, Request};
+use crate::launch::{KernelArg, LaunchConfig, LaunchReport, Options};
+use crate::lower::{self, VariablePlace};
+use crate::memory::{Memory, Region};
+use crate::ptx::Ptx;
+use crate::{Card, TensorMap};
+
+/// One emulated GPU with its memory and the modules that were loaded: a `CUcontext`.
+///
+/// Calls take effect in the order in which they are made, as on one CUDA stream.
+pub struct Context {
+    id: ContextId,
+    options: Options,
+    memory: Memory,
+    /// Variables of the loaded modules, in the order of the text.
+    loaded: HashMap<ModuleId, Vec<Variable>>,
+    /// Modules so far.
+    modules: ModuleId,
+    /// Resets so far.
+    generation: u64,
+}
+
+/// A variable of a loaded module.
+struct Variable {
+    place: VariablePlace,
+    address: u64,
+    /// Its first bytes.
+    initial: Vec<u8>,
+}
+
+impl Context {
+    /// A GPU with empty memory.
+    pub fn new(options: Options) -> Self {
+        static CONTEXTS: AtomicU64 = AtomicU64::new(0);
+        Self {
+            id: CONTEXTS.fetch_add(1, Ordering::Relaxed),
+            options,
+            memory: Memory::default(),
+            loaded: HashMap::new(),
+            modules: 0,
+            generation: 0,
+        }
+    }
+
+    /// How launches are run.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+    /// The same, to change it for the launches that follow.
+    pub fn options_mut(&mut self) -> &mut Options {
+        &mut self.options
+    }
+    /// Which GPU it is.
+    pub fn card(&self) -> Card {
+        self.options.card
+    }
+
+    /// Parses PTX and places its variables in memory, with their initial values (`cuModuleLoadData`). They persist
+    /// from launch to launch until the module is [unloaded](Self::unload). A kernel is looked at when
+    /// [`Module::function`] asks for it.
+    ///
+    /// # Errors
+    /// If the text is not PTX, or its variables do not fit the memory that [`crate::Limits::memory`] allows.
+    pub fn load_module(&mut self, ptx: &str) -> Result<Module, Error> {
+        self.load_ptx(&Ptx::parse(ptx)?)
+    }
+
+    /// The same for PTX that was parsed before.
+    ///
+    /// # Errors
+    /// If its variables do not fit the memory that [`crate::Limits::memory`] allows.
+    pub fn load_ptx(&mut self, ptx: &Ptx) -> Result<Module, Error> {
+        let (mut variables, mut buffers) = (Vec::new(), Vec::new());
+        for (variable, place) in lower::variables(ptx.parsed())? {
+            let region = match place {
+                VariablePlace::Global(_) => Region::Variables,
+                VariablePlace::Const(_) => Region::Constants,
+            };
+            let initial = variable.initial();
+            let buffer = match self.place(region, &variable.name, initial.clone()) {
+                Ok(buffer) => buffer,
+                Err(error) => {
+                    self.remove(&variables);
+                    return Err(error);
+                }
+            };
+            variables.push(Variable {
+                place,
+                address: buffer.address,
+                initial,
+            });
+            buffers.push((variable.name.clone(), buffer));
+        }
+        let id = self.modules;
+        self.modules += 1;
+        self.loaded.insert(id, variables);
+        Ok(Module {
+            context: self.id,
+            id,
+            ptx: ptx.clone(),
+            variables: buffers.into(),
+        })
+    }
+
+    /// Frees a module's variables; its functions cannot be launched any more (`cuModuleUnload`).
+    ///
+    /// # Errors
+    /// If it belongs to another context or was unloaded before.
+    pub fn unload(&mut self, module: Module) -> Result<(), Error> {
+        self.own(module.context, "module")?;
+        let variables = self.loaded.remove(&module.id).ok_or(Error::Unloaded)?;
+        self.remove(&variables);
+        Ok(())
+    }
+
+    /// Frees all buffers, and gives the variables of the modules their initial values again; modules and functions stay.
+    /// What follows then does not depend on what came before: the next buffers have the addresses of the first.
+    pub fn reset(&mut self) {
+        self.generation += 1;
+        self.memory.clear(Region::Buffers);
+        for variable in self.loaded.values().flatten() {
+            if let Some(bytes) = self.memory.bytes_mut(variable.address) {
+                bytes.copy_from_slice(&variable.initial);
+            }
+        }
+    }
+
+    /// Allocates bytes that are zero at first (`cuMemAlloc`, `cuMemsetD8`); `name` stands for them in findings. The
+    /// address is a multiple of 512, and no other buffer begins within 1 MiB after the end.
+    ///
+    /// # Errors
+    /// If more would be allocated than [`crate::Limits::memory`] allows.
+    pub fn alloc(&mut self, name: &str, bytes: usize) -> Result<Buffer, Error> {
+        self.memory
+            .admits(bytes as u64, self.options.limits.memory)?;
+        self.place(Region::Buffers, name, vec![0; bytes])
+    }
+
+    /// Allocates a copy of these bytes (`cuMemAlloc`, `cuMemcpyHtoD`).
+    ///
+    /// # Errors
+    /// As [`Self::alloc`].
+    pub fn upload(&mut self, name: &str, bytes: &[u8]) -> Result<Buffer, Error> {
+        self.memory
+            .admits(bytes.len() as u64, self.options.limits.memory)?;
+        self.place(Region::Buffers, name, bytes.to_vec())
+    }
+
+    /// Copies bytes to the start of a buffer (`cuMemcpyHtoD`).
+    ///
+    /// # Errors
+    /// If they are more than the buffer holds, or it was freed or belongs to another context.
+    pub fn write(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<(), Error> {
+        let held = self.bytes_mut(buffer)?;
+        let all = held.len();
+        let to = held.get_mut(..bytes.len()).ok_or(Error::PastEnd {
+            wanted: bytes.len(),
+            bytes: all,
+        })?;
+        to.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Sets every byte of a buffer (`cuMemsetD8`).
+    ///
+    /// # Errors
+    /// If it was freed or belongs to another context.
+    pub fn fill(&mut self, buffer: &Buffer, byte: u8) -> Result<(), Error> {
+        self.bytes_mut(buffer)?.fill(byte);
+        Ok(())
+    }
+
+    /// A copy of a buffer's bytes (`cuMemcpyDtoH`).
+    ///
+    /// # Errors
+    /// If it was freed or belongs to another context.
+    pub fn read(&self, buffer: &Buffer) -> Result<Vec<u8>, Error> {
+        Ok(self.bytes(buffer)?.to_vec())
+    }
+
+    /// Frees a buffer (`cuMemFree`). Its addresses are not used again, so that a kernel that still reads them is found
+    /// out.
+    ///
+    /// # Errors
+    /// If it was freed before, belongs to another context, or is a variable of a module.
+    pub fn free(&mut self, buffer: Buffer) -> Result<(), Error> {
+        self.bytes(&buffer)?;
+        let address = buffer.address;
+        match buffer.owner {
+            Owner::Module => Err(Error::NotFromAlloc { address }),
+            Owner::Host { .. } => {
+                self.memory.remove(address);
+                Ok(())
+            }
+        }
+    }
+
+    /// A tensor map over a buffer, to be passed by value: [`KernelArg::Bytes`] for a
+    /// `const __grid_constant__ CUtensorMap` (`cuTensorMapEncodeTiled`). The 128 bytes are the emulator's own format.
+    /// As in CUDA, nothing compares the tensor's size with the buffer's: a copy that leaves the buffer is a finding.
+    ///
+    /// # Errors
+    /// The first rule that the map breaks; or if the buffer was freed or belongs to another context.
+    pub fn tensor_map(&self, buffer: &Buffer, map: &TensorMap<'_>) -> Result<[u8; 128], Error> {
+        self.bytes(buffer)?;
+        Ok(map.encode(buffer.address)?)
+    }
+
+    /// Launches a kernel over a grid and returns when it is done (`cuLaunchKernelEx`, `cuStreamSynchronize`).
+    ///
+    /// The result is the same on every run and on any number of cores, but for one thing: of a fault and a
+    /// limit that blocks running side by side meet, either may be reported.
+    ///
+    /// # Errors
+    /// If a GPU would refuse the launch, or one of [`crate::Limits`] was met; memory is then unchanged. Faults
+    /// are not errors: they are in [`LaunchReport::findings`].
+    pub fn launch(
+        &mut self,
+        function: &Function,
+        config: &LaunchConfig,
+        args: &[KernelArg<'_>],
+    ) -> Result<LaunchReport, Error> {
+        self.own(function.context, "function")?;
+        for arg in args {
+            if let KernelArg::Buffer(buffer) = arg {
+                self.bytes(buffer)?;
+            }
+        }
+        let variables = self.loaded.get(&function.module).ok_or(Error::Unloaded)?;
+        let (mut globals, mut constants) = (Vec::new(), Vec::new());
+        for variable in variables {
+            match variable.place {
+                VariablePlace::Global(_) => globals.push(variable.address),
+                VariablePlace::Const(offset) => {
+                    constants.resize(offset as usize, 0);
+                    constants.extend(self.memory.bytes(variable.address).unwrap_or_default());
+                }
+            }
+        }
+        let request = Request {
+            program: &function.program,
+            globals: &globals,
+            constants: &constants,
+            config,
+            args,
+            options: &self.options,
+        };
+        exec::run(&request, &mut self.memory)
+    }
+
+    fn own(&self, context: ContextId, what: &'static str) -> Result<(), Error> {
+        match context == self.id {
+            true => Ok(()),
+            false => Err(Error::OtherContext(what)),
+        }
+    }
+
+    /// The address of a buffer of this context, unless it was freed.
+    fn address(&self, buffer: &Buffer) -> Result<u64, Error> {
+        self.own(buffer.context, "buffer")?;
+        let address = buffer.address;
+        match buffer.owner {
+            Owner::Host { generation } if generation != self.generation => {
+                Err(Error::Freed { address })
+            }
+            Owner::Host { .. } | Owner::Module => Ok(address),
+        }
+    }
+
+    fn bytes(&self, buffer: &Buffer) -> Result<&[u8], Error> {
+        let address = self.address(buffer)?;
+        self.memory.bytes(address).ok_or(Error::Freed { address })
+    }
+
+    fn bytes_mut(&mut self, buffer: &Buffer) -> Result<&mut [u8], Error> {
+        let address = self.address(buffer)?;
+        let bytes = self.memory.bytes_mut(address);
+        bytes.ok_or(Error::Freed { address })
+    }
+
+    fn place(&mut self, region: Region, name: &str, bytes: Vec<u8>) -> Result<Buffer, Error> {
+        let len = bytes.len();
+        let limit = self.options.limits.memory;
+        Ok(Buffer {
+            context: self.id,
+            address: self.memory.alloc(region, name, bytes, limit)?,
+            bytes: len,
+            owner: match region {
+                Region::Buffers => Owner::Host {
+                    generation: self.generation,
+                },
+                Region::Variables | Region::Constants => Owner::Module,
+            },
+        })
+    }
+
+    fn remove(&mut self, variables: &[Variable]) {
+        for variable in variables {
+            self.memory.remove(variable.address);
+        }
+    }
+}

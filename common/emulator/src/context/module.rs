@@ -1,0 +1,130 @@
+//! Loaded modules, their kernels, and device memory as the host names it.
+use std::sync::Arc;
+
+use super::Error;
+use crate::lower;
+use crate::program::{Instruction, Param, Program};
+use crate::ptx::Ptx;
+
+/// A number that no two contexts of a process share.
+pub(super) type ContextId = u64;
+/// A number that no two modules of a context share.
+pub(super) type ModuleId = u64;
+
+/// Device memory: what [`crate::Context::alloc`] returned, or a variable of a module.
+///
+/// It is a handle, as CUDA's `CUdeviceptr` is: to copy it copies no bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    pub(super) context: ContextId,
+    pub(super) address: u64,
+    pub(super) bytes: usize,
+    pub(super) owner: Owner,
+}
+
+/// What frees a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The host, or the reset that ends this generation of buffers.
+    Host {
+        /// Resets of the context before the buffer was allocated.
+        generation: u64,
+    },
+    /// A module.
+    Module,
+}
+
+impl Buffer {
+    /// The device address of its first byte, as a kernel's pointer holds it. A `__constant__` variable has, as on a
+    /// GPU, a second one within the constant bank, which kernels of its module use when they name it.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+}
+
+/// PTX that was loaded into a context: a `CUmodule`. It is a handle; copies are the same module.
+#[derive(Clone, Debug)]
+pub struct Module {
+    pub(super) context: ContextId,
+    pub(super) id: ModuleId,
+    pub(super) ptx: Ptx,
+    pub(super) variables: Arc<[(String, Buffer)]>,
+}
+
+impl Module {
+    /// The kernel of this name, ready to be launched (`cuModuleGetFunction`).
+    ///
+    /// # Errors
+    /// If there is no such kernel, or it holds an instruction that the emulator does not execute; the message
+    /// quotes it.
+    pub fn function(&self, name: &str) -> Result<Function, Error> {
+        Ok(Function {
+            context: self.context,
+            module: self.id,
+            name: name.into(),
+            program: Arc::new(lower::kernel(&self.ptx, name)?),
+        })
+    }
+    /// Names of the kernels, in the order of the text.
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        self.ptx.kernels()
+    }
+    /// The `__device__` or `__constant__` variable of this name (`cuModuleGetGlobal`).
+    ///
+    /// # Errors
+    /// If there is no such variable.
+    pub fn global(&self, name: &str) -> Result<Buffer, Error> {
+        let found = self.variables.iter().rfind(|(known, _)| known == name);
+        found
+            .map(|&(_, buffer)| buffer)
+            .ok_or_else(|| Error::NoVariable { name: name.into() })
+    }
+    /// The text that was loaded.
+    pub fn ptx(&self) -> &Ptx {
+        &self.ptx
+    }
+    /// The `.target`, such as `sm_90a`.
+    pub fn target(&self) -> &str {
+        self.ptx.target()
+    }
+}
+
+/// A kernel of a loaded module: a `CUfunction`. It is a handle, cheap to copy.
+#[derive(Clone, Debug)]
+pub struct Function {
+    pub(super) context: ContextId,
+    pub(super) module: ModuleId,
+    name: Arc<str>,
+    pub(super) program: Arc<Program>,
+}
+
+impl Function {
+    /// Its name in the PTX.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// Its PTX instructions, in the order of the text; those of functions that it calls take the calls' places.
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.program.instructions
+    }
+    /// Its parameters, in order.
+    pub fn params(&self) -> &[Param] {
+        &self.program.params
+    }
+    /// Static shared memory of a block, in bytes.
+    pub fn static_shared(&self) -> u32 {
+        self.program.static_shared
+    }
+    /// What is run without promising the GPU's bits, such as f32 rounding that PTX leaves to ptxas.
+    pub fn warnings(&self) -> &[String] {
+        &self.program.warnings
+    }
+}

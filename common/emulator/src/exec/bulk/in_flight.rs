@@ -1,0 +1,169 @@
+//! A bulk copy that tells an mbarrier: it takes off, and lands when nobody can go on otherwise.
+use std::sync::Arc;
+
+use super::super::block::Execution;
+use super::super::lane_access::{Fatal, Result};
+use super::super::warp::Warp;
+use super::MAX_IN_FLIGHT;
+use super::payload::{Payload, Shape};
+use crate::Space;
+use crate::finding::{AccessKind, FindingKind};
+use crate::happens_before::Engine;
+use crate::op::BulkCopy;
+use crate::shadow::{AsyncOp, How, Site};
+
+/// A copy on its way that will tell an mbarrier.
+pub(in crate::exec) struct Transfer {
+    pub by: AsyncOp,
+    /// The block that receives it, and there the shared addresses of the copy and of the mbarrier.
+    pub rank: usize,
+    to: u32,
+    pub mbarrier: u32,
+    from: Source,
+    /// The step at which it was issued.
+    issued: u64,
+}
+
+#[derive(Clone)]
+pub(super) enum Source {
+    Global(Arc<Payload>),
+    /// Rank, shared address and bytes.
+    Shared(usize, u32, u32),
+}
+
+impl Transfer {
+    /// Bytes that it brings, and those of shared memory that it may touch.
+    fn bytes(&self) -> (u32, u32) {
+        match &self.from {
+            Source::Global(payload) => (payload.bytes, payload.footprint()),
+            &Source::Shared(_, _, bytes) => (bytes, bytes),
+        }
+    }
+}
+
+impl Execution<'_> {
+    /// Lands a copy: its bytes are there, and its mbarrier knows.
+    pub(in crate::exec) fn land(&mut self, transfer: &Transfer) -> Result<()> {
+        let (rank, to) = (transfer.rank, transfer.to);
+        let by = transfer.by;
+        let (bytes, footprint) = transfer.bytes();
+        if self.block_of(rank).is_none_or(|block| block.alive == 0) {
+            let reason = format!(
+                "block {rank} of the cluster has exited before {bytes} bytes landed in its shared memory: nobody has waited for them"
+            );
+            self.report(FindingKind::UnfinishedCopy(reason), by.site);
+            let barriers = self.block_of(rank).map(|block| &mut block.mbarriers);
+            let barrier = barriers.and_then(|barriers| barriers.get_mut(&transfer.mbarrier));
+            // It would have been told: this is no wrong count as well.
+            return match barrier.map(|barrier| barrier.transact(-i64::from(bytes))) {
+                Some(Err(_)) => Err(Fatal),
+                _ => Ok(()),
+            };
+        }
+        match &transfer.from {
+            Source::Global(payload) => {
+                let data = self.fetch(payload);
+                self.scatter(rank, to, &data, payload.shape);
+            }
+            &Source::Shared(from, at, bytes) => {
+                let data = self.gather(from, at, bytes, Shape::plain(bytes));
+                self.scatter(rank, to, &data, Shape::plain(bytes));
+            }
+        }
+        self.landed(&by, rank, to, footprint, false);
+        let told = self.change_mbarrier(rank, transfer.mbarrier, |barrier, order| {
+            order.complete(by.engine, by.clock, &mut barrier.arriving);
+            barrier.issued = barrier.issued.max(Some(transfer.issued));
+            barrier.transact(-i64::from(bytes))
+        });
+        told.map_err(|reason| {
+            let reason = format!("{bytes} bytes have landed, but {reason}");
+            self.report(FindingKind::InvalidMbarrier(reason), by.site);
+            Fatal
+        })
+    }
+}
+
+impl Warp {
+    /// A copy that tells an mbarrier takes off, to one block or to several.
+    pub(super) fn launch(
+        &mut self,
+        copy: &BulkCopy,
+        (rank, to): (usize, u32),
+        from: Source,
+        site: Site,
+        cx: &mut Execution<'_>,
+    ) -> Result<()> {
+        let Some(mbarrier) = copy.mbarrier else {
+            return Err(cx.invalid_copy("it has no mbarrier".into(), site));
+        };
+        let address = self.address(mbarrier, site.lane);
+        let (home, mbarrier) =
+            cx.find_mbarrier(Space::Cluster, address, AccessKind::Atomic, site)?;
+        if home != rank {
+            let reason = format!(
+                "it writes to block {rank} of the cluster, but its mbarrier lies in block {home}"
+            );
+            return Err(cx.invalid_copy(reason, site));
+        }
+        let ranks = match copy.multicast {
+            None => vec![rank],
+            Some(mask) => {
+                let mask = self.b32[mask as usize].0[site.lane] & 0xffff;
+                let ranks = cx.machine.ranks();
+                if mask == 0 || mask >> ranks != 0 {
+                    let reason =
+                        format!("multicast to blocks 0b{mask:b}, but the cluster has {ranks}");
+                    return Err(cx.invalid_copy(reason, site));
+                }
+                (0..ranks).filter(|rank| mask >> rank & 1 == 1).collect()
+            }
+        };
+        if let (Source::Global(payload), false) = (&from, copy.coordinates.is_empty()) {
+            let width = payload.shape.swizzle.bytes();
+            let known = cx.common.swizzles.entry(site.op).or_insert(Some(width));
+            if *known != Some(width) {
+                *known = None;
+            }
+        }
+        for rank in ranks {
+            let Some(block) = cx.block_of(rank) else {
+                continue;
+            };
+            if block.alive == 0 {
+                let reason = format!("a bulk copy to block {rank} of the cluster");
+                cx.report(FindingKind::ExitedBlock(reason), site);
+                return Err(Fatal);
+            }
+            let Some(number) = block.mbarriers.get(&mbarrier).map(|barrier| barrier.number) else {
+                let reason = format!(
+                    "a bulk copy names the mbarrier at 0x{mbarrier:x} of block {rank}, which is not initialised"
+                );
+                return Err(cx.invalid_mbarrier(reason, site));
+            };
+            cx.check_mbarrier(rank, mbarrier, true, site);
+            let by = cx.begin(Engine::Mbarrier(number), site);
+            let issuer = [(self.actor, 1 << site.lane)];
+            let transfer = Transfer {
+                by,
+                rank,
+                to,
+                mbarrier,
+                from: from.clone(),
+                issued: self.steps(cx),
+            };
+            if let Source::Shared(rank, at, bytes) = transfer.from {
+                cx.asynchronous(How::AsyncRead, &by, (rank, at), bytes, &issuer);
+            }
+            let footprint = transfer.bytes().1;
+            cx.asynchronous(How::AsyncWrite, &by, (rank, to), footprint, &issuer);
+            cx.common.in_flight.push_back(transfer);
+            if cx.common.in_flight.len() > MAX_IN_FLIGHT
+                && let Some(oldest) = cx.common.in_flight.pop_front()
+            {
+                cx.land(&oldest)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! What lanes do by themselves: operations that are too rare for the interpreter's inlined loop.
+use super::block::Execution;
+use super::lane_access::{Fatal, map_to_rank, rank_of, space_of};
+use super::lanes::{lanes, map3};
+use super::warp::Warp;
+use crate::Space;
+use crate::finding::FindingKind;
+use crate::op::{ColdOp, Reg};
+
+impl Warp {
+    #[inline(never)]
+    pub(super) fn execute_cold(
+        &mut self,
+        op: &ColdOp,
+        pc: usize,
+        mask: u32,
+        cx: &mut Execution<'_>,
+    ) -> Result<(), Fatal> {
+        match *op {
+            ColdOp::Scalar(f, d, sources) => {
+                for lane in lanes(mask) {
+                    self.set(d, lane, f(sources.map(|source| self.get(source, lane))));
+                }
+            }
+            ColdOp::Lop3(table, regs) => map3(&mut self.b32, regs, mask, |x, y, z| {
+                (0..8).filter(|i| table >> i & 1 == 1).fold(0, |result, i| {
+                    let pick = |v: u32, bit: u32| if i >> bit & 1 == 1 { v } else { !v };
+                    result | pick(x, 2) & pick(y, 1) & pick(z, 0)
+                })
+            }),
+            ColdOp::Pack(bits, d, ref parts) => {
+                for lane in lanes(mask) {
+                    let value = parts.iter().rev().fold(0, |value, &part| {
+                        value << bits | self.get(part, lane) & ((1 << bits) - 1)
+                    });
+                    self.set(d, lane, value);
+                }
+            }
+            ColdOp::Unpack(bits, ref parts, a) => {
+                for lane in lanes(mask) {
+                    let value = self.get(a, lane);
+                    for (i, &part) in parts.iter().enumerate() {
+                        self.set(part, lane, value >> (i as u32 * bits) & ((1 << bits) - 1));
+                    }
+                }
+            }
+            ColdOp::Mbarrier(ref access) => return self.mbarrier(access, pc, mask, cx),
+            ColdOp::BulkCopy(ref copy) => return self.bulk_copy(copy, pc, mask, cx),
+            ColdOp::BulkCommit => self.commit_bulk(mask),
+            ColdOp::BulkWait { pending, read } => self.wait_bulk(pending, read, mask, cx),
+            ColdOp::MapShared(regs, rank) => return self.map_shared(regs, rank, pc, mask, cx),
+            ColdOp::RankOf { d, a } => {
+                for lane in lanes(mask) {
+                    let own = cx.rank as u32;
+                    self.b32[d as usize].0[lane] = rank_of(self.get(a, lane)).unwrap_or(own);
+                }
+            }
+            ColdOp::FenceProxy => cx.order.fence_proxy(self.actor, mask, self.alive),
+            ColdOp::FenceInit => cx.order.fence_inits(self.actor, mask),
+            ColdOp::ActiveMask { d } => {
+                lanes(mask).for_each(|lane| self.b32[d as usize].0[lane] = mask)
+            }
+            ColdOp::Clock { d } => lanes(mask).for_each(|lane| self.set(d, lane, self.clock)),
+            ColdOp::IsSpace(space, d, a) => {
+                for lane in lanes(mask) {
+                    let address = self.get(a, lane);
+                    let is = match (space_of(address), space) {
+                        (Space::Shared, Space::Shared) => rank_of(address).is_none(),
+                        (Space::Shared, Space::Cluster) => true,
+                        (is, asked) => is == asked,
+                    };
+                    self.set(Reg::predicate(d), lane, is.into());
+                }
+            }
+            ColdOp::Nothing => {}
+        }
+        Ok(())
+    }
+
+    /// `mapa`: the address of the same place in the block of another rank.
+    fn map_shared(
+        &mut self,
+        [d, a]: [Reg; 2],
+        rank: u32,
+        pc: usize,
+        mask: u32,
+        cx: &mut Execution<'_>,
+    ) -> Result<(), Fatal> {
+        for lane in lanes(mask) {
+            let rank = self.b32[rank as usize].0[lane];
+            if rank as usize >= cx.machine.ranks() {
+                let reason = format!(
+                    "mapa to block {rank} of a cluster of {}",
+                    cx.machine.ranks()
+                );
+                let kind = FindingKind::InvalidCluster(reason);
+                self.report(kind, pc as u32, 1 << lane, cx);
+                return Err(Fatal);
+            }
+            let mapped = map_to_rank(self.get(a, lane), rank);
+            self.set(d, lane, mapped);
+        }
+        Ok(())
+    }
+}

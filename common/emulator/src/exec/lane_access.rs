@@ -1,0 +1,303 @@
+//! One lane's access: checked against every rule, byte by byte.
+use super::block::Execution;
+use super::warp::Warp;
+use super::warp_access::cut;
+use crate::Space;
+use crate::finding::{AccessKind, FindingKind};
+use crate::lower::{SHARED_BASE, window};
+use crate::shadow::{How, Site};
+
+/// The launch cannot go on; the finding is noted.
+pub(super) struct Fatal;
+
+pub(super) type Result<T> = std::result::Result<T, Fatal>;
+
+/// One lane's access.
+pub(super) struct LaneAccess {
+    pub space: Space,
+    pub address: u64,
+    pub bytes: u32,
+    pub site: Site,
+}
+
+impl LaneAccess {
+    pub fn new(space: Space, address: u64, bytes: u32, site: Site) -> Self {
+        Self {
+            space,
+            address,
+            bytes,
+            site,
+        }
+    }
+}
+
+/// The space of a generic address.
+pub(super) fn space_of(address: u64) -> Space {
+    match address {
+        window::SHARED..window::LOCAL => Space::Shared,
+        window::LOCAL..window::CONST => Space::Local,
+        window::CONST..window::PARAM => Space::Const,
+        window::PARAM..window::END => Space::Param,
+        _ => Space::Global,
+    }
+}
+
+/// Addresses in the cluster's shared memory: the block's rank and one in the bits above the address there. An
+/// address without them lies in the thread's own block.
+const RANK: u32 = 24;
+
+/// The rank that `mapa` has put into an address, generic or in the cluster's window.
+pub(super) fn rank_of(address: u64) -> Option<u32> {
+    ((address as u32) >> RANK).checked_sub(1)
+}
+
+/// The address of the same place in the block of this rank.
+pub(super) fn map_to_rank(address: u64, rank: u32) -> u64 {
+    let inside = address & !u64::from(u32::MAX) | address & u64::from(u32::MAX >> (32 - RANK));
+    inside | u64::from(rank + 1) << RANK
+}
+
+pub(super) fn shared_read(shared: &[u32], address: u32, bytes: u32) -> u64 {
+    let at = address as usize / 4;
+    match bytes {
+        8 => u64::from(shared[at]) | u64::from(shared[at + 1]) << 32,
+        _ => cut(u64::from(shared[at] >> (8 * (address % 4))), bytes),
+    }
+}
+
+pub(super) fn shared_write(shared: &mut [u32], address: u32, bytes: u32, value: u64) {
+    let at = address as usize / 4;
+    match bytes {
+        8 => (shared[at], shared[at + 1]) = (value as u32, (value >> 32) as u32),
+        4 => shared[at] = value as u32,
+        _ => {
+            let shift = 8 * (address % 4);
+            let mask = ((1u32 << (8 * bytes)) - 1) << shift;
+            shared[at] = shared[at] & !mask | (value as u32) << shift & mask;
+        }
+    }
+}
+
+/// A checked address.
+pub(super) enum Target {
+    Global(usize, usize),
+    Shared(u32),
+    /// Shared memory of another block of the cluster: its rank, and the address there.
+    Remote(usize, u32),
+    /// Offset in the warp's local memory.
+    Local(usize),
+    Const(usize),
+    Param(usize),
+}
+
+impl Target {
+    /// The address in the shared memory of the thread's own block, if it is there.
+    pub fn own_shared(&self) -> Option<u32> {
+        match *self {
+            Self::Shared(at) => Some(at),
+            Self::Global(..)
+            | Self::Remote(..)
+            | Self::Local(_)
+            | Self::Const(_)
+            | Self::Param(_) => None,
+        }
+    }
+
+    /// Rank and address in the shared memory of the cluster, if it is there; the thread's own block has rank `own`.
+    pub fn in_cluster(&self, own: usize) -> Option<(usize, u32)> {
+        match *self {
+            Self::Remote(rank, at) => Some((rank, at)),
+            Self::Global(..)
+            | Self::Shared(_)
+            | Self::Local(_)
+            | Self::Const(_)
+            | Self::Param(_) => self.own_shared().map(|at| (own, at)),
+        }
+    }
+}
+
+impl Execution<'_> {
+    /// Checks one lane's access and finds what it touches.
+    #[inline(always)]
+    pub fn locate(&mut self, touch: &LaneAccess, verb: AccessKind) -> Result<Target> {
+        let &LaneAccess { bytes, address, .. } = touch;
+        let inside = address >= SHARED_BASE.into()
+            && address <= u64::from(self.machine.shared_end).wrapping_sub(bytes.into());
+        if touch.space == Space::Shared && inside && address & u64::from(bytes - 1) == 0 {
+            return Ok(Target::Shared(address as u32));
+        }
+        self.locate_anywhere(touch, verb)
+    }
+
+    #[inline(never)]
+    fn locate_anywhere(&mut self, touch: &LaneAccess, verb: AccessKind) -> Result<Target> {
+        let &LaneAccess { bytes, site, .. } = touch;
+        let (space, address) = match (touch.space, touch.address) {
+            (Space::Generic, address) => match space_of(address) {
+                Space::Shared => (Space::Shared, address - window::SHARED),
+                Space::Local => (Space::Local, address - window::LOCAL),
+                Space::Const => (Space::Const, address - window::CONST),
+                Space::Param => (Space::Param, address - window::PARAM),
+                other => (other, address),
+            },
+            named => named,
+        };
+        // `.shared::cluster` is shared memory too.
+        let named = match space {
+            Space::Cluster => Space::Shared,
+            other => other,
+        };
+        // Generic addresses may point to shared memory of the whole cluster.
+        let mapped = match (touch.space, space) {
+            (Space::Generic, Space::Shared) | (_, Space::Cluster) => rank_of(address),
+            _ => None,
+        };
+        if address % u64::from(bytes) != 0 {
+            let kind = FindingKind::Misaligned {
+                space: named,
+                access: verb,
+                bytes,
+                address,
+            };
+            self.report(kind, site);
+            return Err(Fatal);
+        }
+        let local = self.machine.program.local_bytes;
+        let last = address.checked_add(bytes.into());
+        let within = |from: u64, end: u64| address >= from && last.is_some_and(|last| last <= end);
+        let shared_end = self.machine.shared_end;
+        let found = match space {
+            Space::Global | Space::Generic => self
+                .machine
+                .memory
+                .find(address, u64::from(bytes))
+                .map(|(index, offset)| Target::Global(index, offset)),
+            Space::Shared | Space::Cluster if mapped.is_some() => {
+                let rank = mapped.unwrap_or(0) as usize;
+                let at = address & u64::from(u32::MAX >> (32 - RANK));
+                let inside = at >= SHARED_BASE.into() && at + u64::from(bytes) <= shared_end.into();
+                match self.block_of(rank).map(|block| block.alive) {
+                    Some(0) => {
+                        let reason = format!(
+                            "{verb} of size {bytes} bytes in the shared memory of block {rank} of the cluster"
+                        );
+                        self.report(FindingKind::ExitedBlock(reason), site);
+                        return Err(Fatal);
+                    }
+                    Some(_) if inside && rank == self.rank => Some(Target::Shared(at as u32)),
+                    Some(_) if inside => Some(Target::Remote(rank, at as u32)),
+                    Some(_) | None => None,
+                }
+            }
+            Space::Shared | Space::Cluster => within(SHARED_BASE.into(), shared_end.into())
+                .then_some(Target::Shared(address as u32)),
+            Space::Local => within(0, local.into())
+                .then(|| Target::Local(site.lane * local as usize + address as usize)),
+            Space::Const => within(0, self.machine.constants.len() as u64)
+                .then_some(Target::Const(address as usize)),
+            Space::Param => within(0, self.machine.params.len() as u64)
+                .then_some(Target::Param(address as usize)),
+        };
+        let writes = verb != AccessKind::Read;
+        match found {
+            Some(place) if !(writes && matches!(place, Target::Const(_) | Target::Param(_))) => {
+                Ok(place)
+            }
+            _ => {
+                let nearest = match space {
+                    Space::Global | Space::Generic => self.machine.memory.nearest(address),
+                    Space::Shared | Space::Cluster => format!(
+                        "outside the block's {} bytes of shared memory, which start at 0x{SHARED_BASE:x}",
+                        self.machine.shared_end - SHARED_BASE
+                    ),
+                    Space::Local => format!("outside the thread's {local} bytes of local memory"),
+                    Space::Const | Space::Param => {
+                        "outside the bank, or a write to read-only memory".into()
+                    }
+                };
+                let kind = FindingKind::OutOfBounds {
+                    space: named,
+                    access: verb,
+                    bytes,
+                    address,
+                    nearest,
+                };
+                self.report(kind, site);
+                Err(Fatal)
+            }
+        }
+    }
+
+    pub fn get(&mut self, warp: &Warp, place: &Target, out: &mut [u8]) {
+        let len = out.len();
+        match *place {
+            Target::Global(allocation, offset) => {
+                self.writes
+                    .read(self.machine.memory, allocation, offset, out)
+            }
+            Target::Shared(_) | Target::Remote(..) => {
+                if let Some((rank, address)) = place.in_cluster(self.rank)
+                    && let Some(block) = self.block_of(rank)
+                {
+                    for (i, byte) in out.iter_mut().enumerate() {
+                        *byte = shared_read(&block.shared, address + i as u32, 1) as u8;
+                    }
+                }
+            }
+            Target::Local(at) => out.copy_from_slice(&warp.local[at..at + len]),
+            Target::Const(at) => out.copy_from_slice(&self.machine.constants[at..at + len]),
+            Target::Param(at) => out.copy_from_slice(&self.machine.params[at..at + len]),
+        }
+    }
+
+    pub fn put(&mut self, warp: &mut Warp, place: &Target, bytes: &[u8]) {
+        match *place {
+            Target::Global(allocation, offset) => {
+                self.writes
+                    .write(self.machine.memory, allocation, offset, bytes)
+            }
+            Target::Shared(address) => {
+                for (i, &byte) in bytes.iter().enumerate() {
+                    shared_write(&mut self.block.shared, address + i as u32, 1, byte.into());
+                }
+            }
+            Target::Remote(rank, address) => {
+                if let Some(block) = self.block_of(rank) {
+                    for (i, &byte) in bytes.iter().enumerate() {
+                        shared_write(&mut block.shared, address + i as u32, 1, byte.into());
+                    }
+                    block.activity += 1;
+                }
+            }
+            Target::Local(at) => warp.local[at..at + bytes.len()].copy_from_slice(bytes),
+            Target::Const(_) | Target::Param(_) => {}
+        }
+    }
+
+    /// Shows a checked access to the sanitizer.
+    pub fn show(&mut self, how: How, place: &Target, touch: &LaneAccess) {
+        let &LaneAccess { bytes, site, .. } = touch;
+        match *place {
+            Target::Shared(at) => self.check(how, at, bytes, site),
+            Target::Remote(rank, at) => {
+                self.check_remote(how, (rank, at), bytes, site);
+            }
+            // The sanitizer watches shared memory only.
+            Target::Global(..) | Target::Local(_) | Target::Const(_) | Target::Param(_) => {}
+        }
+    }
+
+    pub fn read(&mut self, warp: &Warp, touch: &LaneAccess, out: &mut [u8]) -> Result<()> {
+        let place = self.locate(touch, AccessKind::Read)?;
+        self.show(How::Read, &place, touch);
+        self.get(warp, &place, out);
+        Ok(())
+    }
+
+    pub fn write(&mut self, warp: &mut Warp, touch: &LaneAccess, bytes: &[u8]) -> Result<()> {
+        let place = self.locate(touch, AccessKind::Write)?;
+        self.show(How::Write, &place, touch);
+        self.put(warp, &place, bytes);
+        Ok(())
+    }
+}

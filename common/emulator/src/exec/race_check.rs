@@ -1,0 +1,209 @@
+//! What the sanitizer is shown, and what it says: ordinary accesses, and those of the async proxy.
+//!
+//! An asynchronous access has three moments. [`Execution::begin`] numbers the operation when it is issued.
+//! [`Execution::asynchronous`] then shows the bytes that it may touch from now on. When somebody has waited for it,
+//! [`Execution::completed`] orders it before what those threads do next.
+use super::block::Execution;
+use super::lanes::lanes;
+use super::warp::Warp;
+use crate::Space;
+use crate::finding::{AccessKind, Finding, FindingKind, Location};
+use crate::happens_before::{Actor, Engine, Observer, View};
+use crate::shadow::{AsyncOp, Hazard, How, Site, Verdict};
+
+impl Execution<'_> {
+    /// Shows one lane's access to shared memory.
+    pub fn check(&mut self, how: How, address: u32, bytes: u32, site: Site) {
+        self.check_in(self.rank, how, address, bytes, site);
+    }
+
+    /// The same in a block of the cluster.
+    fn check_in(&mut self, rank: usize, how: How, address: u32, bytes: u32, site: Site) {
+        let (block, order) = self.block_and_order(rank);
+        let Some(shadow) = block.and_then(|block| block.shadow.as_mut()) else {
+            return;
+        };
+        let Some(observer) = order.observer(site.warp, 1 << site.lane) else {
+            return;
+        };
+        let verdict = shadow.access(how, address, bytes, site.op, &observer);
+        self.found(verdict, how, address, bytes, site);
+    }
+
+    /// The same for several lanes, each at its address.
+    pub fn check_lanes(
+        &mut self,
+        how: How,
+        addresses: &[u32; 32],
+        bytes: u32,
+        op: usize,
+        warp: &Warp,
+        mask: u32,
+    ) {
+        // What lanes know beyond their warp must be looked up for each.
+        if self.order.lanes_differ(warp.actor) {
+            lanes(mask)
+                .for_each(|lane| self.check(how, addresses[lane], bytes, warp.site(op, lane)));
+            return;
+        }
+        let mut wrong = Vec::new();
+        if let (Some(shadow), Some(observer)) = (
+            &mut self.block.shadow,
+            self.order.observer(warp.actor, mask),
+        ) {
+            // Most that is done is reading what everybody knows of.
+            let mask = match how {
+                How::Read => shadow.read_by_warp(addresses, bytes, op, &observer),
+                _ => mask,
+            };
+            for lane in lanes(mask) {
+                let observer = observer.of(lane);
+                let verdict = shadow.access(how, addresses[lane], bytes, op, &observer);
+                if !matches!(verdict, Verdict::Fine) {
+                    wrong.push((lane, verdict));
+                }
+            }
+        }
+        for (lane, verdict) in wrong {
+            self.found(verdict, how, addresses[lane], bytes, warp.site(op, lane));
+        }
+    }
+
+    /// The same in another block of the cluster, which must not exit before it.
+    pub fn check_remote(
+        &mut self,
+        how: How,
+        (rank, address): (usize, u32),
+        bytes: u32,
+        site: Site,
+    ) {
+        self.check_in(rank, how, address, bytes, site);
+        self.visit(rank, site);
+    }
+
+    /// Numbers an asynchronous operation.
+    pub fn begin(&mut self, engine: Engine, site: Site) -> AsyncOp {
+        AsyncOp {
+            engine,
+            actor: self.order.engine(engine),
+            clock: self.order.begin(engine),
+            site,
+        }
+    }
+
+    /// The operation reads or writes these bytes of a block of the cluster, at any time from now until it has landed
+    /// ([`Execution::landed`]) and somebody has waited for it. `issuers`: the warps (of the cluster) and lanes that
+    /// issue it together; what is read must happen before, and be shown to the async proxy by, each of them.
+    pub fn asynchronous(
+        &mut self,
+        how: How,
+        by: &AsyncOp,
+        (rank, address): (usize, u32),
+        bytes: u32,
+        issuers: &[(Actor, u32)],
+    ) {
+        let (block, order) = self.block_and_order(rank);
+        let Some(shadow) = block.and_then(|block| block.shadow.as_mut()) else {
+            return;
+        };
+        let observers: Vec<Observer<'_>> = issuers
+            .iter()
+            .filter_map(|&(warp, mask)| order.observer(warp, mask))
+            .collect();
+        let verdict = shadow.asynchronous(how, address, bytes, by, &observers);
+        self.found(verdict, how, address, bytes, by.site);
+    }
+
+    /// What the operation wrote has landed; `generic` if it is none of the async proxy, and so still wants a
+    /// fence for that.
+    pub fn landed(&mut self, by: &AsyncOp, rank: usize, address: u32, bytes: u32, generic: bool) {
+        let block = self.block_of(rank);
+        if let Some(shadow) = block.and_then(|block| block.shadow.as_mut()) {
+            shadow.land(address, bytes, by, generic);
+        }
+    }
+
+    /// These lanes have waited until the engine's operations up to the one numbered `clock` were complete.
+    pub fn completed(&mut self, engine: Engine, clock: u32, warp: &Warp, mask: u32) {
+        let mut view = View::default();
+        self.order.complete(engine, clock, &mut view);
+        self.order.acquire(warp.actor, mask, warp.alive, &view);
+    }
+
+    /// Notes that a lane has used the shared memory of another block, which must not exit before.
+    pub fn visit(&mut self, rank: usize, site: Site) {
+        let (block, order) = self.block_and_order(rank);
+        if let (Some(block), Some(observer)) = (block, order.observer(site.warp, 1 << site.lane)) {
+            block.visitors.insert(site, observer.epoch);
+        }
+    }
+
+    /// All threads of the block have exited: reports remote accesses that are not ordered before that.
+    pub fn depart(&mut self) {
+        for (site, clock) in std::mem::take(&mut self.block.visitors) {
+            if !self.block.exit.knows(site.warp, site.lane as u32, clock) {
+                let reason = format!(
+                    "block {} of the cluster may have exited before: nothing makes it wait for this access, such as a barrier.cluster at the end",
+                    self.rank
+                );
+                self.report(FindingKind::ExitedBlock(reason), site);
+            }
+        }
+    }
+
+    fn location(&self, site: Site) -> Location {
+        let thread = self.machine.thread_of(site.warp, site.lane);
+        let block = self.index_of(site.warp / self.machine.warps);
+        self.machine.location(site.op, thread, block)
+    }
+
+    /// Notes a finding of a thread of the cluster.
+    pub fn report(&mut self, kind: FindingKind, site: Site) {
+        let place = self.location(site);
+        self.block.findings.add(Finding::new(kind, place));
+    }
+
+    pub fn found(&mut self, verdict: Verdict, how: How, address: u32, bytes: u32, site: Site) {
+        if let Verdict::Fine = verdict {
+            return;
+        }
+        let place = |hazard: &Hazard| Box::new(self.location(hazard.site));
+        let access = verb(how);
+        let address = address.into();
+        let kind = match verdict {
+            Verdict::Fine => return,
+            Verdict::Uninitialised => FindingKind::Uninitialised {
+                space: Space::Shared,
+                bytes,
+                address,
+            },
+            Verdict::Race(hazard) => FindingKind::Race {
+                access,
+                other_access: verb(hazard.how),
+                other: place(&hazard),
+                address,
+            },
+            Verdict::Unfenced(hazard) => FindingKind::MissingProxyFence {
+                access,
+                other: place(&hazard),
+                address,
+            },
+            Verdict::Mbarrier(hazard) => FindingKind::MbarrierTouched {
+                access,
+                other: place(&hazard),
+                address,
+            },
+        };
+        self.report(kind, site);
+    }
+}
+
+fn verb(how: How) -> AccessKind {
+    match how {
+        How::Read => AccessKind::Read,
+        How::Write | How::Land | How::Init | How::Invalidate => AccessKind::Write,
+        How::Atomic => AccessKind::Atomic,
+        How::AsyncRead => AccessKind::AsyncRead,
+        How::Launch | How::AsyncWrite => AccessKind::AsyncWrite,
+    }
+}

@@ -1,0 +1,266 @@
+//! Stores and atomics of one warp, and what all accesses share.
+//!
+//! The common cases, a whole warp in one allocation or in shared memory, are checked and served as
+//! vectors. Everything else goes thread by thread through [`Execution::read`] and [`Execution::write`].
+use super::block::Execution;
+use super::lane_access::{LaneAccess, Result, Target, shared_write, space_of};
+use super::lanes::{fill_inactive, lanes, mask_of};
+use super::profiler::Request;
+use super::warp::Warp;
+use crate::Space;
+use crate::banks::{LANES, SharedAccess};
+use crate::finding::AccessKind;
+use crate::lower::{SHARED_BASE, window};
+use crate::op::{Address, Atomic, Class, LoadStore};
+use crate::shadow::How;
+
+/// Low `8 * bytes` bits.
+#[inline(always)]
+pub(super) fn cut(value: u64, bytes: u32) -> u64 {
+    if bytes >= 8 {
+        value
+    } else {
+        value & ((1 << (8 * bytes)) - 1)
+    }
+}
+
+impl Warp {
+    /// The addresses of all lanes; inactive lanes get that of the first active one.
+    #[inline(always)]
+    pub(super) fn addresses(&self, at: Address, mask: u32) -> [u64; LANES] {
+        let Address { base, offset } = at;
+        let mut addresses = [0; LANES];
+        match base.class {
+            Class::B64 => {
+                let base = &self.b64[base.index as usize].0;
+                for i in 0..LANES {
+                    addresses[i] = base[i].wrapping_add_signed(offset);
+                }
+            }
+            Class::B32 | Class::Predicate => {
+                let base = &self.b32[base.index as usize].0;
+                // Addresses of 32 bits wrap around within them.
+                for i in 0..LANES {
+                    addresses[i] = u64::from(base[i].wrapping_add(offset as u32));
+                }
+            }
+        }
+        if mask != u32::MAX {
+            fill_inactive(&mut addresses, mask);
+        }
+        addresses
+    }
+
+    #[inline(always)]
+    pub fn store<const SANITIZE: bool>(
+        &mut self,
+        access: &LoadStore,
+        op: usize,
+        mask: u32,
+        cx: &mut Execution<'_>,
+    ) -> Result<()> {
+        cx.block.activity += 1;
+        let mut addresses = self.addresses(access.address, mask);
+        let (space, mask_left) = resolve(access.space, &mut addresses, mask);
+        let bytes = access.bytes * access.count;
+        let request = Request {
+            op,
+            slot: access.slot,
+            space: access.space,
+            bytes,
+            kind: SharedAccess::Store,
+        };
+        if space == Space::Shared
+            && mask_left == 0
+            && let Some(addresses) = shared_window(&addresses, bytes, cx.machine.shared_end)
+        {
+            cx.profiler.shared(request, &addresses, mask);
+            if SANITIZE {
+                cx.check_lanes(How::Write, &addresses, bytes, op, self, mask);
+            }
+            let shared = &mut cx.block.shared;
+            for i in 0..access.count as usize {
+                let offset = i as u32 * access.bytes;
+                if access.class == Class::B32 && access.bytes == 4 {
+                    let values = &self.b32[access.regs[i] as usize].0;
+                    for lane in lanes(mask) {
+                        shared[(addresses[lane] + offset) as usize / 4] = values[lane];
+                    }
+                } else {
+                    for lane in lanes(mask) {
+                        let value = self.get(access.reg(i), lane);
+                        shared_write(shared, addresses[lane] + offset, access.bytes, value);
+                    }
+                }
+            }
+            return Ok(());
+        }
+        if space == Space::Global
+            && mask_left == 0
+            && let Some((allocation, base)) = one_allocation(&addresses, bytes, cx)
+        {
+            cx.profiler.global(request, &addresses, mask);
+            for lane in lanes(mask) {
+                let raw = &self.raw(access, lane)[..bytes as usize];
+                let offset = (addresses[lane] - base) as usize;
+                cx.writes.write(cx.machine.memory, allocation, offset, raw);
+            }
+            return Ok(());
+        }
+        // Checked lane by lane.
+        cx.count_slowly(request, &addresses, mask);
+        let addresses = self.addresses(access.address, mask);
+        for lane in lanes(mask) {
+            let raw = self.raw(access, lane);
+            let touch = LaneAccess::new(access.space, addresses[lane], bytes, self.site(op, lane));
+            cx.write(self, &touch, &raw[..bytes as usize])?;
+        }
+        Ok(())
+    }
+
+    /// What a lane stores, as bytes.
+    fn raw(&self, access: &LoadStore, lane: usize) -> [u8; 16] {
+        let mut raw = [0; 16];
+        for i in 0..access.count as usize {
+            let (at, bytes) = (i * access.bytes as usize, access.bytes as usize);
+            let value = self.get(access.reg(i), lane).to_le_bytes();
+            raw[at..at + bytes].copy_from_slice(&value[..bytes]);
+        }
+        raw
+    }
+
+    /// Atomics are served lane by lane, in order; the hardware's order is open.
+    #[inline(never)]
+    pub fn atomic(
+        &mut self,
+        access: &Atomic,
+        op: usize,
+        mask: u32,
+        cx: &mut Execution<'_>,
+    ) -> Result<()> {
+        let addresses = self.addresses(access.address, mask);
+        let mut relative = addresses;
+        let space = match resolve(access.space, &mut relative, mask) {
+            (space, 0) => space,
+            _ => access.space,
+        };
+        let request = Request {
+            op,
+            slot: access.slot,
+            space,
+            bytes: access.bytes,
+            kind: SharedAccess::Store,
+        };
+        cx.count_slowly(request, &relative, mask);
+        for lane in lanes(mask) {
+            let mut raw = [0; 8];
+            let bytes = access.bytes as usize;
+            let site = self.site(op, lane);
+            let touch = LaneAccess::new(access.space, addresses[lane], access.bytes, site);
+            let address = cx.locate(&touch, AccessKind::Atomic)?;
+            cx.get(self, &address, &mut raw[..bytes]);
+            cx.show(How::Atomic, &address, &touch);
+            let old = u64::from_le_bytes(raw);
+            let f = match address {
+                Target::Global(..) => access.on_global,
+                Target::Shared(_)
+                | Target::Remote(..)
+                | Target::Local(_)
+                | Target::Const(_)
+                | Target::Param(_) => access.f,
+            };
+            let [b, c] = [access.b, access.c].map(|reg| cut(self.get(reg, lane), access.bytes));
+            let new = f([old, b, c]);
+            // A failed attempt, such as that to take a lock, changes nothing.
+            cx.block.activity += u64::from(cut(new, access.bytes) != old);
+            cx.put(self, &address, &new.to_le_bytes()[..bytes]);
+            if let Some(d) = access.d {
+                self.set(d, lane, old);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Execution<'_> {
+    /// Counts an access whose lanes may point to different spaces.
+    #[inline(never)]
+    pub(super) fn count_slowly(&mut self, request: Request, addresses: &[u64; LANES], mask: u32) {
+        let (mut shared, mut global) = (0, 0);
+        for lane in lanes(mask) {
+            let space = match request.space {
+                Space::Generic => space_of(addresses[lane]),
+                named => named,
+            };
+            match space {
+                Space::Shared | Space::Cluster => shared |= 1 << lane,
+                Space::Global => global |= 1 << lane,
+                Space::Local | Space::Const | Space::Param | Space::Generic => {}
+            }
+        }
+        if shared != 0 {
+            let mut addresses = addresses.map(|address| address as u32);
+            fill_inactive(&mut addresses, shared);
+            self.profiler.shared(request, &addresses, shared);
+        }
+        if global != 0 {
+            let mut addresses = *addresses;
+            fill_inactive(&mut addresses, global);
+            self.profiler.global(request, &addresses, global);
+        }
+    }
+}
+
+/// Turns generic addresses of one space into addresses in it. The second result is the mask of lanes
+/// that are elsewhere: if it is not zero, nothing was changed.
+#[inline(always)]
+pub(super) fn resolve(space: Space, addresses: &mut [u64; LANES], mask: u32) -> (Space, u32) {
+    if space != Space::Generic {
+        return (space, 0);
+    }
+    let first = space_of(addresses[0]);
+    let elsewhere = mask_of(lanes(mask).filter(|&lane| space_of(addresses[lane]) != first));
+    if elsewhere == 0 && first == Space::Shared {
+        for address in addresses.iter_mut() {
+            *address -= window::SHARED;
+        }
+    }
+    (first, elsewhere)
+}
+
+/// The addresses, if all are aligned and within the block's shared memory.
+#[inline(always)]
+pub(super) fn shared_window(all: &[u64; LANES], bytes: u32, end: u32) -> Option<[u32; LANES]> {
+    let mut out = [0; LANES];
+    let mut bad = false;
+    let last = u64::from(end).wrapping_sub(u64::from(bytes));
+    for i in 0..LANES {
+        let address = all[i];
+        bad |= address & u64::from(bytes - 1) != 0
+            || address < u64::from(SHARED_BASE)
+            || address > last;
+        out[i] = address as u32;
+    }
+    (!bad && end >= bytes).then_some(out)
+}
+
+/// The allocation that holds all addresses, if they are aligned: its index and base.
+#[inline(always)]
+pub(super) fn one_allocation(
+    addresses: &[u64; LANES],
+    bytes: u32,
+    cx: &Execution<'_>,
+) -> Option<(usize, u64)> {
+    let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
+    for &address in addresses {
+        low = low.min(address);
+        high = high.max(address);
+        bits |= address;
+    }
+    if bits & u64::from(bytes - 1) != 0 {
+        return None;
+    }
+    let span = (high - low).checked_add(u64::from(bytes))?;
+    let (allocation, _) = cx.machine.memory.find(low, span)?;
+    Some((allocation, cx.machine.memory.base(allocation)))
+}

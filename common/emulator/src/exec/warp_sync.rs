@@ -1,0 +1,278 @@
+//! Synchronisation: barriers, and what the lanes of a warp exchange (shuffles, votes).
+use super::block::{BARRIERS, Execution};
+use super::lanes::{lanes, mask_of};
+use super::step::Stop;
+use super::warp::{State, Warp};
+use crate::finding::FindingKind;
+use crate::op::{Barrier, Reg, ShuffleMode, SyncOp, VoteMode, WarpOp};
+
+/// How a split fared at an instruction that concerns other threads too: these lanes go on together, on their way to
+/// this join.
+pub(super) type Synced = Result<(u32, u32), Pause>;
+
+/// Why they do not.
+pub(super) enum Pause {
+    Waiting,
+    Stop(Stop),
+}
+
+/// The `active` lanes of a split at an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival {
+    pub pc: u32,
+    pub mask: u32,
+    pub active: u32,
+    pub join: u32,
+}
+
+impl Warp {
+    /// Some lanes are at a warp-level instruction or a barrier.
+    #[inline(never)]
+    pub fn synchronize(&mut self, op: &SyncOp, at: Arrival, cx: &mut Execution<'_>) -> Synced {
+        match op {
+            SyncOp::Warp { mask, op } => self.warp_sync(op, *mask, at, cx),
+            SyncOp::Barrier(barrier) => self.barrier(barrier, at, cx),
+            SyncOp::MbarrierWait(wait) => self.wait_mbarrier(wait, at, cx),
+            &SyncOp::ClusterBarrier(barrier) => self.cluster_barrier(barrier, at, cx),
+            &SyncOp::SetRegisters { count, increase } => {
+                self.set_registers(count, increase, at, cx)
+            }
+        }
+    }
+
+    /// Lanes that name different masks form groups of their own.
+    fn warp_sync(&mut self, op: &WarpOp, mask: u32, at: Arrival, cx: &mut Execution<'_>) -> Synced {
+        let masks = self.b32[mask as usize].0;
+        let members = masks[at.active.trailing_zeros() as usize & 31];
+        let own = self.part(at, |lane| masks[lane] == members);
+        let state = State::Warp(members);
+        let Some(there) = self.gather(at.pc, state, members, own) else {
+            return self.wait(at, own, state, cx);
+        };
+        recount(at, there, cx);
+        let orders_memory = self.exchange(op, there & members);
+        if orders_memory {
+            cx.order
+                .synchronize_lanes(self.actor, there & members, self.alive);
+        }
+        Ok(self.unite(at.pc, state, own, at.join))
+    }
+
+    /// At a barrier: with `.aligned` every thread of the warp comes, else these lanes go on by themselves.
+    pub(super) fn gather_if(
+        &mut self,
+        aligned: bool,
+        own: u32,
+        at: Arrival,
+        cx: &mut Execution<'_>,
+    ) -> Result<Arrival, Pause> {
+        if aligned {
+            return self.whole_warp(own, at, cx);
+        }
+        recount(at, own, cx);
+        Ok(Arrival { mask: own, ..at })
+    }
+
+    /// `.aligned`: every thread of the warp comes. Fails with what to do until then.
+    #[inline(never)]
+    pub(super) fn whole_warp(
+        &mut self,
+        own: u32,
+        at: Arrival,
+        cx: &mut Execution<'_>,
+    ) -> Result<Arrival, Pause> {
+        let Some(all) = self.gather(at.pc, State::WholeWarp, u32::MAX, own) else {
+            return self.wait(at, own, State::WholeWarp, cx);
+        };
+        recount(at, all, cx);
+        let (mask, join) = self.unite(at.pc, State::WholeWarp, own, at.join);
+        Ok(Arrival {
+            mask,
+            active: mask,
+            join,
+            ..at
+        })
+    }
+
+    /// Keeps those active lanes that agree; the other active ones try by themselves, and those that the
+    /// guard has switched off go on.
+    pub(super) fn part(&mut self, at: Arrival, agrees: impl Fn(usize) -> bool) -> u32 {
+        let own = mask_of(lanes(at.active).filter(|&lane| agrees(lane)));
+        for (pc, mask) in [(at.pc, at.active & !own), (at.pc + 1, at.mask & !at.active)] {
+            if mask != 0 {
+                self.split(pc, mask, at.join, State::Ready);
+            }
+        }
+        own
+    }
+
+    /// Lets these lanes wait, and takes back that the instruction was executed: it is once all are there.
+    pub(super) fn wait<T>(
+        &mut self,
+        at: Arrival,
+        mask: u32,
+        state: State,
+        cx: &mut Execution<'_>,
+    ) -> Result<T, Pause> {
+        let counters = &mut cx.profiler.ops[at.pc as usize];
+        counters.executions -= 1;
+        counters.threads -= u64::from(at.active.count_ones());
+        self.split(at.pc, mask, at.join, state);
+        Err(Pause::Waiting)
+    }
+
+    fn barrier(&mut self, barrier: &Barrier, at: Arrival, cx: &mut Execution<'_>) -> Synced {
+        let ids = self.b32[barrier.id as usize].0;
+        let counts = barrier.threads.map(|threads| self.b32[threads as usize].0);
+        let lane = at.active.trailing_zeros() as usize & 31;
+        let (id, threads) = (ids[lane], counts.map(|counts| counts[lane]));
+        let own = self.part(at, |lane| {
+            ids[lane] == id && counts.map(|counts| counts[lane]) == threads
+        });
+        let at = self.gather_if(barrier.aligned, own, at, cx)?;
+        let (pc, own, join) = (at.pc, at.mask, at.join);
+        let limit = cx.machine.threads.next_multiple_of(32);
+        let before = cx.block.barriers.get(id as usize);
+        let reason = match (threads, before) {
+            (_, None) => Some(format!("barrier {id}, but there are only {BARRIERS}")),
+            (Some(n), _) if n % 32 != 0 || n == 0 => {
+                Some(format!("{n} threads are not a multiple of 32"))
+            }
+            (Some(n), _) if n as usize > limit => Some(format!(
+                "{n} threads, but the block has {}",
+                cx.machine.threads
+            )),
+            (_, Some(before)) if before.arrived > 0 && before.threads != threads => {
+                let say = |threads: Option<u32>| match threads {
+                    Some(n) => format!("{n} threads"),
+                    None => "all threads".into(),
+                };
+                let (now, before) = (say(threads), say(before.threads));
+                Some(format!(
+                    "barrier {id} for {now}, but others wait there for {before}"
+                ))
+            }
+            _ => None,
+        };
+        if let Some(reason) = reason {
+            self.report(FindingKind::InvalidBarrier(reason), pc, own, cx);
+            return Err(Pause::Stop(Stop::Fatal));
+        }
+        // A named number of threads counts whole warps.
+        let arriving = match threads {
+            Some(_) if own == self.alive => 32,
+            _ => own.count_ones(),
+        };
+        let state = &mut cx.block.barriers[id as usize];
+        state.arrived += arriving;
+        cx.order
+            .release(self.actor, own, self.alive, &mut state.view);
+        state.threads = threads;
+        if let Some((_, _, p, negated)) = barrier.reduce {
+            let votes = self.predicates[p as usize];
+            let votes = if negated { !votes } else { votes };
+            state.yes += (votes & own).count_ones();
+            state.waiting += own.count_ones();
+        }
+        if barrier.wait {
+            self.split(pc, own, join, State::Barrier(id));
+            return Err(Pause::Waiting);
+        }
+        self.split(pc + 1, own, join, State::Ready);
+        Err(Pause::Stop(Stop::Arrived))
+    }
+
+    /// Threads wait at an aligned barrier for the rest of their warp, which cannot come.
+    pub fn report_divergent_barrier(&self, cx: &mut Execution<'_>) -> bool {
+        let Some(split) = self
+            .splits
+            .iter()
+            .find(|split| split.state == State::WholeWarp)
+        else {
+            return false;
+        };
+        let missing = (self.alive & !split.mask).count_ones();
+        self.report(
+            FindingKind::DivergentBarrier { missing },
+            split.pc,
+            split.mask,
+            cx,
+        );
+        true
+    }
+
+    /// A warp-level instruction, for all lanes that take part. Whether it orders memory among them.
+    fn exchange(&mut self, op: &WarpOp, mask: u32) -> bool {
+        match op {
+            WarpOp::Barrier => {}
+            WarpOp::Shuffle(s) => {
+                let [a, b, c] = s.sources.map(|reg| self.b32[reg as usize]);
+                for lane in lanes(mask) {
+                    // PTX ISA, "shfl.sync": the clamp is in bits 0 to 4 of c, the segment mask in 8 to 12.
+                    let (b, c) = (b.0[lane] & 31, c.0[lane]);
+                    let (clamp, segment) = (c & 31, c >> 8 & 31);
+                    let own = lane as u32;
+                    let last = own & segment | clamp & !segment;
+                    let first = own & segment;
+                    let (from, inside) = match s.mode {
+                        ShuffleMode::Up => (
+                            own.wrapping_sub(b),
+                            own as i64 - i64::from(b) >= i64::from(last),
+                        ),
+                        ShuffleMode::Down => (own + b, own + b <= last),
+                        ShuffleMode::Bfly => (own ^ b, own ^ b <= last),
+                        ShuffleMode::Idx => (first | b & !segment, (first | b & !segment) <= last),
+                    };
+                    let from = if inside { from & 31 } else { own };
+                    self.b32[s.d as usize].0[lane] = a.0[from as usize];
+                    if let Some(p) = s.p {
+                        self.set(Reg::predicate(p), lane, inside.into());
+                    }
+                }
+            }
+            WarpOp::Vote(v) => {
+                let votes = self.predicates[v.a as usize];
+                let votes = (if v.negate { !votes } else { votes }) & mask;
+                let result = match v.mode {
+                    VoteMode::Ballot => votes,
+                    VoteMode::All => u32::from(votes == mask),
+                    VoteMode::Any => u32::from(votes != 0),
+                    VoteMode::Uni => u32::from(votes == mask || votes == 0),
+                };
+                lanes(mask).for_each(|lane| self.set(v.d, lane, result.into()));
+            }
+            WarpOp::Elect { d, p } => {
+                // Which lane is elected is open, but it is always the same one.
+                let leader = mask.trailing_zeros();
+                lanes(mask).for_each(|lane| self.b32[*d as usize].0[lane] = leader);
+                let p = &mut self.predicates[*p as usize];
+                *p = *p & !mask | mask & mask.wrapping_neg();
+                return false;
+            }
+            WarpOp::Match(m) => {
+                let values: Vec<u64> = (0..32).map(|lane| self.get(m.a, lane)).collect();
+                for lane in lanes(mask) {
+                    let alike = |&other: &usize| values[other] == values[lane];
+                    let same = mask_of(lanes(mask).filter(alike));
+                    let everyone = same == mask;
+                    self.b32[m.d as usize].0[lane] = if m.all && !everyone { 0 } else { same };
+                    self.set(Reg::predicate(m.p), lane, everyone.into());
+                }
+            }
+            WarpOp::Reduce { f, d, a } => {
+                let values = lanes(mask).map(|lane| u64::from(self.b32[*a as usize].0[lane]));
+                let result = values
+                    .reduce(|x, y| f([x, y, 0]) & 0xffff_ffff)
+                    .unwrap_or(0);
+                lanes(mask).for_each(|lane| self.b32[*d as usize].0[lane] = result as u32);
+            }
+        }
+        true
+    }
+}
+
+/// Counts the lanes that are at an instruction together; the active ones were counted when they came.
+fn recount(at: Arrival, there: u32, cx: &mut Execution<'_>) {
+    let threads = &mut cx.profiler.ops[at.pc as usize].threads;
+    *threads = *threads + u64::from(there.count_ones()) - u64::from(at.active.count_ones());
+}

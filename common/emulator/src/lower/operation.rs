@@ -1,0 +1,190 @@
+//! What an instruction does, from what it was lowered to.
+use crate::op::{Code, ColdOp, LaneOp, MatrixOp, MbarrierAction, Op, SyncOp, WarpOp};
+use crate::operation::{Base, Fence, MatrixShape, Number, Operation, Transfer};
+use crate::ptx::{Instr, Operand, TypeKind};
+
+/// The first of an instruction's operations that is more than arithmetic tells what it does; else its name does.
+pub(super) fn operation(instr: &Instr, ops: &[Op]) -> Operation {
+    ops.iter()
+        .find_map(|op| match &op.code {
+            Code::Lane(op) => of_lane(instr, op),
+            Code::Matrix(op) => Some(of_matrix(op)),
+            Code::Sync(op) => Some(of_sync(op)),
+            Code::Branch { .. } => Some(Operation::Branch),
+            Code::Exit => Some(Operation::Exit),
+            Code::Trap => Some(Operation::Trap),
+        })
+        .unwrap_or_else(|| of_name(instr))
+}
+
+fn of_lane(instr: &Instr, op: &LaneOp) -> Option<Operation> {
+    Some(match op {
+        LaneOp::B32(..)
+        | LaneOp::MadLo(_)
+        | LaneOp::FmaF32(_)
+        | LaneOp::B64(..)
+        | LaneOp::MadWide(..)
+        | LaneOp::Extend(..)
+        | LaneOp::Truncate(_)
+        | LaneOp::MoveB32(_)
+        | LaneOp::MoveB64(_)
+        | LaneOp::F16ToF32(_)
+        | LaneOp::F32ToF16(_)
+        | LaneOp::Compare(..)
+        | LaneOp::Select(_)
+        | LaneOp::Logic(..) => return None,
+        LaneOp::Load(access) => Operation::Load(transfer(instr, access.bytes)),
+        LaneOp::Store(access) => Operation::Store(transfer(instr, access.bytes)),
+        LaneOp::Atomic(access) => Operation::Atomic {
+            space: access.space,
+            bytes: access.bytes,
+        },
+        LaneOp::AsyncCopy(copy) => Operation::AsyncCopy {
+            bytes: copy.bytes,
+            through_l1: instr.has("ca"),
+        },
+        LaneOp::AsyncCommit | LaneOp::AsyncWait { .. } => Operation::AsyncCopyGroup,
+        LaneOp::Cold(op) => return of_cold(op),
+    })
+}
+
+fn of_cold(op: &ColdOp) -> Option<Operation> {
+    Some(match op {
+        ColdOp::Scalar(..)
+        | ColdOp::Lop3(..)
+        | ColdOp::Pack(..)
+        | ColdOp::Unpack(..)
+        | ColdOp::Clock { .. }
+        | ColdOp::Nothing => return None,
+        ColdOp::Mbarrier(access) => Operation::Mbarrier {
+            space: access.space,
+            transaction: match access.action {
+                MbarrierAction::ExpectTx
+                | MbarrierAction::CompleteTx
+                | MbarrierAction::ArriveExpectTx { .. } => true,
+                MbarrierAction::Init
+                | MbarrierAction::Invalidate
+                | MbarrierAction::Arrive { .. }
+                | MbarrierAction::Copies { .. } => false,
+            },
+        },
+        ColdOp::BulkCopy(copy) => Operation::BulkCopy {
+            tensor: !copy.coordinates.is_empty(),
+        },
+        ColdOp::BulkCommit | ColdOp::BulkWait { .. } => Operation::BulkCopyGroup,
+        ColdOp::MapShared(..) | ColdOp::RankOf { .. } => Operation::ClusterAddress,
+        ColdOp::FenceProxy => Operation::Fence(Fence::AsyncProxy),
+        ColdOp::FenceInit => Operation::Fence(Fence::MbarrierInit),
+        ColdOp::ActiveMask { .. } => Operation::Vote,
+        ColdOp::IsSpace(space, ..) => Operation::IsSpace(*space),
+    })
+}
+
+fn of_matrix(op: &MatrixOp) -> Operation {
+    match op {
+        MatrixOp::Move(access) => {
+            let (count, transposed) = (access.count, access.transposed);
+            match access.store {
+                true => Operation::StoreMatrix { count, transposed },
+                false => Operation::LoadMatrix { count, transposed },
+            }
+        }
+        MatrixOp::Mma(mma) => Operation::Mma(MatrixShape {
+            m: 16,
+            n: 8,
+            k: mma.k,
+        }),
+        MatrixOp::Wgmma(wgmma) => Operation::Wgmma(MatrixShape {
+            m: 64,
+            n: wgmma.n,
+            k: 16,
+        }),
+        MatrixOp::WgmmaFence | MatrixOp::WgmmaCommit | MatrixOp::WgmmaWait { .. } => {
+            Operation::WgmmaGroup
+        }
+    }
+}
+
+fn of_sync(op: &SyncOp) -> Operation {
+    match op {
+        SyncOp::Warp { op, .. } => match op {
+            WarpOp::Barrier => Operation::WarpBarrier,
+            WarpOp::Shuffle(_) => Operation::Shuffle,
+            WarpOp::Vote(_) | WarpOp::Match(_) | WarpOp::Reduce { .. } => Operation::Vote,
+            WarpOp::Elect { .. } => Operation::Elect,
+        },
+        SyncOp::Barrier(_) => Operation::Barrier,
+        SyncOp::MbarrierWait(wait) => Operation::MbarrierWait {
+            space: wait.space,
+            blocking: wait.blocking,
+        },
+        SyncOp::ClusterBarrier(_) => Operation::ClusterBarrier,
+        SyncOp::SetRegisters { .. } => Operation::SetRegisters,
+    }
+}
+
+/// Instructions that are lowered to arithmetic, to moves or to nothing.
+fn of_name(instr: &Instr) -> Operation {
+    let types = instr.types();
+    let integers =
+        || types.len() + 1 == instr.opcode.len() && types.iter().all(|ty| !ty.is_float());
+    match instr.opcode[0].as_str() {
+        "mov" => Operation::Move,
+        "cvt" if integers() => Operation::Move,
+        "cvta" => Operation::ConvertAddress(instr.space()),
+        // A parameter that is in a register from the start.
+        "ld" => Operation::Load(transfer(instr, types.last().map_or(0, |ty| ty.bytes()))),
+        "fence" | "membar" if !instr.has("proxy") => Operation::Fence(Fence::Memory),
+        "fence" if instr.has("async") || instr.has("async::generic") => {
+            Operation::Fence(Fence::AsyncProxy)
+        }
+        "fence" => Operation::Fence(Fence::OtherProxy),
+        "cp" => Operation::Hint { bulk: true },
+        "griddepcontrol" | "createpolicy" | "nanosleep" | "prefetch" | "prefetchu" | "brkpt"
+        | "pmevent" | "discard" | "applypriority" => Operation::Hint { bulk: false },
+        name => Operation::Arithmetic {
+            number: types.last().map_or(Number::Integer, |ty| match ty.kind {
+                TypeKind::Predicate => Number::Predicate,
+                TypeKind::Signed | TypeKind::Unsigned | TypeKind::Bits => Number::Integer,
+                TypeKind::Brain => Number::Half,
+                TypeKind::Float => match (ty.bits, ty.pair) {
+                    (32, false) => Number::F32,
+                    (64, _) => Number::F64,
+                    _ => Number::Half,
+                },
+            }),
+            multiply_add: ["fma", "mad", "add", "sub", "mul"].contains(&name),
+        },
+    }
+}
+
+/// Arguments of an inlined call are local variables here, but parameters by name, and registers to ptxas.
+fn transfer(instr: &Instr, bytes: u32) -> Transfer {
+    let address = instr.operands.iter().find_map(|operand| match operand {
+        Operand::Address(base, offset) => Some((&**base, *offset)),
+        _ => None,
+    });
+    let (base, offset) = match address {
+        Some((Operand::Register(id), offset)) => (Some(Base::Register(*id)), offset),
+        Some((Operand::Symbol(name, more), offset)) => (
+            Some(Base::Variable(name.clone())),
+            offset.wrapping_add(*more),
+        ),
+        Some((_, offset)) => (None, offset),
+        None => (None, 0),
+    };
+    let ordered = instr.has_any(&["volatile", "relaxed", "acquire", "release"]);
+    Transfer {
+        space: instr.space(),
+        bytes,
+        elements: match () {
+            () if instr.has("v2") => 2,
+            () if instr.has("v4") => 4,
+            () => 1,
+        },
+        ordered,
+        through_l1: instr.opcode[0] != "st" && !ordered && !instr.has_any(&["cg", "cv"]),
+        base,
+        offset,
+    }
+}

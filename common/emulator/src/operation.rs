@@ -1,0 +1,239 @@
+//! What a PTX instruction does, as counters, refusals and reports need it.
+use std::fmt;
+
+/// A state space (PTX ISA, "State Spaces"), printed as compute-sanitizer does (`__shared__`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Space {
+    /// `__global__`
+    Global,
+    /// `__shared__`
+    Shared,
+    /// `__local__`
+    Local,
+    /// `__constant__`
+    Const,
+    /// Kernel parameters.
+    Param,
+    /// A generic address that is in no space.
+    Generic,
+    /// Shared memory of all blocks of the cluster.
+    Cluster,
+}
+
+/// What an instruction does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// `ld`, `ldu`
+    Load(Transfer),
+    /// `st`
+    Store(Transfer),
+    /// `atom`, `red`
+    Atomic {
+        /// Where the address points.
+        space: Space,
+        /// Of each lane.
+        bytes: u32,
+    },
+    /// `ldmatrix`
+    LoadMatrix {
+        /// 8x8 matrices: 1, 2 or 4.
+        count: u32,
+        /// `.trans`
+        transposed: bool,
+    },
+    /// `stmatrix`
+    StoreMatrix {
+        /// 8x8 matrices: 1, 2 or 4.
+        count: u32,
+        /// `.trans`
+        transposed: bool,
+    },
+    /// `cp.async`
+    AsyncCopy {
+        /// Of each lane.
+        bytes: u32,
+        /// `.ca`: through the L1; `.cg` bypasses it.
+        through_l1: bool,
+    },
+    /// `cp.async.commit_group`, `.wait_group` and `.wait_all`
+    AsyncCopyGroup,
+    /// `cp.async.bulk`
+    BulkCopy {
+        /// `cp.async.bulk.tensor`: a tile by TMA.
+        tensor: bool,
+    },
+    /// `cp.async.bulk.commit_group` and `.wait_group`
+    BulkCopyGroup,
+    /// `mma.sync`
+    Mma(MatrixShape),
+    /// `wgmma.mma_async`, of the whole warpgroup
+    Wgmma(MatrixShape),
+    /// `wgmma.fence`, `.commit_group` and `.wait_group`
+    WgmmaGroup,
+    /// `bar`, `barrier`: among the threads of a block
+    Barrier,
+    /// `barrier.cluster`
+    ClusterBarrier,
+    /// `bar.warp.sync`
+    WarpBarrier,
+    /// `mbarrier`, `cp.async.mbarrier.arrive`
+    Mbarrier {
+        /// Where the mbarrier is.
+        space: Space,
+        /// It changes the bytes that the phase expects (`expect_tx`, `complete_tx`).
+        transaction: bool,
+    },
+    /// `mbarrier.test_wait`, `.try_wait`
+    MbarrierWait {
+        /// Where the mbarrier is.
+        space: Space,
+        /// `try_wait`
+        blocking: bool,
+    },
+    /// `membar`, `fence`
+    Fence(Fence),
+    /// `shfl`
+    Shuffle,
+    /// `vote`, `match`, `redux`, `activemask`
+    Vote,
+    /// `elect.sync`
+    Elect,
+    /// Arithmetic, comparison, selection, bits and conversion.
+    Arithmetic {
+        /// What it computes in.
+        number: Number,
+        /// `add`, `sub`, `mul`, `mad`, `fma`
+        multiply_add: bool,
+    },
+    /// `mov`, and `cvt` between widths of integers: ptxas renames registers.
+    Move,
+    /// `cvta`
+    ConvertAddress(Space),
+    /// `isspacep`
+    IsSpace(Space),
+    /// `mapa`, `getctarank`: addresses in other blocks of the cluster
+    ClusterAddress,
+    /// `setmaxnreg`
+    SetRegisters,
+    /// `bra`, `brx`
+    Branch,
+    /// `ret`, `exit`
+    Exit,
+    /// `trap`
+    Trap,
+    /// Prefetches, hints and policies for caches, and what waits for other grids.
+    Hint {
+        /// `cp.async.bulk.prefetch`
+        bulk: bool,
+    },
+}
+
+/// What a load or a store moves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// As the instruction names it.
+    pub space: Space,
+    /// Of one element.
+    pub bytes: u32,
+    /// 2 for `.v2`, 4 for `.v4`.
+    pub elements: u32,
+    /// `.volatile`, or with a memory order.
+    pub ordered: bool,
+    /// A load that the L1 may serve.
+    pub through_l1: bool,
+    /// The register or variable of the address; none for a number.
+    pub base: Option<Base>,
+    /// Bytes behind it.
+    pub offset: i64,
+}
+
+/// What an address counts from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// By its number in the kernel.
+    Register(u32),
+    /// By its name.
+    Variable(String),
+}
+
+/// A matrix instruction's shape: C is `m` x `n`, and `k` products are added for each element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "m, n and k are their own names")]
+pub struct MatrixShape {
+    pub m: u32,
+    pub n: u32,
+    pub k: u32,
+}
+
+impl MatrixShape {
+    /// Floating-point operations: a multiplication and an addition for each product.
+    pub fn flop(self) -> u64 {
+        2 * u64::from(self.m) * u64::from(self.n) * u64::from(self.k)
+    }
+}
+
+/// What a fence orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fence {
+    /// Accesses of threads.
+    Memory,
+    /// `fence.proxy.async`: the generic proxy with the async proxy.
+    AsyncProxy,
+    /// Other proxies.
+    OtherProxy,
+    /// `fence.mbarrier_init`
+    MbarrierInit,
+}
+
+/// What arithmetic computes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// Integers and bits.
+    Integer,
+    /// f16, bf16, and pairs of them.
+    Half,
+    /// f32
+    F32,
+    /// f64
+    F64,
+    /// Predicates.
+    Predicate,
+}
+
+impl Operation {
+    /// Whether it loads from memory into registers.
+    pub fn is_load(&self) -> bool {
+        matches!(self, Self::Load(_) | Self::LoadMatrix { .. })
+    }
+
+    /// Whether it stores registers to memory.
+    pub fn is_store(&self) -> bool {
+        matches!(self, Self::Store(_) | Self::StoreMatrix { .. })
+    }
+
+    /// Whether it loads from or stores to this space.
+    pub fn accesses(&self, space: Space) -> bool {
+        matches!(self, Self::Load(of) | Self::Store(of) if of.space == space)
+    }
+
+    /// Whether threads may wait here for others of their warp, block or cluster.
+    pub fn is_barrier(&self) -> bool {
+        matches!(
+            self,
+            Self::Barrier | Self::ClusterBarrier | Self::WarpBarrier
+        )
+    }
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Global => "__global__",
+            Self::Shared | Self::Cluster => "__shared__",
+            Self::Local => "__local__",
+            Self::Const => "__constant__",
+            Self::Param => "parameter",
+            Self::Generic => "generic",
+        })
+    }
+}

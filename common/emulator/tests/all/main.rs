@@ -1,0 +1,27 @@
+//! What the emulator does with an instruction, a kernel or a launch. One program, since each file alone would be linked
+//! with all of the emulator again.
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/warpgroup.rs"]
+mod warpgroup;
+
+mod atomics;
+mod barriers;
+mod bulk_copies;
+mod cards;
+mod clusters;
+mod context;
+mod determinism;
+mod divergence;
+mod examples;
+mod hostile;
+mod limits;
+mod matrix;
+mod mbarriers;
+mod memory_faults;
+mod memory_spaces;
+mod races;
+mod refusals;
+mod warp_level;
+mod wgmma;
+mod wgmma_order;

@@ -1,0 +1,190 @@
+//! What the emulator cannot execute, it refuses by name: the instruction, its PTX line, its CUDA line.
+use crate::common;
+use common::{lower, module};
+use emulator::Ptx;
+
+fn refusal(text: &str) -> String {
+    lower(&module(".shared .b64 bar;", text))
+        .expect_err("a refusal")
+        .to_string()
+}
+
+#[test]
+fn instructions_that_come_later_are_refused_by_name() {
+    for text in [
+        "cp.async.bulk.tensor.2d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r4], [%d1, {%r3, %r3}], [%r4]",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], [%r4], 16",
+        "tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d2",
+        "multimem.red.add.u32 [%d1], %r1",
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3]",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r0, %r1}, %d0, %d1, %p0, 1, 1, 0, 0",
+        "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f0, %f1}]",
+        "addc.u32 %r0, %r1, %r2",
+        "add.cc.u32 %r0, %r1, %r2",
+        "cvt.rna.tf32.f32 %r0, %f0",
+        "vabsdiff4.u32.u32.u32 %r1, %r2, %r3, %r4",
+    ] {
+        let expected = format!("PTX line 18 (kernel.cu:18): the emulator cannot execute `{text}`");
+        assert_eq!(refusal(&format!("mov.u32 %r0, 0;\n{text};")), expected);
+    }
+}
+
+#[test]
+fn approximations_say_what_to_do() {
+    for text in [
+        "ex2.approx.ftz.f32 %f0, %f1",
+        "div.full.f32 %f0, %f1, %f2",
+        "rsqrt.approx.f32 %f0, %f1",
+    ] {
+        let message = refusal(&format!("{text};"));
+        assert!(message.starts_with(&format!("PTX line 17 (kernel.cu:17): the emulator cannot execute `{text}`: the bits of approximate")), "{message}");
+    }
+}
+
+#[test]
+fn calls_that_cannot_be_inlined() {
+    for (declarations, call, why) in [
+        (
+            ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);",
+            "call.uni (r0), vprintf, (p0, p1)",
+            "there is no printf in the emulator; remove it",
+        ),
+        (
+            ".extern .func __assertfail(.param .b64 f);",
+            "call.uni __assertfail, (p0)",
+            "there is no assert in the emulator; remove it",
+        ),
+        (
+            ".func again() { call.uni again; ret; }",
+            "call.uni again",
+            "recursion is not supported",
+        ),
+        (
+            "",
+            "call (r0), %d1, (p0), prototype",
+            "calls through pointers are not supported",
+        ),
+        (
+            ".func two(.param .b32 a, .param .b32 b) { ret; }",
+            "call.uni two, (p0)",
+            "`two` takes 2 arguments and returns 0 values",
+        ),
+        (
+            ".func wide(.param .b64 a) { ret; }",
+            "call.uni wide, (r0)",
+            "`a` is given nothing of its size",
+        ),
+    ] {
+        let text = format!("{{\n.param .b64 p0;\n.param .b64 p1;\n.param .b32 r0;\n{call};\n}}");
+        let error = lower(&module(declarations, &text))
+            .expect_err("a refusal")
+            .to_string();
+        assert!(
+            error.ends_with(&format!(
+                "the emulator cannot execute `{}`: {why}",
+                error.split('`').nth(1).unwrap_or("")
+            )),
+            "{error}"
+        );
+        assert!(error.contains("(kernel.cu:21)"), "{error}");
+    }
+}
+
+#[test]
+fn text_that_is_not_ptx() {
+    for (text, message) in [
+        (
+            "",
+            "PTX line 1: this is not PTX: it does not start with `.version`",
+        ),
+        (
+            "#include <cuda.h>",
+            "PTX line 1: this is not PTX: it does not start with `.version`",
+        ),
+        (
+            ".version 8.0\n.entry k() {",
+            "PTX line 2: a kernel's closing `}` is missing",
+        ),
+        (
+            ".version 8.0\n.entry k() { bra NOWHERE; }",
+            "PTX line 2: the label `NOWHERE` stands nowhere",
+        ),
+        (
+            ".version 8.0\n/* open",
+            "PTX line 2: a comment that starts with /* never ends",
+        ),
+        (
+            ".version 8.0\n.entry k() { mov.u32 %r0, 1; ret; }",
+            "PTX line 2: `mov.u32 %r0, 1` has no register to write to",
+        ),
+        (
+            ".version 8.0\nü",
+            "PTX line 2: PTX is ASCII text, and this is not",
+        ),
+        (
+            ".version 8.0\n.global .b8 a[99999999999];",
+            "PTX line 2: `a` is larger than 268435456 bytes",
+        ),
+        (
+            ".version 8.0\n.entry k() { }",
+            "PTX line 2: the kernel `k` is empty",
+        ),
+    ] {
+        let error = lower(text).expect_err("a refusal").to_string();
+        assert_eq!(error, message);
+    }
+    let error = lower(".version 8.0\n.entry other() { ret; }")
+        .expect_err("a refusal")
+        .to_string();
+    assert!(
+        error.contains("there is no kernel `k` in this PTX, only other"),
+        "{error}"
+    );
+    let ptx = Ptx::parse(".version 8.7\n.target sm_90a\n.entry a() { ret; }\n.entry b() { ret; }")
+        .expect("PTX");
+    assert_eq!((ptx.version(), ptx.target()), ((8, 7), "sm_90a"));
+    assert_eq!(ptx.kernels().collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn rounding_left_to_ptxas_is_a_warning() {
+    let program = lower(&module(
+        "",
+        "mul.f32 %f0, %f1, %f2;\nadd.rn.f32 %f0, %f0, %f1;",
+    ))
+    .expect("a kernel");
+    assert_eq!(
+        program.warnings(),
+        [
+            "PTX line 17: `mul.f32 %f0, %f1, %f2` leaves its rounding to ptxas, so the GPU's bits may differ; compile with --fmad=false"
+        ]
+    );
+    let program = lower(&module("", "add.f16x2 %r0, %r1, %r2;")).expect("a kernel");
+    assert!(program.warnings()[0].ends_with("write __hmul_rn, __hadd_rn, __hsub_rn or __hfma"));
+}
+
+#[test]
+fn the_line_of_an_inlined_function_and_of_its_call() {
+    let text = module("", "").replace(
+        "ret;\n}",
+        ".loc 1 7 3\nadd.u32 %r0, %r0, 1;\n.loc 2 40 1, function_name name, inlined_at 1 7 9\nadd.u32 %r0, %r0, 2;\n.loc 2 50 1, function_name name, inlined_at 2 40 5\nadd.u32 %r0, %r0, 3;\nret;\n}\n.file 2 \"/x/helper.cuh\"",
+    );
+    let program = lower(&text).expect("a kernel");
+    let lines: Vec<String> = program.instructions()[4..7]
+        .iter()
+        .map(|i| {
+            let show = |line: &Option<emulator::SourceLine>| {
+                line.as_ref().map_or("-".into(), ToString::to_string)
+            };
+            format!("{} {}", show(&i.source), show(&i.inlined_from))
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "kernel.cu:7 -",
+            "kernel.cu:7 helper.cuh:40",
+            "kernel.cu:7 helper.cuh:50"
+        ]
+    );
+}

@@ -1,0 +1,287 @@
+//! PTX in, a kernel on the device out.
+use crate::driver::{self, check};
+use crate::primary::Primary;
+use crate::{Buffer, Context, GpuError, params};
+use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUjit_option, CUresult};
+use std::cell::Cell;
+use std::ffi::{CString, c_int, c_void};
+use std::ptr::null_mut;
+use std::rc::Rc;
+
+const LOG_BYTES: usize = 64 * 1024;
+
+/// A kernel, assembled for this GPU and loaded.
+pub struct Function {
+    loaded: Rc<Loaded>,
+    function: sys::CUfunction,
+    entry: String,
+    /// Bytes of each parameter.
+    params: Vec<usize>,
+    registers: u32,
+    static_shared: u32,
+    local_bytes: u32,
+    max_threads: u32,
+    /// What the GPU allows a block, static and dynamic.
+    shared_limit: u32,
+    /// The dynamic shared memory allowed so far: over 48 KiB a kernel has to ask.
+    shared_allowed: Cell<u32>,
+}
+
+impl Context {
+    /// Assembles PTX for this GPU and loads it (`cuModuleLoadDataEx`). Its variables persist until the module and
+    /// everything taken from it are dropped.
+    ///
+    /// # Errors
+    /// [`GpuError::Load`] with the assembler's log.
+    pub fn load_module(&self, ptx: &str) -> Result<Module, GpuError> {
+        Ok(Module {
+            loaded: Rc::new(Loaded::new(&self.context, ptx)?),
+            ptx: ptx.into(),
+            shared_limit: self.info().shared_per_block_optin,
+        })
+    }
+}
+
+/// A loaded module, unloaded when it and all that was taken from it are dropped.
+pub struct Module {
+    loaded: Rc<Loaded>,
+    ptx: Rc<str>,
+    /// What the GPU allows a block, static and dynamic.
+    shared_limit: u32,
+}
+
+impl Module {
+    /// The kernel of this name (`cuModuleGetFunction`).
+    ///
+    /// # Errors
+    /// [`GpuError::NoKernel`] if there is none; [`GpuError::Driver`].
+    pub fn function(&self, name: &str) -> Result<Function, GpuError> {
+        let no_entry = || GpuError::NoKernel {
+            name: name.to_owned(),
+        };
+        let params = params::sizes(&self.ptx, name).ok_or_else(no_entry)?;
+        let symbol = CString::new(name).map_err(|_| no_entry())?;
+        let mut function = null_mut();
+        self.loaded.context.bind()?;
+        // SAFETY: a loaded module, NUL-terminated text, and a valid place for the handle.
+        match unsafe {
+            sys::cuModuleGetFunction(&raw mut function, self.loaded.module, symbol.as_ptr())
+        } {
+            CUresult::CUDA_ERROR_NOT_FOUND => return Err(no_entry()),
+            result => check("cuModuleGetFunction", result)?,
+        }
+        let attribute = |which| {
+            let mut value: c_int = 0;
+            // SAFETY: a function of a loaded module and a valid place for an int.
+            check("cuFuncGetAttribute", unsafe {
+                sys::cuFuncGetAttribute(&raw mut value, which, function)
+            })?;
+            Ok(value.unsigned_abs())
+        };
+        Ok(Function {
+            registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            static_shared: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            local_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+            max_threads: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            shared_limit: self.shared_limit,
+            shared_allowed: Cell::new(0),
+            entry: name.to_owned(),
+            params,
+            loaded: Rc::clone(&self.loaded),
+            function,
+        })
+    }
+
+    /// The `__device__` or `__constant__` variable of this name (`cuModuleGetGlobal`).
+    ///
+    /// # Errors
+    /// [`GpuError::NoVariable`] if there is none; [`GpuError::Driver`].
+    pub fn global(&self, name: &str) -> Result<Buffer, GpuError> {
+        let none = || GpuError::NoVariable {
+            name: name.to_owned(),
+        };
+        let symbol = CString::new(name).map_err(|_| none())?;
+        let (mut address, mut bytes) = (0, 0);
+        self.loaded.context.bind()?;
+        // SAFETY: a loaded module, NUL-terminated text, and valid places for address and size.
+        match unsafe {
+            sys::cuModuleGetGlobal_v2(
+                &raw mut address,
+                &raw mut bytes,
+                self.loaded.module,
+                symbol.as_ptr(),
+            )
+        } {
+            CUresult::CUDA_ERROR_NOT_FOUND => return Err(none()),
+            result => check("cuModuleGetGlobal", result)?,
+        }
+        Ok(Buffer::of_module(&self.loaded, name, address, bytes))
+    }
+}
+
+impl Function {
+    /// Its name in the PTX.
+    pub fn name(&self) -> &str {
+        &self.entry
+    }
+
+    /// Bytes of each parameter, in order.
+    pub fn params(&self) -> &[usize] {
+        &self.params
+    }
+
+    /// Registers a thread.
+    pub fn registers(&self) -> u32 {
+        self.registers
+    }
+
+    /// Static shared memory a block, in bytes.
+    pub fn static_shared(&self) -> u32 {
+        self.static_shared
+    }
+
+    /// Local memory a thread, in bytes: spilled registers, and arrays indexed at run time.
+    pub fn local_bytes(&self) -> u32 {
+        self.local_bytes
+    }
+
+    /// Threads that a block may have, given the kernel's registers and `__launch_bounds__`.
+    pub fn max_threads(&self) -> u32 {
+        self.max_threads
+    }
+
+    /// Blocks of `threads` threads and `dynamic_shared` bytes that one SM holds at a time (`cuOccupancyMaxActiveBlocksPerMultiprocessor`).
+    ///
+    /// # Errors
+    /// [`GpuError::SharedMemory`] if a block cannot have that much; [`GpuError::Driver`].
+    pub fn blocks_per_sm(&self, threads: u32, dynamic_shared: u32) -> Result<u32, GpuError> {
+        self.allow_shared(dynamic_shared)?;
+        let mut blocks = 0;
+        let threads = c_int::try_from(threads).unwrap_or(c_int::MAX);
+        // SAFETY: a function of a loaded module, its context current, and a valid place for an int.
+        let result = unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &raw mut blocks,
+                self.function,
+                threads,
+                dynamic_shared as usize,
+            )
+        };
+        check("cuOccupancyMaxActiveBlocksPerMultiprocessor", result)?;
+        Ok(blocks.unsigned_abs())
+    }
+
+    pub(crate) fn function(&self) -> sys::CUfunction {
+        self.function
+    }
+
+    /// That arguments of these sizes are what the kernel takes.
+    pub(crate) fn takes(&self, given: &[usize]) -> Result<(), GpuError> {
+        if given == self.params {
+            return Ok(());
+        }
+        let (entry, expected) = (self.entry.clone(), self.params.clone());
+        Err(GpuError::Arguments {
+            entry,
+            expected,
+            given: given.to_vec(),
+        })
+    }
+
+    /// Allows blocks `bytes` of dynamic shared memory. Makes the kernel's context current.
+    pub(crate) fn allow_shared(&self, bytes: u32) -> Result<(), GpuError> {
+        self.loaded.context.bind()?;
+        if bytes <= self.shared_allowed.get() {
+            return Ok(());
+        }
+        let asked = u64::from(self.static_shared) + u64::from(bytes);
+        if asked > self.shared_limit.into() {
+            let (entry, allowed) = (self.entry.clone(), self.shared_limit);
+            return Err(GpuError::SharedMemory {
+                entry,
+                asked,
+                allowed,
+            });
+        }
+        self.set(
+            Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            bytes,
+        )?;
+        self.shared_allowed.set(bytes);
+        Ok(())
+    }
+
+    /// Allows clusters of more than 8 blocks, which not every Hopper part can run.
+    pub(crate) fn allow_large_clusters(&self) -> Result<(), GpuError> {
+        self.set(
+            Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+            1,
+        )
+    }
+
+    fn set(&self, which: Attribute, value: u32) -> Result<(), GpuError> {
+        let value = c_int::try_from(value).unwrap_or(c_int::MAX);
+        // SAFETY: a function of a loaded module; a wrong value is an error.
+        check("cuFuncSetAttribute", unsafe {
+            sys::cuFuncSetAttribute(self.function, which, value)
+        })
+    }
+}
+
+/// The driver's handle of a module, unloaded with this value.
+pub(crate) struct Loaded {
+    pub(crate) context: Rc<Primary>,
+    module: sys::CUmodule,
+}
+
+impl Loaded {
+    fn new(context: &Rc<Primary>, ptx: &str) -> Result<Self, GpuError> {
+        let ptx = CString::new(ptx).map_err(|_| GpuError::Nul { what: "the PTX" })?;
+        context.bind()?;
+        let mut module = null_mut();
+        let mut log = vec![0u8; LOG_BYTES];
+        let mut options = [
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+            // The same machine code, and a profiler can say to which line of the source it belongs.
+            CUjit_option::CU_JIT_GENERATE_LINE_INFO,
+        ];
+        // The driver takes each value as a pointer's bits, numbers too.
+        let mut values: [*mut c_void; 3] = [
+            log.as_mut_ptr().cast(),
+            LOG_BYTES as *mut c_void,
+            std::ptr::without_provenance_mut(1),
+        ];
+        // SAFETY: NUL-terminated PTX, three options with three values, and a log of the size stated.
+        let result = unsafe {
+            sys::cuModuleLoadDataEx(
+                &raw mut module,
+                ptx.as_ptr().cast(),
+                3,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        if result != CUresult::CUDA_SUCCESS {
+            let (code, name) = (result as u32, driver::name(result));
+            return Err(GpuError::Load {
+                code,
+                name,
+                log: driver::text(&log),
+            });
+        }
+        Ok(Self {
+            context: Rc::clone(context),
+            module,
+        })
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // A kernel of this module may still run.
+        let _ = self.context.synchronize();
+        // SAFETY: loaded in `new` and unloaded once.
+        let _ = unsafe { sys::cuModuleUnload(self.module) };
+    }
+}

@@ -1,0 +1,282 @@
+//! The command line of a rung.
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use emulator::{Card, Limits, Options};
+
+use crate::target::{Need, Wanted};
+use crate::{KernelChoice, Rung, Settings, Size};
+
+/// What the reader asked for.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    args_override_self = true,
+    about = "C = A B in half precision, on a GPU if there is one, else on the emulator.",
+    after_help = "Exit code 0: verified. 1: wrong result, or a fault found. 2: bad usage, or something missing."
+)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// M, N and K [default: 256 on the emulator, 4096 on a GPU]
+    #[arg(long, global = true, value_name = "N|MxNxK")]
+    pub size: Option<Size>,
+    /// Where to run: auto, emulator, gpu or gpu:N
+    #[arg(long, global = true, value_name = "DEVICE", default_value = "auto")]
+    pub device: Wanted,
+    /// Emulator: the GPU whose tensor cores it has; a100 is from the literature, not calibrated here [default: h100]
+    #[arg(long, global = true, value_name = "h100|a100", value_parser = Card::from_str)]
+    pub emulate: Option<Card>,
+    /// Which of the rung's kernels, or what to compile `--kernel` for
+    #[arg(long, global = true, value_parser = ["sm_80", "sm_90a"])]
+    pub arch: Option<String>,
+    /// Which of the kernel's tiles of C, such as 128x256, if it has several [default: what fits the size best]
+    #[arg(long, global = true, value_name = "MxN", value_parser = tile)]
+    pub tile: Option<String>,
+    /// Run this kernel in the rung's place
+    #[arg(long, global = true, value_name = "FILE.cu|FILE.ptx")]
+    pub kernel: Option<PathBuf>,
+    /// Which random numbers A and B hold
+    #[arg(long, global = true, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// The emulator's order of warps and blocks; 0 is the plain one
+    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
+    pub schedule: u64,
+    /// Launch N times, on the emulator in a different order each time; C must keep its bits
+    #[arg(long, global = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: u32,
+    /// Print one JSON object
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Add to the JSON what every instruction asked the memory for, for `cargo ladder calibrate`
+    #[arg(long, global = true, hide = true, requires = "json")]
+    pub accesses: bool,
+    /// Emulator: stop after N warp instructions [default: far more than the problem needs]
+    #[arg(long, global = true, value_name = "N")]
+    pub max_instructions: Option<u64>,
+    /// Emulator: bytes of device memory, such as 512M or 4G
+    #[arg(long, global = true, value_name = "BYTES", default_value = "4G")]
+    pub max_memory: Bytes,
+    /// Emulator: blocks of a launch
+    #[arg(long, global = true, value_name = "N", default_value_t = emulator::Limits::default().blocks)]
+    pub max_blocks: u64,
+    /// The rung's switches, in its order: each 0 or 1.
+    #[arg(skip)]
+    pub switches: Vec<u32>,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum Command {
+    /// Run, verify, report (the default)
+    Run,
+    /// Run and verify, and on a GPU launch no other kernel: for compute-sanitizer or a debugger to watch
+    Launch,
+    /// Print the kernel line by line, with what each line does to the memory system, and what limits the kernel
+    Profile,
+    /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
+    Sanitize,
+    /// Time it on a GPU, against cuBLAS in the same run
+    Bench {
+        /// The sizes [default: 512 to 16384 by powers of two]
+        #[arg(
+            long,
+            value_name = "N|MxNxK,...",
+            value_delimiter = ',',
+            conflicts_with = "size"
+        )]
+        sizes: Vec<Size>,
+    },
+    /// Say which of the kernel's tiles is taken at which size, and nothing else
+    Tiles {
+        /// The sizes [default: 512 to 16384 by powers of two]
+        #[arg(
+            long,
+            value_name = "N|MxNxK,...",
+            value_delimiter = ',',
+            conflicts_with = "size"
+        )]
+        sizes: Vec<Size>,
+    },
+}
+
+/// A number of bytes: `1000`, `64K`, `512M`, `4G`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+impl FromStr for Bytes {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (digits, shift) = match text.as_bytes().last() {
+            Some(b'K') => (&text[..text.len() - 1], 10),
+            Some(b'M') => (&text[..text.len() - 1], 20),
+            Some(b'G') => (&text[..text.len() - 1], 30),
+            _ => (text, 0),
+        };
+        let number: u64 = digits
+            .parse()
+            .map_err(|_| "expected a number of bytes, such as 512M or 4G")?;
+        number
+            .checked_mul(1 << shift)
+            .map(Self)
+            .ok_or("that is more bytes than there are")
+    }
+}
+
+/// `--tile`: two numbers, which the compiler will be told.
+fn tile(text: &str) -> Result<String, &'static str> {
+    let side = |text: &str| text.parse::<u16>().is_ok_and(|side| side > 0);
+    match text.split_once('x') {
+        Some((m, n)) if side(m) && side(n) => Ok(text.into()),
+        _ => Err("expected rows and columns, such as 128x256"),
+    }
+}
+
+impl Arguments {
+    /// What is to be done, at this size.
+    pub fn settings(&self, size: Size) -> Settings {
+        Settings {
+            size,
+            seed: self.seed,
+            runs: self.runs,
+            kernel: KernelChoice {
+                file: self.kernel.clone(),
+                arch: self.arch.clone(),
+                tile: self.tile.clone(),
+            },
+            switches: self.switches.clone(),
+            emulator: Options {
+                sanitize: self.command == Some(Command::Sanitize),
+                schedule: self.schedule,
+                limits: Limits {
+                    blocks: self.max_blocks,
+                    memory: self.max_memory.0,
+                    ..Limits::default()
+                },
+                patterns: self.accesses,
+                ..Options::default()
+            },
+            instructions: self.max_instructions,
+        }
+    }
+
+    /// What the command needs of a device.
+    pub fn need(&self) -> Need {
+        match &self.command {
+            None | Some(Command::Run | Command::Launch | Command::Tiles { .. }) => Need::Any,
+            Some(Command::Profile) => Need::Counters,
+            Some(Command::Sanitize) => Need::Emulator,
+            Some(Command::Bench { .. }) => Need::Gpu,
+        }
+    }
+
+    /// Reads the command line; `--help` and mistakes end the program here, the latter with exit code 2.
+    pub fn from_env(rung: &Rung) -> Self {
+        let matches = command(rung).get_matches();
+        Self::from(rung, &matches).unwrap_or_else(|error| error.exit())
+    }
+
+    /// Reads these words, the first of which is the program's name.
+    pub fn from_words(rung: &Rung, words: &[&str]) -> Result<Self, clap::Error> {
+        Self::from(rung, &command(rung).try_get_matches_from(words)?)
+    }
+
+    fn from(rung: &Rung, matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut arguments = Self::from_arg_matches(matches)?;
+        // A flag given after the subcommand is found there; clap copies it up only for `global` ones,
+        // which these are.
+        arguments.switches = rung
+            .switches
+            .iter()
+            .map(|switch| matches.get_flag(switch.name).into())
+            .collect();
+        Ok(arguments)
+    }
+}
+
+fn command(rung: &Rung) -> clap::Command {
+    let switches = rung.switches.iter().map(|switch| {
+        Arg::new(switch.name)
+            .long(switch.name)
+            .help(switch.help)
+            .action(ArgAction::SetTrue)
+            .global(true)
+    });
+    Arguments::command()
+        .bin_name(format!("rung{}", rung.name))
+        .args(switches)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Switch;
+
+    const RUNG: Rung = Rung {
+        name: "00_test",
+        kernels: &[],
+        switches: &[Switch {
+            name: "slowly",
+            help: "Take your time",
+        }],
+        tile: None,
+        host: crate::host::gemm,
+    };
+
+    fn parse(words: &[&str]) -> Result<Arguments, clap::Error> {
+        Arguments::from_words(&RUNG, &[&["rung00_test"], words].concat())
+    }
+
+    #[test]
+    fn flags_stand_before_or_after_the_command() {
+        for words in [
+            ["--size", "64", "--slowly", "profile"],
+            ["profile", "--slowly", "--size", "64"],
+        ] {
+            let arguments = parse(&words).expect("good usage");
+            assert_eq!(arguments.command, Some(Command::Profile));
+            assert_eq!(arguments.size, Some(Size::cube(64)));
+            assert_eq!(arguments.switches, [1]);
+        }
+        assert_eq!(parse(&[]).expect("good usage").switches, [0]);
+    }
+
+    #[test]
+    fn sizes_of_a_bench() {
+        let arguments = parse(&["bench", "--sizes", "64,1x2x3"]).expect("good usage");
+        let sizes = vec![Size::cube(64), Size { m: 1, n: 2, k: 3 }];
+        assert_eq!(arguments.command, Some(Command::Bench { sizes }));
+    }
+
+    #[test]
+    fn bad_usage_exits_with_2() {
+        for words in [
+            &["--size", "0"][..],
+            &["--size", "99999999999"],
+            &["--device", "tpu"],
+            &["--device", "gpu:x"],
+            &["--emulate", "b200"],
+            &["--arch", "sm_12"],
+            &["--tile", "128"],
+            &["--tile", "0x64"],
+            &["--tile", "64x-1"],
+            &["--max-memory", "lots"],
+            &["--max-memory", "99999999999G"],
+            &["bench", "--size", "64", "--sizes", "64"],
+            &["explode"],
+        ] {
+            assert_eq!(
+                parse(words).expect_err("bad usage").exit_code(),
+                2,
+                "{words:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_command_is_well_formed() {
+        command(&RUNG).debug_assert();
+    }
+}

@@ -1,0 +1,170 @@
+//! The command line of a rung: what is below knows no flag.
+mod arguments;
+mod remedy;
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use owo_colors::OwoColorize;
+
+use crate::bench::{self, Effort};
+use crate::target::Target;
+use crate::{Error, Result, Rung, Size, choose, json, profile, report, run, sanitize, table};
+pub use arguments::Bytes;
+use arguments::{Arguments, Command};
+pub use remedy::explained;
+
+/// Everything that a rung's `main` does but the host's part.
+pub fn main(rung: &Rung) -> ExitCode {
+    let arguments = Arguments::from_env(rung);
+    match execute(rung, &arguments, &mut anstream::stdout()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            anstream::eprintln!("{} {}", "error:".red().bold(), explained(&error));
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// What [`main`] does with these words, the first of which is the program's name: reports go to `out`, the message of
+/// an error too. Returns the exit code. For tests: no words may make it panic, or run without end.
+pub fn main_with(rung: &Rung, words: &[&str], out: &mut dyn Write) -> u8 {
+    let error = match Arguments::from_words(rung, words) {
+        Err(error) => (error.exit_code() as u8, error.to_string()),
+        Ok(arguments) => match execute(rung, &arguments, out) {
+            Ok(right) => return (!right).into(),
+            Err(error) => (error.exit_code(), explained(&error)),
+        },
+    };
+    // A reader who has gone away needs no message.
+    let _ = writeln!(out, "{}", error.1);
+    error.0
+}
+
+/// Does what the arguments say and reports to `out`; whether all was well.
+fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
+    let target = Target::choose(arguments.device, arguments.emulate, arguments.need())?;
+    let size = arguments.size.unwrap_or(target.default_size());
+    match (&arguments.command, &target) {
+        (Some(Command::Tiles { sizes }), _) => {
+            report::print(out, &tiles(rung, arguments, &target, sizes)?)?;
+            Ok(true)
+        }
+        (Some(Command::Bench { sizes }), _) => time(rung, arguments, &target, sizes, out),
+        (_, Target::Emulator(_)) => emulate(rung, arguments, &target, size, out),
+        (command, Target::Gpu(_)) => {
+            let only_launch = *command == Some(Command::Launch);
+            let effort = (!only_launch).then_some(Effort::Run);
+            let settings = arguments.settings(size);
+            let outcome = run::on_gpu(rung, &settings, &target, effort)?;
+            let text = match arguments.json {
+                true => json::text(&outcome, None),
+                false => report::text(&outcome),
+            };
+            report::print(out, &text)?;
+            Ok(outcome.verification.ok())
+        }
+    }
+}
+
+fn emulate(
+    rung: &Rung,
+    arguments: &Arguments,
+    target: &Target,
+    size: Size,
+    out: &mut dyn Write,
+) -> Result<bool> {
+    let settings = arguments.settings(size);
+    // Before anything is emulated: a GPU that is asked for and not there is an error.
+    let gpu = match &arguments.command {
+        Some(Command::Profile) => {
+            let arch = run::arch(rung, &settings.kernel, target)?;
+            Target::beside_the_emulator(arguments.device, arguments.emulate, &arch)?
+        }
+        _ => None,
+    };
+    let mut outcome = run::on_emulator(rung, &settings, target)?;
+    if arguments.command == Some(Command::Profile) {
+        outcome.bound = Some(run::bound(rung, &settings, target, gpu.as_ref())?);
+    }
+    let right = outcome.verification.ok();
+    let findings = settings
+        .emulator
+        .sanitize
+        .then(|| sanitize::findings(&outcome));
+    let clean = findings.as_ref().is_none_or(Vec::is_empty);
+    let text = match (&arguments.command, findings) {
+        (_, findings) if arguments.json => json::text(&outcome, findings),
+        (_, Some(findings)) => sanitize::text(&findings, right),
+        (Some(Command::Profile), None) => profile::text(&outcome),
+        (_, None) => report::text(&outcome),
+    };
+    report::print(out, &text)?;
+    Ok(clean && right)
+}
+
+/// The sizes that are asked for, or the usual.
+fn sizes_of(arguments: &Arguments, sizes: &[Size]) -> Vec<Size> {
+    match (arguments.size, sizes) {
+        (Some(size), _) => vec![size],
+        (None, []) => bench::SIZES.to_vec(),
+        (None, sizes) => sizes.to_vec(),
+    }
+}
+
+/// Times all sizes, each with the tile of the kernel that fits it best.
+fn time(
+    rung: &Rung,
+    arguments: &Arguments,
+    target: &Target,
+    sizes: &[Size],
+    out: &mut dyn Write,
+) -> Result<bool> {
+    let sizes = sizes_of(arguments, sizes);
+    let settings: Vec<_> = sizes.iter().map(|&size| arguments.settings(size)).collect();
+    let mut outcomes = Vec::new();
+    for settings in &settings {
+        let outcome = run::on_gpu(rung, settings, target, Some(Effort::Bench))?;
+        if !arguments.json {
+            report::print(out, &report::text(&outcome))?;
+        }
+        outcomes.push(outcome);
+    }
+    let text = match arguments.json {
+        true => json::bench(&outcomes),
+        false => report::summary(&outcomes),
+    };
+    report::print(out, &text)?;
+    Ok(outcomes.iter().all(|outcome| outcome.verification.ok()))
+}
+
+/// Which of the kernel's tiles is taken at each size.
+fn tiles(rung: &Rung, arguments: &Arguments, target: &Target, sizes: &[Size]) -> Result<String> {
+    if arguments.kernel.is_some() {
+        return Err(Error::OwnKernelsOnly);
+    }
+    let mut choices = Vec::new();
+    for size in sizes_of(arguments, sizes) {
+        let settings = arguments.settings(size);
+        choices.push((size, choose::kernel(rung, target, &settings.kernel, size)?));
+    }
+    if arguments.json {
+        return Ok(json::tiles(rung, target.sms(), &choices));
+    }
+    let Some((_, first)) = choices.first() else {
+        return Ok(String::new());
+    };
+    let rows: Vec<_> = choices
+        .iter()
+        .map(|(size, kernel)| vec![size.to_string(), kernel.tile()])
+        .collect();
+    Ok(format!(
+        "{} for {}: the tile of C that it takes\n\n{}\n",
+        rung.name,
+        first.arch,
+        table::table(&["size", "tile"], &rows).join("\n")
+    ))
+}

@@ -1,0 +1,40 @@
+//! Which flag helps: errors name the remedy in words, and here is how it is asked for.
+use gpu::GpuError;
+
+use crate::Error;
+
+/// The message of an error, and the flags that help.
+pub fn explained(error: &Error) -> String {
+    let text = error.to_string();
+    match flags(error) {
+        Some(flags) => format!("{text} ({flags})"),
+        None => text,
+    }
+}
+
+fn flags(error: &Error) -> Option<&'static str> {
+    Some(match error {
+        Error::BenchNeedsGpu(_) => "omit `--device emulator` and `--emulate` where there is one",
+        Error::EmulatorOnly => "omit `--device gpu`",
+        Error::OwnKernelsOnly => "omit `--kernel`",
+        Error::WrongGpu { .. } => "`--device emulator`",
+        Error::EmulatedOnGpu(_) => "omit `--device gpu` or `--emulate`",
+        Error::WrongCard { .. } => "omit `--emulate`, or `--arch sm_80`",
+        Error::NoTile { has, .. } if has.is_empty() => "omit `--tile`",
+        Error::ArchOfPtx { .. } => "omit `--arch`",
+        Error::TooLarge { .. } => "`--size`",
+        Error::Memory { .. } => "`--max-memory`, `--size`",
+        Error::Emulator(emulator::Error::BlockLimit { .. }) => "`--max-blocks`",
+        Error::Emulator(emulator::Error::InstructionLimit { .. }) => "`--max-instructions`",
+        Error::Emulator(
+            emulator::Error::MemoryLimit { .. } | emulator::Error::OutOfMemory { .. },
+        ) => "`--max-memory`",
+        Error::Gpu(GpuError::NoDriver | GpuError::OldDriver { .. } | GpuError::NoDevice) => {
+            "`--device emulator`"
+        }
+        Error::Gpu(GpuError::NoSuchDevice { .. }) => "`--device gpu:N`",
+        Error::Gpu(GpuError::Dimension { .. } | GpuError::Driver { code: 2, .. }) => "`--size`",
+        Error::Gpu(GpuError::Load { code: 209, .. }) => "`--arch`",
+        _ => return None,
+    })
+}

@@ -1,0 +1,163 @@
+//! Tables as CSV text whose columns are known by their names; their order does not matter.
+use csv::{Position, ReaderBuilder, StringRecord, Trim};
+
+/// A table as text, with the line of each row.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The names of the columns: the first line.
+    pub columns: StringRecord,
+    /// The other lines, without the empty ones.
+    pub rows: Vec<TableRow>,
+}
+
+/// A line of a table.
+#[derive(Clone, Debug)]
+pub struct TableRow {
+    /// Counted from 1.
+    pub line: usize,
+    /// As many as the line has: [`Table::pick`] checks that.
+    pub fields: StringRecord,
+}
+
+/// Why a row cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadRow(pub String);
+
+/// Text that is not such a table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadTable {
+    /// Nothing in it.
+    #[error("it holds no {0}")]
+    Empty(&'static str),
+    /// A row.
+    #[error("line {line}: {why}")]
+    Row {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: BadRow,
+    },
+}
+
+impl Table {
+    /// Reads a table that has the columns `needed`, and perhaps others.
+    ///
+    /// # Errors
+    /// If it is not UTF-8 text, has no first line, or lacks a column.
+    pub fn read(text: &[u8], separator: char, needed: &[&str]) -> Result<Self, BadTable> {
+        let mut lines = Lines {
+            text,
+            at: 0,
+            line: 1,
+        };
+        let mut reader = ReaderBuilder::new()
+            .delimiter(separator as u8)
+            .trim(Trim::All)
+            .flexible(true)
+            .has_headers(false)
+            .from_reader(text);
+        let mut rows = Vec::new();
+        for record in reader.records() {
+            let position = record
+                .as_ref()
+                .map_or_else(csv::Error::position, StringRecord::position);
+            let line = lines.of(position);
+            // Nothing else can go wrong with text in memory.
+            let fields = record.map_err(|_| bad(line, "it is not UTF-8 text".into()))?;
+            if fields.iter().any(|field| !field.is_empty()) {
+                rows.push(TableRow { line, fields });
+            }
+        }
+        if rows.is_empty() {
+            return Err(BadTable::Empty("lines"));
+        }
+        let TableRow { line, fields } = rows.remove(0);
+        let is_missing = |name: &&&str| !fields.iter().any(|found| found == **name);
+        if let Some(missing) = needed.iter().find(is_missing) {
+            let needed = needed.join(&separator.to_string());
+            let why = format!("it names no column {missing}; {needed} are needed");
+            return Err(bad(line, why));
+        }
+        Ok(Self {
+            columns: fields,
+            rows,
+        })
+    }
+
+    /// A row's fields in the columns of these names.
+    ///
+    /// # Errors
+    /// If the row has not as many fields as the first line, or there is no such column.
+    pub fn pick<'a>(&self, row: &'a TableRow, names: &[&str]) -> Result<Vec<&'a str>, BadRow> {
+        let (has, named) = (row.fields.len(), self.columns.len());
+        if has != named {
+            return Err(BadRow(format!(
+                "{has} fields where the first line names {named}"
+            )));
+        }
+        let field = |name: &&str| {
+            let column = self.columns.iter().position(|found| found == *name);
+            let field = column.and_then(|column| row.fields.get(column));
+            field.ok_or_else(|| BadRow(format!("there is no column {name}")))
+        };
+        names.iter().map(field).collect()
+    }
+}
+
+fn bad(line: usize, why: String) -> BadTable {
+    BadTable::Row {
+        line,
+        why: BadRow(why),
+    }
+}
+
+/// Counts lines: csv's own count is off behind empty lines and `\r\n`.
+struct Lines<'a> {
+    text: &'a [u8],
+    at: usize,
+    line: usize,
+}
+
+impl Lines<'_> {
+    /// The line of a record, which is not before the last one that was asked for.
+    fn of(&mut self, record: Option<&Position>) -> usize {
+        let start = record.map_or(0, |record| record.byte() as usize);
+        let rest = self.text.get(start..).unwrap_or_default();
+        let breaks = rest.iter().take_while(|byte| b"\r\n".contains(byte));
+        let end = start + breaks.count();
+        let passed = self.text.get(self.at..end).unwrap_or_default();
+        self.line += passed.iter().filter(|&&byte| byte == b'\n').count();
+        self.at = end;
+        self.line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_its_line() {
+        let text = "\u{feff}\na, b\r\n\r\n1,2\r\n \n\"3\n3\",4\n5,6";
+        let table = Table::read(text.as_bytes(), ',', &["b"]).expect("a table");
+        let rows: Vec<_> = table
+            .rows
+            .iter()
+            .map(|row| (row.line, &row.fields[0]))
+            .collect();
+        assert_eq!(rows, [(4, "1"), (6, "3\n3"), (8, "5")]);
+        assert_eq!(table.pick(&table.rows[0], &["b", "a"]), Ok(vec!["2", "1"]));
+        let error = |text: &[u8]| {
+            Table::read(text, ',', &["b"])
+                .expect_err("no table")
+                .to_string()
+        };
+        assert_eq!(error(b"\r\n"), "it holds no lines");
+        assert_eq!(
+            error(b"\na;b\n"),
+            "line 2: it names no column b; b are needed"
+        );
+        assert_eq!(error(b"b\r\n1\r\n\xff\n"), "line 3: it is not UTF-8 text");
+    }
+}

@@ -1,0 +1,324 @@
+//! The host's part of a matrix product, as a rung's `main.rs` writes it: compile, allocate, launch, verify.
+use std::rc::Rc;
+
+use emulator::LaunchReport;
+use half::f16;
+
+use crate::device::{Arg, Buffer, Device, LaunchConfig, Tiling};
+use crate::problem::{from_bytes, pad, to_bytes};
+use crate::progress::Progress;
+use crate::{
+    Error, Kernel, Problem, Result, Rung, Settings, Size, Source, Target, TensorBox, choose,
+};
+
+/// What the host of a rung has at hand: a device, the numbers to multiply, and the kernel's source.
+///
+/// The harness calls a rung's host function once for a run, again for each repetition, and once for each set of buffers
+/// of a timing; a timing then launches again what was launched here.
+pub struct Host {
+    rung: Rung,
+    settings: Settings,
+    target: Target,
+    device: Device,
+    source: Option<Source>,
+    kernel: Option<Rc<Kernel>>,
+    problem: Option<Rc<Problem>>,
+    downloads: bool,
+    /// Where the emulator gives up in this run, unless the settings say where.
+    most_instructions: Option<u64>,
+    launched: Option<(RecordedLaunch, Option<LaunchReport>)>,
+    finished: Option<Finished>,
+}
+
+/// A launch that can be made again.
+pub(crate) struct RecordedLaunch {
+    pub config: LaunchConfig,
+    pub args: Vec<Arg>,
+}
+
+/// What a rung's host function did.
+pub(crate) struct Finished {
+    pub kernel: Rc<Kernel>,
+    pub problem: Rc<Problem>,
+    pub launch: RecordedLaunch,
+    /// A, B and C.
+    pub matrices: [Buffer; 3],
+    /// C as it came back, padded; nothing where a timing is prepared.
+    pub c: Vec<f16>,
+    /// What the emulator saw.
+    pub report: Option<LaunchReport>,
+}
+
+impl Host {
+    pub(crate) fn new(
+        rung: &Rung,
+        settings: &Settings,
+        target: &Target,
+        source: Option<Source>,
+    ) -> Result<Self> {
+        Ok(Self {
+            rung: *rung,
+            settings: settings.clone(),
+            target: target.clone(),
+            device: target.open(settings.emulator.clone())?,
+            source,
+            kernel: None,
+            problem: None,
+            downloads: true,
+            most_instructions: None,
+            launched: None,
+            finished: None,
+        })
+    }
+
+    /// Compiles the kernel and loads it: `kernel.cu` by NVRTC, or else the PTX that was committed with it
+    /// (`nvrtcCompileProgram`, `cuModuleLoadData`, `cuModuleGetFunction`).
+    ///
+    /// # Errors
+    /// If it does not compile, holds no kernel `name`, or does not state its launch; if another kernel was compiled before.
+    pub fn compile(&mut self, name: &'static str) -> Result<Rc<Kernel>> {
+        if let Some(kernel) = &self.kernel {
+            return match kernel.name == name {
+                true => Ok(Rc::clone(kernel)),
+                false => Err(Error::OneKernel(kernel.name, name)),
+            };
+        }
+        let source = match self.source.take() {
+            Some(source) => source,
+            None => choose::source(
+                &self.rung,
+                &self.target,
+                &self.settings.kernel,
+                self.settings.size,
+            )?,
+        };
+        let kernel = Rc::new(Kernel::load(&mut self.device, &self.rung, source, name)?);
+        Ok(Rc::clone(self.kernel.insert(kernel)))
+    }
+
+    /// A and B, random and the same for the same seed, with zeros up to whole tiles: the kernel has no code for edges.
+    ///
+    /// # Errors
+    /// If the matrices are too large for the kernel's `int`s or for the emulator's memory.
+    pub fn problem(&mut self, kernel: &Kernel) -> Result<Rc<Problem>> {
+        if let Some(problem) = &self.problem {
+            return Ok(Rc::clone(problem));
+        }
+        let (size, whole) = (self.settings.size, kernel.spec.whole);
+        if let Target::Emulator(_) = self.target {
+            let limit = self.settings.emulator.limits.memory;
+            let wanted = 2 * pad(size, whole)?.elements().iter().sum::<u64>();
+            if wanted > limit {
+                return Err(Error::Memory { wanted, limit });
+            }
+        }
+        let problem = Rc::new(Problem::new(size, whole, self.settings.seed)?);
+        Ok(Rc::clone(self.problem.insert(problem)))
+    }
+
+    /// Allocates memory on the device and copies a matrix there (`cuMemAlloc`, `cuMemcpyHtoD`).
+    ///
+    /// # Errors
+    /// If the device is out of memory.
+    pub fn upload(&mut self, name: &str, matrix: &[f16]) -> Result<Buffer> {
+        self.device.upload(name, &to_bytes(matrix))
+    }
+
+    /// Allocates `elements` f16 on the device (`cuMemAlloc`). What it holds at first is undefined; here it is
+    /// NaN, so that an element that no thread writes is found.
+    ///
+    /// # Errors
+    /// If the device is out of memory.
+    pub fn alloc(&mut self, name: &str, elements: usize) -> Result<Buffer> {
+        let buffer = self.device.alloc(name, 2 * elements)?;
+        self.device.fill(&buffer, 0xff)?;
+        Ok(buffer)
+    }
+
+    /// Describes a row-major matrix of f16 to TMA, and the box of it that is copied at a time
+    /// (`cuTensorMapEncodeTiled`).
+    ///
+    /// # Errors
+    /// If a box breaks a rule of TMA.
+    pub fn tensor_map(
+        &self,
+        matrix: &Buffer,
+        [rows, columns]: [u32; 2],
+        of: TensorBox,
+    ) -> Result<Arg> {
+        let tiling = Tiling {
+            dimensions: [columns.into(), rows.into()],
+            row_bytes: 2 * u64::from(columns),
+            tile: [of.columns, of.rows],
+            swizzle: of.swizzle,
+        };
+        self.device
+            .tensor_map(matrix, &tiling)
+            .map_err(|error| match error {
+                Error::Emulator(emulator::Error::TensorMap(error)) => Error::BadBoxes {
+                    file: self
+                        .kernel
+                        .as_ref()
+                        .map_or_else(String::new, |kernel| kernel.source.file.clone()),
+                    why: error.to_string(),
+                },
+                other => other,
+            })
+    }
+
+    /// How many SMs the device has.
+    pub fn sms(&self) -> u32 {
+        self.target.sms()
+    }
+
+    /// The rung's switches, as the kernel takes them: an `int` each, 0 or 1.
+    pub fn switches(&self) -> impl Iterator<Item = Arg> {
+        self.settings.switches.iter().copied().map(Arg::Int)
+    }
+
+    /// Has the emulator give up after so many warp instructions, unless the settings say when.
+    pub(crate) fn limit_instructions(&mut self, most: u64) {
+        self.most_instructions = Some(most);
+    }
+
+    /// Launches the kernel (`cuLaunchKernelEx`).
+    ///
+    /// # Errors
+    /// If the device refuses the launch, or a limit of the emulator was met; if it is the second launch of a run, since a
+    /// report is of one launch.
+    pub fn launch(&mut self, kernel: &Kernel, config: LaunchConfig, args: Vec<Arg>) -> Result<()> {
+        if self.launched.is_some() {
+            return Err(Error::OneLaunch(kernel.name));
+        }
+        let progress = match &mut self.device {
+            Device::Emulator(context) => {
+                let progress = Progress::new();
+                let padded = self.problem.as_ref().map(|problem| problem.padded);
+                let limits = &mut context.options_mut().limits;
+                let most = self.settings.instructions.or(self.most_instructions);
+                limits.instructions = match (most, padded) {
+                    (Some(instructions), _) => instructions,
+                    (None, Some(padded)) => enough(padded),
+                    (None, None) => limits.instructions,
+                };
+                context.options_mut().progress = Some(progress.observer());
+                Some(progress)
+            }
+            Device::Gpu(_) => None,
+        };
+        let report = self.device.launch(&kernel.function, &config, &args);
+        if let Some(progress) = progress {
+            progress.finish();
+        }
+        self.launched = Some((RecordedLaunch { config, args }, report?));
+        Ok(())
+    }
+
+    /// Copies C back (`cuMemcpyDtoH`), to be compared with a product in f64.
+    ///
+    /// # Errors
+    /// If nothing was launched, or the launch went wrong on the GPU.
+    pub fn verify(&mut self, problem: &Rc<Problem>, matrices: [Buffer; 3]) -> Result<()> {
+        let (Some((launch, report)), Some(kernel)) = (self.launched.take(), &self.kernel) else {
+            return Err(Error::NothingLaunched(self.rung.name));
+        };
+        let c = match self.downloads {
+            true => from_bytes(&self.device.read(&matrices[2])?),
+            false => Vec::new(),
+        };
+        self.finished = Some(Finished {
+            kernel: Rc::clone(kernel),
+            problem: Rc::clone(problem),
+            launch,
+            matrices,
+            c,
+            report,
+        });
+        Ok(())
+    }
+
+    /// Calls the rung's host function on empty memory.
+    pub(crate) fn run(&mut self) -> Result<Finished> {
+        if let Device::Emulator(context) = &mut self.device {
+            context.reset();
+        }
+        (self.launched, self.finished, self.most_instructions) = (None, None, None);
+        let host = match &self.settings.kernel.file {
+            // A reader's kernel need not be of the rung's kind.
+            Some(_) => gemm,
+            None => self.rung.host,
+        };
+        host(self)?;
+        self.finished
+            .take()
+            .ok_or(Error::NothingLaunched(self.rung.name))
+    }
+
+    /// The same under another schedule of the emulator.
+    pub(crate) fn run_as(&mut self, schedule: u64) -> Result<Finished> {
+        if let Device::Emulator(context) = &mut self.device {
+            context.options_mut().schedule = schedule;
+        }
+        self.run()
+    }
+
+    /// The same on other numbers.
+    pub(crate) fn run_on(&mut self, size: Size, seed: u64, schedule: u64) -> Result<Finished> {
+        (self.settings.size, self.settings.seed) = (size, seed);
+        self.problem = None;
+        self.run_as(schedule)
+    }
+
+    /// Allocates another set of matrices and launches on it, and copies nothing back: what a timing launches again.
+    pub(crate) fn prepare(&mut self) -> Result<Finished> {
+        self.downloads = false;
+        let finished = self.run();
+        self.downloads = true;
+        finished
+    }
+
+    /// The GPU.
+    pub(crate) fn gpu(&self) -> Result<&gpu::Context> {
+        match &self.device {
+            Device::Emulator(_) => Err(Error::OtherDevice),
+            Device::Gpu(context) => Ok(context),
+        }
+    }
+}
+
+/// The host's part for any kernel that states its launch, with TMA or without, one block for each tile or persistent
+/// blocks: rung 06's is the same. Kernels of readers and students are launched by it.
+///
+/// # Errors
+/// Those of its steps.
+pub fn gemm(host: &mut Host) -> Result<()> {
+    let kernel = host.compile("gemm")?;
+    let problem = host.problem(&kernel)?;
+    let Size { m, n, k } = problem.padded;
+
+    let a = host.upload("A", &problem.a)?;
+    let b = host.upload("B", &problem.b)?;
+    let c = host.alloc("C", m as usize * n as usize)?;
+
+    let mut args: Vec<Arg> = match kernel.spec.boxes {
+        None => vec![a.arg(), b.arg(), c.arg()],
+        Some([of_a, of_b, of_c]) => vec![
+            host.tensor_map(&a, [m, k], of_a)?,
+            host.tensor_map(&b, [k, n], of_b)?,
+            host.tensor_map(&c, [m, n], of_c)?,
+        ],
+    };
+    args.extend([m, n, k].map(Arg::Int));
+    args.extend(host.switches());
+    let config = kernel.config(kernel.spec.blocks(problem.padded, host.sms()));
+    host.launch(&kernel, config, args)?;
+    host.verify(&problem, [a, b, c])
+}
+
+/// Warp instructions that no honest kernel needs for a problem of this size: a naive one takes about 8
+/// for 32 multiplications, so this leaves it eight times that. The least is what an endless loop of `mma`,
+/// the slowest, does in some seconds.
+fn enough(padded: Size) -> u64 {
+    let [m, n, k] = [padded.m, padded.n, padded.k].map(u64::from);
+    (m * n).saturating_mul(k).saturating_mul(2).max(1 << 22)
+}

@@ -1,0 +1,97 @@
+//! What each instruction asked the memory for: the rows that `cargo ladder calibrate` holds against a GPU's.
+use emulator::{AccessPattern, Instruction, LaunchReport, SharedAccess};
+use serde::Serialize;
+
+use crate::Kernel;
+
+/// An instruction that touches memory.
+#[derive(Serialize)]
+pub struct InstructionAccesses {
+    /// Line of the kernel's file that it comes from: of the inlined function, if it is in one.
+    line: Option<u32>,
+    /// As in the PTX, without guard and operands: `ld.shared.v4.f32`.
+    operation: String,
+    executions: u64,
+    threads: u64,
+    shared_wavefronts: u64,
+    shared_wavefronts_ideal: u64,
+    global_sectors: u64,
+    global_requests: u64,
+    patterns: Vec<Pattern>,
+}
+
+/// One way in which a warp's lanes asked.
+#[derive(Serialize)]
+struct Pattern {
+    /// `shared` or `global`.
+    space: &'static str,
+    /// `ld`, `st`, or `matrix`, whose lanes are those that name a row.
+    access: &'static str,
+    bytes: u32,
+    /// For each lane, from a multiple of 128; none for a lane that takes no part.
+    offsets: Vec<Option<u64>>,
+}
+
+/// Patterns of an instruction that are listed; most have one.
+const PATTERNS: usize = 8;
+
+pub fn rows(
+    kernel: &Kernel,
+    instructions: &[Instruction],
+    run: &LaunchReport,
+) -> Vec<InstructionAccesses> {
+    let counted = instructions.iter().zip(&run.counters).enumerate();
+    let touching = counted.filter(|(_, (_, counters))| {
+        counters.shared.wavefronts + counters.global_sectors + counters.bytes > 0
+    });
+    touching
+        .map(|(index, (instruction, counters))| {
+            let asked = run.patterns.iter().filter(|one| one.instruction == index);
+            let is_load = instruction.operation.is_load();
+            let patterns = asked.take(PATTERNS).map(|one| pattern(one, is_load));
+            let place = instruction.inlined_from.as_ref();
+            let place = place.or(instruction.source.as_ref());
+            InstructionAccesses {
+                line: place
+                    .filter(|place| *place.file == *kernel.source.name)
+                    .map(|place| place.line),
+                executions: counters.executions,
+                threads: counters.threads,
+                shared_wavefronts: counters.shared.wavefronts,
+                shared_wavefronts_ideal: counters.shared.ideal,
+                global_sectors: counters.global_sectors,
+                global_requests: counters.global_requests,
+                patterns: patterns.collect(),
+                operation: instruction.opcode.clone(),
+            }
+        })
+        .collect()
+}
+
+/// An instruction's name with its suffixes, without guard and operands: `ld.shared.v4.f32`.
+pub fn operation(text: &str) -> String {
+    let mut words = text.split_whitespace();
+    let operation = words.find(|word| !word.starts_with('@')).unwrap_or("");
+    operation.trim_end_matches(';').to_owned()
+}
+
+fn pattern(asked: &AccessPattern, is_load: bool) -> Pattern {
+    let space = if asked.shared.is_some() {
+        "shared"
+    } else {
+        "global"
+    };
+    let access = match asked.shared {
+        Some(SharedAccess::Matrix) => "matrix",
+        Some(SharedAccess::Load) => "ld",
+        Some(SharedAccess::Store) => "st",
+        None if is_load => "ld",
+        None => "st",
+    };
+    Pattern {
+        space,
+        access,
+        bytes: asked.bytes,
+        offsets: asked.offsets.to_vec(),
+    }
+}

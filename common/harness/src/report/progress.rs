@@ -1,0 +1,62 @@
+//! A progress bar on a terminal, for runs that take longer than a second.
+use std::io::IsTerminal;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How long a run may take before it shows its progress.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Counts blocks; shows nothing unless standard error is a terminal.
+#[derive(Clone)]
+pub struct Progress {
+    start: Instant,
+    terminal: bool,
+    bar: Arc<OnceLock<ProgressBar>>,
+}
+
+impl Progress {
+    /// Starts the clock.
+    pub fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            terminal: std::io::stderr().is_terminal(),
+            bar: Arc::default(),
+        }
+    }
+
+    /// What the emulator is to call.
+    pub fn observer(&self) -> emulator::Progress {
+        let this = self.clone();
+        Arc::new(move |done, all| this.set(done, all))
+    }
+
+    /// Says how far the run is; may be called from any thread.
+    fn set(&self, done: u64, all: u64) {
+        if !self.terminal {
+            return;
+        }
+        let bar = self.bar.get_or_init(|| hidden(all));
+        if bar.is_hidden() && self.start.elapsed() >= PATIENCE {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        bar.set_position(done);
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A bar that counts but is not drawn yet, so that it knows its speed when it is.
+fn hidden(all: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template(
+        "emulating {wide_bar} {human_pos} of {human_len} blocks, {eta} left",
+    );
+    ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::hidden())
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

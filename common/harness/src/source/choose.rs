@@ -1,0 +1,89 @@
+//! Which kernel runs: the reader's file, or of the rung's kernels the one for the device and the size.
+use std::path::Path;
+
+use gpu::Nvrtc;
+
+use crate::{Error, KernelChoice, KernelFile, Result, Rung, Size, Source, Target, source};
+
+/// Its PTX.
+///
+/// # Errors
+/// If the choice names what there is not, or it cannot be compiled or run on this device.
+pub fn source(rung: &Rung, target: &Target, choice: &KernelChoice, size: Size) -> Result<Source> {
+    let source = match &choice.file {
+        Some(path) => of_file(path, choice)?,
+        None => source::of_folder(
+            &format!("rungs/{}", rung.name),
+            kernel(rung, target, choice, size)?,
+            Nvrtc::find(),
+        )?,
+    };
+    target.check_arch(&source.arch)?;
+    Ok(source)
+}
+
+fn of_file(path: &Path, choice: &KernelChoice) -> Result<Source> {
+    let arch = choice.arch.as_deref();
+    let tile = choice.tile.as_deref().unwrap_or_default();
+    let mut source = source::of_file(path, arch, tile, Nvrtc::find())?;
+    if source.origin == source::Origin::File {
+        // PTX says itself what it is for; what cannot be parsed is refused later, with its line.
+        if let Ok(ptx) = emulator::Ptx::parse(&source.ptx) {
+            source.arch = ptx.target().to_owned();
+        }
+        if let Some(wanted) = arch.filter(|wanted| *wanted != source.arch) {
+            return Err(Error::ArchOfPtx {
+                file: source.file,
+                found: source.arch,
+                wanted: wanted.into(),
+            });
+        }
+    }
+    Ok(source)
+}
+
+/// The rung's kernel for the architecture that is asked for, or the last of those that this device runs: a rung lists
+/// the newest last. Of its tiles the one that is asked for, or the rung's choice at this size.
+///
+/// # Errors
+/// If there is no such kernel.
+pub fn kernel<'a>(
+    rung: &'a Rung,
+    target: &Target,
+    choice: &KernelChoice,
+    size: Size,
+) -> Result<&'a KernelFile<'a>> {
+    let arch = choice.arch.as_deref();
+    let fits = |kernel: &&KernelFile<'_>| match arch {
+        Some(arch) => kernel.arch == arch,
+        None => target.check_arch(kernel.arch).is_ok(),
+    };
+    let newest = rung.kernels.iter().rfind(fits);
+    let newest = newest.or(rung.kernels.first().filter(|_| arch.is_none()));
+    let newest = newest.ok_or_else(|| Error::NoArch {
+        rung: rung.name.into(),
+        wanted: arch.unwrap_or("this device").into(),
+        has: rung
+            .kernels
+            .iter()
+            .map(|kernel| kernel.arch.to_owned())
+            .collect(),
+    })?;
+    let mut tiles = rung.tiles_of(newest.file);
+    let wanted = match (&choice.tile, rung.tile) {
+        (Some(wanted), _) => wanted,
+        (None, Some(tile)) => tile(newest.arch, size),
+        (None, None) => return Ok(newest),
+    };
+    let several = tiles.clone().count() > 1;
+    let found = tiles.find(|kernel| several && kernel.tile() == wanted);
+    found.ok_or_else(|| Error::NoTile {
+        file: newest.file.into(),
+        wanted: wanted.into(),
+        has: rung
+            .tiles_of(newest.file)
+            .filter(|_| several)
+            .map(KernelFile::tile)
+            .collect(),
+    })
+}

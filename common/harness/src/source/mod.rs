@@ -1,0 +1,393 @@
+//! Where the PTX comes from: NVRTC where it is found, else the committed file, else the reader's own file.
+//!
+//! | file | what it answers |
+//! | --- | --- |
+//! | `mod` | what is the PTX, and who compiled it? |
+//! | `choose` | which kernel: the reader's file, or which of the rung's? |
+//! | `compile` | which compiler: NVRTC in this process, or in a sandbox? |
+//! | `ptx_file` | what does a committed `kernel.ptx` look like, and is it current? |
+//! | `on_disk` | which kernels are in a rung's folder? |
+pub mod choose;
+pub mod compile;
+pub mod on_disk;
+pub mod ptx_file;
+
+use std::fs;
+use std::path::{Component, Path};
+
+use gpu::{GpuError, Nvrtc};
+
+use crate::{Compile, Error, KernelFile, Result, spec};
+
+/// PTX, and what is known of its origin.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file, as a message names it.
+    pub file: String,
+    /// The file, as the PTX's line information names it.
+    pub name: String,
+    /// The CUDA source, unless the reader gave PTX.
+    pub text: Option<String>,
+    /// What it was compiled for, such as `sm_80`.
+    pub arch: String,
+    /// Who compiled it.
+    pub origin: Origin,
+    /// The PTX.
+    pub ptx: String,
+}
+
+/// Who compiled the PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// NVRTC, just now.
+    Nvrtc(String),
+    /// NVRTC, when the rung was committed.
+    Committed(String),
+    /// The reader.
+    File,
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Nvrtc(compiler) => write!(f, "compiled by {compiler}"),
+            Self::Committed(compiler) => write!(f, "committed PTX, made by {compiler}"),
+            Self::File => f.write_str("PTX as it is"),
+        }
+    }
+}
+
+/// NVRTC, or why there is none.
+pub type Compiler = std::result::Result<Nvrtc, GpuError>;
+
+/// The PTX of a kernel that is committed in this folder of the workspace, such as `rungs/05_swizzle`.
+pub fn of_folder(folder: &str, kernel: &KernelFile, compiler: Compiler) -> Result<Source> {
+    let (origin, ptx) = match compiler {
+        Ok(nvrtc) => {
+            let output = compile_committed(folder, kernel, &nvrtc)?;
+            (
+                Origin::Nvrtc(ptx_file::compiler(&output)),
+                ptx_file::lower_version(&output, kernel.arch),
+            )
+        }
+        Err(why) => {
+            if let Err(mismatch) = ptx_file::check(kernel) {
+                return Err(Error::StalePtx {
+                    file: ptx_file::name(kernel.file, kernel.configuration),
+                    mismatch,
+                    why,
+                });
+            }
+            return Ok(as_committed(folder, kernel));
+        }
+    };
+    Ok(Source {
+        origin,
+        ptx,
+        ..as_committed(folder, kernel)
+    })
+}
+
+/// The committed PTX.
+fn as_committed(folder: &str, kernel: &KernelFile) -> Source {
+    Source {
+        file: kernel.file.into(),
+        name: ptx_file::program_name(folder, kernel.file),
+        text: Some(kernel.source.into()),
+        arch: kernel.arch.into(),
+        origin: Origin::Committed(ptx_file::compiler_of(kernel.ptx).into()),
+        ptx: kernel.ptx.to_owned(),
+    }
+}
+
+impl Source {
+    /// What a reader's file holds, compiled for `arch` if it is CUDA source.
+    ///
+    /// # Errors
+    /// If it cannot be read or compiled.
+    pub fn of_file(path: &Path, arch: &str) -> Result<Self> {
+        of_file(path, Some(arch), "", Nvrtc::find())
+    }
+
+    /// What this compiler makes of CUDA source, for `arch` and with these macros defined, each as `NAME` or
+    /// `NAME=VALUE`. `file` is what messages call it; nothing is read from there.
+    ///
+    /// # Errors
+    /// [`Error::Compile`] if the source is at fault, any other if the compiler is.
+    pub fn compiled(
+        file: &str,
+        text: &str,
+        arch: &str,
+        defines: &[String],
+        compiler: &dyn Compile,
+    ) -> Result<Self> {
+        let mut options = ptx_file::options(arch, "");
+        options.extend(defines.iter().map(|one| format!("--define-macro={one}")));
+        compiled(file.into(), text.into(), arch, options, compiler)
+    }
+}
+
+fn compiled(
+    file: String,
+    text: String,
+    arch: &str,
+    options: Vec<String>,
+    compiler: &dyn Compile,
+) -> Result<Source> {
+    let name = name_in_ptx(Path::new(&file));
+    let ptx = compile_text(compiler, &text, &name, &options, &file)?;
+    Ok(Source {
+        file,
+        name,
+        text: Some(text),
+        arch: arch.into(),
+        origin: Origin::Nvrtc(ptx_file::compiler(&ptx)),
+        ptx,
+    })
+}
+
+impl KernelFile<'_> {
+    /// The text of the `kernel.ptx` to commit beside this kernel, in this folder of the workspace; takes NVRTC.
+    pub fn committed_ptx(&self, folder: &str) -> Result<String> {
+        let nvrtc = Nvrtc::find().map_err(|why| Error::NoNvrtc {
+            file: format!("{folder}/{}", self.file),
+            why,
+        })?;
+        Ok(ptx_file::text(
+            self,
+            &compile_committed(folder, self, &nvrtc)?,
+        ))
+    }
+
+    /// The PTX that a run would use: NVRTC's where it is found, else the committed one if it is current.
+    pub fn current_ptx(&self, folder: &str) -> Result<String> {
+        Ok(of_folder(folder, self, Nvrtc::find())?.ptx)
+    }
+
+    /// The committed PTX if it is current, so that all machines see the same; else what NVRTC makes of the source.
+    ///
+    /// # Errors
+    /// If there is no NVRTC and the committed PTX belongs to another source.
+    pub fn committed(&self, folder: &str) -> Result<Source> {
+        match ptx_file::check(self) {
+            Ok(()) => Ok(as_committed(folder, self)),
+            Err(_) => of_folder(folder, self, Nvrtc::find()),
+        }
+    }
+}
+
+fn compile_committed(folder: &str, kernel: &KernelFile, nvrtc: &Nvrtc) -> Result<String> {
+    compile_text(
+        nvrtc,
+        kernel.source,
+        &ptx_file::program_name(folder, kernel.file),
+        &ptx_file::options(kernel.arch, kernel.configuration),
+        kernel.file,
+    )
+}
+
+/// The PTX of a reader's file: `.cu` is compiled for `arch` and with this tile, `.ptx` is taken as it is. If no
+/// `arch` is given, a kernel with boxes for TMA is for Hopper.
+pub fn of_file(path: &Path, arch: Option<&str>, tile: &str, compiler: Compiler) -> Result<Source> {
+    let read = || {
+        fs::read_to_string(path).map_err(|error| Error::Read {
+            path: path.to_owned(),
+            error,
+        })
+    };
+    let file = path.display().to_string();
+    let no_tile = || Error::NoTile {
+        file: file.clone(),
+        wanted: tile.into(),
+        has: Vec::new(),
+    };
+    let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase());
+    match ending.as_deref() {
+        Some("cu") => {
+            let text = read()?;
+            if !tile.is_empty() && !text.contains("TILE_M") {
+                return Err(no_tile());
+            }
+            let guess = if text.contains(spec::BOXES) {
+                "sm_90a"
+            } else {
+                "sm_80"
+            };
+            let arch = arch.unwrap_or(guess);
+            let options = ptx_file::options(arch, tile);
+            let nvrtc = compiler.map_err(|why| Error::NoNvrtc {
+                file: file.clone(),
+                why,
+            })?;
+            compiled(file, text, arch, options, &nvrtc)
+        }
+        Some("ptx") if !tile.is_empty() => Err(no_tile()),
+        Some("ptx") => Ok(Source {
+            name: file.clone(),
+            file,
+            text: None,
+            arch: arch.unwrap_or("sm_80").into(),
+            origin: Origin::File,
+            ptx: read()?,
+        }),
+        _ => Err(Error::KernelEnding(path.to_owned())),
+    }
+}
+
+/// What the compiler makes of `source` with these options; line information calls it `name`, messages `file`.
+///
+/// # Errors
+/// If it cannot be compiled.
+pub fn compile_text(
+    compiler: &dyn Compile,
+    source: &str,
+    name: &str,
+    options: &[String],
+    file: &str,
+) -> Result<String> {
+    match compiler.compile(source, name, options) {
+        Err(Error::Compile { log, .. }) => Err(Error::Compile {
+            file: file.into(),
+            log: log.replace(name, file).trim_end().into(),
+        }),
+        result => result,
+    }
+}
+
+/// The path as an absolute one: NVRTC puts the current folder before any other.
+fn name_in_ptx(path: &Path) -> String {
+    if path.is_absolute() {
+        return path.display().to_string();
+    }
+    let plain = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let mut parts = path.components().filter_map(|part| match part {
+        Component::Normal(name) => name.to_str(),
+        _ => None,
+    });
+    let parts: Vec<_> = if plain {
+        parts.collect()
+    } else {
+        parts.next_back().into_iter().collect()
+    };
+    format!("/{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_readers_file_gets_an_absolute_name() {
+        assert_eq!(name_in_ptx(Path::new("./a/b.cu")), "/a/b.cu");
+        assert_eq!(name_in_ptx(Path::new("../a/b.cu")), "/b.cu");
+        assert_eq!(name_in_ptx(Path::new("/tmp/b.cu")), "/tmp/b.cu");
+    }
+
+    /// As on a machine without NVRTC.
+    fn none() -> Compiler {
+        Err(GpuError::NoNvrtc {
+            searched: Vec::new(),
+        })
+    }
+
+    /// Gives back what it was asked, as PTX or as its log.
+    struct Echo {
+        refuses: bool,
+    }
+
+    impl Compile for Echo {
+        fn compile(&self, source: &str, name: &str, options: &[String]) -> Result<String> {
+            let asked = format!("{name}(1): {source} {}\n", options.join(" "));
+            match self.refuses {
+                false => Ok(asked),
+                true => Err(Error::Compile {
+                    file: name.into(),
+                    log: asked,
+                }),
+            }
+        }
+
+        fn version(&self) -> (u32, u32) {
+            (13, 0)
+        }
+    }
+
+    #[test]
+    fn a_text_is_compiled_for_its_arch_and_with_its_macros() {
+        let defines = ["TILE_M=64".to_owned(), "BY_HAND".to_owned()];
+        let compiled = |refuses| {
+            Source::compiled(
+                "my/kernel.cu",
+                "int x;",
+                "sm_90a",
+                &defines,
+                &Echo { refuses },
+            )
+        };
+        let source = compiled(false).expect("no refusal");
+        assert_eq!(source.name, "/my/kernel.cu");
+        assert_eq!(source.text.as_deref(), Some("int x;"));
+        for asked in [
+            "/my/kernel.cu(1): int x; ",
+            "--gpu-architecture=compute_90a",
+            "--fmad=false",
+            "--define-macro=TILE_M=64 --define-macro=BY_HAND",
+        ] {
+            assert!(source.ptx.contains(asked), "no {asked} in {}", source.ptx);
+        }
+        let refused = compiled(true).expect_err("a refusal").to_string();
+        assert!(
+            refused.starts_with("my/kernel.cu does not compile:\nmy/kernel.cu(1): int x; "),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let read = |file: &str| of_file(Path::new(file), None, "", none());
+        assert!(matches!(read("kernel.txt"), Err(Error::KernelEnding(_))));
+        assert!(matches!(read("no/such.ptx"), Err(Error::Read { .. })));
+        assert!(matches!(read("no/such.cu"), Err(Error::Read { .. })));
+    }
+
+    #[test]
+    fn without_nvrtc_a_source_is_refused_with_the_remedy() {
+        let error =
+            of_file(Path::new("src/testdata/tiny.cu"), None, "", none()).expect_err("no NVRTC");
+        assert!(matches!(error, Error::NoNvrtc { .. }));
+        assert!(
+            error.to_string().contains("cargo ladder get-nvrtc"),
+            "{error}"
+        );
+        assert_eq!(error.exit_code(), 2);
+    }
+
+    #[test]
+    fn without_nvrtc_the_committed_ptx_is_used_while_it_is_current() {
+        let kernel = KernelFile {
+            file: "kernel.cu",
+            source: include_str!("../testdata/tiny.cu"),
+            configuration: "",
+            ptx: "",
+            arch: "sm_80",
+        };
+        let ptx = &ptx_file::text(&kernel, include_str!("../testdata/tiny.ptx"));
+        let kernel = KernelFile { ptx, ..kernel };
+        let found = of_folder("rungs/00_tiny", &kernel, none()).expect("current");
+        assert_eq!(found.origin, Origin::Committed("NVRTC 13.0.88".into()));
+
+        let changed = kernel.source.replace("BM = 8", "BM = 16");
+        let kernel = KernelFile {
+            source: &changed,
+            ..kernel
+        };
+        let error = of_folder("rungs/00_tiny", &kernel, none()).expect_err("stale");
+        assert!(matches!(error, Error::StalePtx { .. }));
+        assert!(
+            error.to_string().contains("cargo ladder get-nvrtc"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! A rung's kernels as they lie in its folder, for commands that compile, check or disassemble them without
+//! running the rung.
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use crate::{KernelFile, ptx_file};
+
+/// A kernel in one configuration.
+#[derive(Clone, Debug)]
+pub struct KernelOnDisk {
+    /// Where its committed PTX lies, or would.
+    pub ptx_path: PathBuf,
+    file: String,
+    source: String,
+    configuration: String,
+    ptx: String,
+}
+
+impl KernelOnDisk {
+    /// All kernels of a rung's folder, sorted by name; each once for every configuration for which there is
+    /// PTX.
+    ///
+    /// # Errors
+    /// If the folder or a source cannot be read. PTX that is not there reads as empty.
+    pub fn in_folder(folder: &Path) -> io::Result<Vec<Self>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            names.extend(entry?.file_name().into_string());
+        }
+        names.sort();
+        let mut kernels = Vec::new();
+        for file in names
+            .iter()
+            .filter(|name| name.starts_with("kernel") && name.ends_with(".cu"))
+        {
+            let source = fs::read_to_string(folder.join(file))?;
+            for configuration in ptx_file::configurations(file, names.iter().map(String::as_str)) {
+                let ptx_path = folder.join(ptx_file::name(file, &configuration));
+                kernels.push(Self {
+                    ptx: fs::read_to_string(&ptx_path).unwrap_or_default(),
+                    ptx_path,
+                    file: file.clone(),
+                    source: source.clone(),
+                    configuration,
+                });
+            }
+        }
+        Ok(kernels)
+    }
+
+    /// As a rung's `main.rs` names it.
+    pub fn kernel(&self) -> KernelFile<'_> {
+        KernelFile {
+            file: &self.file,
+            source: &self.source,
+            configuration: &self.configuration,
+            ptx: &self.ptx,
+            arch: ptx_file::arch_of(&self.file),
+        }
+    }
+}

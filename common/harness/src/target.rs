@@ -1,0 +1,217 @@
+//! Emulator or GPU: what was asked for, and what is there.
+use std::str::FromStr;
+
+use emulator::{Card, Options};
+
+use crate::{Device, Error, Result, Size};
+
+/// Which device is asked for: `auto`, `emulator`, `gpu` or `gpu:N`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// A GPU if there is one, else the emulator.
+    Auto,
+    /// The emulator.
+    Emulator,
+    /// This GPU.
+    Gpu(usize),
+}
+
+impl FromStr for Wanted {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let error = "expected auto, emulator, gpu or gpu:N";
+        match text {
+            "auto" => Ok(Self::Auto),
+            "emulator" => Ok(Self::Emulator),
+            "gpu" => Ok(Self::Gpu(0)),
+            _ => text
+                .strip_prefix("gpu:")
+                .and_then(|n| n.parse().ok())
+                .map(Self::Gpu)
+                .ok_or(error),
+        }
+    }
+}
+
+/// What a command needs of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Any will do.
+    Any,
+    /// The emulator counts; a GPU may add its time.
+    Counters,
+    /// Only the emulator can do it.
+    Emulator,
+    /// Only a GPU can do it.
+    Gpu,
+}
+
+/// Where the kernel runs.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// On this machine's processor, as this GPU would.
+    Emulator(Card),
+    /// On this GPU.
+    Gpu(gpu::DeviceInfo),
+}
+
+impl Target {
+    /// What is asked for, if it is there. To name the card to emulate is to ask for the emulator.
+    ///
+    /// # Errors
+    /// If it is not there, or cannot do what is needed.
+    pub fn choose(wanted: Wanted, emulate: Option<Card>, need: Need) -> Result<Self> {
+        let emulator = Self::Emulator(emulate.unwrap_or_default());
+        let wanted = match (emulate, wanted) {
+            (Some(card), Wanted::Gpu(_)) => return Err(Error::EmulatedOnGpu(card)),
+            (Some(_), _) => Wanted::Emulator,
+            (None, wanted) => wanted,
+        };
+        match (need, wanted) {
+            (Need::Counters, _) => Ok(emulator),
+            (Need::Emulator, Wanted::Gpu(_)) => Err(Error::EmulatorOnly),
+            (Need::Emulator, Wanted::Emulator | Wanted::Auto) => Ok(emulator),
+            (Need::Any | Need::Gpu, Wanted::Gpu(ordinal)) => Ok(Self::Gpu(gpu_at(ordinal)?)),
+            (Need::Gpu, Wanted::Emulator) => {
+                Err(Error::BenchNeedsGpu("the emulator is not one".into()))
+            }
+            (Need::Any, Wanted::Emulator) => Ok(emulator),
+            (Need::Any | Need::Gpu, Wanted::Auto) => match gpu_at(0) {
+                Ok(info) => Ok(Self::Gpu(info)),
+                Err(why) if need == Need::Gpu => Err(Error::BenchNeedsGpu(match why {
+                    gpu::GpuError::NoDriver => "no NVIDIA driver was found".into(),
+                    gpu::GpuError::NoDevice => "the NVIDIA driver sees no GPU".into(),
+                    other => other.to_string(),
+                })),
+                Err(_) => Ok(emulator),
+            },
+        }
+    }
+
+    /// The GPU whose time stands beside the emulator's counters: the one that is asked for, or the first if it runs
+    /// code for `arch`.
+    ///
+    /// # Errors
+    /// If one is asked for, and it is not there or does not run that code.
+    pub fn beside_the_emulator(
+        wanted: Wanted,
+        emulate: Option<Card>,
+        arch: &str,
+    ) -> Result<Option<Self>> {
+        let runs_it = |info: gpu::DeviceInfo| {
+            let target = Self::Gpu(info);
+            target.check_arch(arch).map(|()| target)
+        };
+        match wanted {
+            _ if emulate.is_some() => Ok(None),
+            Wanted::Emulator => Ok(None),
+            Wanted::Auto => Ok(gpu_at(0).ok().and_then(|info| runs_it(info).ok())),
+            Wanted::Gpu(ordinal) => runs_it(gpu_at(ordinal)?).map(Some),
+        }
+    }
+
+    /// Opens it; the emulator with these options, as its card.
+    ///
+    /// # Errors
+    /// If the GPU cannot be opened.
+    pub fn open(&self, options: Options) -> Result<Device> {
+        Ok(match self {
+            Self::Emulator(card) => {
+                let options = Options {
+                    card: *card,
+                    ..options
+                };
+                Device::Emulator(Box::new(emulator::Context::new(options)))
+            }
+            Self::Gpu(info) => Device::Gpu(gpu::Context::open(info.ordinal)?),
+        })
+    }
+
+    /// As [`Wanted`] is written.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Emulator(_) => "emulator".into(),
+            Self::Gpu(info) => format!("gpu:{}", info.ordinal),
+        }
+    }
+
+    /// What a GPU runs where no size is asked for: enough to fill it.
+    pub const FULL: Size = Size::cube(4096);
+
+    /// The size where none is asked for: one that takes about a second.
+    pub fn default_size(&self) -> Size {
+        match self {
+            Self::Emulator(_) => Size::cube(256),
+            Self::Gpu(_) => Self::FULL,
+        }
+    }
+
+    /// The GPU that the emulator stands for.
+    pub fn emulated(&self) -> Option<Card> {
+        match self {
+            Self::Emulator(card) => Some(*card),
+            Self::Gpu(_) => None,
+        }
+    }
+
+    /// How many SMs there are.
+    pub fn sms(&self) -> u32 {
+        match self {
+            Self::Emulator(card) => card.sms(),
+            Self::Gpu(info) => info.sms,
+        }
+    }
+
+    /// Whether this device runs code for `arch`: `sm_90a` only on 9.0, others on all that are newer.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn check_arch(&self, arch: &str) -> Result<()> {
+        let digits = arch.trim_start_matches("sm_");
+        let number = digits.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let needed = number
+            .parse::<u32>()
+            .map(|n| (n / 10, n % 10))
+            .unwrap_or((0, 0));
+        let info = match self {
+            Self::Emulator(Card::H100) => return Ok(()),
+            Self::Emulator(card) if card.compute_capability() >= needed => return Ok(()),
+            Self::Emulator(card) => {
+                return Err(Error::WrongCard {
+                    card: *card,
+                    arch: arch.into(),
+                });
+            }
+            Self::Gpu(info) => info,
+        };
+        let exact = digits.ends_with('a');
+        if if exact {
+            info.sm == needed
+        } else {
+            info.sm >= needed
+        } {
+            Ok(())
+        } else {
+            Err(Error::WrongGpu {
+                gpu: info.name.clone(),
+                sm: info.sm,
+                arch: arch.into(),
+            })
+        }
+    }
+}
+
+fn gpu_at(ordinal: usize) -> std::result::Result<gpu::DeviceInfo, gpu::GpuError> {
+    let devices = gpu::devices()?;
+    let count = devices.len();
+    let none = if count == 0 {
+        gpu::GpuError::NoDevice
+    } else {
+        gpu::GpuError::NoSuchDevice { ordinal, count }
+    };
+    devices
+        .into_iter()
+        .find(|device| device.ordinal == ordinal)
+        .ok_or(none)
+}

@@ -1,0 +1,416 @@
+//! How fast: the kernel and cuBLAS interleaved, in one process, on the same buffers.
+use gpu::{
+    Contestant, Cublas, CublasLt, Elements, GpuError, Samples, Telemetry, Timing, alternate,
+};
+use half::f16;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::device::{Buffer, LaunchConfig, on_gpu};
+use crate::host::Finished;
+use crate::occupancy::{Resources, Sm};
+use crate::problem::{from_bytes, to_bytes};
+use crate::verify::against_cublas;
+use crate::{Host, Result, Size, Verification};
+
+/// How much of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// A second, against `cublasGemmEx` in f16.
+    Run,
+    /// Some seconds, against all baselines.
+    Bench,
+}
+
+/// How fast the kernel is, and its baselines beside it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Time {
+    /// The kernel's median.
+    pub median_ms: f64,
+    /// At the median.
+    pub tflops: f64,
+    /// Speed as a fraction of cuBLAS's f16 GEMM: the median over the rounds.
+    pub of_cublas: Option<f64>,
+    /// Samples of each contestant.
+    pub rounds: usize,
+    /// Launches that a sample is the mean of.
+    pub launches_per_sample: usize,
+    /// Whether those launches were one graph.
+    pub graph: bool,
+    /// Sets of buffers taken in rotation, more than twice the L2 together.
+    pub buffer_sets: usize,
+    /// The kernel first, then the baselines.
+    pub contestants: Vec<Contest>,
+    /// What a block takes of an SM.
+    pub resources: Resources,
+}
+
+/// One contestant.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Contest {
+    /// `kernel`, `cuBLAS f16`, `cuBLASLt f16` or `cuBLAS f32`.
+    pub name: String,
+    /// The median of all samples.
+    pub median_ms: f64,
+    /// A tenth of the samples lies below.
+    pub p10_ms: f64,
+    /// A tenth of the samples lies above.
+    pub p90_ms: f64,
+    /// At the median.
+    pub tflops: f64,
+    /// The kernel's speed as a fraction of this one's: the median over the rounds.
+    pub kernel_speed: f64,
+    /// All samples, in the order of the rounds, to a tenth of a nanosecond.
+    pub samples_ms: Vec<f64>,
+}
+
+/// The sizes that are timed where none are asked for.
+pub const SIZES: [Size; 6] = [
+    Size::cube(512),
+    Size::cube(1024),
+    Size::cube(2048),
+    Size::cube(4096),
+    Size::cube(8192),
+    Size::cube(16384),
+];
+
+/// The name of the baseline that sets the ratio.
+const CUBLAS: &str = "cuBLAS f16";
+
+/// Times a kernel whose C was found right, on the matrices of `first` and as many more sets as are needed.
+///
+/// # Errors
+/// If a launch fails.
+pub fn time(
+    host: &mut Host,
+    cublas: Option<&Cublas>,
+    first: Finished,
+    effort: Effort,
+) -> Result<(Time, Option<Telemetry>)> {
+    let (kernel, problem) = (first.kernel.clone(), first.problem.clone());
+    let [m, n, k] = sides(problem.padded);
+    let info = host.gpu()?.info();
+    let buffer_sets = sets(problem.padded, info.l2_bytes, info.memory_bytes);
+    let mut prepared = vec![first];
+    while prepared.len() < buffer_sets {
+        prepared.push(host.prepare()?);
+    }
+    let gpu = host.gpu()?;
+    let function = kernel.function.on_gpu()?;
+    let f16_sets = prepared.iter().map(|set| on_the_gpu(&set.matrices));
+    let f16_sets = f16_sets.collect::<Result<Vec<_>>>()?;
+    let launches = prepared
+        .iter()
+        .map(|set| on_gpu(&set.launch.config, &set.launch.args));
+    let launches = launches.collect::<Result<Vec<_>>>()?;
+
+    let lt = match (cublas, effort) {
+        (Some(_), Effort::Bench) => Some(CublasLt::tune(gpu, f16_sets[0], [m, n, k])?),
+        _ => None,
+    };
+    // A kernel that leaves the tensor cores alone has cuBLAS's f32 GEMM as its equal.
+    let cuda_cores_only = effort == Effort::Bench && !kernel.source.ptx.contains("mma");
+    let mut f32_sets = Vec::new();
+    if cuda_cores_only && cublas.is_some() {
+        let (a, b) = (to_f32_bytes(&problem.a), to_f32_bytes(&problem.b));
+        for _ in 0..buffer_sets {
+            f32_sets.push([
+                gpu.upload("A in f32", &a)?,
+                gpu.upload("B in f32", &b)?,
+                gpu.alloc("C in f32", 4 * m * n)?,
+            ]);
+        }
+    }
+    let mut contestants = vec![contestant("kernel", |set| {
+        let (config, args) = &launches[set];
+        gpu.launch(function, config, args)
+    })];
+    if let Some(cublas) = cublas {
+        let sets = &f16_sets;
+        contestants.push(contestant(CUBLAS, move |set| {
+            cublas.gemm(Elements::F16, sets[set], [m, n, k])
+        }));
+        if let Some(lt) = &lt {
+            contestants.push(contestant("cuBLASLt f16", move |set| lt.run(sets[set])));
+        }
+        if !f32_sets.is_empty() {
+            let sets = &f32_sets;
+            contestants.push(contestant("cuBLAS f32", move |set| {
+                cublas.gemm(Elements::F32, sets[set].each_ref(), [m, n, k])
+            }));
+        }
+    }
+
+    let rough = alternate(
+        gpu,
+        &contestants,
+        &Timing {
+            rounds: 2,
+            warmup: 1,
+            launches_per_sample: 1,
+            graph: false,
+            rotations: buffer_sets,
+        },
+    )?;
+    let timing = plan(&rough, problem.size, buffer_sets, effort);
+    let (samples, sensors) = Telemetry::during(gpu, || alternate(gpu, &contestants, &timing));
+    let samples = samples?;
+
+    let contests = contests(&samples, problem.size);
+    let time = Time {
+        median_ms: contests[0].median_ms,
+        tflops: contests[0].tflops,
+        of_cublas: contests
+            .iter()
+            .find(|contest| contest.name == CUBLAS)
+            .map(|contest| contest.kernel_speed),
+        rounds: timing.rounds,
+        launches_per_sample: timing.launches_per_sample,
+        graph: timing.graph,
+        buffer_sets,
+        contestants: contests,
+        resources: resources(gpu, function, &prepared[0].launch.config)?,
+    };
+    Ok((time, sensors))
+}
+
+/// What the kernel takes of an SM.
+fn resources(
+    gpu: &gpu::Context,
+    function: &gpu::Function,
+    config: &LaunchConfig,
+) -> Result<Resources> {
+    let info = gpu.info();
+    let threads = config.block.iter().product();
+    let registers = function.registers();
+    let shared_bytes = function.static_shared() + config.dynamic_shared;
+    Ok(Resources {
+        threads,
+        registers,
+        shared_bytes,
+        local_bytes: function.local_bytes(),
+        blocks_per_multiprocessor: function.blocks_per_sm(threads, config.dynamic_shared)?,
+        limited_by: Sm::new(info.sm, info.shared_per_block_optin)
+            .holds(threads, registers, shared_bytes)
+            .limited_by,
+    })
+}
+
+/// Compares every element of C with cuBLAS's; adds to what was `found`.
+///
+/// # Errors
+/// If cuBLAS fails.
+pub fn verify(
+    gpu: &gpu::Context,
+    cublas: &Cublas,
+    found: Verification,
+    of: &Finished,
+) -> Result<Verification> {
+    let problem = &of.problem;
+    let [m, n, k] = sides(problem.padded);
+    let [a, b, _] = on_the_gpu(&of.matrices)?;
+    let theirs = gpu.alloc("cuBLAS's C", 2 * m * n)?;
+    gpu.fill(&theirs, 0xff)?;
+    cublas.gemm(Elements::F16, [a, b, &theirs], [m, n, k])?;
+    let theirs = from_bytes(&gpu.read(&theirs)?);
+
+    let a = gpu.upload("squares of A", &to_bytes(&squares(&problem.a)))?;
+    let b = gpu.upload("squares of B", &to_bytes(&squares(&problem.b)))?;
+    let sums = gpu.alloc("sums of squares", 4 * m * n)?;
+    cublas.gemm(Elements::F16ToF32, [&a, &b, &sums], [m, n, k])?;
+    let sums = gpu.read(&sums)?;
+    let sums: Vec<f32> = sums
+        .par_chunks_exact(4)
+        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        .collect();
+    Ok(against_cublas(found, problem, &of.c, &theirs, &sums))
+}
+
+fn squares(values: &[f16]) -> Vec<f16> {
+    values
+        .par_iter()
+        .map(|value| f16::from_f32(value.to_f32() * value.to_f32()))
+        .collect()
+}
+
+fn on_the_gpu([a, b, c]: &[Buffer; 3]) -> Result<[&gpu::Buffer; 3]> {
+    Ok([a.on_gpu()?, b.on_gpu()?, c.on_gpu()?])
+}
+
+/// The sides of a problem, as cuBLAS takes them.
+pub fn sides(size: Size) -> [usize; 3] {
+    [size.m, size.n, size.k].map(|side| side as usize)
+}
+
+fn contestant<'a>(
+    name: &str,
+    enqueue: impl Fn(usize) -> std::result::Result<(), GpuError> + 'a,
+) -> Contestant<'a> {
+    Contestant {
+        name: name.into(),
+        enqueue: Box::new(enqueue),
+    }
+}
+
+/// Sets of A, B and C that together exceed twice the L2, at least two, at most half the memory.
+fn sets(padded: Size, l2_bytes: u64, memory_bytes: u64) -> usize {
+    let set = 2 * padded.elements().iter().sum::<u64>();
+    let wanted = 2 * l2_bytes / set + 1;
+    // The f32 copies of a set take twice its space.
+    let room = memory_bytes / 2 / (3 * set);
+    wanted.max(2).min(room.max(1)) as usize
+}
+
+/// How many samples of how many launches: up to 2048 a graph that goes round all sets and has at least
+/// 20 launches, beyond that enough launches for some milliseconds; rounds for the time that the
+/// effort allows, but 30 at least of a bench: rung 01 at 16384, 1.4 s a launch, thus takes a minute.
+fn plan(rough: &[Samples], size: Size, buffer_sets: usize, effort: Effort) -> Timing {
+    let graph = size.flop() <= Size::cube(2048).flop();
+    let round_ms = rough.iter().map(Samples::median).sum::<f64>().max(1e-3);
+    let launches_per_sample = if graph {
+        buffer_sets.next_multiple_of(20).max(20)
+    } else {
+        ((10.0 / round_ms) as usize).clamp(1, 20)
+    };
+    let (budget_ms, least, most) = match effort {
+        Effort::Run => (1000.0, 5, 100),
+        Effort::Bench => (3000.0, 30, 300),
+    };
+    let rounds =
+        ((budget_ms / (round_ms * launches_per_sample as f64)) as usize).clamp(least, most);
+    Timing {
+        rounds,
+        warmup: buffer_sets.max(3),
+        launches_per_sample,
+        graph,
+        rotations: buffer_sets,
+    }
+}
+
+fn contests(samples: &[Samples], size: Size) -> Vec<Contest> {
+    let tflops = |ms: f64| size.flop() / ms / 1e9;
+    let contest = |theirs: &Samples| {
+        let ratios = theirs
+            .milliseconds
+            .iter()
+            .zip(&samples[0].milliseconds)
+            .map(|(theirs, ours)| theirs / ours);
+        Contest {
+            name: theirs.name.clone(),
+            median_ms: theirs.median(),
+            p10_ms: theirs.percentile(10.0),
+            p90_ms: theirs.percentile(90.0),
+            tflops: tflops(theirs.median()),
+            kernel_speed: Samples {
+                name: String::new(),
+                milliseconds: ratios.collect(),
+            }
+            .median(),
+            samples_ms: theirs
+                .milliseconds
+                .iter()
+                .map(|ms| (ms * 1e7).round() / 1e7)
+                .collect(),
+        }
+    };
+    samples.iter().map(contest).collect()
+}
+
+fn to_f32_bytes(values: &[f16]) -> Vec<u8> {
+    let mut bytes = vec![0; 4 * values.len()];
+    bytes
+        .par_chunks_exact_mut(4)
+        .with_min_len(1 << 16)
+        .zip(values.par_iter())
+        .for_each(|(bytes, value)| bytes.copy_from_slice(&value.to_f32().to_le_bytes()));
+    bytes
+}
+
+/// The contestants of one size, for a terminal.
+pub fn table(time: &Time) -> Vec<String> {
+    let row = |contest: &Contest| {
+        vec![
+            contest.name.clone(),
+            format!("{:.4}", contest.median_ms),
+            format!("{:.4} to {:.4}", contest.p10_ms, contest.p90_ms),
+            format!("{:.1}", contest.tflops),
+            format!("{:.1}%", 100.0 * contest.kernel_speed),
+        ]
+    };
+    let mut lines = crate::table::table(
+        &["", "median ms", "middle 80%", "TFLOP/s", "kernel is at"],
+        &time.contestants.iter().map(row).collect::<Vec<_>>(),
+    );
+    let graph = if time.graph { "a graph of " } else { "" };
+    lines.push(format!(
+        "{} of {graph}{} each, by turns, over {}",
+        crate::table::plural(time.rounds as u64, "sample"),
+        crate::table::plural(time.launches_per_sample as u64, "launch"),
+        crate::table::plural(time.buffer_sets as u64, "buffer set"),
+    ));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(name: &str, milliseconds: &[f64]) -> Samples {
+        Samples {
+            name: name.into(),
+            milliseconds: milliseconds.to_vec(),
+        }
+    }
+
+    #[test]
+    fn buffers_exceed_the_cache_twice_and_fit_into_memory() {
+        let (l2, memory) = (50 << 20, 80 << 30);
+        for size in [1, 256, 512, 2048, 4096, 8192].map(Size::cube) {
+            let set = 2 * size.elements().iter().sum::<u64>();
+            let sets = sets(size, l2, memory) as u64;
+            assert!(
+                sets >= 2 && sets * set > 2 * l2 && 3 * sets * set < memory,
+                "{size}: {sets}"
+            );
+        }
+    }
+
+    #[test]
+    fn small_problems_are_graphs_of_at_least_20_launches() {
+        let rough = [samples("kernel", &[0.01]), samples(CUBLAS, &[0.01])];
+        let small = plan(&rough, Size::cube(512), 67, Effort::Bench);
+        assert!(small.graph && small.launches_per_sample >= 67);
+        let large = plan(
+            &[samples("kernel", &[20.0])],
+            Size::cube(4096),
+            2,
+            Effort::Run,
+        );
+        assert!(!large.graph && large.launches_per_sample == 1 && large.rounds == 50);
+    }
+
+    #[test]
+    fn a_bench_has_at_least_30_rounds_and_no_launch_too_many() {
+        // Milliseconds a launch of rung 01 at 16384, and of cuBLAS in f16, twice, and f32.
+        let rough = [1415.0, 12.0, 12.0, 169.0].map(|ms| samples("", &[ms]));
+        let slow = plan(&rough, Size::cube(16384), 2, Effort::Bench);
+        assert_eq!((slow.rounds, slow.launches_per_sample), (30, 1));
+        let seconds = 1.6 * (slow.rounds + 1 + slow.warmup) as f64;
+        assert!(seconds < 60.0, "{seconds}");
+        let fast = plan(&[samples("", &[0.2])], Size::cube(4096), 2, Effort::Bench);
+        assert_eq!((fast.rounds, fast.launches_per_sample), (300, 20));
+    }
+
+    #[test]
+    fn the_ratio_is_the_median_over_the_rounds() {
+        let found = contests(
+            &[
+                samples("kernel", &[2.0, 4.0, 8.0]),
+                samples(CUBLAS, &[1.0, 1.0, 6.0]),
+            ],
+            Size::cube(1000),
+        );
+        assert_eq!((found[0].kernel_speed, found[1].kernel_speed), (1.0, 0.5));
+        assert_eq!((found[1].median_ms, found[0].tflops), (1.0, 0.5));
+    }
+}

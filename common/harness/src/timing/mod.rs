@@ -1,0 +1,13 @@
+//! How fast a kernel is, and how fast it could be.
+//!
+//! | file | what it answers |
+//! | --- | --- |
+//! | `bench` | the kernel and cuBLAS, interleaved in one process |
+//! | `occupancy` | what a block takes of an SM, and how many blocks fit |
+//! | `ceilings`, `bound` | what limits a kernel, and how fast could it be at most? |
+//! | `provenance` | what do the numbers belong to? |
+pub mod bench;
+pub mod bound;
+pub mod ceilings;
+pub mod occupancy;
+pub mod provenance;

@@ -1,0 +1,143 @@
+//! What a number belongs to: which kernel, which commit, which day; on a GPU also which driver, which
+//! libraries, and how warm the chip ran.
+use std::path::Path;
+use std::process::Command;
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use crate::Kernel;
+
+/// Stands beside every result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Provenance {
+    /// The kernel's file.
+    pub kernel: String,
+    /// Where its PTX comes from.
+    pub ptx: String,
+    /// The commit, with `-dirty` if files differ from it.
+    pub commit: Option<String>,
+    /// When, in UTC.
+    pub date: String,
+    /// On a GPU: what and how.
+    #[serde(flatten)]
+    pub gpu: Option<OnGpu>,
+}
+
+/// The GPU and its software.
+#[derive(Clone, Debug, Serialize)]
+pub struct OnGpu {
+    /// The GPU's name.
+    pub gpu: String,
+    /// The driver's version.
+    pub driver: Option<String>,
+    /// The newest CUDA version that the driver supports.
+    pub cuda: String,
+    /// The version of cuBLAS, if it was there to compare with.
+    pub cublas: Option<String>,
+    /// Multiprocessor clock while it ran: least, median, greatest.
+    pub sm_mhz: Option<[f64; 3]>,
+    /// Power drawn while it ran: least, median, greatest.
+    pub power_watts: Option<[f64; 3]>,
+    /// The power limit in force.
+    pub power_limit_watts: Option<f64>,
+    /// Temperature while it ran: least, median, greatest.
+    pub celsius: Option<[f64; 3]>,
+}
+
+impl Provenance {
+    /// Of a run that starts now.
+    pub fn new(kernel: &Kernel) -> Self {
+        Self::of(kernel.source.file.clone(), kernel.source.origin.to_string())
+    }
+
+    /// Of a run that starts now, of this file, with PTX from there.
+    pub fn of(kernel: String, ptx: String) -> Self {
+        Self {
+            kernel,
+            ptx,
+            commit: commit(),
+            date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            gpu: None,
+        }
+    }
+
+    /// For the foot of a report.
+    pub fn lines(&self) -> Vec<String> {
+        let commit = self.commit.as_deref().unwrap_or("unknown");
+        let mut lines = Vec::new();
+        if let Some(gpu) = &self.gpu {
+            if let (Some(mhz), Some(watts), Some(limit)) =
+                (gpu.sm_mhz, gpu.power_watts, gpu.power_limit_watts)
+            {
+                lines.push(format!(
+                    "at {:.0} MHz ({:.0} to {:.0}) and {:.0} W ({:.0} to {:.0}) of {limit:.0} W",
+                    mhz[1], mhz[0], mhz[2], watts[1], watts[0], watts[2]
+                ));
+            }
+            lines.push(format!(
+                "driver {}, CUDA {}, cuBLAS {}",
+                gpu.driver.as_deref().unwrap_or("unknown"),
+                gpu.cuda,
+                gpu.cublas.as_deref().unwrap_or("not found")
+            ));
+        }
+        lines.push(format!("commit {commit}, {}", self.date));
+        lines
+    }
+}
+
+impl OnGpu {
+    /// What does not change during a run.
+    pub fn new(info: &gpu::DeviceInfo, cublas: Option<String>) -> Self {
+        Self {
+            gpu: info.name.clone(),
+            driver: gpu::driver_version(),
+            cuda: info.driver_version.clone(),
+            cublas,
+            sm_mhz: None,
+            power_watts: None,
+            power_limit_watts: None,
+            celsius: None,
+        }
+    }
+
+    /// Adds what the sensors said.
+    pub fn with(mut self, sensors: Option<gpu::Telemetry>) -> Self {
+        if let Some(sensors) = sensors {
+            let three = |range: gpu::Range| Some([range.min, range.median, range.max]);
+            self.sm_mhz = three(sensors.sm_mhz);
+            self.power_watts = three(sensors.power_watts);
+            self.celsius = three(sensors.celsius);
+            self.power_limit_watts = Some(sensors.power_limit_watts);
+        }
+        self
+    }
+}
+
+/// `GEMM_COMMIT`, for copies without git; else what git says of the sources that this program was
+/// built from, or of the current folder.
+fn commit() -> Option<String> {
+    if let Some(commit) = std::env::var("GEMM_COMMIT")
+        .ok()
+        .filter(|commit| !commit.is_empty())
+    {
+        return Some(commit);
+    }
+    let sources = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| ".".into());
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(Path::new(&sources))
+            .args(arguments)
+            .output()
+            .ok()?;
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let hash = git(&["rev-parse", "--short", "HEAD"])?;
+    let clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    Some(if clean { hash } else { hash + "-dirty" })
+}

@@ -1,0 +1,142 @@
+//! A kernel of somebody else's on the emulator, launch after launch: what a grader asks of it. Nothing is printed.
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use emulator::{Card, Instruction, LaunchReport, Limits, Options};
+
+use crate::{
+    Host, Kernel, Result, Rung, Settings, Size, Source, Target, TensorBox, Tile, Verification,
+    host, transpose, verify,
+};
+
+/// What a kernel is to compute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Task {
+    /// C = A B by `gemm`, as every rung.
+    #[default]
+    Gemm,
+    /// Rows to columns by `transpose`: `(const unsigned short* in, unsigned short* out, int rows, int cols)`, with
+    /// `transpose_launch[] = {rows of a tile, its columns, threads, dynamic shared bytes}` and a block for each tile,
+    /// numbered along x. Of a size, m is the rows and n the columns; k is not looked at.
+    Transpose,
+}
+
+/// The parameters that every kernel takes, and no switch.
+const PLAIN: Rung = Rung {
+    name: "00_trial",
+    kernels: &[],
+    switches: &[],
+    tile: None,
+    host: host::gemm,
+};
+
+/// A compiled kernel on a device of its own. Launches do not see each other: memory is empty before each.
+pub struct Trial {
+    task: Task,
+    host: RefCell<Host>,
+    kernel: Rc<Kernel>,
+}
+
+/// One launch, sanitized.
+pub struct Launched {
+    /// Whether the result is right.
+    pub verification: Verification,
+    /// Counters, patterns of addresses, findings.
+    pub run: LaunchReport,
+}
+
+/// Bytes of matrices, and of what blocks that run at once hold: trials of a class are made side by side.
+const MEMORY: u64 = 1 << 30;
+
+impl Trial {
+    /// Checks all that can be checked before a launch.
+    ///
+    /// # Errors
+    /// If the PTX holds no kernel of this task that states its launch, or what the emulator does not execute.
+    pub fn new(source: Source, task: Task) -> Result<Self> {
+        let settings = Settings {
+            emulator: Options {
+                sanitize: true,
+                patterns: true,
+                limits: Limits {
+                    memory: MEMORY,
+                    ..Limits::default()
+                },
+                ..Options::default()
+            },
+            ..Settings::new(Size::cube(1))
+        };
+        let rung = match task {
+            Task::Gemm => PLAIN,
+            Task::Transpose => Rung {
+                host: transpose::host,
+                ..PLAIN
+            },
+        };
+        let mut host = Host::new(
+            &rung,
+            &settings,
+            &Target::Emulator(Card::H100),
+            Some(source),
+        )?;
+        let kernel = match task {
+            Task::Gemm => host.compile("gemm")?,
+            Task::Transpose => host.compile("transpose")?,
+        };
+        Ok(Self {
+            task,
+            host: RefCell::new(host),
+            kernel,
+        })
+    }
+
+    /// What a block computes at a time, as the kernel states it; a transposition's `bk` is 1.
+    pub fn tile(&self) -> Tile {
+        self.kernel.spec.tile
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> u32 {
+        self.kernel.spec.threads
+    }
+
+    /// What TMA moves at a time of A, B and C, if the kernel states it.
+    pub fn boxes(&self) -> Option<[TensorBox; 3]> {
+        self.kernel.spec.boxes
+    }
+
+    /// Static and dynamic bytes of shared memory of a block.
+    pub fn shared_bytes(&self) -> u64 {
+        let fixed = self.kernel.function.static_shared();
+        u64::from(fixed) + u64::from(self.kernel.spec.dynamic_shared)
+    }
+
+    /// The kernel's instructions, in the order of the counters of a run.
+    pub fn instructions(&self) -> &[Instruction] {
+        self.kernel.function.instructions()
+    }
+
+    /// Where the PTX comes from.
+    pub fn source(&self) -> &Source {
+        &self.kernel.source
+    }
+
+    /// Launches it on random numbers of this seed, with the result poisoned and warps in the order of this schedule.
+    ///
+    /// # Errors
+    /// If a limit is met, or a GPU would refuse the launch. Wrong values and faults are no errors here.
+    pub fn launch(&self, size: Size, seed: u64, schedule: u64) -> Result<Launched> {
+        let size = match self.task {
+            Task::Gemm => size,
+            Task::Transpose => transpose::as_product(size),
+        };
+        let done = self.host.borrow_mut().run_on(size, seed, schedule)?;
+        Ok(Launched {
+            verification: match self.task {
+                Task::Gemm => verify(&done.problem, done.kernel.spec.tile, &done.c),
+                Task::Transpose => transpose::verify(&done.problem, &done.c),
+            },
+            run: done.report.unwrap_or_default(),
+        })
+    }
+}

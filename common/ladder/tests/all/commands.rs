@@ -1,0 +1,80 @@
+//! `cargo ladder` as a reader calls it: what it prints, and its exit codes.
+use std::process::{Command, Output};
+
+/// Runs it as on a machine without NVRTC.
+fn ladder(arguments: &[&str]) -> Output {
+    let nowhere = std::env::temp_dir().join("no-nvrtc-here");
+    Command::new(env!("CARGO_BIN_EXE_ladder"))
+        .args(arguments)
+        .env("GEMM_NVRTC", nowhere)
+        .output()
+        .expect("the ladder starts")
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+#[test]
+fn diff_shows_what_changed_and_nothing_else() {
+    let output = ladder(&["diff", "2", "03_padded"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(code(&output), Some(0));
+    assert!(
+        text.starts_with("--- rungs/02_smem/kernel.cu\n+++ rungs/03_padded/kernel.cu\n"),
+        "{text}"
+    );
+    assert!(!text.contains('\u{1b}'), "colour only on a terminal");
+    let same = ladder(&["diff", "2", "2"]);
+    assert_eq!((code(&same), same.stdout.len()), (Some(0), 0));
+}
+
+#[test]
+fn what_is_missing_exits_with_2_and_names_the_remedy() {
+    for (arguments, remedy) in [
+        (&["diff", "1", "99"][..], "there are 01_naive"),
+        (&["ptx", "--check"], "cargo ladder get-nvrtc"),
+        (&["ptx"], "cargo ladder get-nvrtc"),
+        (&["frobnicate"], "--help"),
+        (&["bench", "--sizes", "0"], "at least 1"),
+        (&["bound", "--against", "nowhere"], "cargo ladder bench"),
+        (&["ceilings"], "--out"),
+        (&["exam"], "--seed"),
+        (&["exam", "--seed", "1", "--questions", "101"], "1..=100"),
+        (
+            &["exam", "--secret", "nowhere", "--student", "ada"],
+            "names a file",
+        ),
+        (
+            &["exam", "--seed", "1", "--out", "Cargo.toml"],
+            "cannot make Cargo.toml",
+        ),
+    ] {
+        let output = ladder(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(code(&output), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(remedy), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn an_exam_needs_no_compiler_and_its_key_is_right() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let output = ladder(&["exam", "--seed", "20", "--out", &at("")]);
+    assert_eq!(code(&output), Some(0));
+    let said = String::from_utf8_lossy(&output.stdout);
+    for name in ["questions.md", "answers.toml", "key.toml", "key.md"] {
+        assert!(said.contains(name) && std::path::Path::new(&at(name)).is_file());
+    }
+    // The public questions of 00 are those of this seed.
+    let assignment = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../course/assignments/00_predict"
+    );
+    for (answers, expected) in [("key.toml", 0), ("answers.toml", 1)] {
+        let output = ladder(&["grade", assignment, &at(answers)]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(code(&output), Some(expected), "{answers}: {text}");
+    }
+}

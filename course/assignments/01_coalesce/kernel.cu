@@ -1,0 +1,70 @@
+// Assignment 01, coalesce: a thread computes four neighbouring elements of C, straight from global memory.
+// The counters to watch are sectors: the fewest that one access can have, and then as few as possible in all.
+// `cargo ladder grade course/assignments/01_coalesce my_kernel.cu`.
+
+#ifndef TILE_M   // the grader compiles other tiles as well
+#define TILE_M 16
+#define TILE_N 64
+#define TILE_K 16
+#endif
+
+constexpr int BM = TILE_M, BN = TILE_N, BK = TILE_K;   // the block's tile of C, and its step along K
+constexpr int TN = 4;                                  // elements of C that a thread computes
+constexpr int THREADS = BM * BN / TN;                  // 256
+
+// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster.
+extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, 0, 1};
+
+static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is made of whole warps, at most 32 of them");
+
+__device__ float half_to_float(unsigned short h)
+{
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+    return f;
+}
+
+__device__ unsigned short float_to_half(float f)
+{
+    unsigned short h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    return h;
+}
+
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16.
+extern "C" __global__ void __launch_bounds__(THREADS)
+gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
+{
+    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
+    const int rowTiles = M / BM;
+    const int tileRow = blockIdx.x % rowTiles * BM;
+    const int tileCol = blockIdx.x / rowTiles * BN;
+
+    // Where am I? Your task begins here. As it stands, neighbouring lanes lie one below the other.
+    const int threadRow = threadIdx.x % BM;
+    const int threadCol = threadIdx.x / BM;
+    A += (tileRow + threadRow) * K;
+    B += tileCol + threadCol * TN;
+
+    float acc[TN] = {};
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        // Compute.
+        #pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            const float a = half_to_float(A[k]);
+            #pragma unroll
+            for (int n = 0; n < TN; ++n)
+                acc[n] = fmaf(a, half_to_float(B[k * N + n]), acc[n]);
+        }
+
+        // Advance.
+        A += BK;
+        B += BK * N;
+    }
+
+    // Store.
+    C += (tileRow + threadRow) * N + tileCol + threadCol * TN;
+    #pragma unroll
+    for (int n = 0; n < TN; ++n)
+        C[n] = float_to_half(acc[n]);
+}

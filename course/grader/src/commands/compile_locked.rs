@@ -1,0 +1,36 @@
+//! `ladder compile-locked`, hidden: what `grade --untrusted` starts for each kernel that it compiles.
+use std::path::Path;
+
+use anyhow::Result;
+use harness::Error;
+
+use crate::sandbox::{self, Limits, Sandboxed};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Seconds of computing; twice as many pass at most, and two more
+    #[arg(long)]
+    seconds: u32,
+    /// MiB of memory
+    #[arg(long)]
+    mebibytes: u32,
+}
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let &Arguments { seconds, mebibytes } = arguments;
+    sandbox::child::serve(Limits { seconds, mebibytes })?;
+    Ok(true)
+}
+
+/// A compiler that starts this ladder's hidden command for each kernel.
+///
+/// # Errors
+/// See [`Sandboxed::new`].
+pub fn sandboxed(ladder: &Path, limits: Limits) -> Result<Sandboxed, Error> {
+    let arguments = vec![
+        "compile-locked".into(),
+        format!("--seconds={}", limits.seconds),
+        format!("--mebibytes={}", limits.mebibytes),
+    ];
+    Sandboxed::new(ladder, arguments, limits)
+}

@@ -1,0 +1,98 @@
+//! `cargo ladder export-course DIR`: a repository for students, and what Gradescope grades with.
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use harness::rungs;
+use owo_colors::OwoColorize;
+
+use crate::export::{self, Book, gradescope};
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Solutions, and files that git ignores, stay here. Grades that count come from your own run:\n\
+    students can edit their workflow."
+)]
+pub struct Arguments {
+    /// A folder that does not exist yet, or is empty
+    #[arg(value_name = "DIR")]
+    out: PathBuf,
+    /// The book's address, for links; without it the built book in book/book travels too
+    #[arg(long, value_name = "ADDRESS")]
+    book: Option<String>,
+    /// Also write Gradescope's autograders, a zip for each assignment, into this folder
+    #[arg(long, value_name = "FOLDER")]
+    gradescope: Option<PathBuf>,
+    /// The teacher's secret, into the zips: they are not for students then
+    #[arg(long, value_name = "FILE", requires = "gradescope")]
+    secret: Option<PathBuf>,
+    /// The Linux x86-64 `ladder` for the zips, where this one is another
+    #[arg(long, value_name = "FILE", requires = "gradescope")]
+    ladder: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let out = &arguments.out;
+    let root = rungs::root().context("there is no workspace here: run this in it")?;
+    export::must_be_empty(out)?;
+    if let Some(zips) = &arguments.gradescope {
+        export::must_be_empty(zips)?;
+        let [zips, out] = [zips, out].map(std::path::absolute);
+        ensure!(
+            !zips?.starts_with(out?),
+            "the zips are the teacher's: name a folder for --gradescope that is not in the students' repository"
+        );
+    }
+    let book = Book::find(&root, arguments.book.as_deref())
+        .context("`--book` gives the address of a book")?;
+    let students = export::course(&root, &book)?;
+    let secret = super::secret(arguments.secret.as_deref())?;
+    let zips = || {
+        let program = gradescope::Program::find(arguments.ladder.as_deref())
+            .context("`--ladder` names a `ladder` built on Linux x86-64")?;
+        gradescope::zips(&root, &book, program, secret.as_deref())
+    };
+    let zips = match &arguments.gradescope {
+        Some(folder) => Some((folder, zips()?)),
+        None => None,
+    };
+    students.write(out)?;
+    if !export::shorten_lock(out) {
+        anstream::println!(
+            "Cargo.lock still names what only this workspace needs; the first build in {} takes it out: commit after that",
+            out.display()
+        );
+    }
+    anstream::println!(
+        "{} {}: {} files for students, without a solution; commit all of it",
+        "wrote".green(),
+        out.display(),
+        students.files().count()
+    );
+    anstream::println!("links into the book lead to {}", book.place());
+    let Some((folder, zips)) = zips else {
+        return Ok(true);
+    };
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    zips.files.write(folder)?;
+    for assignment in &zips.left_out {
+        anstream::println!(
+            "no autograder for {assignment}: without --secret FILE everybody has the questions whose answers anybody can print"
+        );
+    }
+    anstream::println!(
+        "{} {}: {} autograders for Gradescope{}",
+        "wrote".green(),
+        folder.display(),
+        zips.files.files().count(),
+        match secret {
+            Some(_) => ", which hold your secret: give them to nobody",
+            None => "; without --secret their hidden sizes can be found out",
+        }
+    );
+    anstream::println!(
+        "their `ladder` needs glibc {} or later: choose a base image that has it",
+        zips.glibc
+    );
+    Ok(true)
+}

@@ -1,0 +1,175 @@
+//! `cargo ladder grade ASSIGNMENT KERNEL.cu`: points, and what to do about those that are missing.
+use std::path::{Path, PathBuf};
+use std::process;
+use std::{env, fs, io};
+
+use anyhow::{Context, Result, ensure};
+use harness::{Compile, Nvrtc};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::grade::class::{Class, GradedClass};
+use crate::grade::{Grader, Request};
+use crate::sandbox::Limits;
+use crate::submission::harmless;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Predictions are read from prediction.toml in the kernel's folder.\n\
+    Exit code 0: passed, or the whole class is graded. 1: points are missing. 2: it could not be graded."
+)]
+pub struct Arguments {
+    /// The assignment's folder, such as course/assignments/05_swizzle
+    assignment: PathBuf,
+    /// The student's kernel, or answers
+    #[arg(value_name = "KERNEL.cu|ANSWERS.toml", required_unless_present_any = ["class", "regrade"])]
+    submission: Option<PathBuf>,
+    /// Grade every folder in this one, each named after a student, into grades.csv and a grade.json each
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["submission", "regrade", "student", "json"])]
+    class: Option<PathBuf>,
+    /// Grade a class again that was graded before, and list who changed, and why
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["submission", "student", "json"])]
+    regrade: Option<PathBuf>,
+    /// Print the grade as Gradescope's results.json
+    #[arg(long)]
+    json: bool,
+    /// A file that only the teacher has: hidden sizes, numbers and tiles come from it
+    #[arg(long, value_name = "FILE")]
+    secret: Option<PathBuf>,
+    /// Whose kernel it is: everybody has hidden sizes of their own
+    #[arg(long, value_name = "ID", requires = "secret")]
+    student: Option<String>,
+    /// Launch the public sizes with another tile of the rubric; the first is the public one
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["json", "class", "regrade"])]
+    tile: usize,
+    /// Compile kernels of others where they reach nothing and take no more than 10 s and 2 GiB (Linux 5.13 or later)
+    #[arg(long)]
+    untrusted: bool,
+    /// Where the book is: a folder or an address
+    #[arg(
+        long,
+        value_name = "PLACE",
+        env = "GEMM_BOOK",
+        default_value = "book/book"
+    )]
+    book: String,
+}
+
+/// Whether the kernel passed.
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let secret = super::secret(arguments.secret.as_deref())?;
+    let whole_class = arguments.class.is_some() || arguments.regrade.is_some();
+    ensure!(
+        secret.is_none() || arguments.student.is_some() || whole_class,
+        "a secret takes `--student ID`: everybody has hidden sizes of their own"
+    );
+    // For a class too: what is missing here would be missing for everybody, after their old grades are gone.
+    let grader = Grader::new(&arguments.assignment, secret, || {
+        compiler(arguments.untrusted)
+    })?;
+    let grader = grader
+        .with_public_tile(arguments.tile)
+        .with_context(|| format!("--tile {}", arguments.tile))?;
+    if let Some(folder) = &arguments.class {
+        return class(arguments, &Class::read(folder, grader.handed_in())?);
+    }
+    if let Some(folder) = &arguments.regrade {
+        let class = Class::read(folder, grader.handed_in())?;
+        return regrade(arguments, &class, folder);
+    }
+    let submission = arguments.submission.as_deref().unwrap_or(Path::new(""));
+    let student = arguments.student.as_deref().unwrap_or_default();
+    let grade = grader.grade(submission, student)?;
+    let text = match arguments.json {
+        true => grade.json(&arguments.book)?,
+        false => grade.text(&arguments.book),
+    };
+    anstream::print!("{text}");
+    Ok(grade.passed())
+}
+
+/// Kernels of one's own are compiled in this process, those of others in the sandbox.
+fn compiler(untrusted: bool) -> Result<Box<dyn Compile>> {
+    if untrusted {
+        let sandboxed = super::sandboxed(&env::current_exe()?, Limits::default())?;
+        return Ok(Box::new(sandboxed));
+    }
+    let nvrtc = Nvrtc::find().map_err(harness::Error::from)?;
+    Ok(Box::new(nvrtc))
+}
+
+/// `grade` for this request, in a process of its own.
+pub fn process(request: &Request) -> io::Result<process::Command> {
+    let mut command = process::Command::new(env::current_exe()?);
+    command.args(["grade", "--json", "--book", &request.book]);
+    command.args(request.untrusted.then_some("--untrusted"));
+    if let Some(secret) = &request.secret {
+        command.arg("--secret").arg(secret);
+        // In one word, or a name that begins with a dash would be a flag.
+        command.arg(format!("--student={}", request.student));
+    }
+    command.arg("--");
+    command.args([&request.assignment, &request.submission]);
+    Ok(command)
+}
+
+/// Grades all folders; writes `grades.csv`, a `grade.json` beside each submission and, where kernels are alike,
+/// `similar.csv`.
+fn class(arguments: &Arguments, class: &Class) -> Result<bool> {
+    let mut graded = grade_all(arguments, class);
+    let csv = graded.keep()?;
+    anstream::print!("{}", harmless(&graded.table()));
+    let failed = graded.failed();
+    anstream::println!(
+        "\n{} graded, {failed} could not be; {}",
+        class.len() - failed,
+        csv.display()
+    );
+    let starter = fs::read_to_string(arguments.assignment.join("kernel.cu"));
+    let (pairs, file) = class.similar(&starter.unwrap_or_default())?;
+    if !pairs.is_empty() {
+        anstream::println!(
+            "{} pairs of kernels are alike: {}; to be looked at, no grade depends on it",
+            pairs.len(),
+            file.display()
+        );
+    }
+    Ok(true)
+}
+
+/// Grades all folders again and says whose grade is another now; writes nothing.
+fn regrade(arguments: &Arguments, class: &Class, folder: &Path) -> Result<bool> {
+    let folder = folder.display();
+    let before = class.with_grades();
+    let before = before.with_context(|| format!("`--class {folder}` grades a class"))?;
+    let changes = grade_all(arguments, &before).changes();
+    for (student, words) in &changes.found {
+        anstream::println!("{}", harmless(&format!("{student}: {words}")));
+    }
+    anstream::println!(
+        "{} of {} have another grade; {} could not be compared, {} have no grade yet; \
+        nothing was written (`--class {folder}` does)",
+        changes.changed,
+        before.len() - changes.broken,
+        changes.broken,
+        class.len() - before.len(),
+    );
+    Ok(true)
+}
+
+fn grade_all<'a>(arguments: &Arguments, class: &'a Class) -> GradedClass<'a> {
+    let bar = ProgressBar::new(class.len() as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} graded, {eta} left") {
+        bar.set_style(style);
+    }
+    let request = Request {
+        assignment: arguments.assignment.clone(),
+        submission: PathBuf::new(),
+        book: arguments.book.clone(),
+        secret: arguments.secret.clone(),
+        student: String::new(),
+        untrusted: arguments.untrusted,
+    };
+    let graded = class.grade(&process, &request, || bar.inc(1));
+    bar.finish_and_clear();
+    graded
+}

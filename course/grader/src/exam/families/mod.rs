@@ -1,0 +1,73 @@
+//! Kinds of questions. Each draws its numbers, and says why the access costs what it costs: which lanes come back to which
+//! banks, never how many wavefronts that makes.
+//!
+//! | file | accesses |
+//! | --- | --- |
+//! | `strides` | lanes at equal distances; columns of tiles, plain and padded |
+//! | `runs` | some neighbouring words in each of several rows: fragments, transposed stores |
+//! | `chunks` | 16 bytes of each row: `ldmatrix`, swizzles right and wrong |
+//! | `shared_words` | lanes that want the same: broadcasts, narrow elements, merged phases |
+//! | `global` | sectors: side by side, at distances, rows of a matrix |
+mod chunks;
+mod global;
+mod runs;
+mod shared_words;
+mod strides;
+
+use super::access::WarpAccess;
+use super::random::SeededRandom;
+
+/// A question before it has a number.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// What the access is for.
+    pub story: String,
+    pub access: WarpAccess,
+    /// Why the access costs what it costs.
+    pub reason: String,
+}
+
+pub type Family = fn(&mut SeededRandom) -> Draft;
+
+/// Easy and hard ones. The order counts: another one is another exam for each seed.
+pub const FAMILIES: [Family; 17] = [
+    strides::words,
+    strides::pairs,
+    strides::chunks,
+    strides::column,
+    strides::padded_column,
+    runs::fragment,
+    runs::transposed_store,
+    chunks::matrix_rows,
+    chunks::swizzled_column,
+    chunks::swizzled_rows,
+    shared_words::broadcast,
+    shared_words::narrow,
+    shared_words::merged,
+    global::side_by_side,
+    global::strided,
+    global::rows,
+    global::ragged_rows,
+];
+
+/// After how many steps of so many units something is back where it began, if there are so many places.
+fn period(step: u32, places: u32) -> u32 {
+    let (mut a, mut b) = (places, step % places);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    places / a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::period;
+
+    #[test]
+    fn periods() {
+        assert_eq!(
+            [1, 2, 6, 8, 12].map(|step| period(step, 8)),
+            [8, 4, 4, 1, 2]
+        );
+    }
+}

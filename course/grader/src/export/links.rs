@@ -1,0 +1,106 @@
+//! Where links into the book lead, since its sources stay here.
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+
+/// Where `cargo book build` puts it.
+pub const BUILT: &str = "book/book";
+
+/// How an assignment's README names a page.
+const SOURCE: &str = "../../../book/src/";
+
+/// The students' book.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Book {
+    /// It travels, in [`BUILT`].
+    Here,
+    /// It is at this address, which does not end in a slash.
+    At(String),
+}
+
+impl Book {
+    /// That at the address, if one is given; else the built one.
+    ///
+    /// # Errors
+    /// If there is neither.
+    pub fn find(root: &Path, address: Option<&str>) -> Result<Self> {
+        if let Some(address) = address {
+            ensure!(
+                address.starts_with("https://") || address.starts_with("http://"),
+                "{address} is no address of a book: one is such as https://example.org/book"
+            );
+            ensure!(
+                !address.contains(|c: char| c.is_whitespace()
+                    || c.is_control()
+                    || "\"'\\()<>".contains(c)),
+                "{address:?} has characters that an address has not"
+            );
+            return Ok(Self::At(address.trim_end_matches('/').into()));
+        }
+        ensure!(
+            root.join(BUILT).join("index.html").is_file(),
+            "there is no built book in {BUILT}: `cargo book build` makes it; or give the address of one"
+        );
+        Ok(Self::Here)
+    }
+
+    /// Whether it is among the students' files.
+    pub fn travels(&self) -> bool {
+        *self == Self::Here
+    }
+
+    /// Where it is, from the students' root.
+    pub fn place(&self) -> &str {
+        match self {
+            Self::Here => BUILT,
+            Self::At(address) => address,
+        }
+    }
+
+    /// An assignment's README, with links to pages of the book instead of their sources.
+    pub fn linked(&self, readme: &str) -> String {
+        let to = match self {
+            Self::Here => format!("../../../{BUILT}"),
+            Self::At(address) => address.clone(),
+        };
+        let mut parts = readme.split(SOURCE);
+        let mut out = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            out += &format!("{to}/");
+            out += &part.replacen(".md", ".html", 1);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_take_the_place_of_their_sources() {
+        let readme =
+            "See [a](../../../book/src/a.md), [b](../../../book/src/b.md#c) and README.md.";
+        assert_eq!(
+            Book::Here.linked(readme),
+            "See [a](../../../book/book/a.html), [b](../../../book/book/b.html#c) and README.md."
+        );
+        assert_eq!(
+            Book::At("https://x.example/y".into()).linked(readme),
+            "See [a](https://x.example/y/a.html), [b](https://x.example/y/b.html#c) and README.md."
+        );
+    }
+
+    #[test]
+    fn a_book_is_built_or_has_an_address() {
+        let empty = tempfile::tempdir().expect("a folder");
+        let find = |address| Book::find(empty.path(), address);
+        assert!(find(None).is_err_and(|error| error.to_string().contains("cargo book build")));
+        assert!(find(Some("book")).is_err());
+        assert!(find(Some("https://x.example/\"; rm")).is_err());
+        assert_eq!(
+            find(Some("https://x.example/y/")).expect("an address"),
+            Book::At("https://x.example/y".into())
+        );
+    }
+}

@@ -1,0 +1,93 @@
+//! The students' manifests and Cargo.lock: those of this workspace, without the packages that stay here.
+use std::env;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+use toml_edit::{Array, DocumentMut, InlineTable, Table, value};
+
+/// What students build.
+const MEMBERS: [&str; 3] = ["common/*", "course/grader", "rungs/*"];
+
+/// A package that stays here, and the feature of the ladder that needs it.
+const CALIBRATION: &str = "calibration";
+
+/// The workspace's manifest with the students' members.
+pub fn workspace(text: &str) -> Result<String> {
+    let mut manifest: DocumentMut = text.parse()?;
+    let workspace = table(&mut manifest, &["workspace"])?;
+    workspace.insert("members", value(Array::from_iter(MEMBERS)));
+    workspace.remove("default-members");
+    workspace.remove("exclude");
+    table(&mut manifest, &["workspace", "dependencies"])?.remove(CALIBRATION);
+    // The ladder's code still asks for the feature that its manifest has no more.
+    let mut known = InlineTable::new();
+    known.insert("level", "warn".into());
+    let condition = format!("cfg(feature, values(\"{CALIBRATION}\"))");
+    known.insert("check-cfg", Array::from_iter([condition]).into());
+    table(&mut manifest, &["workspace", "lints", "rust"])?.insert("unexpected_cfgs", value(known));
+    Ok(manifest.to_string())
+}
+
+/// The ladder's manifest without calibration.
+pub fn ladder(text: &str) -> Result<String> {
+    let mut manifest: DocumentMut = text.parse()?;
+    table(&mut manifest, &["dependencies"])?.remove(CALIBRATION);
+    let features = table(&mut manifest, &["features"])?;
+    features.remove(CALIBRATION);
+    let default = features.get_mut("default").and_then(|it| it.as_array_mut());
+    default
+        .context("[features] has no list `default`")?
+        .retain(|feature| feature.as_str() != Some(CALIBRATION));
+    Ok(manifest.to_string())
+}
+
+fn table<'a>(manifest: &'a mut DocumentMut, path: &[&str]) -> Result<&'a mut Table> {
+    path.iter()
+        .try_fold(manifest.as_table_mut(), |table, name| {
+            let found = table.get_mut(name).and_then(|item| item.as_table_mut());
+            found.with_context(|| format!("there is no table {}", path.join(".")))
+        })
+}
+
+/// Has Cargo take out of the written Cargo.lock what no member needs, so that `--locked` builds go through. Versions
+/// stay, and nothing is fetched. Whether it could be done.
+pub fn shorten_lock(folder: &Path) -> bool {
+    let cargo = env::var_os("CARGO").unwrap_or("cargo".into());
+    let status = Command::new(cargo)
+        .args(["update", "--workspace", "--offline", "--quiet"])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_that_stay_are_not_named() {
+        let text = "[workspace]\nmembers = [\"book\", \"common/*\"]\n# Why.\ndefault-members = [\"common/*\"]\nexclude = [\"fuzz\"]\n\n\
+            [workspace.dependencies]\ncalibration = { path = \"calibration\" }\nhalf = \"2\" # Bits.\n\n\
+            [workspace.lints.rust]\nunsafe_code = \"deny\"\n";
+        assert_eq!(
+            workspace(text).expect("a manifest"),
+            "[workspace]\nmembers = [\"common/*\", \"course/grader\", \"rungs/*\"]\n\n\
+            [workspace.dependencies]\nhalf = \"2\" # Bits.\n\n\
+            [workspace.lints.rust]\nunsafe_code = \"deny\"\n\
+            unexpected_cfgs = { level = \"warn\", check-cfg = ['cfg(feature, values(\"calibration\"))'] }\n"
+        );
+        let text = "[features]\ndefault = [\"calibration\"]\n# Why.\ncalibration = [\"dep:calibration\"]\n\n\
+            [dependencies]\ncalibration = { workspace = true, optional = true }\nclap = \"4\"\n";
+        assert_eq!(
+            ladder(text).expect("a manifest"),
+            "[features]\ndefault = []\n\n[dependencies]\nclap = \"4\"\n"
+        );
+        for broken in ["[workspace]\n", "[workspace", "workspace = 1\n"] {
+            assert!(workspace(broken).is_err() && ladder(broken).is_err());
+        }
+    }
+}

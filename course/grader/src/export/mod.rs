@@ -1,0 +1,56 @@
+//! A repository for students, and what Gradescope grades with.
+//!
+//! | file | what it answers |
+//! | --- | --- |
+//! | `files` | which files of the workspace travel? |
+//! | `assignments` | what of an assignment does a student see? |
+//! | `manifest` | what is in the students' Cargo.toml? |
+//! | `links` | where do links into the book lead? |
+//! | `tree` | how do files get to the disk? |
+//! | `gradescope` | what is in the autograder's zip? |
+//! | `program` | does this executable run on Gradescope? |
+//!
+//! `templates/` are the files that are only there.
+pub(crate) mod assignments;
+mod files;
+pub(crate) mod gradescope;
+mod links;
+mod manifest;
+mod program;
+mod tree;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+pub use links::Book;
+pub use manifest::shorten_lock;
+pub use tree::{ExportedFile, FileTree, must_be_empty};
+
+/// The students' repository, as files in memory: the same for the same workspace, on every machine.
+///
+/// # Errors
+/// If a file that has to travel cannot be read, or is not what it should be.
+pub fn course(root: &Path, book: &Book) -> Result<FileTree> {
+    let mut tree = FileTree::default();
+    let assignments = assignments::all(root)?;
+    files::workspace(root, &mut tree)?;
+    for (path, edited) in [
+        (
+            "Cargo.toml",
+            manifest::workspace as fn(&str) -> Result<String>,
+        ),
+        ("common/ladder/Cargo.toml", manifest::ladder),
+    ] {
+        tree.text(path, &edited(&files::text(root, path)?).context(path)?);
+    }
+    tree.text("Cargo.lock", &files::text(root, "Cargo.lock")?);
+    for assignment in &assignments {
+        assignment.add(book, &mut tree)?;
+    }
+    if book.travels() {
+        files::book(root, &mut tree)?;
+    }
+    assignments::templates(&assignments, book, &mut tree);
+    Ok(tree)
+}

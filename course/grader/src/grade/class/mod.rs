@@ -1,0 +1,254 @@
+//! A whole class: a folder for each student, graded side by side, each in a process of its own.
+//!
+//! | file | what it answers |
+//! | --- | --- |
+//! | `process` | what is it worth that this one handed in? |
+//! | `changes` | who has another grade than before, and why? |
+//! | `similar` | whose kernels are alike? |
+mod changes;
+mod process;
+mod similar;
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use harness::table::{head, markdown_table};
+use rayon::prelude::*;
+
+use super::results::{self, Results};
+use super::text::points;
+use super::{Process, Request};
+use crate::submission::{name, read};
+use process::{Graded, Outcome};
+pub use similar::Pair;
+
+/// A folder of students' folders.
+#[derive(Clone)]
+pub struct Class {
+    folder: PathBuf,
+    /// By name.
+    students: Vec<PathBuf>,
+    /// What the file is called that counts.
+    file: &'static str,
+}
+
+/// A class with what became of each submission.
+pub struct GradedClass<'a> {
+    class: &'a Class,
+    /// In the order of the students.
+    outcomes: Vec<Outcome>,
+}
+
+/// Whose grade is another than before.
+#[derive(Default)]
+pub struct Changes {
+    /// Name and reason, of a grade that changed or cannot be compared.
+    pub found: Vec<(String, String)>,
+    pub changed: usize,
+    /// Those that cannot be compared.
+    pub broken: usize,
+}
+
+impl Class {
+    /// The students of a folder.
+    pub fn read(folder: &Path, file: &'static str) -> Result<Self> {
+        let entries = fs::read_dir(folder)
+            .with_context(|| format!("cannot read the folder {}", folder.display()))?;
+        let mut students = Vec::new();
+        for entry in entries {
+            let entry = entry.with_context(|| format!("cannot read {}", folder.display()));
+            let path = entry?.path();
+            // A link to a folder, or to nothing, gets a row that says why it is not followed.
+            let is_folder = path.is_dir() || path.is_symlink() && !path.is_file();
+            if is_folder && !name(&path).starts_with('.') {
+                students.push(path);
+            }
+        }
+        ensure!(
+            !students.is_empty(),
+            "{} has no folders; make one for each student, and call it as that student is called",
+            folder.display()
+        );
+        students.sort();
+        Ok(Self {
+            folder: folder.to_owned(),
+            students,
+            file,
+        })
+    }
+
+    /// Those who have a grade already.
+    pub fn with_grades(&self) -> Result<Self> {
+        let mut class = self.clone();
+        let has_grade = |student: &PathBuf| student.join(results::FILE).try_exists();
+        // What cannot be looked at is no reason to leave a student out.
+        class
+            .students
+            .retain(|student| has_grade(student).unwrap_or(true));
+        ensure!(
+            !class.students.is_empty(),
+            "no folder in {} has a {}: grade the class first",
+            self.folder.display(),
+            results::FILE,
+        );
+        Ok(class)
+    }
+
+    /// How many students there are.
+    pub fn len(&self) -> usize {
+        self.students.len()
+    }
+
+    /// Grades all of them; `done` is called after each. A student's request is this one with their submission and name.
+    pub fn grade(
+        &self,
+        process: &Process,
+        request: &Request,
+        done: impl Fn() + Sync,
+    ) -> GradedClass<'_> {
+        let students = self.students.par_iter();
+        let outcomes = students.map(|student| {
+            let outcome = process::find(student, self.file).and_then(|submission| {
+                let request = Request {
+                    submission,
+                    student: name(student),
+                    ..request.clone()
+                };
+                process::grade(process, &request)
+            });
+            done();
+            outcome
+        });
+        GradedClass {
+            class: self,
+            outcomes: outcomes.collect(),
+        }
+    }
+
+    /// Pairs of kernels that are alike beyond what this starter has, as `similar.csv` too, and where that is.
+    pub fn similar(&self, starter: &str) -> Result<(Vec<Pair>, PathBuf)> {
+        let path = self.folder.join("similar.csv");
+        let kernels = self.students.iter().filter_map(|student| {
+            let kernel = process::find(student, self.file).ok()?;
+            Some((name(student), read(&kernel).ok()?))
+        });
+        let pairs = similar::pairs(starter, kernels);
+        similar::write(&path, &pairs)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok((pairs, path))
+    }
+}
+
+impl GradedClass<'_> {
+    fn each(&self) -> impl Iterator<Item = (&PathBuf, &Outcome)> {
+        self.class.students.iter().zip(&self.outcomes)
+    }
+
+    /// How many could not be graded.
+    pub fn failed(&self) -> usize {
+        let outcomes = self.outcomes.iter();
+        outcomes.filter(|outcome| outcome.is_err()).count()
+    }
+
+    /// Puts each grade beside its submission, and all into `grades.csv`, whose path it returns.
+    pub fn keep(&mut self) -> Result<PathBuf> {
+        for (student, outcome) in self.class.students.iter().zip(&mut self.outcomes) {
+            if let Err(why) = keep(student, outcome) {
+                *outcome = Err(why);
+            }
+        }
+        let path = self.class.folder.join("grades.csv");
+        self.write_csv(&path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(path)
+    }
+
+    fn write_csv(&self, path: &Path) -> csv::Result<()> {
+        let mut csv = csv::Writer::from_path(path)?;
+        csv.write_record([
+            "student",
+            "points",
+            "of",
+            "passed",
+            "why_not_graded",
+            "submission_sha256",
+        ])?;
+        for (student, outcome) in self.each() {
+            let row = match outcome {
+                Ok(graded) => [
+                    points(graded.results.score),
+                    points(graded.results.all_points()),
+                    graded.passed.to_string(),
+                    String::new(),
+                    graded.results.extra_data.submission_sha256.clone(),
+                ],
+                Err(why) => ["0", "", "false", why, ""].map(str::to_owned),
+            };
+            csv.write_field(name(student))?;
+            csv.write_record(row)?;
+        }
+        Ok(csv.flush()?)
+    }
+
+    /// A row for each student.
+    pub fn table(&self) -> String {
+        let mut rows = vec![head(["student", "lost", "points", "of"])];
+        for (student, outcome) in self.each() {
+            let [lost, got, of] = match outcome {
+                Ok(Graded { results, .. }) => {
+                    let [got, of] = [results.score, results.all_points()].map(points);
+                    [results.lost(), got, of]
+                }
+                Err(why) => [why.lines().next().unwrap_or_default(), "0", "-"].map(str::to_owned),
+            };
+            rows.push(vec![name(student), lost, got, of]);
+        }
+        markdown_table(&rows)
+    }
+
+    /// What these grades are beside those that the students have.
+    pub fn changes(&self) -> Changes {
+        let mut all = Changes::default();
+        for (student, outcome) in self.each() {
+            let after = outcome.as_ref().map(|graded| &graded.results);
+            let words = match Results::read(&student.join(results::FILE)) {
+                Ok(before) => {
+                    let words = changes::between(&before, after);
+                    all.changed += usize::from(words.is_some());
+                    words
+                }
+                Err(error) => {
+                    all.broken += 1;
+                    Some(format!("not compared: {error:#}"))
+                }
+            };
+            all.found.extend(words.map(|words| (name(student), words)));
+        }
+        all
+    }
+}
+
+/// Puts the grade beside the submission. What a student put in its place may lead elsewhere, and an old grade is none
+/// of this one.
+fn keep(student: &Path, outcome: &Outcome) -> Result<(), String> {
+    if student.is_symlink() {
+        return Ok(());
+    }
+    let path = student.join(results::FILE);
+    let removed = match fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    };
+    let Ok(graded) = outcome else { return Ok(()) };
+    removed
+        .and_then(|()| File::create_new(&path)?.write_all(graded.json.as_bytes()))
+        .map_err(|error| {
+            format!(
+                "it has {} points, but its grade cannot be written to {}: {error}",
+                points(graded.results.score),
+                path.display()
+            )
+        })
+}

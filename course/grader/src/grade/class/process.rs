@@ -1,0 +1,83 @@
+//! One submission, graded by a process of its own: what it does to that process, it does to nobody else.
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use wait_timeout::ChildExt;
+
+use crate::grade::results::Results;
+use crate::grade::{Process, Request};
+use crate::submission::{self, harmless};
+
+/// Every launch has limits of its own, so nothing honest takes as long.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// Bytes of a grade, or of what was said instead of one.
+const MOST: u64 = 4 << 20;
+
+/// What became of a submission.
+pub type Outcome = Result<Graded, String>;
+
+pub struct Graded {
+    pub results: Results,
+    pub json: String,
+    pub passed: bool,
+}
+
+pub fn grade(process: &Process, request: &Request) -> Outcome {
+    let (code, json, said) = process(request)
+        .and_then(run)
+        .map_err(|error| error.to_string())?;
+    match code {
+        Some(code @ (0 | 1)) => {
+            let results = serde_json::from_str(&json);
+            Ok(Graded {
+                results: results.map_err(|error| format!("its grade is no JSON: {error}"))?,
+                json,
+                passed: code == 0,
+            })
+        }
+        Some(_) => Err(harmless(said.trim().trim_start_matches("error: "))),
+        None => Err(format!(
+            "stopped: it took more than {} s, or crashed the grader",
+            LONGEST.as_secs()
+        )),
+    }
+}
+
+/// The file that counts.
+pub fn find(folder: &Path, wanted: &str) -> Result<PathBuf, String> {
+    if folder.is_symlink() {
+        return Err("the folder is a link: put a copy of what it leads to here".into());
+    }
+    submission::find(folder, wanted).map_err(|error| format!("{error:#}"))
+}
+
+/// The exit code, if there was one in time; what was printed, and what was complained about.
+fn run(mut command: Command) -> std::io::Result<(Option<i32>, String, String)> {
+    // Files, since nobody reads a pipe while waiting.
+    let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    command
+        // The students already take all cores.
+        .env("RAYON_NUM_THREADS", "1")
+        .stdin(Stdio::null())
+        .stdout(out.try_clone()?)
+        .stderr(err.try_clone()?);
+    let mut child = command.spawn()?;
+    let status = child.wait_timeout(LONGEST)?;
+    if status.is_none() {
+        child.kill()?;
+        child.wait()?;
+    }
+    let code = status.and_then(|status| status.code());
+    Ok((code, whole(&mut out)?, whole(&mut err)?))
+}
+
+fn whole(file: &mut File) -> std::io::Result<String> {
+    file.rewind()?;
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

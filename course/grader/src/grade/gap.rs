@@ -1,0 +1,81 @@
+//! Two neighbouring lanes of an access to global memory whose bytes do not lie side by side.
+use std::fmt;
+
+use emulator::{AccessPattern, LANES, global_sectors};
+
+/// The first such lanes of an access.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Gap {
+    lanes: [usize; 2],
+    /// Bytes that a lane asks for.
+    bytes: u32,
+    /// Bytes from where one lane's begin to where the other's do.
+    apart: u64,
+}
+
+/// That of the access with most sectors for each ideal one. None of these is of shared memory.
+pub fn worst<'a>(asked: impl Iterator<Item = &'a AccessPattern>) -> Option<Gap> {
+    let cost = |one: &&AccessPattern| {
+        let active = (0..LANES).filter(|lane| one.offsets[*lane].is_some());
+        let active = active.fold(0, |mask, lane| mask | 1 << lane);
+        let offsets = one.offsets.map(Option::unwrap_or_default);
+        let (sectors, ideal) = global_sectors(one.bytes, &offsets, active);
+        1000 * sectors / ideal.max(1)
+    };
+    asked
+        .filter(|one| one.shared.is_none())
+        .max_by_key(cost)
+        .and_then(of)
+}
+
+fn of(asked: &AccessPattern) -> Option<Gap> {
+    (1..LANES).find_map(|lane| {
+        let (one, other) = (asked.offsets[lane - 1]?, asked.offsets[lane]?);
+        let apart = one.abs_diff(other);
+        (apart > u64::from(asked.bytes)).then_some(Gap {
+            lanes: [lane - 1, lane],
+            bytes: asked.bytes,
+            apart,
+        })
+    })
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let ([one, other], bytes, apart) = (self.lanes, self.bytes, self.apart);
+        let lanes = format!("lanes {one} and {other}");
+        write!(f, "{lanes} want {bytes} bytes each, {apart} bytes apart")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(offset: impl Fn(u64) -> u64) -> AccessPattern {
+        AccessPattern {
+            instruction: 0,
+            shared: None,
+            bytes: 2,
+            offsets: std::array::from_fn(|lane| Some(offset(lane as u64))),
+        }
+    }
+
+    #[test]
+    fn the_worst_access_names_its_first_gap() {
+        let all = [
+            access(|lane| 2 * lane),
+            access(|lane| 8 * lane),
+            access(|lane| 320 * (lane / 16)),
+        ];
+        let found = worst(all.iter()).expect("a gap");
+        assert_eq!(
+            found.to_string(),
+            "lanes 0 and 1 want 2 bytes each, 8 bytes apart"
+        );
+        let rows = worst(all[2..].iter()).expect("a gap");
+        assert_eq!((rows.lanes, rows.apart), ([15, 16], 320));
+        assert_eq!(worst(all[..1].iter()), None, "side by side");
+        assert_eq!(worst([].into_iter()), None);
+    }
+}

@@ -1,0 +1,390 @@
+//! `rubric.toml`: what an assignment asks, and for how many points.
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use harness::Size;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::exam::Question;
+use crate::exam::access::{Count, Op};
+use crate::exam::predicted::LARGEST;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rubric {
+    /// Of the assignment.
+    pub name: String,
+    #[serde(default)]
+    pub task: AssignmentKind,
+    /// What the kernel is compiled for.
+    #[serde(default = "sm_80")]
+    pub arch: String,
+    /// Points that pass.
+    pub pass: f64,
+    pub points: Points,
+    /// The public one, then its variants: a hidden launch takes one of all.
+    #[serde(default)]
+    pub tile: Vec<TileVariant>,
+    #[serde(default)]
+    pub sizes: Sizes,
+    /// What the kernel's file is compiled for and graded as, once for each; at least one after reading.
+    #[serde(default)]
+    pub part: Vec<Part>,
+    /// What the mechanism is; the least of their credits counts.
+    #[serde(default)]
+    pub measure: Vec<Measure>,
+    /// Of the only part, where there is but one.
+    #[serde(default)]
+    required: Vec<Required>,
+    #[serde(default)]
+    forbidden: Vec<Forbidden>,
+    #[serde(default)]
+    pub wrong: Wrong,
+    #[serde(default)]
+    pub prediction: Vec<Prediction>,
+    /// Of an assignment that is made of questions.
+    pub exam: Option<Exam>,
+    pub after: After,
+    /// SHA-256 of the file, in 64 digits.
+    #[serde(skip)]
+    pub hash: String,
+}
+
+fn sm_80() -> String {
+    "sm_80".into()
+}
+
+/// What is handed in.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum AssignmentKind {
+    /// A kernel that multiplies matrices.
+    #[default]
+    Gemm,
+    /// A kernel that transposes one.
+    Transpose,
+    /// Answers.
+    Predict,
+}
+
+impl AssignmentKind {
+    /// What the file is called that counts.
+    pub fn handed_in(self) -> &'static str {
+        match self {
+            Self::Gemm | Self::Transpose => "kernel.cu",
+            Self::Predict => "answers.toml",
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Points {
+    pub prediction: f64,
+    pub values: f64,
+    pub mechanism: f64,
+    pub sanitizer: f64,
+}
+
+/// What a block computes at a time: the kernel finds it in the macros TILE_M, TILE_N and TILE_K.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct TileVariant {
+    /// Rows of C.
+    pub m: u32,
+    /// Columns of C.
+    pub n: u32,
+    /// Of K.
+    pub k: u32,
+    /// The most bytes of shared memory that a block may have.
+    pub shared_bytes: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sizes {
+    pub public: Vec<String>,
+    pub hidden: u32,
+}
+
+/// One way to compile the kernel's file, and what must be in it then.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Empty for the only one.
+    pub name: String,
+    /// A macro that is defined for it.
+    pub define: Option<String>,
+    /// Part of the points for values, mechanism and sanitizer.
+    pub share: f64,
+    #[serde(default)]
+    pub required: Vec<Required>,
+    #[serde(default)]
+    pub forbidden: Vec<Forbidden>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measure {
+    pub what: What,
+    pub degree: Vec<Degree>,
+    /// Never the answer.
+    pub hint: String,
+}
+
+/// What is measured; the worst of all launches counts.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// Wavefronts of an instruction over its ideal.
+    SharedWavefronts,
+    /// Sectors of an instruction over the fewest that could hold the distinct bytes of its accesses.
+    GlobalSectors,
+    /// All sectors over those that the tiles hold: A's and B's at each step, and C's.
+    GlobalTraffic,
+    /// All wavefronts over those that would hold the tiles once: lanes that take turns have no conflicts, and take as
+    /// long as if they had.
+    SharedTraffic,
+    /// How early copies are issued: the steps along K that a warp multiplies from the issue of a tile's last `cp.async`
+    /// to the wait that lands it.
+    CopiesAhead,
+    /// Bytes of a row that TMA brings at a time: the narrower of A's and B's boxes.
+    BoxBytes,
+}
+
+/// What a number is worth: at most so much, or at least.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Degree {
+    pub at_most: Option<f64>,
+    pub at_least: Option<f64>,
+    /// Part of the mechanism's points, 0 to 1.
+    pub credit: f64,
+}
+
+/// So often must one of these be executed, or the mechanism is another.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Required {
+    /// Operations, see [`super::instruction::is`].
+    pub any_of: Vec<String>,
+    /// Warp-level executions for each `mma.sync.m16n8k16` that the product takes.
+    #[serde(default)]
+    pub per_mma: f64,
+    /// Warp-level executions for each step of a block along K.
+    #[serde(default)]
+    pub per_step: f64,
+    /// Bytes over those of the tiles that come in: an access of nothing is none.
+    #[serde(default)]
+    pub tiles: f64,
+    pub hint: String,
+}
+
+/// What may not be in the kernel, or not be executed more often than this.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forbidden {
+    /// An operation, see [`super::instruction::is`].
+    pub instruction: String,
+    /// As in [`Required`].
+    #[serde(default)]
+    pub per_mma: f64,
+    /// As in [`Required`].
+    #[serde(default)]
+    pub per_step: f64,
+    pub hint: String,
+}
+
+/// What wrong values are mostly a sign of here.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wrong {
+    /// Never the answer.
+    pub hint: String,
+    /// An anchor of the book's page of mistakes.
+    pub mistake: String,
+}
+
+impl Default for Wrong {
+    fn default() -> Self {
+        let hint =
+            "which thread writes the first wrong element, and from which elements of A and B?";
+        Self {
+            hint: hint.into(),
+            mistake: super::NO_MISTAKE.into(),
+        }
+    }
+}
+
+/// Questions that a generator makes, see [`crate::exam`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exam {
+    /// Of the questions that everybody can see; with a secret, everybody has others.
+    pub seed: u64,
+    pub questions: u32,
+}
+
+/// A question about one access of a warp.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prediction {
+    pub key: String,
+    pub question: String,
+    pub access: Op,
+    /// That each lane asks for.
+    pub bytes: u32,
+    /// Byte offsets, a lane each; lanes behind the last take no part.
+    pub offsets: Vec<u32>,
+    /// What is asked.
+    #[serde(default)]
+    pub count: Count,
+    pub reason: String,
+}
+
+impl Prediction {
+    /// Whether there is such an access.
+    fn check(&self) -> Result<()> {
+        let (key, bytes, lanes) = (&self.key, self.bytes, self.offsets.len());
+        ensure!(
+            matches!(bytes, 1 | 2 | 4 | 8 | 16),
+            "the prediction {key}: an access has 1, 2, 4, 8 or 16 bytes a lane, not {bytes}"
+        );
+        match self.access {
+            Op::Matrix => ensure!(
+                matches!(lanes, 8 | 16 | 32) && bytes == 16,
+                "the prediction {key}: ldmatrix reads 8, 16 or 32 rows of 16 bytes"
+            ),
+            Op::Load | Op::Store | Op::GlobalLoad | Op::GlobalStore => ensure!(
+                (1..=32).contains(&lanes),
+                "the prediction {key}: a warp has 1 to 32 lanes, not {lanes}"
+            ),
+        }
+        for offset in &self.offsets {
+            ensure!(
+                offset.is_multiple_of(bytes) && *offset < LARGEST,
+                "the prediction {key}: {offset} is no multiple of {bytes} below {LARGEST}"
+            );
+        }
+        ensure!(
+            self.access.counts().contains(&self.count),
+            "the prediction {key}: {} cannot be asked of this access; sectors are global memory's, wavefronts and \
+             conflicts shared memory's",
+            self.count.name()
+        );
+        Ok(())
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct After {
+    /// Why it worked.
+    pub passed: String,
+}
+
+impl Rubric {
+    /// Reads that of an assignment's folder.
+    pub fn read(assignment: &Path) -> Result<Self> {
+        let path = assignment.join("rubric.toml");
+        let text = std::fs::read_to_string(&path).with_context(|| {
+            format!(
+                "cannot read {}; name the folder of an assignment, such as course/assignments/05_swizzle",
+                path.display()
+            )
+        })?;
+        Self::parse(&text).with_context(|| format!("{} is no rubric", path.display()))
+    }
+
+    /// Its text; line ends do not matter, for the hash either.
+    pub fn parse(text: &str) -> Result<Self> {
+        let text = text.replace("\r\n", "\n");
+        let mut rubric: Self = toml::from_str(&text)?;
+        rubric.hash = harness::hex(&Sha256::digest(&text));
+        match rubric.task {
+            AssignmentKind::Predict => ensure!(
+                rubric.exam.is_some(),
+                "it has no questions: add an [exam] with `seed` and `questions`"
+            ),
+            AssignmentKind::Gemm | AssignmentKind::Transpose => rubric.check_kernel()?,
+        }
+        rubric.prediction.iter().try_for_each(Prediction::check)?;
+        Ok(rubric)
+    }
+
+    /// Those of an assignment that is made of questions: with a secret, of this student.
+    pub fn questions(&self, secret: Option<&[u8]>, student: &str) -> Result<Vec<Question>> {
+        let none = || {
+            format!(
+                "{} has no [exam] in its rubric.toml, so no questions",
+                self.name
+            )
+        };
+        let exam = self.exam.as_ref().with_context(none)?;
+        let of_student = |secret| super::plan::exam(&self.name, secret, student);
+        let seed = secret.map_or(exam.seed, of_student);
+        crate::exam::questions(seed, exam.questions)
+    }
+
+    fn check_kernel(&mut self) -> Result<()> {
+        ensure!(
+            !self.sizes.public.is_empty(),
+            "it has no public size: add one to [sizes]"
+        );
+        ensure!(!self.tile.is_empty(), "it has no tile: add a [[tile]]");
+        for tile in &self.tile {
+            let mut sides = [tile.m, tile.n, tile.k].into_iter();
+            ensure!(
+                sides.all(|side| (1..=1024).contains(&side)),
+                "a side of a tile is 0 or more than 1024"
+            );
+        }
+        ensure!(self.sizes.hidden <= 16, "at most 16 hidden sizes");
+        for degree in self.measure.iter().flat_map(|measure| &measure.degree) {
+            ensure!(
+                degree.at_most.is_some() != degree.at_least.is_some(),
+                "a degree has one of at_most and at_least"
+            );
+        }
+        self.public_sizes()?;
+        if self.part.is_empty() {
+            self.part.push(Part {
+                name: String::new(),
+                define: None,
+                share: 1.0,
+                required: std::mem::take(&mut self.required),
+                forbidden: std::mem::take(&mut self.forbidden),
+            });
+        }
+        ensure!(
+            self.required.is_empty() && self.forbidden.is_empty(),
+            "with parts, what is required and forbidden stands in these: [[part.required]]"
+        );
+        let shares: f64 = self.part.iter().map(|part| part.share).sum();
+        ensure!(
+            (shares - 1.0).abs() < 1e-9,
+            "the parts' shares are {shares} together, not 1"
+        );
+        Ok(())
+    }
+
+    pub fn public_sizes(&self) -> Result<Vec<Size>> {
+        let read = |text: &String| {
+            let size = text.parse();
+            size.map_err(|why| anyhow!("the size {text:?}: {why}"))
+        };
+        self.sizes.public.iter().map(read).collect()
+    }
+}
+
+impl Measure {
+    /// The part of the mechanism's points that this number has.
+    pub fn credit(&self, number: f64) -> f64 {
+        let reached = self.degree.iter().filter(|one| {
+            one.at_most.is_none_or(|most| number <= most)
+                && one.at_least.is_none_or(|least| number >= least)
+        });
+        reached.map(|one| one.credit).fold(0.0, f64::max)
+    }
+}

@@ -1,0 +1,87 @@
+//! What the sanitizer found, and what to do about it.
+use emulator::{AccessKind, Finding, FindingKind};
+
+use super::judge::LaunchResults;
+use super::{Complaint, NO_MISTAKE};
+
+/// Findings of a launch that are shown.
+const SHOWN: usize = 3;
+
+/// Why, and a complaint for each finding that is shown: those of the first launch that has any.
+pub fn judge(all: &LaunchResults) -> (Vec<String>, Vec<Complaint>) {
+    let mut launches = all.done.iter();
+    let found = launches.find(|(_, one)| !one.run.findings.is_empty());
+    let Some((launch, one)) = found else {
+        return (vec!["nothing found".into()], Vec::new());
+    };
+    // What ended the launch comes first: the rest may follow from it.
+    let (ending, others): (Vec<_>, Vec<_>) =
+        one.run.findings.iter().partition(|one| one.is_fatal());
+    let complaint = |finding: &Finding| {
+        let what = format!("{}: {finding}", launch.label());
+        let (mistake, hint) = advice(&finding.kind);
+        Complaint::new(what, hint, mistake)
+    };
+    let shown = ending.into_iter().chain(others).take(SHOWN);
+    (
+        vec!["something found: see below".into()],
+        shown.map(complaint).collect(),
+    )
+}
+
+/// An anchor of the book's page of mistakes.
+pub fn mistake(finding: &Finding) -> &'static str {
+    advice(&finding.kind).0
+}
+
+/// What orders the accesses to these bytes.
+const ORDER: &str = "who wrote these bytes last, and what orders that before this access?";
+
+/// The mistake, and a hint.
+fn advice(kind: &FindingKind) -> (&'static str, &'static str) {
+    match kind {
+        FindingKind::OutOfBounds { .. } => (
+            "out-of-bounds",
+            "how far does this index get, and how many bytes are there?",
+        ),
+        FindingKind::Misaligned { .. } => (
+            "misaligned",
+            "of what is this address a multiple, and what would it have to be one of?",
+        ),
+        FindingKind::Uninitialised { .. } => ("uninitialised", ORDER),
+        FindingKind::Deadlock { .. } => ("deadlock", "who is to end this, and can it?"),
+        FindingKind::MissingProxyFence { .. } => ("proxy-fence", ORDER),
+        FindingKind::UnorderedWgmma { .. } => ("wgmma-wait", ORDER),
+        FindingKind::SwizzleMismatch { .. } => (
+            "swizzle-on-one-side",
+            "what does the tensor map say of this operand, and what its descriptor?",
+        ),
+        FindingKind::DivergentBarrier { .. } => ("divergent-barrier", BARRIER),
+        FindingKind::InvalidBarrier { .. } => (NO_MISTAKE, BARRIER),
+        FindingKind::Race {
+            access,
+            other_access,
+            ..
+        } => (race(*access, *other_access), ORDER),
+        FindingKind::UnfinishedCopy { .. } => (
+            "bulk-wait",
+            "who waits for this copy before the block exits?",
+        ),
+        _ => (NO_MISTAKE, ORDER),
+    }
+}
+
+const BARRIER: &str = "which threads come to this barrier, and which of them never do?";
+
+fn race(one: AccessKind, other: AccessKind) -> &'static str {
+    match (one, other) {
+        // A copy that is read while it is in flight.
+        (AccessKind::AsyncWrite, AccessKind::Read) | (AccessKind::Read, AccessKind::AsyncWrite) => {
+            "cp-async-wait"
+        }
+        // Only engines read and write asynchronously: TMA brings what `wgmma` takes.
+        (AccessKind::AsyncWrite, AccessKind::AsyncRead)
+        | (AccessKind::AsyncRead, AccessKind::AsyncWrite) => "bulk-wait",
+        _ => "race-after-the-copy",
+    }
+}

@@ -1,0 +1,79 @@
+//! A grade in a terminal.
+use std::iter;
+
+use layout::show::wrap;
+
+use super::{Complaint, Grade};
+use harness::table::{head, markdown_table};
+
+pub fn text(grade: &Grade, book: &str) -> String {
+    let of: f64 = grade.items.iter().map(|item| item.of).sum();
+    let mut rows = vec![head(["what", "why", "points", "of"])];
+    for item in &grade.items {
+        let lines = item.why.iter().map(|why| why.replace('\n', " "));
+        let lines = lines.flat_map(|why| wrap(&why, WIDEST));
+        let numbers = [item.name.clone(), points(item.points), points(item.of)];
+        // Only the first line has them.
+        let cells = iter::once(numbers).chain(iter::repeat_with(Default::default));
+        for (why, [name, got, of]) in lines.zip(cells) {
+            rows.push(vec![name, why, got, of]);
+        }
+    }
+    let mut out = format!(
+        "{}: {} of {} points\n\n{}",
+        grade.evidence.assignment,
+        points(grade.points()),
+        points(of),
+        markdown_table(&rows)
+    );
+    for complaint in &grade.complaints {
+        out += &format!("\n{}", one(complaint, book));
+    }
+    if let Some(after) = &grade.after {
+        out += &format!("\nPassed. Why it worked:\n{after}\n");
+    }
+    out + &format!("\n{}\n", provenance(grade))
+}
+
+/// Columns of a table's cell that holds sentences.
+const WIDEST: usize = 90;
+
+/// What a student can act on.
+pub fn one(complaint: &Complaint, book: &str) -> String {
+    let book = book.trim_end_matches('/');
+    let mut out = format!(
+        "{}\n  hint: {}\n  read: {book}/mistakes.html#{}\n",
+        complaint.what, complaint.hint, complaint.mistake
+    );
+    if let Some(player) = &complaint.player {
+        out += &format!("  see:  {book}/{player}\n");
+    }
+    out
+}
+
+/// What the points belong to.
+pub fn provenance(grade: &Grade) -> String {
+    let evidence = &grade.evidence;
+    let hidden = match (&evidence.secret, &evidence.compiler) {
+        (Some(secret), Some(_)) => format!("hidden sizes from secret {secret}"),
+        (Some(secret), None) => format!("questions from secret {secret}"),
+        (None, Some(_)) => {
+            "no secret: hidden sizes that anybody can find out, not those of a grade that counts"
+                .into()
+        }
+        (None, None) => "no secret: the questions that everybody has".into(),
+    };
+    let compiler = evidence.compiler.as_deref();
+    format!(
+        "grader {}, rubric {:.12}, {}; {hidden}",
+        evidence.grader,
+        evidence.rubric_sha256,
+        compiler.unwrap_or("nothing compiled")
+    )
+}
+
+/// At most two digits after the point.
+pub fn points(points: f64) -> String {
+    let text = format!("{points:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,92 @@
+//! What students begin with: of a kernel, its solution without what is to be found; of an exam, the open questions.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::exam::starter;
+use crate::export::assignments;
+
+/// Each starter of this workspace that is not what its solution gives, and its text.
+///
+/// # Errors
+/// If there is no assignment, or one cannot be read.
+pub fn outdated(root: &Path) -> Result<Vec<(PathBuf, String)>> {
+    let mut all = Vec::new();
+    for assignment in assignments::folders(root)? {
+        let solution = assignment.join("solution/kernel.cu");
+        match fs::read_to_string(&solution) {
+            Ok(text) => {
+                let made = of_solution(&text).with_context(|| solution.display().to_string())?;
+                all.push((assignment.join("kernel.cu"), made));
+            }
+            Err(_) => all.extend(starter::files(&assignment)?),
+        }
+    }
+    all.retain(|(path, text)| {
+        !fs::read_to_string(path).is_ok_and(|there| there.replace("\r\n", "\n") == *text)
+    });
+    Ok(all)
+}
+/// Between `//: solution` and `//: starter` stands what the starter lacks; from there to `//: end`, behind `//|`, what
+/// it has instead.
+///
+/// # Errors
+/// If a marker is missing or out of turn, or there is none.
+pub fn of_solution(text: &str) -> Result<String> {
+    #[derive(PartialEq)]
+    enum Part {
+        Shared,
+        Solution,
+        Starter,
+    }
+    let mut part = Part::Shared;
+    let mut out = String::new();
+    let mut found = false;
+    for (line, number) in text.lines().zip(1..) {
+        let bare = line.trim_start();
+        let indent = &line[..line.len() - bare.len()];
+        match (bare.trim_end(), &part) {
+            ("//: solution", Part::Shared) => (part, found) = (Part::Solution, true),
+            ("//: starter", Part::Solution) => part = Part::Starter,
+            ("//: end", Part::Starter) => part = Part::Shared,
+            (marker, _) if marker.starts_with("//:") => {
+                bail!("line {number}: {marker} is out of turn: it goes solution, starter, end")
+            }
+            (_, Part::Solution) => {}
+            (_, Part::Starter) => {
+                let Some(line) = bare.strip_prefix("//|") else {
+                    bail!("line {number}: lines for the starter begin with //|")
+                };
+                out += &format!("{indent}{}\n", line.strip_prefix(' ').unwrap_or(line));
+            }
+            (_, Part::Shared) => out += &format!("{line}\n"),
+        }
+    }
+    if !found || part != Part::Shared {
+        bail!("it needs `//: solution`, `//: starter` and `//: end`, in this order");
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn solutions_are_cut_out() {
+        let text =
+            "a\n    //: solution\n    secret\n    //: starter\n    //| try\n    //: end\nb\n";
+        assert_eq!(of_solution(text).expect("markers"), "a\n    try\nb\n");
+        for bad in [
+            "a\n",
+            "//: solution\nx\n",
+            "//: starter\n",
+            "//: solution\n//: starter\nx\n//: end\n",
+            "//: solution\n//: end\n",
+            "//: hint\n",
+        ] {
+            assert!(of_solution(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What was handed in: which file of a folder counts, and what is in it. A student may have handed in anything.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, ensure};
+
+/// What is stored beside a kernel, and is never the answers.
+pub const PREDICTIONS: &str = "prediction.toml";
+
+/// Bytes of a submission: no kernel has as many.
+const MOST: u64 = 1 << 20;
+
+/// A stranger's text. A link might lead to a file of this machine, which a message would quote, and a device or a pipe
+/// never ends.
+pub fn read(path: &Path) -> Result<String> {
+    let cannot = || format!("cannot read {}", path.display());
+    let kind = fs::symlink_metadata(path).with_context(cannot)?;
+    ensure!(
+        kind.is_file(),
+        "{} is no plain file: hand in a copy, and no link",
+        path.display()
+    );
+    ensure!(
+        kind.len() <= MOST,
+        "{} has {} bytes; at most {MOST} are read",
+        path.display(),
+        kind.len()
+    );
+    let bytes = fs::read(path).with_context(cannot)?;
+    Ok(harmless(&String::from_utf8_lossy(&bytes)))
+}
+
+/// The predictions beside a kernel, if there are any.
+pub fn predictions(kernel: &Path) -> Result<Option<String>> {
+    let path = kernel.with_file_name(PREDICTIONS);
+    let is_there = path.symlink_metadata().is_ok();
+    is_there.then(|| read(&path)).transpose()
+}
+
+/// Text without the control characters by which it would control the terminal that it is printed on.
+pub fn harmless(text: &str) -> String {
+    let steers = |c: char| c.is_control() && !"\n\r\t".contains(c);
+    text.replace(steers, "\u{fffd}")
+}
+
+/// Characters of a line that a message quotes.
+const LONGEST_LINE: usize = 1000;
+
+/// A student's table of answers. Its errors quote the line that is wrong, not all of it where it is long.
+pub fn toml(text: &str) -> Result<toml::Table> {
+    let cut = |line: &str| match line.char_indices().nth(LONGEST_LINE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    };
+    text.parse().map_err(|error: toml::de::Error| {
+        let said = error.to_string();
+        let lines: Vec<_> = said.split('\n').map(cut).collect();
+        anyhow!(lines.join("\n"))
+    })
+}
+
+/// A teacher's secret.
+pub fn secret(file: &Path) -> Result<Vec<u8>> {
+    let secret = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    ensure!(
+        secret.len() >= 16,
+        "{} has {} bytes, which can be guessed: take 16 random ones or more",
+        file.display(),
+        secret.len()
+    );
+    Ok(secret)
+}
+
+/// The file of this name; else one of the same kind and another name, if there is no other.
+///
+/// # Errors
+/// If there is none or several, or the folder cannot be read; it tells a student what to do.
+pub fn find(folder: &Path, wanted: &str) -> Result<PathBuf> {
+    let path = folder.join(wanted);
+    // A link too: whoever reads it says what is wrong with it.
+    if path.symlink_metadata().is_ok() {
+        return Ok(path);
+    }
+    let entries = fs::read_dir(folder)
+        .with_context(|| format!("the folder {} cannot be read", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    // macOS puts a `._my.cu` beside each `my.cu`.
+    files.retain(|file| !name(file).starts_with('.'));
+    files.sort();
+    let handed_in = match files.is_empty() {
+        true => "nothing was handed in".into(),
+        false => format!("handed in: {}", names(&files)),
+    };
+    let ending = Path::new(wanted).extension();
+    files.retain(|file| file.extension() == ending && !file.ends_with(PREDICTIONS));
+    ensure!(
+        files.len() < 2,
+        "There is no {wanted}, and several files might be meant ({}): call yours {wanted}.",
+        names(&files)
+    );
+    let none = || format!("There is no {wanted} ({handed_in}): hand in that file.");
+    files.pop().with_context(none)
+}
+
+/// The last part of a path.
+pub fn name(file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Not all, if there are many.
+fn names(files: &[PathBuf]) -> String {
+    let names: Vec<_> = files.iter().take(10).map(|file| name(file)).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_that_counts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str| fs::write(folder.path().join(name), "").expect("a file");
+        let found = |wanted: &str| {
+            find(folder.path(), wanted)
+                .map(|path| name(&path))
+                .map_err(|error| error.to_string())
+        };
+        write("._my.cu");
+        assert!(found("kernel.cu").is_err_and(|why| why.contains("nothing was handed in")));
+        write("grade.json");
+        write(PREDICTIONS);
+        assert!(
+            found("answers.toml").is_err_and(|why| why.contains("(handed in: grade.json, pred"))
+        );
+        write("my_answers.toml");
+        assert_eq!(found("answers.toml"), Ok("my_answers.toml".into()));
+        write("my.cu");
+        assert_eq!(found("kernel.cu"), Ok("my.cu".into()));
+        write("old.cu");
+        assert!(found("kernel.cu").is_err_and(|why| why.contains("(my.cu, old.cu)")));
+        write("kernel.cu");
+        assert_eq!(found("kernel.cu"), Ok("kernel.cu".into()));
+        assert!(
+            find(&folder.path().join("none"), "kernel.cu")
+                .is_err_and(|error| error.to_string().contains("cannot be read"))
+        );
+    }
+
+    #[test]
+    fn a_long_line_is_quoted_in_part() {
+        let error = toml(&format!("a = {}", "x".repeat(70_000))).expect_err("no TOML");
+        let error = error.to_string();
+        assert!(
+            error.contains("a = xxx") && error.len() < 5000,
+            "{}",
+            error.len()
+        );
+        let short = "= 1".parse::<::toml::Table>().expect_err("no TOML");
+        assert_eq!(
+            toml("= 1").expect_err("no TOML").to_string(),
+            short.to_string()
+        );
+    }
+}

@@ -1,0 +1,262 @@
+//! What `cargo ladder export-course` writes: what students need, and nothing that answers.
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use grader::export::{self, FileTree};
+
+use crate::support::{assignments, folders, kernels, name, read, root};
+
+const BOOK: &str = "https://example.org/book";
+
+/// What this workspace exports, with a book elsewhere.
+fn exported() -> &'static FileTree {
+    static TREE: OnceLock<FileTree> = OnceLock::new();
+    TREE.get_or_init(|| {
+        let book = export::Book::find(root(), Some(BOOK)).expect("an address");
+        export::course(root(), &book).expect("a course")
+    })
+}
+
+fn text(path: &str) -> String {
+    let found = exported().files().find(|(name, _)| *name == path);
+    let (_, file) = found.unwrap_or_else(|| panic!("{path} is not exported"));
+    String::from_utf8(file.bytes.clone()).unwrap_or_else(|_| panic!("{path} is no text"))
+}
+
+#[test]
+fn students_get_what_they_build_and_what_they_begin_with() {
+    let paths: BTreeSet<&str> = exported().files().map(|(path, _)| path).collect();
+    let always = [
+        ".cargo/config.toml",
+        ".devcontainer/Dockerfile",
+        ".devcontainer/devcontainer.json",
+        ".gitattributes",
+        ".github/grade.sh",
+        ".github/handed_out.sha256",
+        ".github/workflows/grade.yml",
+        ".gitignore",
+        "Cargo.lock",
+        "Cargo.toml",
+        "README.md",
+        "rungs/05_swizzle/kernel.cu",
+    ];
+    for path in always {
+        assert!(paths.contains(path), "{path} is not exported");
+    }
+    let readme = text("README.md");
+    for assignment in assignments() {
+        let name = name(&assignment);
+        let of = |file: &str| format!("course/assignments/{name}/{file}");
+        assert!(
+            paths.contains(&*of("README.md")) && paths.contains(&*of("rubric.toml")),
+            "{name}"
+        );
+        assert!(
+            readme.contains(&of("README.md")),
+            "README.md does not list {name}"
+        );
+        let begun = ["kernel.cu", "answers.toml"].map(of);
+        for file in begun.iter().filter(|file| root().join(file).exists()) {
+            assert!(
+                text(".github/handed_out.sha256").contains(file.as_str()),
+                "{file}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_that_is_not_for_students_leaves() {
+    for (path, _) in exported().files() {
+        let first = path.split('/').next().unwrap_or_default();
+        let known = ["common", "rungs"].contains(&first)
+            || path.starts_with("course/assignments/")
+            || path.starts_with("course/grader/")
+            || path == harness::ceilings::RECORD
+            || path.starts_with(".github/")
+            || [".cargo", ".devcontainer"].contains(&first)
+            || !path.contains('/');
+        assert!(known, "{path}");
+        for word in [
+            "solution",
+            "secret",
+            "mutation",
+            "calibration",
+            "target/",
+            ".cuda/",
+        ] {
+            assert!(!path.contains(word), "{path}");
+        }
+    }
+}
+
+/// Lines of a text, without those that say little.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().map(str::trim);
+    lines.filter(|line| line.len() > 24 && !line.starts_with("//"))
+}
+
+/// By file of a solution, the lines that stand in no rung and not in its starter; of other solutions than the reference,
+/// in no starter at all, since those have its helpers where they please.
+fn answers() -> BTreeMap<PathBuf, Vec<String>> {
+    let rungs = folders(&root().join("rungs"));
+    let public = rungs.iter().flat_map(|rung| kernels(rung));
+    let public: String = public.map(|kernel| read(&kernel)).collect();
+    let starter = |assignment: &PathBuf| {
+        let path = assignment.join("kernel.cu");
+        if path.exists() {
+            read(&path)
+        } else {
+            String::new()
+        }
+    };
+    let starters: String = assignments().iter().map(starter).collect();
+    let mut found = BTreeMap::new();
+    for assignment in assignments() {
+        let own = starter(&assignment);
+        for solution in kernels(&assignment.join("solution")) {
+            let known = match name(&solution) == "kernel.cu" {
+                true => &own,
+                false => &starters,
+            };
+            let text = read(&solution);
+            let mine = lines(&text)
+                .filter(|line| !known.contains(line) && !public.contains(line))
+                .map(str::to_owned);
+            found.insert(solution.clone(), mine.collect());
+        }
+        let predictions = assignment.join("solution/prediction.toml");
+        if predictions.exists() {
+            let text = read(&predictions);
+            let answers = text.lines().map(str::trim);
+            let answers = answers.filter(|line| line.contains(" = ") && !line.starts_with('#'));
+            found.insert(predictions, answers.map(str::to_owned).collect());
+        }
+    }
+    found
+}
+
+/// Whether it stands there, and is not the beginning of a longer number or name.
+fn holds(text: &str, line: &str) -> bool {
+    text.match_indices(line).any(|(at, _)| {
+        let next = text[at + line.len()..].chars().next();
+        !next.is_some_and(|next| next.is_alphanumeric() || next == '_')
+    })
+}
+
+#[test]
+fn no_exported_file_holds_an_answer() {
+    let answers = answers();
+    assert!(answers.values().any(|lines| !lines.is_empty()));
+    let mut found = Vec::new();
+    for (path, file) in exported().files() {
+        let Ok(text) = std::str::from_utf8(&file.bytes) else {
+            continue;
+        };
+        for (of, lines) in &answers {
+            let told = lines.iter().filter(|line| holds(text, line));
+            found.extend(told.map(|line| format!("{path} has a line of {}: {line}", of.display())));
+        }
+        if path.ends_with("/answers.toml") {
+            let filled = |line: &&str| {
+                line.split(" = ")
+                    .nth(1)
+                    .is_some_and(|it| it.parse::<f64>().is_ok())
+            };
+            found.extend(
+                text.lines()
+                    .find(filled)
+                    .map(|line| format!("{path}: {line}")),
+            );
+        }
+        let markers = path.starts_with("course/assignments/") && text.contains("//: ");
+        assert!(!markers, "{path} has a solution's markers");
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn the_same_again_with_lines_that_end_as_on_linux() {
+    let book = export::Book::find(root(), Some(BOOK)).expect("an address");
+    assert_eq!(
+        &export::course(root(), &book).expect("a course"),
+        exported()
+    );
+    for (path, file) in exported()
+        .files()
+        .filter(|(path, _)| !path.ends_with(".bin"))
+    {
+        assert!(!file.bytes.contains(&b'\r'), "{path}");
+    }
+    let scripts = exported().files().filter(|(_, file)| file.executable);
+    assert_eq!(
+        scripts.map(|(path, _)| path).collect::<Vec<_>>(),
+        [".github/grade.sh"]
+    );
+}
+
+/// What is filled in is filled in, and links that leave an assignment lead to what is there.
+#[test]
+fn templates_are_filled_in_and_links_lead_somewhere() {
+    for (path, file) in exported().files() {
+        let Ok(text) = std::str::from_utf8(&file.bytes) else {
+            continue;
+        };
+        let ours = !["common/", "course/grader/", "rungs/"]
+            .iter()
+            .any(|folder| path.starts_with(folder));
+        assert!(!ours || !text.replace("${{", "").contains("{{"), "{path}");
+        if !path.ends_with("README.md") || !ours {
+            continue;
+        }
+        let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+        for link in text.split("](").skip(1) {
+            let link = link.split(')').next().unwrap_or_default();
+            if let Some(page) = link.strip_prefix(BOOK) {
+                let page = page.split('#').next().unwrap_or_default();
+                let source = page.trim_start_matches('/').replace(".html", ".md");
+                let there = root().join("book/src").join(&source).is_file();
+                assert!(there || source == "index.md", "{path}: {link}");
+            } else {
+                let mut to = PathBuf::new();
+                for part in folder
+                    .join(link.split('#').next().unwrap_or_default())
+                    .components()
+                {
+                    match part.as_os_str() == ".." {
+                        true => drop(to.pop()),
+                        false => to.push(part),
+                    }
+                }
+                let to = to.to_string_lossy().replace('\\', "/");
+                assert!(
+                    exported().files().any(|(path, _)| path == to),
+                    "{path}: {link}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn workflow_and_container_can_be_read() {
+    let json: serde_json::Value =
+        serde_json::from_str(&text(".devcontainer/devcontainer.json")).expect("JSON");
+    assert_eq!(json["build"]["dockerfile"], "Dockerfile");
+    assert_eq!(json["postCreateCommand"], "cargo ladder get-nvrtc");
+    assert!(text(".devcontainer/Dockerfile").contains("\nFROM rust:"));
+
+    let workflow = text(".github/workflows/grade.yml");
+    let read = yaml_rust2::YamlLoader::load_from_str(&workflow).expect("YAML");
+    let job = &read[0]["jobs"]["grade"];
+    assert_eq!(job["runs-on"].as_str(), Some("ubuntu-latest"));
+    let steps = job["steps"].as_vec().expect("steps");
+    let runs: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| step["run"].as_str())
+        .collect();
+    assert_eq!(runs.last(), Some(&"bash .github/grade.sh"));
+    assert!(text(".github/grade.sh").contains("grade --untrusted"));
+    assert_eq!(read[0]["permissions"]["contents"].as_str(), Some("read"));
+}

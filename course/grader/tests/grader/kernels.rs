@@ -1,0 +1,313 @@
+//! `cargo ladder grade` cannot be fooled: solutions get all points, and whoever cheats or errs loses those that the
+//! mistake costs, with the right complaint. The kernels are compiled here, so NVRTC is needed.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use grader::grade::{Grade, Grader, RubricItem};
+use harness::Nvrtc;
+use rayon::prelude::*;
+
+use crate::mutations::{Mutation, Mutations, Points, edited};
+use crate::recorded;
+use crate::support::{self, has_nvrtc, name, read, root};
+
+const SECRET: &[u8] = b"a secret of the tests";
+
+/// Those with a kernel.
+fn assignments() -> Vec<PathBuf> {
+    let mut all = support::assignments();
+    all.retain(|folder| folder.join("solution/kernel.cu").is_file());
+    all
+}
+
+fn swizzle() -> PathBuf {
+    root().join("course/assignments/05_swizzle")
+}
+
+fn solution(assignment: &Path) -> String {
+    read(&assignment.join("solution/kernel.cu"))
+}
+
+fn grader(assignment: &Path, secret: Option<&[u8]>) -> Grader {
+    let compiler = || Ok(Box::new(Nvrtc::find()?) as Box<dyn harness::Compile>);
+    Grader::new(assignment, secret.map(<[u8]>::to_vec), compiler).expect("a grader")
+}
+
+/// Grades a text with all predictions right, in a folder of its own.
+fn graded(grader: &Grader, assignment: &Path, text: &str) -> Grade {
+    graded_for("student", grader, assignment, text)
+}
+
+fn graded_for(student: &str, grader: &Grader, assignment: &Path, text: &str) -> Grade {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).expect("a file");
+    };
+    write(
+        "prediction.toml",
+        &read(&assignment.join("solution/prediction.toml")),
+    );
+    write("kernel.cu", text);
+    let kernel = folder.path().join("kernel.cu");
+    grader.grade(&kernel, student).expect("a grade")
+}
+
+fn json(grade: &Grade) -> String {
+    grade.json("book").expect("JSON")
+}
+
+/// What a grade has, over all parts of the assignment.
+fn points(grade: &Grade) -> Points {
+    let of = |name: &str| {
+        let tests = grade.items().iter();
+        let parts = tests.filter(|test| test.name.rsplit(": ").next() == Some(name));
+        parts.map(|test| test.points).sum()
+    };
+    Points {
+        public: of("values at public sizes"),
+        hidden: of("values at hidden sizes"),
+        mechanism: of("mechanism"),
+        sanitizer: of("sanitizer"),
+    }
+}
+
+/// To a hundredth, as points are printed.
+fn close(a: Points, b: Points) -> bool {
+    let all = |p: Points| [p.public, p.hidden, p.mechanism, p.sanitizer];
+    all(a)
+        .iter()
+        .zip(all(b))
+        .all(|(a, b)| (a - b).abs() < 0.006)
+}
+
+fn all_points(grade: &Grade) -> bool {
+    let full = |test: &RubricItem| (test.points - test.of).abs() < 1e-6;
+    grade.items().iter().all(full) && grade.passed() && grade.complaints().is_empty()
+}
+
+/// The first mutation of each assignment and the last.
+#[test]
+fn a_wrong_kernel_of_each_assignment_loses_points_for_the_right_reason() {
+    if !has_nvrtc() {
+        return;
+    }
+    let mut failed = Vec::new();
+    for assignment in assignments() {
+        let grader = grader(&assignment, Some(SECRET));
+        let mutations = Mutations::of(&assignment).mutation;
+        for one in mutations.iter().take(1).chain(mutations.last()) {
+            let grade = graded(&grader, &assignment, &one.text(&assignment));
+            failed.extend(differs(one, &grade).map(|why| format!("{assignment:?}, {why}")));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+}
+
+#[test]
+#[ignore = "long; `cargo test -- --include-ignored` runs it"]
+fn wrong_and_cheating_kernels_lose_points_for_the_right_reason() {
+    if !has_nvrtc() {
+        return;
+    }
+    let mut failed = Vec::new();
+    let (shown, mut said) = (recorded::shown(), Vec::new());
+    for assignment in assignments() {
+        let grader = grader(&assignment, Some(SECRET));
+        let folder = name(&assignment);
+        let mut mutations = Mutations::of(&assignment).mutation;
+        let is_shown = |one: &Mutation| shown.contains(&recorded::called(&folder, one));
+        mutations.retain(|one| is_shown(one) || !recorded::recording());
+        let judged: Vec<_> = mutations
+            .par_iter()
+            .map(|one| {
+                let grade = graded(&grader, &assignment, &one.text(&assignment));
+                let row = is_shown(one).then(|| recorded::row(&folder, one, &grade));
+                (row, differs(one, &grade))
+            })
+            .collect();
+        for (row, differs) in judged {
+            said.extend(row);
+            failed.extend(differs.map(|why| format!("{folder}, {why}")));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+    recorded::check(&shown, &said);
+}
+
+/// What is wrong with the grade of a mutation, if anything.
+fn differs(one: &Mutation, grade: &Grade) -> Option<String> {
+    let mut found = grade.complaints().iter();
+    let complains = found.clone().any(|other| other.what.contains(&one.says))
+        && found.any(|other| other.mistake == one.mistake);
+    let good = close(points(grade), one.points) && complains && !grade.passed();
+    (!good).then(|| format!("{}: {:?}\n{}", one.name, points(grade), grade.text("book")))
+}
+
+/// What the whole suite must have at least.
+#[test]
+fn there_are_enough_of_them() {
+    let count = |assignment: PathBuf| Mutations::of(&assignment).mutation.len();
+    let all: usize = assignments().into_iter().map(count).sum();
+    assert!(all >= 150, "{all}");
+}
+
+#[test]
+fn right_kernels_get_all_points() {
+    if !has_nvrtc() {
+        return;
+    }
+    for assignment in assignments() {
+        let grader = grader(&assignment, Some(SECRET));
+        let solution = solution(&assignment);
+        let other = assignment.join("solution/other.cu");
+        let mut right = vec![("solution".to_owned(), solution.clone())];
+        let others = Mutations::of(&assignment).right;
+        for one in &others {
+            right.push((one.name.clone(), edited(&one.name, &solution, &one.edits)));
+        }
+        if other.is_file() {
+            right.push(("other.cu".into(), read(&other)));
+        }
+        let name = assignment.display();
+        assert!(
+            right.len() > 1 || !others.is_empty(),
+            "{name} has no other solution"
+        );
+        for (which, text) in right {
+            // Enough of them that every tile of the rubric is among their hidden ones.
+            for student in ["ada", "bob", "cyd"] {
+                let grade = graded_for(student, &grader, &assignment, &text);
+                let text = grade.text("book");
+                assert!(all_points(&grade), "{name}, {which}, {student}: {text}");
+                assert!(text.contains("Why it worked"));
+            }
+        }
+    }
+}
+
+#[test]
+fn starters_compile_and_fail() {
+    if !has_nvrtc() {
+        return;
+    }
+    for assignment in assignments() {
+        let grader = grader(&assignment, Some(SECRET));
+        let starter = read(&assignment.join("kernel.cu"));
+        let grade = graded(&grader, &assignment, &starter);
+        let text = grade.text("book");
+        let name = assignment.display();
+        assert!(!text.contains("does not compile"), "{name}: {text}");
+        assert!(!text.contains("was not launched"), "{name}: {text}");
+        assert!(!grade.passed(), "{name}: {text}");
+    }
+}
+
+#[test]
+fn a_grade_is_the_same_again_and_names_what_it_rests_on() {
+    if !has_nvrtc() {
+        return;
+    }
+    let two_way = solution(&swizzle()).replace("(row >> 1 & 3)", "(row & 3)");
+    let grader = grader(&swizzle(), None);
+    let [one, other] = [(); 2].map(|()| graded(&grader, &swizzle(), &two_way));
+    assert_eq!(one.text("book"), other.text("book"));
+    assert_eq!(json(&one), json(&other));
+    let results: serde_json::Value = serde_json::from_str(&json(&one)).expect("JSON");
+    assert_eq!(results["score"], 79.0, "{}", one.text("book"));
+    let extra = &results["extra_data"];
+    let compiler = extra["compiler"].as_str().unwrap_or_default();
+    assert!(
+        compiler.starts_with("NVRTC 1") && compiler.matches('.').count() == 2,
+        "{compiler}"
+    );
+    assert_eq!(extra["rubric_sha256"].as_str().map(str::len), Some(64));
+    assert_eq!(extra["submission_sha256"].as_str().map(str::len), Some(64));
+    assert_eq!(extra["grader"], "3");
+    let tests = results["tests"].as_array().expect("tests");
+    let sum: f64 = tests.iter().filter_map(|test| test["score"].as_f64()).sum();
+    assert!((sum - 79.0).abs() < 1e-9);
+    let hidden = tests
+        .iter()
+        .filter(|test| test["visibility"] == "after_published");
+    assert_eq!(hidden.count(), 1);
+}
+
+/// Hidden sizes and tiles stay hidden, whoever fails at them.
+#[test]
+fn hidden_sizes_are_not_told() {
+    if !has_nvrtc() {
+        return;
+    }
+    for name in ["right_for_public_sizes_only", "the_public_tile_only"] {
+        let all = Mutations::of(&swizzle()).mutation;
+        let one = all.iter().find(|one| one.name == name).expect(name);
+        let grade = graded(
+            &grader(&swizzle(), Some(SECRET)),
+            &swizzle(),
+            &one.text(&swizzle()),
+        );
+        let text = grade.text("book") + &json(&grade);
+        let sizes: Vec<&str> = text
+            .split(|c: char| !c.is_ascii_digit() && c != 'x')
+            .filter(|word| word.matches('x').count() == 2 && word.len() >= 5)
+            // What the kernel itself states.
+            .filter(|word| *word != "64x32x32")
+            .collect();
+        assert!(sizes.is_empty(), "{name}: {sizes:?} in {text}");
+    }
+}
+
+#[test]
+fn starters_hold_no_answer() {
+    for assignment in assignments() {
+        let starter = read(&assignment.join("kernel.cu"));
+        assert!(
+            !starter.contains("//:") && !starter.contains("row >> 1"),
+            "{}",
+            assignment.display()
+        );
+    }
+}
+
+/// Every page that a complaint links to is there.
+#[test]
+fn complaints_link_to_mistakes_of_the_book() {
+    let book = read(&root().join("book/src/mistakes.md"));
+    let is_there = |word: &str| book.contains(&format!("{{#{word}}}"));
+    let grade = root().join("course/grader/src/grade");
+    let mut found = 0;
+    for file in [
+        "answers.rs",
+        "mechanism.rs",
+        "mod.rs",
+        "pipeline.rs",
+        "sanitizer.rs",
+        "values.rs",
+    ] {
+        for word in quoted(&grade.join(file)) {
+            if word.contains('-') && word.chars().all(|c| c.is_ascii_lowercase() || c == '-') {
+                assert!(is_there(&word), "{file}: no {word} in mistakes.md");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 8, "{found}");
+    for assignment in assignments() {
+        let rubric: toml::Table = read(&assignment.join("rubric.toml")).parse().expect("TOML");
+        if let Some(mistake) = rubric
+            .get("wrong")
+            .and_then(|wrong| wrong["mistake"].as_str())
+        {
+            assert!(is_there(mistake), "{}: {mistake}", assignment.display());
+        }
+    }
+}
+
+fn quoted(path: &Path) -> Vec<String> {
+    read(path)
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
+}

@@ -1,0 +1,82 @@
+//! `solution/mutations.toml` of an assignment: what must lose points, and what must not.
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::support::read;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mutations {
+    pub mutation: Vec<Mutation>,
+    /// Other solutions, beside the file `other.cu`.
+    #[serde(default)]
+    pub right: Vec<Right>,
+}
+
+/// A submission that must lose points.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mutation {
+    pub name: String,
+    /// Texts of the solution, and what stands there instead.
+    #[serde(default)]
+    pub edits: Vec<[String; 2]>,
+    /// Of which kernel beside the solution, if not of that; without edits it stands as it is.
+    pub file: Option<PathBuf>,
+    pub points: Points,
+    /// In one of the complaints: what it says, and the mistake that it links to.
+    pub says: String,
+    pub mistake: String,
+}
+
+/// A submission that gets all points.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Right {
+    pub name: String,
+    pub edits: Vec<[String; 2]>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Points {
+    pub public: f64,
+    pub hidden: f64,
+    pub mechanism: f64,
+    pub sanitizer: f64,
+}
+
+impl Mutations {
+    pub fn of(assignment: &Path) -> Self {
+        let path = assignment.join("solution/mutations.toml");
+        toml::from_str(&read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+}
+
+impl Mutation {
+    pub fn text(&self, assignment: &Path) -> String {
+        let solution = assignment.join("solution");
+        match &self.file {
+            Some(file) if self.edits.is_empty() => read(&solution.join(file)),
+            file => {
+                let file = file.as_deref().unwrap_or(Path::new("kernel.cu"));
+                edited(&self.name, &read(&solution.join(file)), &self.edits)
+            }
+        }
+    }
+}
+
+/// The solution with these edits, each of which must find its text.
+pub fn edited(name: &str, solution: &str, edits: &[[String; 2]]) -> String {
+    assert!(!edits.is_empty(), "{name} has neither edits nor a file");
+    let mut text = solution.to_owned();
+    for [from, to] in edits {
+        assert!(
+            text.contains(from.as_str()),
+            "{name}: {from:?} is not in the solution"
+        );
+        text = text.replace(from.as_str(), to);
+    }
+    text
+}

@@ -1,0 +1,70 @@
+//! Where things are, and which tests run.
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use harness::Nvrtc;
+
+/// The workspace's folder.
+pub fn root() -> &'static Path {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    folder.ancestors().nth(2).expect("course/grader")
+}
+
+/// The folder of each assignment, sorted.
+pub fn assignments() -> Vec<PathBuf> {
+    let all = folders(&root().join("course/assignments"));
+    assert!(!all.is_empty());
+    all
+}
+
+/// The folders in a folder, sorted.
+pub fn folders(of: &Path) -> Vec<PathBuf> {
+    let mut all = entries(of);
+    all.retain(|path| path.is_dir());
+    all
+}
+
+/// What is in a folder, sorted; nothing if there is none.
+pub fn entries(of: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(of).into_iter().flatten().flatten();
+    let mut all: Vec<_> = entries.map(|entry| entry.path()).collect();
+    all.sort();
+    all
+}
+
+/// The kernels in a folder.
+pub fn kernels(folder: &Path) -> Vec<PathBuf> {
+    let mut all = entries(folder);
+    all.retain(|path| path.extension().is_some_and(|ending| ending == "cu"));
+    all
+}
+
+pub fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The last part of a path.
+pub fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Whether NVRTC is there. Where `GEMM_REQUIRE_NVRTC=1` is set, as in CI, it has to be.
+pub fn has_nvrtc() -> bool {
+    let found = Nvrtc::find().is_ok();
+    let required = env::var("GEMM_REQUIRE_NVRTC").is_ok_and(|value| value == "1");
+    assert!(
+        found || !required,
+        "GEMM_REQUIRE_NVRTC=1, but there is no NVRTC"
+    );
+    if !found {
+        say("skipped: no NVRTC (`cargo ladder get-nvrtc` fetches it)");
+    }
+    found
+}
+
+/// Says what was left out; not by eprintln!, which the test runner keeps to itself.
+pub fn say(what: &str) {
+    let _ = writeln!(std::io::stderr(), "{what}");
+}

@@ -1,0 +1,92 @@
+//! Whole kernels against an H100: the bits of every rung's C, and its accesses line by line as the instrumented counters
+//! have them. `h100/` was made by `cargo ladder calibrate --record`.
+use std::path::PathBuf;
+
+use harness::KernelOnDisk;
+use ladder_tests::workspace::{program, read, root, rungs, skipped};
+
+fn recorded() -> PathBuf {
+    root().join("calibration/h100")
+}
+
+#[test]
+fn every_rung_has_an_h100s_bits_and_counters() {
+    if !recorded().join("rungs.csv").is_file() {
+        skipped("no rungs are recorded (`cargo ladder calibrate --record DIR --only rungs`)");
+        return;
+    }
+    // What is recorded of single instructions tells whether the rungs' own were among them.
+    let output = program("ladder")
+        .args(["calibrate", "--only", "rungs"])
+        .output();
+    let output = output.expect("the ladder starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let aside = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}{aside}");
+    assert!(said.contains("accesses.csv "), "{said}");
+}
+
+/// The comparison goes through the rows that there are; this asks that none is missing.
+#[test]
+fn every_committed_kernel_is_recorded_at_both_sizes() {
+    let path = recorded().join("rungs.csv");
+    let rows = csv::Reader::from_path(path).expect("a table");
+    let rows: Vec<[String; 4]> = rows
+        .into_deserialize::<[String; 5]>()
+        .map(|row| row.expect("a row"))
+        .map(|[rung, arch, tile, size, _]| [rung, arch, tile, size])
+        .collect();
+    let mut sizes: Vec<&str> = rows.iter().map(|[.., size]| size.as_str()).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    assert_eq!(sizes.len(), 2, "{sizes:?}");
+    let mut expected = Vec::new();
+    for folder in rungs() {
+        let kernels = KernelOnDisk::in_folder(&folder).expect("kernels");
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        for kernel in &kernels {
+            // Only of a rung with several tiles for an architecture does one say which.
+            let tile = match kernels.len() {
+                1 => String::new(),
+                _ => kernel.kernel().tile(),
+            };
+            let arch = kernel.kernel().arch;
+            expected.extend(
+                sizes
+                    .iter()
+                    .map(|size| [&name, arch, &tile, size].map(str::to_owned)),
+            );
+        }
+    }
+    let sorted = |mut rows: Vec<[String; 4]>| {
+        rows.sort();
+        rows
+    };
+    assert_eq!(sorted(rows), sorted(expected));
+}
+
+/// What a line of kernel.cu says is what the machine does: no access is merged or dropped.
+#[test]
+fn machine_code_merges_no_access() {
+    let table = read(&recorded().join("merged.csv"));
+    assert_eq!(table, "rung,arch,tile,line,access,reason\n");
+}
+
+/// At this size a third of the tiles are computed in pieces by several clusters. `shared_tiles.json` is what
+/// `rung06_pipeline --arch sm_90a --tile 128x256 --size 2304x2816x2048 --runs 100 --json` printed, without its times.
+#[test]
+#[ignore = "long; `cargo test -- --include-ignored` runs it"]
+fn tiles_in_pieces_have_an_h100s_bits() {
+    let recorded: serde_json::Value =
+        serde_json::from_str(&read(&recorded().join("shared_tiles.json"))).expect("JSON");
+    let of = |key: &str| recorded[key].as_str().expect("text");
+    let output = program(&format!("rung{}", of("rung")))
+        .args(["--device", "emulator", "--json", "--arch", of("arch")])
+        .args(["--tile", of("tile"), "--size", of("size")])
+        .output();
+    let output = output.expect("the rung starts");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["c_sha256"], recorded["c_sha256"]);
+    let loads = report["counters"]["global_requests"].as_u64();
+    assert!(loads > Some(0), "no piece was read: {loads:?}");
+}

@@ -1,0 +1,239 @@
+//! Every rung on the emulator, as a reader runs it.
+use ladder_tests::workspace::{run, rungs};
+use serde_json::Value;
+
+const SIZES: &[&str] = &["1", "17x33x65", "128", "200x136x72", "1x300x500", "300x1x7"];
+
+fn json(rung: &std::path::Path, arguments: &[&str]) -> Value {
+    let output = run(rung, &[&["--json"], arguments].concat());
+    assert!(
+        output.status.success(),
+        "{rung:?} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// What chooses each of the rung's kernels.
+fn choices(rung: &std::path::Path) -> Vec<Vec<String>> {
+    let object = json(rung, &["--size", "1"]);
+    let kernels = object["kernels"].as_array().expect("a list").iter();
+    let flags = kernels.map(|kernel| {
+        let flag = |key: &str| Some([format!("--{key}"), kernel[key].as_str()?.to_owned()]);
+        ["arch", "tile"]
+            .into_iter()
+            .filter_map(flag)
+            .flatten()
+            .collect()
+    });
+    flags.collect()
+}
+
+#[test]
+fn verified_at_every_size() {
+    for rung in rungs() {
+        for (choice, size) in choices(&rung)
+            .iter()
+            .flat_map(|choice| SIZES.iter().map(move |size| (choice, size)))
+        {
+            let mut arguments: Vec<&str> = choice.iter().map(String::as_str).collect();
+            arguments.extend(["--size", size]);
+            let object = json(&rung, &arguments);
+            assert_eq!(object["verify"]["ok"], true, "{rung:?} {arguments:?}");
+            assert_eq!(
+                object["verify"]["first_wrong"].as_array().map(Vec::len),
+                Some(0)
+            );
+        }
+    }
+}
+
+/// Launches in several orders: no finding in any, and the same bits.
+#[test]
+fn sanitize_finds_nothing_in_any_kernel() {
+    for rung in rungs() {
+        for kernel in choices(&rung) {
+            sound(&rung, &kernel, "200x136x72", "3");
+        }
+    }
+}
+
+#[test]
+#[ignore = "long; `cargo test -- --include-ignored` runs it"]
+fn sanitize_finds_nothing_in_any_kernel_and_order() {
+    for rung in rungs() {
+        for kernel in choices(&rung) {
+            // The third goes round every ring of stages.
+            for size in ["1", "200x136x72", "64x64x600"] {
+                sound(&rung, &kernel, size, "11");
+            }
+            // The blocks of a kernel with several tiles stay on the card; 136 tiles are more than an H100 holds.
+            let tile = kernel.iter().find_map(|word| {
+                let (m, n) = word.split_once('x')?;
+                Some((m.parse::<u32>().ok()?, n.parse::<u32>().ok()?))
+            });
+            // In three steps there is time to store half of a tile, and the rest at the end.
+            for (k, (m, n)) in [8, 136]
+                .into_iter()
+                .flat_map(|k| tile.map(|tile| (k, tile)))
+            {
+                sound(&rung, &kernel, &format!("{}x{}x{k}", 17 * m, 8 * n), "1");
+            }
+        }
+    }
+}
+
+fn sound(rung: &std::path::Path, kernel: &[String], size: &str, runs: &str) {
+    let mut arguments = vec!["sanitize", "--size", size, "--runs", runs];
+    arguments.extend(kernel.iter().map(String::as_str));
+    let output = run(rung, &arguments);
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && text.contains("ERROR SUMMARY: 0 errors"),
+        "{rung:?} {arguments:?}: {text}"
+    );
+}
+
+#[test]
+fn the_same_bits_and_counters_in_every_order_of_warps() {
+    for rung in rungs() {
+        let first = json(&rung, &["--size", "200x136x72"]);
+        for schedule in 1..=10 {
+            let other = json(
+                &rung,
+                &["--size", "200x136x72", "--schedule", &schedule.to_string()],
+            );
+            assert_eq!(
+                first["c_sha256"], other["c_sha256"],
+                "{rung:?}, schedule {schedule}"
+            );
+            assert_eq!(
+                first["counters"], other["counters"],
+                "{rung:?}, schedule {schedule}"
+            );
+        }
+    }
+}
+
+#[test]
+fn another_seed_is_another_problem() {
+    for rung in rungs() {
+        let [a, b] = ["0", "1"].map(|seed| json(&rung, &["--size", "64", "--seed", seed]));
+        assert_ne!(a["c_sha256"], b["c_sha256"]);
+    }
+}
+
+#[test]
+fn a_kernel_that_is_stopped_says_which_flag_lets_it_go_on() {
+    for rung in rungs() {
+        let output = run(&rung, &["--max-instructions", "10"]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.code() == Some(1) && text.contains("--max-instructions"),
+            "{rung:?}: {text}"
+        );
+    }
+}
+
+/// The lessons, as counters: what each rung promises in its header.
+#[test]
+fn each_rung_moves_its_counter() {
+    let counters = |name: &str, arguments: &[&str]| {
+        let rung = rungs()
+            .into_iter()
+            .find(|rung| rung.ends_with(name))
+            .expect("a rung");
+        json(&rung, arguments)["counters"].clone()
+    };
+    let number = |counters: &Value, key: &str| counters[key].as_u64().expect("a number");
+    let coalesced = counters("01_naive", &["--size", "256"]);
+    let uncoalesced = counters("01_naive", &["--size", "256", "--uncoalesced"]);
+    let smem = counters("02_smem", &["--size", "256"]);
+    let padded = counters("03_padded", &["--size", "256"]);
+    assert_eq!(
+        number(&coalesced, "global_requests"),
+        number(&uncoalesced, "global_requests")
+    );
+    assert!(number(&uncoalesced, "global_sectors") > 5 * number(&coalesced, "global_sectors"));
+    assert!(number(&coalesced, "global_sectors") > 20 * number(&smem, "global_sectors"));
+    assert!(number(&smem, "bank_conflicts") > 0);
+    assert_eq!(number(&padded, "bank_conflicts"), 0);
+    assert_eq!(
+        number(&padded, "shared_wavefronts"),
+        number(&padded, "shared_wavefronts_ideal")
+    );
+    let mma = counters("04_mma", &["--size", "256"]);
+    let swizzle = counters("05_swizzle", &["--size", "256"]);
+    let lines = |counters: &Value| counters["lines"].as_array().cloned().expect("lines");
+    let ways = |line: &Value| {
+        number(line, "shared_wavefronts") as f64
+            / number(line, "shared_wavefronts_ideal").max(1) as f64
+    };
+    let worst = |counters: &Value| lines(counters).iter().map(ways).fold(0.0, f64::max);
+    // The two lines with the most wavefronts are those of `ldmatrix`, of A and of B.
+    let mut busiest = lines(&mma);
+    busiest.sort_by_key(|line| number(line, "shared_wavefronts"));
+    let ldmatrix: Vec<f64> = busiest.iter().rev().take(2).map(ways).collect();
+    assert_eq!(
+        ldmatrix,
+        [8.0, 8.0],
+        "every `ldmatrix` is an 8-way conflict"
+    );
+    assert_eq!(worst(&swizzle), 1.0, "wavefronts are ideal on every line");
+    assert_eq!(number(&swizzle, "bank_conflicts"), 0);
+    assert_eq!(
+        number(&mma, "global_sectors"),
+        number(&swizzle, "global_sectors")
+    );
+    for arch in ["sm_80", "sm_90a"] {
+        let pipeline = counters("06_pipeline", &["--size", "256", "--arch", arch]);
+        assert_eq!(worst(&pipeline), 1.0, "{arch}");
+    }
+}
+
+/// Sums are made in the same order from rung 04 on: one k16 step after the other.
+#[test]
+fn tensor_cores_give_the_same_bits_whoever_feeds_them() {
+    let mut seen = Vec::new();
+    for rung in rungs().iter().filter(|rung| !rung.ends_with("01_naive")) {
+        for choice in choices(rung) {
+            let mut arguments: Vec<&str> = choice.iter().map(String::as_str).collect();
+            arguments.extend(["--size", "200x136x72"]);
+            seen.push((rung.clone(), json(rung, &arguments)["c_sha256"].clone()));
+        }
+    }
+    let (cuda_cores, tensor_cores): (Vec<_>, Vec<_>) = seen
+        .into_iter()
+        .partition(|(rung, _)| rung.ends_with("02_smem") || rung.ends_with("03_padded"));
+    for group in [cuda_cores, tensor_cores] {
+        assert!(
+            group.len() >= 2 && group.iter().all(|(_, bits)| *bits == group[0].1),
+            "{group:?}"
+        );
+    }
+}
+
+#[test]
+fn bad_input_is_named_and_never_a_panic() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["--size", "0"], "0"),
+        (&["--size", "12x"], "size"),
+        (&["--size", "99999999999"], "size"),
+        (&["--size", "100000x100000x100000"], "elements"),
+        (&["--device", "tpu"], "device"),
+        (&["--kernel", "nowhere.ptx"], "nowhere.ptx"),
+        (&["--kernel", "Cargo.toml"], "Cargo.toml"),
+        (&["--max-memory", "1K"], "--max-memory"),
+    ];
+    for rung in rungs() {
+        for (arguments, named) in cases {
+            let output = run(&rung, arguments);
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+            assert!(
+                text.contains(named) && !text.contains("panicked"),
+                "{arguments:?}: {text}"
+            );
+        }
+    }
+}

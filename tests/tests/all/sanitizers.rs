@@ -1,0 +1,159 @@
+//! The emulator's `sanitize` against NVIDIA's compute-sanitizer: whatever that finds in a broken kernel on an H100, the
+//! emulator finds. `h100/sanitizers.csv` was made by `examples/sanitizers.rs`.
+use ladder_tests::broken::{Caught, all};
+use ladder_tests::sanitizers::{Row, SOUND, Said, TABLE, subjects};
+use ladder_tests::workspace::{program, root, skipped};
+
+/// Mistakes that need not show in C: the GPU's timing decides, and when this was recorded it hid them. The emulator chooses
+/// the order in which they show.
+const HIDDEN_BY_TIMING: [(&str, &str); 2] = [
+    (
+        "stores_a_tile_before_there_is_one",
+        "what is stored too early goes where a right tile goes later",
+    ),
+    (
+        "the_first_to_come_adds",
+        "whoever comes first may find that the other's piece has already been written",
+    ),
+];
+
+/// The recorded rows; none if nothing is recorded.
+fn recorded() -> Option<Vec<Row>> {
+    let path = root().join("calibration/h100").join(TABLE);
+    if !path.is_file() {
+        skipped("compute-sanitizer is not recorded (`examples/sanitizers.rs`)");
+        return None;
+    }
+    let rows = csv::Reader::from_path(path).expect("a table");
+    Some(
+        rows.into_deserialize()
+            .map(|row| row.expect("a row"))
+            .collect(),
+    )
+}
+
+fn said(cell: &str) -> Said {
+    cell.parse().expect("a cell")
+}
+
+#[test]
+fn every_broken_kernel_was_recorded_as_it_is() {
+    let Some(rows) = recorded() else { return };
+    let recorded: Vec<[&str; 4]> = rows
+        .iter()
+        .map(|row| [&row.kernel, &row.rung, &row.arguments, &row.size].map(String::as_str))
+        .collect();
+    let subjects = subjects();
+    let arguments: Vec<String> = subjects.iter().map(|of| of.arguments.join(" ")).collect();
+    let expected: Vec<[&str; 4]> = subjects
+        .iter()
+        .zip(&arguments)
+        .map(|(of, arguments)| [of.name, of.rung, arguments, of.size])
+        .collect();
+    assert_eq!(recorded, expected);
+}
+
+#[test]
+fn what_compute_sanitizer_finds_sanitize_finds() {
+    let Some(rows) = recorded() else { return };
+    let is_sound = |row: &&Row| calibration::SOUND.contains(&row.kernel.as_str());
+    let mut missed = Vec::new();
+    let mut found = 0;
+    for row in rows.iter().filter(|row| !is_sound(row)) {
+        let same = |other: &&Row| (&other.rung, &other.arguments) == (&row.rung, &row.arguments);
+        let sound: Vec<&Row> = rows.iter().filter(is_sound).filter(same).collect();
+        assert!(!sound.is_empty(), "{}: what is it made from?", row.kernel);
+        let ours = matches!(said(&row.sanitize), Said::Found(..) | Said::Stopped(_));
+        for (tool, cell) in row.tools().into_iter().enumerate() {
+            let kind = said(cell).kind();
+            // What a tool says of a sound kernel, too, is no mistake.
+            let known = sound
+                .iter()
+                .any(|row| said(row.tools()[tool]).kind() == kind);
+            if kind.is_some() && !known {
+                found += 1;
+                if !ours {
+                    missed.push(format!("{}: {cell}", row.kernel));
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+    assert!(found > 0, "compute-sanitizer has found nothing at all");
+}
+
+#[test]
+fn sound_kernels_are_sound_and_wrong_ones_wrong_on_the_h100() {
+    let Some(rows) = recorded() else { return };
+    for row in rows.iter().filter(|row| row.kernel == SOUND) {
+        assert_eq!([&row.sanitize, &row.alone], ["nothing"; 2], "{row:?}");
+    }
+    for broken in all() {
+        let row = rows
+            .iter()
+            .find(|row| row.kernel == broken.name)
+            .expect("a row");
+        match broken.caught {
+            Caught::Values | Caught::ValuesAtSize => {
+                let hidden = HIDDEN_BY_TIMING.iter().any(|(name, _)| *name == row.kernel);
+                let alone = ["C is wrong", "nothing"][usize::from(hidden)];
+                assert_eq!(
+                    [row.sanitize.as_str(), &row.alone],
+                    ["C is wrong", alone],
+                    "{row:?}"
+                );
+            }
+            Caught::Sanitizer { .. } => {
+                assert!(matches!(said(&row.sanitize), Said::Found(..)), "{row:?}")
+            }
+            Caught::Refused { .. } => {
+                assert!(matches!(said(&row.sanitize), Said::Stopped(_)), "{row:?}")
+            }
+        }
+    }
+}
+
+/// What the book shows is counted from the same table, by other code.
+#[test]
+fn the_ladders_summary_counts_what_the_table_holds() {
+    let Some(rows) = recorded() else { return };
+    let output = program("ladder").arg("sanitizers").output();
+    let output = output.expect("the ladder starts");
+    let summary = String::from_utf8_lossy(&output.stdout);
+    type Cell = fn(&Row) -> &String;
+    let watchers: [(&str, Cell); 6] = [
+        ("sanitize", |row| &row.sanitize),
+        ("nobody", |row| &row.alone),
+        ("memcheck", |row| &row.memcheck),
+        ("racecheck", |row| &row.racecheck),
+        ("initcheck", |row| &row.initcheck),
+        ("synccheck", |row| &row.synccheck),
+    ];
+    for (name, cell) in watchers {
+        let mut expected = [0; 5];
+        for row in rows
+            .iter()
+            .filter(|row| all().any(|of| of.name == row.kernel))
+        {
+            expected[match said(cell(row)) {
+                Said::Found(..) | Said::NoEnd(Some(_)) => 0,
+                Said::Stopped(_) => 1,
+                Said::Wrong => 2,
+                Said::NoEnd(None) => 3,
+                Said::Nothing => 4,
+            }] += 1;
+        }
+        let line = summary
+            .lines()
+            .find(|line| line.contains(&format!("| {name} ")));
+        let numbers = line
+            .unwrap_or_default()
+            .split('|')
+            .filter_map(|cell| cell.trim().parse().ok());
+        assert_eq!(
+            numbers.collect::<Vec<u32>>(),
+            expected,
+            "{name} in\n{summary}"
+        );
+    }
+}
