@@ -1,5 +1,5 @@
 //! Which registers an operation reads (uses) and writes (defines).
-use crate::op::{Class, Code, ColdOp, LaneOp, MatrixOp, Op, Reg, SyncOp, WarpOp, WgmmaA};
+use crate::op::{Class, Code, ColdOp, LaneOp, MatrixOp, Op, Reg, SyncOp, WarpOp, WgmmaA, WgmmaOp};
 
 /// How an operation touches a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +181,7 @@ impl MatrixOp {
                 uses(see, B32, &mut mma.c);
                 defines(see, B32, &mut mma.d);
             }
-            Self::Wgmma(wgmma) => {
+            Self::Wgmma(WgmmaOp::Mma(wgmma)) => {
                 see(Use, B64, &mut wgmma.b);
                 match &mut wgmma.a {
                     WgmmaA::Descriptor(a) => see(Use, B64, a),
@@ -191,8 +191,8 @@ impl MatrixOp {
                 // Written at a wait that may be far away: what they hold until then is used.
                 uses(see, B32, &mut wgmma.d);
             }
-            Self::WgmmaWait { regs, .. } => uses(see, B32, regs),
-            Self::WgmmaFence | Self::WgmmaCommit => {}
+            Self::Wgmma(WgmmaOp::Wait { regs, .. }) => uses(see, B32, regs),
+            Self::Wgmma(WgmmaOp::Fence | WgmmaOp::Commit) => {}
         }
     }
 }

@@ -36,85 +36,65 @@ pub struct Location {
     pub source: Option<SourceLine>,
 }
 
-/// One mistake, with the first place where it was seen.
+/// One mistake, with the first location where it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What is wrong.
     pub kind: FindingKind,
     /// Where it was first seen.
-    pub place: Location,
+    pub location: Location,
     /// How often it was seen, at this line (and, for a race, against the same other one).
     pub count: u64,
 }
 
+/// An access that memcheck or initcheck reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryAccess {
+    /// Where the address points.
+    pub space: Space,
+    /// What was tried.
+    pub access: AccessKind,
+    /// Size of the access.
+    pub bytes: u32,
+    /// Address in its space.
+    pub address: u64,
+}
+
+/// Two accesses to the same bytes of shared memory, of which the second is reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// What this thread did.
+    pub access: AccessKind,
+    /// What the other had done.
+    pub other_access: AccessKind,
+    /// The other thread.
+    pub other: Box<Location>,
+    /// Address in shared memory.
+    pub address: u64,
+}
+
 /// What can be wrong. A text alone says what exactly is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum FindingKind {
     /// memcheck: no allocation holds these bytes.
     OutOfBounds {
-        /// Where the address points.
-        space: Space,
         /// What was tried.
-        access: AccessKind,
-        /// Size of the access.
-        bytes: u32,
-        /// Address in its space.
-        address: u64,
-        /// Where the address lies, in words.
+        access: MemoryAccess,
+        /// Where the address points, in words.
         nearest: String,
     },
-    /// memcheck: the address is no multiple of the access's size.
-    Misaligned {
-        /// Where the address points.
-        space: Space,
-        /// What was tried.
-        access: AccessKind,
-        /// Size of the access.
-        bytes: u32,
-        /// Address in its space.
-        address: u64,
-    },
-    /// initcheck: nobody wrote what is read.
-    Uninitialised {
-        /// Where the address points.
-        space: Space,
-        /// Size of the access.
-        bytes: u32,
-        /// Address in its space.
-        address: u64,
-    },
+    /// memcheck: the address is not a multiple of the access's size.
+    Misaligned(MemoryAccess),
+    /// initcheck: no thread has written what is read.
+    Uninitialised(MemoryAccess),
     /// racecheck: two threads, no order between them, and at least one of them writes.
-    Race {
-        /// What this thread did.
-        access: AccessKind,
-        /// What the other had done.
-        other_access: AccessKind,
-        /// The other thread.
-        other: Box<Location>,
-        /// Address in shared memory.
-        address: u64,
-    },
+    Race(Conflict),
     /// The async proxy reads or overwrites what a thread wrote before, and though the two are ordered, no
     /// `fence.proxy.async` stands between them (PTX ISA, "Proxies" and "membar/fence").
-    MissingProxyFence {
-        /// What the async proxy does.
-        access: AccessKind,
-        /// The thread that wrote.
-        other: Box<Location>,
-        /// Address in shared memory.
-        address: u64,
-    },
-    /// Something other than an mbarrier instruction touches an mbarrier between its `mbarrier.init` and
-    /// `mbarrier.inval` (PTX ISA, "Size and alignment of mbarrier object").
-    MbarrierTouched {
-        /// What was tried.
-        access: AccessKind,
-        /// The thread that initialised it.
-        other: Box<Location>,
-        /// Address in shared memory.
-        address: u64,
-    },
+    MissingProxyFence(Conflict),
+    /// Something other than an mbarrier instruction touches an mbarrier between its `mbarrier.init` (the other
+    /// access) and `mbarrier.inval` (PTX ISA, "Size and alignment of mbarrier object").
+    MbarrierTouched(Conflict),
     /// synccheck: some threads of a warp are not at its barrier.
     DivergentBarrier {
         /// How many live threads of the warp are elsewhere.
@@ -156,25 +136,29 @@ pub enum FindingKind {
 
 impl Finding {
     /// Seen once.
-    pub(crate) fn new(kind: FindingKind, place: Location) -> Self {
+    pub(crate) fn new(kind: FindingKind, location: Location) -> Self {
         let count = 1;
-        Self { kind, place, count }
+        Self {
+            kind,
+            location,
+            count,
+        }
     }
 
     /// Whether the launch stopped here.
     pub fn is_fatal(&self) -> bool {
         match self.kind {
-            FindingKind::Uninitialised { .. }
-            | FindingKind::Race { .. }
-            | FindingKind::MissingProxyFence { .. }
-            | FindingKind::MbarrierTouched { .. }
+            FindingKind::Uninitialised(_)
+            | FindingKind::Race(_)
+            | FindingKind::MissingProxyFence(_)
+            | FindingKind::MbarrierTouched(_)
             | FindingKind::TransactionCount(_)
             | FindingKind::SwizzleMismatch(_)
             | FindingKind::UnfinishedCopy(_)
             | FindingKind::ExitedBlock(_)
             | FindingKind::UnorderedWgmma(_) => false,
             FindingKind::OutOfBounds { .. }
-            | FindingKind::Misaligned { .. }
+            | FindingKind::Misaligned(_)
             | FindingKind::DivergentBarrier { .. }
             | FindingKind::InvalidBarrier(_)
             | FindingKind::InvalidMbarrier(_)
@@ -190,47 +174,53 @@ impl Finding {
     /// Puts the two sides of a race in the order of the text: which of them is noticed depends on the
     /// order of the warps.
     fn order(&mut self) {
-        if let FindingKind::Race {
+        if let FindingKind::Race(Conflict {
             access,
             other_access,
             other,
             ..
-        } = &mut self.kind
+        }) = &mut self.kind
         {
-            let key = |place: &Location| (place.instruction, place.linear());
-            if key(&self.place) < key(other) {
+            let key = |location: &Location| (location.instruction, location.linear());
+            if key(&self.location) < key(other) {
                 std::mem::swap(access, other_access);
-                std::mem::swap(&mut self.place, other);
+                std::mem::swap(&mut self.location, other);
             }
         }
     }
 
     /// The other thread, where two are involved.
     fn other(&self) -> Option<&Location> {
-        if let FindingKind::Race { other, .. }
-        | FindingKind::MissingProxyFence { other, .. }
-        | FindingKind::MbarrierTouched { other, .. } = &self.kind
-        {
-            return Some(other);
+        match &self.kind {
+            FindingKind::Race(conflict)
+            | FindingKind::MissingProxyFence(conflict)
+            | FindingKind::MbarrierTouched(conflict) => Some(&conflict.other),
+            _ => None,
         }
-        None
     }
 
     fn threads(&self) -> ([u32; 3], [u32; 3]) {
         let other = self.other().map_or([0; 3], Location::linear);
-        (self.place.linear(), other)
+        (self.location.linear(), other)
+    }
+}
+
+impl AccessKind {
+    /// As compute-sanitizer's racecheck writes it.
+    fn title(self) -> &'static str {
+        match self {
+            AccessKind::Read => "Read",
+            AccessKind::Write => "Write",
+            AccessKind::Atomic => "Atomic",
+            AccessKind::AsyncRead => "Asynchronous Read",
+            AccessKind::AsyncWrite => "Asynchronous Write",
+        }
     }
 }
 
 impl fmt::Display for AccessKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            AccessKind::Read => "read",
-            AccessKind::Write => "write",
-            AccessKind::Atomic => "atomic",
-            AccessKind::AsyncRead => "asynchronous read",
-            AccessKind::AsyncWrite => "asynchronous write",
-        })
+        f.write_str(&self.title().to_lowercase())
     }
 }
 
@@ -252,114 +242,104 @@ impl Location {
             None => format!("PTX line {}", self.ptx_line),
         }
     }
-    fn by(&self) -> String {
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ([x, y, z], [bx, by, bz]) = (self.thread, self.block);
-        format!("thread ({x},{y},{z}) in block ({bx},{by},{bz})")
+        let at = self.at();
+        write!(
+            f,
+            "{at}\n    by thread ({x},{y},{z}) in block ({bx},{by},{bz})"
+        )
+    }
+}
+
+/// The last line of a report.
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at __shared__ address 0x{:x}", self.address)
+    }
+}
+
+impl fmt::Display for MemoryAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} {} of size {} bytes",
+            self.space, self.access, self.bytes
+        )
     }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (at, by) = (self.place.at(), self.place.by());
+        let here = self.location.to_string();
         let mut report = |title: &str, detail: &str| {
-            write!(f, "{title}\n    at {at}\n    by {by}")?;
+            write!(f, "{title}\n    at {here}")?;
             detail
                 .lines()
                 .try_for_each(|line| write!(f, "\n    {line}"))
         };
         match &self.kind {
-            FindingKind::OutOfBounds {
-                space,
-                access,
-                bytes,
-                address,
-                nearest,
-            } => report(
-                &format!("Invalid {space} {access} of size {bytes} bytes"),
-                &format!("Access at 0x{address:x} is out of bounds\nand is {nearest}"),
+            FindingKind::OutOfBounds { access, nearest } => report(
+                &format!("Invalid {access}"),
+                &format!(
+                    "Access at 0x{:x} is out of bounds\nand is {nearest}",
+                    access.address
+                ),
             ),
-            FindingKind::Misaligned {
-                space,
-                access,
-                bytes,
-                address,
-            } => report(
-                &format!("Invalid {space} {access} of size {bytes} bytes"),
-                &format!("Access at 0x{address:x} is misaligned"),
+            FindingKind::Misaligned(access) => report(
+                &format!("Invalid {access}"),
+                &format!("Access at 0x{:x} is misaligned", access.address),
             ),
-            FindingKind::Uninitialised {
+            FindingKind::Uninitialised(MemoryAccess {
                 space,
                 bytes,
                 address,
-            } => report(
+                ..
+            }) => report(
                 &format!("Uninitialized {space} memory read of size {bytes} bytes"),
                 &format!("Access at 0x{address:x}"),
             ),
-            FindingKind::Race {
-                access,
-                other_access,
-                other,
-                address,
-            } => {
-                let name = |access: &AccessKind| match access {
-                    AccessKind::Read => "Read",
-                    AccessKind::Write => "Write",
-                    AccessKind::Atomic => "Atomic",
-                    AccessKind::AsyncRead => "Asynchronous Read",
-                    AccessKind::AsyncWrite => "Asynchronous Write",
-                };
-                let (first, second) = (name(other_access), name(access));
-                write!(
-                    f,
-                    "Race reported between {first} access at {}\n    by {}\n    and {second} access at {at}\n    \
-                     by {by}\n    at __shared__ address 0x{address:x}",
-                    other.at(),
-                    other.by()
-                )
-            }
-            FindingKind::MissingProxyFence {
-                access,
-                other,
-                address,
-            } => write!(
+            FindingKind::Race(conflict) => write!(
                 f,
-                "Missing fence.proxy.async before an {access} at {at}\n    by {by}\n    of what was written at {}\n    \
-                 by {}\n    at __shared__ address 0x{address:x}",
-                other.at(),
-                other.by()
+                "Race reported between {} access at {}\n    and {} access at {here}\n    {conflict}",
+                conflict.other_access.title(),
+                conflict.other,
+                conflict.access.title()
             ),
-            FindingKind::MbarrierTouched {
-                access,
-                other,
-                address,
-            } => write!(
+            FindingKind::MissingProxyFence(conflict) => write!(
                 f,
-                "Invalid {access} of an mbarrier at {at}\n    by {by}\n    initialised at {}\n    by {}\n    at \
-                 __shared__ address 0x{address:x}",
-                other.at(),
-                other.by()
+                "Missing fence.proxy.async before an {} at {here}\n    of what was written at {}\n    {conflict}",
+                conflict.access, conflict.other
+            ),
+            FindingKind::MbarrierTouched(conflict) => write!(
+                f,
+                "Invalid {} of an mbarrier at {here}\n    initialised at {}\n    {conflict}",
+                conflict.access, conflict.other
             ),
             FindingKind::DivergentBarrier { missing } => report(
                 "Barrier error detected. Divergent thread(s) in warp",
                 &format!("{missing} live threads of the warp are elsewhere"),
             ),
-            FindingKind::InvalidBarrier(reason) => {
-                report("Barrier error detected. Invalid arguments", reason)
+            FindingKind::InvalidBarrier(why) => {
+                report("Barrier error detected. Invalid arguments", why)
             }
-            FindingKind::InvalidMbarrier(reason) => report("Invalid use of an mbarrier", reason),
-            FindingKind::TransactionCount(reason) => report("Wrong transaction count", reason),
-            FindingKind::SwizzleMismatch(reason) => {
-                report("Swizzle mismatch between tensor map and descriptor", reason)
+            FindingKind::InvalidMbarrier(why) => report("Invalid use of an mbarrier", why),
+            FindingKind::TransactionCount(why) => report("Wrong transaction count", why),
+            FindingKind::SwizzleMismatch(why) => {
+                report("Swizzle mismatch between tensor map and descriptor", why)
             }
-            FindingKind::InvalidBulkCopy(reason) => report("Invalid bulk copy", reason),
-            FindingKind::UnfinishedCopy(reason) => report("Unfinished bulk copy", reason),
-            FindingKind::ExitedBlock(reason) => {
-                report("Invalid access to a block that has exited", reason)
+            FindingKind::InvalidBulkCopy(why) => report("Invalid bulk copy", why),
+            FindingKind::UnfinishedCopy(why) => report("Unfinished bulk copy", why),
+            FindingKind::ExitedBlock(why) => {
+                report("Invalid access to a block that has exited", why)
             }
-            FindingKind::InvalidCluster(reason) => report("Invalid use of a cluster", reason),
-            FindingKind::InvalidRegisters(reason) => report("Invalid setmaxnreg", reason),
-            FindingKind::InvalidWgmma(reason) => report("Invalid wgmma", reason),
-            FindingKind::UnorderedWgmma(reason) => report("Unordered wgmma", reason),
+            FindingKind::InvalidCluster(why) => report("Invalid use of a cluster", why),
+            FindingKind::InvalidRegisters(why) => report("Invalid setmaxnreg", why),
+            FindingKind::InvalidWgmma(why) => report("Invalid wgmma", why),
+            FindingKind::UnorderedWgmma(why) => report("Unordered wgmma", why),
             FindingKind::Deadlock { waiting } => {
                 report("Deadlock: no thread can go on", &waiting.join("\n"))
             }
@@ -391,7 +371,7 @@ impl Findings {
     pub fn add(&mut self, mut finding: Finding) {
         finding.order();
         let other = finding.other().map(Location::spot);
-        let key = (discriminant(&finding.kind), finding.place.spot(), other);
+        let key = (discriminant(&finding.kind), finding.location.spot(), other);
         let Some(known) = self.seen.get(&key).and_then(|&i| self.list.get_mut(i)) else {
             self.seen.insert(key, self.list.len());
             self.list.push(finding);
@@ -399,7 +379,7 @@ impl Findings {
         };
         // The first thread of the first block, in whatever order the warps ran.
         let count = known.count + finding.count;
-        if known.place.block == finding.place.block && finding.threads() < known.threads() {
+        if known.location.block == finding.location.block && finding.threads() < known.threads() {
             *known = finding;
         }
         known.count = count;

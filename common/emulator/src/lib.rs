@@ -47,7 +47,7 @@ pub use card::Card;
 pub use context::{Buffer, Context, Error, Function, Module};
 pub use counters::{AccessPattern, Counters, Wait, Wavefronts};
 pub use demand::Demand;
-pub use finding::{AccessKind, Finding, FindingKind, Location};
+pub use finding::{AccessKind, Conflict, Finding, FindingKind, Location, MemoryAccess};
 pub use launch::{KernelArg, LaunchConfig, LaunchReport, Limits, Options, Progress, Simd};
 pub use operation::{Base, Fence, MatrixShape, Number, Operation, Space, Transfer};
 pub use program::{Instruction, Param, SourceLine};

@@ -205,14 +205,22 @@ pub(crate) enum MatrixOp {
     Move(Box<MatrixMove>),
     /// `mma.sync`
     Mma(Box<Mma>),
+    /// `wgmma`
+    Wgmma(WgmmaOp),
+}
+
+/// `wgmma`, by a whole warpgroup.
+#[derive(Clone, Debug)]
+#[deny(dead_code)]
+pub(crate) enum WgmmaOp {
     /// `wgmma.mma_async`
-    Wgmma(Box<Wgmma>),
+    Mma(Box<Wgmma>),
     /// `wgmma.fence`
-    WgmmaFence,
+    Fence,
     /// `wgmma.commit_group`
-    WgmmaCommit,
+    Commit,
     /// `wgmma.wait_group`: all groups but the latest `pending` have landed. Holds the registers of every `wgmma`.
-    WgmmaWait { pending: u32, regs: Box<[u32]> },
+    Wait { pending: u32, regs: Box<[u32]> },
 }
 
 /// What may wait for other threads.

@@ -76,7 +76,7 @@ pub fn on_emulator<'a>(
         let known = |finding: &Finding| {
             report.findings.iter().any(|one| {
                 discriminant(&one.kind) == discriminant(&finding.kind)
-                    && one.place.instruction == finding.place.instruction
+                    && one.location.instruction == finding.location.instruction
             })
         };
         let found = again.report.unwrap_or_default().findings.into_iter();
@@ -133,7 +133,10 @@ pub fn bound(
             return Err(Error::Fault(vec![why]));
         }
         bound.measured = outcome.time.map(|time| bound::Measured {
-            gpu: outcome.provenance.gpu.map_or_else(String::new, |on| on.gpu),
+            gpu: outcome
+                .provenance
+                .gpu
+                .map_or_else(String::new, |gpu| gpu.name),
             tflops: time.tflops,
             of_cublas: time.of_cublas,
             resources: time.resources,

@@ -38,9 +38,9 @@ pub fn print(old: &Record, new: &Record) -> Result<bool> {
     }
     anstream::print!("{}", table(&lines));
     if let (Some((_, old)), Some((_, new))) = (old.runs().next(), new.runs().next())
-        && old.provenance.gpu != new.provenance.gpu
+        && old.provenance.gpu.name != new.provenance.gpu.name
     {
-        let (old, new) = (&old.provenance.gpu, &new.provenance.gpu);
+        let (old, new) = (&old.provenance.gpu.name, &new.provenance.gpu.name);
         anstream::println!("the old record is of {old}, the new one of {new}");
     }
     let absent = |label: &str| !new.benches().iter().any(|bench| bench.rung == label);

@@ -105,7 +105,7 @@ impl<'m> Cluster<'m> {
     pub fn findings(&mut self) -> Vec<Finding> {
         let blocks = self.blocks.iter_mut();
         let mut findings: Vec<Finding> = blocks.flat_map(|block| block.findings.take()).collect();
-        findings.sort_by_key(|finding| (finding.is_fatal(), finding.place.instruction));
+        findings.sort_by_key(|finding| (finding.is_fatal(), finding.location.instruction));
         findings
     }
 

@@ -3,7 +3,7 @@ use super::block::Execution;
 use super::warp::Warp;
 use super::warp_access::cut;
 use crate::Space;
-use crate::finding::{AccessKind, FindingKind};
+use crate::finding::{AccessKind, FindingKind, MemoryAccess};
 use crate::lower::{SHARED_BASE, window};
 use crate::shadow::{How, Site};
 
@@ -152,14 +152,14 @@ impl Execution<'_> {
             (Space::Generic, Space::Shared) | (_, Space::Cluster) => rank_of(address),
             _ => None,
         };
+        let access = MemoryAccess {
+            space: named,
+            access: verb,
+            bytes,
+            address,
+        };
         if address % u64::from(bytes) != 0 {
-            let kind = FindingKind::Misaligned {
-                space: named,
-                access: verb,
-                bytes,
-                address,
-            };
-            self.report(kind, site);
+            self.report(FindingKind::Misaligned(access), site);
             return Err(Fatal);
         }
         let local = self.machine.program.local_bytes;
@@ -215,14 +215,7 @@ impl Execution<'_> {
                         "outside the bank, or a write to read-only memory".into()
                     }
                 };
-                let kind = FindingKind::OutOfBounds {
-                    space: named,
-                    access: verb,
-                    bytes,
-                    address,
-                    nearest,
-                };
-                self.report(kind, site);
+                self.report(FindingKind::OutOfBounds { access, nearest }, site);
                 Err(Fatal)
             }
         }

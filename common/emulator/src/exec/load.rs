@@ -33,13 +33,7 @@ impl Warp {
         let mut addresses = self.addresses(access.address, mask);
         let (space, mask_left) = resolve(access.space, &mut addresses, mask);
         let bytes = access.bytes * access.count;
-        let request = Request {
-            op,
-            slot: access.slot,
-            space: access.space,
-            bytes,
-            kind: SharedAccess::Load,
-        };
+        let request = Request::new(op, access.slot, access.space, bytes, SharedAccess::Load);
         if space == Space::Shared
             && mask_left == 0
             && let Some(addresses) = shared_window(&addresses, bytes, cx.machine.shared_end)

@@ -47,13 +47,7 @@ impl Warp {
         }
         let mut counted = starts;
         fill_inactive(&mut counted, naming);
-        let request = Request {
-            op,
-            slot: access.slot,
-            space,
-            bytes: 16,
-            kind: SharedAccess::Matrix,
-        };
+        let request = Request::new(op, access.slot, space, 16, SharedAccess::Matrix);
         cx.profiler.shared(request, &counted, naming);
         if cx.block.shadow.is_some() {
             cx.check_lanes(how, &starts, 16, op, self, naming);
@@ -174,16 +168,10 @@ impl Warp {
             self.copies += 1;
         }
         fill_inactive(&mut starts, mask);
-        let request = Request {
-            op,
-            slot: copy.slots[0],
-            space: Space::Shared,
-            bytes: copy.bytes,
-            kind: SharedAccess::Store,
-        };
-        cx.profiler.shared(request, &starts, mask);
-        let slot = copy.slots[1];
-        cx.profiler.global(Request { slot, ..request }, &from, mask);
+        let request = |slot| Request::new(op, slot, Space::Shared, copy.bytes, SharedAccess::Store);
+        let [shared, global] = copy.slots;
+        cx.profiler.shared(request(shared), &starts, mask);
+        cx.profiler.global(request(global), &from, mask);
         cx.block.activity += 1;
         Ok(())
     }

@@ -46,6 +46,18 @@ pub(super) struct Request {
     pub kind: SharedAccess,
 }
 
+impl Request {
+    pub fn new(op: usize, slot: u32, space: Space, bytes: u32, kind: SharedAccess) -> Self {
+        Self {
+            op,
+            slot,
+            space,
+            bytes,
+            kind,
+        }
+    }
+}
+
 impl Profiler {
     pub fn new(ops: usize, slots: usize, patterns: bool) -> Self {
         Self {

@@ -7,7 +7,7 @@ use super::block::Execution;
 use super::lanes::lanes;
 use super::warp::Warp;
 use crate::Space;
-use crate::finding::{AccessKind, Finding, FindingKind, Location};
+use crate::finding::{AccessKind, Conflict, Finding, FindingKind, Location, MemoryAccess};
 use crate::happens_before::{Actor, Engine, Observer, View};
 use crate::shadow::{AsyncOp, Hazard, How, Site, Verdict};
 
@@ -159,40 +159,29 @@ impl Execution<'_> {
 
     /// Notes a finding of a thread of the cluster.
     pub fn report(&mut self, kind: FindingKind, site: Site) {
-        let place = self.location(site);
-        self.block.findings.add(Finding::new(kind, place));
+        let location = self.location(site);
+        self.block.findings.add(Finding::new(kind, location));
     }
 
     pub fn found(&mut self, verdict: Verdict, how: How, address: u32, bytes: u32, site: Site) {
-        if let Verdict::Fine = verdict {
-            return;
-        }
-        let place = |hazard: &Hazard| Box::new(self.location(hazard.site));
-        let access = verb(how);
-        let address = address.into();
+        let (access, address) = (verb(how), address.into());
+        let conflict = |hazard: Hazard| Conflict {
+            access,
+            other_access: verb(hazard.how),
+            other: Box::new(self.location(hazard.site)),
+            address,
+        };
         let kind = match verdict {
             Verdict::Fine => return,
-            Verdict::Uninitialised => FindingKind::Uninitialised {
+            Verdict::Uninitialised => FindingKind::Uninitialised(MemoryAccess {
                 space: Space::Shared,
+                access,
                 bytes,
                 address,
-            },
-            Verdict::Race(hazard) => FindingKind::Race {
-                access,
-                other_access: verb(hazard.how),
-                other: place(&hazard),
-                address,
-            },
-            Verdict::Unfenced(hazard) => FindingKind::MissingProxyFence {
-                access,
-                other: place(&hazard),
-                address,
-            },
-            Verdict::Mbarrier(hazard) => FindingKind::MbarrierTouched {
-                access,
-                other: place(&hazard),
-                address,
-            },
+            }),
+            Verdict::Race(hazard) => FindingKind::Race(conflict(hazard)),
+            Verdict::Unfenced(hazard) => FindingKind::MissingProxyFence(conflict(hazard)),
+            Verdict::Mbarrier(hazard) => FindingKind::MbarrierTouched(conflict(hazard)),
         };
         self.report(kind, site);
     }

@@ -172,25 +172,19 @@ impl Warp {
                             self.mma(mma, cx.machine.options.card);
                             Ok(())
                         }
-                        MatrixOp::Wgmma(wgmma) => self.wgmma(wgmma, pc as usize, together, cx),
-                        MatrixOp::WgmmaFence => self.fence_wgmma(pc as usize, together, cx),
-                        MatrixOp::WgmmaCommit => self.commit_wgmma(pc as usize, together, cx),
-                        MatrixOp::WgmmaWait { pending, .. } => {
-                            match self.wait_wgmma(*pending, pc as usize, together, cx) {
-                                Ok(Some(wanted)) => {
-                                    let at = Arrival {
-                                        pc,
-                                        mask,
-                                        active: together,
-                                        join,
-                                    };
-                                    let _: Synced =
-                                        self.wait(at, mask, State::Warpgroup(wanted), cx);
-                                    return None;
-                                }
-                                done => done.map(drop),
+                        MatrixOp::Wgmma(op) => match self.wgmma(op, pc as usize, together, cx) {
+                            Ok(Some(wanted)) => {
+                                let at = Arrival {
+                                    pc,
+                                    mask,
+                                    active: together,
+                                    join,
+                                };
+                                let _: Synced = self.wait(at, mask, State::Warpgroup(wanted), cx);
+                                return None;
                             }
-                        }
+                            done => done.map(drop),
+                        },
                     };
                     if done.is_err() {
                         return Some(Stop::Fatal);

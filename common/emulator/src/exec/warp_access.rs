@@ -63,13 +63,7 @@ impl Warp {
         let mut addresses = self.addresses(access.address, mask);
         let (space, mask_left) = resolve(access.space, &mut addresses, mask);
         let bytes = access.bytes * access.count;
-        let request = Request {
-            op,
-            slot: access.slot,
-            space: access.space,
-            bytes,
-            kind: SharedAccess::Store,
-        };
+        let request = Request::new(op, access.slot, access.space, bytes, SharedAccess::Store);
         if space == Space::Shared
             && mask_left == 0
             && let Some(addresses) = shared_window(&addresses, bytes, cx.machine.shared_end)
@@ -144,13 +138,7 @@ impl Warp {
             (space, 0) => space,
             _ => access.space,
         };
-        let request = Request {
-            op,
-            slot: access.slot,
-            space,
-            bytes: access.bytes,
-            kind: SharedAccess::Store,
-        };
+        let request = Request::new(op, access.slot, space, access.bytes, SharedAccess::Store);
         cx.count_slowly(request, &relative, mask);
         for lane in lanes(mask) {
             let mut raw = [0; 8];

@@ -14,7 +14,7 @@ use crate::descriptor::{Descriptor, K, UNIT};
 use crate::finding::FindingKind;
 use crate::happens_before::Engine;
 use crate::lower::SHARED_BASE;
-use crate::op::{Code, MatrixOp, Wgmma, WgmmaA};
+use crate::op::{Code, MatrixOp, Wgmma, WgmmaA, WgmmaOp};
 use crate::shadow::{AsyncOp, How};
 use crate::tensor::{self, Factor};
 
@@ -25,41 +25,30 @@ const ROWS: u32 = 64;
 const MOST: usize = 1 << 16;
 
 impl Warp {
-    /// `wgmma.mma_async`
+    /// Executes an instruction of the `wgmma` family.
+    ///
+    /// # Returns
+    /// The number of the `wgmma` that all warps must have issued before a `wgmma.wait_group` can end, if they have not.
     pub(super) fn wgmma(
         &mut self,
-        wgmma: &Wgmma,
+        op: &WgmmaOp,
         pc: usize,
         mask: u32,
         cx: &mut Execution<'_>,
-    ) -> Result<()> {
+    ) -> Result<Option<u64>> {
         self.check_warpgroup(pc, mask, cx)?;
+        match op {
+            WgmmaOp::Mma(wgmma) => self.issue(wgmma, pc, cx)?,
+            WgmmaOp::Fence => self.matrices.fence(),
+            WgmmaOp::Commit => self.commit_wgmma(pc, cx)?,
+            WgmmaOp::Wait { pending, .. } => return Ok(self.wait_wgmma(*pending, mask, cx)),
+        }
         cx.block.activity += 1;
-        self.issue(wgmma, pc, cx)
-    }
-
-    /// `wgmma.fence`
-    pub(super) fn fence_wgmma(
-        &mut self,
-        pc: usize,
-        mask: u32,
-        cx: &mut Execution<'_>,
-    ) -> Result<()> {
-        self.check_warpgroup(pc, mask, cx)?;
-        cx.block.activity += 1;
-        self.matrices.fence();
-        Ok(())
+        Ok(None)
     }
 
     /// `wgmma.commit_group`
-    pub(super) fn commit_wgmma(
-        &mut self,
-        pc: usize,
-        mask: u32,
-        cx: &mut Execution<'_>,
-    ) -> Result<()> {
-        self.check_warpgroup(pc, mask, cx)?;
-        cx.block.activity += 1;
+    fn commit_wgmma(&mut self, pc: usize, cx: &mut Execution<'_>) -> Result<()> {
         let (number, warp) = (self.index / WARPS, self.index % WARPS);
         let group = &mut cx.block.warpgroups[number];
         if group.commits[warp].len() >= MOST {
@@ -300,25 +289,13 @@ impl Warp {
 
     /// `wgmma.wait_group`: lands all but the latest `pending` groups. If other warps of the warpgroup have not
     /// come to what is waited for: to how many they must come.
-    pub(super) fn wait_wgmma(
-        &mut self,
-        pending: u32,
-        pc: usize,
-        mask: u32,
-        cx: &mut Execution<'_>,
-    ) -> Result<Option<u64>> {
-        self.check_warpgroup(pc, mask, cx)?;
+    fn wait_wgmma(&mut self, pending: u32, mask: u32, cx: &mut Execution<'_>) -> Option<u64> {
         let (number, warp) = (self.index / WARPS, self.index % WARPS);
         let group = &mut cx.block.warpgroups[number];
         let closing = group.commits[warp].len().saturating_sub(pending as usize);
-        let Some(&end) = closing
-            .checked_sub(1)
-            .and_then(|last| group.commits[warp].get(last))
-        else {
-            return Ok(None);
-        };
+        let &end = group.commits[warp].get(closing.checked_sub(1)?)?;
         if !group.all_issued(end) {
-            return Ok(Some(end));
+            return Some(end);
         }
         group.commits[warp].drain(..closing);
         let program = cx.machine.program;
@@ -328,7 +305,8 @@ impl Warp {
                 continue;
             };
             clock = Some(issued.clock);
-            let Code::Matrix(MatrixOp::Wgmma(wgmma)) = &program.ops[issued.op].code else {
+            let Code::Matrix(MatrixOp::Wgmma(WgmmaOp::Mma(wgmma))) = &program.ops[issued.op].code
+            else {
                 continue;
             };
             if issued.operands.is_none() {
@@ -345,7 +323,7 @@ impl Warp {
             cx.completed(self.engine(), clock, self, mask);
         }
         cx.block.activity += 1;
-        Ok(None)
+        None
     }
 
     /// D = A B + D of this warp's 16 rows. With g = lane / 4 and t = lane % 4, register r of D holds row

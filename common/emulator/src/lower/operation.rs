@@ -1,5 +1,5 @@
 //! What an instruction does, from what it was lowered to.
-use crate::op::{Code, ColdOp, LaneOp, MatrixOp, MbarrierAction, Op, SyncOp, WarpOp};
+use crate::op::{Code, ColdOp, LaneOp, MatrixOp, MbarrierAction, Op, SyncOp, WarpOp, WgmmaOp};
 use crate::operation::{Base, Fence, MatrixShape, Number, Operation, Transfer};
 use crate::ptx::{Instr, Operand, TypeKind};
 
@@ -94,12 +94,12 @@ fn of_matrix(op: &MatrixOp) -> Operation {
             n: 8,
             k: mma.k,
         }),
-        MatrixOp::Wgmma(wgmma) => Operation::Wgmma(MatrixShape {
+        MatrixOp::Wgmma(WgmmaOp::Mma(wgmma)) => Operation::Wgmma(MatrixShape {
             m: 64,
             n: wgmma.n,
             k: 16,
         }),
-        MatrixOp::WgmmaFence | MatrixOp::WgmmaCommit | MatrixOp::WgmmaWait { .. } => {
+        MatrixOp::Wgmma(WgmmaOp::Fence | WgmmaOp::Commit | WgmmaOp::Wait { .. }) => {
             Operation::WgmmaGroup
         }
     }

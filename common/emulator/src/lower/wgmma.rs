@@ -1,7 +1,7 @@
 //! `wgmma`: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 use super::{Lowering, Result};
 use crate::def_use::DefUse;
-use crate::op::{Class, Code, MatrixOp, Op, Wgmma, WgmmaA};
+use crate::op::{Class, Code, MatrixOp, Op, Wgmma, WgmmaA, WgmmaOp};
 use crate::ptx::{Instr, Operand};
 use crate::tensor::Factor;
 
@@ -9,9 +9,9 @@ impl Lowering<'_> {
     pub(super) fn wgmma(&mut self, instr: &Instr) -> Result<()> {
         let parts: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
         let code = match (&parts[..], &instr.operands[..]) {
-            (["fence", "sync", "aligned"], []) => MatrixOp::WgmmaFence,
-            (["commit_group", "sync", "aligned"], []) => MatrixOp::WgmmaCommit,
-            (["wait_group", "sync", "aligned"], [Operand::Int(n)]) => MatrixOp::WgmmaWait {
+            (["fence", "sync", "aligned"], []) => WgmmaOp::Fence,
+            (["commit_group", "sync", "aligned"], []) => WgmmaOp::Commit,
+            (["wait_group", "sync", "aligned"], [Operand::Int(n)]) => WgmmaOp::Wait {
                 pending: u32::try_from(*n).unwrap_or(u32::MAX),
                 // Those of all `wgmma`, put in when all are known.
                 regs: Box::new([]),
@@ -28,11 +28,11 @@ impl Lowering<'_> {
                     .and_then(|n| n.parse::<u32>().ok())
                     .filter(|n| (8..=256).contains(n) && n.is_multiple_of(8));
                 let n = n.ok_or_else(|| instr.unsupported())?;
-                MatrixOp::Wgmma(Box::new(self.mma_async(instr, factor, n)?))
+                WgmmaOp::Mma(Box::new(self.mma_async(instr, factor, n)?))
             }
             _ => return Err(instr.unsupported()),
         };
-        self.push(code);
+        self.push(MatrixOp::Wgmma(code));
         Ok(())
     }
 
@@ -103,14 +103,14 @@ impl Lowering<'_> {
 pub(super) fn hold_registers(ops: &mut [Op]) {
     let mut held: Vec<u32> = Vec::new();
     for op in ops.iter() {
-        if let Code::Matrix(MatrixOp::Wgmma(wgmma)) = &op.code {
+        if let Code::Matrix(MatrixOp::Wgmma(WgmmaOp::Mma(wgmma))) = &op.code {
             held.extend(wgmma.registers());
         }
     }
     held.sort_unstable();
     held.dedup();
     for op in ops {
-        if let Code::Matrix(MatrixOp::WgmmaWait { regs, .. }) = &mut op.code {
+        if let Code::Matrix(MatrixOp::Wgmma(WgmmaOp::Wait { regs, .. })) = &mut op.code {
             *regs = held.clone().into();
         }
     }
@@ -122,14 +122,12 @@ pub(super) fn watched(ops: &mut [Op], b32: usize) -> Vec<Box<[(u32, bool)]>> {
     let mut held = vec![false; b32];
     let mut any = false;
     for op in ops.iter() {
-        let Code::Matrix(op) = &op.code else { continue };
-        match op {
-            MatrixOp::Wgmma(wgmma) => {
-                any = true;
-                wgmma.registers().for_each(|reg| held[reg as usize] = true);
-            }
-            MatrixOp::WgmmaFence | MatrixOp::WgmmaCommit | MatrixOp::WgmmaWait { .. } => any = true,
-            MatrixOp::Move(_) | MatrixOp::Mma(_) => {}
+        let Code::Matrix(MatrixOp::Wgmma(op)) = &op.code else {
+            continue;
+        };
+        any = true;
+        if let WgmmaOp::Mma(wgmma) = op {
+            wgmma.registers().for_each(|reg| held[reg as usize] = true);
         }
     }
     if !any {
@@ -139,7 +137,7 @@ pub(super) fn watched(ops: &mut [Op], b32: usize) -> Vec<Box<[(u32, bool)]>> {
         .map(|op| {
             let mut list = Vec::new();
             // These order themselves.
-            if let Code::Matrix(MatrixOp::Wgmma(_) | MatrixOp::WgmmaWait { .. }) = op.code {
+            if let Code::Matrix(MatrixOp::Wgmma(WgmmaOp::Mma(_) | WgmmaOp::Wait { .. })) = op.code {
                 return list.into();
             }
             op.registers(|role, class, reg| {

@@ -65,10 +65,10 @@ fn a_barrier_that_half_a_warp_reaches() {
         assert_eq!(outcome.findings.len(), 1, "{}", outcome.report());
         let finding = &outcome.findings[0];
         assert_eq!(finding.kind, FindingKind::DivergentBarrier { missing });
-        assert_eq!(finding.place.ptx_line, 19);
+        assert_eq!(finding.location.ptx_line, 19);
         assert_eq!(
             finding
-                .place
+                .location
                 .source
                 .as_ref()
                 .map(|s| s.to_string())

@@ -129,7 +129,7 @@ fn leaving_while_a_neighbour_still_reads() {
             .iter()
             .find(|f| matches!(f.kind, FindingKind::ExitedBlock { .. }));
         let left = left.unwrap_or_else(|| panic!("{}", outcome.report()));
-        assert_eq!(left.place.ptx_line, 25, "{}", outcome.report());
+        assert_eq!(left.location.ptx_line, 25, "{}", outcome.report());
     }
     // Here the neighbour happens to be still there, though nothing keeps it.
     let slow = format!(

@@ -66,7 +66,7 @@ fn in_any_order_of_warps() {
         let seen = |outcome: &Outcome| -> Vec<_> {
             let findings = outcome.findings.iter();
             findings
-                .map(|f| (f.place.clone(), std::mem::discriminant(&f.kind)))
+                .map(|f| (f.location.clone(), std::mem::discriminant(&f.kind)))
                 .collect()
         };
         assert_eq!(seen(&outcome), seen(&expected), "schedule {schedule}");
@@ -91,7 +91,7 @@ fn after_a_fault_only_earlier_blocks_have_written() {
             .expect("threads")
             .install(|| body_with(&setup, "", text));
         assert_eq!(outcome.findings.len(), 1);
-        assert_eq!(outcome.findings[0].place.block, [30, 0, 0]);
+        assert_eq!(outcome.findings[0].location.block, [30, 0, 0]);
         assert!((0..30).all(|i| outcome.words[i] == i as u32));
         assert!(outcome.words[30..].iter().all(|&word| word == 0xdead));
     }

@@ -1,15 +1,19 @@
 //! Accesses that no kernel may make: the message, and who made it.
 use crate::common;
 use common::{Outcome, body, body_with, threads};
-use emulator::{AccessKind, FindingKind, Space};
+use emulator::{AccessKind, FindingKind, MemoryAccess, Space};
 
 /// The finding's kind without the words, its thread and its PTX line.
 fn only(outcome: &Outcome) -> (&FindingKind, [u32; 3], u32) {
     assert_eq!(outcome.findings.len(), 1, "{}", outcome.report());
     let finding = &outcome.findings[0];
-    let line = finding.place.source.as_ref().map(|s| s.line);
-    assert_eq!(line, Some(finding.place.ptx_line));
-    (&finding.kind, finding.place.thread, finding.place.ptx_line)
+    let line = finding.location.source.as_ref().map(|s| s.line);
+    assert_eq!(line, Some(finding.location.ptx_line));
+    (
+        &finding.kind,
+        finding.location.thread,
+        finding.location.ptx_line,
+    )
 }
 
 #[test]
@@ -17,18 +21,11 @@ fn one_element_past_global_memory() {
     let outcome = body(&threads(1024), "st.global.u32 [%at+4], %tid;");
     let (kind, thread, line) = only(&outcome);
     assert_eq!((thread, line), ([1023, 0, 0], 17));
-    let FindingKind::OutOfBounds {
-        space,
-        access,
-        bytes,
-        nearest,
-        ..
-    } = kind
-    else {
+    let FindingKind::OutOfBounds { access, nearest } = kind else {
         panic!("{kind:?}")
     };
     assert_eq!(
-        (*space, *access, *bytes),
+        (access.space, access.access, access.bytes),
         (Space::Global, AccessKind::Write, 4)
     );
     assert!(
@@ -67,11 +64,8 @@ fn one_byte_past_shared_and_local_memory() {
         assert!(
             matches!(
                 kind,
-                FindingKind::OutOfBounds {
-                    access: AccessKind::Read,
-                    bytes: 1,
-                    ..
-                }
+                FindingKind::OutOfBounds { access, .. }
+                    if (access.access, access.bytes) == (AccessKind::Read, 1)
             ),
             "{kind:?}"
         );
@@ -87,9 +81,8 @@ fn vectors_that_begin_inside_and_end_outside() {
     );
     let (kind, thread, _) = only(&outcome);
     assert_eq!(thread, [31, 0, 0]);
-    assert!(
-        matches!(kind, FindingKind::OutOfBounds { space: Space::Shared, bytes: 16, address, .. } if *address == 1024 + 496)
-    );
+    assert!(matches!(kind, FindingKind::OutOfBounds { access, .. }
+            if (access.space, access.bytes, access.address) == (Space::Shared, 16, 1024 + 496)));
 }
 
 #[test]
@@ -127,16 +120,13 @@ fn misaligned_addresses() {
         let outcome = body(&threads(32), text);
         let (kind, thread, line) = only(&outcome);
         assert_eq!((thread, line), ([0, 0, 0], 17), "{text}");
-        let FindingKind::Misaligned {
-            space: Space::Global,
-            access: found,
-            bytes: size,
-            ..
-        } = kind
-        else {
+        let FindingKind::Misaligned(found) = kind else {
             panic!("{kind:?}")
         };
-        assert_eq!((*found, *size), (access, bytes));
+        assert_eq!(
+            (found.space, found.access, found.bytes),
+            (Space::Global, access, bytes)
+        );
     }
 }
 
@@ -145,11 +135,8 @@ fn null_pointers_and_writes_to_constants() {
     let outcome = body(&threads(32), "mov.u64 %d0, 0;\nld.u32 %r0, [%d0];");
     assert!(matches!(
         only(&outcome).0,
-        FindingKind::OutOfBounds {
-            space: Space::Global,
-            address: 0,
-            ..
-        }
+        FindingKind::OutOfBounds { access, .. }
+            if (access.space, access.address) == (Space::Global, 0)
     ));
     let outcome = body_with(
         &threads(32),
@@ -158,11 +145,8 @@ fn null_pointers_and_writes_to_constants() {
     );
     assert!(matches!(
         only(&outcome).0,
-        FindingKind::OutOfBounds {
-            space: Space::Const,
-            access: AccessKind::Write,
-            ..
-        }
+        FindingKind::OutOfBounds { access, .. }
+            if (access.space, access.access) == (Space::Const, AccessKind::Write)
     ));
 }
 
@@ -186,7 +170,7 @@ fn the_fault_of_a_thread_that_is_not_lane_zero_in_a_late_block() {
     );
     let (_, thread, line) = only(&outcome);
     assert_eq!(
-        (thread, outcome.findings[0].place.block, line),
+        (thread, outcome.findings[0].location.block, line),
         ([5, 6, 0], [3, 1, 0], 24)
     );
 }
@@ -202,11 +186,12 @@ fn uninitialised_shared_memory() {
     let outcome = body_with(&threads(32), ".shared .u32 room[32];", text);
     let (kind, thread, line) = only(&outcome);
     assert_eq!((thread, line), ([30, 0, 0], 21));
-    let expected = FindingKind::Uninitialised {
+    let expected = FindingKind::Uninitialised(MemoryAccess {
         space: Space::Shared,
+        access: AccessKind::Read,
         bytes: 4,
         address: 1024 + 120,
-    };
+    });
     assert_eq!((kind, outcome.findings[0].count), (&expected, 2));
     // Not fatal: the counters and the result are there.
     assert_eq!((outcome.words[29], outcome.words[30]), (29, 0));

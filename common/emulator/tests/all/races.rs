@@ -24,14 +24,9 @@ fn races(text: &str) -> Vec<[(AccessKind, u32); 2]> {
         .map(|schedule| {
             let outcome = run(text, schedule);
             let sides = outcome.findings.iter().map(|finding| match &finding.kind {
-                FindingKind::Race {
-                    access,
-                    other_access,
-                    other,
-                    ..
-                } => [
-                    (*other_access, other.ptx_line),
-                    (*access, finding.place.ptx_line),
+                FindingKind::Race(race) => [
+                    (race.other_access, race.other.ptx_line),
+                    (race.access, finding.location.ptx_line),
                 ],
                 other => panic!("{other:?}"),
             });
@@ -161,7 +156,7 @@ fn named_barriers_order_only_who_takes_part() {
             FindingKind::Race { .. } | FindingKind::Uninitialised { .. }
         )));
         assert!(
-            outcome.findings.iter().all(|f| f.place.ptx_line == 26),
+            outcome.findings.iter().all(|f| f.location.ptx_line == 26),
             "{}",
             outcome.report()
         );

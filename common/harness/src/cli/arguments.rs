@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use emulator::{Card, Limits, Options};
 
 use crate::target::{Need, Wanted};
@@ -78,27 +78,22 @@ pub enum Command {
     /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
     Sanitize,
     /// Time it on a GPU, against cuBLAS in the same run
-    Bench {
-        /// The sizes [default: 512 to 16384 by powers of two]
-        #[arg(
-            long,
-            value_name = "N|MxNxK,...",
-            value_delimiter = ',',
-            conflicts_with = "size"
-        )]
-        sizes: Vec<Size>,
-    },
+    Bench(Sizes),
     /// Say which of the kernel's tiles is taken at which size, and nothing else
-    Tiles {
-        /// The sizes [default: 512 to 16384 by powers of two]
-        #[arg(
-            long,
-            value_name = "N|MxNxK,...",
-            value_delimiter = ',',
-            conflicts_with = "size"
-        )]
-        sizes: Vec<Size>,
-    },
+    Tiles(Sizes),
+}
+
+/// `--sizes`
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Sizes {
+    /// The sizes [default: 512 to 16384 by powers of two]
+    #[arg(
+        long,
+        value_name = "N|MxNxK,...",
+        value_delimiter = ',',
+        conflicts_with = "size"
+    )]
+    pub sizes: Vec<Size>,
 }
 
 /// A number of bytes: `1000`, `64K`, `512M`, `4G`.
@@ -247,7 +242,7 @@ mod tests {
     fn sizes_of_a_bench() {
         let arguments = parse(&["bench", "--sizes", "64,1x2x3"]).expect("good usage");
         let sizes = vec![Size::cube(64), Size { m: 1, n: 2, k: 3 }];
-        assert_eq!(arguments.command, Some(Command::Bench { sizes }));
+        assert_eq!(arguments.command, Some(Command::Bench(Sizes { sizes })));
     }
 
     #[test]

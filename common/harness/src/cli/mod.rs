@@ -13,7 +13,7 @@ use crate::bench::{self, Effort};
 use crate::target::Target;
 use crate::{Error, Result, Rung, Size, choose, json, profile, report, run, sanitize, table};
 pub use arguments::Bytes;
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, Sizes};
 pub use remedy::explained;
 
 /// Everything that a rung's `main` does but the host's part.
@@ -49,11 +49,11 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
     let target = Target::choose(arguments.device, arguments.emulate, arguments.need())?;
     let size = arguments.size.unwrap_or(target.default_size());
     match (&arguments.command, &target) {
-        (Some(Command::Tiles { sizes }), _) => {
+        (Some(Command::Tiles(Sizes { sizes })), _) => {
             report::print(out, &tiles(rung, arguments, &target, sizes)?)?;
             Ok(true)
         }
-        (Some(Command::Bench { sizes }), _) => time(rung, arguments, &target, sizes, out),
+        (Some(Command::Bench(Sizes { sizes })), _) => time(rung, arguments, &target, sizes, out),
         (_, Target::Emulator(_)) => emulate(rung, arguments, &target, size, out),
         (command, Target::Gpu(_)) => {
             let only_launch = *command == Some(Command::Launch);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Kernel;
 
@@ -25,10 +25,11 @@ pub struct Provenance {
 }
 
 /// The GPU and its software.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OnGpu {
     /// The GPU's name.
-    pub gpu: String,
+    #[serde(rename = "gpu")]
+    pub name: String,
     /// The driver's version.
     pub driver: Option<String>,
     /// The newest CUDA version that the driver supports.
@@ -91,7 +92,7 @@ impl OnGpu {
     /// What does not change during a run.
     pub fn new(info: &gpu::DeviceInfo, cublas: Option<String>) -> Self {
         Self {
-            gpu: info.name.clone(),
+            name: info.name.clone(),
             driver: gpu::driver_version(),
             cuda: info.driver_version.clone(),
             cublas,

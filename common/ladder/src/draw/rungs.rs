@@ -19,7 +19,9 @@ pub fn rungs(record: &Record) -> anyhow::Result<Option<String>> {
         return Ok(None);
     };
     let columns: Vec<(&str, &Run)> = record.runs().filter(|(_, run)| run.size == size).collect();
-    let gpu = columns.first().map_or("", |(_, run)| &run.provenance.gpu);
+    let gpu = columns
+        .first()
+        .map_or("", |(_, run)| &run.provenance.gpu.name);
     let (ceilings, mhz) = ceilings(gpu, &["FMA lanes", "mma.sync", "wgmma"])?;
     let all = columns.iter();
     let said: Vec<String> = all

@@ -147,15 +147,16 @@ fn style() -> String {
 
 /// GPU, software, commit and day of a record, in a line.
 pub fn provenance(record: &Record) -> String {
-    let Some((_, Run { provenance: p, .. })) = record.runs().next() else {
+    let Some((_, Run { provenance, .. })) = record.runs().next() else {
         return String::new();
     };
-    let mut parts = vec![p.gpu.clone()];
-    parts.extend(p.driver.iter().map(|driver| format!("driver {driver}")));
-    parts.push(format!("CUDA {}", p.cuda));
-    parts.extend(p.cublas.iter().map(|version| format!("cuBLAS {version}")));
+    let gpu = &provenance.gpu;
+    let mut parts = vec![gpu.name.clone()];
+    parts.extend(gpu.driver.iter().map(|driver| format!("driver {driver}")));
+    parts.push(format!("CUDA {}", gpu.cuda));
+    parts.extend(gpu.cublas.iter().map(|version| format!("cuBLAS {version}")));
     parts.push(format!("commit {}", record.commits()));
-    parts.push(p.date.chars().take(10).collect());
+    parts.push(provenance.date.chars().take(10).collect());
     parts.join(", ")
 }
 
@@ -164,7 +165,7 @@ pub fn clocks<'a>(ceilings: Option<f64>, runs: impl Iterator<Item = &'a Run>) ->
     let Some(mhz) = ceilings else {
         return Vec::new();
     };
-    let medians = runs.filter_map(|run| run.provenance.sm_mhz.map(|[_, median, _]| median));
+    let medians = runs.filter_map(|run| run.provenance.gpu.sm_mhz.map(|[_, median, _]| median));
     let ran = ends(medians).map_or(String::new(), |(least, most)| {
         format!("; these runs had a median of {least:.0} to {most:.0} MHz")
     });

@@ -38,7 +38,7 @@ pub fn sizes(record: &Record) -> anyhow::Result<Option<String>> {
         return Ok(None);
     };
     let first = runs.clone().next();
-    let gpu = first.map_or("", |(_, run)| &run.provenance.gpu);
+    let gpu = first.map_or("", |(_, run)| &run.provenance.gpu.name);
     let (ceilings, mhz) = ceilings(gpu, &["mma.sync", "wgmma"])?;
     let said: Vec<String> = series.iter().map(said).collect();
     let mut foot = clocks(mhz, runs.clone().map(|(_, run)| *run));

@@ -25,8 +25,8 @@ pub fn csv(record: &Record) -> Result<String> {
             row.extend(times.map(|ms| ms.to_string()));
             row.push(contest.tflops.to_string());
             row.push(contest.kernel_speed.to_string());
-            row.extend(range(run.provenance.sm_mhz));
-            row.extend(range(run.provenance.power_watts));
+            row.extend(range(run.provenance.gpu.sm_mhz));
+            row.extend(range(run.provenance.gpu.power_watts));
             row.push(run.provenance.commit.clone().unwrap_or_default());
             row.push(run.provenance.date.clone());
             table.write_record(row)?;

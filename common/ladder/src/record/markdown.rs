@@ -7,19 +7,19 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
     let Some((_, run)) = record.runs().next() else {
         return String::new();
     };
-    let p = &run.provenance;
+    let gpu = &run.provenance.gpu;
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or("unknown".into());
-    let watts = p.power_limit_watts.map(|watts| format!("{watts:.0} W"));
+    let watts = gpu.power_limit_watts.map(|watts| format!("{watts:.0} W"));
     let mut text = format!(
         "# {}\n\nDriver {}, CUDA {}, cuBLAS {}, power limit {}; commit {}, {}. Clocks, power and every sample\n\
          are in bench.json.\n\nTFLOP/s at the median, and the kernel's speed beside each baseline, measured by turns in one process.\n",
-        p.gpu,
-        or_unknown(&p.driver),
-        p.cuda,
-        or_unknown(&p.cublas),
+        gpu.name,
+        or_unknown(&gpu.driver),
+        gpu.cuda,
+        or_unknown(&gpu.cublas),
         or_unknown(&watts),
         record.commits(),
-        p.date,
+        run.provenance.date,
     );
     let [_, _, rungs, sizes] = DERIVED;
     let plot = |file: &str, what: &str| match plots.iter().any(|(name, _)| *name == file) {

@@ -211,7 +211,7 @@ pub fn is_square(size: &Size) -> bool {
 
 /// Such as `h100-80gb-hbm3-2026-11-21`.
 fn folder_name(provenance: &Provenance) -> String {
-    let gpu = provenance.gpu.to_lowercase();
+    let gpu = provenance.gpu.name.to_lowercase();
     let mut words: Vec<_> = gpu.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     words.retain(|word| !["", "nvidia"].contains(word));
     let day: String = provenance.date.chars().take(10).collect();

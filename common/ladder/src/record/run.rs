@@ -1,5 +1,5 @@
 //! What a rung's `bench --json` prints, as far as tables and plots need it.
-use harness::{Contest, Size};
+use harness::{Contest, OnGpu, Size};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 /// The baseline that sets the ratio.
@@ -47,14 +47,8 @@ pub struct Time {
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct Provenance {
-    pub gpu: String,
-    pub driver: Option<String>,
-    pub cuda: String,
-    pub cublas: Option<String>,
-    /// Least, median, greatest; so is the power.
-    pub sm_mhz: Option<[f64; 3]>,
-    pub power_watts: Option<[f64; 3]>,
-    pub power_limit_watts: Option<f64>,
+    #[serde(flatten)]
+    pub gpu: OnGpu,
     pub commit: Option<String>,
     pub date: String,
 }

@@ -49,10 +49,10 @@ impl Row {
             of_cublas_f16: run.of_cublas(),
             chosen: if taken { "yes" } else { "no" }.into(),
             rounds: run.time.as_ref().map(|time| time.rounds),
-            gpu: provenance.gpu.clone(),
+            gpu: provenance.gpu.name.clone(),
             multiprocessors: choices.multiprocessors,
-            sm_mhz_median: median(provenance.sm_mhz),
-            power_watts_median: median(provenance.power_watts),
+            sm_mhz_median: median(provenance.gpu.sm_mhz),
+            power_watts_median: median(provenance.gpu.power_watts),
             commit: provenance.commit.clone(),
             date: provenance.date.clone(),
         }

@@ -44,30 +44,34 @@ fn advice(kind: &FindingKind) -> (&'static str, &'static str) {
             "out-of-bounds",
             "how far does this index get, and how many bytes are there?",
         ),
-        FindingKind::Misaligned { .. } => (
+        FindingKind::Misaligned(_) => (
             "misaligned",
             "of what is this address a multiple, and what would it have to be one of?",
         ),
-        FindingKind::Uninitialised { .. } => ("uninitialised", ORDER),
+        FindingKind::Uninitialised(_) => ("uninitialised", ORDER),
         FindingKind::Deadlock { .. } => ("deadlock", "who is to end this, and can it?"),
-        FindingKind::MissingProxyFence { .. } => ("proxy-fence", ORDER),
-        FindingKind::UnorderedWgmma { .. } => ("wgmma-wait", ORDER),
-        FindingKind::SwizzleMismatch { .. } => (
+        FindingKind::MissingProxyFence(_) => ("proxy-fence", ORDER),
+        FindingKind::UnorderedWgmma(_) => ("wgmma-wait", ORDER),
+        FindingKind::SwizzleMismatch(_) => (
             "swizzle-on-one-side",
             "what does the tensor map say of this operand, and what its descriptor?",
         ),
         FindingKind::DivergentBarrier { .. } => ("divergent-barrier", BARRIER),
-        FindingKind::InvalidBarrier { .. } => (NO_MISTAKE, BARRIER),
-        FindingKind::Race {
-            access,
-            other_access,
-            ..
-        } => (race(*access, *other_access), ORDER),
-        FindingKind::UnfinishedCopy { .. } => (
+        FindingKind::InvalidBarrier(_) => (NO_MISTAKE, BARRIER),
+        FindingKind::Race(conflict) => (race(conflict.access, conflict.other_access), ORDER),
+        FindingKind::UnfinishedCopy(_) => (
             "bulk-wait",
             "who waits for this copy before the block exits?",
         ),
-        _ => (NO_MISTAKE, ORDER),
+        FindingKind::MbarrierTouched(_)
+        | FindingKind::InvalidMbarrier(_)
+        | FindingKind::TransactionCount(_)
+        | FindingKind::InvalidBulkCopy(_)
+        | FindingKind::ExitedBlock(_)
+        | FindingKind::InvalidCluster(_)
+        | FindingKind::InvalidRegisters(_)
+        | FindingKind::InvalidWgmma(_)
+        | FindingKind::Trap => (NO_MISTAKE, ORDER),
     }
 }
 

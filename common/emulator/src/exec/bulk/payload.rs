@@ -4,7 +4,7 @@ use super::super::lane_access::{Fatal, LaneAccess, Result, Target};
 use super::super::warp::Warp;
 use super::{RUN, TILE};
 use crate::Space;
-use crate::finding::{AccessKind, FindingKind};
+use crate::finding::{AccessKind, FindingKind, MemoryAccess};
 use crate::op::BulkCopy;
 use crate::shadow::Site;
 use crate::tensor_map::{Swizzle, Tile};
@@ -167,7 +167,7 @@ impl Warp {
         if let Some(found) = cx.machine.memory.find(address, bytes.into()) {
             return Ok(found);
         }
-        let kind = FindingKind::OutOfBounds {
+        let access = MemoryAccess {
             space: Space::Global,
             access: match verb {
                 AccessKind::Read | AccessKind::AsyncRead => AccessKind::AsyncRead,
@@ -177,9 +177,9 @@ impl Warp {
             },
             bytes,
             address,
-            nearest: cx.machine.memory.nearest(address),
         };
-        cx.report(kind, site);
+        let nearest = cx.machine.memory.nearest(address);
+        cx.report(FindingKind::OutOfBounds { access, nearest }, site);
         Err(Fatal)
     }
 

@@ -71,7 +71,7 @@ fn kinds(outcome: &Outcome) -> Vec<(String, u32)> {
     outcome
         .findings
         .iter()
-        .map(|f| (name(&f.kind), f.place.ptx_line))
+        .map(|f| (name(&f.kind), f.location.ptx_line))
         .collect()
 }
 
@@ -83,7 +83,7 @@ fn has(outcome: &Outcome, kind: &str, line: u32) -> bool {
         .zip(kinds(outcome))
         .any(|(f, (name, at))| {
             let other = match &f.kind {
-                FindingKind::Race { other, .. } => other.ptx_line,
+                FindingKind::Race(race) => race.other.ptx_line,
                 _ => at,
             };
             name == kind && (at == line || other == line)

@@ -96,7 +96,7 @@ fn a_source_that_is_overwritten_before_it_was_read() {
         for text in [&late, &off_by_one] {
             let outcome = run(&setup, &tensor, text).expect("a map");
             let race = outcome.findings.iter().any(|f| {
-                matches!(&f.kind, FindingKind::Race { other, .. } if f.place.ptx_line.max(other.ptx_line) == line)
+                matches!(&f.kind, FindingKind::Race(race) if f.location.ptx_line.max(race.other.ptx_line) == line)
             });
             assert!(race, "{:?} {}", kinds(&outcome), outcome.report());
         }
