@@ -38,7 +38,7 @@ pub const SOUND: [&str; 2] = ["sound", "several_tiles_a_block"];
 
 /// How a watcher's cell counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum Detection {
     /// It says what is wrong.
     Finds,
     /// The launch is refused, or the GPU stops it.
@@ -50,7 +50,7 @@ enum Verdict {
     Nothing,
 }
 
-impl Verdict {
+impl Detection {
     const ALL: [(Self, &str); 5] = [
         (Self::Finds, "finds"),
         (Self::Stopped, "stopped"),
@@ -74,14 +74,14 @@ impl KernelRow {
     /// What the emulator refuses to launch it has found.
     fn is_found_here(&self) -> bool {
         matches!(
-            Verdict::of(&self.sanitize),
-            Verdict::Finds | Verdict::Stopped
+            Detection::of(&self.sanitize),
+            Detection::Finds | Detection::Stopped
         )
     }
 
     fn is_found_there(&self) -> bool {
         let mut tools = WATCHERS[2..].iter();
-        tools.any(|(.., cell)| Verdict::of(cell(self)) == Verdict::Finds)
+        tools.any(|(.., cell)| Detection::of(cell(self)) == Detection::Finds)
     }
 }
 
@@ -115,14 +115,14 @@ pub fn report(missed: bool) -> Result<String> {
 /// A row a watcher, a column a verdict.
 fn summary(broken: &[&KernelRow]) -> String {
     let mut lines = vec![head(["watched by", "on"])];
-    lines[0].extend(Verdict::ALL.map(|(_, name)| name.to_owned()));
+    lines[0].extend(Detection::ALL.map(|(_, name)| name.to_owned()));
     for (name, place, cell) in WATCHERS {
         let count = |verdict| {
-            let cells = broken.iter().map(|row| Verdict::of(cell(row)));
+            let cells = broken.iter().map(|row| Detection::of(cell(row)));
             cells.filter(|found| *found == verdict).count().to_string()
         };
         let mut line = head([name, place]);
-        line.extend(Verdict::ALL.map(|(verdict, _)| count(verdict)));
+        line.extend(Detection::ALL.map(|(verdict, _)| count(verdict)));
         lines.push(line);
     }
     markdown_table(&lines)
@@ -134,15 +134,15 @@ mod tests {
 
     #[test]
     fn a_tool_that_was_stopped_after_a_finding_has_found_it() {
-        assert_eq!(Verdict::of("no end: Race at a.cu:1"), Verdict::Finds);
-        assert_eq!(Verdict::of("33: Invalid read"), Verdict::Finds);
+        assert_eq!(Detection::of("no end: Race at a.cu:1"), Detection::Finds);
+        assert_eq!(Detection::of("33: Invalid read"), Detection::Finds);
         for (verdict, cell) in [
-            (Verdict::NoEnd, "no end"),
-            (Verdict::Stopped, "stopped: refused"),
-            (Verdict::Wrong, "C is wrong"),
-            (Verdict::Nothing, "nothing"),
+            (Detection::NoEnd, "no end"),
+            (Detection::Stopped, "stopped: refused"),
+            (Detection::Wrong, "C is wrong"),
+            (Detection::Nothing, "nothing"),
         ] {
-            assert_eq!(Verdict::of(cell), verdict);
+            assert_eq!(Detection::of(cell), verdict);
         }
     }
 }

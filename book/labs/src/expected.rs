@@ -23,7 +23,7 @@ pub struct Near {
 
 /// How an output compares.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Verdict {
+pub struct Comparison {
     /// Elements looked at.
     pub checked: usize,
     /// Those that are wrong.
@@ -34,7 +34,7 @@ pub struct Verdict {
     pub worst: f64,
 }
 
-impl Verdict {
+impl Comparison {
     /// Whether all that was looked at is right, and something was.
     pub fn ok(&self) -> bool {
         self.wrong == 0 && self.checked > 0
@@ -57,8 +57,8 @@ impl Verdict {
 
 impl Expected {
     /// Compares.
-    pub fn check(&self, output: &[u8]) -> Verdict {
-        let mut verdict = Verdict::default();
+    pub fn check(&self, output: &[u8]) -> Comparison {
+        let mut verdict = Comparison::default();
         match self {
             Self::Words(words) => {
                 for (place, want) in words.iter().enumerate() {

@@ -1,11 +1,11 @@
 //! What an experiment says of itself.
 use std::ops::Range;
 
-use emulator::{Counters, Instruction, LaunchReport, Operation};
+use emulator::{Counters, Instruction, InstructionKind, LaunchReport};
 use harness::lines::sum;
 use harness::{Function, KernelFile, Source, Tiling};
 
-use crate::expected::{Expected, Verdict};
+use crate::expected::{Comparison, Expected};
 
 /// One experiment: kernels, and launches of them that are to be compared.
 #[derive(Clone, Copy)]
@@ -130,7 +130,7 @@ pub struct Done {
     /// Where the kernel comes from.
     pub source: Source,
     /// How the output compares; none if the launch stopped.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Comparison>,
     /// The first output.
     pub output: Vec<u8>,
     /// What the emulator ran and saw.
@@ -189,8 +189,8 @@ impl Counted<'_> {
     }
 
     /// Those of the instructions that do this.
-    pub fn sum_of(&self, is: impl Fn(&Operation) -> bool) -> Counters {
-        let these = self.0.iter().filter(|(one, _)| is(&one.operation));
+    pub fn sum_of(&self, is: impl Fn(&InstructionKind) -> bool) -> Counters {
+        let these = self.0.iter().filter(|(one, _)| is(&one.kind));
         sum(these.map(|(_, counters)| *counters))
     }
 }

@@ -25,7 +25,7 @@ use serde::Deserialize;
 
 use accesses::{AccessRow, EmulatedAccess, Key};
 pub use accesses::{Counts, NOT_COMPARABLE};
-use program::{Bits, KernelRun, Report, table};
+use program::{Bits, KernelRun, RungReport, table};
 pub use record::{PATTERNS, patterns, record};
 
 use crate::instructions::{Comparison, Difference};
@@ -92,7 +92,7 @@ pub fn compare(recordings: &Recordings, card: Card) -> Result<Vec<(&'static str,
     let all = rungs::all()?;
     rungs::build(&all)?;
     let reports = runs.par_iter().map(|run| run.on_emulator(&all, card));
-    let reports: Vec<Report> = reports.collect::<Result<_>>()?;
+    let reports: Vec<RungReport> = reports.collect::<Result<_>>()?;
     let mut compared = vec![(BITS, compare_bits(&runs, &bits, &reports))];
     let at_first_size = runs.iter().zip(&reports);
     let at_first_size = at_first_size.filter(|(run, _)| run.size == SIZE_OF_COUNTERS);
@@ -163,7 +163,7 @@ fn pattern_of(row: &str) -> &str {
     columns.nth(2).unwrap_or_default()
 }
 
-fn compare_bits(runs: &[KernelRun], bits: &[Bits], reports: &[Report]) -> Comparison {
+fn compare_bits(runs: &[KernelRun], bits: &[Bits], reports: &[RungReport]) -> Comparison {
     let rows = (1..).zip(runs).zip(bits.iter().zip(reports));
     let wrong = rows.filter(|(_, (bits, report))| **bits != report.bits);
     let differences = wrong.map(|((number, run), (bits, report))| Difference {

@@ -60,7 +60,7 @@ impl KernelRun {
     }
 
     /// What the rung's program reports of this run on the emulator of a card.
-    pub fn on_emulator(&self, rungs: &[Rung], card: Card) -> Result<Report> {
+    pub fn on_emulator(&self, rungs: &[Rung], card: Card) -> Result<RungReport> {
         let mut command = self.command(rungs)?;
         command.args(["--emulate", card.name(), "--accesses"]);
         let output = command.stderr(Stdio::inherit()).output();
@@ -98,7 +98,7 @@ pub struct Bits {
 
 /// What a rung's program reports, as far as it is compared.
 #[derive(Deserialize)]
-pub struct Report {
+pub struct RungReport {
     #[serde(flatten)]
     pub bits: Bits,
     #[serde(default)]

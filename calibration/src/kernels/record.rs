@@ -8,7 +8,7 @@ use harness::rungs::{self, Rung};
 use serde_json::Value;
 
 use super::accesses::{self, AccessRow, AddressPattern};
-use super::program::{Bits, KernelRun, Report};
+use super::program::{Bits, KernelRun, RungReport};
 use super::{ACCESSES, BITS, STALLS, merged, provenance, source_page};
 use crate::instructions::header;
 use crate::ncu::{self, RawPage, Watched};
@@ -42,7 +42,7 @@ pub fn patterns() -> Result<Vec<(&'static str, String)>> {
     let reports = runs
         .iter()
         .map(|run| run.on_emulator(&all, Card::default()));
-    let reports: Vec<Report> = reports.collect::<Result<_>>()?;
+    let reports: Vec<RungReport> = reports.collect::<Result<_>>()?;
     let of_file = |(name, rows): (&'static str, BTreeSet<String>)| {
         let mut text = header(name).to_owned() + "\n";
         rows.iter().for_each(|row| text += &format!("{row}\n"));
@@ -53,7 +53,7 @@ pub fn patterns() -> Result<Vec<(&'static str, String)>> {
 
 /// The rows of these recordings, for shared and for global memory.
 pub(super) fn patterns_of<'a>(
-    reports: impl IntoIterator<Item = &'a Report>,
+    reports: impl IntoIterator<Item = &'a RungReport>,
 ) -> [(&'static str, BTreeSet<String>); 2] {
     let (mut shared, mut global) = (BTreeSet::new(), BTreeSet::new());
     let accesses = reports.into_iter().flat_map(|report| &report.accesses);

@@ -3,7 +3,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::program::Program;
-use crate::{Fence, Operation, Space};
+use crate::{Fence, InstructionKind, Space};
 
 /// A GPU.
 ///
@@ -77,7 +77,7 @@ impl Card {
             ));
         }
         let mut instructions = program.instructions.iter();
-        let newer = instructions.find(|instruction| came_with_hopper(&instruction.operation))?;
+        let newer = instructions.find(|instruction| came_with_hopper(&instruction.kind))?;
         let (line, opcode) = (newer.ptx_line, &newer.opcode);
         Some(format!(
             "PTX line {line}: an A100 has no {opcode}, which came with Hopper; {remedy}"
@@ -86,39 +86,43 @@ impl Card {
 }
 
 /// What came with compute capability 9.0 (PTX ISA, "Target ISA Notes" of each).
-fn came_with_hopper(operation: &Operation) -> bool {
+fn came_with_hopper(operation: &InstructionKind) -> bool {
     match operation {
-        Operation::StoreMatrix { .. }
-        | Operation::BulkCopy { .. }
-        | Operation::BulkCopyGroup
-        | Operation::Wgmma(_)
-        | Operation::WgmmaGroup
-        | Operation::ClusterBarrier
-        | Operation::ClusterAddress
-        | Operation::Elect
-        | Operation::SetRegisters
-        | Operation::Fence(Fence::AsyncProxy | Fence::MbarrierInit) => true,
-        Operation::Load(transfer) | Operation::Store(transfer) => transfer.space == Space::Cluster,
-        Operation::Atomic { space, .. }
-        | Operation::ConvertAddress(space)
-        | Operation::IsSpace(space) => *space == Space::Cluster,
-        Operation::Mbarrier { space, transaction } => *transaction || *space == Space::Cluster,
-        Operation::MbarrierWait { space, blocking } => *blocking || *space == Space::Cluster,
-        Operation::Hint { bulk } => *bulk,
-        Operation::LoadMatrix { .. }
-        | Operation::AsyncCopy { .. }
-        | Operation::AsyncCopyGroup
-        | Operation::Mma(_)
-        | Operation::Barrier
-        | Operation::WarpBarrier
-        | Operation::Fence(Fence::Memory | Fence::OtherProxy)
-        | Operation::Shuffle
-        | Operation::Vote
-        | Operation::Arithmetic { .. }
-        | Operation::Move
-        | Operation::Branch
-        | Operation::Exit
-        | Operation::Trap => false,
+        InstructionKind::StoreMatrix { .. }
+        | InstructionKind::BulkCopy { .. }
+        | InstructionKind::BulkCopyGroup
+        | InstructionKind::Wgmma(_)
+        | InstructionKind::WgmmaGroup
+        | InstructionKind::ClusterBarrier
+        | InstructionKind::ClusterAddress
+        | InstructionKind::Elect
+        | InstructionKind::SetRegisters
+        | InstructionKind::Fence(Fence::AsyncProxy | Fence::MbarrierInit) => true,
+        InstructionKind::Load(transfer) | InstructionKind::Store(transfer) => {
+            transfer.space == Space::Cluster
+        }
+        InstructionKind::Atomic { space, .. }
+        | InstructionKind::ConvertAddress(space)
+        | InstructionKind::IsSpace(space) => *space == Space::Cluster,
+        InstructionKind::Mbarrier { space, transaction } => {
+            *transaction || *space == Space::Cluster
+        }
+        InstructionKind::MbarrierWait { space, blocking } => *blocking || *space == Space::Cluster,
+        InstructionKind::Hint { bulk } => *bulk,
+        InstructionKind::LoadMatrix { .. }
+        | InstructionKind::AsyncCopy { .. }
+        | InstructionKind::AsyncCopyGroup
+        | InstructionKind::Mma(_)
+        | InstructionKind::Barrier
+        | InstructionKind::WarpBarrier
+        | InstructionKind::Fence(Fence::Memory | Fence::OtherProxy)
+        | InstructionKind::Shuffle
+        | InstructionKind::Vote
+        | InstructionKind::Arithmetic { .. }
+        | InstructionKind::Move
+        | InstructionKind::Branch
+        | InstructionKind::Exit
+        | InstructionKind::Trap => false,
     }
 }
 

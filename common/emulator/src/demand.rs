@@ -1,7 +1,7 @@
 //! What a launch asks of an SM, resource by resource, from what each instruction is and how often
 //! it ran.
 use crate::banks::LANES;
-use crate::{Counters, Instruction, Number, Operation, Space};
+use crate::{Counters, Instruction, InstructionKind, Number, Space};
 
 /// What a launch asks for, summed over its blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,12 +32,12 @@ impl Demand {
     pub fn new(instructions: &[Instruction], counters: &[Counters]) -> Self {
         let mut demand = Self::default();
         for (instruction, counters) in instructions.iter().zip(counters) {
-            demand.add(&instruction.operation, counters);
+            demand.add(&instruction.kind, counters);
         }
         demand
     }
 
-    fn add(&mut self, operation: &Operation, counters: &Counters) {
+    fn add(&mut self, operation: &InstructionKind, counters: &Counters) {
         let bytes = SECTOR * counters.global_sectors;
         // The least that the sums allow: a request takes a pass, and so do 128 bytes.
         let wavefronts = counters.global_requests.max(bytes.div_ceil(128));
@@ -45,8 +45,8 @@ impl Demand {
         match operation {
             // What ptxas resolves when it names registers and constants: parameters are operands from the constant
             // bank, and addresses of shared memory or of a variable are numbers.
-            Operation::Move | Operation::ConvertAddress(_) => free = true,
-            Operation::Load(load) => {
+            InstructionKind::Move | InstructionKind::ConvertAddress(_) => free = true,
+            InstructionKind::Load(load) => {
                 free = load.space == Space::Param;
                 self.global_wavefronts += wavefronts;
                 if !load.through_l1 {
@@ -54,51 +54,51 @@ impl Demand {
                 }
             }
             // Written through the L1 (PTX ISA, "Cache Operators").
-            Operation::Store(_) | Operation::Atomic { .. } => {
+            InstructionKind::Store(_) | InstructionKind::Atomic { .. } => {
                 self.global_wavefronts += wavefronts;
                 self.l2_bytes_past_l1 += bytes;
             }
-            Operation::AsyncCopy { through_l1, .. } => {
+            InstructionKind::AsyncCopy { through_l1, .. } => {
                 if !through_l1 {
                     self.l2_bytes_past_l1 += bytes;
                 }
             }
-            Operation::BulkCopy { .. } => self.l2_bytes_past_l1 += bytes,
+            InstructionKind::BulkCopy { .. } => self.l2_bytes_past_l1 += bytes,
             // f32 arithmetic in the FMA pipe (CUDA C++ Programming Guide, "Arithmetic Instructions": 128 results a
             // clock for 9.0). Of what else goes there (multiplication of integers, half precision) nothing is counted.
-            Operation::Arithmetic {
+            InstructionKind::Arithmetic {
                 number: Number::F32,
                 multiply_add: true,
             } => self.fma += counters.executions * LANES as u64,
-            Operation::Mma(shape) => {
+            InstructionKind::Mma(shape) => {
                 self.mma_sync += counters.executions.saturating_mul(shape.flop());
             }
             // The four warps of a group execute it together, each for 16 of the 64 rows.
-            Operation::Wgmma(shape) => {
+            InstructionKind::Wgmma(shape) => {
                 self.wgmma += counters.executions.saturating_mul(shape.flop()) / 4;
             }
-            Operation::Arithmetic { .. }
-            | Operation::LoadMatrix { .. }
-            | Operation::StoreMatrix { .. }
-            | Operation::AsyncCopyGroup
-            | Operation::BulkCopyGroup
-            | Operation::WgmmaGroup
-            | Operation::Barrier
-            | Operation::ClusterBarrier
-            | Operation::WarpBarrier
-            | Operation::Mbarrier { .. }
-            | Operation::MbarrierWait { .. }
-            | Operation::Fence(_)
-            | Operation::Shuffle
-            | Operation::Vote
-            | Operation::Elect
-            | Operation::IsSpace(_)
-            | Operation::ClusterAddress
-            | Operation::SetRegisters
-            | Operation::Branch
-            | Operation::Exit
-            | Operation::Trap
-            | Operation::Hint { .. } => {}
+            InstructionKind::Arithmetic { .. }
+            | InstructionKind::LoadMatrix { .. }
+            | InstructionKind::StoreMatrix { .. }
+            | InstructionKind::AsyncCopyGroup
+            | InstructionKind::BulkCopyGroup
+            | InstructionKind::WgmmaGroup
+            | InstructionKind::Barrier
+            | InstructionKind::ClusterBarrier
+            | InstructionKind::WarpBarrier
+            | InstructionKind::Mbarrier { .. }
+            | InstructionKind::MbarrierWait { .. }
+            | InstructionKind::Fence(_)
+            | InstructionKind::Shuffle
+            | InstructionKind::Vote
+            | InstructionKind::Elect
+            | InstructionKind::IsSpace(_)
+            | InstructionKind::ClusterAddress
+            | InstructionKind::SetRegisters
+            | InstructionKind::Branch
+            | InstructionKind::Exit
+            | InstructionKind::Trap
+            | InstructionKind::Hint { .. } => {}
         }
         if !free {
             self.issue += counters.executions;
@@ -142,7 +142,7 @@ mod tests {
             global_sectors: 30,
             ..Counters::default()
         };
-        demand.add(&program.instructions()[0].operation, &counters);
+        demand.add(&program.instructions()[0].kind, &counters);
         demand
     }
 
@@ -226,6 +226,6 @@ mod tests {
             n: 256,
             k: 16,
         };
-        Demand::default().add(&Operation::Wgmma(largest), &counters);
+        Demand::default().add(&InstructionKind::Wgmma(largest), &counters);
     }
 }

@@ -14,7 +14,7 @@
 //! | which GPU, and what it refuses | [`Card`], `card.rs` |
 //! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
 //! | what a launch asks of each resource | [`Demand`], `demand.rs` |
-//! | what each instruction does | [`Operation`], `operation.rs` |
+//! | what each instruction does | [`InstructionKind`], `operation.rs` |
 //! | what happens before what | `happens_before.rs` |
 //! | races and uninitialised reads | `shadow/` |
 //! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |
@@ -29,11 +29,11 @@ mod descriptor;
 mod exec;
 mod finding;
 mod happens_before;
+mod instruction_kind;
 mod launch;
 mod lower;
 mod memory;
 mod op;
-mod operation;
 mod program;
 mod ptx;
 mod random;
@@ -48,8 +48,8 @@ pub use context::{Buffer, Context, Error, Function, Module};
 pub use counters::{AccessPattern, Counters, Wait, Wavefronts};
 pub use demand::Demand;
 pub use finding::{AccessKind, Conflict, Finding, FindingKind, Location, MemoryAccess};
+pub use instruction_kind::{Base, Fence, InstructionKind, MatrixShape, Number, Space, Transfer};
 pub use launch::{KernelArg, LaunchConfig, LaunchReport, Limits, Options, Progress, Simd};
-pub use operation::{Base, Fence, MatrixShape, Number, Operation, Space, Transfer};
 pub use program::{Instruction, Param, SourceLine};
 pub use ptx::{Ptx, PtxError};
 pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};

@@ -1,7 +1,7 @@
 //! A kernel, lowered once into compact typed operations.
 use std::sync::Arc;
 
-use crate::Operation;
+use crate::InstructionKind;
 use crate::op::Op;
 
 /// A line of the CUDA source, from `.loc`.
@@ -43,7 +43,7 @@ pub struct Instruction {
     /// The guard, `@p` or `@!p`: the register's number in the kernel, and whether it is negated.
     pub guard: Option<(u32, bool)>,
     /// What it does.
-    pub operation: Operation,
+    pub kind: InstructionKind,
     /// Where it stands in the kernel: the line of the outermost call if it was inlined.
     pub source: Option<SourceLine>,
     /// The line of the inlined function that it came from, if any.

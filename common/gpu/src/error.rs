@@ -159,8 +159,8 @@ pub enum GpuError {
     },
     /// A tensor map that its own fields contradict.
     #[error(
-        "a tensor map of {dimensions} dimensions with {strides} strides and {tile} tile sides: give N, \
-         N - 1 and N of them, for an N from 1 to 5"
+        "a tensor map of {dimensions} dimensions with {strides} strides, {tile} tile sides and {element_strides} element strides: \
+         give N, N - 1, N and N (or none) of them, for an N from 1 to 5"
     )]
     TensorRank {
         /// Extents given.
@@ -169,6 +169,8 @@ pub enum GpuError {
         strides: usize,
         /// Sides of the tile given.
         tile: usize,
+        /// Element strides given.
+        element_strides: usize,
     },
     /// cuBLAS was found nowhere.
     #[error(

@@ -45,5 +45,5 @@ pub use memory::Buffer;
 pub use module::{Function, Module};
 pub use nvrtc::{Compiled, Nvrtc};
 pub use provenance::{Range, Telemetry, driver_version};
-pub use tensor::{Swizzle, TensorMap};
+pub use tensor::{Element, Fill, Swizzle, TensorMap};
 pub use timing::{Contestant, Samples, Timing, alternate};

@@ -17,22 +17,80 @@ pub enum Swizzle {
     B128,
 }
 
-/// A tensor of f16 in device memory and the tile that one copy moves. All lists begin with the
-/// innermost dimension.
-///
-/// Rules of the hardware: strides are multiples of 16 bytes; sides of the tile at most 256; the tile's
-/// innermost side a multiple of 16 bytes and, swizzled, at most the swizzle's width. Outside the
-/// tensor, reads give zero and writes do nothing.
+/// What an element is; a copy moves bits, and only [`Fill::Nan`] looks at them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Element {
+    /// 8 bits.
+    U8,
+    /// 16 bits.
+    U16,
+    /// 32 bits.
+    U32,
+    /// 32 bits.
+    I32,
+    /// 64 bits.
+    U64,
+    /// 64 bits.
+    I64,
+    /// Half precision.
+    #[default]
+    F16,
+    /// Single precision.
+    F32,
+    /// Double precision.
+    F64,
+    /// Brain floating point.
+    Bf16,
+}
+
+/// What a load brings from outside the tensor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fill {
+    /// Zeros.
+    #[default]
+    Zeros,
+    /// A NaN; floating-point elements only.
+    Nan,
+}
+
+/// A tensor in device memory, from the buffer's first byte on, and the tile that one copy moves. All lists begin
+/// with the innermost dimension. Stores to what lies outside the tensor do nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorMap<'a> {
-    /// Elements in each dimension; 1 to 5 dimensions.
+    /// What the tensor holds.
+    pub element: Element,
+    /// Elements in each dimension, 1 to 2^32; 1 to 5 dimensions.
     pub dimensions: &'a [u64],
-    /// Bytes from one element to the next in each dimension but the innermost.
+    /// Bytes from one element to the next in each dimension but the innermost: multiples of 16 below 2^40.
     pub strides: &'a [u64],
-    /// Elements of the tile in each dimension.
+    /// Elements of the tile in each dimension, 1 to 256; a row of it is a multiple of 16 bytes, and no longer
+    /// than the swizzle is wide.
     pub tile: &'a [u32],
+    /// Every how-manyth element is taken in each dimension, 1 to 8; empty for all. The innermost is ignored.
+    pub element_strides: &'a [u32],
     /// The order in shared memory.
     pub swizzle: Swizzle,
+    /// What lies outside the tensor.
+    pub fill: Fill,
+}
+
+impl Element {
+    /// As the driver names it, and its size in bytes.
+    fn data_type(self) -> (sys::CUtensorMapDataType, u64) {
+        use sys::CUtensorMapDataType as Type;
+        match self {
+            Self::U8 => (Type::CU_TENSOR_MAP_DATA_TYPE_UINT8, 1),
+            Self::U16 => (Type::CU_TENSOR_MAP_DATA_TYPE_UINT16, 2),
+            Self::U32 => (Type::CU_TENSOR_MAP_DATA_TYPE_UINT32, 4),
+            Self::I32 => (Type::CU_TENSOR_MAP_DATA_TYPE_INT32, 4),
+            Self::U64 => (Type::CU_TENSOR_MAP_DATA_TYPE_UINT64, 8),
+            Self::I64 => (Type::CU_TENSOR_MAP_DATA_TYPE_INT64, 8),
+            Self::F16 => (Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2),
+            Self::F32 => (Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4),
+            Self::F64 => (Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 8),
+            Self::Bf16 => (Type::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2),
+        }
+    }
 }
 
 /// The driver writes the map at this alignment (64 bytes before CUDA 13).
@@ -44,15 +102,19 @@ impl Context {
     /// [`KernelArg::Bytes`](crate::KernelArg::Bytes) for a `const __grid_constant__ CUtensorMap`.
     ///
     /// # Errors
-    /// [`GpuError::TensorRank`] if the lists disagree; [`GpuError::Size`] if the buffer is too small;
+    /// [`GpuError::TensorRank`] if the lists disagree or are too long; [`GpuError::Size`] if the buffer is too small;
     /// [`GpuError::Driver`] if a rule above is broken.
     pub fn tensor_map(&self, buffer: &Buffer, map: &TensorMap) -> Result<[u8; 128], GpuError> {
         let (dimensions, strides, tile) = (map.dimensions.len(), map.strides.len(), map.tile.len());
-        if !(1..=5).contains(&dimensions) || strides + 1 != dimensions || tile != dimensions {
+        let steps = map.element_strides.len();
+        let complete =
+            strides + 1 == dimensions && tile == dimensions && (steps == 0 || steps == dimensions);
+        if !(1..=5).contains(&dimensions) || !complete {
             return Err(GpuError::TensorRank {
                 dimensions,
                 strides,
                 tile,
+                element_strides: steps,
             });
         }
         buffer.holds("the tensor", [1, extent(map)], 1)?;
@@ -64,22 +126,32 @@ impl Context {
             Swizzle::B64 => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_64B,
             Swizzle::B128 => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B,
         };
+        let fill = match map.fill {
+            Fill::Zeros => sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+            Fill::Nan => {
+                sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
+            }
+        };
+        let element_strides = match map.element_strides {
+            [] => &[1; 5],
+            strides => strides,
+        };
         // SAFETY: the lists have the lengths that the rank implies (checked above), an aligned place
         // takes the result, and the tensor lies within the buffer.
         let result = unsafe {
             sys::cuTensorMapEncodeTiled(
                 &raw mut encoded.0,
-                sys::CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+                map.element.data_type().0,
                 dimensions as u32,
                 buffer.address() as *mut _,
                 map.dimensions.as_ptr(),
                 map.strides.as_ptr(),
                 map.tile.as_ptr(),
-                [1; 5].as_ptr(), // every element of the tile, in each dimension
+                element_strides.as_ptr(),
                 sys::CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
                 swizzle,
                 sys::CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+                fill,
             )
         };
         check("cuTensorMapEncodeTiled", result)?;
@@ -99,7 +171,7 @@ fn extent(map: &TensorMap) -> usize {
         .first()
         .copied()
         .unwrap_or(0)
-        .saturating_mul(2);
+        .saturating_mul(map.element.data_type().1);
     let outer = map.dimensions.iter().skip(1).zip(map.strides);
     let bytes = outer.fold(inner, |sum, (&size, &stride)| {
         sum.saturating_add(last(size).saturating_mul(stride))
@@ -114,10 +186,13 @@ mod tests {
     #[test]
     fn a_tensor_ends_with_its_last_element() {
         let map = |dimensions, strides| TensorMap {
+            element: Element::F16,
             dimensions,
             strides,
             tile: &[8, 8],
+            element_strides: &[],
             swizzle: Swizzle::None,
+            fill: Fill::Zeros,
         };
         assert_eq!(extent(&map(&[100, 3], &[256])), 2 * 256 + 200);
         assert_eq!(extent(&map(&[100, u64::MAX], &[256])), usize::MAX);

@@ -161,10 +161,13 @@ impl Device {
                     emulator::Swizzle::B128 => gpu::Swizzle::B128,
                 };
                 let map = gpu::TensorMap {
+                    element: gpu::Element::F16,
                     dimensions,
                     strides,
                     tile,
+                    element_strides: &[],
                     swizzle,
+                    fill: gpu::Fill::Zeros,
                 };
                 context.tensor_map(buffer.on_gpu()?, &map)?
             }

@@ -16,10 +16,12 @@ pub enum Error {
     )]
     BenchNeedsGpu(String),
     /// A command that only the emulator can carry out.
-    #[error("`sanitize` runs on the emulator, on any machine, and a GPU was asked for")]
+    #[error(
+        "the sanitizer is part of the emulator, which runs on any machine, and a GPU was asked for"
+    )]
     EmulatorOnly,
     /// A command about the kernels that the rung has, with another.
-    #[error("`tiles` lists the rung's own kernels and takes no other")]
+    #[error("only the rung's own kernels have a list of tiles")]
     OwnKernelsOnly,
     /// A kernel that this GPU cannot run.
     #[error("{gpu} has compute capability {}.{}, and this kernel is for {arch}; the emulator runs it", sm.0, sm.1)]
@@ -90,9 +92,7 @@ pub enum Error {
         cols: u64,
     },
     /// A kernel whose result depends on chance.
-    #[error(
-        "run {run} left other bits than run 1 in {elements} elements of C: the kernel races; `sanitize` looks for where"
-    )]
+    #[error("run {run} left other bits than run 1 in {elements} elements of C: the kernel races")]
     Unsteady {
         /// The run that differs, from 1.
         run: u32,
@@ -229,10 +229,10 @@ pub enum Error {
     #[error(transparent)]
     Gpu(#[from] gpu::GpuError),
     /// The kernel did something that no kernel may do.
-    #[error("{}\nThe kernel made {} mistake{}; `sanitize` looks for more.", .0.join("\n"), .0.len(), if .0.len() == 1 { "" } else { "s" })]
+    #[error("{}\nThe kernel made {} mistake{}.", .0.join("\n"), .0.len(), if .0.len() == 1 { "" } else { "s" })]
     Fault(Vec<String>),
     /// The record of ceilings cannot be used.
-    #[error("{0}: {1}; `cargo ladder ceilings` writes it on a GPU")]
+    #[error("{0}: {1}")]
     Ceilings(&'static str, String),
     /// What limits a kernel could not be computed.
     #[error("no bound for {0}: {1}")]

@@ -95,7 +95,10 @@ impl Kernel {
 
     /// Whether its launches may overlap.
     pub fn overlaps(&self) -> bool {
-        self.source.ptx.contains(WAITS_FOR_LAST_LAUNCH)
+        {
+            let mut instructions = self.function.instructions().iter();
+            instructions.any(|one| one.opcode == WAITS_FOR_LAST_LAUNCH)
+        }
     }
 }
 

@@ -58,7 +58,7 @@ pub fn print(old: &Record, new: &Record) -> Result<bool> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum Change {
     Same,
     Faster,
     Slower,
@@ -67,7 +67,7 @@ enum Verdict {
     NotTimed,
 }
 
-impl Verdict {
+impl Change {
     fn is_bad(self) -> bool {
         matches!(self, Self::Slower | Self::Wrong)
     }
@@ -94,7 +94,7 @@ struct Line {
     new: Option<f64>,
     /// Of that fraction, and how much of a change would be none.
     change: Option<(f64, f64)>,
-    verdict: Verdict,
+    verdict: Change,
 }
 
 /// What is in the new record, then what only the old one has of the same rungs.
@@ -118,12 +118,12 @@ impl Line {
             Some((change, spread.max(FLOOR)))
         });
         let verdict = match (new, change) {
-            (None, _) => Verdict::NotTimed,
-            (Some(new), _) if new.time.is_none() => Verdict::Wrong,
-            (Some(_), None) => Verdict::NotRecorded,
-            (Some(_), Some((change, tolerance))) if change > tolerance => Verdict::Faster,
-            (Some(_), Some((change, tolerance))) if change >= -tolerance => Verdict::Same,
-            (Some(_), Some(_)) => Verdict::Slower,
+            (None, _) => Change::NotTimed,
+            (Some(new), _) if new.time.is_none() => Change::Wrong,
+            (Some(_), None) => Change::NotRecorded,
+            (Some(_), Some((change, tolerance))) if change > tolerance => Change::Faster,
+            (Some(_), Some((change, tolerance))) if change >= -tolerance => Change::Same,
+            (Some(_), Some(_)) => Change::Slower,
         };
         let size = new.or(old).map(|run| run.size.to_string());
         Self {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     /// The verdict on a change from 100 to this many microseconds, cuBLAS at 100.
-    fn verdict(old: Vec<f64>, new: Vec<f64>) -> Verdict {
+    fn verdict(old: Vec<f64>, new: Vec<f64>) -> Change {
         let of = |kernel: Vec<f64>| {
             let cublas = vec![100.0; kernel.len()];
             record(vec![with_samples("64x64x64", "", [kernel, cublas])])
@@ -180,14 +180,14 @@ mod tests {
     #[test]
     fn a_change_counts_beyond_two_percent_and_beyond_the_spread() {
         let steady = |us: f64| vec![us; 11];
-        assert_eq!(verdict(steady(100.0), steady(101.9)), Verdict::Same);
-        assert_eq!(verdict(steady(100.0), steady(102.5)), Verdict::Slower);
-        assert_eq!(verdict(steady(100.0), steady(97.5)), Verdict::Faster);
+        assert_eq!(verdict(steady(100.0), steady(101.9)), Change::Same);
+        assert_eq!(verdict(steady(100.0), steady(102.5)), Change::Slower);
+        assert_eq!(verdict(steady(100.0), steady(97.5)), Change::Faster);
         // From 95 to 105: a spread of 5%.
         let spread: Vec<f64> = (0..11).map(|round| 95.0 + f64::from(round)).collect();
-        assert_eq!(verdict(spread.clone(), steady(103.0)), Verdict::Same);
-        assert_eq!(verdict(steady(103.0), spread.clone()), Verdict::Same);
-        assert_eq!(verdict(spread, steady(110.0)), Verdict::Slower);
+        assert_eq!(verdict(spread.clone(), steady(103.0)), Change::Same);
+        assert_eq!(verdict(steady(103.0), spread.clone()), Change::Same);
+        assert_eq!(verdict(spread, steady(110.0)), Change::Slower);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! One attention forward kernel, whose three copies through shared memory are plain or swizzled.
-use emulator::{Operation, Space};
+use emulator::{InstructionKind, Space};
 use half::f16;
 use harness::table::table;
 use harness::{random_matrix, to_bytes};
@@ -117,18 +117,18 @@ impl Operands {
 
 /// The three copies, one way and back, by the instructions that make them.
 fn remarks(done: &[Done]) -> Vec<Vec<String>> {
-    type Is = fn(&Operation) -> bool;
+    type Is = fn(&InstructionKind) -> bool;
     const COPIES: [(&str, Is); 5] = [
         ("global to shared, Q, K, V: cp.async", |operation| {
-            matches!(operation, Operation::AsyncCopy { .. })
+            matches!(operation, InstructionKind::AsyncCopy { .. })
         }),
         (
             "shared to registers, Q, K: ldmatrix",
-            |operation| matches!(operation, Operation::LoadMatrix { transposed, .. } if !transposed),
+            |operation| matches!(operation, InstructionKind::LoadMatrix { transposed, .. } if !transposed),
         ),
         (
             "shared to registers, V: ldmatrix.trans",
-            |operation| matches!(operation, Operation::LoadMatrix { transposed, .. } if *transposed),
+            |operation| matches!(operation, InstructionKind::LoadMatrix { transposed, .. } if *transposed),
         ),
         ("registers to shared, O: 4-byte stores", |operation| {
             operation.is_store() && operation.accesses(Space::Shared)

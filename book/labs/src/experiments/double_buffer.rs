@@ -1,5 +1,5 @@
 //! Two buffers that are swapped by one XOR of the address.
-use emulator::Operation;
+use emulator::InstructionKind;
 use harness::table::thousands;
 
 use super::{kernel, table_of, words};
@@ -56,7 +56,7 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
         let section = done.section("Step");
         let warps = u64::from(done.launch.threads / 32 * STEPS);
         let all = section.sum().executions;
-        let barriers = section.sum_of(Operation::is_barrier).executions;
+        let barriers = section.sum_of(InstructionKind::is_barrier).executions;
         let a_step = |executions: u64| format!("{:.2}", executions as f64 / warps as f64);
         vec![
             done.launch.name.clone(),

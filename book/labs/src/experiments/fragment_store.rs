@@ -1,5 +1,5 @@
 //! An accumulator's registers on their way to shared memory.
-use emulator::Operation;
+use emulator::InstructionKind;
 use harness::table::thousands;
 
 use super::{kernel, same_words, sixteen_rows, table_of, ways};
@@ -36,7 +36,7 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
     let row = |done: &Done| {
         let section = done.section("Put");
         let all = section.sum();
-        let stores = section.sum_of(Operation::is_store);
+        let stores = section.sum_of(InstructionKind::is_store);
         let [wavefronts, ways] = ways(&all);
         vec![
             done.launch.name.clone(),

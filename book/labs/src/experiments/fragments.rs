@@ -1,5 +1,5 @@
 //! One A fragment, brought into its registers in four ways.
-use emulator::Operation;
+use emulator::InstructionKind;
 use harness::table::{table, thousands};
 
 use super::{fragments_a, kernel, sixteen_rows, table_of};
@@ -38,12 +38,12 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
     let row = |done: &Done| {
         let section = done.section("Bring");
         let all = section.sum();
-        let count = |is: fn(&Operation) -> bool| thousands(section.sum_of(is).executions);
+        let count = |is: fn(&InstructionKind) -> bool| thousands(section.sum_of(is).executions);
         vec![
             done.launch.name.clone(),
             thousands(all.executions),
-            count(Operation::is_load),
-            count(|operation| matches!(operation, Operation::Shuffle)),
+            count(InstructionKind::is_load),
+            count(|operation| matches!(operation, InstructionKind::Shuffle)),
             thousands(all.shared.wavefronts),
             thousands(all.bytes),
         ]

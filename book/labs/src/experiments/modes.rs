@@ -1,5 +1,5 @@
 //! TMA and `wgmma` in all four swizzle modes.
-use emulator::{Operation, Swizzle};
+use emulator::{InstructionKind, Swizzle};
 use half::f16;
 use harness::table::thousands;
 
@@ -155,8 +155,9 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
         .partition(|done| done.launch.entry == "multiply");
     let multiply = |done: &Done| {
         let counted = done.counted();
-        let copies = counted.sum_of(|one| matches!(one, Operation::BulkCopy { tensor: true }));
-        let multiply = counted.sum_of(|one| matches!(one, Operation::Wgmma(_)));
+        let copies =
+            counted.sum_of(|one| matches!(one, InstructionKind::BulkCopy { tensor: true }));
+        let multiply = counted.sum_of(|one| matches!(one, InstructionKind::Wgmma(_)));
         vec![
             done.launch.name.clone(),
             thousands(copies.executions),

@@ -98,14 +98,14 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<LaunchRe
     })
 }
 
-struct Outcome {
+struct WorkerOutput {
     profiler: Profiler,
     findings: Vec<Finding>,
     /// In the order of the clusters.
     writes: Vec<Writes>,
 }
 
-impl Outcome {
+impl WorkerOutput {
     fn new(machine: &Machine<'_>) -> Self {
         Self {
             profiler: profiler(machine),
@@ -146,7 +146,7 @@ struct Part {
     clusters: Vec<(u64, Writes, Vec<Finding>)>,
 }
 
-fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Outcome, Error> {
+fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<WorkerOutput, Error> {
     let budget = Budget::new();
     let limits = machine.options.limits;
     let at_once = (rayon::current_num_threads() as u64).min(clusters);
@@ -175,7 +175,7 @@ fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Outcome, Error> {
         1 => return Err(limits.out_of_instructions()),
         _ => return Err(limits.out_of_memory()),
     }
-    let mut outcome = Outcome::new(machine);
+    let mut outcome = WorkerOutput::new(machine);
     // How far the clusters after a fatal fault came depends on chance: nothing of them is kept.
     let last = budget.fault.into_inner();
     for part in parts {
@@ -243,7 +243,7 @@ impl Budget {
 }
 
 /// Clusters that may talk to each other: as many at a time as the card holds, in turns.
-fn interleaved(machine: &Machine<'_>, all: u64) -> Result<Outcome, Error> {
+fn interleaved(machine: &Machine<'_>, all: u64) -> Result<WorkerOutput, Error> {
     // The system takes 1 KiB of shared memory a block.
     let by_shared = SHARED_PER_MULTIPROCESSOR / machine.shared_end;
     let by_threads = THREADS_PER_MULTIPROCESSOR / (machine.warps * 32);
@@ -259,7 +259,7 @@ fn interleaved(machine: &Machine<'_>, all: u64) -> Result<Outcome, Error> {
         return Err(limits.out_of_memory());
     }
     let mut writes = Writes::default();
-    let mut outcome = Outcome::new(machine);
+    let mut outcome = WorkerOutput::new(machine);
     let mut next = 0;
     let (mut clusters, mut spare) = (Vec::<Cluster<'_>>::new(), Vec::new());
     let (mut instructions, mut done) = (0, 0);

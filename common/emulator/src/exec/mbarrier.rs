@@ -220,12 +220,12 @@ impl Execution<'_> {
         let Some(observer) = order.observer(site.warp, 1 << site.lane) else {
             return;
         };
-        let verdict = shadow.use_mbarrier(at, asynchronous, &observer);
+        let check = shadow.use_mbarrier(at, asynchronous, &observer);
         let how = match asynchronous {
             true => How::AsyncWrite,
             false => How::Atomic,
         };
-        self.found(verdict, how, at, 8, site);
+        self.found(check, how, at, 8, site);
     }
 }
 

@@ -9,7 +9,7 @@ use super::warp::Warp;
 use crate::Space;
 use crate::finding::{AccessKind, Conflict, Finding, FindingKind, Location, MemoryAccess};
 use crate::happens_before::{Actor, Engine, Observer, View};
-use crate::shadow::{AsyncOp, Hazard, How, Site, Verdict};
+use crate::shadow::{AccessCheck, AsyncOp, Hazard, How, Site};
 
 impl Execution<'_> {
     /// Shows one lane's access to shared memory.
@@ -26,8 +26,8 @@ impl Execution<'_> {
         let Some(observer) = order.observer(site.warp, 1 << site.lane) else {
             return;
         };
-        let verdict = shadow.access(how, address, bytes, site.op, &observer);
-        self.found(verdict, how, address, bytes, site);
+        let check = shadow.access(how, address, bytes, site.op, &observer);
+        self.found(check, how, address, bytes, site);
     }
 
     /// The same for several lanes, each at its address.
@@ -58,14 +58,14 @@ impl Execution<'_> {
             };
             for lane in lanes(mask) {
                 let observer = observer.of(lane);
-                let verdict = shadow.access(how, addresses[lane], bytes, op, &observer);
-                if !matches!(verdict, Verdict::Fine) {
-                    wrong.push((lane, verdict));
+                let check = shadow.access(how, addresses[lane], bytes, op, &observer);
+                if !matches!(check, AccessCheck::Fine) {
+                    wrong.push((lane, check));
                 }
             }
         }
-        for (lane, verdict) in wrong {
-            self.found(verdict, how, addresses[lane], bytes, warp.site(op, lane));
+        for (lane, check) in wrong {
+            self.found(check, how, addresses[lane], bytes, warp.site(op, lane));
         }
     }
 
@@ -110,8 +110,8 @@ impl Execution<'_> {
             .iter()
             .filter_map(|&(warp, mask)| order.observer(warp, mask))
             .collect();
-        let verdict = shadow.asynchronous(how, address, bytes, by, &observers);
-        self.found(verdict, how, address, bytes, by.site);
+        let check = shadow.asynchronous(how, address, bytes, by, &observers);
+        self.found(check, how, address, bytes, by.site);
     }
 
     /// What the operation wrote has landed; `generic` if it is none of the async proxy, and so still wants a
@@ -163,7 +163,7 @@ impl Execution<'_> {
         self.block.findings.add(Finding::new(kind, location));
     }
 
-    pub fn found(&mut self, verdict: Verdict, how: How, address: u32, bytes: u32, site: Site) {
+    pub fn found(&mut self, check: AccessCheck, how: How, address: u32, bytes: u32, site: Site) {
         let (access, address) = (verb(how), address.into());
         let conflict = |hazard: Hazard| Conflict {
             access,
@@ -171,17 +171,17 @@ impl Execution<'_> {
             other: Box::new(self.location(hazard.site)),
             address,
         };
-        let kind = match verdict {
-            Verdict::Fine => return,
-            Verdict::Uninitialised => FindingKind::Uninitialised(MemoryAccess {
+        let kind = match check {
+            AccessCheck::Fine => return,
+            AccessCheck::Uninitialised => FindingKind::Uninitialised(MemoryAccess {
                 space: Space::Shared,
                 access,
                 bytes,
                 address,
             }),
-            Verdict::Race(hazard) => FindingKind::Race(conflict(hazard)),
-            Verdict::Unfenced(hazard) => FindingKind::MissingProxyFence(conflict(hazard)),
-            Verdict::Mbarrier(hazard) => FindingKind::MbarrierTouched(conflict(hazard)),
+            AccessCheck::Race(hazard) => FindingKind::Race(conflict(hazard)),
+            AccessCheck::Unfenced(hazard) => FindingKind::MissingProxyFence(conflict(hazard)),
+            AccessCheck::Mbarrier(hazard) => FindingKind::MbarrierTouched(conflict(hazard)),
         };
         self.report(kind, site);
     }

@@ -9,12 +9,12 @@ mod float_format;
 mod float_ops;
 mod graph;
 mod inline;
+mod instruction_kind;
 mod layout;
 mod matrix;
 mod mbarrier;
 mod memory;
 mod moves;
-mod operation;
 mod registers;
 mod scalar;
 mod wgmma;
@@ -105,7 +105,7 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
                     text: instr.text.clone(),
                     opcode: instr.opcode.join("."),
                     guard: instr.guard,
-                    operation: operation::operation(instr, &lowering.program.ops[first..]),
+                    kind: instruction_kind::kind_of(instr, &lowering.program.ops[first..]),
                     source,
                     inlined_from,
                 });

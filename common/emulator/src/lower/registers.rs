@@ -69,7 +69,7 @@ pub(super) fn allocate(
     Ok(sizes)
 }
 
-/// First and last point at which each register of a class holds something. Operation `i` reads at
+/// First and last point at which each register of a class holds something. InstructionKind `i` reads at
 /// point `2 i` and writes at `2 i + 1`.
 fn intervals(
     ops: &mut [Op],

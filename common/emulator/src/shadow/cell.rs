@@ -1,12 +1,12 @@
 //! What is remembered of a few bytes of shared memory: the last write, and who has read since.
-use super::verdict::{Hazard, How, Site};
+use super::access_check::{Hazard, How, Site};
 use crate::happens_before::Actor;
 
 /// A past access: the actor's clock at the time (0: none yet), and who and where.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stamp {
     pub clock: u32,
-    /// Operation in the upper 27 bits, lane in the lower 5.
+    /// InstructionKind in the upper 27 bits, lane in the lower 5.
     who: u32,
 }
 

@@ -1,14 +1,14 @@
 //! The sanitizer's memory of shared memory: who wrote what, who read it, by which proxy.
 //!
 //! What happens before what is decided by `happens_before.rs`.
+mod access_check;
 mod cell;
 #[cfg(test)]
 mod tests;
-mod verdict;
 
 use crate::happens_before::{Actor, Engine, Observer};
+pub(crate) use access_check::{AccessCheck, Hazard, How, Site};
 use cell::{Column, Last, Read, Stamp, Write};
-pub(crate) use verdict::{Hazard, How, Site, Verdict};
 
 /// Shadow of one block's shared memory.
 pub(crate) struct Shadow {
@@ -75,10 +75,10 @@ impl Shadow {
         bytes: u32,
         op: usize,
         observer: &Observer<'_>,
-    ) -> Verdict {
+    ) -> AccessCheck {
         let (warp, lane) = (observer.actor, observer.lanes.trailing_zeros());
         let now = Stamp::new(observer.epoch, op, lane);
-        let mut verdict = Verdict::Fine;
+        let mut check = AccessCheck::Fine;
         for cell in self.range(address, bytes) {
             let write = self.writes[cell];
             let (stamp, actor) = (write.stamp, usize::from(write.actor));
@@ -87,26 +87,26 @@ impl Shadow {
                 continue;
             }
             if write.last == Last::Mbarrier && !matches!(how, How::Init | How::Invalidate) {
-                verdict.worse(Verdict::Mbarrier(write.hazard()));
+                check.worse(AccessCheck::Mbarrier(write.hazard()));
                 continue;
             }
             if matches!(write.last, Last::InFlight | Last::Launched) {
-                verdict.worse(Verdict::Race(write.hazard()));
+                check.worse(AccessCheck::Race(write.hazard()));
             } else if stamp.clock == 0 {
                 if matches!(how, How::Read | How::Atomic) {
-                    verdict.worse(Verdict::Uninitialised);
+                    check.worse(AccessCheck::Uninitialised);
                 }
             } else if !observer.see(actor, stamp.lane(), stamp.clock)
                 && (actor != warp || stamp.lane() != lane)
                 && !(how == How::Atomic && write.last == Last::Atomic)
             {
-                verdict.worse(Verdict::Race(write.hazard()));
+                check.worse(AccessCheck::Race(write.hazard()));
             }
             if how == How::Read {
                 self.read(cell, now, warp, warp);
                 continue;
             }
-            self.unordered_reads(cell, observer, &mut verdict);
+            self.unordered_reads(cell, observer, &mut check);
             let last = match how {
                 How::Atomic => Last::Atomic,
                 How::Launch => Last::InFlight,
@@ -120,7 +120,7 @@ impl Shadow {
             };
             self.write(cell, now, warp, warp, last);
         }
-        verdict
+        check
     }
 
     /// Notes what these lanes read, each at its address, and looks at lanes of one address together; `observer`
@@ -176,21 +176,21 @@ impl Shadow {
         bytes: u32,
         by: &AsyncOp,
         issuers: &[Observer<'_>],
-    ) -> Verdict {
+    ) -> AccessCheck {
         let now = Stamp::new(by.clock, by.site.op, by.site.lane as u32);
-        let mut verdict = Verdict::Fine;
+        let mut check = AccessCheck::Fine;
         for cell in self.range(address, bytes) {
             let write = self.writes[cell];
             let (stamp, actor) = (write.stamp, usize::from(write.actor));
             match write.last {
                 Last::Mbarrier => {
-                    verdict.worse(Verdict::Mbarrier(write.hazard()));
+                    check.worse(AccessCheck::Mbarrier(write.hazard()));
                     continue;
                 }
-                Last::InFlight | Last::Launched => verdict.worse(Verdict::Race(write.hazard())),
+                Last::InFlight | Last::Launched => check.worse(AccessCheck::Race(write.hazard())),
                 _ if stamp.clock == 0 => {
                     if how == How::AsyncRead {
-                        verdict.worse(Verdict::Uninitialised);
+                        check.worse(AccessCheck::Uninitialised);
                     }
                 }
                 last => {
@@ -198,11 +198,11 @@ impl Shadow {
                         let own =
                             actor == observer.actor && observer.lanes >> stamp.lane() & 1 == 1;
                         if !own && !observer.see(actor, stamp.lane(), stamp.clock) {
-                            verdict.worse(Verdict::Race(write.hazard()));
+                            check.worse(AccessCheck::Race(write.hazard()));
                         } else if last != Last::Landed
                             && !observer.fenced(actor, stamp.lane(), stamp.clock)
                         {
-                            verdict.worse(Verdict::Unfenced(write.hazard()));
+                            check.worse(AccessCheck::Unfenced(write.hazard()));
                         }
                     }
                 }
@@ -212,11 +212,11 @@ impl Shadow {
                 continue;
             }
             for observer in issuers {
-                self.unordered_reads(cell, observer, &mut verdict);
+                self.unordered_reads(cell, observer, &mut check);
             }
             self.write(cell, now, by.actor, by.site.warp, Last::Launched);
         }
-        verdict
+        check
     }
 
     /// A bulk copy has landed: whoever is ordered after its completion may touch the bytes.
@@ -241,21 +241,21 @@ impl Shadow {
         address: u32,
         asynchronous: bool,
         observer: &Observer<'_>,
-    ) -> Verdict {
+    ) -> AccessCheck {
         let Some(write) = self.writes.get((address >> self.shift) as usize) else {
-            return Verdict::Fine;
+            return AccessCheck::Fine;
         };
         let (stamp, actor) = (write.stamp, usize::from(write.actor));
         if write.last != Last::Mbarrier || observer.initialised(actor, stamp.lane(), stamp.clock) {
-            return Verdict::Fine;
+            return AccessCheck::Fine;
         }
         let own = actor == observer.actor && observer.lanes >> stamp.lane() & 1 == 1;
         if !own && !observer.see(actor, stamp.lane(), stamp.clock) {
-            Verdict::Race(write.hazard())
+            AccessCheck::Race(write.hazard())
         } else if asynchronous && !observer.fenced(actor, stamp.lane(), stamp.clock) {
-            Verdict::Unfenced(write.hazard())
+            AccessCheck::Unfenced(write.hazard())
         } else {
-            Verdict::Fine
+            AccessCheck::Fine
         }
     }
 
@@ -292,7 +292,7 @@ impl Shadow {
 
     /// Looks for reads that are not ordered before a write by these threads.
     #[inline(always)]
-    fn unordered_reads(&self, cell: usize, observer: &Observer<'_>, verdict: &mut Verdict) {
+    fn unordered_reads(&self, cell: usize, observer: &Observer<'_>, check: &mut AccessCheck) {
         let own = |actor: Actor, read: &Read| {
             actor == observer.actor && read.lanes & !observer.lanes == 0
         };
@@ -303,7 +303,7 @@ impl Shadow {
         };
         let hazard = |warp: Actor, read: &Read, how| {
             let site = read.stamp.site(warp);
-            Verdict::Race(Hazard { site, how })
+            AccessCheck::Race(Hazard { site, how })
         };
         let row = cell * self.warps;
         for (warp, &stamp) in self.reads[row..row + self.warps].iter().enumerate() {
@@ -314,7 +314,7 @@ impl Shadow {
             let lanes = self.lanes[row + warp];
             let read = Read { stamp, lanes };
             if racing(actor, &read) {
-                verdict.worse(hazard(actor, &read, How::Read));
+                check.worse(hazard(actor, &read, How::Read));
             }
         }
         for column in &self.others {
@@ -325,7 +325,7 @@ impl Shadow {
                 } else {
                     How::AsyncRead
                 };
-                verdict.worse(hazard((*warp).into(), read, how));
+                check.worse(hazard((*warp).into(), read, how));
             }
         }
     }

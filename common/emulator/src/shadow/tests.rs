@@ -4,11 +4,11 @@ use crate::happens_before::{Engine, HappensBefore, View};
 
 const ALL: u32 = u32::MAX;
 
-fn race(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Race(_))
+fn race(check: AccessCheck) -> bool {
+    matches!(check, AccessCheck::Race(_))
 }
-fn fine(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Fine)
+fn fine(check: AccessCheck) -> bool {
+    matches!(check, AccessCheck::Fine)
 }
 fn touch(
     shadow: &mut Shadow,
@@ -17,7 +17,7 @@ fn touch(
     address: u32,
     bytes: u32,
     thread: usize,
-) -> Verdict {
+) -> AccessCheck {
     let observer = order
         .observer(thread / 32, 1 << (thread % 32))
         .expect("a warp");
@@ -34,7 +34,7 @@ fn barrier(order: &mut HappensBefore, warps: usize) {
 fn a_barrier_orders_and_its_absence_races() {
     let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2));
     let first = touch(&mut shadow, &order, How::Read, 0, 4, 0);
-    assert!(matches!(first, Verdict::Uninitialised));
+    assert!(matches!(first, AccessCheck::Uninitialised));
     assert!(fine(touch(&mut shadow, &order, How::Write, 8, 4, 0)));
     assert!(fine(touch(&mut shadow, &order, How::Read, 8, 4, 0)));
     assert!(
@@ -86,10 +86,9 @@ fn a_warp_reads_as_its_lanes_do() {
             assert_eq!(rest & !mask, 0);
             unclear += rest.count_ones();
             for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
-                let verdict =
-                    singly.access(How::Read, addresses[lane], bytes, 7, &observer.of(lane));
+                let check = singly.access(How::Read, addresses[lane], bytes, 7, &observer.of(lane));
                 match rest >> lane & 1 {
-                    0 => assert!(fine(verdict), "lane {lane}"),
+                    0 => assert!(fine(check), "lane {lane}"),
                     _ => {
                         let again = together.access(
                             How::Read,
@@ -98,7 +97,7 @@ fn a_warp_reads_as_its_lanes_do() {
                             7,
                             &observer.of(lane),
                         );
-                        assert_eq!(fine(again), fine(verdict), "lane {lane}");
+                        assert_eq!(fine(again), fine(check), "lane {lane}");
                     }
                 }
             }
@@ -121,7 +120,7 @@ fn halves_of_a_word_do_not_race_when_the_grain_is_two() {
 }
 
 /// One thread issues an asynchronous access.
-fn issue(shadow: &mut Shadow, order: &mut HappensBefore, how: How, thread: usize) -> Verdict {
+fn issue(shadow: &mut Shadow, order: &mut HappensBefore, how: How, thread: usize) -> AccessCheck {
     let engine = Engine::Bulk(thread / 32);
     let clock = order.begin(engine);
     let by = AsyncOp {
@@ -161,10 +160,10 @@ fn the_async_proxy_wants_a_fence_before_the_barrier_or_after_it() {
         if fences[1] {
             order.fence_proxy(1, 1, ALL);
         }
-        let verdict = issue(&mut shadow, &mut order, How::AsyncRead, 32);
-        let unfenced = matches!(verdict, Verdict::Unfenced(_));
+        let check = issue(&mut shadow, &mut order, How::AsyncRead, 32);
+        let unfenced = matches!(check, AccessCheck::Unfenced(_));
         assert_eq!(unfenced, fences == [false, false]);
-        assert!(unfenced || fine(verdict));
+        assert!(unfenced || fine(check));
     }
 }
 

@@ -1,5 +1,5 @@
 //! A tile by TMA, with a tensor map.
-use gpu::{Context, KernelArg, Swizzle, TensorMap};
+use gpu::{Context, Element, Fill, KernelArg, Swizzle, TensorMap};
 
 use super::launches::plain;
 use super::{Outcome, ensure};
@@ -55,10 +55,13 @@ pub fn tensor_map(gpu: &Context) -> Outcome {
     let kernel = gpu.load_module(TILE)?.function("fetch")?;
     for swizzle in [Swizzle::None, Swizzle::B128] {
         let map = TensorMap {
+            element: Element::U16,
             dimensions: &[100, 16],
             strides: &[256],
             tile: &[64, 8],
+            element_strides: &[],
             swizzle,
+            fill: Fill::Zeros,
         };
         let map = gpu.tensor_map(&tensor, &map)?;
         let args = [

@@ -1,4 +1,4 @@
-//! Which flag helps: errors name the remedy in words, and here is how it is asked for.
+//! Which flag or command helps: errors name the remedy in words, and this is how to type it.
 use gpu::GpuError;
 
 use crate::Error;
@@ -17,6 +17,9 @@ fn flags(error: &Error) -> Option<&'static str> {
         Error::BenchNeedsGpu(_) => "omit `--device emulator` and `--emulate` where there is one",
         Error::EmulatorOnly => "omit `--device gpu`",
         Error::OwnKernelsOnly => "omit `--kernel`",
+        Error::Unsteady { .. } => "`sanitize` shows where",
+        Error::Fault(_) => "`sanitize` looks for more",
+        Error::Ceilings(..) => "`cargo ladder ceilings` writes it on a GPU",
         Error::WrongGpu { .. } => "`--device emulator`",
         Error::EmulatedOnGpu(_) => "omit `--device gpu` or `--emulate`",
         Error::WrongCard { .. } => "omit `--emulate`, or `--arch sm_80`",

@@ -47,7 +47,7 @@ pub fn rows(
     touching
         .map(|(index, (instruction, counters))| {
             let asked = run.patterns.iter().filter(|one| one.instruction == index);
-            let is_load = instruction.operation.is_load();
+            let is_load = instruction.kind.is_load();
             let patterns = asked.take(PATTERNS).map(|one| pattern(one, is_load));
             let place = instruction.inlined_from.as_ref();
             let place = place.or(instruction.source.as_ref());

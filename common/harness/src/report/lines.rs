@@ -1,7 +1,7 @@
 //! What each line of the kernel did to the memory: the counters of its PTX instructions, added up.
 use std::collections::BTreeMap;
 
-use emulator::{Counters, Instruction, Operation, Space, Transfer};
+use emulator::{Counters, Instruction, InstructionKind, Space, Transfer};
 use serde::Serialize;
 
 use crate::Source;
@@ -90,12 +90,12 @@ pub fn line_of(source: &Source, instruction: &Instruction) -> Option<u32> {
 pub fn totals(instructions: &[Instruction], counters: &[Counters]) -> BTreeMap<Row, Counters> {
     let mut totals = BTreeMap::new();
     for (instruction, counters) in instructions.iter().zip(counters) {
-        let operation = &instruction.operation;
+        let operation = &instruction.kind;
         let rows = if operation.is_load() {
             [Row::SharedLoads, Row::GlobalLoads]
         } else if operation.is_store() {
             [Row::SharedStores, Row::GlobalStores]
-        } else if let Operation::AsyncCopy { .. } = operation {
+        } else if let InstructionKind::AsyncCopy { .. } = operation {
             [Row::SharedCopies, Row::GlobalCopies]
         } else {
             [Row::SharedOther, Row::GlobalOther]
@@ -143,9 +143,9 @@ fn neighbours(instructions: &[Instruction]) -> Vec<(usize, Neighbours)> {
     let mut found = Vec::new();
     let mut open: Vec<(usize, &Instruction, &Transfer, u32)> = Vec::new();
     for (index, instruction) in instructions.iter().enumerate() {
-        let transfer = match &instruction.operation {
-            Operation::Load(transfer) | Operation::Store(transfer) => transfer,
-            Operation::Branch | Operation::Exit | Operation::Fence(_) => {
+        let transfer = match &instruction.kind {
+            InstructionKind::Load(transfer) | InstructionKind::Store(transfer) => transfer,
+            InstructionKind::Branch | InstructionKind::Exit | InstructionKind::Fence(_) => {
                 close(&mut open, &mut found);
                 continue;
             }

@@ -6,7 +6,7 @@ use harness::rungs::{self, Variant};
 use harness::table::percent;
 use serde::Deserialize;
 
-use super::file::Row;
+use super::file::TileTiming;
 use crate::timing::printed;
 
 /// The host's choice may be so much slower than the best.
@@ -45,7 +45,7 @@ impl Choices {
 
 /// Asks the rungs which tile they take at the sizes recorded: a sentence for each choice that is not as good as it could
 /// be.
-pub fn complaints(rows: &[Row]) -> Result<Vec<String>> {
+pub fn complaints(rows: &[TileTiming]) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for group in rows.chunk_by(|a, b| (&a.rung, &a.arch) == (&b.rung, &b.arch)) {
         let variant = Variant {
@@ -60,7 +60,7 @@ pub fn complaints(rows: &[Row]) -> Result<Vec<String>> {
         let choices = Choices::of(&variant, &parsed, "emulator")?;
         for size in sizes {
             let taken = choices.at(size).unwrap_or("its only tile");
-            let rows: Vec<&Row> = group.iter().filter(|row| row.size == size).collect();
+            let rows: Vec<&TileTiming> = group.iter().filter(|row| row.size == size).collect();
             let of_place = |why| format!("{} at {size}: {why}", variant.label());
             all.extend(complaint(&rows, taken).map(of_place));
         }
@@ -69,7 +69,7 @@ pub fn complaints(rows: &[Row]) -> Result<Vec<String>> {
 }
 
 /// What is wrong with taking this tile, by what was measured at one size.
-fn complaint(rows: &[&Row], taken: &str) -> Option<String> {
+fn complaint(rows: &[&TileTiming], taken: &str) -> Option<String> {
     let Some(found) = rows.iter().find(|row| row.tile == taken) else {
         return Some(format!(
             "{taken} is taken, and not recorded; `cargo ladder tiles` records it"
@@ -99,7 +99,7 @@ mod tests {
             row("8x8x8", "c", 0.965),
             row("8x8x8", "d", 0.0),
         ];
-        let rows: Vec<&Row> = rows.iter().collect();
+        let rows: Vec<&TileTiming> = rows.iter().collect();
         assert_eq!(complaint(&rows, "a"), None);
         assert_eq!(complaint(&rows, "b"), None);
         for (rows, taken, words) in [

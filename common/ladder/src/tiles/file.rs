@@ -13,7 +13,7 @@ pub const FILE: &str = "tiles.csv";
 
 /// One tile at one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct TileTiming {
     pub rung: String,
     pub arch: String,
     pub size: String,
@@ -33,7 +33,7 @@ pub struct Row {
     pub date: String,
 }
 
-impl Row {
+impl TileTiming {
     /// What was measured with a tile, beside the tile that the host takes.
     pub fn new(rung: &str, tile: &str, run: &Run, choices: &Choices) -> Self {
         let size = run.size.to_string();
@@ -74,7 +74,7 @@ impl Row {
 ///
 /// # Errors
 /// If it is missing or something else; the message names it and the remedy.
-pub fn read(file: &Path) -> Result<Vec<Row>> {
+pub fn read(file: &Path) -> Result<Vec<TileTiming>> {
     let rows = || parse(std::fs::File::open(file)?);
     rows().with_context(|| {
         let file = file.display();
@@ -83,10 +83,10 @@ pub fn read(file: &Path) -> Result<Vec<Row>> {
 }
 
 /// The rows of one, at least one.
-pub fn parse(csv: impl std::io::Read) -> Result<Vec<Row>> {
+pub fn parse(csv: impl std::io::Read) -> Result<Vec<TileTiming>> {
     let mut rows = Vec::new();
     for row in csv::Reader::from_reader(csv).deserialize() {
-        let row: Row = row?;
+        let row: TileTiming = row?;
         row.size
             .parse::<harness::Size>()
             .map_err(anyhow::Error::msg)?;
@@ -105,7 +105,7 @@ pub fn parse(csv: impl std::io::Read) -> Result<Vec<Row>> {
 }
 
 /// Writes one.
-pub fn write(file: &Path, rows: &[Row]) -> Result<()> {
+pub fn write(file: &Path, rows: &[TileTiming]) -> Result<()> {
     let mut table = csv::Writer::from_writer(Vec::new());
     for row in rows {
         table.serialize(row)?;
@@ -114,7 +114,7 @@ pub fn write(file: &Path, rows: &[Row]) -> Result<()> {
 }
 
 /// For a terminal: a line a tile.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[TileTiming]) -> String {
     let names = "rung | size | tile | TFLOP/s | of cuBLAS f16 | of the best | taken";
     let mut lines = vec![head(names.split(" | "))];
     lines.extend(rows.iter().map(|row| {

@@ -11,7 +11,7 @@ use crate::bench::other_sizes;
 use crate::record::{self, Record};
 use crate::timing::{self, Timing};
 use check::Choices;
-use file::{FILE, Row};
+use file::{FILE, TileTiming};
 use harness::rungs::{self, Variant};
 
 #[derive(clap::Args)]
@@ -83,7 +83,7 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     }
     let timed = timing::all(&timings, &arguments.device)?;
 
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<TileTiming> = Vec::new();
     let mut folder = arguments.out.clone().unwrap_or_else(record::results);
     for (index, bench) in &timed.made {
         let (kernel, tile) = of[*index];
@@ -92,7 +92,7 @@ fn measure(arguments: &Arguments) -> Result<bool> {
             folder.push(record.name());
         }
         let name = &kernel.variant.rung.name;
-        let row = |(_, run)| Row::new(name, tile, run, &kernel.choices);
+        let row = |(_, run)| TileTiming::new(name, tile, run, &kernel.choices);
         rows.extend(record.runs().map(row));
     }
     record::make(&folder)?;

@@ -11,12 +11,12 @@ pub struct Grid {
     /// The names of its columns.
     pub columns: Vec<String>,
     /// Its rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<GridRow>,
 }
 
 /// One row of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Row {
+pub struct GridRow {
     /// Its name.
     pub name: String,
     /// One cell a column.
@@ -67,7 +67,7 @@ impl Grid {
 
     /// Adds a row.
     pub fn row(mut self, name: impl ToString, cells: impl IntoIterator<Item = Cell>) -> Self {
-        self.rows.push(Row {
+        self.rows.push(GridRow {
             name: name.to_string(),
             cells: cells.into_iter().collect(),
         });

@@ -4,7 +4,7 @@ mod grid;
 mod svg;
 mod text;
 
-pub use grid::{Cell, Grid, Row};
+pub use grid::{Cell, Grid, GridRow};
 pub use text::wrap;
 
 use serde::{Serialize, Serializer};

@@ -48,7 +48,7 @@ fn check(rubric: &Rubric, answers: Option<&str>) -> Result<(usize, Vec<String>)>
 }
 
 /// What is to be said of an answer.
-pub struct Verdict {
+pub struct GradedAnswer {
     pub right: bool,
     /// Whether it is an answer at all.
     pub number: bool,
@@ -56,7 +56,7 @@ pub struct Verdict {
 }
 
 /// Whatever stands in the place of an answer.
-pub fn judged(answer: Option<&Value>, right: u64) -> Verdict {
+pub fn judged(answer: Option<&Value>, right: u64) -> GradedAnswer {
     let number = answer.and_then(Value::as_integer);
     let right = number.is_some_and(|found| u64::try_from(found) == Ok(right));
     let said = match answer {
@@ -67,7 +67,7 @@ pub fn judged(answer: Option<&Value>, right: u64) -> Verdict {
         Some(other) => format!("no whole number, but a {}", other.type_str()),
     };
     let number = number.is_some();
-    Verdict {
+    GradedAnswer {
         right,
         number,
         said,

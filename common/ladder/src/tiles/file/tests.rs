@@ -3,7 +3,7 @@ use crate::record::Record;
 use crate::record::for_tests::{bench, right, wrong};
 
 /// A tile at a size, as a fraction of cuBLAS.
-pub fn row(size: &str, tile: &str, of_cublas: f64) -> Row {
+pub fn row(size: &str, tile: &str, of_cublas: f64) -> TileTiming {
     let run = if of_cublas > 0.0 {
         right(size, tile, [100.0, 100.0 * of_cublas])
     } else {
@@ -17,12 +17,12 @@ pub fn row(size: &str, tile: &str, of_cublas: f64) -> Row {
         "choices": [{ "size": size, "tile": "128x256" }],
     });
     let choices = serde_json::from_value(choices).expect("as a rung says it");
-    Row::new(rung, tile, run, &choices)
+    TileTiming::new(rung, tile, run, &choices)
 }
 
 #[test]
 fn speeds_that_are_none_are_refused() {
-    let of = |change: fn(&mut Row)| {
+    let of = |change: fn(&mut TileTiming)| {
         let mut row = row("512x512x512", "64x128", 0.9);
         change(&mut row);
         let mut table = csv::Writer::from_writer(Vec::new());
@@ -30,7 +30,7 @@ fn speeds_that_are_none_are_refused() {
         parse(&table.into_inner().expect("memory")[..])
     };
     assert!(of(|_| ()).is_ok());
-    let bad: [fn(&mut Row); 4] = [
+    let bad: [fn(&mut TileTiming); 4] = [
         |row| row.of_cublas_f16 = Some(f64::NAN),
         |row| row.of_cublas_f16 = Some(-1.0),
         |row| row.tflops = Some(f64::INFINITY),

@@ -22,7 +22,7 @@ pub enum Space {
 
 /// What an instruction does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum InstructionKind {
     /// `ld`, `ldu`
     Load(Transfer),
     /// `st`
@@ -200,7 +200,7 @@ pub enum Number {
     Predicate,
 }
 
-impl Operation {
+impl InstructionKind {
     /// Whether it loads from memory into registers.
     pub fn is_load(&self) -> bool {
         matches!(self, Self::Load(_) | Self::LoadMatrix { .. })

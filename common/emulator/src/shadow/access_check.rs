@@ -34,7 +34,7 @@ pub(crate) struct Site {
     pub op: usize,
 }
 
-pub(crate) enum Verdict {
+pub(crate) enum AccessCheck {
     Fine,
     Uninitialised,
     Race(Hazard),
@@ -44,15 +44,15 @@ pub(crate) enum Verdict {
     Mbarrier(Hazard),
 }
 
-impl Verdict {
+impl AccessCheck {
     /// Keeps the graver of two.
-    pub fn worse(&mut self, other: Verdict) {
-        let weight = |verdict: &Verdict| match verdict {
-            Verdict::Fine => 0,
-            Verdict::Uninitialised => 1,
-            Verdict::Unfenced(_) => 2,
-            Verdict::Race(_) => 3,
-            Verdict::Mbarrier(_) => 4,
+    pub fn worse(&mut self, other: AccessCheck) {
+        let weight = |check: &AccessCheck| match check {
+            AccessCheck::Fine => 0,
+            AccessCheck::Uninitialised => 1,
+            AccessCheck::Unfenced(_) => 2,
+            AccessCheck::Race(_) => 3,
+            AccessCheck::Mbarrier(_) => 4,
         };
         if weight(&other) >= weight(self) {
             *self = other;

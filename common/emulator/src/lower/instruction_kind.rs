@@ -1,23 +1,23 @@
 //! What an instruction does, from what it was lowered to.
+use crate::instruction_kind::{Base, Fence, InstructionKind, MatrixShape, Number, Transfer};
 use crate::op::{Code, ColdOp, LaneOp, MatrixOp, MbarrierAction, Op, SyncOp, WarpOp, WgmmaOp};
-use crate::operation::{Base, Fence, MatrixShape, Number, Operation, Transfer};
 use crate::ptx::{Instr, Operand, TypeKind};
 
 /// The first of an instruction's operations that is more than arithmetic tells what it does; else its name does.
-pub(super) fn operation(instr: &Instr, ops: &[Op]) -> Operation {
+pub(super) fn kind_of(instr: &Instr, ops: &[Op]) -> InstructionKind {
     ops.iter()
         .find_map(|op| match &op.code {
             Code::Lane(op) => of_lane(instr, op),
             Code::Matrix(op) => Some(of_matrix(op)),
             Code::Sync(op) => Some(of_sync(op)),
-            Code::Branch { .. } => Some(Operation::Branch),
-            Code::Exit => Some(Operation::Exit),
-            Code::Trap => Some(Operation::Trap),
+            Code::Branch { .. } => Some(InstructionKind::Branch),
+            Code::Exit => Some(InstructionKind::Exit),
+            Code::Trap => Some(InstructionKind::Trap),
         })
         .unwrap_or_else(|| of_name(instr))
 }
 
-fn of_lane(instr: &Instr, op: &LaneOp) -> Option<Operation> {
+fn of_lane(instr: &Instr, op: &LaneOp) -> Option<InstructionKind> {
     Some(match op {
         LaneOp::B32(..)
         | LaneOp::MadLo(_)
@@ -33,22 +33,22 @@ fn of_lane(instr: &Instr, op: &LaneOp) -> Option<Operation> {
         | LaneOp::Compare(..)
         | LaneOp::Select(_)
         | LaneOp::Logic(..) => return None,
-        LaneOp::Load(access) => Operation::Load(transfer(instr, access.bytes)),
-        LaneOp::Store(access) => Operation::Store(transfer(instr, access.bytes)),
-        LaneOp::Atomic(access) => Operation::Atomic {
+        LaneOp::Load(access) => InstructionKind::Load(transfer(instr, access.bytes)),
+        LaneOp::Store(access) => InstructionKind::Store(transfer(instr, access.bytes)),
+        LaneOp::Atomic(access) => InstructionKind::Atomic {
             space: access.space,
             bytes: access.bytes,
         },
-        LaneOp::AsyncCopy(copy) => Operation::AsyncCopy {
+        LaneOp::AsyncCopy(copy) => InstructionKind::AsyncCopy {
             bytes: copy.bytes,
             through_l1: instr.has("ca"),
         },
-        LaneOp::AsyncCommit | LaneOp::AsyncWait { .. } => Operation::AsyncCopyGroup,
+        LaneOp::AsyncCommit | LaneOp::AsyncWait { .. } => InstructionKind::AsyncCopyGroup,
         LaneOp::Cold(op) => return of_cold(op),
     })
 }
 
-fn of_cold(op: &ColdOp) -> Option<Operation> {
+fn of_cold(op: &ColdOp) -> Option<InstructionKind> {
     Some(match op {
         ColdOp::Scalar(..)
         | ColdOp::Lop3(..)
@@ -56,7 +56,7 @@ fn of_cold(op: &ColdOp) -> Option<Operation> {
         | ColdOp::Unpack(..)
         | ColdOp::Clock { .. }
         | ColdOp::Nothing => return None,
-        ColdOp::Mbarrier(access) => Operation::Mbarrier {
+        ColdOp::Mbarrier(access) => InstructionKind::Mbarrier {
             space: access.space,
             transaction: match access.action {
                 MbarrierAction::ExpectTx
@@ -68,81 +68,81 @@ fn of_cold(op: &ColdOp) -> Option<Operation> {
                 | MbarrierAction::Copies { .. } => false,
             },
         },
-        ColdOp::BulkCopy(copy) => Operation::BulkCopy {
+        ColdOp::BulkCopy(copy) => InstructionKind::BulkCopy {
             tensor: !copy.coordinates.is_empty(),
         },
-        ColdOp::BulkCommit | ColdOp::BulkWait { .. } => Operation::BulkCopyGroup,
-        ColdOp::MapShared(..) | ColdOp::RankOf { .. } => Operation::ClusterAddress,
-        ColdOp::FenceProxy => Operation::Fence(Fence::AsyncProxy),
-        ColdOp::FenceInit => Operation::Fence(Fence::MbarrierInit),
-        ColdOp::ActiveMask { .. } => Operation::Vote,
-        ColdOp::IsSpace(space, ..) => Operation::IsSpace(*space),
+        ColdOp::BulkCommit | ColdOp::BulkWait { .. } => InstructionKind::BulkCopyGroup,
+        ColdOp::MapShared(..) | ColdOp::RankOf { .. } => InstructionKind::ClusterAddress,
+        ColdOp::FenceProxy => InstructionKind::Fence(Fence::AsyncProxy),
+        ColdOp::FenceInit => InstructionKind::Fence(Fence::MbarrierInit),
+        ColdOp::ActiveMask { .. } => InstructionKind::Vote,
+        ColdOp::IsSpace(space, ..) => InstructionKind::IsSpace(*space),
     })
 }
 
-fn of_matrix(op: &MatrixOp) -> Operation {
+fn of_matrix(op: &MatrixOp) -> InstructionKind {
     match op {
         MatrixOp::Move(access) => {
             let (count, transposed) = (access.count, access.transposed);
             match access.store {
-                true => Operation::StoreMatrix { count, transposed },
-                false => Operation::LoadMatrix { count, transposed },
+                true => InstructionKind::StoreMatrix { count, transposed },
+                false => InstructionKind::LoadMatrix { count, transposed },
             }
         }
-        MatrixOp::Mma(mma) => Operation::Mma(MatrixShape {
+        MatrixOp::Mma(mma) => InstructionKind::Mma(MatrixShape {
             m: 16,
             n: 8,
             k: mma.k,
         }),
-        MatrixOp::Wgmma(WgmmaOp::Mma(wgmma)) => Operation::Wgmma(MatrixShape {
+        MatrixOp::Wgmma(WgmmaOp::Mma(wgmma)) => InstructionKind::Wgmma(MatrixShape {
             m: 64,
             n: wgmma.n,
             k: 16,
         }),
         MatrixOp::Wgmma(WgmmaOp::Fence | WgmmaOp::Commit | WgmmaOp::Wait { .. }) => {
-            Operation::WgmmaGroup
+            InstructionKind::WgmmaGroup
         }
     }
 }
 
-fn of_sync(op: &SyncOp) -> Operation {
+fn of_sync(op: &SyncOp) -> InstructionKind {
     match op {
         SyncOp::Warp { op, .. } => match op {
-            WarpOp::Barrier => Operation::WarpBarrier,
-            WarpOp::Shuffle(_) => Operation::Shuffle,
-            WarpOp::Vote(_) | WarpOp::Match(_) | WarpOp::Reduce { .. } => Operation::Vote,
-            WarpOp::Elect { .. } => Operation::Elect,
+            WarpOp::Barrier => InstructionKind::WarpBarrier,
+            WarpOp::Shuffle(_) => InstructionKind::Shuffle,
+            WarpOp::Vote(_) | WarpOp::Match(_) | WarpOp::Reduce { .. } => InstructionKind::Vote,
+            WarpOp::Elect { .. } => InstructionKind::Elect,
         },
-        SyncOp::Barrier(_) => Operation::Barrier,
-        SyncOp::MbarrierWait(wait) => Operation::MbarrierWait {
+        SyncOp::Barrier(_) => InstructionKind::Barrier,
+        SyncOp::MbarrierWait(wait) => InstructionKind::MbarrierWait {
             space: wait.space,
             blocking: wait.blocking,
         },
-        SyncOp::ClusterBarrier(_) => Operation::ClusterBarrier,
-        SyncOp::SetRegisters { .. } => Operation::SetRegisters,
+        SyncOp::ClusterBarrier(_) => InstructionKind::ClusterBarrier,
+        SyncOp::SetRegisters { .. } => InstructionKind::SetRegisters,
     }
 }
 
 /// Instructions that are lowered to arithmetic, to moves or to nothing.
-fn of_name(instr: &Instr) -> Operation {
+fn of_name(instr: &Instr) -> InstructionKind {
     let types = instr.types();
     let integers =
         || types.len() + 1 == instr.opcode.len() && types.iter().all(|ty| !ty.is_float());
     match instr.opcode[0].as_str() {
-        "mov" => Operation::Move,
-        "cvt" if integers() => Operation::Move,
-        "cvta" => Operation::ConvertAddress(instr.space()),
+        "mov" => InstructionKind::Move,
+        "cvt" if integers() => InstructionKind::Move,
+        "cvta" => InstructionKind::ConvertAddress(instr.space()),
         // A parameter that is in a register from the start.
-        "ld" => Operation::Load(transfer(instr, types.last().map_or(0, |ty| ty.bytes()))),
-        "fence" | "membar" if !instr.has("proxy") => Operation::Fence(Fence::Memory),
+        "ld" => InstructionKind::Load(transfer(instr, types.last().map_or(0, |ty| ty.bytes()))),
+        "fence" | "membar" if !instr.has("proxy") => InstructionKind::Fence(Fence::Memory),
         "fence" if instr.has("async") || instr.has("async::generic") => {
-            Operation::Fence(Fence::AsyncProxy)
+            InstructionKind::Fence(Fence::AsyncProxy)
         }
-        "fence" => Operation::Fence(Fence::OtherProxy),
-        "cp" => Operation::Hint { bulk: true },
+        "fence" => InstructionKind::Fence(Fence::OtherProxy),
+        "cp" => InstructionKind::Hint { bulk: true },
         "griddepcontrol" | "createpolicy" | "nanosleep" | "prefetch" | "prefetchu" | "brkpt"
-        | "pmevent" | "discard" | "applypriority" => Operation::Hint { bulk: false },
-        name => Operation::Arithmetic {
+        | "pmevent" | "discard" | "applypriority" => InstructionKind::Hint { bulk: false },
+        name => InstructionKind::Arithmetic {
             number: types.last().map_or(Number::Integer, |ty| match ty.kind {
                 TypeKind::Predicate => Number::Predicate,
                 TypeKind::Signed | TypeKind::Unsigned | TypeKind::Bits => Number::Integer,
