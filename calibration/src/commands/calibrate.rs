@@ -23,7 +23,7 @@ use crate::recordings::{Part, Recordings};
     wgmma_layout.csv    operand,major,swizzle,base_offset,leading,stride,start,bytes\n  \
     tma_layout.csv      swizzle,start,tile_columns,tile_rows,columns,rows,x,y,elements\n  \
     mma_m16n8k{8,16}_{f16,bf16}.bin, wgmma_m64n8k16_{f16,bf16}.bin\n                      \
-    records of 1,792 bytes: A 16x16 u16, B 16x8 u16, C 16x8 f32, D 16x8 f32\n\
+    records of 1,792 bytes: A 16x16 u16, B 16x8 u16, C 16x8 f32, D 16x8 f32\n  \
     tensor.csv          instruction,class,seed,records,digest\n  \
     rungs.csv, accesses.csv, merged.csv\n                      \
     whole kernels: bits of C, accesses by line, and accesses that machine code merges\n\

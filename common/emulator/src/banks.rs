@@ -1,7 +1,7 @@
 //! How an H100 serves one warp-level access: wavefronts of shared memory, sectors of global memory.
 //!
 //! The rules are measured, on one-instruction kernels under Nsight Compute; every recorded measurement
-//! is a test (`tests/hardware.rs`).
+//! is a test (`calibration/tests/all/hardware.rs`).
 use crate::Wavefronts;
 
 /// Lanes of a warp.

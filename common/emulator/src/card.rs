@@ -11,7 +11,7 @@ use crate::{Fence, InstructionKind, Space};
 /// as anybody has looked, but were measured on that one only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Card {
-    /// Hopper: measured, and compared bit for bit ([`crate::calibrate`]).
+    /// Hopper: measured, and compared bit for bit with recordings (`calibration/`).
     #[default]
     H100,
     /// Ampere, compute capability 8.0. Its tensor cores are as others describe them: see [`crate::tensor`].
@@ -22,7 +22,7 @@ impl Card {
     /// All of them, the default first.
     pub const ALL: [Self; 2] = [Self::H100, Self::A100];
 
-    /// As `--emulate` names it.
+    /// `h100` or `a100`.
     pub fn name(self) -> &'static str {
         match self {
             Self::H100 => "h100",
@@ -62,20 +62,43 @@ impl Card {
         }
     }
 
+    /// The newest `.target` that it runs.
+    fn newest_target(self) -> &'static str {
+        match self {
+            Self::H100 => "sm_90a",
+            Self::A100 => "sm_80",
+        }
+    }
+
+    /// Whether it runs PTX for this `.target`: `sm_90a` only where the compute capability is 9.0, `sm_80` also on all
+    /// that are newer (PTX ISA, "PTX Module Directives: .target").
+    pub fn runs(self, target: &str) -> bool {
+        let (major, minor) = self.compute_capability();
+        let number = 10 * major + minor;
+        let Some(digits) = target.strip_prefix("sm_") else {
+            return false;
+        };
+        match digits.strip_suffix('a') {
+            Some(exact) => exact.parse() == Ok(number),
+            None => digits.parse::<u32>().is_ok_and(|needed| needed <= number),
+        }
+    }
+
     /// Why it cannot run this program, if it cannot.
     pub(crate) fn refuses(self, program: &Program) -> Option<String> {
+        if !self.runs(&program.target) {
+            let (major, minor) = self.compute_capability();
+            return Some(format!(
+                "the kernel is for {}, and an {} has compute capability {major}.{minor}; compile it for {}",
+                program.target,
+                self.name().to_uppercase(),
+                self.newest_target(),
+            ));
+        }
         if self == Self::H100 {
             return None;
         }
         let remedy = "emulate an h100, or take a kernel for sm_80";
-        let digits = program.target.trim_start_matches("sm_");
-        let number = digits.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        if number.parse::<u32>().is_ok_and(|number| number > 80) {
-            return Some(format!(
-                "the kernel is for {}, and an A100 has compute capability 8.0; {remedy}",
-                program.target
-            ));
-        }
         let mut instructions = program.instructions.iter();
         let newer = instructions.find(|instruction| came_with_hopper(&instruction.kind))?;
         let (line, opcode) = (newer.ptx_line, &newer.opcode);
@@ -86,8 +109,8 @@ impl Card {
 }
 
 /// What came with compute capability 9.0 (PTX ISA, "Target ISA Notes" of each).
-fn came_with_hopper(operation: &InstructionKind) -> bool {
-    match operation {
+fn came_with_hopper(kind: &InstructionKind) -> bool {
+    match kind {
         InstructionKind::StoreMatrix { .. }
         | InstructionKind::BulkCopy { .. }
         | InstructionKind::BulkCopyGroup

@@ -195,7 +195,23 @@ impl Finding {
             FindingKind::Race(conflict)
             | FindingKind::MissingProxyFence(conflict)
             | FindingKind::MbarrierTouched(conflict) => Some(&conflict.other),
-            _ => None,
+            FindingKind::OutOfBounds { .. }
+            | FindingKind::Misaligned(_)
+            | FindingKind::Uninitialised(_)
+            | FindingKind::DivergentBarrier { .. }
+            | FindingKind::InvalidBarrier(_)
+            | FindingKind::InvalidMbarrier(_)
+            | FindingKind::TransactionCount(_)
+            | FindingKind::SwizzleMismatch(_)
+            | FindingKind::InvalidBulkCopy(_)
+            | FindingKind::UnfinishedCopy(_)
+            | FindingKind::ExitedBlock(_)
+            | FindingKind::InvalidCluster(_)
+            | FindingKind::InvalidRegisters(_)
+            | FindingKind::InvalidWgmma(_)
+            | FindingKind::UnorderedWgmma(_)
+            | FindingKind::Deadlock { .. }
+            | FindingKind::Trap => None,
         }
     }
 

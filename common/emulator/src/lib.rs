@@ -14,7 +14,7 @@
 //! | which GPU, and what it refuses | [`Card`], `card.rs` |
 //! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
 //! | what a launch asks of each resource | [`Demand`], `demand.rs` |
-//! | what each instruction does | [`InstructionKind`], `operation.rs` |
+//! | what each instruction does | [`InstructionKind`], `instruction_kind.rs` |
 //! | what happens before what | `happens_before.rs` |
 //! | races and uninitialised reads | `shadow/` |
 //! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |

@@ -84,7 +84,7 @@ pub(crate) enum Compare {
 }
 
 /// What an operation does, by which threads it needs. Each family is executed by one exhaustive match, its registers
-/// are listed in `def_use.rs`, and its meaning for the counters in `lower/operation.rs`; `dead_code` denies an operation
+/// are listed in `def_use.rs`, and its meaning for the counters in `lower/instruction_kind.rs`; `dead_code` denies an operation
 /// that nothing is lowered to.
 #[derive(Clone, Debug)]
 #[deny(dead_code)]
@@ -94,7 +94,7 @@ pub(crate) enum Code {
     Branch {
         target: u32,
         /// Where the threads that diverge here reconverge.
-        rejoin: u32,
+        reconvergence: u32,
     },
     Exit,
     Trap,
@@ -510,7 +510,7 @@ pub(crate) struct ClusterBarrier {
 /// A bulk copy: a run of bytes, or a tile of a tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct BulkCopy {
-    pub way: BulkWay,
+    pub way: BulkDirection,
     pub to: Address,
     /// The destination is named in `.shared::cta`: no other block can be meant.
     pub to_cta: bool,
@@ -526,7 +526,7 @@ pub(crate) struct BulkCopy {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BulkWay {
+pub(crate) enum BulkDirection {
     GlobalToShared,
     SharedToGlobal,
     SharedToCluster,

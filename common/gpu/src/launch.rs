@@ -83,7 +83,13 @@ impl Context {
         let sizes: Vec<usize> = args.iter().map(KernelArg::bytes).collect();
         kernel.takes(&sizes)?;
         kernel.allow_shared(config.dynamic_shared)?;
-        if config.cluster.iter().product::<u32>() > 8 {
+        if config
+            .cluster
+            .iter()
+            .map(|&side| u64::from(side))
+            .fold(1, u64::saturating_mul)
+            > 8
+        {
             kernel.allow_large_clusters()?;
         }
         let mut pointers: Vec<*mut c_void> = args.iter().map(KernelArg::pointer).collect();

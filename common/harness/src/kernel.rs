@@ -15,10 +15,13 @@ pub struct Kernel {
     pub spec: LaunchSpec,
     /// What is launched.
     pub function: Function,
+    /// Whether a launch may begin while the one before it ends: the kernel waits for that one itself.
+    pub overlaps: bool,
+    /// Whether it multiplies with the tensor cores.
+    pub tensor_cores: bool,
 }
 
-/// The instruction by which a kernel says that it may begin while the launch before it ends, and where it needs that
-/// one's results (PTX ISA, `griddepcontrol`).
+/// The instruction by which a kernel waits for the launch before it (PTX ISA, `griddepcontrol`).
 const WAITS_FOR_LAST_LAUNCH: &str = "griddepcontrol.wait";
 
 impl Kernel {
@@ -75,6 +78,10 @@ impl Kernel {
             });
         }
         Ok(Self {
+            overlaps: ptx.opcodes(name).any(|one| one == WAITS_FOR_LAST_LAUNCH),
+            tensor_cores: ptx
+                .opcodes(name)
+                .any(|one| one.starts_with("mma.") || one.starts_with("wgmma.")),
             name,
             source,
             spec,
@@ -89,15 +96,7 @@ impl Kernel {
             block: [self.spec.threads, 1, 1],
             dynamic_shared: self.spec.dynamic_shared,
             cluster: [self.spec.cluster, 1, 1],
-            overlap: self.overlaps(),
-        }
-    }
-
-    /// Whether its launches may overlap.
-    pub fn overlaps(&self) -> bool {
-        {
-            let mut instructions = self.function.instructions().iter();
-            instructions.any(|one| one.opcode == WAITS_FOR_LAST_LAUNCH)
+            overlap: self.overlaps,
         }
     }
 }

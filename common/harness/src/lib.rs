@@ -56,7 +56,6 @@ pub use report::{lines, table};
 pub use source::ptx_file;
 pub use timing::ceilings;
 
-pub use accesses::operation;
 pub use bench::{Contest, SIZES, sides};
 pub use cli::{Bytes, explained, main, main_with};
 pub use compile::Compile;

@@ -175,8 +175,7 @@ impl Target {
             .map(|n| (n / 10, n % 10))
             .unwrap_or((0, 0));
         let info = match self {
-            Self::Emulator(Card::H100) => return Ok(()),
-            Self::Emulator(card) if card.compute_capability() >= needed => return Ok(()),
+            Self::Emulator(card) if card.runs(arch) => return Ok(()),
             Self::Emulator(card) => {
                 return Err(Error::WrongCard {
                     card: *card,

@@ -76,6 +76,9 @@ impl WarpAccess {
             }
             offsets[lane] = Some(offset);
         }
+        if offsets.iter().all(Option::is_none) {
+            return bad("no lane takes part".into());
+        }
         Ok(Self {
             op: op.to_owned(),
             kind,

@@ -43,6 +43,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         .with_context(|| format!("{file} is no table of accesses"))?;
     if let Some(number) = arguments.draw {
         let rows = table.rows.len();
+        if rows == 0 {
+            bail!("{file} has a header and no rows");
+        }
         let Some(row) = number.checked_sub(1).and_then(|at| table.rows.get(at)) else {
             bail!("{file} has no row {number}: there are rows 1 to {rows}, the header not counted");
         };

@@ -52,12 +52,13 @@ struct Arguments {
 }
 
 /// Who needs which command, as `--help` groups them.
-const GROUPS: [(&str, &str); 4] = [
+const GROUPS: [(&str, &str); 5] = [
     ("To learn", "diff layout banks round sass bound get-nvrtc"),
     ("To teach", "grade exam export-course"),
+    ("With a GPU", "bench tiles bits ceilings stalls"),
     (
-        "With a GPU",
-        "bench compare plot tiles bits ceilings calibrate sanitizers stalls",
+        "To look at records and recordings",
+        "compare plot calibrate sanitizers",
     ),
     (
         "To change a kernel, an assignment or a page",

@@ -45,7 +45,7 @@ fn multiply(host: &mut Host) -> Result<()> {
         block: [spec.threads, 1, 1],
         dynamic_shared: spec.dynamic_shared,
         cluster: [spec.cluster, 1, 1],
-        overlap: kernel.overlaps(), // it waits itself for the launch before it (programmatic dependent launch)
+        overlap: kernel.overlaps, // it waits itself for the launch before it (programmatic dependent launch)
     };
     host.launch(&kernel, config, args)?;
     host.verify(&problem, [a, b, c])

@@ -71,6 +71,9 @@ ld.global.u32 %r1, [%rd1];
 ldu.global.u32 %r1, [%rd1];
 st.shared.u32 [%r1], %r2;
 prefetch.global.L2 [%rd1];
+prefetchu.L1 [%rd1];
+discard.global.L2 [%rd1], 128;
+applypriority.global.L2::evict_normal [%rd1], 128;
 createpolicy.fractional.L2::evict_last.b64 %rd1;
 cp.async.cg.shared.global [%r1], [%rd1], 16;
 cp.async.bulk.commit_group;
@@ -81,9 +84,11 @@ st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3];
 tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];
 suld.b.1d.b32.trap %r1, [%rd1, {%r2}];
 bra $end;
+brx.idx %r1, targets;
 ret;
 exit;
 trap;
+brkpt;
 call.uni (%r1), f, (%r2);
 bar.sync 0;
 barrier.cluster.arrive;
@@ -105,6 +110,7 @@ ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];
 stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {%r1};
 mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};
 mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r1,%r2}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%r1,%r2};
+mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};
 mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};
 mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1,%r2,%r3,%r4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%r1,%r2,%r3,%r4};
 wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, [%r1], 16;
@@ -132,7 +138,7 @@ fn is_called(line: &str, name: &str) -> bool {
 fn is_executed(line: &str) -> bool {
     let ptx = format!(
         ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{{\n.reg .b32 %r<9>;\n.reg .f32 %f<9>;\n\
-         .reg .b64 %rd<9>;\n.reg .pred %p<9>;\n{line}\n$end:\nret;\n}}\n"
+         .reg .b64 %rd<9>;\n.reg .pred %p<9>;\ntargets: .branchtargets $end;\n{line}\n$end:\nret;\n}}\n"
     );
     let module = Context::new(Options::default()).load_module(&ptx);
     module.and_then(|module| module.function("k")).is_ok()

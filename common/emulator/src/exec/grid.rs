@@ -87,7 +87,7 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<LaunchRe
         (
             per_instruction(program, &done.profiler),
             waits(program, &done.profiler),
-            patterns(program, done.profiler.asked),
+            patterns(program, done.profiler.patterns),
         )
     };
     Ok(LaunchReport {
@@ -346,11 +346,11 @@ fn waits(program: &Program, profiler: &Profiler) -> Vec<Wait> {
 }
 
 /// The same, by instruction: several operations may come from one.
-fn patterns(program: &Program, asked: Option<BTreeSet<AccessPattern>>) -> Vec<AccessPattern> {
-    let of_instruction = |asked: AccessPattern| AccessPattern {
-        instruction: program.ops[asked.instruction].instruction as usize,
-        ..asked
+fn patterns(program: &Program, patterns: Option<BTreeSet<AccessPattern>>) -> Vec<AccessPattern> {
+    let of_instruction = |pattern: AccessPattern| AccessPattern {
+        instruction: program.ops[pattern.instruction].instruction as usize,
+        ..pattern
     };
-    let all: BTreeSet<AccessPattern> = asked.into_iter().flatten().map(of_instruction).collect();
+    let all: BTreeSet<AccessPattern> = patterns.into_iter().flatten().map(of_instruction).collect();
     all.into_iter().collect()
 }

@@ -5,7 +5,7 @@ use super::warp_access::cut;
 use crate::Space;
 use crate::finding::{AccessKind, FindingKind, MemoryAccess};
 use crate::lower::{SHARED_BASE, window};
-use crate::shadow::{How, Site};
+use crate::shadow::{AccessMode, Site};
 
 /// The launch cannot go on; the finding is noted.
 pub(super) struct Fatal;
@@ -268,7 +268,7 @@ impl Execution<'_> {
     }
 
     /// Shows a checked access to the sanitizer.
-    pub fn show(&mut self, how: How, place: &Target, touch: &LaneAccess) {
+    pub fn show(&mut self, how: AccessMode, place: &Target, touch: &LaneAccess) {
         let &LaneAccess { bytes, site, .. } = touch;
         match *place {
             Target::Shared(at) => self.check(how, at, bytes, site),
@@ -282,14 +282,14 @@ impl Execution<'_> {
 
     pub fn read(&mut self, warp: &Warp, touch: &LaneAccess, out: &mut [u8]) -> Result<()> {
         let place = self.locate(touch, AccessKind::Read)?;
-        self.show(How::Read, &place, touch);
+        self.show(AccessMode::Read, &place, touch);
         self.get(warp, &place, out);
         Ok(())
     }
 
     pub fn write(&mut self, warp: &mut Warp, touch: &LaneAccess, bytes: &[u8]) -> Result<()> {
         let place = self.locate(touch, AccessKind::Write)?;
-        self.show(How::Write, &place, touch);
+        self.show(AccessMode::Write, &place, touch);
         self.put(warp, &place, bytes);
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::warp_access::{cut, one_allocation, resolve, shared_window};
 use crate::Space;
 use crate::banks::{LANES, SharedAccess};
 use crate::op::{Class, LoadStore, Reg};
-use crate::shadow::How;
+use crate::shadow::AccessMode;
 
 /// An element as its register holds it.
 #[inline(always)]
@@ -40,7 +40,7 @@ impl Warp {
         {
             cx.profiler.shared(request, &addresses, mask);
             if SANITIZE {
-                cx.check_lanes(How::Read, &addresses, bytes, op, self, mask);
+                cx.check_lanes(AccessMode::Read, &addresses, bytes, op, self, mask);
             }
             self.load_shared(access, &addresses, mask, cx);
             return Ok(());

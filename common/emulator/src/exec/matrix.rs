@@ -10,7 +10,7 @@ use crate::banks::{LANES, SharedAccess};
 use crate::finding::AccessKind;
 use crate::happens_before::Engine;
 use crate::op::{AsyncCopy, MatrixMove, Mma};
-use crate::shadow::{AsyncOp, How};
+use crate::shadow::{AccessMode, AsyncOp};
 use crate::{Card, tensor};
 
 impl Warp {
@@ -31,8 +31,8 @@ impl Warp {
             false => Space::Shared,
         };
         let (verb, how) = match access.store {
-            true => (AccessKind::Write, How::Write),
-            false => (AccessKind::Read, How::Read),
+            true => (AccessKind::Write, AccessMode::Write),
+            false => (AccessKind::Read, AccessMode::Read),
         };
         let addresses = self.addresses(access.address, mask);
         let mut starts = [0u32; LANES];
@@ -151,7 +151,7 @@ impl Warp {
                     _ => None,
                 },
             };
-            cx.check(How::Launch, at, copy.bytes, self.site(op, lane));
+            cx.check(AccessMode::Launch, at, copy.bytes, self.site(op, lane));
             let group = self.commits[lane];
             self.pending.push(Pending {
                 lane,
@@ -206,7 +206,7 @@ impl Warp {
         for copy in &landing {
             self.land_copy(copy, cx);
             let site = self.site(copy.op, copy.lane);
-            cx.check(How::Land, copy.to, copy.bytes, site);
+            cx.check(AccessMode::Land, copy.to, copy.bytes, site);
         }
     }
 

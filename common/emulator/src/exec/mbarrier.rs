@@ -9,7 +9,7 @@ use crate::Space;
 use crate::finding::{AccessKind, FindingKind};
 use crate::happens_before::{HappensBefore, View};
 use crate::op::{Class, MbarrierAccess, MbarrierAction, MbarrierWait};
-use crate::shadow::{How, Site};
+use crate::shadow::{AccessMode, Site};
 
 /// Arrivals that an mbarrier can count, and bytes either way (PTX ISA, "Contents of the mbarrier object").
 const MAX_COUNT: u32 = (1 << 20) - 1;
@@ -222,8 +222,8 @@ impl Execution<'_> {
         };
         let check = shadow.use_mbarrier(at, asynchronous, &observer);
         let how = match asynchronous {
-            true => How::AsyncWrite,
-            false => How::Atomic,
+            true => AccessMode::AsyncWrite,
+            false => AccessMode::Atomic,
         };
         self.found(check, how, at, 8, site);
     }
@@ -295,7 +295,7 @@ impl Warp {
         let state = match access.action {
             MbarrierAction::Invalidate => {
                 cx.change_mbarrier(rank, at, |_, _| Ok(()))?;
-                cx.check(How::Invalidate, at, 8, site);
+                cx.check(AccessMode::Invalidate, at, 8, site);
                 cx.block.mbarriers.remove(&at);
                 return Ok(());
             }
@@ -308,7 +308,7 @@ impl Warp {
                         "there is an mbarrier at 0x{at:x} already; mbarrier.inval ends it"
                     ));
                 }
-                cx.check(How::Init, at, 8, site);
+                cx.check(AccessMode::Init, at, 8, site);
                 let barrier = Mbarrier::new(count, cx.common.mbarriers);
                 cx.common.mbarriers += 1;
                 cx.block.shared[at as usize / 4..][..2].copy_from_slice(&barrier.words());
@@ -460,16 +460,16 @@ impl Warp {
         let lane = split.mask.trailing_zeros() as usize & 31;
         let at = self.waits_at(wait, split);
         let phase = self.get(wait.phase, lane);
-        let asked = match wait.phase.class {
+        let requested = match wait.phase.class {
             Class::B32 => format!("parity {phase}"),
             _ => format!("phase {}", phase >> 40 & 0x7f_ffff),
         };
         match cx.block.mbarriers.get(&at) {
             Some(barrier) => format!(
-                "mbarrier 0x{at:x} for {asked}, which is in {}",
+                "mbarrier 0x{at:x} for {requested}, which is in {}",
                 barrier.wanting()
             ),
-            None => format!("mbarrier 0x{at:x} for {asked}"),
+            None => format!("mbarrier 0x{at:x} for {requested}"),
         }
     }
 

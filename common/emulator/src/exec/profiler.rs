@@ -11,7 +11,7 @@ pub(super) struct Profiler {
     /// By operation and mbarrier.
     pub waits: BTreeMap<(usize, Option<u32>), Wait>,
     /// Every pattern once, if that was asked for; the instruction is an operation here.
-    pub asked: Option<BTreeSet<AccessPattern>>,
+    pub patterns: Option<BTreeSet<AccessPattern>>,
     shared: Vec<SharedPattern>,
     global: Vec<GlobalPattern>,
 }
@@ -61,7 +61,7 @@ impl Request {
 impl Profiler {
     pub fn new(ops: usize, slots: usize, patterns: bool) -> Self {
         Self {
-            asked: patterns.then(BTreeSet::new),
+            patterns: patterns.then(BTreeSet::new),
             ops: vec![Counters::default(); ops],
             waits: BTreeMap::new(),
             shared: vec![SharedPattern::default(); slots],
@@ -85,7 +85,7 @@ impl Profiler {
             pattern.active = active;
             pattern.relative = relative;
             pattern.cost = shared_wavefronts(kind, bytes, addresses, active);
-            keep(&mut self.asked, || AccessPattern {
+            keep(&mut self.patterns, || AccessPattern {
                 instruction: op,
                 shared: Some(kind),
                 bytes,
@@ -111,7 +111,7 @@ impl Profiler {
             pattern.active = active;
             pattern.relative = relative;
             pattern.cost = global_sectors(bytes, addresses, active);
-            keep(&mut self.asked, || AccessPattern {
+            keep(&mut self.patterns, || AccessPattern {
                 instruction: op,
                 shared: None,
                 bytes,
@@ -147,16 +147,19 @@ impl Profiler {
         for (&at, wait) in &other.waits {
             *self.waits.entry(at).or_default() += *wait;
         }
-        if let (Some(asked), Some(other)) = (&mut self.asked, &other.asked) {
-            asked.extend(other.iter().cloned());
+        if let (Some(patterns), Some(other)) = (&mut self.patterns, &other.patterns) {
+            patterns.extend(other.iter().cloned());
         }
     }
 }
 
 #[inline(never)]
-fn keep(asked: &mut Option<BTreeSet<AccessPattern>>, new: impl FnOnce() -> AccessPattern) {
-    if let Some(asked) = asked.as_mut().filter(|asked| asked.len() < MOST_PATTERNS) {
-        asked.insert(new());
+fn keep(patterns: &mut Option<BTreeSet<AccessPattern>>, new: impl FnOnce() -> AccessPattern) {
+    if let Some(patterns) = patterns
+        .as_mut()
+        .filter(|patterns| patterns.len() < MOST_PATTERNS)
+    {
+        patterns.insert(new());
     }
 }
 

@@ -9,16 +9,16 @@ use super::warp::Warp;
 use crate::Space;
 use crate::finding::{AccessKind, Conflict, Finding, FindingKind, Location, MemoryAccess};
 use crate::happens_before::{Actor, Engine, Observer, View};
-use crate::shadow::{AccessCheck, AsyncOp, Hazard, How, Site};
+use crate::shadow::{AccessCheck, AccessMode, AsyncOp, Hazard, Site};
 
 impl Execution<'_> {
     /// Shows one lane's access to shared memory.
-    pub fn check(&mut self, how: How, address: u32, bytes: u32, site: Site) {
+    pub fn check(&mut self, how: AccessMode, address: u32, bytes: u32, site: Site) {
         self.check_in(self.rank, how, address, bytes, site);
     }
 
     /// The same in a block of the cluster.
-    fn check_in(&mut self, rank: usize, how: How, address: u32, bytes: u32, site: Site) {
+    fn check_in(&mut self, rank: usize, how: AccessMode, address: u32, bytes: u32, site: Site) {
         let (block, order) = self.block_and_order(rank);
         let Some(shadow) = block.and_then(|block| block.shadow.as_mut()) else {
             return;
@@ -33,7 +33,7 @@ impl Execution<'_> {
     /// The same for several lanes, each at its address.
     pub fn check_lanes(
         &mut self,
-        how: How,
+        how: AccessMode,
         addresses: &[u32; 32],
         bytes: u32,
         op: usize,
@@ -52,9 +52,10 @@ impl Execution<'_> {
             self.order.observer(warp.actor, mask),
         ) {
             // Most that is done is reading what everybody knows of.
-            let mask = match how {
-                How::Read => shadow.read_by_warp(addresses, bytes, op, &observer),
-                _ => mask,
+            let mask = if how == AccessMode::Read {
+                shadow.read_by_warp(addresses, bytes, op, &observer)
+            } else {
+                mask
             };
             for lane in lanes(mask) {
                 let observer = observer.of(lane);
@@ -72,7 +73,7 @@ impl Execution<'_> {
     /// The same in another block of the cluster, which must not exit before it.
     pub fn check_remote(
         &mut self,
-        how: How,
+        how: AccessMode,
         (rank, address): (usize, u32),
         bytes: u32,
         site: Site,
@@ -96,7 +97,7 @@ impl Execution<'_> {
     /// issue it together; what is read must happen before, and be shown to the async proxy by, each of them.
     pub fn asynchronous(
         &mut self,
-        how: How,
+        how: AccessMode,
         by: &AsyncOp,
         (rank, address): (usize, u32),
         bytes: u32,
@@ -163,7 +164,14 @@ impl Execution<'_> {
         self.block.findings.add(Finding::new(kind, location));
     }
 
-    pub fn found(&mut self, check: AccessCheck, how: How, address: u32, bytes: u32, site: Site) {
+    pub fn found(
+        &mut self,
+        check: AccessCheck,
+        how: AccessMode,
+        address: u32,
+        bytes: u32,
+        site: Site,
+    ) {
         let (access, address) = (verb(how), address.into());
         let conflict = |hazard: Hazard| Conflict {
             access,
@@ -187,12 +195,14 @@ impl Execution<'_> {
     }
 }
 
-fn verb(how: How) -> AccessKind {
+fn verb(how: AccessMode) -> AccessKind {
     match how {
-        How::Read => AccessKind::Read,
-        How::Write | How::Land | How::Init | How::Invalidate => AccessKind::Write,
-        How::Atomic => AccessKind::Atomic,
-        How::AsyncRead => AccessKind::AsyncRead,
-        How::Launch | How::AsyncWrite => AccessKind::AsyncWrite,
+        AccessMode::Read => AccessKind::Read,
+        AccessMode::Write | AccessMode::Land | AccessMode::Init | AccessMode::Invalidate => {
+            AccessKind::Write
+        }
+        AccessMode::Atomic => AccessKind::Atomic,
+        AccessMode::AsyncRead => AccessKind::AsyncRead,
+        AccessMode::Launch | AccessMode::AsyncWrite => AccessKind::AsyncWrite,
     }
 }

@@ -111,14 +111,17 @@ impl Warp {
                 self.touch(pc, active, cx);
             }
             match &op.code {
-                Code::Branch { target, rejoin } => {
+                Code::Branch {
+                    target,
+                    reconvergence,
+                } => {
                     let backwards = *target <= pc;
                     if active == mask {
                         pc = *target;
                     } else if active == 0 {
                         pc += 1;
                     } else {
-                        join = self.open_join(*rejoin, mask, join);
+                        join = self.open_join(*reconvergence, mask, join);
                         join_pc = self.join_pc(join);
                         self.split(*target, active, join, State::Ready);
                         mask &= !active;

@@ -223,13 +223,13 @@ impl Warp {
     }
 
     /// The join for threads `mask` that diverge now and reconverge at `rejoin`, within `outer`.
-    pub fn open_join(&mut self, rejoin: u32, mask: u32, outer: u32) -> u32 {
+    pub fn open_join(&mut self, reconvergence: u32, mask: u32, outer: u32) -> u32 {
         // A loop diverges again and again on the way to one place.
-        if rejoin == NONE || self.join_pc(outer) == rejoin {
+        if reconvergence == NONE || self.join_pc(outer) == reconvergence {
             return outer;
         }
         let join = Join {
-            pc: rejoin,
+            pc: reconvergence,
             members: mask,
             arrived: 0,
             outer,

@@ -12,7 +12,7 @@ use crate::banks::{LANES, SharedAccess};
 use crate::finding::AccessKind;
 use crate::lower::{SHARED_BASE, window};
 use crate::op::{Address, Atomic, Class, LoadStore};
-use crate::shadow::How;
+use crate::shadow::AccessMode;
 
 /// Low `8 * bytes` bits.
 #[inline(always)]
@@ -70,7 +70,7 @@ impl Warp {
         {
             cx.profiler.shared(request, &addresses, mask);
             if SANITIZE {
-                cx.check_lanes(How::Write, &addresses, bytes, op, self, mask);
+                cx.check_lanes(AccessMode::Write, &addresses, bytes, op, self, mask);
             }
             let shared = &mut cx.block.shared;
             for i in 0..access.count as usize {
@@ -147,7 +147,7 @@ impl Warp {
             let touch = LaneAccess::new(access.space, addresses[lane], access.bytes, site);
             let address = cx.locate(&touch, AccessKind::Atomic)?;
             cx.get(self, &address, &mut raw[..bytes]);
-            cx.show(How::Atomic, &address, &touch);
+            cx.show(AccessMode::Atomic, &address, &touch);
             let old = u64::from_le_bytes(raw);
             let f = match address {
                 Target::Global(..) => access.on_global,

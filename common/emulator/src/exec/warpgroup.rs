@@ -122,7 +122,7 @@ pub(super) struct Tracker {
 
 #[derive(Clone, Copy, Default)]
 struct Tracked {
-    last: Last,
+    last: LastAccess,
     /// The `wgmma` that last took it, counted from 1, and its operation.
     taken: u64,
     op: usize,
@@ -130,7 +130,7 @@ struct Tracked {
 
 /// The last access to a register since the last `wgmma.fence`.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Last {
+enum LastAccess {
     /// Of an ordinary instruction, or there has been no fence at all.
     #[default]
     Ordinary,
@@ -155,7 +155,7 @@ impl Tracker {
     pub fn fence(&mut self) {
         self.registers
             .iter_mut()
-            .for_each(|reg| reg.last = Last::Fence);
+            .for_each(|reg| reg.last = LastAccess::Fence);
     }
 
     pub fn land(&mut self, landed: u64) {
@@ -166,7 +166,7 @@ impl Tracker {
     pub fn touch(&mut self, reg: u32) -> Option<usize> {
         let landed = self.landed;
         let reg = self.registers.get_mut(reg as usize)?;
-        reg.last = Last::Ordinary;
+        reg.last = LastAccess::Ordinary;
         (reg.taken > landed).then_some(reg.op)
     }
 
@@ -186,23 +186,23 @@ impl Tracker {
         for &reg in d {
             let reg = &mut self.registers[reg as usize];
             match reg.last {
-                Last::Fence => {}
-                Last::Accumulator(before) if before == n => {}
-                Last::Accumulator(before) => wrong = Some(Unordered::Shape(before)),
-                Last::Ordinary | Last::A => wrong = Some(Unordered::Fence),
+                LastAccess::Fence => {}
+                LastAccess::Accumulator(before) if before == n => {}
+                LastAccess::Accumulator(before) => wrong = Some(Unordered::Shape(before)),
+                LastAccess::Ordinary | LastAccess::A => wrong = Some(Unordered::Fence),
             }
-            (reg.last, reg.taken, reg.op) = (Last::Accumulator(n), number + 1, op);
+            (reg.last, reg.taken, reg.op) = (LastAccess::Accumulator(n), number + 1, op);
         }
         for &reg in a {
             let reg = &mut self.registers[reg as usize];
             match reg.last {
-                Last::Accumulator(_) if reg.taken > self.landed => {
+                LastAccess::Accumulator(_) if reg.taken > self.landed => {
                     wrong = Some(Unordered::InFlight(reg.op));
                 }
-                Last::Fence | Last::A => {}
-                Last::Ordinary | Last::Accumulator(_) => wrong = Some(Unordered::Fence),
+                LastAccess::Fence | LastAccess::A => {}
+                LastAccess::Ordinary | LastAccess::Accumulator(_) => wrong = Some(Unordered::Fence),
             }
-            (reg.last, reg.taken, reg.op) = (Last::A, number + 1, op);
+            (reg.last, reg.taken, reg.op) = (LastAccess::A, number + 1, op);
         }
         wrong
     }

@@ -15,7 +15,7 @@ use crate::finding::FindingKind;
 use crate::happens_before::Engine;
 use crate::lower::SHARED_BASE;
 use crate::op::{Code, MatrixOp, Wgmma, WgmmaA, WgmmaOp};
-use crate::shadow::{AsyncOp, How};
+use crate::shadow::{AccessMode, AsyncOp};
 use crate::tensor::{self, Factor};
 
 /// Rows of the whole instruction.
@@ -203,7 +203,7 @@ impl Warp {
             for (row, k) in units(mn, transposed) {
                 let address = descriptor.unit(transposed, row, k);
                 let at = (cx.rank, address);
-                cx.asynchronous(How::AsyncRead, &by, at, 16, &[(self.actor, ALL)]);
+                cx.asynchronous(AccessMode::AsyncRead, &by, at, 16, &[(self.actor, ALL)]);
             }
         }
     }

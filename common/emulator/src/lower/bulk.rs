@@ -1,6 +1,6 @@
 //! `cp.async.bulk`: copies of runs and of tensor tiles by TMA.
 use super::{Lowering, Result};
-use crate::op::{BulkCopy, BulkWay, Class, ColdOp};
+use crate::op::{BulkCopy, BulkDirection, Class, ColdOp};
 use crate::ptx::{Instr, Operand};
 
 impl Lowering<'_> {
@@ -42,21 +42,21 @@ impl Lowering<'_> {
                 "global",
                 "mbarrier::complete_tx::bytes",
                 rest @ ..,
-            ] => (BulkWay::GlobalToShared, *to == "shared::cta", rest),
+            ] => (BulkDirection::GlobalToShared, *to == "shared::cta", rest),
             ["global", "shared::cta", "bulk_group", rest @ ..] => {
-                (BulkWay::SharedToGlobal, false, rest)
+                (BulkDirection::SharedToGlobal, false, rest)
             }
             [
                 "shared::cluster",
                 "shared::cta",
                 "mbarrier::complete_tx::bytes",
-            ] if dims.is_none() => (BulkWay::SharedToCluster, false, &[][..]),
+            ] if dims.is_none() => (BulkDirection::SharedToCluster, false, &[][..]),
             _ => return Err(instr.unsupported()),
         };
         let (mut multicast, mut hint) = (false, false);
         for modifier in modifiers {
             match *modifier {
-                "multicast::cluster" if way == BulkWay::GlobalToShared && !to_cta => {
+                "multicast::cluster" if way == BulkDirection::GlobalToShared && !to_cta => {
                     multicast = true;
                 }
                 "L2::cache_hint" => hint = true,
@@ -72,8 +72,8 @@ impl Lowering<'_> {
             None => Some(next()?),
         };
         let mbarrier = match way {
-            BulkWay::SharedToGlobal => None,
-            BulkWay::GlobalToShared | BulkWay::SharedToCluster => Some(next()?),
+            BulkDirection::SharedToGlobal => None,
+            BulkDirection::GlobalToShared | BulkDirection::SharedToCluster => Some(next()?),
         };
         let mask = if multicast { Some(next()?) } else { None };
         // Where a line shall stay in L2: of no effect here.
@@ -88,8 +88,8 @@ impl Lowering<'_> {
         let mut coordinates = Vec::new();
         if let Some(dims) = dims {
             let tensor = match way {
-                BulkWay::SharedToGlobal => &mut to,
-                BulkWay::GlobalToShared | BulkWay::SharedToCluster => &mut from,
+                BulkDirection::SharedToGlobal => &mut to,
+                BulkDirection::GlobalToShared | BulkDirection::SharedToCluster => &mut from,
             };
             let Operand::Vector(list) = *tensor else {
                 return Err(instr.wrong("needs [map, {coordinates}]"));

@@ -16,7 +16,7 @@ impl Lowering<'_> {
                 // The label's place is put in once all are known.
                 [Operand::Label(target)] => Code::Branch {
                     target,
-                    rejoin: u32::MAX,
+                    reconvergence: u32::MAX,
                 },
                 _ => return Err(instr.unsupported()),
             },
@@ -33,8 +33,8 @@ impl Lowering<'_> {
             "bar" | "barrier" => self.barrier(instr)?.into(),
             "membar" | "fence" => self.fence(instr)?.into(),
             // Grids of the emulator run one after another: there is none to wait for, and none waits.
-            "griddepcontrol" | "nanosleep" | "prefetch" | "prefetchu" | "brkpt" | "pmevent"
-            | "discard" | "applypriority" => ColdOp::Nothing.into(),
+            "griddepcontrol" | "nanosleep" | "prefetch" | "prefetchu" | "pmevent" | "discard"
+            | "applypriority" => ColdOp::Nothing.into(),
             "activemask" => {
                 let [d] = self.operands::<1>(instr)?;
                 let d = self.dest_of(instr, d, Class::B32)?.index;
@@ -97,15 +97,24 @@ impl Lowering<'_> {
             return Err(instr.unsupported());
         };
         let a = self.source(instr, index, Class::B32)?.index;
-        let rejoin = u32::MAX;
+        let reconvergence = u32::MAX;
         for (i, &target) in others.iter().enumerate() {
             let b = self.constant(Class::B32, i as u64).index;
             let d = self.temp(Class::Predicate).index;
             self.push_always(LaneOp::Compare(Compare::Eq, [d, a, b]));
-            self.push_guarded(Some((d, false)), Code::Branch { target, rejoin });
+            self.push_guarded(
+                Some((d, false)),
+                Code::Branch {
+                    target,
+                    reconvergence,
+                },
+            );
         }
         let target = *last;
-        self.push_always(Code::Branch { target, rejoin });
+        self.push_always(Code::Branch {
+            target,
+            reconvergence,
+        });
         Ok(())
     }
 

@@ -128,25 +128,25 @@ impl Graph {
 
 /// Writes into every branch the operation at which its threads reconverge. Nobody waits for others
 /// only to exit with them: barriers count the threads that are left.
-pub(super) fn set_rejoin(ops: &mut [Op]) {
+pub(super) fn set_reconvergence(ops: &mut [Op]) {
     let graph = Graph::new(ops);
     let reconvergence = graph.post_dominators();
     for (block, point) in reconvergence.iter().enumerate() {
         let last = graph.end(block, ops.len()) - 1;
-        if let Code::Branch { rejoin, .. } = &mut ops[last].code {
-            *rejoin = point.map_or(u32::MAX, |b| graph.starts[b] as u32);
+        if let Code::Branch { reconvergence, .. } = &mut ops[last].code {
+            *reconvergence = point.map_or(u32::MAX, |b| graph.starts[b] as u32);
         }
     }
     for i in 0..ops.len() {
-        if let Code::Branch { rejoin, .. } = ops[i].code
+        if let Code::Branch { reconvergence, .. } = ops[i].code
             && let Some(Op {
                 guard: None,
                 code: Code::Exit,
                 ..
-            }) = ops.get(rejoin as usize)
-            && let Code::Branch { rejoin, .. } = &mut ops[i].code
+            }) = ops.get(reconvergence as usize)
+            && let Code::Branch { reconvergence, .. } = &mut ops[i].code
         {
-            *rejoin = u32::MAX;
+            *reconvergence = u32::MAX;
         }
     }
 }

@@ -140,8 +140,8 @@ fn of_name(instr: &Instr) -> InstructionKind {
         }
         "fence" => InstructionKind::Fence(Fence::OtherProxy),
         "cp" => InstructionKind::Hint { bulk: true },
-        "griddepcontrol" | "createpolicy" | "nanosleep" | "prefetch" | "prefetchu" | "brkpt"
-        | "pmevent" | "discard" | "applypriority" => InstructionKind::Hint { bulk: false },
+        "griddepcontrol" | "createpolicy" | "nanosleep" | "prefetch" | "prefetchu" | "pmevent"
+        | "discard" | "applypriority" => InstructionKind::Hint { bulk: false },
         name => InstructionKind::Arithmetic {
             number: types.last().map_or(Number::Integer, |ty| match ty.kind {
                 TypeKind::Predicate => Number::Predicate,

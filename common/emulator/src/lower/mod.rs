@@ -132,7 +132,7 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
     let mut program = lowering.program;
     let ops = &mut program.ops;
     control::resolve(ops, &labels, kernel.line)?;
-    graph::set_rejoin(ops);
+    graph::set_reconvergence(ops);
     wgmma::hold_registers(ops);
     let fixed = [&program.fixed_b32, &program.fixed_b64].map(|list| list.len() as u32);
     let [b32, b64, predicates] = registers::allocate(ops, counts, [fixed[0], fixed[1], 0])
@@ -473,8 +473,8 @@ impl<'a> Lowering<'a> {
             "ld" | "ldu" | "st" | "atom" | "red" => self.memory(instr),
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence"
             | "shfl" | "vote" | "match" | "redux" | "activemask" | "nanosleep" | "prefetch"
-            | "prefetchu" | "brkpt" | "pmevent" | "discard" | "applypriority"
-            | "griddepcontrol" | "elect" | "setmaxnreg" => self.control(instr),
+            | "prefetchu" | "pmevent" | "discard" | "applypriority" | "griddepcontrol"
+            | "elect" | "setmaxnreg" => self.control(instr),
             _ => self.arithmetic(instr),
         }
     }

@@ -284,6 +284,15 @@ impl Ptx {
         let kernel = self.0.kernels.iter().find(|k| k.name == kernel)?;
         kernel.min_blocks
     }
+    /// The name of each instruction of a kernel, with its suffixes: `ld.shared.v4.f32`.
+    pub fn opcodes(&self, kernel: &str) -> impl Iterator<Item = String> {
+        let kernel = self.0.kernels.iter().find(|k| k.name == kernel);
+        let body = kernel.into_iter().flat_map(|kernel| &kernel.body);
+        body.filter_map(|statement| match statement {
+            Statement::Instr(instr) => Some(instr.opcode.join(".")),
+            Statement::Label(_) => None,
+        })
+    }
     /// The `.version`, such as `(7, 0)`.
     pub fn version(&self) -> (u32, u32) {
         self.0.version

@@ -2,7 +2,7 @@
 use crate::happens_before::Actor;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum How {
+pub(crate) enum AccessMode {
     Read,
     Write,
     Atomic,
@@ -22,7 +22,7 @@ pub(crate) enum How {
 /// The other side of a race.
 pub(crate) struct Hazard {
     pub site: Site,
-    pub how: How,
+    pub how: AccessMode,
 }
 
 /// A lane of the cluster at an operation: whom an access belongs to.

@@ -1,5 +1,5 @@
 //! What is remembered of a few bytes of shared memory: the last write, and who has read since.
-use super::access_check::{Hazard, How, Site};
+use super::access_check::{AccessMode, Hazard, Site};
 use crate::happens_before::Actor;
 
 /// A past access: the actor's clock at the time (0: none yet), and who and where.
@@ -39,7 +39,7 @@ pub(super) struct Write {
     pub actor: u16,
     /// The warp that did it or had it done.
     pub warp: u16,
-    pub last: Last,
+    pub last: LastAccess,
 }
 
 impl Write {
@@ -47,16 +47,18 @@ impl Write {
         stamp: Stamp { clock: 0, who: 0 },
         actor: 0,
         warp: 0,
-        last: Last::Plain,
+        last: LastAccess::Plain,
     };
 
     pub fn hazard(&self) -> Hazard {
         Hazard {
             site: self.stamp.site(self.warp.into()),
             how: match self.last {
-                Last::Plain | Last::Mbarrier => How::Write,
-                Last::Atomic => How::Atomic,
-                Last::InFlight | Last::Launched | Last::Landed => How::AsyncWrite,
+                LastAccess::Plain | LastAccess::Mbarrier => AccessMode::Write,
+                LastAccess::Atomic => AccessMode::Atomic,
+                LastAccess::InFlight | LastAccess::Launched | LastAccess::Landed => {
+                    AccessMode::AsyncWrite
+                }
             },
         }
     }
@@ -78,7 +80,7 @@ pub(super) struct Column {
 
 /// The last write of a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Last {
+pub(super) enum LastAccess {
     Plain,
     /// Atomics do not race with each other.
     Atomic,

@@ -7,8 +7,8 @@ mod cell;
 mod tests;
 
 use crate::happens_before::{Actor, Engine, Observer};
-pub(crate) use access_check::{AccessCheck, Hazard, How, Site};
-use cell::{Column, Last, Read, Stamp, Write};
+pub(crate) use access_check::{AccessCheck, AccessMode, Hazard, Site};
+use cell::{Column, LastAccess, Read, Stamp, Write};
 
 /// Shadow of one block's shared memory.
 pub(crate) struct Shadow {
@@ -70,7 +70,7 @@ impl Shadow {
     /// Notes the access of one lane to `bytes` bytes at `address` and says what is wrong with it.
     pub fn access(
         &mut self,
-        how: How,
+        how: AccessMode,
         address: u32,
         bytes: u32,
         op: usize,
@@ -82,41 +82,43 @@ impl Shadow {
         for cell in self.range(address, bytes) {
             let write = self.writes[cell];
             let (stamp, actor) = (write.stamp, usize::from(write.actor));
-            if how == How::Land {
-                self.write(cell, now, warp, warp, Last::Plain);
+            if how == AccessMode::Land {
+                self.write(cell, now, warp, warp, LastAccess::Plain);
                 continue;
             }
-            if write.last == Last::Mbarrier && !matches!(how, How::Init | How::Invalidate) {
+            if write.last == LastAccess::Mbarrier
+                && !matches!(how, AccessMode::Init | AccessMode::Invalidate)
+            {
                 check.worse(AccessCheck::Mbarrier(write.hazard()));
                 continue;
             }
-            if matches!(write.last, Last::InFlight | Last::Launched) {
+            if matches!(write.last, LastAccess::InFlight | LastAccess::Launched) {
                 check.worse(AccessCheck::Race(write.hazard()));
             } else if stamp.clock == 0 {
-                if matches!(how, How::Read | How::Atomic) {
+                if matches!(how, AccessMode::Read | AccessMode::Atomic) {
                     check.worse(AccessCheck::Uninitialised);
                 }
             } else if !observer.see(actor, stamp.lane(), stamp.clock)
                 && (actor != warp || stamp.lane() != lane)
-                && !(how == How::Atomic && write.last == Last::Atomic)
+                && !(how == AccessMode::Atomic && write.last == LastAccess::Atomic)
             {
                 check.worse(AccessCheck::Race(write.hazard()));
             }
-            if how == How::Read {
+            if how == AccessMode::Read {
                 self.read(cell, now, warp, warp);
                 continue;
             }
             self.unordered_reads(cell, observer, &mut check);
             let last = match how {
-                How::Atomic => Last::Atomic,
-                How::Launch => Last::InFlight,
-                How::Init => Last::Mbarrier,
-                How::Read
-                | How::Write
-                | How::Land
-                | How::Invalidate
-                | How::AsyncRead
-                | How::AsyncWrite => Last::Plain,
+                AccessMode::Atomic => LastAccess::Atomic,
+                AccessMode::Launch => LastAccess::InFlight,
+                AccessMode::Init => LastAccess::Mbarrier,
+                AccessMode::Read
+                | AccessMode::Write
+                | AccessMode::Land
+                | AccessMode::Invalidate
+                | AccessMode::AsyncRead
+                | AccessMode::AsyncWrite => LastAccess::Plain,
             };
             self.write(cell, now, warp, warp, last);
         }
@@ -150,7 +152,10 @@ impl Shadow {
             let is_clear = |write: &Write| {
                 let clock = write.stamp.clock;
                 clock != 0
-                    && matches!(write.last, Last::Plain | Last::Atomic | Last::Landed)
+                    && matches!(
+                        write.last,
+                        LastAccess::Plain | LastAccess::Atomic | LastAccess::Landed
+                    )
                     && observer.all_seen(write.actor.into(), clock)
             };
             if !self.writes[cells.clone()].iter().all(is_clear) {
@@ -171,7 +176,7 @@ impl Shadow {
     /// write is on its way from now on, until it lands.
     pub fn asynchronous(
         &mut self,
-        how: How,
+        how: AccessMode,
         address: u32,
         bytes: u32,
         by: &AsyncOp,
@@ -183,13 +188,15 @@ impl Shadow {
             let write = self.writes[cell];
             let (stamp, actor) = (write.stamp, usize::from(write.actor));
             match write.last {
-                Last::Mbarrier => {
+                LastAccess::Mbarrier => {
                     check.worse(AccessCheck::Mbarrier(write.hazard()));
                     continue;
                 }
-                Last::InFlight | Last::Launched => check.worse(AccessCheck::Race(write.hazard())),
+                LastAccess::InFlight | LastAccess::Launched => {
+                    check.worse(AccessCheck::Race(write.hazard()))
+                }
                 _ if stamp.clock == 0 => {
-                    if how == How::AsyncRead {
+                    if how == AccessMode::AsyncRead {
                         check.worse(AccessCheck::Uninitialised);
                     }
                 }
@@ -199,7 +206,7 @@ impl Shadow {
                             actor == observer.actor && observer.lanes >> stamp.lane() & 1 == 1;
                         if !own && !observer.see(actor, stamp.lane(), stamp.clock) {
                             check.worse(AccessCheck::Race(write.hazard()));
-                        } else if last != Last::Landed
+                        } else if last != LastAccess::Landed
                             && !observer.fenced(actor, stamp.lane(), stamp.clock)
                         {
                             check.worse(AccessCheck::Unfenced(write.hazard()));
@@ -207,21 +214,25 @@ impl Shadow {
                     }
                 }
             }
-            if how == How::AsyncRead {
+            if how == AccessMode::AsyncRead {
                 self.read(cell, now, by.actor, by.site.warp);
                 continue;
             }
             for observer in issuers {
                 self.unordered_reads(cell, observer, &mut check);
             }
-            self.write(cell, now, by.actor, by.site.warp, Last::Launched);
+            self.write(cell, now, by.actor, by.site.warp, LastAccess::Launched);
         }
         check
     }
 
     /// A bulk copy has landed: whoever is ordered after its completion may touch the bytes.
     pub fn land(&mut self, address: u32, bytes: u32, by: &AsyncOp, generic: bool) {
-        let last = if generic { Last::Plain } else { Last::Landed };
+        let last = if generic {
+            LastAccess::Plain
+        } else {
+            LastAccess::Landed
+        };
         let now = Stamp::new(by.clock, by.site.op, by.site.lane as u32);
         for cell in self.range(address, bytes) {
             self.write(cell, now, by.actor, by.site.warp, last);
@@ -231,7 +242,7 @@ impl Shadow {
     /// The operation of the bulk copy that brought what lies at an address, if one did.
     pub fn brought_by(&self, address: u32) -> Option<usize> {
         let write = self.writes.get((address >> self.shift) as usize)?;
-        matches!(write.last, Last::Launched | Last::Landed).then(|| write.stamp.op())
+        matches!(write.last, LastAccess::Launched | LastAccess::Landed).then(|| write.stamp.op())
     }
 
     /// An mbarrier instruction by a thread, or by the async proxy for it: has the `mbarrier.init` at this
@@ -246,7 +257,9 @@ impl Shadow {
             return AccessCheck::Fine;
         };
         let (stamp, actor) = (write.stamp, usize::from(write.actor));
-        if write.last != Last::Mbarrier || observer.initialised(actor, stamp.lane(), stamp.clock) {
+        if write.last != LastAccess::Mbarrier
+            || observer.initialised(actor, stamp.lane(), stamp.clock)
+        {
             return AccessCheck::Fine;
         }
         let own = actor == observer.actor && observer.lanes >> stamp.lane() & 1 == 1;
@@ -259,7 +272,7 @@ impl Shadow {
         }
     }
 
-    fn write(&mut self, cell: usize, stamp: Stamp, actor: Actor, warp: Actor, last: Last) {
+    fn write(&mut self, cell: usize, stamp: Stamp, actor: Actor, warp: Actor, last: LastAccess) {
         self.writes[cell] = Write {
             stamp,
             actor: actor as u16,
@@ -314,16 +327,16 @@ impl Shadow {
             let lanes = self.lanes[row + warp];
             let read = Read { stamp, lanes };
             if racing(actor, &read) {
-                check.worse(hazard(actor, &read, How::Read));
+                check.worse(hazard(actor, &read, AccessMode::Read));
             }
         }
         for column in &self.others {
             let (read, warp) = &column.reads[cell];
             if racing(column.actor, read) {
                 let how = if column.actor == usize::from(*warp) {
-                    How::Read
+                    AccessMode::Read
                 } else {
-                    How::AsyncRead
+                    AccessMode::AsyncRead
                 };
                 check.worse(hazard((*warp).into(), read, how));
             }

@@ -13,7 +13,7 @@ fn fine(check: AccessCheck) -> bool {
 fn touch(
     shadow: &mut Shadow,
     order: &HappensBefore,
-    how: How,
+    how: AccessMode,
     address: u32,
     bytes: u32,
     thread: usize,
@@ -33,22 +33,22 @@ fn barrier(order: &mut HappensBefore, warps: usize) {
 #[test]
 fn a_barrier_orders_and_its_absence_races() {
     let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2));
-    let first = touch(&mut shadow, &order, How::Read, 0, 4, 0);
+    let first = touch(&mut shadow, &order, AccessMode::Read, 0, 4, 0);
     assert!(matches!(first, AccessCheck::Uninitialised));
-    assert!(fine(touch(&mut shadow, &order, How::Write, 8, 4, 0)));
-    assert!(fine(touch(&mut shadow, &order, How::Read, 8, 4, 0)));
+    assert!(fine(touch(&mut shadow, &order, AccessMode::Write, 8, 4, 0)));
+    assert!(fine(touch(&mut shadow, &order, AccessMode::Read, 8, 4, 0)));
     assert!(
-        race(touch(&mut shadow, &order, How::Read, 8, 4, 1)),
+        race(touch(&mut shadow, &order, AccessMode::Read, 8, 4, 1)),
         "another lane, same warp, no sync"
     );
     assert!(
-        race(touch(&mut shadow, &order, How::Read, 8, 4, 32)),
+        race(touch(&mut shadow, &order, AccessMode::Read, 8, 4, 32)),
         "another warp"
     );
     barrier(&mut order, 2);
-    assert!(fine(touch(&mut shadow, &order, How::Read, 8, 4, 33)));
+    assert!(fine(touch(&mut shadow, &order, AccessMode::Read, 8, 4, 33)));
     assert!(
-        race(touch(&mut shadow, &order, How::Write, 8, 4, 0)),
+        race(touch(&mut shadow, &order, AccessMode::Write, 8, 4, 0)),
         "write after a read that is not ordered"
     );
 }
@@ -67,13 +67,13 @@ fn a_warp_reads_as_its_lanes_do() {
         for at in 0..written {
             let thread = random(96) as usize;
             for shadow in [&mut together, &mut singly] {
-                touch(shadow, &order, How::Write, at, 1, thread);
+                touch(shadow, &order, AccessMode::Write, at, 1, thread);
             }
         }
         barrier(&mut order, 3);
         let late = random(8) * 16;
         for shadow in [&mut together, &mut singly] {
-            touch(shadow, &order, How::Write, late, 2, 40);
+            touch(shadow, &order, AccessMode::Write, late, 2, 40);
         }
         let bytes = 1 << random(5);
         let (spread, of) = (1 + random(9), 1 + random(31));
@@ -86,12 +86,18 @@ fn a_warp_reads_as_its_lanes_do() {
             assert_eq!(rest & !mask, 0);
             unclear += rest.count_ones();
             for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
-                let check = singly.access(How::Read, addresses[lane], bytes, 7, &observer.of(lane));
+                let check = singly.access(
+                    AccessMode::Read,
+                    addresses[lane],
+                    bytes,
+                    7,
+                    &observer.of(lane),
+                );
                 match rest >> lane & 1 {
                     0 => assert!(fine(check), "lane {lane}"),
                     _ => {
                         let again = together.access(
-                            How::Read,
+                            AccessMode::Read,
                             addresses[lane],
                             bytes,
                             7,
@@ -114,13 +120,18 @@ fn a_warp_reads_as_its_lanes_do() {
 #[test]
 fn halves_of_a_word_do_not_race_when_the_grain_is_two() {
     let (mut shadow, order) = (Shadow::new(64, 0, 1, 2), HappensBefore::new(1));
-    assert!(fine(touch(&mut shadow, &order, How::Write, 0, 2, 0)));
-    assert!(fine(touch(&mut shadow, &order, How::Write, 2, 2, 1)));
-    assert!(race(touch(&mut shadow, &order, How::Write, 2, 2, 2)));
+    assert!(fine(touch(&mut shadow, &order, AccessMode::Write, 0, 2, 0)));
+    assert!(fine(touch(&mut shadow, &order, AccessMode::Write, 2, 2, 1)));
+    assert!(race(touch(&mut shadow, &order, AccessMode::Write, 2, 2, 2)));
 }
 
 /// One thread issues an asynchronous access.
-fn issue(shadow: &mut Shadow, order: &mut HappensBefore, how: How, thread: usize) -> AccessCheck {
+fn issue(
+    shadow: &mut Shadow,
+    order: &mut HappensBefore,
+    how: AccessMode,
+    thread: usize,
+) -> AccessCheck {
     let engine = Engine::Bulk(thread / 32);
     let clock = order.begin(engine);
     let by = AsyncOp {
@@ -147,7 +158,7 @@ fn the_async_proxy_wants_a_fence_before_the_barrier_or_after_it() {
             touch(
                 &mut shadow,
                 &order,
-                How::Write,
+                AccessMode::Write,
                 4 * thread,
                 4,
                 thread as usize,
@@ -160,7 +171,7 @@ fn the_async_proxy_wants_a_fence_before_the_barrier_or_after_it() {
         if fences[1] {
             order.fence_proxy(1, 1, ALL);
         }
-        let check = issue(&mut shadow, &mut order, How::AsyncRead, 32);
+        let check = issue(&mut shadow, &mut order, AccessMode::AsyncRead, 32);
         let unfenced = matches!(check, AccessCheck::Unfenced(_));
         assert_eq!(unfenced, fences == [false, false]);
         assert!(unfenced || fine(check));
@@ -174,7 +185,7 @@ fn an_asynchronous_read_ends_when_somebody_has_waited_for_it() {
         touch(
             &mut shadow,
             &order,
-            How::Write,
+            AccessMode::Write,
             4 * thread,
             4,
             thread as usize,
@@ -182,13 +193,32 @@ fn an_asynchronous_read_ends_when_somebody_has_waited_for_it() {
     }
     order.fence_proxy(0, ALL, ALL);
     barrier(&mut order, 2);
-    assert!(fine(issue(&mut shadow, &mut order, How::AsyncRead, 0)));
-    assert!(race(touch(&mut shadow, &order, How::Write, 0, 4, 0)));
+    assert!(fine(issue(
+        &mut shadow,
+        &mut order,
+        AccessMode::AsyncRead,
+        0
+    )));
+    assert!(race(touch(&mut shadow, &order, AccessMode::Write, 0, 4, 0)));
     let mut view = View::default();
     order.complete(Engine::Bulk(0), 1, &mut view);
     order.acquire(0, 1, ALL, &view);
-    assert!(fine(touch(&mut shadow, &order, How::Write, 4, 4, 0)));
-    assert!(race(touch(&mut shadow, &order, How::Write, 8, 4, 32)));
+    assert!(fine(touch(&mut shadow, &order, AccessMode::Write, 4, 4, 0)));
+    assert!(race(touch(
+        &mut shadow,
+        &order,
+        AccessMode::Write,
+        8,
+        4,
+        32
+    )));
     barrier(&mut order, 2);
-    assert!(fine(touch(&mut shadow, &order, How::Write, 12, 4, 32)));
+    assert!(fine(touch(
+        &mut shadow,
+        &order,
+        AccessMode::Write,
+        12,
+        4,
+        32
+    )));
 }

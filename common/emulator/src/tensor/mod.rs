@@ -1,7 +1,7 @@
 //! Tensor cores: f16 or bf16 in, f32 out, to the bit.
 //!
 //! The H100's rule is measured: it reproduces every output that was compared with an H100
-//! (`tests/hardware.rs` holds a sample). For one output, with K products and the addend:
+//! (`calibration/tests/all/hardware.rs` holds a sample). For one output, with K products and the addend:
 //!
 //! 1. NaN in, 0 x infinity, or infinities of both signs: [`NAN`]. Else any infinity wins.
 //! 2. Every input is a significand times a power of two; a subnormal keeps the smallest normal exponent.

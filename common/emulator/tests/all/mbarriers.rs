@@ -98,12 +98,10 @@ fn without_the_wait_it_is_a_race() {
                 ld.shared.u32 %r4, [%r3];"
             ),
         );
-        let race = outcome.findings.iter().any(|f| {
-            matches!(
-                f.kind,
-                FindingKind::Race { .. } | FindingKind::Uninitialised { .. }
-            )
-        });
+        let race = outcome
+            .findings
+            .iter()
+            .any(|f| matches!(f.kind, FindingKind::Race(_) | FindingKind::Uninitialised(_)));
         assert!(race, "{}", outcome.report());
     }
 }
@@ -252,7 +250,7 @@ fn an_initialisation_that_nobody_has_ordered() {
         outcome
             .findings
             .iter()
-            .any(|f| matches!(f.kind, FindingKind::Race { .. })),
+            .any(|f| matches!(f.kind, FindingKind::Race(_))),
         "{}",
         outcome.report()
     );

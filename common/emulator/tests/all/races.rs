@@ -151,10 +151,12 @@ fn named_barriers_order_only_who_takes_part() {
         let outcome = body_with(&setup, SHARED, text);
         // Before the write it reads what nobody wrote; after it, it races.
         assert!(!outcome.findings.is_empty());
-        assert!(outcome.findings.iter().all(|f| matches!(
-            f.kind,
-            FindingKind::Race { .. } | FindingKind::Uninitialised { .. }
-        )));
+        assert!(
+            outcome
+                .findings
+                .iter()
+                .all(|f| matches!(f.kind, FindingKind::Race(_) | FindingKind::Uninitialised(_)))
+        );
         assert!(
             outcome.findings.iter().all(|f| f.location.ptx_line == 26),
             "{}",

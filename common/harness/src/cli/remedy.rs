@@ -14,7 +14,9 @@ pub fn explained(error: &Error) -> String {
 
 fn flags(error: &Error) -> Option<&'static str> {
     Some(match error {
-        Error::BenchNeedsGpu(_) => "omit `--device emulator` and `--emulate` where there is one",
+        Error::BenchNeedsGpu(_) => {
+            "without `--device emulator` and `--emulate`, on a machine that has one"
+        }
         Error::EmulatorOnly => "omit `--device gpu`",
         Error::OwnKernelsOnly => "omit `--kernel`",
         Error::Unsteady { .. } => "`sanitize` shows where",

@@ -68,13 +68,6 @@ pub fn rows(
         .collect()
 }
 
-/// An instruction's name with its suffixes, without guard and operands: `ld.shared.v4.f32`.
-pub fn operation(text: &str) -> String {
-    let mut words = text.split_whitespace();
-    let operation = words.find(|word| !word.starts_with('@')).unwrap_or("");
-    operation.trim_end_matches(';').to_owned()
-}
-
 fn pattern(asked: &AccessPattern, is_load: bool) -> Pattern {
     let space = if asked.shared.is_some() {
         "shared"

@@ -90,12 +90,12 @@ pub fn line_of(source: &Source, instruction: &Instruction) -> Option<u32> {
 pub fn totals(instructions: &[Instruction], counters: &[Counters]) -> BTreeMap<Row, Counters> {
     let mut totals = BTreeMap::new();
     for (instruction, counters) in instructions.iter().zip(counters) {
-        let operation = &instruction.kind;
-        let rows = if operation.is_load() {
+        let kind = &instruction.kind;
+        let rows = if kind.is_load() {
             [Row::SharedLoads, Row::GlobalLoads]
-        } else if operation.is_store() {
+        } else if kind.is_store() {
             [Row::SharedStores, Row::GlobalStores]
-        } else if let InstructionKind::AsyncCopy { .. } = operation {
+        } else if let InstructionKind::AsyncCopy { .. } = kind {
             [Row::SharedCopies, Row::GlobalCopies]
         } else {
             [Row::SharedOther, Row::GlobalOther]

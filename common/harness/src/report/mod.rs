@@ -118,7 +118,7 @@ pub fn head(outcome: &Outcome) -> String {
     } else {
         format!(", padded to {}", outcome.padded)
     };
-    let overlap = if kernel.overlaps() {
+    let overlap = if kernel.overlaps {
         "; it may begin while the launch before it ends"
     } else {
         ""

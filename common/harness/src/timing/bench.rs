@@ -109,7 +109,7 @@ pub fn time(
         _ => None,
     };
     // A kernel that leaves the tensor cores alone has cuBLAS's f32 GEMM as its equal.
-    let cuda_cores_only = effort == Effort::Bench && !kernel.source.ptx.contains("mma");
+    let cuda_cores_only = effort == Effort::Bench && !kernel.tensor_cores;
     let mut f32_sets = Vec::new();
     if cuda_cores_only && cublas.is_some() {
         let (a, b) = (to_f32_bytes(&problem.a), to_f32_bytes(&problem.b));

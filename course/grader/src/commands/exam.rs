@@ -15,7 +15,7 @@ use crate::grade::rubric::Rubric;
 )]
 pub struct Arguments {
     /// Which questions
-    #[arg(long, required_unless_present = "secret")]
+    #[arg(long, required_unless_present_any = ["secret", "student"])]
     seed: Option<u64>,
     /// How many of them, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST)))]
@@ -24,14 +24,15 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", requires = "student", conflicts_with_all = ["seed", "questions"])]
     secret: Option<PathBuf>,
     /// Whose questions they are
-    #[arg(long, value_name = "ID", requires = "secret")]
+    #[arg(long, value_name = "ID", requires = "secret", conflicts_with = "seed")]
     student: Option<String>,
     /// The assignment whose questions they are, with --secret
     #[arg(
         long,
         value_name = "ASSIGNMENT",
         default_value = "course/assignments/00_predict",
-        requires = "secret"
+        requires = "secret",
+        conflicts_with = "seed"
     )]
     assignment: PathBuf,
     /// Where to write [default: exam-SEED or exam-STUDENT]

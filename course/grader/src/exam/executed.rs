@@ -27,7 +27,7 @@ pub fn counts(access: &WarpAccess, end: u32) -> Result<Vec<(Count, u64)>> {
     let instruction = access.instruction();
     let mut all = function.instructions().iter().zip(&report.counters);
     let (_, counters) = all
-        .find(|(one, _)| one.text.contains(&instruction))
+        .find(|(one, _)| one.opcode == instruction)
         .with_context(|| format!("{instruction} was not executed"))?;
     let of = |count: &Count| (*count, counted(counters, *count));
     Ok(access.op.counts().iter().map(of).collect())

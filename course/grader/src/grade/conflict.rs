@@ -15,13 +15,13 @@ pub struct Conflict {
 /// The access with most wavefronts for each ideal one. None of these is of global memory or without a lane.
 pub fn worst<'a>(
     patterns: impl Iterator<Item = &'a AccessPattern>,
-    operation: &str,
+    opcode: &str,
 ) -> Option<Conflict> {
-    let all = patterns.filter_map(|one| of(one, operation));
+    let all = patterns.filter_map(|one| of(one, opcode));
     all.max_by(|a, b| (a.wavefronts * b.ideal).cmp(&(b.wavefronts * a.ideal)))
 }
 
-fn of(pattern: &AccessPattern, operation: &str) -> Option<Conflict> {
+fn of(pattern: &AccessPattern, opcode: &str) -> Option<Conflict> {
     let access = match pattern.shared? {
         SharedAccess::Load => Access::Load,
         SharedAccess::Store => Access::Store,
@@ -33,16 +33,16 @@ fn of(pattern: &AccessPattern, operation: &str) -> Option<Conflict> {
         wavefronts: table.wavefronts(),
         ideal: table.ideal(),
         lanes: table.phases().iter().find_map(Phase::first_conflict),
-        player: player(pattern, access, operation),
+        player: player(pattern, access, opcode),
     })
 }
 
-fn player(pattern: &AccessPattern, access: Access, operation: &str) -> String {
+fn player(pattern: &AccessPattern, access: Access, opcode: &str) -> String {
     let (op, lanes) = match access {
         Access::Load => ("ld".to_owned(), LANES),
         Access::Store => ("st".to_owned(), LANES),
         Access::Matrix => {
-            let name = operation.split('.').next().unwrap_or("ldmatrix");
+            let name = opcode.split('.').next().unwrap_or("ldmatrix");
             let last = pattern.offsets.iter().rposition(Option::is_some);
             let matrices = (last.unwrap_or(0) / 8 + 1).next_power_of_two();
             (format!("{name}.x{matrices}"), 8 * matrices)

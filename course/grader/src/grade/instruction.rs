@@ -1,6 +1,6 @@
 //! Names of instructions in a rubric, and how often a kernel executes them.
 use emulator::{Counters, Instruction};
-use harness::{lines, operation};
+use harness::lines;
 
 use super::judge::LaunchResults;
 use super::rubric::AssignmentKind;
@@ -8,11 +8,11 @@ use super::rubric::AssignmentKind;
 /// Elements that one `mma.sync.m16n8k16` multiplies and adds.
 const PER_MMA: f64 = (16 * 8 * 16) as f64;
 
-/// Whether the operation of a PTX instruction is the one of this name: the first word is the same, and the name's
+/// Whether the opcode of a PTX instruction is the one of this name: the first word is the same, and the name's
 /// other words are among its modifiers, in their order. `ld.global` is `ld.volatile.global.u16` too, and `ld.shared`
 /// is `ld.shared::cta.u16`, but neither is `ldmatrix`.
-pub fn is(name: &str, operation: &str) -> bool {
-    let mut words = operation.split('.');
+pub fn is(name: &str, opcode: &str) -> bool {
+    let mut words = opcode.split('.');
     let mut wanted = name.split('.');
     wanted.next() == words.next()
         && wanted.all(|word| words.any(|other| other == word || without_part(other) == word))
@@ -24,12 +24,12 @@ fn without_part(word: &str) -> &str {
 }
 
 /// As [`is`], where a generic access counts as one of the memory that it went to.
-fn is_executed_as(name: &str, operation: &str, counters: &Counters) -> bool {
-    if is(name, operation) {
+fn is_executed_as(name: &str, opcode: &str, counters: &Counters) -> bool {
+    if is(name, opcode) {
         return true;
     }
     let spaces = ["shared", "global", "local", "const", "param"];
-    let mut words = operation.split('.').map(without_part);
+    let mut words = opcode.split('.').map(without_part);
     let generic = !words.any(|word| spaces.contains(&word));
     let went = match name.split_once('.') {
         Some((_, "shared")) => counters.shared.wavefronts > 0,
@@ -37,7 +37,7 @@ fn is_executed_as(name: &str, operation: &str, counters: &Counters) -> bool {
         _ => false,
     };
     let first = name.split('.').next().unwrap_or(name);
-    generic && went && is(first, operation)
+    generic && went && is(first, opcode)
 }
 
 /// How often it may or must be executed in all launches.
@@ -120,13 +120,13 @@ fn done(all: &LaunchResults, names: &[String]) -> Done {
     for (launch, one) in &all.done {
         let instructions = all.trial(launch).instructions();
         for (instruction, counters) in instructions.iter().zip(&one.run.counters) {
-            let operation = operation(&instruction.text);
-            let is_it = |name: &String| is_executed_as(name, &operation, counters);
+            let opcode = &instruction.opcode;
+            let is_it = |name: &String| is_executed_as(name, opcode, counters);
             if names.iter().any(is_it) {
                 // With a false predicate no lane takes part.
                 let executions = counters.executions.min(counters.threads) as f64;
                 // A product of fewer K is a part of one.
-                let is_half = is("mma.sync", &operation) && is("mma.m16n8k8", &operation);
+                let is_half = is("mma.sync", opcode) && is("mma.m16n8k8", opcode);
                 sum.executions += executions * if is_half { 0.5 } else { 1.0 };
                 sum.bytes += counters.bytes as f64;
             }
@@ -141,12 +141,12 @@ fn first(all: &LaunchResults, name: &str) -> Option<String> {
         let trial = all.trial(launch);
         let is_one = |(index, instruction): &(usize, &Instruction)| {
             let counters = one.run.counters.get(*index).copied().unwrap_or_default();
-            is_executed_as(name, &operation(&instruction.text), &counters)
+            is_executed_as(name, &instruction.opcode, &counters)
         };
         let (_, found) = trial.instructions().iter().enumerate().find(is_one)?;
         let line = lines::line_of(trial.source(), found).unwrap_or_default();
-        let operation = operation(&found.text);
-        Some(format!("line {line}: {operation} is not allowed here"))
+        let opcode = &found.opcode;
+        Some(format!("line {line}: {opcode} is not allowed here"))
     })
 }
 
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_name_is_matched_by_words() {
-        for (name, operation, same) in [
+        for (name, opcode, same) in [
             ("ld.global", "ld.global.u16", true),
             ("ld.global", "ld.volatile.global.v4.u32", true),
             ("ld.global", "ld.shared.u16", false),
@@ -173,7 +173,7 @@ mod tests {
             ("cp.async.cg", "cp.async.cg.shared.global", true),
             ("cp.async.wait_all", "cp.async.cg.shared.global", false),
         ] {
-            assert_eq!(is(name, operation), same, "{name} and {operation}");
+            assert_eq!(is(name, opcode), same, "{name} and {opcode}");
         }
     }
 

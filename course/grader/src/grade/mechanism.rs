@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use emulator::{AccessPattern, Counters};
-use harness::{Launched, lines, operation, thousands};
+use harness::{Launched, lines, thousands};
 
 use super::conflict::{self, Conflict};
 use super::gap::{self, Gap};
@@ -146,7 +146,7 @@ fn by_instruction(measure: &Measure, all: &LaunchResults) -> Measured {
 struct LineCost<'a> {
     done: u64,
     ideal: u64,
-    text: &'a str,
+    opcode: &'a str,
     conflict: Option<Conflict>,
     gap: Option<Gap>,
 }
@@ -170,12 +170,12 @@ fn by_line(
         let patterns = || one.run.patterns.iter().filter(is_it);
         let line = lines::line_of(trial.source(), instruction).unwrap_or_default();
         let cost = found.entry(line).or_insert_with(|| LineCost {
-            text: &instruction.text,
+            opcode: &instruction.opcode,
             ..LineCost::default()
         });
         cost.done += done;
         cost.ideal += ideal;
-        let conflict = || conflict::worst(patterns(), &operation(&instruction.text));
+        let conflict = || conflict::worst(patterns(), &instruction.opcode);
         cost.conflict = cost.conflict.take().or_else(conflict);
         cost.gap = cost.gap.take().or_else(|| gap::worst(patterns()));
     }
@@ -186,12 +186,12 @@ fn by_line(
 }
 
 fn at_line(measure: &Measure, code: &str, line: u32, cost: LineCost) -> Complaint {
-    let operation = operation(cost.text);
+    let opcode = cost.opcode;
     let code = code.lines().nth((line as usize).saturating_sub(1));
     let is_global = measure.what == What::GlobalSectors;
     let what = if is_global { "sectors" } else { "wavefronts" };
     let mut words = format!(
-        "line {line}: {}\n  {operation}: {} {what}, {} would do",
+        "line {line}: {}\n  {opcode}: {} {what}, {} would do",
         code.unwrap_or_default().trim(),
         thousands(cost.done),
         thousands(cost.ideal)
@@ -204,7 +204,7 @@ fn at_line(measure: &Measure, code: &str, line: u32, cost: LineCost) -> Complain
     if let (true, Some(gap)) = (is_global, &cost.gap) {
         words += &format!("\n  {gap}");
     }
-    let mistake = match operation.split('.').next() {
+    let mistake = match opcode.split('.').next() {
         _ if is_global => "uncoalesced",
         Some("ldmatrix") => "conflicts-on-ldmatrix",
         Some("ld") => "conflicts-on-loads",

@@ -1,5 +1,4 @@
 //! How early a kernel issues the copies that it will wait for, and how much TMA brings at a time.
-use harness::operation;
 
 use super::NO_MISTAKE;
 use super::instruction;
@@ -27,7 +26,7 @@ pub fn copies_ahead(measure: &Measure, all: &LaunchResults) -> Measured {
         let instructions = all.trial(launch).instructions().iter();
         let products: u64 = instructions
             .zip(&one.run.counters)
-            .filter(|(instruction, _)| instruction::is("mma.sync", &operation(&instruction.text)))
+            .filter(|(instruction, _)| instruction::is("mma.sync", &instruction.opcode))
             .map(|(_, counters)| counters.executions)
             .sum();
         let warps_of_a_block = all.trial(launch).threads().div_ceil(32);

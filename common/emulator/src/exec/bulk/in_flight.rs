@@ -10,7 +10,7 @@ use crate::Space;
 use crate::finding::{AccessKind, FindingKind};
 use crate::happens_before::Engine;
 use crate::op::BulkCopy;
-use crate::shadow::{AsyncOp, How, Site};
+use crate::shadow::{AccessMode, AsyncOp, Site};
 
 /// A copy on its way that will tell an mbarrier.
 pub(in crate::exec) struct Transfer {
@@ -153,10 +153,10 @@ impl Warp {
                 issued: self.steps(cx),
             };
             if let Source::Shared(rank, at, bytes) = transfer.from {
-                cx.asynchronous(How::AsyncRead, &by, (rank, at), bytes, &issuer);
+                cx.asynchronous(AccessMode::AsyncRead, &by, (rank, at), bytes, &issuer);
             }
             let footprint = transfer.bytes().1;
-            cx.asynchronous(How::AsyncWrite, &by, (rank, to), footprint, &issuer);
+            cx.asynchronous(AccessMode::AsyncWrite, &by, (rank, to), footprint, &issuer);
             cx.common.in_flight.push_back(transfer);
             if cx.common.in_flight.len() > MAX_IN_FLIGHT
                 && let Some(oldest) = cx.common.in_flight.pop_front()

@@ -15,7 +15,7 @@ use super::lanes::lanes;
 use super::warp::Warp;
 use crate::Space;
 use crate::finding::{AccessKind, FindingKind};
-use crate::op::{BulkCopy, BulkWay};
+use crate::op::{BulkCopy, BulkDirection};
 use crate::shadow::Site;
 use in_flight::Source;
 pub(super) use in_flight::Transfer;
@@ -53,15 +53,17 @@ impl Warp {
             let tensor = !copy.coordinates.is_empty();
             let align = if tensor { TILE } else { RUN };
             let (global, verb) = match copy.way {
-                BulkWay::SharedToGlobal => (to, AccessKind::Write),
-                BulkWay::GlobalToShared | BulkWay::SharedToCluster => (from, AccessKind::Read),
+                BulkDirection::SharedToGlobal => (to, AccessKind::Write),
+                BulkDirection::GlobalToShared | BulkDirection::SharedToCluster => {
+                    (from, AccessKind::Read)
+                }
             };
             let payload = match (copy.way, tensor) {
-                (BulkWay::SharedToCluster, _) => None,
-                (BulkWay::GlobalToShared | BulkWay::SharedToGlobal, true) => {
+                (BulkDirection::SharedToCluster, _) => None,
+                (BulkDirection::GlobalToShared | BulkDirection::SharedToGlobal, true) => {
                     Some(self.tile(copy, global, verb, site, cx)?)
                 }
-                (BulkWay::GlobalToShared | BulkWay::SharedToGlobal, false) => {
+                (BulkDirection::GlobalToShared | BulkDirection::SharedToGlobal, false) => {
                     Some(self.run(copy, global, verb, site, cx)?)
                 }
             };
@@ -75,7 +77,7 @@ impl Warp {
                 Space::Cluster
             };
             match (copy.way, payload) {
-                (BulkWay::SharedToGlobal, Some(payload)) => {
+                (BulkDirection::SharedToGlobal, Some(payload)) => {
                     let source = (Space::Shared, from, bytes, align);
                     let (_, from) = self.shared_side(source, AccessKind::Read, site, cx)?;
                     self.send(from, payload, site, cx);

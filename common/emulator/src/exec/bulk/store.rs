@@ -6,7 +6,7 @@ use super::MAX_IN_FLIGHT;
 use super::payload::Payload;
 use crate::finding::FindingKind;
 use crate::happens_before::Engine;
-use crate::shadow::{AsyncOp, How, Site};
+use crate::shadow::{AccessMode, AsyncOp, Site};
 
 /// A copy to global memory that its thread has not waited for.
 pub(in crate::exec) struct Store {
@@ -40,7 +40,7 @@ impl Warp {
         let bytes = payload.footprint();
         let by = cx.begin(Engine::Bulk(self.actor), site);
         let issuer = [(self.actor, 1 << site.lane)];
-        cx.asynchronous(How::AsyncRead, &by, (cx.rank, from), bytes, &issuer);
+        cx.asynchronous(AccessMode::AsyncRead, &by, (cx.rank, from), bytes, &issuer);
         self.stores.push(Store {
             lane: site.lane,
             group: self.bulk_commits[site.lane],
