@@ -183,7 +183,7 @@ fn what_is_malformed_is_named() {
         ),
         (
             shared("ldmatrix.x1,16,- - - - - - - -,1,0"),
-            "needs the address of every row",
+            "line 2: no lane takes part",
         ),
         (
             global(&format!("stmatrix.x4,16,{},1,1", all(0))),
