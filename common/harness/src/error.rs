@@ -259,16 +259,17 @@ impl Error {
     ///
     /// A kernel stopped by its limit of instructions counts as a fault: most that get there never end.
     pub fn exit_code(&self) -> u8 {
-        match self {
+        // The driver's codes that a kernel brings about: an illegal address, a trap, and their like.
+        let of_kernel = matches!(
+            self,
             Self::Fault(_)
-            | Self::Unsteady { .. }
-            | Self::Emulator(emulator::Error::InstructionLimit { .. }) => 1,
-            // The codes that a kernel brings about: an illegal address, a trap, and their like.
-            Self::Gpu(gpu::GpuError::Driver {
-                code: 700 | 714..=719,
-                ..
-            }) => 1,
-            _ => 2,
-        }
+                | Self::Unsteady { .. }
+                | Self::Emulator(emulator::Error::InstructionLimit { .. })
+                | Self::Gpu(gpu::GpuError::Driver {
+                    code: 700 | 714..=719,
+                    ..
+                })
+        );
+        if of_kernel { 1 } else { 2 }
     }
 }

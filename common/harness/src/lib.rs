@@ -21,7 +21,8 @@
 //! | --- | --- |
 //! | `timing/` | how fast is it, and how fast could it be? |
 //! | `trial`, `transpose` | a student's kernel, launch after launch, nothing printed |
-//! | `rungs`, `tools` | which rungs are there, and where are CUDA's programs? |
+//! | `cli/rungs` | which rungs are there, and with which flags does another program run one? |
+//! | `tools` | where are CUDA's programs? |
 //! | `warp_access`, `csv_table` | accesses of a warp, as a reader writes them down |
 //! | `error` | what went wrong, and what to do about it |
 mod cli;
@@ -35,7 +36,6 @@ mod reference;
 mod report;
 mod run;
 mod rung;
-pub mod rungs;
 mod settings;
 mod size;
 mod source;
@@ -57,7 +57,7 @@ pub use source::ptx_file;
 pub use timing::ceilings;
 
 pub use bench::{Contest, SIZES, sides};
-pub use cli::{Bytes, explained, main, main_with};
+pub use cli::{Bytes, explained, main, main_with, rungs};
 pub use compile::Compile;
 pub use csv_table::{BadRow, BadTable, Table, TableRow};
 pub use device::{Arg, Buffer, Device, Function, LaunchConfig, Tiling, on_gpu};

@@ -1,6 +1,7 @@
 //! The command line of a rung: what is below knows no flag.
 mod arguments;
 mod remedy;
+pub mod rungs;
 #[cfg(test)]
 mod tests;
 

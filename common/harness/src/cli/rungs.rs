@@ -1,4 +1,5 @@
-//! The list of rungs: the folder rungs/ where there is one, else the executables beside this one.
+//! The list of rungs, for programs that build and run them: the folder rungs/ where there is one, else the executables
+//! beside this one.
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
