@@ -161,6 +161,7 @@ mod tests {
     fn bad_rows_name_the_remedy() {
         let lanes = |offset: &str| vec![offset; 32].join(" ");
         assert!(error("ldx,4,0").contains("use ld, st, ldmatrix"));
+        assert!(error(&format!("ld,4,{}", lanes("-"))).contains("no lane takes part"));
         assert!(error(&format!("ld,12,{}", lanes("0"))).contains("1, 2, 4, 8 and 16"));
         assert!(error("ldmatrix.x1,4,0").contains("has 16"));
         assert!(error("ld,4,0 4 8").contains("3 byte offsets: ld has 32; write -"));

@@ -3,7 +3,7 @@
 use crate::common;
 use common::{body, lower, module, threads};
 use emulator::tensor::{Factor, mma};
-use emulator::{Card, Context, Error, KernelArg, LaunchConfig, Options};
+use emulator::{Card, Context, Error, KernelArg, LaunchConfig, Options, Ptx};
 
 /// 2^`exponent` in f16, also below the normal ones.
 fn power(exponent: i32) -> u16 {
@@ -169,4 +169,52 @@ fn an_a100_refuses_what_it_has_not_by_name() {
     }
     assert!(lower(&old).is_ok());
     body(&threads(32), "fence.proxy.async;").clean();
+}
+
+/// PTX ISA, ".target": code for a target runs on later ones too, except what is specific to an architecture (`a`).
+#[test]
+fn a_target_that_a_card_does_not_run_is_refused() {
+    let target = |target: &str| module("", "").replace("sm_90", target);
+    for (card, name, runs) in [
+        (Card::H100, "sm_70", true),
+        (Card::H100, "sm_90", true),
+        (Card::H100, "sm_90a", true),
+        (Card::H100, "sm_100", false),
+        (Card::H100, "sm_100a", false),
+        (Card::H100, "future", false),
+        (Card::A100, "sm_80", true),
+        (Card::A100, "sm_86", false),
+        (Card::A100, "sm_90a", false),
+    ] {
+        assert_eq!(card.runs(name), runs, "{card}, {name}");
+        assert_eq!(
+            on(card, &target(name), 0, 1).is_ok(),
+            runs,
+            "{card}, {name}"
+        );
+    }
+    let error = on(Card::H100, &target("sm_100"), 0, 1).expect_err("a Blackwell's");
+    let said = error.to_string();
+    assert!(
+        said.contains("for sm_100") && said.contains("sm_90a"),
+        "{said}"
+    );
+}
+
+/// Comments and names of files are no instructions.
+#[test]
+fn opcodes_are_those_of_instructions() {
+    let text = module("", "griddepcontrol.wait;\n// wgmma.fence.sync.aligned;");
+    let ptx = Ptx::parse(&text).expect("PTX");
+    let kernel = ptx.kernels().next().expect("a kernel").to_owned();
+    let opcodes: Vec<String> = ptx.opcodes(&kernel).collect();
+    assert!(
+        opcodes.iter().any(|one| one == "griddepcontrol.wait"),
+        "{opcodes:?}"
+    );
+    assert!(
+        !opcodes.iter().any(|one| one.starts_with("wgmma")),
+        "{opcodes:?}"
+    );
+    assert_eq!(ptx.opcodes("another").count(), 0);
 }

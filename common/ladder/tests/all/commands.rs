@@ -42,6 +42,11 @@ fn what_is_missing_exits_with_2_and_names_the_remedy() {
         (&["exam"], "--seed"),
         (&["exam", "--seed", "1", "--questions", "101"], "1..=100"),
         (
+            &["exam", "--seed", "1", "--student", "ada"],
+            "cannot be used with",
+        ),
+        (&["exam", "--student", "ada"], "--secret"),
+        (
             &["exam", "--secret", "nowhere", "--student", "ada"],
             "names a file",
         ),
