@@ -36,7 +36,7 @@ __device__ void load4(float* to, const float* from)
                  : "r"((unsigned)__cvta_generic_to_shared(from)) : "memory");
 }
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16. Two blocks share a multiprocessor:
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16. Two blocks share an SM:
 // while one waits for its copies, the other computes.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)

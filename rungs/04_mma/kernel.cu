@@ -54,7 +54,7 @@ __device__ unsigned float2_to_half2(float low, float high)
     return h;
 }
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16. Two blocks share a multiprocessor:
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16. Two blocks share an SM:
 // while one waits for its copies, the other computes.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)

@@ -1,5 +1,5 @@
-// Rung 05, swizzle: chunk c of row r lies where chunk c ^ (r & 7) would, in every tile and for whoever reads or
-// writes it, so that the eight rows of a matrix start in eight different groups of banks.
+// Rung 05, swizzle: chunk c of row r is stored in the place of chunk c ^ (r & 7), in every tile, and every write and
+// every read applies the same XOR, so that the eight rows of a matrix start in eight different groups of banks.
 // The counter to watch is wavefronts: they are now the ideal on every line, for not one byte more.
 // `cargo ladder diff 4 5`, then `cargo run -p rung05_swizzle -- profile`.
 
@@ -54,7 +54,7 @@ __device__ unsigned float2_to_half2(float low, float high)
     return h;
 }
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16. Two blocks share a multiprocessor:
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16. Two blocks share an SM:
 // while one waits for its copies, the other computes.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)

@@ -1,58 +1,44 @@
-// Rung 06, pipeline: while one tile is computed, the next three are on their way, and while 16 columns of it are
-// multiplied, the next 16 are read: nobody waits for memory any more.
-// The counter to watch is time: wavefronts of reads and stores, and all sectors, are still the ideal ones.
-// The warp's tile takes all registers there are, so that it reads less for each mma; BK is half of rung 05's, for four
-// stages to fit; and rows of A, now 64 bytes, lie two side by side in the banks, so that A's swizzle is by row / 2.
-// `cargo ladder diff 5 6`, then `cargo run -p rung06_pipeline -- profile --arch sm_80`.
+// Rung 06, pipeline: shared memory holds a ring of stages, so that the copies of the next tiles are in flight while
+// one tile is multiplied: the latency of global memory is hidden by work.
+// The counter to watch is time, and in the profile how far ahead copies are issued; all wavefronts stay ideal.
+// `cargo ladder diff 6`, then `cargo run -p rung06_pipeline -- profile`.
 
-// A configuration's tile of C. The host passes it on the compiler's command line.
-#ifndef TILE_M
-#define TILE_M 128
-#define TILE_N 192
-#endif
-
-constexpr int BM = TILE_M, BN = TILE_N, BK = 32;       // the block's tile of C, and its step along K
-constexpr int WM = BM / 2, WN = BN / 2;                // the warp's tile of C
-constexpr int STAGES = 4;                              // tiles of A and B in shared memory
+constexpr int BM = 128, BN = 128, BK = 64;             // the block's tile of C, and its step along K
+constexpr int WM = 64, WN = 64;                        // the warp's tile of C
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
+constexpr int STAGES = 3;                              // tiles of A and B in shared memory
 constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
-constexpr int PANEL = 64, SLICE = PANEL / (BN / WN);   // columns in 128 bytes, the swizzle's width; a warp's slice
-constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = PANEL / CHUNK;    // chunks in a row of A's tile and of a panel
-constexpr int A_ROWS = THREADS / A_CHUNKS, B_ROWS = THREADS / B_CHUNKS;    // rows that all threads copy at a time
-constexpr int A_COPIES = BM / A_ROWS, COPIES = A_COPIES + BK / B_ROWS * (BN / PANEL);    // of a thread, for a stage
-constexpr int STAGE = (BM * BK + BK * BN) * 2;         // bytes of a stage
-constexpr int STEPS = (BK / 16) * (WN / 16);           // a step multiplies 16 columns of B, for 16 of K
-constexpr int COPIES_PER_STEP = (COPIES + STEPS - 2) / (STEPS - 1);  // started by a step; the last has none
-constexpr int GROUP = 8;                               // rows of tiles that are worked on together
+constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = BN / CHUNK;    // chunks in a row of the tiles
+constexpr int STAGE = BM * BK + BK * BN;               // elements of a stage: A's tile, then B's
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster. It pads
-// K to a multiple of BK * STAGES, because the loop goes round all stages.
-extern "C" __constant__ int gemm_launch[] = {BM, BN, BK * STAGES, THREADS, STAGES * STAGE, 1};
+// K to a multiple of BK * (STAGES - 1): so many tiles are loaded before the loop.
+extern "C" __constant__ int gemm_launch[] = {BM, BN, BK * (STAGES - 1), THREADS, STAGES * STAGE * 2, 1};
 
-static_assert(BM % A_ROWS == 0 && BK % B_ROWS == 0, "the threads copy whole rows at a time");
-static_assert(BN % PANEL == 0 && SLICE % 16 == 0 && STEPS % 2 == 0, "a step is 16 columns of one panel, in turns");
-static_assert(BM * BN * 2 <= (STAGES - 1) * STAGE, "the tile of C does not reach the last stage");
+static_assert(THREADS % A_CHUNKS == 0 && THREADS % B_CHUNKS == 0, "the threads copy whole rows at a time");
+static_assert(BM * BN <= STAGE, "the tile of C takes the place of a stage");
 
 // Starts a copy of 16 bytes from global to shared memory.
-__device__ void copy_async(unsigned to, const unsigned short* from)
+__device__ void copy_async(unsigned short* to, const unsigned short* from)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
 // Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.
-__device__ void ldmatrix(unsigned (&r)[4], unsigned row)
+__device__ void ldmatrix(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(row) : "memory");
+                 : "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");
 }
 
 // The same, each matrix transposed: B's columns from row-major B.
-__device__ void ldmatrix_trans(unsigned (&r)[4], unsigned row)
+__device__ void ldmatrix_trans(unsigned (&r)[4], const unsigned short* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(row) : "memory");
+                 : "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");
 }
 
 // c += a b for a (16, 16), b (16, 8), c (16, 8).
@@ -71,133 +57,107 @@ __device__ unsigned float2_to_half2(float low, float high)
     return h;
 }
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16. Two blocks share a multiprocessor:
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16. Two blocks share an SM:
 // while one waits at its barrier, the other computes.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {
     extern __shared__ __align__(128) unsigned short tiles[];
-    unsigned short* Cs = tiles;                        // (BM, BN), once its stages are done with
+    unsigned short* Cs = tiles;                        // (BM, BN), once the stages are done with
 
-    // Which tile? GROUP rows of tiles, column by column, so that neighbours share A and B in L2.
-    const int inGroup = blockIdx.x % (GROUP * (N / BN)), top = blockIdx.x / (GROUP * (N / BN)) * GROUP;
-    const int height = min(GROUP, M / BM - top);
-    const int tileRow = (top + inGroup % height) * BM, tileCol = inGroup / height * BN;
+    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
+    const int rowTiles = M / BM;
+    const int tileRow = blockIdx.x % rowTiles * BM;
+    const int tileCol = blockIdx.x / rowTiles * BN;
 
-    // Where am I? Four warps, 2 x 2. A warp's columns are SLICE of each panel, so that all panels look alike to it.
+    // Where am I? Four warps, 2 x 2.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int warpRow = warp / (BN / WN) * WM, warpCol = warp % (BN / WN) * SLICE;
+    const int warpRow = warp / (BN / WN) * WM, warpCol = warp % (BN / WN) * WN;
 
-    // What do I copy? A chunk in every 32nd row of A's tile, and in every 16th of each panel of B's.
+    // What do I copy? A chunk in every 16th row of A's tile, and in every 8th of B's.
     const int aRow = threadIdx.x / A_CHUNKS, aChunk = threadIdx.x % A_CHUNKS;
     const int bRow = threadIdx.x / B_CHUNKS, bChunk = threadIdx.x % B_CHUNKS;
-    A += (tileRow + aRow) * K + aChunk * CHUNK;
-    B += bRow * N + tileCol + bChunk * CHUNK;
+    A += tileRow * K + aChunk * CHUNK;
+    B += tileCol + bChunk * CHUNK;
     C += tileRow * N + tileCol + bChunk * CHUNK;
 
-    // Addresses in stage 0, once and for all: integer instructions take issue slots from the tensor cores. All rows
-    // of mine are 16 or 32 apart, so the XOR with the row stays the same, and a step to another chunk is one more XOR.
-    const unsigned stage0 = (unsigned)__cvta_generic_to_shared(tiles);
-    const unsigned aTo = stage0 + (aRow * BK + (aChunk ^ aRow / 2 % 4) * CHUNK) * 2;
-    const unsigned bTo = stage0 + (BM * BK + bRow * BN + (bChunk ^ bRow % 8) * CHUNK) * 2;
-    const unsigned aFrom = stage0 + (warpRow + lane % 16) * BK * 2 + (lane / 16 ^ lane / 2 % 4) * 16;
-    const unsigned bFrom = stage0 + (BM * BK + lane % 16 * BN) * 2 + (warpCol / CHUNK + lane / 16 ^ lane % 8) * 16;
-
-    // Starts one of the copies of the next tile: those of A come first, then those of B, panel by panel.
-    auto load = [&](int stage, int copy) {
-        const int row = (copy - A_COPIES) / (BN / PANEL) * B_ROWS, column = (copy - A_COPIES) % (BN / PANEL) * PANEL;
-        if (copy < A_COPIES)
-            copy_async(aTo + stage * STAGE + copy * A_ROWS * BK * 2, A + copy * A_ROWS * K);
-        else
-            copy_async(bTo + stage * STAGE + (row * BN + column) * 2, B + row * N + column);
-    };
-
-    // All copies of a tile are one group.
-    auto commit = [&] {
-        asm volatile("cp.async.commit_group;" ::: "memory");
+    // Starts the copies of the next tile.
+    auto load = [&](int stage) {
+        unsigned short* As = tiles + stage * STAGE;
+        unsigned short* Bs = As + BM * BK;
+        #pragma unroll
+        for (int i = 0; i < BM; i += THREADS / A_CHUNKS) {
+            const int row = aRow + i;
+            copy_async(&As[row * BK + (aChunk ^ (row & 7)) * CHUNK], A + row * K);
+        }
+        #pragma unroll
+        for (int i = 0; i < BK; i += THREADS / B_CHUNKS) {
+            const int row = bRow + i;
+            copy_async(&Bs[row * BN + (bChunk ^ (row & 7)) * CHUNK], B + row * N);
+        }
         A += BK, B += BK * N;
     };
 
-    // Waits until the oldest tile on its way is there: first my copies, then everybody's.
-    auto wait = [] {
-        asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
-        __syncthreads();
-    };
-
-    // Read 16 x 16 elements. Lanes 0 to 15 name the rows of 16 x 8 of them, lanes 16 to 31 those of the next 8 columns.
-    unsigned regA[WM / 16][4], regB[2][4];
-    auto readA = [&](int from, int m, int k) { ldmatrix(regA[m], (aFrom ^ k * 2) + from * STAGE + m * 16 * BK * 2); };
-    auto readB = [&](int to, int from, int n, int k) {
-        ldmatrix_trans(regB[to], (bFrom ^ n % (SLICE / 16) * 32) + from * STAGE + (k * BN + n / (SLICE / 16) * PANEL) * 2);
-    };
-
-    // Multiplies a tile, and meanwhile reads one step ahead, at last the first step of the next tile, and starts the
-    // copies of the tile that takes the place of the one before. A's fragments are replaced where they are last used.
-    float acc[WM / 16][WN / 8][4] = {};
-    auto multiply = [&](int stage, bool copies, bool more) {
-        #pragma unroll
-        for (int step = 0; step < STEPS; ++step) {
-            const int now = step % 2, n = step % (WN / 16), next = (step + 1) % STEPS;
-            const int nextN = next % (WN / 16), nextK = next / (WN / 16) * 16, nextStage = (stage + !next) % STAGES;
-            const bool reads = more || next != 0;
-            if (next == 0 && more)
-                wait();
-            if (reads)
-                readB(now ^ 1, nextStage, nextN, nextK);
-            #pragma unroll
-            for (int copy = step * COPIES_PER_STEP; copies && copy < min(COPIES, (step + 1) * COPIES_PER_STEP); ++copy)
-                load((stage + STAGES - 1) % STAGES, copy);
-            if (step == STEPS - 2)
-                commit();
-            #pragma unroll
-            for (int m = 0; m < WM / 16; ++m) {
-                mma(acc[m][n * 2], regA[m], regB[now][0], regB[now][1]);
-                mma(acc[m][n * 2 + 1], regA[m], regB[now][2], regB[now][3]);
-                if (nextN == 0 && reads)
-                    readA(nextStage, m, nextK);
-            }
-        }
-    };
+    // All copies of a tile are one group; behind the last tile, groups are empty.
+    auto commit = [] { asm volatile("cp.async.commit_group;" ::: "memory"); };
 
     // Load all tiles but one.
     for (int stage = 0; stage < STAGES - 1; ++stage) {
-        for (int copy = 0; copy < COPIES; ++copy)
-            load(stage, copy);
+        load(stage);
         commit();
     }
 
-    // Wait, and read the first step.
-    wait();
-    #pragma unroll
-    for (int m = 0; m < WM / 16; ++m)
-        readA(0, m, 0);
-    readB(0, 0, 0, 0);
+    float acc[WM / 16][WN / 8][4] = {};
+    for (int k0 = 0, stage = 0; k0 < K; k0 += BK, stage = (stage + 1) % STAGES) {
+        // Wait for the oldest tile in flight: first for my copies, then for everybody's.
+        asm volatile("cp.async.wait_group %0;" :: "n"(STAGES - 2) : "memory");
+        __syncthreads();
 
-    // Compute. All stages in each round, so that the compiler knows every address in them. In the last round one tile
-    // is left to copy, and after the last tile nothing more to read. Counting down takes a register less.
-    for (int left = K - STAGES * BK; left > 0; left -= STAGES * BK)
+        // Load the tile that takes the place of the one before, which no thread reads any more.
+        if (k0 + (STAGES - 1) * BK < K)
+            load((stage + STAGES - 1) % STAGES);
+        commit();
+
+        const unsigned short* As = tiles + stage * STAGE;     // (BM, BK)
+        const unsigned short* Bs = As + BM * BK;              // (BK, BN)
+        // Compute. Lanes 0 to 15 name the rows of 16 x 8 elements, lanes 16 to 31 those of the next 8 columns.
         #pragma unroll
-        for (int stage = 0; stage < STAGES; ++stage)
-            multiply(stage, true, true);
-    #pragma unroll
-    for (int stage = 0; stage < STAGES; ++stage)
-        multiply(stage, stage == 0, stage < STAGES - 1);
+        for (int k = 0; k < BK; k += 16) {
+            unsigned regA[WM / 16][4], regB[WN / 16][4];
+            #pragma unroll
+            for (int m = 0; m < WM / 16; ++m) {
+                const int row = warpRow + m * 16 + lane % 16, chunk = k / CHUNK + lane / 16;
+                ldmatrix(regA[m], &As[row * BK + (chunk ^ (row & 7)) * CHUNK]);
+            }
+            #pragma unroll
+            for (int n = 0; n < WN / 16; ++n) {
+                const int row = k + lane % 16, chunk = warpCol / CHUNK + n * 2 + lane / 16;
+                ldmatrix_trans(regB[n], &Bs[row * BN + (chunk ^ (row & 7)) * CHUNK]);
+            }
+            #pragma unroll
+            for (int m = 0; m < WM / 16; ++m)
+                #pragma unroll
+                for (int n = 0; n < WN / 8; ++n)
+                    mma(acc[m][n], regA[m], regB[n / 2][n % 2 * 2], regB[n / 2][n % 2 * 2 + 1]);
+        }
+    }
+    __syncthreads();
 
-    // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row. Other
-    // warps may still read the last stage; all others are free.
+    // Store, by way of shared memory: a lane holds pairs of C in 8 rows at once, but writes 16 bytes of one row.
     #pragma unroll
     for (int m = 0; m < WM / 16; ++m)
         #pragma unroll
         for (int n = 0; n < WN / 8; ++n)
             #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const int row = warpRow + m * 16 + half * 8 + lane / 4;
-                const int chunk = n / (SLICE / 8) * B_CHUNKS + warpCol / CHUNK + n % (SLICE / 8);
+                const int row = warpRow + m * 16 + half * 8 + lane / 4, chunk = warpCol / CHUNK + n;
                 *(unsigned*)&Cs[row * BN + (chunk ^ (row & 7)) * CHUNK + lane % 4 * 2] =
                     float2_to_half2(acc[m][n][half * 2], acc[m][n][half * 2 + 1]);
             }
     __syncthreads();
-    for (int row = bRow; row < BM; row += B_ROWS)
-        for (int panel = 0; panel < BN; panel += PANEL)
-            *(uint4*)&C[row * N + panel] = *(const uint4*)&Cs[row * BN + panel + (bChunk ^ (row & 7)) * CHUNK];
+    #pragma unroll
+    for (int i = 0; i < BM; i += THREADS / B_CHUNKS) {
+        const int row = bRow + i;
+        *(uint4*)&C[row * N] = *(const uint4*)&Cs[row * BN + (bChunk ^ (row & 7)) * CHUNK];
+    }
 }

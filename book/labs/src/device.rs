@@ -71,7 +71,7 @@ impl Ready {
         device: &mut Device,
     ) -> Result<Self> {
         let source = source(lab, launch, arguments)?;
-        let function = device.load(&source, launch.entry)?;
+        let (function, _) = device.load(&source, launch.entry)?;
         let (mut args, mut output) = (Vec::new(), None);
         for argument in &launch.arguments {
             args.push(match argument {

@@ -101,7 +101,7 @@ impl Experiment {
             origin: Origin::File,
             ptx: self.ptx_for(compute_capability),
         };
-        let function = device.load(&source, Self::ENTRY)?;
+        let (function, _) = device.load(&source, Self::ENTRY)?;
         let input = device.upload("in", &self.input)?;
         let output = device.alloc("out", self.output_bytes)?;
         let mut args = vec![input.arg(), output.arg()];

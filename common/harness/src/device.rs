@@ -7,6 +7,9 @@ use crate::{Error, Result, Source, ptx_file};
 
 pub use emulator::LaunchConfig;
 
+/// The `__device__` variable in which a kernel logs clocks (`cargo ladder clocks`): 64-bit words.
+pub const CLOCK_LOG: &str = "clock_log";
+
 /// An open device. Calls take effect in the order in which they are made, as on one CUDA stream.
 pub enum Device {
     /// This machine's processor.
@@ -175,12 +178,12 @@ impl Device {
         Ok(Arg::TensorMap(Box::new(map), buffer.clone()))
     }
 
-    /// Loads PTX and takes a kernel from it. Where a GPU's driver is older than the PTX's `.version`, it is loaded once
-    /// more with a lower one.
+    /// Loads PTX and takes a kernel from it, and the variable [`CLOCK_LOG`] if there is one. Where a GPU's driver is older
+    /// than the PTX's `.version`, it is loaded once more with a lower one.
     ///
     /// # Errors
     /// If the emulator does not execute it or the driver refuses it.
-    pub fn load(&mut self, source: &Source, entry: &str) -> Result<Function> {
+    pub fn load(&mut self, source: &Source, entry: &str) -> Result<(Function, Option<Buffer>)> {
         const UNSUPPORTED_PTX_VERSION: u32 = 222;
         match self {
             Self::Emulator(context) => {
@@ -192,7 +195,9 @@ impl Device {
                     other => other.into(),
                 };
                 let module = context.load_module(&source.ptx).map_err(of_file)?;
-                Ok(Function::Emulator(module.function(entry).map_err(of_file)?))
+                let log = module.global(CLOCK_LOG).ok().map(Buffer::Emulator);
+                let function = module.function(entry).map_err(of_file)?;
+                Ok((Function::Emulator(function), log))
             }
             Self::Gpu(context) => {
                 let module = match context.load_module(&source.ptx) {
@@ -207,7 +212,9 @@ impl Device {
                     }
                     loaded => loaded?,
                 };
-                Ok(Function::Gpu(Rc::new(module.function(entry)?)))
+                let log = module.global(CLOCK_LOG).ok();
+                let log = log.map(|log| Buffer::Gpu(Rc::new(log)));
+                Ok((Function::Gpu(Rc::new(module.function(entry)?)), log))
             }
         }
     }

@@ -192,6 +192,11 @@ pub enum Error {
         /// What is missing.
         why: String,
     },
+    /// A kernel that takes pointers, in a rung whose host makes tensor maps.
+    #[error(
+        "{0} states no `gemm_boxes`, and this rung hands its kernel tensor maps: rungs 01 to 08 take a kernel with pointers"
+    )]
+    NoBoxes(String),
     /// A tensor map that no GPU allows.
     #[error("`gemm_boxes` in {file}: {why}")]
     BadBoxes {

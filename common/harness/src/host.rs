@@ -47,6 +47,8 @@ pub(crate) struct Finished {
     pub c: Vec<f16>,
     /// What the emulator saw.
     pub report: Option<LaunchReport>,
+    /// What the kernel logged, if it logs clocks.
+    pub clocks: Option<Vec<u64>>,
 }
 
 impl Host {
@@ -226,6 +228,15 @@ impl Host {
             true => from_bytes(&self.device.read(&matrices[2])?),
             false => Vec::new(),
         };
+        let log = kernel
+            .clock_log
+            .as_ref()
+            .map(|log| self.device.read(log))
+            .transpose()?;
+        let clocks = log.map(|bytes| {
+            let words = bytes.as_chunks::<8>().0.iter();
+            words.map(|&word| u64::from_le_bytes(word)).collect()
+        });
         self.finished = Some(Finished {
             kernel: Rc::clone(kernel),
             problem: Rc::clone(problem),
@@ -233,6 +244,7 @@ impl Host {
             matrices,
             c,
             report,
+            clocks,
         });
         Ok(())
     }

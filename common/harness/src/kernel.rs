@@ -1,9 +1,9 @@
 //! PTX that is ready to launch: it holds a `gemm` with the right parameters, and says how it is launched.
 use emulator::Ptx;
 
-use crate::device::{Device, Function, LaunchConfig};
+use crate::device::{Buffer, Device, Function, LaunchConfig};
 use crate::spec::{LaunchSpec, Unstated};
-use crate::{Error, Result, Rung, Source, transpose};
+use crate::{Error, Result, Rung, Source, TensorBox, transpose};
 
 /// A loaded kernel with its launch.
 pub struct Kernel {
@@ -15,6 +15,8 @@ pub struct Kernel {
     pub spec: LaunchSpec,
     /// What is launched.
     pub function: Function,
+    /// Where it logs clocks, if it does.
+    pub clock_log: Option<Buffer>,
     /// Whether a launch may begin while the one before it ends: the kernel waits for that one itself.
     pub overlaps: bool,
     /// Whether it multiplies with the tensor cores.
@@ -63,7 +65,7 @@ impl Kernel {
                 why,
             },
         })?;
-        let function = device.load(&source, name)?;
+        let (function, clock_log) = device.load(&source, name)?;
         let (expected, declaration) = match transposes {
             true => transpose::parameters(),
             false => parameters(rung, &spec),
@@ -86,7 +88,17 @@ impl Kernel {
             source,
             spec,
             function,
+            clock_log,
         })
+    }
+
+    /// For A, B and C, what TMA copies at a time.
+    ///
+    /// # Errors
+    /// If the kernel states no boxes: it takes pointers.
+    pub fn boxes(&self) -> Result<[TensorBox; 3]> {
+        let file = &self.source.file;
+        self.spec.boxes.ok_or_else(|| Error::NoBoxes(file.clone()))
     }
 
     /// A launch of so many blocks, with the rest as the kernel states it.

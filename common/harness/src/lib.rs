@@ -60,7 +60,7 @@ pub use bench::{Contest, SIZES, sides};
 pub use cli::{Bytes, explained, main, main_with, rungs};
 pub use compile::Compile;
 pub use csv_table::{BadRow, BadTable, Table, TableRow};
-pub use device::{Arg, Buffer, Device, Function, LaunchConfig, Tiling, on_gpu};
+pub use device::{Arg, Buffer, CLOCK_LOG, Device, Function, LaunchConfig, Tiling, on_gpu};
 pub use error::{Error, Result};
 pub use gpu::Nvrtc;
 pub use host::{Host, gemm};

@@ -35,6 +35,8 @@ pub struct Outcome<'a> {
     pub verification: Verification,
     /// C, in 64 digits.
     pub c_sha256: String,
+    /// The words that the kernel logged, if it logs clocks.
+    pub clocks: Option<Vec<u64>>,
     /// What the emulator saw.
     pub emulated: Option<LaunchReport>,
     /// How fast it was, on a GPU.
@@ -206,6 +208,7 @@ fn outcome<'a>(
         problem,
         launch,
         c,
+        clocks,
         ..
     } = finished;
     Outcome {
@@ -217,6 +220,7 @@ fn outcome<'a>(
         padded: problem.padded,
         verification: verify(problem, kernel.spec.tile, c),
         c_sha256: problem.c_sha256(c),
+        clocks: clocks.clone(),
         emulated: None,
         time: None,
         bound: None,

@@ -13,8 +13,8 @@ pub struct Rung {
     pub kernels: &'static [KernelFile<'static>],
     /// What can be switched at run time.
     pub switches: &'static [Switch],
-    /// Of a kernel with several tiles, the one that is fastest for this architecture at this size.
-    pub tile: Option<fn(&str, Size) -> &'static str>,
+    /// Of a kernel with several tiles, the one that is fastest at this size.
+    pub tile: Option<fn(Size) -> &'static str>,
     /// What the host does.
     pub host: fn(&mut Host) -> Result<()>,
 }

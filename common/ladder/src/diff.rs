@@ -1,25 +1,58 @@
-//! `cargo ladder diff A B`: what changed between two rungs' kernels.
+//! `cargo ladder diff`: what a rung's kernel changes in the one that it builds on, or in any other.
 use std::fmt::Write as _;
+use std::fs;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use owo_colors::OwoColorize;
-use similar::TextDiff;
+use similar::{ChangeTag, TextDiff};
 
 use harness::rungs::{self, Rung};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A rung: its number or name
+    /// A rung, by number or name: what it changes in the rung that it builds on; or the first of two rungs
     from: String,
-    /// Another
-    to: String,
+    /// The second rung
+    to: Option<String>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let (from, to) = (rungs::find(&arguments.from)?, rungs::find(&arguments.to)?);
+    let first = rungs::find(&arguments.from)?;
+    let (from, to) = match &arguments.to {
+        Some(to) => (first, rungs::find(to)?),
+        None => (base(&first)?, first),
+    };
     let (old, new) = (source(&from)?, source(&to)?);
     anstream::print!("{}", text(&name(&from), &old, &name(&to), &new));
+    let (removed, added) = changed_code(&old, &new);
+    anstream::println!(
+        "\nlines of code: {removed} removed, {added} added (comments and indentation apart)"
+    );
     Ok(true)
+}
+
+/// The rung that this one builds on: the one that its Cargo.toml names as `package.metadata.base`, else the one before.
+fn base(rung: &Rung) -> Result<Rung> {
+    let folder = rung.folder.as_deref();
+    let folder =
+        folder.context("the sources of the rungs are not here; run this in the workspace")?;
+    let path = folder.join("Cargo.toml");
+    let manifest = fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?
+        .parse::<toml::Table>()
+        .with_context(|| format!("{} is not TOML", path.display()))?;
+    let metadata = manifest
+        .get("package")
+        .and_then(|package| package.get("metadata"));
+    let named = metadata.and_then(|metadata| metadata.get("base")?.as_str());
+    if let Some(named) = named {
+        return rungs::find(named);
+    }
+    let all = rungs::all()?;
+    let before = all.iter().take_while(|one| one.name != rung.name).last();
+    before
+        .cloned()
+        .with_context(|| format!("rung {} is the first; name two rungs", rung.name))
 }
 
 fn source(rung: &Rung) -> Result<String> {
@@ -48,14 +81,41 @@ fn text(from: &str, old: &str, to: &str, new: &str) -> String {
     })
 }
 
+/// Lines of code that were removed and added: without comments, however they are indented.
+fn changed_code(old: &str, new: &str) -> (usize, usize) {
+    let code = |text: &str| {
+        let lines = text.lines().map(|line| {
+            let code = line.split("//").next().unwrap_or_default();
+            code.split_whitespace().collect::<Vec<_>>().join(" ")
+        });
+        lines.filter(|line| !line.is_empty()).collect::<Vec<_>>()
+    };
+    let (old, new) = (code(old), code(new));
+    let [old, new] = [&old, &new].map(|lines| lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let diff = TextDiff::from_slices(&old, &new);
+    let count = |tag| {
+        diff.iter_all_changes()
+            .filter(|change| change.tag() == tag)
+            .count()
+    };
+    (count(ChangeTag::Delete), count(ChangeTag::Insert))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::text;
+    use super::{changed_code, text};
 
     #[test]
     fn a_unified_diff() {
         let found = text("a", "1\n2\n", "b", "1\n3\n");
         let plain = anstream::adapter::strip_str(&found).to_string();
         assert_eq!(plain, "--- a\n+++ b\n@@ -1,2 +1,2 @@\n 1\n-2\n+3\n");
+    }
+
+    #[test]
+    fn comments_and_indentation_are_no_change() {
+        let old = "a; // one\nb;\n\nc;\n";
+        assert_eq!(changed_code(old, "// Head.\na;\n    b;\nd;\ne;\n"), (1, 2));
+        assert_eq!(changed_code(old, old), (0, 0));
     }
 }

@@ -23,6 +23,7 @@ mod banks;
 mod bench;
 mod bits;
 mod bound;
+mod clocks;
 mod compare;
 mod diff;
 mod draw;
@@ -55,7 +56,7 @@ struct Arguments {
 const GROUPS: [(&str, &str); 5] = [
     ("To learn", "diff layout banks round sass bound get-nvrtc"),
     ("To teach", "grade exam export-course"),
-    ("With a GPU", "bench tiles bits ceilings stalls"),
+    ("With a GPU", "bench tiles bits clocks ceilings stalls"),
     (
         "To look at records and recordings",
         "compare plot calibrate sanitizers",
@@ -102,6 +103,8 @@ enum Command {
     Bound(bound::Arguments),
     /// Compare the bits of every rung's C on the GPU with those on the emulator
     Bits(bits::Arguments),
+    /// When the consumers of a rung's kernel begin, wait for a tile, pause and end, in clocks
+    Clocks(clocks::Arguments),
     /// Show what changed between two rungs' kernel.cu
     Diff(diff::Arguments),
     /// Wavefronts and bank conflicts of your own addresses, from a CSV file
@@ -142,6 +145,7 @@ pub fn main() -> ExitCode {
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),
         Command::Bits(arguments) => bits::run(&arguments),
+        Command::Clocks(arguments) => clocks::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),
         Command::GetNvrtc(arguments) => get_nvrtc::run(&arguments),
         Command::Course(command) => command.run(),

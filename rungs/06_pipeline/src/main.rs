@@ -1,15 +1,13 @@
-//! Rung 06: the loads are hidden, as Ampere does it and as Hopper does.
-mod tiles;
-
+//! Rung 06: the copies of the next tiles are in flight while one is multiplied.
 use std::process::ExitCode;
 
-use harness::{Host, LaunchConfig, Result, Rung, Size};
+use harness::{Host, LaunchConfig, Result, Rung, Size, kernel};
 
 const RUNG: Rung = Rung {
     name: "06_pipeline",
-    kernels: tiles::KERNELS,
+    kernels: &[kernel!("kernel", "sm_80")],
     switches: &[],
-    tile: Some(tiles::fastest),
+    tile: None,
     host: multiply,
 };
 
@@ -19,34 +17,29 @@ fn main() -> ExitCode {
 
 /// What the host does for C = A B.
 fn multiply(host: &mut Host) -> Result<()> {
+    // CUDA C++ becomes PTX, and PTX machine code. The kernel states its tile of C and its threads itself.
     let kernel = host.compile("gemm")?;
-    let spec = &kernel.spec;
+    let (tile, threads) = (kernel.spec.tile, kernel.spec.threads);
+
+    // Random A and B, with zeros up to whole tiles: the kernel has no code for edges.
     let problem = host.problem(&kernel)?;
     let Size { m, n, k } = problem.padded;
 
+    // A and B are copied to the device; C is only allocated there.
     let a = host.upload("A", &problem.a)?;
     let b = host.upload("B", &problem.b)?;
     let c = host.alloc("C", m as usize * n as usize)?;
 
-    // The kernel for Hopper takes tensor maps in place of pointers: shape, strides, and the box that TMA copies.
-    let mut args = match spec.boxes {
-        None => vec![a.arg(), b.arg(), c.arg()],
-        Some([of_a, of_b, of_c]) => vec![
-            host.tensor_map(&a, [m, k], of_a)?,
-            host.tensor_map(&b, [k, n], of_b)?,
-            host.tensor_map(&c, [m, n], of_c)?,
-        ],
-    };
-    args.extend([m.into(), n.into(), k.into()]);
-
-    // A block for each tile; or persistent blocks, as many as are resident on all SMs, which take tile after tile.
+    // One block for each tile of C, numbered along x.
     let config = LaunchConfig {
-        grid: [spec.blocks(problem.padded, host.sms()), 1, 1],
-        block: [spec.threads, 1, 1],
-        dynamic_shared: spec.dynamic_shared,
-        cluster: [spec.cluster, 1, 1],
-        overlap: kernel.overlaps, // it waits itself for the launch before it (programmatic dependent launch)
+        grid: [(m / tile.bm) * (n / tile.bn), 1, 1],
+        block: [threads, 1, 1],
+        dynamic_shared: kernel.spec.dynamic_shared,
+        ..LaunchConfig::default()
     };
+    let args = vec![a.arg(), b.arg(), c.arg(), m.into(), n.into(), k.into()];
     host.launch(&kernel, config, args)?;
+
+    // C is copied back and compared with a product in f64.
     host.verify(&problem, [a, b, c])
 }

@@ -23,7 +23,7 @@ pub struct Broken {
     pub arguments: &'static [&'static str],
     /// M, N and K that suffice for `sanitize` to see it, or verification.
     pub size: &'static str,
-    /// Text of that kernel, and what stands everywhere instead.
+    /// Text of that kernel, or of the header that it includes, and what replaces it everywhere.
     pub edits: &'static [(&'static str, &'static str)],
     /// How it is found out.
     pub caught: Caught,
@@ -34,7 +34,7 @@ pub struct Broken {
 pub enum Caught {
     /// Verification: C is wrong at every size.
     Values,
-    /// Verification, at the size that stands there: C is right where each block takes one tile.
+    /// Verification, at this size: C is right where each block takes one tile.
     ValuesAtSize,
     /// `sanitize`, by a finding with these words that names a line of the kernel that holds this text.
     Sanitizer {
@@ -73,11 +73,16 @@ impl Broken {
     /// # Panics
     /// If the rung no longer holds what is to be edited.
     pub fn source(&self) -> String {
-        let path = root().join("rungs").join(self.rung).join(self.kernel);
-        self.edits.iter().fold(read(&path), |text, (from, to)| {
+        let rungs = root().join("rungs");
+        let path = rungs.join(self.rung).join(self.kernel);
+        self.edits.iter().fold(read(&path), |mut text, (from, to)| {
+            if !text.contains(from) {
+                let header = read(&rungs.join("hopper.cuh")).replace("#pragma once\n", "");
+                text = text.replace("#include \"hopper.cuh\"\n", &header);
+            }
             assert!(
                 text.contains(from),
-                "{}: {from:?} does not stand in {}",
+                "{}: {from:?} is not in {}",
                 self.name,
                 path.display()
             );

@@ -1,11 +1,20 @@
-//! Mistakes in rung 06 with `cp.async`: stages, groups, barriers.
+//! Mistakes in rungs 06 to 08, with `cp.async`: stages, groups, barriers, fragments that are read ahead.
 use super::{Broken, Caught};
 
 const PIPELINE: Broken = Broken {
     rung: "06_pipeline",
-    arguments: &["--arch", "sm_80"],
     size: "128x128x256",
     ..super::BASE
+};
+
+const REGISTERS: Broken = Broken {
+    rung: "07_registers",
+    ..PIPELINE
+};
+
+const WARP_TILE: Broken = Broken {
+    rung: "08_warp_tile",
+    ..PIPELINE
 };
 
 /// All of them.
@@ -14,12 +23,12 @@ pub const ALL: &[Broken] = &[
         name: "pipeline_without_its_barrier",
         size: "128x128x128",
         edits: &[(
-            "        asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(STAGES - 2) : \"memory\");\n        __syncthreads();\n",
-            "        asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(STAGES - 2) : \"memory\");\n",
+            "\"n\"(STAGES - 2) : \"memory\");\n        __syncthreads();\n",
+            "\"n\"(STAGES - 2) : \"memory\");\n",
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
-            at: "readA(0, m, 0)",
+            at: "ldmatrix(regA[m]",
         },
         ..PIPELINE
     },
@@ -32,7 +41,7 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Write access",
-            at: "readA(0, m, 0)",
+            at: "ldmatrix(regA[m]",
         },
         ..PIPELINE
     },
@@ -42,7 +51,7 @@ pub const ALL: &[Broken] = &[
         edits: &[("\"n\"(STAGES - 2)", "\"n\"(STAGES - 1)")],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Write access",
-            at: "readA(0, m, 0)",
+            at: "ldmatrix(regA[m]",
         },
         ..PIPELINE
     },
@@ -50,47 +59,21 @@ pub const ALL: &[Broken] = &[
         name: "commits_no_group",
         size: "128x128x128",
         edits: &[(
-            "        asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n",
-            "",
+            "auto commit = [] { asm volatile(\"cp.async.commit_group;\" ::: \"memory\"); };",
+            "auto commit = [] {};",
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Write access",
-            at: "readA(0, m, 0)",
-        },
-        ..PIPELINE
-    },
-    Broken {
-        name: "commits_after_it_has_waited",
-        edits: &[("step == STEPS - 2", "step == STEPS - 1")],
-        caught: Caught::Sanitizer {
-            says: "Race reported between Asynchronous Write access",
-            at: "readB(now ^ 1, nextStage, nextN, nextK)",
-        },
-        ..PIPELINE
-    },
-    Broken {
-        // Of the narrower tile's eight copies, one in each of its eight steps.
-        name: "copies_after_the_group_is_closed",
-        arguments: &["--arch", "sm_80", "--tile", "128x128"],
-        edits: &[(
-            "(COPIES + STEPS - 2) / (STEPS - 1)",
-            "(COPIES + STEPS - 1) / STEPS",
-        )],
-        caught: Caught::Sanitizer {
-            says: "Race reported between Asynchronous Write access",
-            at: "load((stage + STAGES - 1) % STAGES, copy)",
+            at: "ldmatrix(regA[m]",
         },
         ..PIPELINE
     },
     Broken {
         name: "fills_the_stage_that_is_read",
-        edits: &[(
-            "load((stage + STAGES - 1) % STAGES, copy)",
-            "load(stage, copy)",
-        )],
+        edits: &[("load((stage + STAGES - 1) % STAGES)", "load(stage)")],
         caught: Caught::Sanitizer {
-            says: "Race reported between Read access",
-            at: "load(stage, copy)",
+            says: "Race reported between Asynchronous Write access",
+            at: "            load(stage);",
         },
         ..PIPELINE
     },
@@ -102,27 +85,75 @@ pub const ALL: &[Broken] = &[
         )],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Write access",
-            at: "load((stage + STAGES - 1) % STAGES, copy)",
+            at: "load((stage + STAGES - 1) % STAGES)",
         },
         ..PIPELINE
     },
     Broken {
         name: "copies_a_tile_after_the_last",
         size: "128x128x128",
-        edits: &[("multiply(stage, stage == 0,", "multiply(stage, stage <= 1,")],
+        edits: &[(
+            "if (k0 + (STAGES - 1) * BK < K)",
+            "if (k0 + (STAGES - 1) * BK <= K)",
+        )],
         caught: Caught::Sanitizer {
             says: "Invalid __global__ read of size 16 bytes",
-            at: "copy_async(bTo + stage",
+            at: "load((stage + STAGES - 1) % STAGES)",
         },
         ..PIPELINE
     },
     Broken {
         name: "reads_another_stage_than_it_waits_for",
-        edits: &[("readA(0, m, 0);", "readA(1, m, 0);")],
+        edits: &[(
+            "const unsigned short* As = tiles + stage * STAGE;",
+            "const unsigned short* As = tiles + (stage + 1) % STAGES * STAGE;",
+        )],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Write access",
-            at: "readA(1, m, 0)",
+            at: "ldmatrix(regA[m]",
         },
+        ..PIPELINE
+    },
+    Broken {
+        name: "asks_for_a_stage_too_few",
+        edits: &[(
+            "THREADS, STAGES * STAGE * 2",
+            "THREADS, (STAGES - 1) * STAGE * 2",
+        )],
+        caught: Caught::Sanitizer {
+            says: "Invalid __shared__ write of size 16 bytes",
+            at: "load((stage + STAGES - 1) % STAGES)",
+        },
+        ..PIPELINE
+    },
+    Broken {
+        name: "copies_to_half_a_chunk",
+        size: "128x128x64",
+        edits: &[("copy_async(&As[row", "copy_async(&As[4 + row")],
+        caught: Caught::Sanitizer {
+            says: "is misaligned",
+            at: "load(stage)",
+        },
+        ..PIPELINE
+    },
+    Broken {
+        name: "no_barrier_between_the_two_halves_of_the_store",
+        size: "128x128x64",
+        edits: &[(
+            "    __syncthreads();\n    #pragma unroll\n    for (int i = 0; i < BM",
+            "    #pragma unroll\n    for (int i = 0; i < BM",
+        )],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Write access",
+            at: "*(uint4*)&C[row * N]",
+        },
+        ..PIPELINE
+    },
+    Broken {
+        name: "pipeline_swizzles_on_one_side_only",
+        size: "128x128x64",
+        edits: &[("(aChunk ^ (row & 7))", "aChunk")],
+        caught: Caught::Values,
         ..PIPELINE
     },
     Broken {
@@ -130,28 +161,32 @@ pub const ALL: &[Broken] = &[
         edits: &[("(stage + !next) % STAGES", "stage + !next")],
         caught: Caught::Sanitizer {
             says: "Invalid __shared__ read of size 16 bytes",
-            at: "ldmatrix_trans(regB[to]",
+            at: "ldmatrix(regA[to]",
         },
-        ..PIPELINE
+        ..REGISTERS
     },
     Broken {
-        name: "asks_for_a_stage_too_few",
-        edits: &[("STAGES * STAGE, 1}", "(STAGES - 1) * STAGE, 1}")],
+        name: "commits_after_it_has_waited",
+        edits: &[("step == STEPS - 2", "step == STEPS - 1")],
         caught: Caught::Sanitizer {
-            says: "Invalid __shared__ write of size 16 bytes",
-            at: "multiply(stage,",
+            says: "Race reported between Asynchronous Write access",
+            at: "readB(now ^ 1, nextStage, nextN, nextK)",
         },
-        ..PIPELINE
+        ..WARP_TILE
     },
     Broken {
-        name: "copies_to_half_a_chunk",
-        size: "128x128x64",
-        edits: &[("copy_async(aTo + stage", "copy_async(aTo + 8 + stage")],
+        // Of the narrower tile's eight copies, one in each of its eight steps.
+        name: "copies_after_the_group_is_closed",
+        arguments: &["--tile", "128x128"],
+        edits: &[(
+            "(COPIES + STEPS - 2) / (STEPS - 1)",
+            "(COPIES + STEPS - 1) / STEPS",
+        )],
         caught: Caught::Sanitizer {
-            says: "is misaligned",
-            at: "load(stage, copy)",
+            says: "Race reported between Asynchronous Write access",
+            at: "load((stage + STAGES - 1) % STAGES, copy)",
         },
-        ..PIPELINE
+        ..WARP_TILE
     },
     Broken {
         name: "stores_where_others_still_read",
@@ -164,23 +199,6 @@ pub const ALL: &[Broken] = &[
             says: "Race reported between Read access",
             at: "*(unsigned*)&Cs[",
         },
-        ..PIPELINE
-    },
-    Broken {
-        name: "no_barrier_between_the_two_halves_of_the_store",
-        size: "128x128x64",
-        edits: &[("    __syncthreads();\n    for (int row", "    for (int row")],
-        caught: Caught::Sanitizer {
-            says: "Race reported between Write access",
-            at: "*(uint4*)&C[row * N + panel]",
-        },
-        ..PIPELINE
-    },
-    Broken {
-        name: "pipeline_swizzles_on_one_side_only",
-        size: "128x128x64",
-        edits: &[("(aChunk ^ aRow / 2 % 4)", "aChunk")],
-        caught: Caught::Values,
-        ..PIPELINE
+        ..WARP_TILE
     },
 ];

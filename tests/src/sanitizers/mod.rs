@@ -66,7 +66,7 @@ pub fn subjects() -> Vec<Broken> {
         }
     }
     subjects.push(Broken {
-        arguments: &["--arch", "sm_90a", "--tile", "128x256"],
+        arguments: &["--tile", "128x256"],
         size: "256x1024x256",
         ..SEVERAL_TILES_A_BLOCK
     });

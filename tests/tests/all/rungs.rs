@@ -1,5 +1,5 @@
 //! Every rung on the emulator, as a reader runs it.
-use ladder_tests::workspace::{run, rungs};
+use ladder_tests::workspace::{program, run, rungs};
 use serde_json::Value;
 
 const SIZES: &[&str] = &["1", "17x33x65", "128", "200x136x72", "1x300x500", "300x1x7"];
@@ -185,9 +185,81 @@ fn each_rung_moves_its_counter() {
         number(&mma, "global_sectors"),
         number(&swizzle, "global_sectors")
     );
-    for arch in ["sm_80", "sm_90a"] {
-        let pipeline = counters("06_pipeline", &["--size", "256", "--arch", arch]);
-        assert_eq!(worst(&pipeline), 1.0, "{arch}");
+    for later in rungs().iter().skip(5) {
+        assert_eq!(
+            worst(&json(later, &["--size", "256"])["counters"]),
+            1.0,
+            "{later:?}"
+        );
+    }
+    // What a launch asks of a resource of an SM. No rung pads K = 384.
+    let asked = |name: &str, resource: &str| {
+        let rung = rungs().into_iter().find(|rung| rung.ends_with(name));
+        let profile = json(&rung.expect("a rung"), &["profile", "--size", "384"]);
+        let resources = profile["bound"]["resources"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let it = resources.iter().find(|one| one["resource"] == resource);
+        it.and_then(|one| one["amount"].as_f64())
+            .unwrap_or_else(|| panic!("{name}: {profile}"))
+    };
+    let issued = |name| asked(name, "issue slots");
+    assert!(
+        1.5 * issued("07_registers") < issued("06_pipeline"),
+        "addresses are computed once"
+    );
+    assert!(
+        1.5 * issued("09_tma") < issued("06_pipeline"),
+        "no thread computes the address of a copy"
+    );
+    assert!(
+        3.0 * issued("10_wgmma") < issued("09_tma"),
+        "no fragment is loaded"
+    );
+    let moved = |name| asked(name, "L1 data pipe");
+    assert!(
+        moved("08_warp_tile") < moved("07_registers"),
+        "a larger tile of a warp is read less often"
+    );
+    let sectors = |name| number(&counters(name, &["--size", "512"]), "global_sectors");
+    assert!(
+        sectors("12_wide_tile") < sectors("11_specialized"),
+        "a larger tile of a block is, too"
+    );
+}
+
+/// The log is instructions among the kernel's own: they change no bit, and every consumer's steps are there.
+#[test]
+fn every_rung_from_06_on_has_a_clock_log() {
+    for rung in rungs().iter().skip(5) {
+        let name = rung.file_name().unwrap_or_default().to_string_lossy();
+        let output = program("ladder")
+            .args([
+                "clocks",
+                &name,
+                "--device",
+                "emulator",
+                "--size",
+                "256x512x512",
+            ])
+            .output()
+            .expect("the ladder");
+        let said =
+            String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {said}");
+        let first = said
+            .lines()
+            .find(|line| line.starts_with("0 "))
+            .unwrap_or_default();
+        let steps = first
+            .split_whitespace()
+            .nth(2)
+            .and_then(|cell| cell.parse::<u32>().ok());
+        assert!(
+            steps.is_some_and(|steps| (8..=18).contains(&steps)),
+            "{name}: {said}"
+        );
     }
 }
 

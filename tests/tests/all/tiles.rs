@@ -20,13 +20,10 @@ fn said(output: &Output) -> String {
     String::from_utf8(text).expect("text")
 }
 
-/// What rung 06 takes for Hopper at [`SIZE`].
+/// What rung 16 takes at [`SIZE`].
 fn taken() -> String {
-    let rung = root().join("rungs/06_pipeline");
-    let output = run(
-        &rung,
-        &["tiles", "--json", "--size", SIZE, "--arch", "sm_90a"],
-    );
+    let rung = root().join("rungs/16_stream_k");
+    let output = run(&rung, &["tiles", "--json", "--size", SIZE]);
     let json: Value = serde_json::from_slice(&output.stdout).expect("one object");
     let taken = json["choices"][0]["tile"].as_str();
     taken.expect("it has several tiles").into()
@@ -54,7 +51,7 @@ fn a_choice_that_is_slower_than_another_is_found() {
     ] {
         let head = "rung,arch,size,tile,tflops,of_cublas_f16,chosen,rounds,gpu,multiprocessors,sm_mhz_median,power_watts_median,commit,date";
         let row = |tile: &str, speed: &str| {
-            format!("06_pipeline,sm_90a,{SIZE},{tile},,{speed},no,30,a GPU,132,,,,")
+            format!("16_stream_k,sm_90a,{SIZE},{tile},,{speed},no,30,a GPU,132,,,,")
         };
         let text = [head, &row(&taken, of_taken), &row("64x64", of_other), ""].join("\n");
         fs::write(folder.join("tiles.csv"), text).expect("writable");

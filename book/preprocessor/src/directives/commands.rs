@@ -9,7 +9,7 @@ use crate::world::World;
 const PROGRAMS: [(&str, &str, &str); 2] = [
     ("The ladder", "ladder", "cargo ladder"),
     // Any rung would do; this one has all that any has, since its kernels have tiles.
-    ("A rung", "rung", "cargo run -p rung06_pipeline --"),
+    ("A rung", "rung", "cargo run -p rung16_stream_k --"),
 ];
 
 /// The directive, which has no words.

@@ -132,11 +132,11 @@ fn what_is_wrong_is_named_with_page_and_line() {
             "there is no `joules`",
         ),
         (
-            "{{#result bench 06_pipeline sm_90a 512 tflops}}",
+            "{{#result bench 16_stream_k 512 tflops}}",
             "was wrong at 512x512x512",
         ),
         (
-            "{{#result bench 06_pipeline sm_90a 4096 percent}}",
+            "{{#result bench 16_stream_k 4096 percent}}",
             "cuBLAS f16 was not timed",
         ),
         ("{{#commands x}}", "takes no words"),

@@ -35,6 +35,8 @@ struct Report<'a> {
     runs: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock_log: Option<&'a [u64]>,
 }
 
 /// Whose results these are.
@@ -180,6 +182,7 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Report<'a>
         c_sha256: &outcome.c_sha256,
         runs: outcome.settings.runs,
         findings,
+        clock_log: outcome.clocks.as_deref(),
     }
 }
 

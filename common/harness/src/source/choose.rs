@@ -72,7 +72,7 @@ pub fn kernel<'a>(
     let mut tiles = rung.tiles_of(newest.file);
     let wanted = match (&choice.tile, rung.tile) {
         (Some(wanted), _) => wanted,
-        (None, Some(tile)) => tile(newest.arch, size),
+        (None, Some(tile)) => tile(size),
         (None, None) => return Ok(newest),
     };
     let several = tiles.clone().count() > 1;

@@ -5,10 +5,12 @@
 //! | `mod` | what is the PTX, and who compiled it? |
 //! | `choose` | which kernel: the reader's file, or which of the rung's? |
 //! | `compile` | which compiler: NVRTC in this process, or in a sandbox? |
+//! | `header` | what does `#include "hopper.cuh"` bring, without opening a file? |
 //! | `ptx_file` | what does a committed `kernel.ptx` look like, and is it current? |
 //! | `on_disk` | which kernels are in a rung's folder? |
 pub mod choose;
 pub mod compile;
+mod header;
 pub mod on_disk;
 pub mod ptx_file;
 
@@ -245,7 +247,7 @@ pub fn compile_text(
     options: &[String],
     file: &str,
 ) -> Result<String> {
-    match compiler.compile(source, name, options) {
+    match compiler.compile(&header::included(source, name), name, options) {
         Err(Error::Compile { log, .. }) => Err(Error::Compile {
             file: file.into(),
             log: log.replace(name, file).trim_end().into(),

@@ -55,7 +55,7 @@ impl KernelOnDisk {
             source: &self.source,
             configuration: &self.configuration,
             ptx: &self.ptx,
-            arch: ptx_file::arch_of(&self.file),
+            arch: ptx_file::arch_of(&self.file, &self.source),
         }
     }
 }

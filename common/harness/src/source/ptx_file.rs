@@ -9,15 +9,16 @@
 //! ```
 use sha2::{Digest, Sha256};
 
+use super::header;
 use crate::KernelFile;
 use crate::problem::hex;
 
-/// What a kernel file of this name is written for: `kernel_hopper.cu` for `sm_90a`, others for `sm_80`.
+/// What a kernel is written for: `sm_90a` if its file is called `kernel_hopper.cu` or it includes hopper.cuh, else `sm_80`.
 ///
 /// This is for a caller that compiles a file before its rung can be built; a rung says so in its `main.rs`,
 /// and a disagreement shows as committed PTX that is not current.
-pub fn arch_of(file: &str) -> &'static str {
-    if file.contains("hopper") {
+pub fn arch_of(file: &str, source: &str) -> &'static str {
+    if file.contains("hopper") || header::is_included(source) {
         "sm_90a"
     } else {
         "sm_80"
@@ -158,7 +159,7 @@ fn body(nvrtc_output: &str) -> &str {
 /// The hash is the same for a checkout with Windows line endings.
 fn source_hash(kernel: &KernelFile) -> String {
     let mut hash = Sha256::new();
-    hash.update(kernel.source.replace("\r\n", "\n"));
+    hash.update(header::included(kernel.source, "").replace("\r\n", "\n"));
     hash.update("\n");
     hash.update(options(kernel.arch, kernel.configuration).join(" "));
     hex(&hash.finalize())
@@ -259,7 +260,7 @@ mod tests {
 
     #[test]
     fn hopper_files_need_the_newer_version() {
-        assert_eq!(arch_of("kernel_hopper.cu"), "sm_90a");
+        assert_eq!(arch_of("kernel_hopper.cu", ""), "sm_90a");
         assert!(lower_version(OUTPUT, "sm_90a").contains(".version 8.0\n"));
     }
 }

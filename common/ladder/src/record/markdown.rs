@@ -1,5 +1,6 @@
 //! bench.md: what it was measured with, the tables for people, and the plots.
 use super::{DERIVED, Record, Run};
+use harness::Size;
 use harness::table::{head, markdown_table, percent};
 
 /// With the plots that there are, each with its name.
@@ -31,6 +32,14 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
         text += &format!("\n## By rung\n\n{table}");
         text += &plot(rungs, &format!("The rungs at {size}"));
     }
+    if let Some(size) = record.common_size() {
+        let table = predicted(record, size);
+        if !table.is_empty() {
+            text += &format!(
+                "\n## Predicted\n\nWhat was written down before the first measurement, beside this one at {size}.\n\n{table}"
+            );
+        }
+    }
     if let Some(last) = record.last_rung() {
         let table = table(record, |rung, _| rung == last);
         text += &format!("\n## By size\n\n{table}");
@@ -60,6 +69,32 @@ pub fn table(record: &Record, wanted: impl Fn(&str, &Run) -> bool) -> String {
         rows.push(row);
     }
     markdown_table(&rows)
+}
+
+/// What was predicted of each rung before it was measured: its part of cuBLAS's speed at 4096, and the counter that it
+/// moves. results/predictions.csv is not changed afterwards.
+const PREDICTIONS: &str = include_str!("../../../../results/predictions.csv");
+
+/// The rungs of the record that have a prediction, with it; empty if none has.
+fn predicted(record: &Record, size: Size) -> String {
+    let mut rows = vec![head([
+        "rung",
+        "it should move",
+        "predicted, of cuBLAS f16",
+        "measured",
+    ])];
+    let mut predictions = csv::Reader::from_reader(PREDICTIONS.as_bytes());
+    for row in predictions.deserialize::<[String; 3]>().flatten() {
+        let [rung, of_cublas, moves] = row;
+        if let Some(measured) = record.run(&rung, size) {
+            let measured = measured.of_cublas().map_or("WRONG".into(), percent);
+            rows.push(vec![rung, moves, of_cublas, measured]);
+        }
+    }
+    match rows.len() {
+        1 => String::new(),
+        _ => markdown_table(&rows),
+    }
 }
 
 /// Every baseline's name, in the order of first appearance.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use grader::sandbox::{Limits, Sandboxed};
-use harness::{Compile, Error, KernelOnDisk, Nvrtc, Source, ptx_file};
+use harness::{Compile, Error, KernelOnDisk, Nvrtc, Source};
 
 const LADDER: &str = env!("CARGO_BIN_EXE_ladder");
 
@@ -408,11 +408,14 @@ fn ptx_is_the_same_with_and_without_the_lock() {
                 let kernels = KernelOnDisk::in_folder(&folder).unwrap_or_default();
                 for kernel in kernels {
                     let kernel = kernel.kernel();
-                    let options = ptx_file::options(kernel.arch, kernel.configuration);
+                    let tile = kernel.configuration.split_once('x');
+                    let defines = tile.map(|(m, n)| [format!("TILE_M={m}"), format!("TILE_N={n}")]);
+                    let defines = defines.iter().flatten().cloned().collect::<Vec<_>>();
                     let [inside, outside] = [&locked as &dyn Compile, &open].map(|compiler| {
-                        compiler
-                            .compile(kernel.source, "/a/kernel.cu", &options)
-                            .expect("it compiles")
+                        let (text, arch) = (kernel.source, kernel.arch);
+                        let source =
+                            Source::compiled("/a/kernel.cu", text, arch, &defines, compiler);
+                        source.expect("it compiles").ptx
                     });
                     assert!(inside == outside, "{}/{}", folder.display(), kernel.file);
                     compared += 1;

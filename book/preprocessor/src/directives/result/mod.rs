@@ -15,15 +15,12 @@ pub use record::Record;
 /// Understands the words.
 pub fn read(words: &str) -> Result<Directive> {
     let (what, alt) = options::split(words);
-    if let ["bench", rung, arch @ .., size, field] =
-        &what.split_whitespace().collect::<Vec<_>>()[..]
-        && arch.len() <= 1
+    if let ["bench", rung, size, field] = what.split_whitespace().collect::<Vec<_>>()[..]
         && alt.is_none()
     {
-        let label = [&[*rung], arch].concat().join(" ");
-        let [size, field] = [*size, *field].map(str::to_owned);
+        let [rung, size, field] = [rung, size, field].map(str::to_owned);
         return Ok(Directive::new(move |world, _| {
-            let number = world.record()?.number(&label, &size, &field)?;
+            let number = world.record()?.number(&rung, &size, &field)?;
             Ok(Shown::Inline(number))
         }));
     }
@@ -33,7 +30,7 @@ pub fn read(words: &str) -> Result<Directive> {
     if !parts.all(|part| !part.is_empty() && !part.starts_with('.') && part.chars().all(plain)) {
         bail!(
             "the words are a file of the record (`bench.md#by-rung`, `tiles.csv`, `rungs.svg | what it shows`), another \
-             recording (`calibration/h100/stalls.csv | rows … | columns …`) or `bench RUNG [ARCH] SIZE percent|tflops|time_us`"
+             recording (`calibration/h100/stalls.csv | rows … | columns …`) or `bench RUNG SIZE percent|tflops|time_us`"
         );
     }
     if file.contains('/') {

@@ -14,7 +14,7 @@ pub struct Record {
 
 #[derive(Deserialize)]
 struct Bench {
-    /// Such as `06_pipeline sm_90a`.
+    /// Such as `16_stream_k`.
     rung: String,
     sizes: Vec<Run>,
 }

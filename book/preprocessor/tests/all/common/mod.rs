@@ -19,7 +19,7 @@ const BENCH: &str = r#"[
      "provenance": {"gpu": "NVIDIA H100", "driver": "580", "cuda": "13.0", "commit": "abc", "date": "2026-11-21T17:25:41Z"}},
     {"size": "4096x4096x1024", "time": {"tflops": 300, "contestants": [{"name": "kernel", "median_ms": 1.2345678, "kernel_speed": 1.0}]},
      "provenance": {"gpu": "NVIDIA H100", "driver": "580", "cuda": "13.0", "commit": "def", "date": "2026-11-21T17:25:41Z"}}]},
-  {"rung": "06_pipeline sm_90a", "sizes": [
+  {"rung": "16_stream_k", "sizes": [
     {"size": "4096x4096x4096", "time": {"tflops": 682.9, "contestants": []},
      "provenance": {"gpu": "NVIDIA H100", "driver": "580", "cuda": "13.0", "commit": "def", "date": "2026-11-22T17:25:41Z"}},
     {"size": "512x512x512", "time": null,
@@ -37,12 +37,12 @@ const DIFF: &str = "--- rungs/04_mma/kernel.cu\n+++ rungs/05_swizzle/kernel.cu\n
 
 const RUN: &str = "04_mma\n\n  shared loads    2,048    256   8.00x\n  shared stores     128    128   1.00x\n\n  emulated\n";
 
-const STALLS: &str = "rung,tile,time_ns,selected,wait,gmma\n04_mma,,1334976,1,3,0\n06_pipeline,128x256,180576,1,2,1\n";
+const STALLS: &str = "rung,tile,time_ns,selected,wait,gmma\n04_mma,,1334976,1,3,0\n16_stream_k,128x256,180576,1,2,1\n";
 
 const PROVENANCE: &str = r#"{"stalls": {
   "04_mma": {"gpu": "NVIDIA H100", "driver": "580", "cuda": "13.0", "commit": "abc", "date": "2026-11-21T17:25:41Z",
     "ncu": "Version 2025.3.1.0 (build 1)"},
-  "06_pipeline": {"gpu": "NVIDIA H100", "driver": "580", "cuda": "13.0", "commit": "def", "date": "2026-11-21T17:25:41Z",
+  "16_stream_k": {"gpu": "NVIDIA H100", "driver": "580", "cuda": "13.0", "commit": "def", "date": "2026-11-21T17:25:41Z",
     "ncu": "Version 2025.3.1.0 (build 1)"}}}"#;
 
 const LAB: &str = r#"{"launches": [{"name": "plain", "microseconds": 2641.99275, "grid": [64, 16]},

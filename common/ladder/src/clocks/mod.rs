@@ -1,0 +1,157 @@
+//! `cargo ladder clocks`: when the consumers of a rung's kernel begin, wait for a tile, pause between two tiles of C, and end.
+mod instrument;
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use harness::Size;
+use harness::rungs;
+use harness::table::table;
+use serde_json::Value;
+
+use instrument::{BLOCKS, EVENTS, Event, WARPS, event};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The rung, from 06 on
+    rung: String,
+    /// The size
+    #[arg(long, default_value = "4096")]
+    size: Size,
+    /// Of a kernel with several tiles, the one to log
+    #[arg(long)]
+    tile: Option<String>,
+    /// Where it runs: gpu or gpu:N. On the emulator a clock is a warp instruction, which is a time of no GPU
+    #[arg(long, default_value = "gpu")]
+    device: String,
+}
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let rung = rungs::find(&arguments.rung)?;
+    rungs::build(std::slice::from_ref(&rung))?;
+    let kernels = rung.kernels()?;
+    let wanted = |tile: &String| arguments.tile.as_ref().is_none_or(|wanted| wanted == tile);
+    let kernel = kernels
+        .iter()
+        .find(|kernel| wanted(&kernel.kernel().tile()));
+    let kernel = kernel
+        .with_context(|| format!("rung {} has no such tile", rung.name))?
+        .kernel();
+    let ptx = instrument::instrumented(&kernel.current_ptx(&rung.place())?)?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("clocks.ptx");
+    std::fs::write(&path, ptx)?;
+    let output = Command::new(rung.executable()?)
+        .args([
+            "--json",
+            "--device",
+            &arguments.device,
+            "--size",
+            &arguments.size.to_string(),
+        ])
+        .arg("--kernel")
+        .arg(&path)
+        .stderr(Stdio::inherit())
+        .output()?;
+    ensure!(output.status.success(), "rung {} did not run", rung.name);
+    let report: Value = serde_json::from_slice(&output.stdout).context("the rung's report")?;
+    let words = report["clock_log"]
+        .as_array()
+        .context("the kernel logged nothing")?;
+    let words: Vec<u64> = words.iter().filter_map(Value::as_u64).collect();
+    let logs: Vec<Log> = words
+        .chunks(WARPS * EVENTS)
+        .take(BLOCKS)
+        .filter_map(Log::of_block)
+        .collect();
+    if logs.is_empty() {
+        bail!(
+            "no block logged a step: at {} there are none",
+            arguments.size
+        );
+    }
+    let whose = report["provenance"]["gpu"]
+        .as_str()
+        .unwrap_or("the emulator, where a clock is a warp instruction");
+    anstream::println!("{} at {}, clocks on {whose}\n", rung.name, arguments.size);
+    let rows: Vec<Vec<String>> = logs
+        .iter()
+        .enumerate()
+        .map(|(block, log)| log.row(block))
+        .collect();
+    for line in table(
+        &[
+            "block",
+            "prologue",
+            "steps",
+            "a step",
+            "slowest 10%",
+            "longest",
+            "end",
+            "in all",
+        ],
+        &rows,
+    ) {
+        anstream::println!("{line}");
+    }
+    anstream::println!(
+        "\nof the first warp that multiplies. prologue: until the first tile is there; a step: from one tile to the next, the\n\
+         median; longest: between two tiles of C there is a pause; end: from the last tile on"
+    );
+    Ok(true)
+}
+
+/// What one consumer warp logged.
+struct Log {
+    start: u64,
+    /// When each tile of A and B was there.
+    steps: Vec<u64>,
+    end: u64,
+}
+
+impl Log {
+    /// That of the first warp which multiplies: it closes groups of wgmmas, or where no warp does, the first one.
+    fn of_block(words: &[u64]) -> Option<Self> {
+        let warps: Vec<Vec<(Event, u64)>> = words
+            .chunks(EVENTS)
+            .map(|warp| warp.iter().map_while(|&word| event(word)).collect())
+            .collect();
+        let multiplies =
+            |warp: &&Vec<(Event, u64)>| warp.iter().any(|(event, _)| *event == Event::Multiply);
+        let warp = warps.iter().find(multiplies).or_else(|| warps.first())?;
+        let of = |wanted| {
+            warp.iter()
+                .filter(move |(event, _)| *event == wanted)
+                .map(|(_, clock)| *clock)
+        };
+        let steps: Vec<u64> = of(Event::Wait).collect();
+        (steps.len() > 1).then_some(())?;
+        Some(Self {
+            start: of(Event::Start).next()?,
+            steps,
+            end: of(Event::End).max()?,
+        })
+    }
+
+    fn row(&self, block: usize) -> Vec<String> {
+        let mut between: Vec<u64> = self
+            .steps
+            .windows(2)
+            .map(|pair| pair[1].saturating_sub(pair[0]))
+            .collect();
+        between.sort_unstable();
+        let at = |percent: usize| between[(between.len() - 1) * percent / 100];
+        let (first, last) = (self.steps[0], self.steps[self.steps.len() - 1]);
+        let numbers = [
+            first.saturating_sub(self.start),
+            self.steps.len() as u64,
+            at(50),
+            at(90),
+            at(100),
+            self.end.saturating_sub(last),
+            self.end.saturating_sub(self.start),
+        ];
+        let cells = numbers.map(harness::thousands);
+        std::iter::once(block.to_string()).chain(cells).collect()
+    }
+}

@@ -1,0 +1,47 @@
+//! Rung 08: a warp's tile as large as its registers allow.
+mod tiles;
+
+use std::process::ExitCode;
+
+use harness::{Host, LaunchConfig, Result, Rung, Size};
+
+const RUNG: Rung = Rung {
+    name: "08_warp_tile",
+    kernels: tiles::KERNELS,
+    switches: &[],
+    tile: Some(tiles::fastest),
+    host: multiply,
+};
+
+fn main() -> ExitCode {
+    harness::main(&RUNG)
+}
+
+/// What the host does for C = A B.
+fn multiply(host: &mut Host) -> Result<()> {
+    // CUDA C++ becomes PTX, and PTX machine code. The kernel states its tile of C and its threads itself.
+    let kernel = host.compile("gemm")?;
+    let (tile, threads) = (kernel.spec.tile, kernel.spec.threads);
+
+    // Random A and B, with zeros up to whole tiles: the kernel has no code for edges.
+    let problem = host.problem(&kernel)?;
+    let Size { m, n, k } = problem.padded;
+
+    // A and B are copied to the device; C is only allocated there.
+    let a = host.upload("A", &problem.a)?;
+    let b = host.upload("B", &problem.b)?;
+    let c = host.alloc("C", m as usize * n as usize)?;
+
+    // One block for each tile of C, numbered along x.
+    let config = LaunchConfig {
+        grid: [(m / tile.bm) * (n / tile.bn), 1, 1],
+        block: [threads, 1, 1],
+        dynamic_shared: kernel.spec.dynamic_shared,
+        ..LaunchConfig::default()
+    };
+    let args = vec![a.arg(), b.arg(), c.arg(), m.into(), n.into(), k.into()];
+    host.launch(&kernel, config, args)?;
+
+    // C is copied back and compared with a product in f64.
+    host.verify(&problem, [a, b, c])
+}

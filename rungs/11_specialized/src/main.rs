@@ -1,0 +1,55 @@
+//! Rung 11: one warp loads, a warpgroup multiplies.
+use std::process::ExitCode;
+
+use harness::{Host, LaunchConfig, Result, Rung, Size, kernel};
+
+const RUNG: Rung = Rung {
+    name: "11_specialized",
+    kernels: &[kernel!("kernel", "sm_90a")],
+    switches: &[],
+    tile: None,
+    host: multiply,
+};
+
+fn main() -> ExitCode {
+    harness::main(&RUNG)
+}
+
+/// What the host does for C = A B.
+fn multiply(host: &mut Host) -> Result<()> {
+    // CUDA C++ becomes PTX, and PTX machine code. The kernel states its tile of C, its threads and its boxes itself.
+    let kernel = host.compile("gemm")?;
+    let (tile, threads) = (kernel.spec.tile, kernel.spec.threads);
+
+    // Random A and B. TMA knows where a matrix ends, so only rows are rounded up, to whole 16 bytes.
+    let problem = host.problem(&kernel)?;
+    let Size { m, n, k } = problem.padded;
+
+    // A and B are copied to the device; C is only allocated there.
+    let a = host.upload("A", &problem.a)?;
+    let b = host.upload("B", &problem.b)?;
+    let c = host.alloc("C", m as usize * n as usize)?;
+
+    // In place of pointers: where each matrix is, its shape, and the box of it that TMA copies at a time.
+    let [of_a, of_b, of_c] = kernel.boxes()?;
+    let args = vec![
+        host.tensor_map(&a, [m, k], of_a)?,
+        host.tensor_map(&b, [k, n], of_b)?,
+        host.tensor_map(&c, [m, n], of_c)?,
+        m.into(),
+        n.into(),
+        k.into(),
+    ];
+
+    // One block for each tile of C, numbered along x.
+    let config = LaunchConfig {
+        grid: [m.div_ceil(tile.bm) * n.div_ceil(tile.bn), 1, 1],
+        block: [threads, 1, 1],
+        dynamic_shared: kernel.spec.dynamic_shared,
+        ..LaunchConfig::default()
+    };
+    host.launch(&kernel, config, args)?;
+
+    // C is copied back and compared with a product in f64.
+    host.verify(&problem, [a, b, c])
+}

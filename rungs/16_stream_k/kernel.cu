@@ -1,0 +1,262 @@
+// Rung 16, stream-K: the tiles of the partial last wave, of which there are fewer than blocks, are split along K into
+// equal shares, whose sums the last block to arrive adds in their order. Small matrices take small tiles.
+// The counter to watch is time at sizes whose tiles do not fill a wave: wave quantization.
+// `cargo ladder diff 16`, then `cargo run -p rung16_stream_k -- profile`.
+#include "hopper.cuh"
+
+// A configuration's tile of C. The host passes it on the compiler's command line.
+#ifndef TILE_M
+#define TILE_M 128
+#define TILE_N 256
+#endif
+
+constexpr int BM = TILE_M, BN = TILE_N, BK = 64;       // the block's tile of C, and its step along K
+constexpr int WM = 64;                                 // rows of a consumer's tile of C: what one wgmma takes
+constexpr int CONSUMERS = BM / WM;                     // warpgroups that multiply
+constexpr int THREADS = 128 * (1 + CONSUMERS);         // the first warpgroup loads
+constexpr int CHUNK = 8;                               // elements in 16 bytes: what the swizzle moves
+constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
+constexpr int PANELS = BN / PANEL;
+constexpr bool STORE_BEHIND = PANELS > 2;              // a smaller tile has too short steps: it is stored at once
+constexpr int GROUP = 16;                              // rows of tiles that are worked on together
+
+// A and B of one K step. Every panel begins at a multiple of 1024 bytes, where the swizzle's pattern begins.
+struct Stage {
+    unsigned short A[BM * BK];                         // (BM, BK)
+    unsigned short B[PANELS][BK * PANEL];              // panels of (BK, PANEL)
+};
+
+constexpr int STAGES = (226 * 1024 - CONSUMERS * 4 * WM * PANEL) / (int)sizeof(Stage);    // as many as there is room for
+
+struct Shared {
+    Stage stage[STAGES];
+    unsigned short C[CONSUMERS][2][WM * PANEL];        // two panels of (WM, PANEL) for each consumer
+    unsigned long long full[STAGES], empty[STAGES];    // mbarriers
+    unsigned arrived[CONSUMERS];
+};
+
+// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, blocks per
+// SM, which stay there and take one tile after the other, and whether the last tiles are split.
+extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), 1, 1, STORE_BEHIND};
+// The box that TMA copies at a time, of A, B and C: columns, rows, bytes of the swizzle.
+extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, WM, 128};
+
+static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
+static_assert(STAGES >= PANELS, "the last tile goes out by way of as many stages");
+
+// Which tile has this number? GROUP rows of tiles, column by column, so that neighbours share A and B in L2.
+struct Tile { int row, column; };
+
+__device__ Tile tile_of(int number, int M, int N)
+{
+    const int rows = (M + BM - 1) / BM, columns = (N + BN - 1) / BN;
+    const int first = number / (GROUP * columns) * GROUP, height = min(GROUP, rows - first);
+    number %= GROUP * columns;
+    return {(first + number % height) * BM, number / height * BN};
+}
+
+// What does this block compute? Whole tiles while there is one for each block, then a share of the steps of the rest.
+constexpr int MAX_SHARING = 132;                       // blocks that may share tiles: as many as Hopper has room for
+__device__ float partial[STORE_BEHIND ? 2 * MAX_SHARING : 1][CONSUMERS][BN / 2][128];    // sums of a block's two pieces
+__device__ unsigned pieces[MAX_SHARING][CONSUMERS];    // pieces of a tile that are stored; 0 between launches
+
+struct Work {
+    int steps, whole, share, at, end;                  // of a tile; whole tiles; steps of a share; what remains of mine
+    int number = blockIdx.x - gridDim.x, from = 0, to; // now: steps [from, to) of a tile
+
+    __device__ Work(int tiles, int K) : steps((K + BK - 1) / BK), to(steps)
+    {
+        // To add up takes some ten steps, so it must save more, and not in too small pieces.
+        const int rest = tiles % gridDim.x * steps;
+        share = (rest + gridDim.x - 1) / gridDim.x;
+        if (!STORE_BEHIND || gridDim.x > MAX_SHARING || share < 4 || steps - share < 16)
+            share = 0;
+        whole = share > 0 ? tiles - tiles % gridDim.x : tiles;
+        at = blockIdx.x * share, end = min(at + share, rest);
+    }
+
+    __device__ bool next()
+    {
+        number += gridDim.x;
+        if (number < whole || !STORE_BEHIND)
+            return number < whole;
+        number = whole + at / steps, from = at % steps;
+        to = min(steps, from + end - at), at += to - from;
+        return from < to;
+    }
+};
+
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
+// TMA reads zeros and writes nothing.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
+     int M, int N, int K)
+{
+    extern __shared__ __align__(1024) unsigned char dynamic[];
+    Shared& s = *(Shared*)dynamic;
+
+    // Where am I? Of a consumer's 64 rows of C, each warp has 16.
+    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
+
+    // The next launch may take what SMs this one leaves free; it waits below until all of it is complete.
+    launch_dependents();
+
+    // The barriers are there before any thread, or TMA, uses them.
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; ++i) {
+            mbarrier_init(&s.full[i], 1);
+            mbarrier_init(&s.empty[i], CONSUMERS);
+        }
+        fence_mbarrier_init();
+    }
+    if (threadIdx.x == 32)
+        for (const TensorMap* map : {&A, &B, &C})
+            prefetch_map(*map);
+    __syncthreads();
+
+    Work work((M + BM - 1) / BM * ((N + BN - 1) / BN), K);
+    int stage = 0, phase = 0;
+    auto advance = [&] { if (++stage == STAGES) { stage = 0; phase ^= 1; } };
+
+    if (warpgroup == 0) {
+        // Load. One thread does it all.
+        if (CONSUMERS > 1)
+            setmaxnreg_dec<32>();
+        if (thread == 0) {
+            // While the launch before ends, L2 fetches what the first step will read, each block another part of it.
+            const Tile own = tile_of(blockIdx.x, M, N);
+            tma_prefetch(A, own.column / BN * BK, own.row);
+            for (int panel = 0; panel < PANELS; ++panel)
+                tma_prefetch(B, own.column + panel * PANEL, own.row / BM * BK);
+            wait_for_previous_launch();                // it may have written A or B
+            while (work.next()) {
+                const Tile tile = tile_of(work.number, M, N);
+                for (int k0 = work.from * BK; k0 < work.to * BK; k0 += BK) {
+                    mbarrier_wait(&s.empty[stage], phase ^ 1);
+                    mbarrier_expect(&s.full[stage], sizeof(Stage));
+                    tma_load(s.stage[stage].A, A, k0, tile.row, &s.full[stage]);
+                    for (int panel = 0; panel < PANELS; ++panel)
+                        tma_load(s.stage[stage].B[panel], B, tile.column + panel * PANEL, k0, &s.full[stage]);
+                    advance();
+                }
+            }
+        }
+        return;
+    }
+
+    if (CONSUMERS > 1)
+        setmaxnreg_inc<CONSUMERS == 2 ? 232 : 160>();
+    const int consumer = warpgroup - 1;
+    float acc[BN / 2];
+    unsigned done[BN / 4];                             // the tile before, in f16
+    Tile tile = {}, doneTile = {};
+    int panel = PANELS;                                // the next of its panels to be stored
+
+    // From registers to shared memory, and from there to C.
+    auto store_panel = [&](int panel, unsigned short* Cs) {
+        #pragma unroll
+        for (int n = 0; n < PANEL / 16; ++n) {
+            const int row = warp * 16 + lane % 16, chunk = n * 2 + lane / 16;
+            stmatrix(&Cs[row * PANEL + (chunk ^ (row & 7)) * CHUNK], done + panel * PANEL / 4 + n * 4);
+        }
+        fence_proxy_async();
+        named_barrier(warpgroup, 128);
+        if (thread == 0)
+            tma_store(C, doneTile.column + panel * PANEL, doneTile.row + consumer * WM, Cs);
+    };
+
+    // All panels at once, `apart` elements from each other in shared memory.
+    auto store_tile = [&](unsigned short* Cs, int apart) {
+        if (thread == 0)
+            tma_store_wait<0>();
+        named_barrier(warpgroup, 128);
+        #pragma unroll
+        for (int p = 0; p < PANELS; ++p)
+            store_panel(p, Cs + p * apart);
+    };
+
+    // Puts a piece of a tile to the others. The last block to arrive adds all of them, in their order, and returns true.
+    auto add_up = [&] {
+        const int tile = work.number - work.whole, start = tile * work.steps;
+        const int first = start / work.share, last = (start + work.steps - 1) / work.share;    // their blocks
+        // The piece that begins a tile is its block's second.
+        auto sums = [&](int block) { return &partial[2 * block + (block == first)][consumer][0][thread]; };
+        #pragma unroll
+        for (int i = 0; i < BN / 2; ++i)
+            sums(blockIdx.x)[i * 128] = acc[i];
+        __threadfence();
+        named_barrier(warpgroup, 128);
+        if (thread == 0)
+            s.arrived[consumer] = atomicInc(&pieces[tile][consumer], last - first);
+        named_barrier(warpgroup, 128);
+        // A vote, so that the compiler knows that all threads branch alike.
+        if (!__any_sync(~0u, s.arrived[consumer] == last - first))
+            return false;
+        __threadfence();
+        for (int block = first; block <= last; ++block)
+            #pragma unroll
+            for (int i = 0; i < BN / 2; ++i)
+                acc[i] = sums(block)[i * 128] + (block > first ? acc[i] : 0);
+        return true;
+    };
+
+    while (work.next()) {
+        int previous = -1;                             // the stage whose wgmmas may still be in flight
+        for (int step = work.from; step < work.to; ++step) {
+            mbarrier_wait(&s.full[stage], phase);
+
+            // Compute. Rows of A are 128 bytes long: 8 of them a pattern, 16 columns on are 32 bytes. B's panels are 128
+            // bytes wide: 8 rows of K a pattern, 16 on are 2048 bytes.
+            const unsigned long long a = descriptor(&s.stage[stage].A[consumer * WM * BK], 16, 1024);
+            const unsigned long long b = descriptor(s.stage[stage].B[0], BK * PANEL * 2, 1024);
+            wgmma_fence();
+            #pragma unroll
+            for (int k = 0; k < BK / 16; ++k)
+                wgmma(acc, a + (k * 32 >> 4), b + (k * 2048 >> 4), previous >= 0 || k > 0);
+            wgmma_commit();
+
+            // While these are in flight, those of the step before complete, and its stage is free.
+            wgmma_wait<1>();
+            if (thread == 0 && previous >= 0)
+                mbarrier_arrive(&s.empty[previous]);
+            previous = stage;
+            advance();
+
+            // Meanwhile, store a panel of the tile before, by way of two buffers, of which TMA may still read one.
+            // Not in the first step, so that the second is issued early; in the last, all that is left.
+            if (step == work.from)
+                tile = tile_of(work.number, M, N);
+            while (STORE_BEHIND && panel < PANELS && (step > work.from || step + 1 == work.to)) {
+                unsigned short* Cs = s.C[consumer][panel % 2];
+                if (thread == 0)
+                    tma_store_wait<1>();
+                named_barrier(warpgroup, 128);
+                #pragma unroll
+                for (int p = 0; p < PANELS; ++p)
+                    if (p == panel)
+                        store_panel(p, Cs);
+                ++panel;
+                if (step + 1 < work.to)
+                    break;
+            }
+        }
+        wgmma_wait<0>();
+        if (thread == 0)
+            mbarrier_arrive(&s.empty[previous]);
+        if (STORE_BEHIND && work.to - work.from < work.steps && !add_up())
+            continue;
+        #pragma unroll
+        for (int i = 0; i < BN / 4; ++i)
+            done[i] = float2_to_half2(acc[2 * i], acc[2 * i + 1]);
+        doneTile = tile;
+        panel = 0;
+        if (!STORE_BEHIND)
+            store_tile(s.C[consumer][0], WM * PANEL);
+    }
+
+    // Nothing more is loaded: the last tile goes out by way of this consumer's rows of A in all stages.
+    if (STORE_BEHIND && panel < PANELS)
+        store_tile(&s.stage[0].A[consumer * WM * BK], sizeof(Stage) / 2);
+    if (thread == 0)
+        tma_store_wait<0>();
+}

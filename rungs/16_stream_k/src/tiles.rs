@@ -1,0 +1,27 @@
+//! The kernel's tiles, and which is fastest at which size.
+use harness::{KernelFile, Size, kernel};
+
+pub const KERNELS: &[KernelFile] = &[
+    kernel!("kernel", "sm_90a", "128x256"),
+    kernel!("kernel", "sm_90a", "192x128"),
+    kernel!("kernel", "sm_90a", "128x128"),
+    kernel!("kernel", "sm_90a", "64x128"),
+];
+
+/// The fastest tile, by the number of 128x128 tiles in C: each row gives the largest number that it covers. A small tile
+/// fills 132 SMs where C is small; a large one reuses more of A and B; in between it is the partial last wave that
+/// decides. `cargo ladder tiles --check` holds these rows against the times in results/h100-80gb-hbm3-2026-11-21/tiles.csv.
+const FASTEST: &[(u64, &str)] = &[
+    (64, "64x128"),
+    (144, "192x128"),
+    (400, "128x128"),
+    (512, "128x256"),
+    (576, "192x128"),
+];
+
+/// The tile at this size; the last one is that of all larger sizes.
+pub fn fastest(size: Size) -> &'static str {
+    let tiles = u64::from(size.m.div_ceil(128)) * u64::from(size.n.div_ceil(128));
+    let row = FASTEST.iter().find(|(most, _)| tiles <= *most);
+    row.map_or("128x256", |(_, tile)| tile)
+}

@@ -1,0 +1,107 @@
+//! Mistakes where the last tiles are computed in pieces, and those of a small tile or of three consumers.
+use super::{FEW_BLOCKS, STREAM_K, THREE_BLOCKS, TWO_BLOCKS};
+use crate::broken::{Broken, Caught};
+
+pub(super) const ALL: &[Broken] = &[
+    Broken {
+        name: "the_first_to_come_adds",
+        size: "128x1280x2048",
+        edits: &[
+            (
+                "s.arrived[consumer] == last - first",
+                "s.arrived[consumer] == 0",
+            ),
+            TWO_BLOCKS,
+        ],
+        caught: Caught::ValuesAtSize,
+        ..STREAM_K
+    },
+    Broken {
+        name: "adds_all_pieces_but_the_last",
+        size: "128x1280x2048",
+        edits: &[("block <= last;", "block < last;"), TWO_BLOCKS],
+        caught: Caught::ValuesAtSize,
+        ..STREAM_K
+    },
+    Broken {
+        name: "puts_all_pieces_in_one_place",
+        size: "128x1280x4096",
+        edits: &[
+            ("partial[2 * block + (block == first)]", "partial[0]"),
+            THREE_BLOCKS,
+        ],
+        caught: Caught::ValuesAtSize,
+        ..STREAM_K
+    },
+    Broken {
+        name: "continues_the_sum_of_the_piece_before",
+        size: "128x1280x4096",
+        edits: &[
+            ("previous >= 0 || k > 0", "step > 0 || k > 0"),
+            THREE_BLOCKS,
+        ],
+        caught: Caught::ValuesAtSize,
+        ..STREAM_K
+    },
+    Broken {
+        name: "reads_who_came_last_before_it_is_written",
+        size: "128x1280x2048",
+        edits: &[
+            (
+                "last - first);\n        named_barrier(warpgroup, 128);\n",
+                "last - first);\n",
+            ),
+            TWO_BLOCKS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between",
+            at: "!add_up()",
+        },
+        ..STREAM_K
+    },
+    Broken {
+        name: "puts_a_small_tile_where_the_last_is_still_read",
+        arguments: &["--tile", "128x128"],
+        size: "256x1024x64",
+        edits: &[
+            (
+                "tma_store_wait<0>();\n        named_barrier",
+                "tma_store_wait<1>();\n        named_barrier",
+            ),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Write access",
+            at: "store_panel(p, Cs + p * apart)",
+        },
+        ..STREAM_K
+    },
+    Broken {
+        name: "puts_a_small_tile_before_the_barrier",
+        arguments: &["--tile", "128x128"],
+        size: "256x1024x64",
+        edits: &[
+            (
+                "tma_store_wait<0>();\n        named_barrier(warpgroup, 128);\n",
+                "tma_store_wait<0>();\n",
+            ),
+            FEW_BLOCKS,
+        ],
+        caught: Caught::Sanitizer {
+            says: "Race reported between Write access",
+            at: "store_tile(s.C[consumer][0], WM * PANEL)",
+        },
+        ..STREAM_K
+    },
+    Broken {
+        name: "producer_keeps_more_than_three_consumers_leave",
+        arguments: &["--tile", "192x128"],
+        size: "128x128x64",
+        edits: &[("setmaxnreg_dec<32>", "setmaxnreg_dec<40>")],
+        caught: Caught::Sanitizer {
+            says: "waits for registers",
+            at: "setmaxnreg_inc",
+        },
+        ..STREAM_K
+    },
+];
