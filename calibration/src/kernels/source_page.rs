@@ -4,7 +4,7 @@
 //! both languages (`--print-source cuda,sass`) has for each file the lines `"File Path","…"` and `"Function Name","…"`,
 //! and a header with `Line No`, `Source`, `Address`, `Source`: below each line of the file, whose numbers are sums,
 //! stand its instructions, which have an address and no line number.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail};
 use csv::StringRecord;
@@ -180,12 +180,13 @@ pub fn instructions(text: &str) -> Result<Listing> {
     Ok(listing)
 }
 
-/// The line of `file` that each address belongs to, from the view of both languages.
+/// The line of `file` that each address belongs to, from the view of both languages. A function that is inlined from a
+/// header belongs to the header, though ncu lists some of its instructions below the line that calls it as well.
 ///
 /// # Errors
 /// If no address has a line; the message shows how the page begins.
 pub fn lines(text: &str, file: &str) -> Result<BTreeMap<String, u32>> {
-    let mut lines = BTreeMap::new();
+    let (mut lines, mut of_headers) = (BTreeMap::new(), BTreeSet::new());
     let (mut header, mut line) = (None, None);
     let mut is_ours = true;
     for row in records(text) {
@@ -195,7 +196,11 @@ pub fn lines(text: &str, file: &str) -> Result<BTreeMap<String, u32>> {
             (header, line) = (None, None);
         } else if let Some(new) = Header::of(&row) {
             header = Some(new);
-        } else if let Some(header) = header.as_ref().filter(|_| is_ours) {
+        } else if let Some(header) = &header {
+            if !is_ours {
+                of_headers.extend(header.address(&row).map(str::to_owned));
+                continue;
+            }
             let column = header.names.iter().position(|name| name == "Line No");
             let number = column.and_then(|at| row.get(at)?.parse::<u32>().ok());
             line = number.or(line);
@@ -204,6 +209,7 @@ pub fn lines(text: &str, file: &str) -> Result<BTreeMap<String, u32>> {
             }
         }
     }
+    lines.retain(|address, _| !of_headers.contains(address));
     if lines.is_empty() {
         let begins = head(text);
         bail!("no instruction belongs to a line of {file}; what ncu printed begins with\n{begins}");

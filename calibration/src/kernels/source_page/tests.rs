@@ -83,6 +83,16 @@ fn lines_are_those_of_the_kernels_file() {
 }
 
 #[test]
+fn what_a_header_holds_is_of_no_line() {
+    let of_both = BOTH.replace("0x7f31", "0x7f21");
+    let found = lines(&of_both, "kernel.cu").expect("a page");
+    assert_eq!(
+        found.keys().collect::<Vec<_>>(),
+        ["0x7f01", "0x7f11", "0x7f41"]
+    );
+}
+
+#[test]
 fn a_page_that_cannot_be_read_is_shown() {
     let error = |text: &str| format!("{:#}", instructions(text).expect_err("no page"));
     let lost = SASS.replace("L1 Wavefronts Shared Ideal", "?");

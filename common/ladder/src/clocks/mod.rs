@@ -4,9 +4,10 @@ mod instrument;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
-use harness::Size;
+use emulator::Ptx;
 use harness::rungs;
 use harness::table::table;
+use harness::{LaunchSpec, Size};
 use serde_json::Value;
 
 use instrument::{BLOCKS, EVENTS, Event, WARPS, event};
@@ -38,6 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         .with_context(|| format!("rung {} has no such tile", rung.name))?
         .kernel();
     let ptx = instrument::instrumented(&kernel.current_ptx(&rung.place())?)?;
+    let steps = steps_of_a_tile(&ptx, arguments.size);
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("clocks.ptx");
     std::fs::write(&path, ptx)?;
@@ -77,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let rows: Vec<Vec<String>> = logs
         .iter()
         .enumerate()
-        .map(|(block, log)| log.row(block))
+        .map(|(block, log)| log.row(block, steps))
         .collect();
     for line in table(
         &[
@@ -86,7 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             "steps",
             "a step",
             "slowest 10%",
-            "longest",
+            "pause",
             "end",
             "in all",
         ],
@@ -95,10 +97,17 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         anstream::println!("{line}");
     }
     anstream::println!(
-        "\nof the first warp that multiplies. prologue: until the first tile is there; a step: from one tile to the next, the\n\
-         median; longest: between two tiles of C there is a pause; end: from the last tile on"
+        "\nof the first warp that multiplies. prologue: until A and B of the first step are there; a step: from one to the\n\
+         next, the median; pause: what the first step of a further tile of C takes more than that; end: from the last step on"
     );
     Ok(true)
+}
+
+/// Steps along K for each tile of C, if a block computes several; each kernel waits once a step.
+fn steps_of_a_tile(ptx: &str, size: Size) -> Option<usize> {
+    let spec = LaunchSpec::of(&Ptx::parse(ptx).ok()?).ok()?;
+    let steps = size.k.div_ceil(spec.tile.bk) as usize;
+    (spec.persistent_per_sm > 0).then_some(steps)
 }
 
 /// What one consumer warp logged.
@@ -133,25 +142,55 @@ impl Log {
         })
     }
 
-    fn row(&self, block: usize) -> Vec<String> {
-        let mut between: Vec<u64> = self
+    /// `per_tile`: steps for each tile of C, if there are several.
+    fn row(&self, block: usize, per_tile: Option<usize>) -> Vec<String> {
+        let between: Vec<u64> = self
             .steps
             .windows(2)
             .map(|pair| pair[1].saturating_sub(pair[0]))
             .collect();
-        between.sort_unstable();
-        let at = |percent: usize| between[(between.len() - 1) * percent / 100];
+        let step = at(between.clone(), 50);
+        // From the last step of a tile of C to the first of the next.
+        let pauses = between.iter().skip(per_tile.unwrap_or(usize::MAX) - 1);
+        let pauses: Vec<u64> = pauses.step_by(per_tile.unwrap_or(1)).copied().collect();
         let (first, last) = (self.steps[0], self.steps[self.steps.len() - 1]);
         let numbers = [
-            first.saturating_sub(self.start),
-            self.steps.len() as u64,
-            at(50),
-            at(90),
-            at(100),
-            self.end.saturating_sub(last),
-            self.end.saturating_sub(self.start),
+            Some(first.saturating_sub(self.start)),
+            Some(self.steps.len() as u64),
+            step,
+            at(between, 90),
+            at(pauses, 50)
+                .zip(step)
+                .map(|(pause, step)| pause.saturating_sub(step)),
+            Some(self.end.saturating_sub(last)),
+            Some(self.end.saturating_sub(self.start)),
         ];
-        let cells = numbers.map(harness::thousands);
+        let cells = numbers.map(|number| number.map_or(String::new(), harness::thousands));
         std::iter::once(block.to_string()).chain(cells).collect()
+    }
+}
+
+/// The number that so many per cent of them do not exceed.
+fn at(mut numbers: Vec<u64>, percent: usize) -> Option<u64> {
+    numbers.sort_unstable();
+    let last = numbers.len().checked_sub(1)?;
+    Some(numbers[last * percent / 100])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_what_the_first_step_of_a_tile_takes_more() {
+        let log = Log {
+            start: 1000,
+            steps: vec![1500, 1600, 1700, 2100, 2200, 2300],
+            end: 2700,
+        };
+        let row = |per_tile| log.row(3, per_tile).join(" ");
+        assert_eq!(row(Some(3)), "3 500 6 100 100 300 400 1,700");
+        assert_eq!(row(None), "3 500 6 100 100  400 1,700");
+        assert_eq!(row(Some(6)), "3 500 6 100 100  400 1,700");
     }
 }
