@@ -2,9 +2,10 @@
 # Records this machine's GPU: its ceilings, bits against the emulator, wrong kernels caught, speed.
 #   results/record.sh BIN OUT
 # BIN holds the release programs (`cargo build --release --bins`) and, if wanted, broken/ as written by
-# `cargo run -p ladder-tests --example broken_kernels -- BIN/broken`. OUT takes what is recorded. No cargo is needed.
+# `cargo run -p ladder-tests --example broken_kernels -- BIN/broken`, and attempts/ by `--example attempts -- BIN/attempts`.
+# OUT takes what is recorded. No cargo is needed.
 # Counters by ncu are `ladder calibrate --record`. SIZES names other sizes for speed, PARTS some of: speed tiles ceilings bits wrong labs
-# assignments.
+# assignments attempts.
 set -uo pipefail
 bin=$(realpath "$1") out=$(realpath "$2")
 parts=${PARTS:-speed tiles ceilings bits wrong}
@@ -44,6 +45,27 @@ if has wrong; then
         verdict=$(echo "$text" | grep -m 1 -oE '(WRONG|error:).*' | tr -s ' ')
         echo "$(basename "$kernel" .cu),$code,\"$verdict\"" | tee -a "$folder/wrong_values.csv"
         [ $code = 1 ] || failed=1
+    done
+fi
+
+if has attempts; then
+    echo "== attempts: the patched kernels of results/attempts/, and the rungs as they are (NVRTC is needed)"
+    echo "attempt,rung,size,tflops,of_cublas_f16,unpatched_of_cublas_f16" > "$folder/attempts.csv"
+    first() { grep -m 1 -oE "\"$1\": *\"?[0-9][0-9.x]*" <<< "$2" | grep -oE '[0-9][0-9.x]*$'; }    # value of this name in the JSON
+    for kernel in "$bin"/attempts/*/*.cu; do
+        [ -e "$kernel" ] || { echo "error: no kernels in $bin/attempts"; failed=1; break; }
+        rung=$(basename "$(dirname "$kernel")")
+        sizes=${SIZES:-1024,4096,8192}
+        for size in ${sizes//,/ }; do
+            bench() { "$bin/rung$rung" bench --device gpu --sizes "$size" --json "$@"; }
+            unpatched=$(bench) || failed=1
+            # The rung's own tile at this size, unless the attempt fixes another.
+            tile=()
+            ! grep -q TILE_M "$kernel" || tile=(--tile "$(first tile "$unpatched")")
+            patched=$(bench --kernel "$kernel" "${tile[@]}") || failed=1
+            echo "$(basename "$kernel" .cu),$rung,$size,$(first tflops "$patched"),$(first of_cublas "$patched"),$(first of_cublas "$unpatched")" |
+                tee -a "$folder/attempts.csv"
+        done
     done
 fi
 

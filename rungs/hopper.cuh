@@ -153,3 +153,27 @@ __device__ void launch_dependents() { asm volatile("griddepcontrol.launch_depend
 
 // Waits until the launch before is complete and what it wrote is visible.
 __device__ void wait_for_previous_launch() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+// ---- clusters of blocks, which reach each other's shared memory ----
+
+// Waits for all threads of the cluster. Arrivals are relaxed: fence_mbarrier_init releases what has to be visible.
+__device__ void cluster_barrier()
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// Arrives at the mbarrier at the same place in the shared memory of the block with this rank.
+__device__ void mbarrier_arrive(unsigned long long* barrier, int rank)
+{
+    asm volatile("{.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [remote];}" :: "r"(address(barrier)), "r"(rank) : "memory");
+}
+
+// Copies a box to the same place in the shared memory of each block whose bit is set, and its bytes count at the mbarrier
+// of each.
+__device__ void tma_multicast(void* to, const TensorMap& map, int column, int row, unsigned long long* barrier, int blocks)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%2, %3}], [%4], %5;" :: "r"(address(to)), "l"(&map), "r"(column), "r"(row),
+                 "r"(address(barrier)), "h"((unsigned short)blocks) : "memory");
+}

@@ -1,4 +1,4 @@
-//! For the owner of a GPU: recordings of real cards (`h100/`), the recorder, and the comparison of the emulator with them.
+//! For the owner of a GPU: recordings of real cards (`h100/`, `h200/`), the recorder, and the comparison of the emulator with them.
 //!
 //! | module | what it answers |
 //! | --- | --- |
@@ -25,11 +25,11 @@ pub use commands::Command;
 pub use kernels::{Counts, SIZE_OF_COUNTERS};
 pub use sanitizers::SOUND;
 
-/// What a kernel's loads and stores ask of the memory at [`SIZE_OF_COUNTERS`], on the emulator and on the recorded H100;
+/// What a kernel's loads and stores ask of the memory at [`SIZE_OF_COUNTERS`], on the emulator and on the recorded H200;
 /// none if it is not recorded. The label is its rung, architecture and tile.
 ///
 /// # Errors
 /// If the recording or the rung's program is missing.
 pub fn counters(label: [&str; 3]) -> anyhow::Result<Option<[Counts; 2]>> {
-    kernels::counters(&recordings::Recordings::shipped(), &label)
+    kernels::counters(&recordings::Recordings::of_h200(), &label)
 }

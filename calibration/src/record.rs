@@ -75,7 +75,7 @@ fn plan(parts: &[Part], rungs: &[String]) -> Result<Recordings> {
     if parts.contains(&Part::Patterns) {
         plans.extend(kernels::patterns()?);
     }
-    let mut rows = Recordings::shipped().with(plans);
+    let mut rows = Recordings::of_h100().with(plans);
     if !rungs.is_empty() {
         rows.0
             .retain(|(name, _)| kernels::PATTERNS.contains(&name.as_str()));

@@ -1,4 +1,4 @@
-//! The recordings of a card: the files of a folder, or those of an H100 that travel with this program.
+//! The recordings of a card: the files of a folder, or those of an H100 and an H200 that travel with this program.
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -7,7 +7,8 @@ use include_dir::{Dir, include_dir};
 
 use crate::{instructions, kernels};
 
-static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/h100");
+static H100: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/h100");
+static H200: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/h200");
 
 /// What can be recorded on its own, as the command line's help has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -40,9 +41,18 @@ impl Part {
 pub struct Recordings(pub Vec<(String, Cow<'static, [u8]>)>);
 
 impl Recordings {
-    /// Those of an H100.
-    pub fn shipped() -> Self {
-        let files = SHIPPED.files().filter_map(|file| {
+    /// Of single instructions, and of the rungs whose kernels have not changed since.
+    pub fn of_h100() -> Self {
+        Self::shipped(&H100)
+    }
+
+    /// Of all rungs.
+    pub fn of_h200() -> Self {
+        Self::shipped(&H200)
+    }
+
+    fn shipped(folder: &'static Dir<'static>) -> Self {
+        let files = folder.files().filter_map(|file| {
             let name = file.path().to_str()?;
             Some((name.to_owned(), Cow::Borrowed(file.contents())))
         });

@@ -1,13 +1,20 @@
-// Rung 11, warp specialization: one warp, the producer, loads, and a warpgroup, the consumer, multiplies. Two barriers a
-// stage connect them: `full`, the tile has arrived, and `empty`, it is not read any more.
-// The counter to watch is time: no warp that computes waits at a barrier of the whole block.
+// Rung 11, warp specialization: a producer warpgroup loads, and two consumer warpgroups multiply, connected by two barriers
+// a stage: `full`, the tile has arrived, and `empty`, it is not read any more. The producer gives its registers to the
+// consumers, so that they hold a tile of 128x256, and one group of wgmmas is in flight while the next is issued.
+// The counter to watch is bytes from L2: each of them serves more products.
 // `cargo ladder diff 11`, then `cargo run -p rung11_specialized -- profile`.
 #include "hopper.cuh"
 
-constexpr int BM = 128, BN = 128, BK = 64;             // the block's tile of C, and its step along K
-constexpr int WM = 64;                                 // rows of C that one wgmma takes
-constexpr int THREADS = 128 + 32;                      // the consumer, then the producer
-constexpr int STAGES = 3;                              // tiles of A and B in shared memory
+// A configuration's tile of C. The host passes it on the compiler's command line.
+#ifndef TILE_M
+#define TILE_M 128
+#define TILE_N 256
+#endif
+
+constexpr int BM = TILE_M, BN = TILE_N, BK = 64;       // the block's tile of C, and its step along K
+constexpr int WM = 64;                                 // rows of a consumer's tile of C: what one wgmma takes
+constexpr int CONSUMERS = BM / WM;                     // warpgroups that multiply
+constexpr int THREADS = 128 * (1 + CONSUMERS);         // the first warpgroup loads
 constexpr int CHUNK = 8;                               // elements in 16 bytes: what the swizzle moves
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 
@@ -16,6 +23,8 @@ struct Stage {
     unsigned short A[BM * BK];                         // (BM, BK)
     unsigned short B[BN / PANEL][BK * PANEL];          // panels of (BK, PANEL)
 };
+
+constexpr int STAGES = 226 * 1024 / (int)sizeof(Stage);              // as many as there is room for
 
 struct Shared {
     union {
@@ -33,8 +42,8 @@ extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, 
 static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
 
 // A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
-// TMA reads zeros and writes nothing. Two blocks share an SM: while one waits at its barrier, the other computes.
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+// TMA reads zeros and writes nothing.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
 gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
      int M, int N, int K)
 {
@@ -46,14 +55,14 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     const int tileRow = blockIdx.x % rowTiles * BM;
     const int tileCol = blockIdx.x / rowTiles * BN;
 
-    // Where am I? Of 64 rows of C, each warp has 16.
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    // Where am I? Of a consumer's 64 rows of C, each warp has 16.
+    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
 
     // The barriers are there before any thread, or TMA, uses them.
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
             mbarrier_init(&s.full[i], 1);
-            mbarrier_init(&s.empty[i], 1);
+            mbarrier_init(&s.empty[i], CONSUMERS);
         }
         fence_mbarrier_init();
     }
@@ -62,9 +71,11 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     int stage = 0, phase = 0;
     auto advance = [&] { if (++stage == STAGES) { stage = 0; phase ^= 1; } };
 
-    if (warp == THREADS / 32 - 1) {
+    if (warpgroup == 0) {
         // Load. One thread does it all.
-        for (int k0 = 0; k0 < K && lane == 0; k0 += BK) {
+        if (CONSUMERS > 1)
+            setmaxnreg_dec<32>();
+        for (int k0 = 0; k0 < K && thread == 0; k0 += BK) {
             mbarrier_wait(&s.empty[stage], phase ^ 1);
             mbarrier_expect(&s.full[stage], sizeof(Stage));
             tma_load(s.stage[stage].A, A, k0, tileRow, &s.full[stage]);
@@ -75,42 +86,46 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         return;
     }
 
-    float acc[BM / WM][BN / 2];
+    if (CONSUMERS > 1)
+        setmaxnreg_inc<CONSUMERS == 2 ? 232 : 160>();
+    const int consumer = warpgroup - 1;
+    float acc[BN / 2];
+    int previous = -1;                                 // the stage whose wgmmas may still be in flight
     for (int k0 = 0; k0 < K; k0 += BK) {
         mbarrier_wait(&s.full[stage], phase);
 
         // Compute. Rows of A are 128 bytes long: 8 of them a pattern, 16 columns on are 32 bytes. B's panels are 128
         // bytes wide: 8 rows of K a pattern, 16 on are 2048 bytes.
-        const unsigned long long a = descriptor(s.stage[stage].A, 16, 1024);
+        const unsigned long long a = descriptor(&s.stage[stage].A[consumer * WM * BK], 16, 1024);
         const unsigned long long b = descriptor(s.stage[stage].B[0], BK * PANEL * 2, 1024);
         wgmma_fence();
         #pragma unroll
         for (int k = 0; k < BK / 16; ++k)
-            #pragma unroll
-            for (int m = 0; m < BM / WM; ++m)
-                wgmma(acc[m], a + (m * WM * BK * 2 + k * 32 >> 4), b + (k * 2048 >> 4), k0 + k);
+            wgmma(acc, a + (k * 32 >> 4), b + (k * 2048 >> 4), previous >= 0 || k > 0);
         wgmma_commit();
-        wgmma_wait<0>();
-        if (threadIdx.x == 0)
-            mbarrier_arrive(&s.empty[stage]);
+
+        // While these are in flight, those of the step before complete, and its stage is free.
+        wgmma_wait<1>();
+        if (thread == 0 && previous >= 0)
+            mbarrier_arrive(&s.empty[previous]);
+        previous = stage;
         advance();
     }
-    named_barrier(1, 128);
+    wgmma_wait<0>();
+    named_barrier(1, 128 * CONSUMERS);
 
     // Store, by way of shared memory, from where TMA copies the tile to C.
     #pragma unroll
-    for (int m = 0; m < BM / WM; ++m)
+    for (int n = 0; n < BN / 8; ++n)
         #pragma unroll
-        for (int n = 0; n < BN / 8; ++n)
-            #pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                const int row = m * WM + warp * 16 + half * 8 + lane / 4, chunk = n % 8;
-                *(unsigned*)&s.C[n / 8][row * PANEL + (chunk ^ (row & 7)) * CHUNK + lane % 4 * 2] =
-                    float2_to_half2(acc[m][n * 4 + half * 2], acc[m][n * 4 + half * 2 + 1]);
-            }
+        for (int half = 0; half < 2; ++half) {
+            const int row = consumer * WM + warp * 16 + half * 8 + lane / 4, chunk = n % 8;
+            *(unsigned*)&s.C[n / 8][row * PANEL + (chunk ^ (row & 7)) * CHUNK + lane % 4 * 2] =
+                float2_to_half2(acc[n * 4 + half * 2], acc[n * 4 + half * 2 + 1]);
+        }
     fence_proxy_async();
-    named_barrier(1, 128);
-    if (threadIdx.x == 0) {
+    named_barrier(1, 128 * CONSUMERS);
+    if (consumer == 0 && thread == 0) {
         for (int panel = 0; panel < BN / PANEL; ++panel)
             tma_store(C, tileCol + panel * PANEL, tileRow, s.C[panel]);
         tma_store_wait<0>();

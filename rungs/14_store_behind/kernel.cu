@@ -14,11 +14,12 @@ constexpr int BM = TILE_M, BN = TILE_N, BK = 64;       // the block's tile of C,
 constexpr int WM = 64;                                 // rows of a consumer's tile of C: what one wgmma takes
 constexpr int CONSUMERS = BM / WM;                     // warpgroups that multiply
 constexpr int THREADS = 128 * (1 + CONSUMERS);         // the first warpgroup loads
+constexpr int CLUSTER = BN == 256 ? 2 : 1;             // blocks, one above the other, that share the panels of B
 constexpr int CHUNK = 8;                               // elements in 16 bytes: what the swizzle moves
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 constexpr int PANELS = BN / PANEL;
 constexpr bool STORE_BEHIND = PANELS > 2;              // a smaller tile has too short steps: it is stored at once
-constexpr int GROUP = 16;                              // rows of tiles that are worked on together
+constexpr int GROUP = 8;                               // rows of clusters that are worked on together
 
 // A and B of one K step. Every panel begins at a multiple of 1024 bytes, where the swizzle's pattern begins.
 struct Stage {
@@ -36,22 +37,24 @@ struct Shared {
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, and blocks
 // per SM, which stay there and take one tile after the other.
-extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), 1, 1};
+extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), CLUSTER, 1};
 // The box that TMA copies at a time, of A, B and C: columns, rows, bytes of the swizzle.
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, WM, 128};
 
 static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
+static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads as many panels of B");
 static_assert(STAGES >= PANELS, "the last tile goes out by way of as many stages");
 
-// Which tile has this number? GROUP rows of tiles, column by column, so that neighbours share A and B in L2.
+// Which tile has this block of the cluster? Clusters take GROUP rows of tiles, column by column, so that neighbours share
+// A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
 struct Tile { int row, column; };
 
 __device__ Tile tile_of(int number, int M, int N)
 {
-    const int rows = (M + BM - 1) / BM, columns = (N + BN - 1) / BN;
+    const int rows = (M + BM * CLUSTER - 1) / (BM * CLUSTER), columns = (N + BN - 1) / BN;
     const int first = number / (GROUP * columns) * GROUP, height = min(GROUP, rows - first);
     number %= GROUP * columns;
-    return {(first + number % height) * BM, number / height * BN};
+    return {((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM, number / height * BN};
 }
 
 // A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
@@ -66,17 +69,21 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     // Where am I? Of a consumer's 64 rows of C, each warp has 16.
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
 
-    // The barriers are there before any thread, or TMA, uses them.
+    // The barriers of both blocks are there before any thread, or TMA, uses them.
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
             mbarrier_init(&s.full[i], 1);
-            mbarrier_init(&s.empty[i], CONSUMERS);
+            mbarrier_init(&s.empty[i], CONSUMERS * CLUSTER);
         }
         fence_mbarrier_init();
     }
-    __syncthreads();
+    if (CLUSTER > 1)
+        cluster_barrier();
+    else
+        __syncthreads();
 
-    const int tiles = (M + BM - 1) / BM * ((N + BN - 1) / BN);
+    const int cluster = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER;
+    const int tiles = (M + BM * CLUSTER - 1) / (BM * CLUSTER) * ((N + BN - 1) / BN);    // of clusters
     int stage = 0, phase = 0;
     auto advance = [&] { if (++stage == STAGES) { stage = 0; phase ^= 1; } };
 
@@ -84,17 +91,21 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         // Load. One thread does it all.
         if (CONSUMERS > 1)
             setmaxnreg_dec<32>();
-        for (int number = blockIdx.x; number < tiles && thread == 0; number += gridDim.x) {
+        for (int number = cluster; number < tiles && thread == 0; number += gridDim.x / CLUSTER) {
             const Tile tile = tile_of(number, M, N);
             for (int k0 = 0; k0 < K; k0 += BK) {
                 mbarrier_wait(&s.empty[stage], phase ^ 1);
                 mbarrier_expect(&s.full[stage], sizeof(Stage));
                 tma_load(s.stage[stage].A, A, k0, tile.row, &s.full[stage]);
-                for (int panel = 0; panel < PANELS; ++panel)
-                    tma_load(s.stage[stage].B[panel], B, tile.column + panel * PANEL, k0, &s.full[stage]);
+                for (int panel = rank; panel < PANELS; panel += CLUSTER)    // the other block loads the others
+                    tma_multicast(s.stage[stage].B[panel], B, tile.column + panel * PANEL, k0, &s.full[stage],
+                                  (1 << CLUSTER) - 1);
                 advance();
             }
         }
+        // Stay until the other block has arrived here for the last time: then every stage is empty.
+        for (int i = 0; i < STAGES && thread == 0; ++i, advance())
+            mbarrier_wait(&s.empty[stage], phase ^ 1);
         return;
     }
 
@@ -129,7 +140,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             store_panel(p, Cs + p * apart);
     };
 
-    for (int number = blockIdx.x; number < tiles; number += gridDim.x) {
+    for (int number = cluster; number < tiles; number += gridDim.x / CLUSTER) {
         int previous = -1;                             // the stage whose wgmmas may still be in flight
         for (int k0 = 0; k0 < K; k0 += BK) {
             mbarrier_wait(&s.full[stage], phase);
@@ -144,10 +155,10 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                 wgmma(acc, a + (k * 32 >> 4), b + (k * 2048 >> 4), previous >= 0 || k > 0);
             wgmma_commit();
 
-            // While these are in flight, those of the step before complete, and its stage is free.
+            // While these are in flight, those of the step before complete, and its stage is free: both blocks may fill it.
             wgmma_wait<1>();
-            if (thread == 0 && previous >= 0)
-                mbarrier_arrive(&s.empty[previous]);
+            if (thread < CLUSTER && previous >= 0)
+                mbarrier_arrive(&s.empty[previous], thread);
             previous = stage;
             advance();
 
@@ -170,8 +181,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             }
         }
         wgmma_wait<0>();
-        if (thread == 0)
-            mbarrier_arrive(&s.empty[previous]);
+        if (thread < CLUSTER)
+            mbarrier_arrive(&s.empty[previous], thread);
         #pragma unroll
         for (int i = 0; i < BN / 4; ++i)
             done[i] = float2_to_half2(acc[2 * i], acc[2 * i + 1]);

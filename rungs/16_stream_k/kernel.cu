@@ -1,5 +1,5 @@
-// Rung 16, stream-K: the tiles of the partial last wave, of which there are fewer than blocks, are split along K into
-// equal shares, whose sums the last block to arrive adds in their order. Small matrices take small tiles.
+// Rung 16, stream-K: the tiles of the partial last wave, of which there are fewer than clusters, are split along K into
+// equal shares, whose sums the last cluster to arrive adds in their order. Small matrices take small tiles.
 // The counter to watch is time at sizes whose tiles do not fill a wave: wave quantization.
 // `cargo ladder diff 16`, then `cargo run -p rung16_stream_k -- profile`.
 #include "hopper.cuh"
@@ -14,11 +14,12 @@ constexpr int BM = TILE_M, BN = TILE_N, BK = 64;       // the block's tile of C,
 constexpr int WM = 64;                                 // rows of a consumer's tile of C: what one wgmma takes
 constexpr int CONSUMERS = BM / WM;                     // warpgroups that multiply
 constexpr int THREADS = 128 * (1 + CONSUMERS);         // the first warpgroup loads
+constexpr int CLUSTER = BN == 256 ? 2 : 1;             // blocks, one above the other, that share the panels of B
 constexpr int CHUNK = 8;                               // elements in 16 bytes: what the swizzle moves
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 constexpr int PANELS = BN / PANEL;
 constexpr bool STORE_BEHIND = PANELS > 2;              // a smaller tile has too short steps: it is stored at once
-constexpr int GROUP = 16;                              // rows of tiles that are worked on together
+constexpr int GROUP = 8;                               // rows of clusters that are worked on together
 
 // A and B of one K step. Every panel begins at a multiple of 1024 bytes, where the swizzle's pattern begins.
 struct Stage {
@@ -37,47 +38,48 @@ struct Shared {
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, blocks per
 // SM, which stay there and take one tile after the other, and whether the last tiles are split.
-extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), 1, 1, STORE_BEHIND};
+extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), CLUSTER, 1, STORE_BEHIND};
 // The box that TMA copies at a time, of A, B and C: columns, rows, bytes of the swizzle.
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, WM, 128};
 
 static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
+static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads as many panels of B");
 static_assert(STAGES >= PANELS, "the last tile goes out by way of as many stages");
 
-// Which tile has this number? GROUP rows of tiles, column by column, so that neighbours share A and B in L2.
+// Which tile has this block of the cluster? Clusters take GROUP rows of tiles, column by column, so that neighbours share
+// A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
 struct Tile { int row, column; };
 
 __device__ Tile tile_of(int number, int M, int N)
 {
-    const int rows = (M + BM - 1) / BM, columns = (N + BN - 1) / BN;
+    const int rows = (M + BM * CLUSTER - 1) / (BM * CLUSTER), columns = (N + BN - 1) / BN;
     const int first = number / (GROUP * columns) * GROUP, height = min(GROUP, rows - first);
     number %= GROUP * columns;
-    return {(first + number % height) * BM, number / height * BN};
+    return {((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM, number / height * BN};
 }
 
-// What does this block compute? Whole tiles while there is one for each block, then a share of the steps of the rest.
+// What does a cluster compute? Whole tiles while there is one for each cluster, then a share of the steps of the rest.
 constexpr int MAX_SHARING = 132;                       // blocks that may share tiles: as many as Hopper has room for
-__device__ float partial[STORE_BEHIND ? 2 * MAX_SHARING : 1][CONSUMERS][BN / 2][128];    // sums of a block's two pieces
+__device__ float partial[STORE_BEHIND ? 2 * MAX_SHARING : 1][CONSUMERS][BN / 2][128];    // sums of a cluster's two pieces
 __device__ unsigned pieces[MAX_SHARING][CONSUMERS];    // pieces of a tile that are stored; 0 between launches
 
 struct Work {
+    int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
     int steps, whole, share, at, end;                  // of a tile; whole tiles; steps of a share; what remains of mine
-    int number = blockIdx.x - gridDim.x, from = 0, to; // now: steps [from, to) of a tile
+    int number = cluster - clusters, from = 0, to;     // now: steps [from, to) of a tile
 
     __device__ Work(int tiles, int K) : steps((K + BK - 1) / BK), to(steps)
     {
         // To add up takes some ten steps, so it must save more, and not in too small pieces.
-        const int rest = tiles % gridDim.x * steps;
-        share = (rest + gridDim.x - 1) / gridDim.x;
-        if (!STORE_BEHIND || gridDim.x > MAX_SHARING || share < 4 || steps - share < 16)
-            share = 0;
-        whole = share > 0 ? tiles - tiles % gridDim.x : tiles;
-        at = blockIdx.x * share, end = min(at + share, rest);
+        const int rest = tiles % clusters * steps, equal = (rest + clusters - 1) / clusters;
+        share = STORE_BEHIND && gridDim.x <= MAX_SHARING && equal >= 4 && steps - equal >= 16 ? equal : 0;
+        whole = share > 0 ? tiles - tiles % clusters : tiles;
+        at = cluster * share, end = min(at + share, rest);
     }
 
     __device__ bool next()
     {
-        number += gridDim.x;
+        number += clusters;
         if (number < whole || !STORE_BEHIND)
             return number < whole;
         number = whole + at / steps, from = at % steps;
@@ -101,20 +103,25 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     // The next launch may take what SMs this one leaves free; it waits below until all of it is complete.
     launch_dependents();
 
-    // The barriers are there before any thread, or TMA, uses them.
+    // The barriers of both blocks are there before any thread, or TMA, uses them.
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
             mbarrier_init(&s.full[i], 1);
-            mbarrier_init(&s.empty[i], CONSUMERS);
+            mbarrier_init(&s.empty[i], CONSUMERS * CLUSTER);
         }
         fence_mbarrier_init();
     }
     if (threadIdx.x == 32)
         for (const TensorMap* map : {&A, &B, &C})
             prefetch_map(*map);
-    __syncthreads();
+    if (CLUSTER > 1)
+        cluster_barrier();
+    else
+        __syncthreads();
 
-    Work work((M + BM - 1) / BM * ((N + BN - 1) / BN), K);
+    const int cluster = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER;
+    const int tiles = (M + BM * CLUSTER - 1) / (BM * CLUSTER) * ((N + BN - 1) / BN);    // of clusters
+    Work work(tiles, K);
     int stage = 0, phase = 0;
     auto advance = [&] { if (++stage == STAGES) { stage = 0; phase ^= 1; } };
 
@@ -124,10 +131,10 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             setmaxnreg_dec<32>();
         if (thread == 0) {
             // While the launch before ends, L2 fetches what the first step will read, each block another part of it.
-            const Tile own = tile_of(blockIdx.x, M, N);
+            const Tile own = tile_of(cluster, M, N);
             tma_prefetch(A, own.column / BN * BK, own.row);
-            for (int panel = 0; panel < PANELS; ++panel)
-                tma_prefetch(B, own.column + panel * PANEL, own.row / BM * BK);
+            for (int panel = rank; panel < PANELS; panel += CLUSTER)
+                tma_prefetch(B, own.column + panel * PANEL, own.row / (BM * CLUSTER) * BK);
             wait_for_previous_launch();                // it may have written A or B
             while (work.next()) {
                 const Tile tile = tile_of(work.number, M, N);
@@ -135,11 +142,15 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                     mbarrier_wait(&s.empty[stage], phase ^ 1);
                     mbarrier_expect(&s.full[stage], sizeof(Stage));
                     tma_load(s.stage[stage].A, A, k0, tile.row, &s.full[stage]);
-                    for (int panel = 0; panel < PANELS; ++panel)
-                        tma_load(s.stage[stage].B[panel], B, tile.column + panel * PANEL, k0, &s.full[stage]);
+                    for (int panel = rank; panel < PANELS; panel += CLUSTER)    // the other block loads the others
+                        tma_multicast(s.stage[stage].B[panel], B, tile.column + panel * PANEL, k0, &s.full[stage],
+                                      (1 << CLUSTER) - 1);
                     advance();
                 }
             }
+            // Stay until the other block has arrived here for the last time: then every stage is empty.
+            for (int i = 0; i < STAGES; ++i, advance())
+                mbarrier_wait(&s.empty[stage], phase ^ 1);
         }
         return;
     }
@@ -175,28 +186,28 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             store_panel(p, Cs + p * apart);
     };
 
-    // Puts a piece of a tile to the others. The last block to arrive adds all of them, in their order, and returns true.
+    // Puts a piece of a tile to the others. The last cluster to arrive adds all of them, in their order, and returns true.
     auto add_up = [&] {
         const int tile = work.number - work.whole, start = tile * work.steps;
-        const int first = start / work.share, last = (start + work.steps - 1) / work.share;    // their blocks
-        // The piece that begins a tile is its block's second.
-        auto sums = [&](int block) { return &partial[2 * block + (block == first)][consumer][0][thread]; };
+        const int first = start / work.share, last = (start + work.steps - 1) / work.share;    // their clusters
+        // The piece that begins a tile is its cluster's second.
+        auto sums = [&](int of) { return &partial[(2 * of + (of == first)) * CLUSTER + rank][consumer][0][thread]; };
         #pragma unroll
         for (int i = 0; i < BN / 2; ++i)
-            sums(blockIdx.x)[i * 128] = acc[i];
+            sums(cluster)[i * 128] = acc[i];
         __threadfence();
         named_barrier(warpgroup, 128);
         if (thread == 0)
-            s.arrived[consumer] = atomicInc(&pieces[tile][consumer], last - first);
+            s.arrived[consumer] = atomicInc(&pieces[tile * CLUSTER + rank][consumer], last - first);
         named_barrier(warpgroup, 128);
         // A vote, so that the compiler knows that all threads branch alike.
         if (!__any_sync(~0u, s.arrived[consumer] == last - first))
             return false;
         __threadfence();
-        for (int block = first; block <= last; ++block)
+        for (int of = first; of <= last; ++of)
             #pragma unroll
             for (int i = 0; i < BN / 2; ++i)
-                acc[i] = sums(block)[i * 128] + (block > first ? acc[i] : 0);
+                acc[i] = sums(of)[i * 128] + (of > first ? acc[i] : 0);
         return true;
     };
 
@@ -215,10 +226,10 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
                 wgmma(acc, a + (k * 32 >> 4), b + (k * 2048 >> 4), previous >= 0 || k > 0);
             wgmma_commit();
 
-            // While these are in flight, those of the step before complete, and its stage is free.
+            // While these are in flight, those of the step before complete, and its stage is free: both blocks may fill it.
             wgmma_wait<1>();
-            if (thread == 0 && previous >= 0)
-                mbarrier_arrive(&s.empty[previous]);
+            if (thread < CLUSTER && previous >= 0)
+                mbarrier_arrive(&s.empty[previous], thread);
             previous = stage;
             advance();
 
@@ -241,8 +252,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             }
         }
         wgmma_wait<0>();
-        if (thread == 0)
-            mbarrier_arrive(&s.empty[previous]);
+        if (thread < CLUSTER)
+            mbarrier_arrive(&s.empty[previous], thread);
         if (STORE_BEHIND && work.to - work.from < work.steps && !add_up())
             continue;
         #pragma unroll

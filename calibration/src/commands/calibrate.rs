@@ -33,7 +33,7 @@ use crate::recordings::{Part, Recordings};
     Exit code 0: all equal. 1: some rows or records differ. 2: a recording cannot be read."
 )]
 pub struct Arguments {
-    /// Compare with the recordings in this folder, not with those of an H100 in this program
+    /// Compare with the recordings in this folder, not with those of an H100 and an H200 in this program
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
     /// First measure all rows on a Hopper GPU, into this folder; then compare with that
@@ -91,12 +91,25 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
     let folder = arguments.record.as_ref().or(arguments.against.as_ref());
     let folder = folder.map_or(String::new(), |folder| format!("{}/", folder.display()));
-    let recordings = recordings.unwrap_or_else(Recordings::shipped);
+    // Of several cards, names say which.
+    let of_cards = match recordings {
+        Some(recordings) => vec![("", recordings)],
+        None => vec![
+            ("h100/", Recordings::of_h100()),
+            ("h200/", Recordings::of_h200()),
+        ],
+    };
     let (mut files, mut bad, mut equal, mut all) = (0, 0, 0, 0);
-    for (name, compared) in compare(&recordings, parts, arguments.emulate) {
+    let compared = of_cards.iter().flat_map(|(card, recordings)| {
+        let compared = compare(recordings, parts, arguments.emulate);
+        compared.map(move |(name, compared)| (format!("{card}{name}"), compared))
+    });
+    let mut has_accesses = false;
+    for (name, compared) in compared {
         match compared {
             Compared::With(comparison) => {
                 show(&name, &comparison);
+                has_accesses |= name.ends_with(ACCESSES);
                 files += 1;
                 equal += comparison.equal();
                 all += comparison.all;
@@ -118,6 +131,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     if files + bad == 0 && !only_stalls {
         bail!("{folder} holds no recording; `cargo ladder calibrate --help` says what they are");
     }
+    if has_accesses {
+        for (access, why) in NOT_COMPARABLE {
+            anstream::println!("not compared: {access}: {why}");
+        }
+    }
     anstream::println!("equal {equal} of {all} in {files} files");
     if bad > 0 {
         bail!("not all recordings could be compared: {bad} bad");
@@ -134,7 +152,7 @@ fn show(name: &str, comparison: &Comparison) {
         all,
         differences,
     } = comparison;
-    anstream::println!("{name:<26} equal {} of {all} {unit}", comparison.equal());
+    anstream::println!("{name:<31} equal {} of {all} {unit}", comparison.equal());
     for difference in differences.iter().take(SHOWN) {
         anstream::println!(
             "  {} {}: expected {}, found {}",
@@ -146,10 +164,5 @@ fn show(name: &str, comparison: &Comparison) {
     }
     if differences.len() > SHOWN {
         anstream::println!("  and {} more {unit}", differences.len() - SHOWN);
-    }
-    if name == ACCESSES {
-        for (access, why) in NOT_COMPARABLE {
-            anstream::println!("  not compared: {access}: {why}");
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Rung 11: one warp loads, a warpgroup multiplies.
+//! Rung 11: a producer warpgroup loads, two consumer warpgroups multiply.
 use std::process::ExitCode;
 
 use harness::{Host, LaunchConfig, Result, Rung, Size, kernel};

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
 fn multiply(host: &mut Host) -> Result<()> {
     // CUDA C++ becomes PTX, and PTX machine code. The kernel states its tile of C, its threads and its boxes itself.
     let kernel = host.compile("gemm")?;
-    let (tile, threads) = (kernel.spec.tile, kernel.spec.threads);
+    let (tile, threads, cluster) = (kernel.spec.tile, kernel.spec.threads, kernel.spec.cluster);
 
     // Random A and B. TMA knows where a matrix ends, so only rows are rounded up, to whole 16 bytes.
     let problem = host.problem(&kernel)?;
@@ -41,10 +41,11 @@ fn multiply(host: &mut Host) -> Result<()> {
         k.into(),
     ];
 
-    // Persistent blocks: one on each SM, but not more than there are tiles of C.
-    let tiles = m.div_ceil(tile.bm) * n.div_ceil(tile.bn);
+    // Persistent blocks: one on each SM, but not more than there are tiles of C; both in whole clusters.
+    let tiles = m.div_ceil(tile.bm).next_multiple_of(cluster) * n.div_ceil(tile.bn);
     let config = LaunchConfig {
-        grid: [tiles.min(host.sms()), 1, 1],
+        grid: [tiles.min(host.sms() / cluster * cluster), 1, 1],
+        cluster: [cluster, 1, 1],
         block: [threads, 1, 1],
         dynamic_shared: kernel.spec.dynamic_shared,
         ..LaunchConfig::default()

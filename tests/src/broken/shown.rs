@@ -5,7 +5,7 @@
 //! what the page of claims says.
 use harness::{KernelFile, ptx_file};
 
-use super::{BASE, Broken, Caught, all};
+use super::{BASE, Broken, Caught, KERNEL, all};
 
 /// The broken ones that the book shows.
 const MISTAKES: &[&str] = &[
@@ -155,7 +155,7 @@ impl Broken {
             source,
             configuration: tile.copied().unwrap_or_default(),
             ptx,
-            arch: ptx_file::arch_of(self.kernel, source),
+            arch: ptx_file::arch_of(KERNEL, source),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::workspace::{root, run};
 pub struct Row {
     /// Its name, or [`SOUND`](super::SOUND).
     pub kernel: String,
-    /// The rung it is made from.
+    /// The rung or lab that it is made from.
     pub rung: String,
     /// What chooses the rung's kernel.
     pub arguments: String,
@@ -65,7 +65,7 @@ pub fn table(folder: &Path) -> io::Result<Vec<Row>> {
         let [alone, memcheck, racecheck, initcheck, synccheck] = Watcher::ALL;
         Ok(Row {
             kernel: subject.name.into(),
-            rung: subject.rung.into(),
+            rung: subject.made_from().into(),
             arguments: subject.arguments.join(" "),
             size: subject.size.into(),
             sanitize: sanitize(subject)?.to_string(),

@@ -1,4 +1,5 @@
 //! What crosses crates. One program, since each file alone would be linked with all of them again.
+mod attempts;
 mod bound;
 mod broken_kernels;
 mod h100;

@@ -48,7 +48,7 @@ fn every_broken_kernel_was_recorded_as_it_is() {
     let expected: Vec<[&str; 4]> = subjects
         .iter()
         .zip(&arguments)
-        .map(|(of, arguments)| [of.name, of.rung, arguments, of.size])
+        .map(|(of, arguments)| [of.name, of.made_from(), arguments, of.size])
         .collect();
     assert_eq!(recorded, expected);
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result};
 
 /// The record that bounds are computed with, by its place in the workspace.
-pub const RECORD: &str = "results/h100-80gb-hbm3-2026-11-21/ceilings.json";
-const RECORDED: &str = include_str!("../../../../results/h100-80gb-hbm3-2026-11-21/ceilings.json");
+pub const RECORD: &str = "results/h200-2026-11-22/ceilings.json";
+const RECORDED: &str = include_str!("../../../../results/h200-2026-11-22/ceilings.json");
 
 /// The ceilings of one GPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use harness::table::{head, markdown_table};
 /// size of the bound.
 pub fn table(lines: &[Line], counted: &[Option<[Counts; 2]>]) -> String {
     let names = "rung | limited by | TFLOP/s at most | measured | time | \
-        shared wavefronts, emulated | on the H100 | global sectors, emulated | on the H100";
+        shared wavefronts, emulated | on the H200 | global sectors, emulated | on the H200";
     let mut rows = vec![head(names.split(" | "))];
     for (line, counted) in lines.iter().zip(counted) {
         let tflops = line.measured.map(|(tflops, _)| tflops);

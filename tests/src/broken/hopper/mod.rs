@@ -1,4 +1,6 @@
-//! Mistakes in rungs 09 to 16, on Hopper: mbarriers, transaction counts, proxies, `wgmma`, tile after tile.
+//! Mistakes in rungs 09 to 16 and in the lab on multicast, on Hopper: mbarriers, transaction counts, proxies, `wgmma`, tile
+//! after tile, clusters.
+mod multicast;
 mod persistent;
 mod specialized;
 mod store_behind;
@@ -61,12 +63,13 @@ pub const SEVERAL_TILES_A_BLOCK: Broken = Broken {
 };
 
 /// All of them.
-pub const ALL: [&[Broken]; 7] = [
+pub const ALL: [&[Broken]; 8] = [
     tma::ALL,
     wgmma::ALL,
     specialized::ALL,
     wide_tile::ALL,
     persistent::ALL,
+    multicast::ALL,
     store_behind::ALL,
     stream_k::ALL,
 ];

@@ -1,7 +1,7 @@
-// Rung 12, wide tile: two consumer warpgroups compute 128x256 elements of C, each 64 rows of them, so that both read the
-// same tile of B; the producer gives its registers to them, and one group of wgmmas is in flight while the next is issued.
-// The counter to watch is time: a byte of A or B serves more products.
-// `cargo ladder diff 12`, then `cargo run -p rung12_wide_tile -- profile`.
+// Rung 12, multicast: two blocks, one above the other in C, are a cluster. Both need the same tile of B, so each loads half
+// of it, and TMA writes that half to the shared memory of both.
+// The counter to watch is bytes from L2, and time where rows of A and B are not whole lines of 128 bytes.
+// `cargo ladder diff 12`, then `cargo run -p rung12_multicast -- profile`.
 #include "hopper.cuh"
 
 // A configuration's tile of C. The host passes it on the compiler's command line.
@@ -14,6 +14,7 @@ constexpr int BM = TILE_M, BN = TILE_N, BK = 64;       // the block's tile of C,
 constexpr int WM = 64;                                 // rows of a consumer's tile of C: what one wgmma takes
 constexpr int CONSUMERS = BM / WM;                     // warpgroups that multiply
 constexpr int THREADS = 128 * (1 + CONSUMERS);         // the first warpgroup loads
+constexpr int CLUSTER = BN == 256 ? 2 : 1;             // blocks, one above the other, that share the panels of B
 constexpr int CHUNK = 8;                               // elements in 16 bytes: what the swizzle moves
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 
@@ -34,11 +35,12 @@ struct Shared {
 };
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster.
-extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), 1};
+extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), CLUSTER};
 // The box that TMA copies at a time, of A, B and C: columns, rows, bytes of the swizzle.
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, BM, 128};
 
 static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
+static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads as many panels of B");
 
 // A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
 // TMA reads zeros and writes nothing.
@@ -49,23 +51,28 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     extern __shared__ __align__(1024) unsigned char dynamic[];
     Shared& s = *(Shared*)dynamic;
 
-    // Which tile? Blocks are numbered down C's columns of tiles, so that neighbours share columns of B.
-    const int rowTiles = (M + BM - 1) / BM;
-    const int tileRow = blockIdx.x % rowTiles * BM;
-    const int tileCol = blockIdx.x / rowTiles * BN;
+    // Which tile? Clusters are numbered down C's columns of tiles, so that neighbours share columns of B. The last row of
+    // tiles may be below C, where TMA reads zeros and writes nothing.
+    const int cluster = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER;
+    const int rowClusters = (M + BM * CLUSTER - 1) / (BM * CLUSTER);
+    const int tileRow = (cluster % rowClusters * CLUSTER + rank) * BM;
+    const int tileCol = cluster / rowClusters * BN;
 
     // Where am I? Of a consumer's 64 rows of C, each warp has 16.
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
 
-    // The barriers are there before any thread, or TMA, uses them.
+    // The barriers of both blocks are there before any thread, or TMA, uses them.
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
             mbarrier_init(&s.full[i], 1);
-            mbarrier_init(&s.empty[i], CONSUMERS);
+            mbarrier_init(&s.empty[i], CONSUMERS * CLUSTER);
         }
         fence_mbarrier_init();
     }
-    __syncthreads();
+    if (CLUSTER > 1)
+        cluster_barrier();
+    else
+        __syncthreads();
 
     int stage = 0, phase = 0;
     auto advance = [&] { if (++stage == STAGES) { stage = 0; phase ^= 1; } };
@@ -78,10 +85,13 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             mbarrier_wait(&s.empty[stage], phase ^ 1);
             mbarrier_expect(&s.full[stage], sizeof(Stage));
             tma_load(s.stage[stage].A, A, k0, tileRow, &s.full[stage]);
-            for (int panel = 0; panel < BN / PANEL; ++panel)
-                tma_load(s.stage[stage].B[panel], B, tileCol + panel * PANEL, k0, &s.full[stage]);
+            for (int panel = rank; panel < BN / PANEL; panel += CLUSTER)    // the other block loads the others
+                tma_multicast(s.stage[stage].B[panel], B, tileCol + panel * PANEL, k0, &s.full[stage], (1 << CLUSTER) - 1);
             advance();
         }
+        // Stay until the other block has arrived here for the last time: then every stage is empty.
+        for (int i = 0; i < STAGES && thread == 0; ++i, advance())
+            mbarrier_wait(&s.empty[stage], phase ^ 1);
         return;
     }
 
@@ -103,14 +113,16 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             wgmma(acc, a + (k * 32 >> 4), b + (k * 2048 >> 4), previous >= 0 || k > 0);
         wgmma_commit();
 
-        // While these are in flight, those of the step before complete, and its stage is free.
+        // While these are in flight, those of the step before complete, and its stage is free: both blocks may fill it.
         wgmma_wait<1>();
-        if (thread == 0 && previous >= 0)
-            mbarrier_arrive(&s.empty[previous]);
+        if (thread < CLUSTER && previous >= 0)
+            mbarrier_arrive(&s.empty[previous], thread);
         previous = stage;
         advance();
     }
     wgmma_wait<0>();
+    if (thread < CLUSTER)
+        mbarrier_arrive(&s.empty[previous], thread);
     named_barrier(1, 128 * CONSUMERS);
 
     // Store, by way of shared memory, from where TMA copies the tile to C.

@@ -1,10 +1,10 @@
-//! Rung 12: two consumers share each tile of B.
+//! Rung 12: the blocks of a cluster share each tile of B.
 use std::process::ExitCode;
 
 use harness::{Host, LaunchConfig, Result, Rung, Size, kernel};
 
 const RUNG: Rung = Rung {
-    name: "12_wide_tile",
+    name: "12_multicast",
     kernels: &[kernel!("kernel", "sm_90a")],
     switches: &[],
     tile: None,
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
 fn multiply(host: &mut Host) -> Result<()> {
     // CUDA C++ becomes PTX, and PTX machine code. The kernel states its tile of C, its threads and its boxes itself.
     let kernel = host.compile("gemm")?;
-    let (tile, threads) = (kernel.spec.tile, kernel.spec.threads);
+    let (tile, threads, cluster) = (kernel.spec.tile, kernel.spec.threads, kernel.spec.cluster);
 
     // Random A and B. TMA knows where a matrix ends, so only rows are rounded up, to whole 16 bytes.
     let problem = host.problem(&kernel)?;
@@ -41,9 +41,11 @@ fn multiply(host: &mut Host) -> Result<()> {
         k.into(),
     ];
 
-    // One block for each tile of C, numbered along x.
+    // One block for each tile of C, numbered along x, in clusters whose tiles are one above the other.
+    let rows = m.div_ceil(tile.bm).next_multiple_of(cluster);
     let config = LaunchConfig {
-        grid: [m.div_ceil(tile.bm) * n.div_ceil(tile.bn), 1, 1],
+        grid: [rows * n.div_ceil(tile.bn), 1, 1],
+        cluster: [cluster, 1, 1],
         block: [threads, 1, 1],
         dynamic_shared: kernel.spec.dynamic_shared,
         ..LaunchConfig::default()

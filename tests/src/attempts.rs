@@ -1,0 +1,62 @@
+//! The patches in `results/attempts/`: each makes an attempt of `results/attempts.md` from a rung's kernel.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::workspace::{files, root};
+
+/// One patch, applied.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// The patch's file name without `.patch`.
+    pub name: String,
+    /// The folder of the rung whose kernel it changes, and whose program runs it.
+    pub rung: String,
+    /// The kernel with the change.
+    pub source: String,
+}
+
+/// All of them, sorted by name.
+///
+/// # Errors
+/// If a patch cannot be read, or does not apply to the rung that it names.
+pub fn all() -> Result<Vec<Attempt>> {
+    let patches = files(&root().join("results/attempts"), ".patch");
+    let applied = |path: &PathBuf| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Attempt::new(&name, &fs::read_to_string(path)?)
+            .with_context(|| format!("results/attempts/{name}.patch"))
+    };
+    patches.iter().map(applied).collect()
+}
+
+impl Attempt {
+    fn new(name: &str, patch: &str) -> Result<Self> {
+        let patch = diffy::Patch::from_str(patch)?;
+        let file = patch.original().and_then(|file| file.strip_prefix("a/"));
+        let file = file.context("it begins with `--- a/rungs/NN_name/kernel.cu`")?;
+        let rung = file
+            .strip_prefix("rungs/")
+            .and_then(|file| file.strip_suffix("/kernel.cu"))
+            .with_context(|| format!("{file} is not the kernel of a rung"))?;
+        let kernel = fs::read_to_string(root().join(file)).with_context(|| file.to_owned())?;
+        Ok(Self {
+            name: name.into(),
+            rung: rung.into(),
+            source: diffy::apply(&kernel, &patch)?,
+        })
+    }
+
+    /// Writes the kernel to `RUNG/NAME.cu` in a folder; returns the file's path.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&self, folder: &Path) -> std::io::Result<PathBuf> {
+        let folder = folder.join(&self.rung);
+        fs::create_dir_all(&folder)?;
+        let path = folder.join(format!("{}.cu", self.name));
+        fs::write(&path, &self.source)?;
+        Ok(path)
+    }
+}

@@ -1,0 +1,60 @@
+//! The patches in `results/attempts/` are of the rungs as they are, and make kernels that are right.
+use std::collections::BTreeSet;
+
+use ladder_tests::attempts::{self, Attempt};
+use ladder_tests::workspace::{files, has_nvrtc, read, root, run};
+
+/// One tile a block, with more steps than the ring has stages or L2 fetches ahead; and a ragged C, of which each block
+/// takes several tiles, whatever their shape.
+const SIZES: [&str; 2] = ["256x256x840", "17000x40x72"];
+
+#[test]
+fn every_patch_applies_to_its_rung() {
+    let all = attempts::all().unwrap_or_else(|error| panic!("{error:#}"));
+    for Attempt { name, rung, source } in &all {
+        let kernel = read(&root().join("rungs").join(rung).join("kernel.cu"));
+        assert_ne!(*source, kernel, "{name}.patch changes nothing");
+    }
+    assert_eq!(all.len(), patches().len());
+}
+
+/// The log says of each patch what was measured with it, and names none that is gone.
+#[test]
+fn the_log_names_every_patch() {
+    let log = read(&root().join("results/attempts.md"));
+    let is_name = |word: &&str| {
+        let stem = word.strip_suffix(".patch").unwrap_or_default();
+        !stem.is_empty() && stem.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let named: BTreeSet<String> = log.split('`').filter(is_name).map(str::to_owned).collect();
+    assert_eq!(named, patches());
+}
+
+/// The emulator knows every instruction of every patch, so there are no exceptions.
+#[test]
+fn every_patched_kernel_multiplies() {
+    if !has_nvrtc(gpu::Nvrtc::find().is_ok()) {
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("ladder-attempts-{}", std::process::id()));
+    for attempt in attempts::all().unwrap_or_else(|error| panic!("{error:#}")) {
+        let path = attempt.write(&folder).expect("a temporary file");
+        let path = path.to_str().expect("a path");
+        for size in SIZES {
+            let rung = root().join("rungs").join(&attempt.rung);
+            let output = run(&rung, &["--size", size, "--kernel", path]);
+            let text =
+                String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+            let name = &attempt.name;
+            assert_eq!(output.status.code(), Some(0), "{name} at {size}: {text}");
+        }
+    }
+    std::fs::remove_dir_all(folder).expect("it was made above");
+}
+
+/// The files' names.
+fn patches() -> BTreeSet<String> {
+    let patches = files(&root().join("results/attempts"), ".patch");
+    let names = patches.iter().filter_map(|path| path.file_name()?.to_str());
+    names.map(str::to_owned).collect()
+}
