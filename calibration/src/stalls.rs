@@ -127,7 +127,7 @@ mod tests {
     /// The recorded table's columns are these.
     #[test]
     fn every_column_is_recorded() {
-        let recorded = include_str!("../h100/stalls.csv").lines().next();
+        let recorded = include_str!("../h200/stalls.csv").lines().next();
         let names: Vec<String> = metrics().into_iter().map(|(name, _)| name).collect();
         let expected = format!("rung,arch,tile,size,{}", names.join(","));
         assert_eq!(recorded, Some(expected.as_str()));

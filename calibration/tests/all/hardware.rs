@@ -15,9 +15,8 @@ fn compared(name: &str, bytes: &[u8]) -> Result<Comparison> {
     compare(name, bytes, Card::H100).unwrap_or_else(|| panic!("{name} is of no known kind"))
 }
 
-/// Files of the folder that are compared elsewhere: recordings of whole kernels, what compute-sanitizer found, and what
-/// all of them belong to.
-const OTHERS: [&str; 9] = [
+/// Files of the folder that are compared elsewhere: recordings of whole kernels, and what all of them belong to.
+const OTHERS: [&str; 8] = [
     "accesses.csv",
     "merged.csv",
     "provenance.json",
@@ -25,7 +24,6 @@ const OTHERS: [&str; 9] = [
     "provenance_sanitizers.json",
     "rungs.csv",
     "sanitizers.csv",
-    "shared_tiles.json",
     "stalls.csv",
 ];
 

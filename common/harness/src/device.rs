@@ -212,7 +212,9 @@ impl Device {
                     }
                     loaded => loaded?,
                 };
-                let log = module.global(CLOCK_LOG).ok();
+                // Not asked for in vain: compute-sanitizer would report it.
+                let has_log = source.ptx.contains(CLOCK_LOG);
+                let log = has_log.then(|| module.global(CLOCK_LOG)).transpose()?;
                 let log = log.map(|log| Buffer::Gpu(Rc::new(log)));
                 Ok((Function::Gpu(Rc::new(module.function(entry)?)), log))
             }

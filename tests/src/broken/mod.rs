@@ -1,4 +1,4 @@
-//! Broken kernels: each is a rung's kernel, or a lab's, with one mistake put in.
+//! Broken kernels: each is a rung's kernel with one mistake put in.
 mod basics;
 mod hopper;
 mod pipeline;
@@ -15,10 +15,8 @@ use crate::workspace::{read, root};
 pub struct Broken {
     /// What it does wrong; the file's name without `.cu`.
     pub name: &'static str,
-    /// The folder of the rung whose program runs it.
+    /// The folder of the rung it is made from.
     pub rung: &'static str,
-    /// The folder in `book/labs` of the kernel that it is made from; if none, it is made from the rung's.
-    pub lab: Option<&'static str>,
     /// What chooses the rung's kernel on the command line.
     pub arguments: &'static [&'static str],
     /// M, N and K that suffice for `sanitize` to see it, or verification.
@@ -50,14 +48,13 @@ pub enum Caught {
     },
 }
 
-/// The file that it is made from.
+/// The rung's file that it is made from.
 const KERNEL: &str = "kernel.cu";
 
 /// What most of them have.
 const BASE: Broken = Broken {
     name: "",
     rung: "",
-    lab: None,
     arguments: &[],
     size: "128x128x64",
     edits: &[],
@@ -71,22 +68,13 @@ pub fn all() -> impl Iterator<Item = &'static Broken> {
 }
 
 impl Broken {
-    /// The rung or lab that it is made from.
-    pub fn made_from(&self) -> &'static str {
-        self.lab.unwrap_or(self.rung)
-    }
-
     /// Its text.
     ///
     /// # Panics
-    /// If the kernel no longer holds what is to be edited.
+    /// If the rung no longer holds what is to be edited.
     pub fn source(&self) -> String {
         let rungs = root().join("rungs");
-        let folder = match self.lab {
-            Some(lab) => root().join("book/labs").join(lab),
-            None => rungs.join(self.rung),
-        };
-        let path = folder.join(KERNEL);
+        let path = rungs.join(self.rung).join(KERNEL);
         self.edits.iter().fold(read(&path), |mut text, (from, to)| {
             if !text.contains(from) {
                 let header = read(&rungs.join("hopper.cuh")).replace("#pragma once\n", "");

@@ -117,10 +117,10 @@ pub const EXPERIMENTS: &[Broken] = &[
         ],
         ..BASE
     },
-    // The ring of rung 12 with two stages, where shared memory has room for four.
+    // The ring of rung 11 with two stages, where shared memory has room for four.
     Broken {
         name: "two_stages",
-        rung: "12_wide_tile",
+        rung: "11_specialized",
         edits: &[("STAGES = 226 * 1024 / (int)sizeof(Stage);", "STAGES = 2;")],
         ..BASE
     },

@@ -74,16 +74,16 @@ pub fn subjects() -> Vec<Broken> {
     subjects
 }
 
-/// The kernel that it is made from.
-fn variant(of: &Broken) -> (&'static str, Option<&'static str>, &'static [&'static str]) {
-    (of.rung, of.lab, of.arguments)
+/// A rung's kernel, by what chooses it.
+fn variant(of: &Broken) -> (&'static str, &'static [&'static str]) {
+    (of.rung, of.arguments)
 }
 
 /// The name of a subject's files: sound kernels have no name of their own.
 fn stem(of: &Broken) -> String {
     let mut words = vec![of.name];
     if of.name == SOUND {
-        words.push(of.made_from());
+        words.push(of.rung);
         words.extend(of.arguments.iter().filter(|word| !word.starts_with('-')));
     }
     words.join("_")

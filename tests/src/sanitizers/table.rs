@@ -1,6 +1,6 @@
 //! Who finds what: a row a kernel.
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::workspace::{root, run};
 pub struct Row {
     /// Its name, or [`SOUND`](super::SOUND).
     pub kernel: String,
-    /// The rung or lab that it is made from.
+    /// The rung it is made from.
     pub rung: String,
     /// What chooses the rung's kernel.
     pub arguments: String,
@@ -24,7 +24,7 @@ pub struct Row {
     pub sanitize: String,
     /// What the GPU makes of it by itself.
     pub alone: String,
-    /// What compute-sanitizer's tools find.
+    /// What compute-sanitizer's tools find; empty if it is not recorded yet.
     pub memcheck: String,
     /// See `memcheck`.
     pub racecheck: String,
@@ -49,7 +49,7 @@ impl Row {
 /// The table of a recording: what its `raw/` holds, beside what the emulator finds here. Takes NVRTC.
 ///
 /// # Errors
-/// If a file is missing.
+/// If a file cannot be read. One that is missing leaves its cell empty: `record --again` goes on there.
 pub fn table(folder: &Path) -> io::Result<Vec<Row>> {
     let row = |subject: &Broken| {
         let stem = stem(subject);
@@ -57,15 +57,18 @@ pub fn table(folder: &Path) -> io::Result<Vec<Row>> {
             let path = folder
                 .join("raw")
                 .join(format!("{stem}.{}.txt", watcher.name()));
-            let raw = fs::read(&path).map_err(|error| {
-                io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-            })?;
+            let raw = match fs::read(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
+                raw => raw.map_err(|error| {
+                    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+                })?,
+            };
             Ok::<_, io::Error>(Said::of(watcher, &String::from_utf8_lossy(&raw)).to_string())
         };
         let [alone, memcheck, racecheck, initcheck, synccheck] = Watcher::ALL;
         Ok(Row {
             kernel: subject.name.into(),
-            rung: subject.made_from().into(),
+            rung: subject.rung.into(),
             arguments: subject.arguments.join(" "),
             size: subject.size.into(),
             sanitize: sanitize(subject)?.to_string(),

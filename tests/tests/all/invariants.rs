@@ -237,11 +237,7 @@ fn every_kernel_opens_with_its_lesson() {
                 .lines()
                 .take_while(|line| line.starts_with("//"))
                 .collect();
-            // A kernel that states its launch is run by a rung's program.
-            let command = match text.contains("gemm_launch") {
-                true => format!("--kernel book/labs/{name}/kernel.cu"),
-                false => format!("cargo run -p labs -- {name}"),
-            };
+            let command = format!("cargo run -p labs -- {name}");
             let whole = head.join(" ");
             assert!(
                 head.len() <= 8 && whole.contains("counter") && whole.contains(&command),

@@ -2,7 +2,6 @@
 mod attempts;
 mod bound;
 mod broken_kernels;
-mod h100;
 mod hostile;
 mod instruction_set;
 mod invariants;
@@ -12,6 +11,7 @@ mod layout_as_recorded;
 mod layout_tables;
 mod prediction;
 mod readme;
+mod recorded;
 mod rungs;
 mod sanitizers;
 mod tiles;

@@ -224,8 +224,12 @@ fn each_rung_moves_its_counter() {
     );
     let sectors = |name| number(&counters(name, &["--size", "512"]), "global_sectors");
     assert!(
-        sectors("12_wide_tile") < sectors("11_specialized"),
+        sectors("11_specialized") < sectors("10_wgmma"),
         "a larger tile of a block is, too"
+    );
+    assert!(
+        sectors("12_multicast") < sectors("11_specialized"),
+        "what L2 sends once arrives in both blocks of a cluster"
     );
 }
 

@@ -10,6 +10,7 @@ use harness::table::table;
 use harness::{LaunchSpec, Size};
 use serde_json::Value;
 
+use crate::tiles;
 use instrument::{BLOCKS, EVENTS, Event, WARPS, event};
 
 #[derive(clap::Args)]
@@ -19,7 +20,7 @@ pub struct Arguments {
     /// The size
     #[arg(long, default_value = "4096")]
     size: Size,
-    /// Of a kernel with several tiles, the one to log
+    /// Of a kernel with several tiles, the one to log [default: what the rung takes at this size]
     #[arg(long)]
     tile: Option<String>,
     /// Where it runs: gpu or gpu:N. On the emulator a clock is a warp instruction, which is a time of no GPU
@@ -31,7 +32,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let rung = rungs::find(&arguments.rung)?;
     rungs::build(std::slice::from_ref(&rung))?;
     let kernels = rung.kernels()?;
-    let wanted = |tile: &String| arguments.tile.as_ref().is_none_or(|wanted| wanted == tile);
+    let tile = match (&arguments.tile, &kernels[..]) {
+        (None, [_, _, ..]) => tiles::taken(&rung, arguments.size)?,
+        (tile, _) => tile.clone(),
+    };
+    let wanted = |of: &String| tile.as_ref().is_none_or(|wanted| wanted == of);
     let kernel = kernels
         .iter()
         .find(|kernel| wanted(&kernel.kernel().tile()));

@@ -102,6 +102,7 @@ impl Record {
                 }
             }
         }
+        json.sort_by(|a, b| a["rung"].as_str().cmp(&b["rung"].as_str()));
         Self::new(json)
     }
 

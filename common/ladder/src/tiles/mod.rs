@@ -12,7 +12,7 @@ use crate::record::{self, Record};
 use crate::timing::{self, Timing};
 use check::Choices;
 use file::{FILE, TileTiming};
-use harness::rungs::{self, Variant};
+use harness::rungs::{self, Rung, Variant};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -103,6 +103,16 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     let good = tell(&check::complaints(&rows)?);
     timed.complete()?;
     Ok(good && rows.iter().all(|row| row.tflops.is_some()))
+}
+
+/// The tile that a rung takes at a size, if it has several.
+pub fn taken(rung: &Rung, size: Size) -> Result<Option<String>> {
+    let variant = Variant {
+        rung: rung.clone(),
+        arch: None,
+    };
+    let choices = Choices::of(&variant, &[size], "emulator")?;
+    Ok(choices.at(&size.to_string()).map(str::to_owned))
 }
 
 /// The kernels of these rungs that have several tiles.

@@ -1,10 +1,9 @@
-//! Mistakes between the blocks of a cluster, in the lab on multicast: a block that is told too much, too little or too late.
+//! Mistakes between the blocks of a cluster: a block that is told too much, too little or too late.
 use crate::broken::{BASE, Broken, Caught};
 
 const MULTICAST: Broken = Broken {
-    rung: "13_persistent",
-    lab: Some("multicast"),
-    size: "128x256x64",
+    rung: "12_multicast",
+    size: "256x256x64",
     ..BASE
 };
 
@@ -29,7 +28,7 @@ pub(super) const ALL: &[Broken] = &[
     },
     Broken {
         name: "tells_its_own_block_twice",
-        size: "128x256x512",
+        size: "256x256x512",
         edits: &[(
             "mbarrier_arrive(&s.empty[previous], thread)",
             "mbarrier_arrive(&s.empty[previous], rank)",
@@ -54,7 +53,7 @@ pub(super) const ALL: &[Broken] = &[
     },
     Broken {
         name: "empty_counts_one_block_only",
-        size: "128x256x512",
+        size: "256x256x512",
         edits: &[(
             "mbarrier_init(&s.empty[i], CONSUMERS * CLUSTER)",
             "mbarrier_init(&s.empty[i], CONSUMERS)",
@@ -68,7 +67,7 @@ pub(super) const ALL: &[Broken] = &[
     Broken {
         name: "leaves_before_its_cluster",
         edits: &[(
-            "        for (int i = 0; i < STAGES && thread == 0; ++i) {\n            mbarrier_wait(&s.empty[stage], phase ^ 1);\n            advance();\n        }\n",
+            "        for (int i = 0; i < STAGES && thread == 0; ++i, advance())\n            mbarrier_wait(&s.empty[stage], phase ^ 1);\n",
             "",
         )],
         caught: Caught::Sanitizer {
@@ -79,7 +78,7 @@ pub(super) const ALL: &[Broken] = &[
     },
     Broken {
         name: "block_barrier_in_place_of_the_clusters",
-        edits: &[("    cluster_barrier();\n", "    __syncthreads();\n")],
+        edits: &[("        cluster_barrier();\n", "        __syncthreads();\n")],
         caught: Caught::Sanitizer {
             says: "Race reported between Write access",
             at: "mbarrier_arrive(&s.empty[previous], thread)",

@@ -4,37 +4,33 @@ use crate::broken::{BASE, Broken, Caught};
 
 const PERSISTENT: Broken = Broken {
     rung: "13_persistent",
-    size: "128x256x64",
+    size: "256x256x64",
     ..BASE
 };
 
 pub(super) const ALL: &[Broken] = &[
     Broken {
         name: "releases_the_last_stage_twice",
-        size: "128x1024x256",
+        size: "256x512x256",
         edits: &[
             (
-                "            mbarrier_arrive(&s.empty[previous]);\n\n",
-                "            mbarrier_arrive(&s.empty[previous]);\n        if (thread == 0)\n            mbarrier_arrive(&s.empty[previous]);\n\n",
+                "            mbarrier_arrive(&s.empty[previous], thread);\n\n",
+                "            mbarrier_arrive(&s.empty[previous], thread);\n        if (thread < CLUSTER)\n            mbarrier_arrive(&s.empty[previous], thread);\n\n",
             ),
             FEW_BLOCKS,
         ],
         caught: Caught::Sanitizer {
-            says: "phase overrun: this ended phase 1",
-            at: "mbarrier_arrive(&s.empty[previous]);",
+            says: "Race reported between Asynchronous Read access",
+            at: "wgmma(acc, a + ",
         },
         ..PERSISTENT
     },
     Broken {
         name: "never_releases_the_last_stage",
-        size: "128x1024x256",
-        edits: &[
-            (
-                "        wgmma_wait<0>();\n        if (thread == 0)\n            mbarrier_arrive(&s.empty[previous]);\n",
-                "        wgmma_wait<0>();\n",
-            ),
-            FEW_BLOCKS,
-        ],
+        edits: &[(
+            "        wgmma_wait<0>();\n        if (thread < CLUSTER)\n            mbarrier_arrive(&s.empty[previous], thread);\n",
+            "        wgmma_wait<0>();\n",
+        )],
         caught: Caught::Sanitizer {
             says: "Deadlock: no thread can go on",
             at: "mbarrier_wait(&s.empty[stage], phase ^ 1)",

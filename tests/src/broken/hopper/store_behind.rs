@@ -86,7 +86,7 @@ pub(super) const ALL: &[Broken] = &[
     },
     Broken {
         name: "puts_the_last_tile_where_wgmma_still_reads",
-        size: "128x256x512",
+        size: "256x256x512",
         edits: &[("        wgmma_wait<0>();\n", "")],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Read access",
@@ -96,7 +96,7 @@ pub(super) const ALL: &[Broken] = &[
     },
     Broken {
         name: "last_tile_by_way_of_the_other_consumers_rows",
-        size: "128x256x512",
+        size: "256x256x512",
         edits: &[(
             "store_tile(&s.stage[0].A[consumer * WM",
             "store_tile(&s.stage[0].A[(1 - consumer) * WM",
@@ -109,7 +109,7 @@ pub(super) const ALL: &[Broken] = &[
     },
     Broken {
         name: "last_tile_by_way_of_b_that_both_consumers_read",
-        size: "128x256x512",
+        size: "256x256x512",
         edits: &[(
             "store_tile(&s.stage[0].A[consumer * WM * BK]",
             "store_tile(s.stage[0].B[consumer]",
@@ -122,7 +122,7 @@ pub(super) const ALL: &[Broken] = &[
     },
     Broken {
         name: "last_tile_by_way_of_two_buffers",
-        size: "128x256x64",
+        size: "256x256x64",
         edits: &[(
             "store_tile(&s.stage[0].A[consumer * WM * BK], sizeof(Stage) / 2);",
             "store_tile(s.C[consumer][0], WM * PANEL);",
@@ -135,7 +135,7 @@ pub(super) const ALL: &[Broken] = &[
     },
     Broken {
         name: "exits_before_the_last_tile_has_been_read",
-        size: "128x256x64",
+        size: "256x256x64",
         edits: &[(
             "    if (thread == 0)\n        tma_store_wait<0>();\n}",
             "    if (thread == 0)\n        tma_store_wait<PANELS>();\n}",

@@ -1,57 +1,60 @@
 //! Mistakes where the last tiles are computed in pieces, and those of a small tile or of three consumers.
-use super::{FEW_BLOCKS, STREAM_K, THREE_BLOCKS, TWO_BLOCKS};
+use super::{FEW_BLOCKS, STREAM_K, THREE_CLUSTERS, TWO_CLUSTERS};
 use crate::broken::{Broken, Caught};
 
 pub(super) const ALL: &[Broken] = &[
     Broken {
         name: "the_first_to_come_adds",
-        size: "128x1280x2048",
+        size: "256x1280x2048",
         edits: &[
             (
                 "s.arrived[consumer] == last - first",
                 "s.arrived[consumer] == 0",
             ),
-            TWO_BLOCKS,
+            TWO_CLUSTERS,
         ],
         caught: Caught::ValuesAtSize,
         ..STREAM_K
     },
     Broken {
         name: "adds_all_pieces_but_the_last",
-        size: "128x1280x2048",
-        edits: &[("block <= last;", "block < last;"), TWO_BLOCKS],
+        size: "256x1280x2048",
+        edits: &[("of <= last;", "of < last;"), TWO_CLUSTERS],
         caught: Caught::ValuesAtSize,
         ..STREAM_K
     },
     Broken {
         name: "puts_all_pieces_in_one_place",
-        size: "128x1280x4096",
+        size: "256x1280x4096",
         edits: &[
-            ("partial[2 * block + (block == first)]", "partial[0]"),
-            THREE_BLOCKS,
+            (
+                "partial[(2 * of + (of == first)) * CLUSTER + rank]",
+                "partial[rank]",
+            ),
+            THREE_CLUSTERS,
         ],
         caught: Caught::ValuesAtSize,
         ..STREAM_K
     },
     Broken {
         name: "continues_the_sum_of_the_piece_before",
-        size: "128x1280x4096",
+        size: "256x1280x4096",
         edits: &[
             ("previous >= 0 || k > 0", "step > 0 || k > 0"),
-            THREE_BLOCKS,
+            THREE_CLUSTERS,
         ],
         caught: Caught::ValuesAtSize,
         ..STREAM_K
     },
     Broken {
         name: "reads_who_came_last_before_it_is_written",
-        size: "128x1280x2048",
+        size: "256x1280x2048",
         edits: &[
             (
                 "last - first);\n        named_barrier(warpgroup, 128);\n",
                 "last - first);\n",
             ),
-            TWO_BLOCKS,
+            TWO_CLUSTERS,
         ],
         caught: Caught::Sanitizer {
             says: "Race reported between",

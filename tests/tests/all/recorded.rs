@@ -1,16 +1,17 @@
-//! Whole kernels against an H100: the bits of every rung's C, and its accesses line by line as the instrumented counters
-//! have them. `h100/` was made by `cargo ladder calibrate --record`.
+//! Whole kernels against real cards: the bits of every rung's C, and its accesses line by line as the instrumented counters
+//! have them. `cargo ladder calibrate --record` recorded all rungs on an H200, and 01 to 05 on an H100.
 use std::path::PathBuf;
 
 use harness::KernelOnDisk;
 use ladder_tests::workspace::{program, read, root, rungs, skipped};
 
+/// The card on which all rungs were recorded.
 fn recorded() -> PathBuf {
-    root().join("calibration/h100")
+    root().join("calibration/h200")
 }
 
 #[test]
-fn every_rung_has_an_h100s_bits_and_counters() {
+fn every_rung_has_the_bits_and_counters_of_the_cards() {
     if !recorded().join("rungs.csv").is_file() {
         skipped("no rungs are recorded (`cargo ladder calibrate --record DIR --only rungs`)");
         return;
@@ -23,7 +24,9 @@ fn every_rung_has_an_h100s_bits_and_counters() {
     let said = String::from_utf8_lossy(&output.stdout);
     let aside = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}{aside}");
-    assert!(said.contains("accesses.csv "), "{said}");
+    for card in ["h100", "h200"] {
+        assert!(said.contains(&format!("{card}/accesses.csv ")), "{said}");
+    }
 }
 
 /// The comparison goes through the rows that there are; this asks that none is missing.
@@ -68,15 +71,17 @@ fn every_committed_kernel_is_recorded_at_both_sizes() {
 /// What a line of kernel.cu says is what the machine does: no access is merged or dropped.
 #[test]
 fn machine_code_merges_no_access() {
-    let table = read(&recorded().join("merged.csv"));
-    assert_eq!(table, "rung,arch,tile,line,access,reason\n");
+    for card in ["h100", "h200"] {
+        let table = read(&root().join("calibration").join(card).join("merged.csv"));
+        assert_eq!(table, "rung,arch,tile,line,access,reason\n");
+    }
 }
 
 /// At this size a third of the tiles are computed in pieces by several clusters. `shared_tiles.json` is what
-/// `rung06_pipeline --arch sm_90a --tile 128x256 --size 2304x2816x2048 --runs 100 --json` printed, without its times.
+/// `rung16_stream_k --device gpu --tile 128x256 --size 2304x2816x2048 --runs 100 --json` printed, without its times.
 #[test]
 #[ignore = "long; `cargo test -- --include-ignored` runs it"]
-fn tiles_in_pieces_have_an_h100s_bits() {
+fn tiles_in_pieces_have_the_bits_of_the_card() {
     let recorded: serde_json::Value =
         serde_json::from_str(&read(&recorded().join("shared_tiles.json"))).expect("JSON");
     let of = |key: &str| recorded[key].as_str().expect("text");
