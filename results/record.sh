@@ -7,6 +7,8 @@
 # Counters by ncu are `ladder calibrate --record`. SIZES names other sizes for speed, PARTS some of: speed tiles ceilings bits wrong labs
 # assignments attempts.
 set -uo pipefail
+[ $# = 2 ] || { echo "usage: results/record.sh BIN OUT" >&2; exit 2; }
+mkdir -p "$2"
 bin=$(realpath "$1") out=$(realpath "$2")
 parts=${PARTS:-speed tiles ceilings bits wrong}
 failed=0

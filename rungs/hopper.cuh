@@ -73,7 +73,7 @@ __device__ void tma_store(const TensorMap& map, int column, int row, const void*
                  :: "l"(&map), "r"(column), "r"(row), "r"(address(from)) : "memory");
 }
 
-// Waits until TMA has read all that this thread stores, except the latest groups.
+// Waits until TMA has read what this thread stores, except the PENDING latest groups.
 template <int PENDING>
 __device__ void tma_store_wait() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(PENDING) : "memory"); }
 
@@ -92,7 +92,7 @@ __device__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "me
 // Closes a group of wgmmas.
 __device__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-// Waits until all groups are complete, except the latest.
+// Waits until all groups are complete, except the PENDING latest.
 template <int PENDING>
 __device__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(PENDING) : "memory"); }
 
@@ -124,7 +124,7 @@ __device__ void wgmma(float (&c)[128], unsigned long long a, unsigned long long 
                  : "l"(a), "l"(b), "r"(accumulate));
 }
 
-// Each warp of the warpgroup gives registers back, or waits until it has as many.
+// dec: each warp returns registers to the block's pool, down to REGISTERS a thread; inc: it waits until it has as many.
 template <int REGISTERS>
 __device__ void setmaxnreg_dec() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(REGISTERS)); }
 template <int REGISTERS>

@@ -101,7 +101,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     // All copies of a tile are one group; behind the last tile, groups are empty.
     auto commit = [] { asm volatile("cp.async.commit_group;" ::: "memory"); };
 
-    // Load all tiles but one.
+    // Fill all stages but one.
     for (int stage = 0; stage < STAGES - 1; ++stage) {
         load(stage);
         commit();

@@ -142,7 +142,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         }
     };
 
-    // Load all tiles but one, wait, and read the first step.
+    // Fill all stages but one, wait, and read the first step.
     for (int stage = 0; stage < STAGES - 1; ++stage) {
         load(stage);
         commit();

@@ -87,7 +87,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int warpRow = warp / (BN / WN) * WM, warpCol = warp % (BN / WN) * SLICE;
 
-    // What do I copy? A chunk in every 16th row of A's tile, and in every 8th of B's.
+    // What do I copy? A chunk in every 32nd row of A's tile, and in every 16th of B's.
     const int aRow = threadIdx.x / A_CHUNKS, aChunk = threadIdx.x % A_CHUNKS;
     const int bRow = threadIdx.x / B_CHUNKS, bChunk = threadIdx.x % B_CHUNKS;
     A += (tileRow + aRow) * K + aChunk * CHUNK;
@@ -102,7 +102,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
     const unsigned aFrom = stage0 + (warpRow + lane % 16) * BK * 2 + (lane / 16 ^ (lane / 2 & 3)) * 16;
     const unsigned bFrom = stage0 + (BM * BK + lane % 16 * BN) * 2 + ((warpCol / CHUNK + lane / 16) ^ (lane & 7)) * 16;
 
-    // Starts one of the copies of the next tile: those of A come first, then those of B, panel by panel.
+    // Starts one of the copies of the next tile: those of A come first, then those of B, row by row of all panels.
     auto load = [&](int stage, int copy) {
         const int row = (copy - A_COPIES) / (BN / PANEL) * B_ROWS, column = (copy - A_COPIES) % (BN / PANEL) * PANEL;
         if (copy < A_COPIES)
@@ -155,7 +155,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         }
     };
 
-    // Load all tiles but one, wait, and read the first step.
+    // Fill all stages but one, wait, and read the first step.
     for (int stage = 0; stage < STAGES - 1; ++stage) {
         for (int copy = 0; copy < COPIES; ++copy)
             load(stage, copy);

@@ -93,7 +93,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             tma_load(s.stage[stage].B[panel], B, tileCol + panel * PANEL, k0, &s.full[stage]);
     };
 
-    // Load all tiles but one.
+    // Fill all stages but one.
     for (int stage = 0; stage < STAGES - 1 && stage * BK < K; ++stage)
         load(stage, stage * BK);
 

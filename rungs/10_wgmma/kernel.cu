@@ -67,7 +67,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             tma_load(s.stage[stage].B[panel], B, tileCol + panel * PANEL, k0, &s.full[stage]);
     };
 
-    // Load all tiles but one.
+    // Fill all stages but one.
     for (int stage = 0; stage < STAGES - 1 && stage * BK < K; ++stage)
         load(stage, stage * BK);
 
@@ -81,8 +81,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         if (k0 + (STAGES - 1) * BK < K)
             load((stage + STAGES - 1) % STAGES, k0 + (STAGES - 1) * BK);
 
-        // Compute. Rows of A are 128 bytes long: 8 of them a pattern, 16 columns on are 32 bytes. B's panels are 128
-        // bytes wide: 8 rows of K a pattern, 16 on are 2048 bytes.
+        // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A the next 16 columns begin 32 bytes on; in B
+        // the next 16 rows of K begin 2048 bytes on, and the next panel BK * 128.
         const unsigned long long a = descriptor(s.stage[stage].A, 16, 1024);
         const unsigned long long b = descriptor(s.stage[stage].B[0], BK * PANEL * 2, 1024);
         wgmma_fence();

@@ -5,7 +5,7 @@
 // `cargo ladder diff 11`, then `cargo run -p rung11_specialized -- profile`.
 #include "hopper.cuh"
 
-// A configuration's tile of C. The host passes it on the compiler's command line.
+// The block's tile of C; rung 16 compiles the kernel with others too, by the compiler's command line.
 #ifndef TILE_M
 #define TILE_M 128
 #define TILE_N 256
@@ -94,8 +94,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     for (int k0 = 0; k0 < K; k0 += BK) {
         mbarrier_wait(&s.full[stage], phase);
 
-        // Compute. Rows of A are 128 bytes long: 8 of them a pattern, 16 columns on are 32 bytes. B's panels are 128
-        // bytes wide: 8 rows of K a pattern, 16 on are 2048 bytes.
+        // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A the next 16 columns begin 32 bytes on; in B
+        // the next 16 rows of K begin 2048 bytes on, and the next panel BK * 128.
         const unsigned long long a = descriptor(&s.stage[stage].A[consumer * WM * BK], 16, 1024);
         const unsigned long long b = descriptor(s.stage[stage].B[0], BK * PANEL * 2, 1024);
         wgmma_fence();

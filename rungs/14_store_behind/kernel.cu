@@ -4,7 +4,7 @@
 // `cargo ladder diff 14`, then `cargo run -p rung14_store_behind -- profile`.
 #include "hopper.cuh"
 
-// A configuration's tile of C. The host passes it on the compiler's command line.
+// The block's tile of C; rung 16 compiles the kernel with others too, by the compiler's command line.
 #ifndef TILE_M
 #define TILE_M 128
 #define TILE_N 256
@@ -42,8 +42,8 @@ extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared)
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, WM, 128};
 
 static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
-static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads as many panels of B");
-static_assert(STAGES >= PANELS, "the last tile goes out by way of as many stages");
+static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads the same number of panels of B");
+static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
 
 // Which tile has this block of the cluster? Clusters take GROUP rows of tiles, column by column, so that neighbours share
 // A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
@@ -145,8 +145,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         for (int k0 = 0; k0 < K; k0 += BK) {
             mbarrier_wait(&s.full[stage], phase);
 
-            // Compute. Rows of A are 128 bytes long: 8 of them a pattern, 16 columns on are 32 bytes. B's panels are 128
-            // bytes wide: 8 rows of K a pattern, 16 on are 2048 bytes.
+            // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A the next 16 columns begin 32 bytes on; in B
+            // the next 16 rows of K begin 2048 bytes on, and the next panel BK * 128.
             const unsigned long long a = descriptor(&s.stage[stage].A[consumer * WM * BK], 16, 1024);
             const unsigned long long b = descriptor(s.stage[stage].B[0], BK * PANEL * 2, 1024);
             wgmma_fence();
@@ -192,7 +192,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             store_tile(s.C[consumer][0], WM * PANEL);
     }
 
-    // Nothing more is loaded: the last tile goes out by way of this consumer's rows of A in all stages.
+    // Nothing more is loaded: the last tile is stored from this consumer's rows of A, a panel in each stage.
     if (STORE_BEHIND && panel < PANELS)
         store_tile(&s.stage[0].A[consumer * WM * BK], sizeof(Stage) / 2);
     if (thread == 0)

@@ -43,8 +43,8 @@ extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared)
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, WM, 128};
 
 static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
-static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads as many panels of B");
-static_assert(STAGES >= PANELS, "the last tile goes out by way of as many stages");
+static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads the same number of panels of B");
+static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
 
 // Which tile has this block of the cluster? Clusters take GROUP rows of tiles, column by column, so that neighbours share
 // A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
@@ -59,7 +59,7 @@ __device__ Tile tile_of(int number, int M, int N)
 }
 
 // What does a cluster compute? Whole tiles while there is one for each cluster, then a share of the steps of the rest.
-constexpr int MAX_SHARING = 132;                       // blocks that may share tiles: as many as Hopper has room for
+constexpr int MAX_SHARING = 132;                       // SMs of an H100 or H200; with more blocks no tile is split
 __device__ float partial[STORE_BEHIND ? 2 * MAX_SHARING : 1][CONSUMERS][BN / 2][128];    // sums of a cluster's two pieces
 __device__ unsigned pieces[MAX_SHARING][CONSUMERS];    // pieces of a tile that are stored; 0 between launches
 
@@ -70,7 +70,7 @@ struct Work {
 
     __device__ Work(int tiles, int K) : steps((K + BK - 1) / BK), to(steps)
     {
-        // To add up takes some ten steps, so it must save more, and not in too small pieces.
+        // Adding up costs about ten steps, so a tile is split only if that saves 16, and into shares of at least 4.
         const int rest = tiles % clusters * steps, equal = (rest + clusters - 1) / clusters;
         share = STORE_BEHIND && gridDim.x <= MAX_SHARING && equal >= 4 && steps - equal >= 16 ? equal : 0;
         whole = share > 0 ? tiles - tiles % clusters : tiles;
@@ -100,7 +100,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
     // Where am I? Of a consumer's 64 rows of C, each warp has 16.
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
 
-    // The next launch may take what SMs this one leaves free; it waits below until all of it is complete.
+    // The next grid may be scheduled where SMs are free. This one waits below until the grid before it is complete.
     launch_dependents();
 
     // The barriers of both blocks are there before any thread, or TMA, uses them.
@@ -130,7 +130,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         if (CONSUMERS > 1)
             setmaxnreg_dec<32>();
         if (thread == 0) {
-            // While the launch before ends, L2 fetches what the first step will read, each block another part of it.
+            // While the launch before ends, L2 fetches the first steps: each block A and B of another step.
             const Tile own = tile_of(cluster, M, N);
             tma_prefetch(A, own.column / BN * BK, own.row);
             for (int panel = rank; panel < PANELS; panel += CLUSTER)
@@ -186,11 +186,11 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             store_panel(p, Cs + p * apart);
     };
 
-    // Puts a piece of a tile to the others. The last cluster to arrive adds all of them, in their order, and returns true.
+    // Stores a piece of a tile. Returns true in the last cluster to arrive, which adds all pieces in their order.
     auto add_up = [&] {
         const int tile = work.number - work.whole, start = tile * work.steps;
         const int first = start / work.share, last = (start + work.steps - 1) / work.share;    // their clusters
-        // The piece that begins a tile is its cluster's second.
+        // A piece that begins a tile is stored in its cluster's second slot.
         auto sums = [&](int of) { return &partial[(2 * of + (of == first)) * CLUSTER + rank][consumer][0][thread]; };
         #pragma unroll
         for (int i = 0; i < BN / 2; ++i)
@@ -216,8 +216,8 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         for (int step = work.from; step < work.to; ++step) {
             mbarrier_wait(&s.full[stage], phase);
 
-            // Compute. Rows of A are 128 bytes long: 8 of them a pattern, 16 columns on are 32 bytes. B's panels are 128
-            // bytes wide: 8 rows of K a pattern, 16 on are 2048 bytes.
+            // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A the next 16 columns begin 32 bytes on; in B
+            // the next 16 rows of K begin 2048 bytes on, and the next panel BK * 128.
             const unsigned long long a = descriptor(&s.stage[stage].A[consumer * WM * BK], 16, 1024);
             const unsigned long long b = descriptor(s.stage[stage].B[0], BK * PANEL * 2, 1024);
             wgmma_fence();
@@ -265,7 +265,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             store_tile(s.C[consumer][0], WM * PANEL);
     }
 
-    // Nothing more is loaded: the last tile goes out by way of this consumer's rows of A in all stages.
+    // Nothing more is loaded: the last tile is stored from this consumer's rows of A, a panel in each stage.
     if (STORE_BEHIND && panel < PANELS)
         store_tile(&s.stage[0].A[consumer * WM * BK], sizeof(Stage) / 2);
     if (thread == 0)

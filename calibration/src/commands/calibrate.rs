@@ -129,7 +129,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     // Nothing is compared with stalls: recorded alone, they are all there is.
     let only_stalls = arguments.record.is_some() && parts == [Part::Stalls];
     if files + bad == 0 && !only_stalls {
-        bail!("{folder} holds no recording; `cargo ladder calibrate --help` says what they are");
+        bail!(
+            "{folder} holds no recording of these parts; `cargo ladder calibrate --help` says what they are"
+        );
     }
     if has_accesses {
         for (access, why) in NOT_COMPARABLE {

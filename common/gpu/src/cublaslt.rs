@@ -4,7 +4,7 @@ use crate::cublas::{
 };
 use crate::dynamic::api;
 use crate::primary::Primary;
-use crate::{Buffer, Contestant, Context, GpuError, Timing, alternate, search};
+use crate::{Buffer, Contestant, Context, GpuError, Samples, Timing, alternate, search};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::rc::Rc;
@@ -53,11 +53,12 @@ struct Candidate {
 }
 
 /// How many candidates [`CublasLt::tune`] asks for and times.
-const CANDIDATES: usize = 8;
+const CANDIDATES: usize = 64;
 
-/// cuBLASLt for one shape, with the fastest algorithm that its heuristic offers there.
+/// cuBLASLt for one shape, with the fastest algorithms that its heuristic offers there.
 pub struct CublasLt {
-    algorithm: Algorithm,
+    algorithms: Vec<Algorithm>,
+    timed: usize,
     description: Part,
     layouts: [Part; 3],
     handle: Part,
@@ -68,12 +69,18 @@ pub struct CublasLt {
 }
 
 impl CublasLt {
-    /// Asks the heuristic for its 8 best algorithms for C = A B (row-major f16, computed in f32, 64 MiB
-    /// of workspace), times each on these buffers, [A, B, C], and keeps the fastest. C is overwritten.
+    /// Asks the heuristic for its 64 best algorithms for C = A B (row-major f16, computed in f32, 64 MiB
+    /// of workspace), times each that it has on these buffers, [A, B, C], and keeps so many of the fastest, in their
+    /// order. C is overwritten.
     ///
     /// # Errors
     /// [`GpuError::NoCublas`], [`GpuError::Size`], [`GpuError::Dimension`], [`GpuError::Cublas`].
-    pub fn tune(gpu: &Context, buffers: [&Buffer; 3], shape: [usize; 3]) -> Result<Self, GpuError> {
+    pub fn tune(
+        gpu: &Context,
+        buffers: [&Buffer; 3],
+        shape: [usize; 3],
+        kept: usize,
+    ) -> Result<Self, GpuError> {
         let mut this = Self::open(gpu, shape)?;
         this.fit(buffers)?;
         let mut candidates = this.candidates()?;
@@ -94,25 +101,43 @@ impl CublasLt {
         };
         let samples = alternate(gpu, &contestants, &timing)?;
         drop(contestants);
-        let fastest = candidates
+        let mut timed: Vec<(&Algorithm, f64)> = candidates
             .iter()
-            .zip(&samples)
-            .min_by(|x, y| x.1.median().total_cmp(&y.1.median()));
-        let [m, n, k] = shape;
-        let none = || GpuError::Cublas {
-            call: "cublasLtMatmulAlgoGetHeuristic",
-            message: format!("no algorithm for {m} x {n} x {k}"),
-        };
-        this.algorithm = *fastest.ok_or_else(none)?.0;
+            .zip(samples.iter().map(Samples::median))
+            .collect();
+        timed.sort_by(|x, y| x.1.total_cmp(&y.1));
+        this.timed = timed.len();
+        this.algorithms = timed.iter().take(kept).map(|(one, _)| **one).collect();
+        if this.algorithms.is_empty() {
+            let [m, n, k] = shape;
+            return Err(GpuError::Cublas {
+                call: "cublasLtMatmulAlgoGetHeuristic",
+                message: format!("no algorithm for {m} x {n} x {k}"),
+            });
+        }
         Ok(this)
     }
 
-    /// Enqueues C = A B by the algorithm chosen, for matrices A, B, C of the shape tuned for, m, n, k.
+    /// How many algorithms were timed.
+    pub fn timed(&self) -> usize {
+        self.timed
+    }
+
+    /// How many of them were kept: at least one, at most as many as were asked for.
+    pub fn kept(&self) -> usize {
+        self.algorithms.len()
+    }
+
+    /// Enqueues C = A B by one of the algorithms kept, for matrices A, B, C of the shape tuned for, m, n, k.
     ///
     /// # Errors
-    /// [`GpuError::Size`], [`GpuError::Cublas`].
-    pub fn run(&self, buffers: [&Buffer; 3]) -> Result<(), GpuError> {
-        self.enqueue(&self.algorithm, buffers)
+    /// [`GpuError::Size`], [`GpuError::Cublas`]; also if fewer algorithms were kept.
+    pub fn run(&self, which: usize, buffers: [&Buffer; 3]) -> Result<(), GpuError> {
+        let algorithm = self.algorithms.get(which).ok_or_else(|| GpuError::Cublas {
+            call: "cublasLtMatmul",
+            message: format!("{} algorithms were kept", self.algorithms.len()),
+        })?;
+        self.enqueue(algorithm, buffers)
     }
 
     /// Its version, such as `13.0.2`.
@@ -152,9 +177,10 @@ impl CublasLt {
         };
         // Columns for rows, as in cublas.rs: B, then A, then C.
         let layouts = [layout(n, k)?, layout(k, m)?, layout(n, m)?];
-        let (algorithm, context) = (Algorithm::default(), Rc::clone(&gpu.context));
+        let context = Rc::clone(&gpu.context);
         Ok(Self {
-            algorithm,
+            algorithms: Vec::new(),
+            timed: 0,
             description,
             layouts,
             handle,

@@ -3,7 +3,11 @@
 //! Clocks and power drift, so that a baseline from another minute compares the weather. Here every
 //! contestant gives one sample a round, and every other round runs backwards, so that nobody always
 //! follows the same neighbour. All samples are enqueued before any is waited for: the GPU never
-//! idles in between, and no sample holds the time of a launch that came late.
+//! idles in between, and no sample holds the time of a launch that came late. With rests, which
+//! keep the card cool and its clock high, each sample follows one of the same work that is not
+//! kept: the GPU is busy when the clock starts.
+use std::time::Duration;
+
 use crate::graph::{Event, Graph};
 use crate::statistics::percentile;
 use crate::{Context, GpuError};
@@ -32,6 +36,8 @@ pub struct Timing {
     pub graph: bool,
     /// Sets of buffers to rotate over, so that none is still in the L2 cache; at least 1.
     pub rotations: usize,
+    /// How long the GPU idles after each sample; zero for no rests.
+    pub rest: Duration,
 }
 
 impl Default for Timing {
@@ -42,6 +48,7 @@ impl Default for Timing {
             launches_per_sample: 20,
             graph: false,
             rotations: 1,
+            rest: Duration::ZERO,
         }
     }
 }
@@ -102,9 +109,16 @@ pub fn alternate(
     let mut spans = Vec::new();
     for round in 0..=options.rounds {
         for which in order(round, prepared.len()) {
+            if !options.rest.is_zero() {
+                prepared[which].sample(launches, options.rotations)?;
+            }
             let start = Event::record(&gpu.context)?;
             prepared[which].sample(launches, options.rotations)?;
             spans.push((round, which, start, Event::record(&gpu.context)?));
+            if !options.rest.is_zero() {
+                gpu.synchronize()?;
+                std::thread::sleep(options.rest);
+            }
         }
     }
     gpu.synchronize()?;

@@ -212,7 +212,7 @@ impl Device {
                     }
                     loaded => loaded?,
                 };
-                // Not asked for in vain: compute-sanitizer would report it.
+                // Looked up only if it is there: compute-sanitizer reports a failed lookup.
                 let has_log = source.ptx.contains(CLOCK_LOG);
                 let log = has_log.then(|| module.global(CLOCK_LOG)).transpose()?;
                 let log = log.map(|log| Buffer::Gpu(Rc::new(log)));

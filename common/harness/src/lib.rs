@@ -50,15 +50,17 @@ mod warp_access;
 
 use report::{accesses, json, profile, progress, sanitize, waits};
 use source::{choose, compile, on_disk};
-use timing::{bench, bound, occupancy, provenance};
+use timing::{bench, bound, contest, cool, occupancy, provenance};
 
 pub use report::{lines, table};
 pub use source::ptx_file;
 pub use timing::ceilings;
 
-pub use bench::{Contest, SIZES, sides};
+pub use bench::{SIZES, sides};
 pub use cli::{Bytes, explained, main, main_with, rungs};
 pub use compile::Compile;
+pub use contest::{CUBLAS, CUBLAS_LT, Contest};
+pub use cool::Cool;
 pub use csv_table::{BadRow, BadTable, Table, TableRow};
 pub use device::{Arg, Buffer, CLOCK_LOG, Device, Function, LaunchConfig, Tiling, on_gpu};
 pub use error::{Error, Result};

@@ -24,6 +24,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     };
     let (old, new) = (source(&from)?, source(&to)?);
     anstream::print!("{}", text(&name(&from), &old, &name(&to), &new));
+    if old == new {
+        return Ok(true);
+    }
     let (removed, added) = changed_code(&old, &new);
     anstream::println!(
         "\nlines of code: {removed} removed, {added} added (comments and indentation apart)"

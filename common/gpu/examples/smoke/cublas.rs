@@ -88,9 +88,9 @@ pub fn cublaslt(gpu: &Context) -> Outcome {
     );
     let got = gpu.alloc("out", want.len())?;
     let [m, n, k] = SHAPE;
-    let lt = CublasLt::tune(gpu, [&a, &b, &got], SHAPE)?;
+    let lt = CublasLt::tune(gpu, [&a, &b, &got], SHAPE, 1)?;
     gpu.fill(&got, 0xff)?;
-    lt.run([&a, &b, &got])?;
+    lt.run(0, [&a, &b, &got])?;
     ensure(gpu.read(&got)? == want, "C differs from the host's")?;
     Ok(format!("version {}, {m} x {n} x {k} exact", lt.version()))
 }

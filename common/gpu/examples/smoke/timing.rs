@@ -1,4 +1,6 @@
 //! Contestants by turns, and the sensors meanwhile.
+use std::time::Duration;
+
 use gpu::{
     Buffer, Contestant, Context, Cublas, CublasLt, Elements, GpuError, KernelArg, Samples,
     Telemetry, Timing, alternate,
@@ -22,7 +24,7 @@ pub fn alternation(gpu: &Context) -> Outcome {
         })
         .collect::<Result<Vec<[Buffer; 3]>, GpuError>>()?;
     let cublas = Cublas::new(gpu)?;
-    let lt = CublasLt::tune(gpu, sets[0].each_ref(), [N; 3])?;
+    let lt = CublasLt::tune(gpu, sets[0].each_ref(), [N; 3], 1)?;
     let add = gpu.load_module(ADD)?.function("add")?;
     let add_args = |set: &[Buffer; 3]| {
         let args = [
@@ -39,7 +41,7 @@ pub fn alternation(gpu: &Context) -> Outcome {
         },
         Contestant {
             name: "cublaslt".into(),
-            enqueue: Box::new(|i| lt.run(sets[i].each_ref())),
+            enqueue: Box::new(|i| lt.run(0, sets[i].each_ref())),
         },
         Contestant {
             name: "add".into(),
@@ -47,16 +49,17 @@ pub fn alternation(gpu: &Context) -> Outcome {
         },
     ];
     let mut report = String::new();
-    for graph in [false, true] {
+    for (graph, rest) in [(false, 0), (true, 0), (true, 5)] {
         let timing = Timing {
             rounds: 20,
             warmup: 5,
             launches_per_sample: 24,
             graph,
             rotations: ROTATIONS,
+            rest: Duration::from_millis(rest),
         };
         let all = alternate(gpu, &contestants, &timing)?;
-        report += &format!("\n  graph: {graph}");
+        report += &format!("\n  graph: {graph}, rests of {rest} ms");
         for samples in &all {
             ensure(samples.milliseconds.len() == 20, "a sample is missing")?;
             ensure(

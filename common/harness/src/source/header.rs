@@ -1,4 +1,4 @@
-//! `rungs/hopper.cuh` from memory: whoever compiles a kernel, in a sandbox or from an exported course too, opens no file.
+//! `rungs/hopper.cuh` from memory, so that a kernel compiles without a file, in a sandbox and in an exported course too.
 use std::borrow::Cow;
 
 const HEADER: &str = include_str!("../../../../rungs/hopper.cuh");
@@ -13,7 +13,11 @@ pub fn is_included(source: &str) -> bool {
 
 /// The index of the line that includes it.
 fn line(source: &str) -> Option<usize> {
-    source.lines().position(|line| line.trim_end() == INCLUDE)
+    let is_it = |line: &str| {
+        let rest = line.trim().strip_prefix(INCLUDE);
+        rest.is_some_and(|rest| rest.trim().is_empty() || rest.trim_start().starts_with("//"))
+    };
+    source.lines().position(is_it)
 }
 
 /// The kernel with the header in the place of its `#include`, as the preprocessor would have it: `#line` keeps the lines

@@ -1,11 +1,15 @@
 //! How fast: the kernel and cuBLAS interleaved, in one process, on the same buffers.
+use std::time::Duration;
+
 use gpu::{
     Contestant, Cublas, CublasLt, Elements, GpuError, Samples, Telemetry, Timing, alternate,
 };
 use half::f16;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::contest::{CUBLAS, CUBLAS_F32, Contest, KERNEL, contests, lt_name};
+use super::cool::{self, Cool};
 use crate::device::{Buffer, LaunchConfig, on_gpu};
 use crate::host::Finished;
 use crate::occupancy::{Resources, Sm};
@@ -41,27 +45,12 @@ pub struct Time {
     pub buffer_sets: usize,
     /// The kernel first, then the baselines.
     pub contestants: Vec<Contest>,
+    /// How many of cuBLASLt's algorithms were tried, if it took part.
+    pub algorithms: Option<usize>,
+    /// The same with rests between the samples; of a bench only.
+    pub cool: Option<Cool>,
     /// What a block takes of an SM.
     pub resources: Resources,
-}
-
-/// One contestant.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Contest {
-    /// `kernel`, `cuBLAS f16`, `cuBLASLt f16` or `cuBLAS f32`.
-    pub name: String,
-    /// The median of all samples.
-    pub median_ms: f64,
-    /// A tenth of the samples lies below.
-    pub p10_ms: f64,
-    /// A tenth of the samples lies above.
-    pub p90_ms: f64,
-    /// At the median.
-    pub tflops: f64,
-    /// The kernel's speed as a fraction of this one's: the median over the rounds.
-    pub kernel_speed: f64,
-    /// All samples, in the order of the rounds, to a tenth of a nanosecond.
-    pub samples_ms: Vec<f64>,
 }
 
 /// The sizes that are timed where none are asked for.
@@ -74,8 +63,8 @@ pub const SIZES: [Size; 6] = [
     Size::cube(16384),
 ];
 
-/// The name of the baseline that sets the ratio.
-const CUBLAS: &str = "cuBLAS f16";
+/// So many of cuBLASLt's algorithms take part in a bench: the fastest of a first look at all that its heuristic offers.
+const ALGORITHMS: usize = 3;
 
 /// Times a kernel whose C was found right, on the matrices of `first` and as many more sets as are needed.
 ///
@@ -105,7 +94,7 @@ pub fn time(
     let launches = launches.collect::<Result<Vec<_>>>()?;
 
     let lt = match (cublas, effort) {
-        (Some(_), Effort::Bench) => Some(CublasLt::tune(gpu, f16_sets[0], [m, n, k])?),
+        (Some(_), Effort::Bench) => Some(CublasLt::tune(gpu, f16_sets[0], [m, n, k], ALGORITHMS)?),
         _ => None,
     };
     // A kernel that leaves the tensor cores alone has cuBLAS's f32 GEMM as its equal.
@@ -121,7 +110,7 @@ pub fn time(
             ]);
         }
     }
-    let mut contestants = vec![contestant("kernel", |set| {
+    let mut contestants = vec![contestant(KERNEL, |set| {
         let (config, args) = &launches[set];
         gpu.launch(function, config, args)
     })];
@@ -131,11 +120,14 @@ pub fn time(
             cublas.gemm(Elements::F16, sets[set], [m, n, k])
         }));
         if let Some(lt) = &lt {
-            contestants.push(contestant("cuBLASLt f16", move |set| lt.run(sets[set])));
+            for which in 0..lt.kept() {
+                let run = move |set: usize| lt.run(which, sets[set]);
+                contestants.push(contestant(&lt_name(which), run));
+            }
         }
         if !f32_sets.is_empty() {
             let sets = &f32_sets;
-            contestants.push(contestant("cuBLAS f32", move |set| {
+            contestants.push(contestant(CUBLAS_F32, move |set| {
                 cublas.gemm(Elements::F32, sets[set].each_ref(), [m, n, k])
             }));
         }
@@ -150,11 +142,22 @@ pub fn time(
             launches_per_sample: 1,
             graph: false,
             rotations: buffer_sets,
+            ..Timing::default()
         },
     )?;
     let timing = plan(&rough, problem.size, buffer_sets, effort);
     let (samples, sensors) = Telemetry::during(gpu, || alternate(gpu, &contestants, &timing));
     let samples = samples?;
+    let cool = match effort {
+        Effort::Run => None,
+        Effort::Bench => Some(cool::measure(
+            gpu,
+            &contestants,
+            &rough,
+            &timing,
+            problem.size,
+        )?),
+    };
 
     let contests = contests(&samples, problem.size);
     let time = Time {
@@ -169,6 +172,8 @@ pub fn time(
         graph: timing.graph,
         buffer_sets,
         contestants: contests,
+        algorithms: lt.as_ref().map(CublasLt::timed),
+        cool,
         resources: resources(gpu, function, &prepared[0].launch.config)?,
     };
     Ok((time, sensors))
@@ -284,36 +289,8 @@ fn plan(rough: &[Samples], size: Size, buffer_sets: usize, effort: Effort) -> Ti
         launches_per_sample,
         graph,
         rotations: buffer_sets,
+        rest: Duration::ZERO,
     }
-}
-
-fn contests(samples: &[Samples], size: Size) -> Vec<Contest> {
-    let tflops = |ms: f64| size.flop() / ms / 1e9;
-    let contest = |theirs: &Samples| {
-        let ratios = theirs
-            .milliseconds
-            .iter()
-            .zip(&samples[0].milliseconds)
-            .map(|(theirs, ours)| theirs / ours);
-        Contest {
-            name: theirs.name.clone(),
-            median_ms: theirs.median(),
-            p10_ms: theirs.percentile(10.0),
-            p90_ms: theirs.percentile(90.0),
-            tflops: tflops(theirs.median()),
-            kernel_speed: Samples {
-                name: String::new(),
-                milliseconds: ratios.collect(),
-            }
-            .median(),
-            samples_ms: theirs
-                .milliseconds
-                .iter()
-                .map(|ms| (ms * 1e7).round() / 1e7)
-                .collect(),
-        }
-    };
-    samples.iter().map(contest).collect()
 }
 
 fn to_f32_bytes(values: &[f16]) -> Vec<u8> {
@@ -399,18 +376,5 @@ mod tests {
         assert!(seconds < 60.0, "{seconds}");
         let fast = plan(&[samples("", &[0.2])], Size::cube(4096), 2, Effort::Bench);
         assert_eq!((fast.rounds, fast.launches_per_sample), (300, 20));
-    }
-
-    #[test]
-    fn the_ratio_is_the_median_over_the_rounds() {
-        let found = contests(
-            &[
-                samples("kernel", &[2.0, 4.0, 8.0]),
-                samples(CUBLAS, &[1.0, 1.0, 6.0]),
-            ],
-            Size::cube(1000),
-        );
-        assert_eq!((found[0].kernel_speed, found[1].kernel_speed), (1.0, 0.5));
-        assert_eq!((found[1].median_ms, found[0].tflops), (1.0, 0.5));
     }
 }

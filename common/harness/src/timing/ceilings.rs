@@ -1,15 +1,26 @@
 //! What an SM can do in a clock: the ceilings that a kernel's bound is held against.
 //!
 //! `cargo ladder ceilings` measures them (`measure`), with a kernel of a page for each resource beside this file.
-//! What it wrote on an H100 is committed under results/ and is what [`Ceilings::recorded`] reads: no ceiling
+//! What it wrote on an H200 and on an H100 is committed under results/ and is all that [`Ceilings`] reads: no ceiling
 //! stands anywhere else.
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// The record that bounds are computed with, by its place in the workspace.
-pub const RECORD: &str = "results/h200-2026-11-22/ceilings.json";
-const RECORDED: &str = include_str!("../../../../results/h200-2026-11-22/ceilings.json");
+/// The records, by their place in the workspace, with their text.
+pub const RECORDS: [(&str, &str); 2] = [
+    (
+        "results/h200-2026-11-22/ceilings.json",
+        include_str!("../../../../results/h200-2026-11-22/ceilings.json"),
+    ),
+    (
+        "results/h100-80gb-hbm3-2026-11-21/ceilings.json",
+        include_str!("../../../../results/h100-80gb-hbm3-2026-11-21/ceilings.json"),
+    ),
+];
+
+/// The record that bounds are computed with.
+pub const RECORD: &str = RECORDS[0].0;
 
 /// The ceilings of one GPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,16 +51,26 @@ pub struct Rate {
 }
 
 impl Ceilings {
-    /// Those of the H100 that results/ records.
+    /// Those that bounds are computed with.
     ///
     /// # Errors
     /// [`Error::Ceilings`] if the record cannot be read.
     pub fn recorded() -> Result<Self> {
-        Self::parse(RECORDED)
+        Self::parse(RECORDS[0])
     }
 
-    fn parse(text: &str) -> Result<Self> {
-        let wrong = |why: String| Error::Ceilings(RECORD, why);
+    /// Those of this GPU, by its name; none if it is not recorded.
+    ///
+    /// # Errors
+    /// [`Error::Ceilings`] if a record cannot be read.
+    pub fn of(gpu: &str) -> Result<Option<Self>> {
+        let all = RECORDS.into_iter().map(Self::parse);
+        let is_it = |one: &Result<Self>| one.as_ref().map_or(true, |one| one.gpu == gpu);
+        all.into_iter().find(is_it).transpose()
+    }
+
+    fn parse((path, text): (&'static str, &str)) -> Result<Self> {
+        let wrong = |why: String| Error::Ceilings(path, why);
         let ceilings: Self =
             serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let positive = |value: f64| value.is_finite() && value > 0.0;
@@ -112,8 +133,9 @@ mod tests {
             ),
             ("\"l2\"", "\"l3\"", "no `l2`"),
         ] {
-            let text = RECORDED.replacen(from, to, 1);
-            let found = Ceilings::parse(&text).and_then(|ceilings| ceilings.per_clock("l2"));
+            let text = RECORDS[0].1.replacen(from, to, 1);
+            let found =
+                Ceilings::parse((RECORD, &text)).and_then(|ceilings| ceilings.per_clock("l2"));
             let error = found.expect_err("an error").to_string();
             assert!(error.contains(word), "{error}");
         }
@@ -121,7 +143,9 @@ mod tests {
             let mut ceilings = Ceilings::recorded().expect("a record");
             ceilings.rates[0].per_clock = wrong;
             let text = serde_json::to_string(&ceilings).expect("numbers");
-            let error = Ceilings::parse(&text).expect_err("an error").to_string();
+            let error = Ceilings::parse((RECORD, &text))
+                .expect_err("an error")
+                .to_string();
             assert!(error.contains("above 0"), "{error}");
         }
     }

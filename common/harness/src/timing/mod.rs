@@ -3,11 +3,15 @@
 //! | file | what it answers |
 //! | --- | --- |
 //! | `bench` | the kernel and cuBLAS, interleaved in one process |
+//! | `cool` | the same with rests, so that the clock stays high |
+//! | `contest` | what do the samples say? |
 //! | `occupancy` | what a block takes of an SM, and how many blocks fit |
 //! | `ceilings`, `bound` | what limits a kernel, and how fast could it be at most? |
 //! | `provenance` | what do the numbers belong to? |
 pub mod bench;
 pub mod bound;
 pub mod ceilings;
+pub mod contest;
+pub mod cool;
 pub mod occupancy;
 pub mod provenance;

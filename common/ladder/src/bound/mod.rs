@@ -17,7 +17,7 @@ pub struct Arguments {
     /// A record of `cargo ladder bench`, with its bench.json [default: that of the ceilings]
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
-    /// Show what loads and stores asked the memory for, emulated and as an H100 counted it, beside bound and time
+    /// Show what loads and stores asked the memory for, emulated and as an H200 counted it, beside bound and time
     #[cfg(feature = "calibration")]
     #[arg(long)]
     counters: bool,

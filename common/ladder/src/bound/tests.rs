@@ -37,7 +37,7 @@ fn counters_stand_beside_bound_and_time() {
     let counted = [Some([counts(35072, 4096), counts(35073, 4096)]), None];
     assert_eq!(
         counters::table(&lines, &counted),
-        "| rung        | limited by   | TFLOP/s at most | measured | time | shared wavefronts, emulated | on the H100 | global sectors, emulated | on the H100 |\n\
+        "| rung        | limited by   | TFLOP/s at most | measured | time | shared wavefronts, emulated | on the H200 | global sectors, emulated | on the H200 |\n\
          | ----------- | ------------ | --------------: | -------: | ---: | --------------------------: | ----------: | -----------------------: | ----------: |\n\
          | 04_mma      | L1 data pipe |           125.0 |    100.0 | 5 ns |                      35,072 |      35,073 |                    4,096 |       4,096 |\n\
          | 06_pipeline | L1 data pipe |           800.0 |          |      |                             |             |                          |             |\n"

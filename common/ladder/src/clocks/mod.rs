@@ -60,7 +60,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         .arg(&path)
         .stderr(Stdio::inherit())
         .output()?;
-    ensure!(output.status.success(), "rung {} did not run", rung.name);
+    ensure!(
+        output.status.success(),
+        "rung {} did not run, or C was wrong",
+        rung.name
+    );
     let report: Value = serde_json::from_slice(&output.stdout).context("the rung's report")?;
     let words = report["clock_log"]
         .as_array()
@@ -73,7 +77,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         .collect();
     if logs.is_empty() {
         bail!(
-            "no block logged a step: at {} there are none",
+            "no block logged two steps and its end: at {} K has a single step, or more than the log has room for, which are \
+             {EVENTS} events a warp",
             arguments.size
         );
     }

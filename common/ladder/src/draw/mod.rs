@@ -27,10 +27,9 @@ struct Ceiling {
 /// The ceilings of a GPU with this name for the resources called so in the record, in TFLOP/s; none for a GPU
 /// whose ceilings are not recorded.
 fn ceilings(gpu: &str, names: &[&str]) -> anyhow::Result<(Vec<Ceiling>, Option<f64>)> {
-    let recorded = Ceilings::recorded()?;
-    if recorded.gpu != gpu {
+    let Some(recorded) = Ceilings::of(gpu)? else {
         return Ok((Vec::new(), None));
-    }
+    };
     // A multiply-add is two operations; the others are recorded in FLOP.
     let all = [
         ("FMA lanes", "fma", 2.0),

@@ -9,13 +9,13 @@ use super::sheet::{self, Area, Ink, Words, clocks, provenance};
 use super::spread::spread;
 use super::{Ceiling, ceilings};
 use crate::record::{Bench, CUBLAS, Record, Run, is_square};
+use harness::CUBLAS_LT;
 use harness::table::percent;
 
 const HEIGHT: u32 = 718;
 /// Of the upper of the two panels, and what the lower keeps free for the sizes.
 const UPPER: u32 = 300;
 const NAMES: u32 = 48;
-const CUBLAS_LT: &str = "cuBLASLt f16";
 
 type Points = Vec<(f64, f64)>;
 

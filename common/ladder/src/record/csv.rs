@@ -1,32 +1,39 @@
-//! bench.csv: a line for each contestant of each size of each rung.
+//! bench.csv: a line for each contestant of each size of each rung, in each regime.
 use anyhow::{Context, Result};
 
-use super::Record;
+use super::{Record, Regime};
 
-const HEAD: &str = "rung,size,tile,verified,contestant,rounds,launches_per_sample,median_ms,p10_ms,p90_ms,tflops,\
+const HEAD: &str = "rung,size,tile,verified,regime,contestant,rounds,launches_per_sample,median_ms,p10_ms,p90_ms,tflops,\
     kernel_speed,sm_mhz_min,sm_mhz_median,sm_mhz_max,power_watts_min,power_watts_median,power_watts_max,commit,date";
 
 pub fn csv(record: &Record) -> Result<String> {
     let mut table = csv::Writer::from_writer(Vec::new());
     table.write_record(HEAD.split(','))?;
     for (rung, run) in record.runs() {
-        let Some(time) = &run.time else { continue };
-        for contest in &time.contestants {
+        let regimes = [(Regime::Sustained, "sustained"), (Regime::Cool, "cool")];
+        let figures = regimes.map(|(regime, name)| Some((name, run.figures(regime)?)));
+        let of_each = figures.into_iter().flatten();
+        let contests = of_each.flat_map(|(name, these)| {
+            let contestants = these.contestants.iter();
+            contestants.map(move |contest| (name, these, contest))
+        });
+        for (regime, these, contest) in contests {
             let mut row = vec![
                 rung.to_owned(),
                 run.size.to_string(),
                 run.tile.clone().unwrap_or_default(),
                 run.verify.ok.to_string(),
+                regime.to_owned(),
                 contest.name.clone(),
-                time.rounds.to_string(),
-                time.launches_per_sample.to_string(),
+                these.rounds.to_string(),
+                these.launches_per_sample.to_string(),
             ];
             let times = [contest.median_ms, contest.p10_ms, contest.p90_ms];
             row.extend(times.map(|ms| ms.to_string()));
             row.push(contest.tflops.to_string());
             row.push(contest.kernel_speed.to_string());
-            row.extend(range(run.provenance.gpu.sm_mhz));
-            row.extend(range(run.provenance.gpu.power_watts));
+            row.extend(range(these.sm_mhz));
+            row.extend(range(these.power_watts));
             row.push(run.provenance.commit.clone().unwrap_or_default());
             row.push(run.provenance.date.clone());
             table.write_record(row)?;

@@ -1,7 +1,8 @@
 //! bench.md: what it was measured with, the tables for people, and the plots.
-use super::{DERIVED, Record, Run};
-use harness::Size;
+use super::{DERIVED, Record, Regime, Run};
+use harness::ceilings::Ceilings;
 use harness::table::{head, markdown_table, percent};
+use harness::{CUBLAS_LT, Size};
 
 /// With the plots that there are, each with its name.
 pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
@@ -28,7 +29,7 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
         false => String::new(),
     };
     if let Some(size) = record.common_size() {
-        let table = table(record, |_, run| run.size == size);
+        let table = table(record, Regime::Sustained, |_, run| run.size == size);
         text += &format!("\n## By rung\n\n{table}");
         text += &plot(rungs, &format!("The rungs at {size}"));
     }
@@ -41,31 +42,56 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
         }
     }
     if let Some(last) = record.last_rung() {
-        let table = table(record, |rung, _| rung == last);
+        let table = table(record, Regime::Sustained, |rung, _| rung == last);
         text += &format!("\n## By size\n\n{table}");
         text += &plot(sizes, &format!("{last} by size"));
     }
-    text + &format!("\n## Every timing\n\n{}", table(record, |_, _| true))
+    text += &format!(
+        "\n## Every timing\n\n{}",
+        table(record, Regime::Sustained, |_, _| true)
+    );
+    let is_cool = |run: &Run| run.figures(Regime::Cool).is_some();
+    if record.runs().any(|(_, run)| is_cool(run)) {
+        let table = table(record, Regime::Cool, |_, run| is_cool(run));
+        text += &format!(
+            "\n## Cool\n\nThe same with rests between the samples, so that the power limit does not slow the card down: as most\n\
+             public kernels are timed. Watts are those of a second, rests included.\n\n{table}"
+        );
+    }
+    text
 }
 
 /// One line for each size of each rung that is `wanted`, by the rung's name and what was measured.
-pub fn table(record: &Record, wanted: impl Fn(&str, &Run) -> bool) -> String {
+pub fn table(record: &Record, regime: Regime, wanted: impl Fn(&str, &Run) -> bool) -> String {
     let mut runs: Vec<_> = record.runs().collect();
     runs.retain(|(label, run)| wanted(Record::name_of(label), run));
     let baselines = baselines(&runs);
     let mut rows = vec![head(["rung", "size", "TFLOP/s"])];
     rows[0].extend(baselines.iter().map(|name| format!("of {name}")));
+    let has_lt = baselines.contains(&CUBLAS_LT);
+    rows[0].extend(has_lt.then(|| "of the better".to_owned()));
+    rows[0].extend(head(["of the tensor cores", "SM MHz", "W"]));
     for (rung, run) in runs {
-        let tflops = run.time.as_ref().map(|time| format!("{:.1}", time.tflops));
-        let mut row = vec![
-            rung.to_owned(),
-            run.size.to_string(),
-            tflops.unwrap_or("WRONG".into()),
-        ];
-        row.extend(baselines.iter().map(|name| {
-            let contest = run.contest(name);
-            contest.map_or(String::new(), |contest| percent(contest.kernel_speed))
-        }));
+        let mut row = vec![rung.to_owned(), run.size.to_string()];
+        let Some(these) = run.figures(regime) else {
+            row.push("WRONG".into());
+            row.resize(rows[0].len(), String::new());
+            rows.push(row);
+            continue;
+        };
+        let named = |name: &str| these.contestants.iter().find(|one| one.name == name);
+        let tflops = these.contestants.first();
+        row.push(tflops.map_or(String::new(), |kernel| format!("{:.1}", kernel.tflops)));
+        let of = |name: &&str| named(name).map_or(String::new(), |one| percent(one.kernel_speed));
+        row.extend(baselines.iter().map(of));
+        let of_better = these.of_better().map_or(String::new(), percent);
+        row.extend(has_lt.then_some(of_better));
+        let gpu = Ceilings::of(&run.provenance.gpu.name).ok().flatten();
+        let of_tensor_cores = gpu.and_then(|gpu| these.of_tensor_cores(gpu.multiprocessors));
+        row.push(of_tensor_cores.map_or(String::new(), percent));
+        let median =
+            |sensor: Option<[f64; 3]>| sensor.map_or(String::new(), |of| format!("{:.0}", of[1]));
+        row.extend([these.sm_mhz, these.power_watts].map(median));
         rows.push(row);
     }
     markdown_table(&rows)

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub use self::csv::text as csv_text;
-pub use run::{Bench, CUBLAS, Provenance, Run};
+pub use run::{Bench, CUBLAS, Provenance, Regime, Run};
 
 use harness::rungs;
 
@@ -143,7 +143,7 @@ impl Record {
 
     /// One line for each size of each rung.
     pub fn table(&self) -> String {
-        markdown::table(self, |_, _| true)
+        markdown::table(self, Regime::Sustained, |_, _| true)
     }
 
     /// Such as `h100-80gb-hbm3-2026-11-21`.
@@ -277,10 +277,10 @@ mod tests {
     fn the_table_has_a_line_a_size() {
         assert_eq!(
             record().table(),
-            "| rung     | size           | TFLOP/s | of cuBLAS f16 |\n\
-             | -------- | -------------- | ------: | ------------: |\n\
-             | 01_naive | 512x512x512    |   134.2 |         25.0% |\n\
-             | 01_naive | 1024x1024x1024 |   WRONG |               |\n"
+            "| rung     | size           | TFLOP/s | of cuBLAS f16 | of the tensor cores | SM MHz |    W |\n\
+             | -------- | -------------- | ------: | ------------: | ------------------: | -----: | ---: |\n\
+             | 01_naive | 512x512x512    |   134.2 |         25.0% |               17.7% |   1400 |      |\n\
+             | 01_naive | 1024x1024x1024 |   WRONG |               |                     |        |      |\n"
         );
     }
 
@@ -305,12 +305,12 @@ mod tests {
             Record::read(&results.path().join(record().name()))
                 .expect("a record")
                 .table(),
-            "| rung     | size           | TFLOP/s | of cuBLAS f16 |\n\
-             | -------- | -------------- | ------: | ------------: |\n\
-             | 01_naive | 512x512x512    |   134.2 |         25.0% |\n\
-             | 01_naive | 1024x1024x1024 |   536.9 |         25.0% |\n\
-             | 01_naive | 2048x2048x2048 |  2147.5 |         12.5% |\n\
-             | 02_smem  | 512x512x512    |   268.4 |        100.0% |\n"
+            "| rung     | size           | TFLOP/s | of cuBLAS f16 | of the tensor cores | SM MHz |    W |\n\
+             | -------- | -------------- | ------: | ------------: | ------------------: | -----: | ---: |\n\
+             | 01_naive | 512x512x512    |   134.2 |         25.0% |               17.7% |   1400 |      |\n\
+             | 01_naive | 1024x1024x1024 |   536.9 |         25.0% |               70.9% |   1400 |      |\n\
+             | 01_naive | 2048x2048x2048 |  2147.5 |         12.5% |              283.7% |   1400 |      |\n\
+             | 02_smem  | 512x512x512    |   268.4 |        100.0% |               35.5% |   1400 |      |\n"
         );
     }
 
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(lines.len(), 3);
         assert_eq!(
             lines[2],
-            "06,512x512x512,64x128,true,cuBLAS f16,3,20,0.0005,0.0005,0.0005,536.870912,0.25,1300,1400,1980,,,,abc1234,2026-11-21T09:30:00Z"
+            "06,512x512x512,64x128,true,sustained,cuBLAS f16,3,20,0.0005,0.0005,0.0005,536.870912,0.25,1300,1400,1980,,,,abc1234,2026-11-21T09:30:00Z"
         );
     }
 

@@ -1,9 +1,8 @@
 //! What a rung's `bench --json` prints, as far as tables and plots need it.
-use harness::{Contest, OnGpu, Size};
+use harness::{CUBLAS_LT, Contest, Cool, OnGpu, Size};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-/// The baseline that sets the ratio.
-pub const CUBLAS: &str = "cuBLAS f16";
+pub use harness::CUBLAS;
 
 /// One rung, with its kernels for one architecture.
 #[derive(Clone, Debug, Deserialize)]
@@ -43,6 +42,52 @@ pub struct Time {
     pub launches_per_sample: u64,
     /// The kernel first, then the baselines.
     pub contestants: Vec<Contest>,
+    /// The same with rests between the samples; older records have none.
+    #[serde(default)]
+    pub cool: Option<Cool>,
+}
+
+/// How a kernel was timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Regime {
+    /// Sample after sample, at the card's power limit.
+    Sustained,
+    /// With rests, the SMs' clock near its maximum.
+    Cool,
+}
+
+/// What was measured in one regime.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures<'a> {
+    /// Samples of each contestant.
+    pub rounds: u64,
+    /// Launches that a sample is the mean of.
+    pub launches_per_sample: u64,
+    /// The kernel first, then the baselines.
+    pub contestants: &'a [Contest],
+    /// Clock of the SMs: least, median, greatest.
+    pub sm_mhz: Option<[f64; 3]>,
+    /// Power drawn: least, median, greatest.
+    pub power_watts: Option<[f64; 3]>,
+}
+
+/// What the tensor cores of an SM do in a clock, in FLOP of f16 with f32 sums: an m64n256k16 of `wgmma` takes 128 clocks
+/// (measured: `wgmma` in ceilings.csv).
+const TENSOR_FLOP_PER_CLOCK: f64 = 4096.0;
+
+impl Figures<'_> {
+    /// The kernel's speed as a fraction of the faster of cuBLAS and cuBLASLt.
+    pub fn of_better(&self) -> Option<f64> {
+        let named = |name| self.contestants.iter().find(move |one| one.name == name);
+        let speeds = [CUBLAS, CUBLAS_LT].map(|name| named(name).map(|one| one.kernel_speed));
+        speeds.into_iter().flatten().min_by(f64::total_cmp)
+    }
+
+    /// What the kernel did of what the tensor cores could have done in as many clocks, at the median clock.
+    pub fn of_tensor_cores(&self, sms: u32) -> Option<f64> {
+        let per_second = self.sm_mhz?[1] * 1e6 * f64::from(sms) * TENSOR_FLOP_PER_CLOCK;
+        Some(self.contestants.first()?.tflops * 1e12 / per_second)
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -72,19 +117,53 @@ impl Run {
         if self.contest(CUBLAS).is_none() {
             return Err(format!("at {}, {CUBLAS} was not timed", self.size));
         }
-        let rounds = time.contestants[0].samples_ms.len();
-        for one in &time.contestants {
-            let figures = [one.median_ms, one.tflops, one.kernel_speed];
-            let positive = |value: &f64| value.is_finite() && *value > 0.0;
-            let sound = figures.iter().chain(&one.samples_ms).all(positive);
-            if !sound || rounds == 0 || one.samples_ms.len() != rounds {
-                return Err(format!(
-                    "at {}, the samples of {} cannot be used",
-                    self.size, one.name
-                ));
+        for regime in [Regime::Sustained, Regime::Cool] {
+            let contestants = self
+                .figures(regime)
+                .map_or(&[][..], |these| these.contestants);
+            let rounds = contestants
+                .first()
+                .map_or(0, |kernel| kernel.samples_ms.len());
+            for one in contestants {
+                let figures = [one.median_ms, one.tflops, one.kernel_speed];
+                let positive = |value: &f64| value.is_finite() && *value > 0.0;
+                let sound = figures.iter().chain(&one.samples_ms).all(positive);
+                // Of cuBLASLt's algorithm, every other round is reported.
+                let samples = one.samples_ms.len();
+                let all = samples == rounds || one.name == CUBLAS_LT && samples == rounds / 2;
+                if !sound || samples == 0 || !all {
+                    return Err(format!(
+                        "at {}, the samples of {} cannot be used",
+                        self.size, one.name
+                    ));
+                }
             }
         }
         Ok(())
+    }
+
+    /// What was measured in a regime, if C was right.
+    pub fn figures(&self, regime: Regime) -> Option<Figures<'_>> {
+        let time = self.time.as_ref()?;
+        Some(match regime {
+            Regime::Sustained => Figures {
+                rounds: time.rounds,
+                launches_per_sample: time.launches_per_sample,
+                contestants: &time.contestants,
+                sm_mhz: self.provenance.gpu.sm_mhz,
+                power_watts: self.provenance.gpu.power_watts,
+            },
+            Regime::Cool => {
+                let cool = time.cool.as_ref()?;
+                Figures {
+                    rounds: cool.rounds as u64,
+                    launches_per_sample: cool.launches_per_sample as u64,
+                    contestants: &cool.contestants,
+                    sm_mhz: cool.sm_mhz,
+                    power_watts: cool.power_watts,
+                }
+            }
+        })
     }
 
     /// A contestant by its name, if C was right and it took part.

@@ -44,9 +44,9 @@ impl Choices {
 }
 
 /// Asks the rungs which tile they take at the sizes recorded: a sentence for each choice that is not as good as it could
-/// be.
-pub fn complaints(rows: &[TileTiming]) -> Result<Vec<String>> {
-    let mut all = Vec::new();
+/// be. None if no rung has the tiles that were timed.
+pub fn complaints(rows: &[TileTiming]) -> Result<Option<Vec<String>>> {
+    let mut all = None;
     for group in rows.chunk_by(|a, b| (&a.rung, &a.arch) == (&b.rung, &b.arch)) {
         let variant = Variant {
             rung: rungs::find(&group[0].rung)?,
@@ -69,6 +69,7 @@ pub fn complaints(rows: &[TileTiming]) -> Result<Vec<String>> {
             let taken = choices.at(size).unwrap_or("its only tile");
             let rows: Vec<&TileTiming> = group.iter().filter(|row| row.size == size).collect();
             let of_place = |why| format!("{} at {size}: {why}", variant.label());
+            let all: &mut Vec<String> = all.get_or_insert_default();
             all.extend(complaint(&rows, taken).map(of_place));
         }
     }

@@ -132,7 +132,7 @@ fn a_bench_times_all_and_says_what_remains() {
     assert!(
         house
             .read("bench.csv")
-            .contains("02_last,4000x3000x2000,64x64,true,kernel,3,1,")
+            .contains("02_last,4000x3000x2000,64x64,true,sustained,kernel,3,1,")
     );
     assert!(
         house

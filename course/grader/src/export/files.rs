@@ -12,9 +12,12 @@ use super::tree::FileTree;
 const FOLDERS: [&str; 3] = ["common", "course/grader", "rungs"];
 
 /// Endings of the files there. Whatever else lies about is nobody's to hand on.
-const KINDS: [&str; 10] = [
-    "csv", "cu", "json", "md", "ptx", "rs", "sh", "snap", "toml", "yml",
+const KINDS: [&str; 11] = [
+    "csv", "cu", "cuh", "json", "md", "ptx", "rs", "sh", "snap", "toml", "yml",
 ];
+
+/// What the ladder's tables show beside a record.
+const PREDICTIONS: &str = "results/predictions.csv";
 
 /// Files without one of these endings, which are templates too.
 const NAMES: [&str; 4] = ["Dockerfile", "gitattributes", "gitignore", "run_autograder"];
@@ -31,7 +34,10 @@ pub fn workspace(root: &Path, tree: &mut FileTree) -> Result<()> {
             .build();
         add(root, walk, tree, travels)?;
     }
-    tree.text(ceilings::RECORD, &text(root, ceilings::RECORD)?);
+    for (path, _) in ceilings::RECORDS {
+        tree.text(path, &text(root, path)?);
+    }
+    tree.text(PREDICTIONS, &text(root, PREDICTIONS)?);
     Ok(())
 }
 
@@ -115,6 +121,7 @@ mod tests {
             "common/emulator/src/lib.rs",
             "course/grader/src/export/templates/run_autograder",
             "rungs/05_swizzle/kernel.ptx",
+            "rungs/hopper.cuh",
         ] {
             assert!(travels(path), "{path}");
         }

@@ -1,0 +1,142 @@
+//! What the samples of a kernel and its baselines say.
+use gpu::Samples;
+use serde::{Deserialize, Serialize};
+
+use crate::Size;
+
+/// The kernel.
+pub const KERNEL: &str = "kernel";
+/// The baseline that sets the ratio.
+pub const CUBLAS: &str = "cuBLAS f16";
+/// The fastest algorithm of cuBLASLt. Several are timed; each has a number behind this name.
+pub const CUBLAS_LT: &str = "cuBLASLt f16";
+/// cuBLAS without tensor cores.
+pub const CUBLAS_F32: &str = "cuBLAS f32";
+
+/// One contestant.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Contest {
+    /// `kernel`, `cuBLAS f16`, `cuBLASLt f16` or `cuBLAS f32`.
+    pub name: String,
+    /// The median of all samples.
+    pub median_ms: f64,
+    /// A tenth of the samples lies below.
+    pub p10_ms: f64,
+    /// A tenth of the samples lies above.
+    pub p90_ms: f64,
+    /// At the median.
+    pub tflops: f64,
+    /// The kernel's speed as a fraction of this one's: the median over the rounds.
+    pub kernel_speed: f64,
+    /// All samples, in the order of the rounds, to a tenth of a nanosecond; of cuBLASLt those of every other round.
+    pub samples_ms: Vec<f64>,
+}
+
+/// The name of one of cuBLASLt's algorithms.
+pub fn lt_name(number: usize) -> String {
+    format!("{CUBLAS_LT} {number}")
+}
+
+/// The kernel's samples come first. Of cuBLASLt's algorithms, the one that was fastest in the even rounds is reported by
+/// the odd ones: what decides is not what is reported, or the luckiest would win.
+pub fn contests(samples: &[Samples], size: Size) -> Vec<Contest> {
+    let Some(kernel) = samples.first() else {
+        return Vec::new();
+    };
+    let is_lt = |one: &&Samples| one.name.starts_with(CUBLAS_LT);
+    let best = samples
+        .iter()
+        .filter(is_lt)
+        .min_by(|a, b| {
+            every_other(a, 0)
+                .median()
+                .total_cmp(&every_other(b, 0).median())
+        })
+        .map(|one| one.name.as_str());
+    let reported = |one: &Samples| match one.name.starts_with(CUBLAS_LT) {
+        false => Some(contest(one, kernel, size)),
+        true if Some(one.name.as_str()) == best => {
+            let odd = Samples {
+                name: CUBLAS_LT.into(),
+                ..every_other(one, 1)
+            };
+            Some(contest(&odd, &every_other(kernel, 1), size))
+        }
+        true => None,
+    };
+    samples.iter().filter_map(reported).collect()
+}
+
+/// The samples of every other round, from the first or the second.
+fn every_other(samples: &Samples, from: usize) -> Samples {
+    let milliseconds = samples.milliseconds.iter().skip(from).step_by(2);
+    Samples {
+        name: samples.name.clone(),
+        milliseconds: milliseconds.copied().collect(),
+    }
+}
+
+fn contest(theirs: &Samples, kernel: &Samples, size: Size) -> Contest {
+    let rounds = theirs.milliseconds.iter().zip(&kernel.milliseconds);
+    let ratios = Samples {
+        name: String::new(),
+        milliseconds: rounds.map(|(theirs, ours)| theirs / ours).collect(),
+    };
+    Contest {
+        name: theirs.name.clone(),
+        median_ms: theirs.median(),
+        p10_ms: theirs.percentile(10.0),
+        p90_ms: theirs.percentile(90.0),
+        tflops: size.flop() / theirs.median() / 1e9,
+        kernel_speed: ratios.median(),
+        samples_ms: theirs
+            .milliseconds
+            .iter()
+            .map(|ms| (ms * 1e7).round() / 1e7)
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(name: &str, milliseconds: &[f64]) -> Samples {
+        Samples {
+            name: name.into(),
+            milliseconds: milliseconds.to_vec(),
+        }
+    }
+
+    #[test]
+    fn the_ratio_is_the_median_over_the_rounds() {
+        let found = contests(
+            &[
+                samples(KERNEL, &[2.0, 4.0, 8.0]),
+                samples(CUBLAS, &[1.0, 1.0, 6.0]),
+            ],
+            Size::cube(1000),
+        );
+        assert_eq!((found[0].kernel_speed, found[1].kernel_speed), (1.0, 0.5));
+        assert_eq!((found[1].median_ms, found[0].tflops), (1.0, 0.5));
+    }
+
+    #[test]
+    fn an_algorithm_is_chosen_by_other_rounds_than_it_is_reported_by() {
+        // The first is fast in the even rounds, which choose it, and slow in the odd ones, which are reported.
+        let found = contests(
+            &[
+                samples(KERNEL, &[1.0; 4]),
+                samples(&lt_name(0), &[1.0, 3.0, 1.0, 3.0]),
+                samples(&lt_name(1), &[2.0, 1.0, 2.0, 1.0]),
+            ],
+            Size::cube(1000),
+        );
+        assert_eq!(found.len(), 2);
+        assert_eq!(
+            (found[1].name.as_str(), found[1].median_ms),
+            (CUBLAS_LT, 3.0)
+        );
+        assert_eq!((found[1].kernel_speed, found[1].samples_ms.len()), (3.0, 2));
+    }
+}

@@ -1,0 +1,112 @@
+//! The second regime of a bench: rests between the samples, so that the card stays below its power limit and the SMs'
+//! clock near its maximum. Public kernels are mostly timed like this; sustained load is what training looks like.
+use std::time::Duration;
+
+use gpu::{Contestant, Samples, Telemetry, Timing, alternate};
+use serde::{Deserialize, Serialize};
+
+use super::contest::{Contest, contests};
+use crate::{Result, Size};
+
+/// The GPU idles so many times as long as it works.
+const REST: f64 = 8.0;
+/// And so long at least, in milliseconds.
+const LEAST_REST_MS: f64 = 10.0;
+/// What all samples may take, in milliseconds, unless the fewest rounds take longer.
+const BUDGET_MS: f64 = 6000.0;
+/// The fewest and the most samples of each contestant.
+const ROUNDS: [usize; 2] = [10, 30];
+
+/// What was measured with rests.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Cool {
+    /// Samples of each contestant.
+    pub rounds: usize,
+    /// Launches that a sample is the mean of.
+    pub launches_per_sample: usize,
+    /// How long the GPU idled after each sample, in milliseconds.
+    pub rest_ms: f64,
+    /// The kernel first, then the baselines.
+    pub contestants: Vec<Contest>,
+    /// Clock of the SMs: least, median, greatest.
+    pub sm_mhz: Option<[f64; 3]>,
+    /// Power drawn, rests included: least, median, greatest.
+    pub power_watts: Option<[f64; 3]>,
+}
+
+/// Times the contestants with rests; `rough` says how long each takes, and `sustained` how they are timed without.
+///
+/// # Errors
+/// If a launch fails.
+pub fn measure(
+    gpu: &gpu::Context,
+    contestants: &[Contestant<'_>],
+    rough: &[Samples],
+    sustained: &Timing,
+    size: Size,
+) -> Result<Cool> {
+    let timing = plan(rough, sustained);
+    let (samples, sensors) = Telemetry::during(gpu, || alternate(gpu, contestants, &timing));
+    let three = |range: gpu::Range| [range.min, range.median, range.max];
+    Ok(Cool {
+        rounds: timing.rounds,
+        launches_per_sample: timing.launches_per_sample,
+        rest_ms: timing.rest.as_secs_f64() * 1e3,
+        contestants: contests(&samples?, size),
+        sm_mhz: sensors.as_ref().map(|sensors| three(sensors.sm_mhz)),
+        power_watts: sensors.map(|sensors| three(sensors.power_watts)),
+    })
+}
+
+/// A graph stays a graph; without one, a sample is as many launches as fit into a millisecond.
+fn plan(rough: &[Samples], sustained: &Timing) -> Timing {
+    let slowest = rough.iter().map(Samples::median).fold(1e-3, f64::max);
+    let launches = match sustained.graph {
+        true => sustained.launches_per_sample,
+        false => ((1.0 / slowest) as usize).clamp(1, 20),
+    };
+    // The lead of a sample is as long as itself.
+    let busy_ms = |sample: &Samples| 2.0 * launches as f64 * sample.median();
+    let rest_ms = (REST * 2.0 * launches as f64 * slowest).max(LEAST_REST_MS);
+    let round_ms: f64 = rough.iter().map(|sample| busy_ms(sample) + rest_ms).sum();
+    let [least, most] = ROUNDS;
+    Timing {
+        rounds: ((BUDGET_MS / round_ms) as usize).clamp(least, most),
+        launches_per_sample: launches,
+        rest: Duration::from_secs_f64(rest_ms / 1e3),
+        ..*sustained
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rough(milliseconds: &[f64]) -> Vec<Samples> {
+        let samples = |ms: &f64| Samples {
+            name: String::new(),
+            milliseconds: vec![*ms],
+        };
+        milliseconds.iter().map(samples).collect()
+    }
+
+    #[test]
+    fn the_gpu_idles_most_of_the_time() {
+        for ms in [0.004, 0.2, 1.7, 13.0] {
+            let sustained = Timing {
+                graph: ms < 0.1,
+                ..Timing::default()
+            };
+            let plan = plan(&rough(&[ms; 6]), &sustained);
+            let busy = 2.0 * plan.launches_per_sample as f64 * ms;
+            let rest = plan.rest.as_secs_f64() * 1e3;
+            assert!(
+                rest >= REST * busy - 1e-6 && rest >= LEAST_REST_MS,
+                "{ms}: {plan:?}"
+            );
+            let all = plan.rounds as f64 * 6.0 * (busy + rest);
+            assert!(all < 2.5 * BUDGET_MS, "{ms}: {all} ms");
+            assert!((10..=30).contains(&plan.rounds));
+        }
+    }
+}
