@@ -4,8 +4,8 @@
 # BIN holds the release programs (`cargo build --release --bins`) and, if wanted, broken/ as written by
 # `cargo run -p ladder-tests --example broken_kernels -- BIN/broken`, and attempts/ by `--example attempts -- BIN/attempts`.
 # OUT takes what is recorded. No cargo is needed.
-# Counters by ncu are `ladder calibrate --record`. SIZES names other sizes for speed, PARTS some of: speed tiles ceilings bits wrong labs
-# assignments attempts.
+# Counters by ncu are `ladder calibrate --record`. SIZES names other sizes for speed, PARTS some of: speed tiles ceilings clocks bits wrong
+# labs assignments attempts.
 set -uo pipefail
 [ $# = 2 ] || { echo "usage: results/record.sh BIN OUT" >&2; exit 2; }
 mkdir -p "$2"
@@ -29,6 +29,14 @@ fi
 if has ceilings; then
     echo "== ceilings (NVRTC is needed)"
     "$bin/ladder" ceilings --out "$folder" || failed=1
+fi
+
+if has clocks; then
+    echo "== clocks: when a block's consumers wait, pause and end (in the workspace, for the kernels' PTX)"
+    mkdir -p "$folder/clocks"
+    for rung in 06 09 10 11 12 13 14 15 16; do
+        "$bin/ladder" clocks "$rung" > "$folder/clocks/$rung.txt" || failed=1
+    done
 fi
 
 if has bits; then
