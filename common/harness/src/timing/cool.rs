@@ -105,7 +105,10 @@ mod tests {
                 "{ms}: {plan:?}"
             );
             let all = plan.rounds as f64 * 6.0 * (busy + rest);
-            assert!(all < BUDGET_MS || plan.rounds == ROUNDS[0], "{ms}: {all} ms");
+            assert!(
+                all < BUDGET_MS || plan.rounds == ROUNDS[0],
+                "{ms}: {all} ms"
+            );
             assert!((10..=30).contains(&plan.rounds));
         }
     }
