@@ -67,7 +67,7 @@ if has attempts; then
         rung=$(basename "$(dirname "$kernel")")
         sizes=${SIZES:-1024,4096,8192}
         for size in ${sizes//,/ }; do
-            bench() { "$bin/rung$rung" bench --device gpu --sizes "$size" --json "$@"; }
+            bench() { "$bin/rung$rung" bench --quick --device gpu --sizes "$size" --json "$@"; }
             unpatched=$(bench) || failed=1
             # The rung's own tile at this size, unless the attempt fixes another.
             tile=()

@@ -59,6 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             variant: variant.clone(),
             tile: None,
             size,
+            quick: false,
         }));
     }
     if timings.is_empty() {
@@ -174,6 +175,7 @@ mod tests {
             },
             tile: None,
             size: Size::cube(size),
+            quick: false,
         };
         let timings = [
             timing("05", None, 8),

@@ -1,7 +1,7 @@
 //! `cargo ladder compare`: is every rung as fast beside cuBLAS as it was?
 //!
 //! Clocks and power change from day to day and from card to card, so absolute times are not compared: only the ratio to
-//! cuBLAS, which was timed by turns with the kernel.
+//! cuBLAS, which was interleaved with the kernel.
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};

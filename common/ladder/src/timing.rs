@@ -13,6 +13,8 @@ pub struct Timing {
     /// One of the kernel's tiles [default: the host's choice].
     pub tile: Option<String>,
     pub size: Size,
+    /// Whether a second against cuBLAS alone will do.
+    pub quick: bool,
 }
 
 impl Timing {
@@ -28,6 +30,7 @@ impl Timing {
         let size = self.size.to_string();
         let mut words = vec!["bench", "--json", "--device", device, "--size", &size];
         words.extend(self.tile.iter().flat_map(|tile| ["--tile", tile]));
+        words.extend(self.quick.then_some("--quick"));
         let bench = serde_json::from_slice(&printed(&self.variant, &words)?);
         let failed = || format!("{} could not be timed", self.name());
         bench.ok().with_context(failed)

@@ -98,7 +98,7 @@ pub const EXPERIMENTS: &[Broken] = &[
         ..BASE
     },
     // Blocks of 256 threads that ask for the shared memory of a 128x128 tile of f32, without and with a float more in
-    // each row. They leave it unused: what counts is how many of them a multiprocessor holds.
+    // each row. They leave it unused: what counts is how many of them an SM holds.
     Broken {
         name: "asks_for_a_tile",
         rung: "01_naive",

@@ -1,4 +1,4 @@
-//! Contestants by turns, and the sensors meanwhile.
+//! Contestants interleaved, and the sensors meanwhile.
 use std::time::Duration;
 
 use gpu::{

@@ -78,9 +78,19 @@ pub enum Command {
     /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
     Sanitize,
     /// Time it on a GPU, against cuBLAS in the same run
-    Bench(Sizes),
+    Bench(Bench),
     /// Say which of the kernel's tiles is taken at which size, and nothing else
     Tiles(Sizes),
+}
+
+/// What `bench` takes.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Bench {
+    #[command(flatten)]
+    pub sizes: Sizes,
+    /// About a second a size: against cuBLAS only, and without the regime that rests between samples
+    #[arg(long)]
+    pub quick: bool,
 }
 
 /// `--sizes`
@@ -241,8 +251,14 @@ mod tests {
     #[test]
     fn sizes_of_a_bench() {
         let arguments = parse(&["bench", "--sizes", "64,1x2x3"]).expect("good usage");
-        let sizes = vec![Size::cube(64), Size { m: 1, n: 2, k: 3 }];
-        assert_eq!(arguments.command, Some(Command::Bench(Sizes { sizes })));
+        let sizes = Sizes {
+            sizes: vec![Size::cube(64), Size { m: 1, n: 2, k: 3 }],
+        };
+        let quick = false;
+        assert_eq!(
+            arguments.command,
+            Some(Command::Bench(Bench { sizes, quick }))
+        );
     }
 
     #[test]

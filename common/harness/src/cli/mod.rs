@@ -14,7 +14,7 @@ use crate::bench::{self, Effort};
 use crate::target::Target;
 use crate::{Error, Result, Rung, Size, choose, json, profile, report, run, sanitize, table};
 pub use arguments::Bytes;
-use arguments::{Arguments, Command, Sizes};
+use arguments::{Arguments, Bench, Command, Sizes};
 pub use remedy::explained;
 
 /// Everything that a rung's `main` does but the host's part.
@@ -54,7 +54,7 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
             report::print(out, &tiles(rung, arguments, &target, sizes)?)?;
             Ok(true)
         }
-        (Some(Command::Bench(Sizes { sizes })), _) => time(rung, arguments, &target, sizes, out),
+        (Some(Command::Bench(bench)), _) => time(rung, arguments, &target, bench, out),
         (_, Target::Emulator(_)) => emulate(rung, arguments, &target, size, out),
         (command, Target::Gpu(_)) => {
             let only_launch = *command == Some(Command::Launch);
@@ -121,14 +121,15 @@ fn time(
     rung: &Rung,
     arguments: &Arguments,
     target: &Target,
-    sizes: &[Size],
+    Bench { sizes, quick }: &Bench,
     out: &mut dyn Write,
 ) -> Result<bool> {
-    let sizes = sizes_of(arguments, sizes);
+    let sizes = sizes_of(arguments, &sizes.sizes);
+    let effort = if *quick { Effort::Run } else { Effort::Bench };
     let settings: Vec<_> = sizes.iter().map(|&size| arguments.settings(size)).collect();
     let mut outcomes = Vec::new();
     for settings in &settings {
-        let outcome = run::on_gpu(rung, settings, target, Some(Effort::Bench))?;
+        let outcome = run::on_gpu(rung, settings, target, Some(effort))?;
         if !arguments.json {
             report::print(out, &report::text(&outcome))?;
         }

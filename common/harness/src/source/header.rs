@@ -57,6 +57,10 @@ mod tests {
         assert!(text.ends_with("}\n#line 3 \"/k.cu\"\nint b;\n"), "{text}");
         assert!(!text.contains("#pragma once"));
         assert_eq!(
+            included("#include \"hopper.cuh\"  // wrappers\n", "/k.cu"),
+            included("#include \"hopper.cuh\"\n", "/k.cu")
+        );
+        assert_eq!(
             included("int a; // #include \"hopper.cuh\"", "/k.cu"),
             "int a; // #include \"hopper.cuh\""
         );

@@ -320,7 +320,7 @@ pub fn table(time: &Time) -> Vec<String> {
     );
     let graph = if time.graph { "a graph of " } else { "" };
     lines.push(format!(
-        "{} of {graph}{} each, by turns, over {}",
+        "{} of {graph}{} each, interleaved, over {}",
         crate::table::plural(time.rounds as u64, "sample"),
         crate::table::plural(time.launches_per_sample as u64, "launch"),
         crate::table::plural(time.buffer_sets as u64, "buffer set"),

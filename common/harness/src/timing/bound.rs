@@ -265,7 +265,7 @@ impl Bound {
         let Some(measured) = &self.measured else {
             let AtMost { blocks, limited_by } = &self.occupancy;
             lines.push(format!(
-                "a multiprocessor holds at most {}, by {}; fewer if their registers, which a GPU tells, are many",
+                "an SM holds at most {}, by {}; fewer if their registers, which a GPU tells, are many",
                 plural((*blocks).into(), "block"),
                 limited_by.join(" and ")
             ));
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(
             bound.lines().last().map(String::as_str),
             Some(
-                "a multiprocessor holds at most 16 blocks, by threads; fewer if their registers, which a GPU tells, are many"
+                "an SM holds at most 16 blocks, by threads; fewer if their registers, which a GPU tells, are many"
             )
         );
     }

@@ -115,7 +115,7 @@ fn profile(variant: &Variant) -> Result<Value> {
     })
 }
 
-/// TFLOP/s of a rung at a size, and as a fraction of cuBLAS f16 by turns.
+/// TFLOP/s of a rung at a size, and as a fraction of cuBLAS f16, interleaved.
 fn measured(record: &Record, rung: &str, size: &str) -> Option<(f64, f64)> {
     let run = record.run(rung, size.parse().ok()?)?;
     Some((run.time.as_ref()?.tflops, run.of_cublas()?))

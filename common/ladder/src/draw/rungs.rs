@@ -32,7 +32,7 @@ pub fn rungs(record: &Record) -> anyhow::Result<Option<String>> {
     let words = Words {
         title: format!("Every rung at {size}: TFLOP/s, and percent of cuBLAS"),
         description: format!("{}.", said.join("; ")),
-        key: "f16 in and out, f32 sums. Medians; each rung by turns with cuBLAS in one process."
+        key: "f16 in and out, f32 sums. Medians; each rung interleaved with cuBLAS in one process."
             .into(),
         foot,
     };

@@ -170,7 +170,7 @@ pub fn clocks<'a>(ceilings: Option<f64>, runs: impl Iterator<Item = &'a Run>) ->
         format!("; these runs had a median of {least:.0} to {most:.0} MHz")
     });
     vec![format!(
-        "Ceilings: measured, for all multiprocessors at {mhz:.0} MHz, the highest clock{ran}."
+        "Ceilings: measured, for all SMs at {mhz:.0} MHz, the highest clock{ran}."
     )]
 }
 

@@ -44,7 +44,7 @@ pub fn sizes(record: &Record) -> anyhow::Result<Option<String>> {
     let mut foot = clocks(mhz, runs.clone().map(|(_, run)| *run));
     if let Some(newest) = series.last() {
         let label = newest.label;
-        let above = format!("cuBLAS and cuBLASLt above: as they were by turns with {label}.");
+        let above = format!("cuBLAS and cuBLASLt above: interleaved with {label}.");
         foot.insert(0, above);
     }
     foot.push(provenance(record));
@@ -52,7 +52,7 @@ pub fn sizes(record: &Record) -> anyhow::Result<Option<String>> {
         title: format!("{rung} by size: TFLOP/s, and percent of cuBLAS"),
         description: said.join(" "),
         key: format!(
-            "f16 in and out, f32 sums. Medians, the kernel by turns with cuBLAS in one process; {}",
+            "f16 in and out, f32 sums. Medians, the kernel interleaved with cuBLAS in one process; {}",
             steadiness(runs.map(|(_, run)| *run))
         ),
         foot,

@@ -1,8 +1,8 @@
 //! bench.md: what it was measured with, the tables for people, and the plots.
 use super::{DERIVED, Record, Regime, Run};
+use harness::CUBLAS_LT;
 use harness::ceilings::Ceilings;
 use harness::table::{head, markdown_table, percent};
-use harness::{CUBLAS_LT, Size};
 
 /// With the plots that there are, each with its name.
 pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
@@ -14,7 +14,7 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
     let watts = gpu.power_limit_watts.map(|watts| format!("{watts:.0} W"));
     let mut text = format!(
         "# {}\n\nDriver {}, CUDA {}, cuBLAS {}, power limit {}; commit {}, {}. Clocks, power and every sample\n\
-         are in bench.json.\n\nTFLOP/s at the median, and the kernel's speed beside each baseline, measured by turns in one process.\n",
+         are in bench.json.\n\nTFLOP/s at the median, and the kernel's speed beside each baseline, interleaved in one process.\n",
         gpu.name,
         or_unknown(&gpu.driver),
         gpu.cuda,
@@ -33,13 +33,11 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
         text += &format!("\n## By rung\n\n{table}");
         text += &plot(rungs, &format!("The rungs at {size}"));
     }
-    if let Some(size) = record.common_size() {
-        let table = predicted(record, size);
-        if !table.is_empty() {
-            text += &format!(
-                "\n## Predicted\n\nWhat was written down before the first measurement, beside this one at {size}.\n\n{table}"
-            );
-        }
+    let predictions = predicted(record);
+    if !predictions.is_empty() {
+        text += &format!(
+            "\n## Predicted\n\nWhat was written down before the first measurement, beside this one.\n\n{predictions}"
+        );
     }
     if let Some(last) = record.last_rung() {
         let table = table(record, Regime::Sustained, |rung, _| rung == last);
@@ -97,25 +95,42 @@ pub fn table(record: &Record, regime: Regime, wanted: impl Fn(&str, &Run) -> boo
     markdown_table(&rows)
 }
 
-/// What was predicted of each rung before it was measured: its part of cuBLAS's speed at 4096, and the counter that it
-/// moves. results/predictions.csv is not changed afterwards.
+/// What was predicted of each rung before it was measured: the size, its part of cuBLAS's speed there or its gain on the
+/// rung before it, and the counter that it moves. results/predictions.csv is not changed afterwards.
 const PREDICTIONS: &str = include_str!("../../../../results/predictions.csv");
 
 /// The rungs of the record that have a prediction, with it; empty if none has.
-fn predicted(record: &Record, size: Size) -> String {
+fn predicted(record: &Record) -> String {
     let mut rows = vec![head([
         "rung",
+        "size",
         "it should move",
         "predicted, of cuBLAS f16",
         "measured",
     ])];
     let mut predictions = csv::Reader::from_reader(PREDICTIONS.as_bytes());
-    for row in predictions.deserialize::<[String; 3]>().flatten() {
-        let [rung, of_cublas, moves] = row;
-        if let Some(measured) = record.run(&rung, size) {
-            let measured = measured.of_cublas().map_or("WRONG".into(), percent);
-            rows.push(vec![rung, moves, of_cublas, measured]);
-        }
+    let predictions: Vec<[String; 4]> = predictions.deserialize().flatten().collect();
+    for (index, [rung, size, of_cublas, moves]) in predictions.iter().enumerate() {
+        let run = |rung: &String| record.run(rung, size.parse().ok()?);
+        let Some(own) = run(rung) else { continue };
+        // A gain is on the rung before.
+        let mut before = predictions[..index].iter().map(|[rung, ..]| rung);
+        let base = before.rfind(|name| *name != rung).and_then(run);
+        let measured = match (own.of_cublas(), base.and_then(Run::of_cublas)) {
+            (None, _) => "WRONG".into(),
+            (Some(own), Some(base)) if of_cublas.starts_with('+') => {
+                format!("{:+.1}%", 100.0 * (own / base - 1.0))
+            }
+            (Some(own), _) => percent(own),
+        };
+        let size = own.size.to_string();
+        rows.push(vec![
+            rung.clone(),
+            size,
+            moves.clone(),
+            of_cublas.clone(),
+            measured,
+        ]);
     }
     match rows.len() {
         1 => String::new(),

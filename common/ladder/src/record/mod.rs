@@ -284,6 +284,60 @@ mod tests {
         );
     }
 
+    /// Sustained 1000 and 500 us, cool 800 and 400.
+    fn with_cool() -> Value {
+        let mut run = right("4096x4096x4096", "128x256", [1000.0, 500.0]);
+        let cool = right("4096x4096x4096", "128x256", [800.0, 400.0]);
+        run["time"]["cool"] = serde_json::json!({ "rounds": 3, "launches_per_sample": 1, "rest_ms": 16.0,
+            "contestants": cool["time"]["contestants"], "sm_mhz": [1900.0, 1950.0, 1980.0],
+            "power_watts": [150.0, 210.0, 300.0] });
+        run
+    }
+
+    #[test]
+    fn the_cool_regime_has_its_own_table_and_rows() {
+        let record = Record::new(vec![bench("16_stream_k", vec![with_cool()])]);
+        let record = record.expect("a record");
+        let text = markdown::markdown(&record, &[]);
+        let (sustained, cool) = text.split_once("## Cool").expect("both regimes");
+        assert!(sustained.contains("|   137.4 |         50.0% |"), "{text}");
+        assert!(cool.contains("|   171.8 |         50.0% |"), "{text}");
+        assert!(cool.contains("|   1950 |  210 |"), "{text}");
+        let rows = csv::csv(&record).expect("a table");
+        let of = |regime| rows.lines().filter(|row| row.contains(regime)).count();
+        assert_eq!([of(",sustained,"), of(",cool,")], [2, 2], "{rows}");
+
+        let mut without = with_cool();
+        without["time"]["cool"]["contestants"][0]["samples_ms"] = serde_json::json!([]);
+        let refused = Record::new(vec![bench("16_stream_k", vec![without])]);
+        let why = refused.err().expect("there are no samples").to_string();
+        assert!(why.contains("samples of kernel cannot be used"), "{why}");
+    }
+
+    #[test]
+    fn a_prediction_stands_beside_what_was_measured() {
+        let [small, large] = ["1024x1024x1024", "4096x4096x4096"];
+        let of = |rung, kernel: [f64; 2]| {
+            let sizes = [(small, kernel[0]), (large, kernel[1])];
+            bench(
+                rung,
+                sizes.map(|(size, ms)| right(size, "", [ms, 1.0])).into(),
+            )
+        };
+        let rungs = [
+            of("14_store_behind", [1.0, 1.0]),
+            of("15_overlap", [0.8, 1.25]),
+        ];
+        let text = markdown::markdown(&Record::new(rungs.into()).expect("a record"), &[]);
+        let row = |start: &str, end: &str| {
+            let mut lines = text.lines();
+            let found = lines.any(|line| line.starts_with(start) && line.ends_with(end));
+            assert!(found, "{start} ... {end} in\n{text}");
+        };
+        row("| 15_overlap      | 1024x1024x1024 |", "+12% |   +25.0% |");
+        row("| 15_overlap      | 4096x4096x4096 |", "102% |    80.0% |");
+    }
+
     #[test]
     fn what_is_timed_anew_takes_the_place_of_the_old() {
         let results = tempfile::tempdir().expect("a writable folder for temporary files");

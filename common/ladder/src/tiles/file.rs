@@ -20,7 +20,7 @@ pub struct TileTiming {
     pub tile: String,
     /// None if C was wrong, as is the next.
     pub tflops: Option<f64>,
-    /// Speed as a fraction of cuBLAS's f16 GEMM, by turns.
+    /// Speed as a fraction of cuBLAS's f16 GEMM, interleaved.
     pub of_cublas_f16: Option<f64>,
     /// Whether the host took it of its own accord: `yes` or `no`.
     pub chosen: String,

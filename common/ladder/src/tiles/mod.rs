@@ -77,6 +77,7 @@ fn measure(arguments: &Arguments) -> Result<bool> {
                     variant: kernel.variant.clone(),
                     tile: Some(tile.clone()),
                     size,
+                    quick: true,
                 });
             }
         }
