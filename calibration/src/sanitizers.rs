@@ -1,11 +1,11 @@
-//! What the emulator and NVIDIA's compute-sanitizer on an H100 find in the broken kernels, counted from the recorded
+//! What the emulator and NVIDIA's compute-sanitizer on an H200 find in the broken kernels, counted from the recorded
 //! table.
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use harness::table::{head, markdown_table};
 
-const TABLE: &str = include_str!("../h100/sanitizers.csv");
+const TABLE: &str = include_str!("../h200/sanitizers.csv");
 
 /// What is needed of a row; `tests/src/sanitizers/table.rs` writes it.
 #[derive(Deserialize)]
@@ -25,14 +25,14 @@ type Cell = fn(&KernelRow) -> &String;
 /// Who watched, and where; compute-sanitizer's tools come last.
 const WATCHERS: [(&str, &str, Cell); 6] = [
     ("sanitize", "emulator", |row| &row.sanitize),
-    ("nobody", "H100", |row| &row.alone),
-    ("memcheck", "H100", |row| &row.memcheck),
-    ("racecheck", "H100", |row| &row.racecheck),
-    ("initcheck", "H100", |row| &row.initcheck),
-    ("synccheck", "H100", |row| &row.synccheck),
+    ("nobody", "H200", |row| &row.alone),
+    ("memcheck", "H200", |row| &row.memcheck),
+    ("racecheck", "H200", |row| &row.racecheck),
+    ("initcheck", "H200", |row| &row.initcheck),
+    ("synccheck", "H200", |row| &row.synccheck),
 ];
 
-/// What calibration/h100/sanitizers.csv calls kernels that hold no mistake: a rung's own, and rung 06's where each block takes
+/// What calibration/h200/sanitizers.csv calls kernels that hold no mistake: a rung's own, and rung 16's where each block takes
 /// several tiles.
 pub const SOUND: [&str; 2] = ["sound", "several_tiles_a_block"];
 

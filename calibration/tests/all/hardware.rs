@@ -16,14 +16,12 @@ fn compared(name: &str, bytes: &[u8]) -> Result<Comparison> {
 }
 
 /// Files of the folder that are compared elsewhere: recordings of whole kernels, and what all of them belong to.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 6] = [
     "accesses.csv",
     "merged.csv",
     "provenance.json",
     "provenance_instructions.json",
-    "provenance_sanitizers.json",
     "rungs.csv",
-    "sanitizers.csv",
     "stalls.csv",
 ];
 

@@ -1,17 +1,25 @@
-//! The emulator's `sanitize` against NVIDIA's compute-sanitizer: whatever that finds in a broken kernel on an H100, the
-//! emulator finds. `h100/sanitizers.csv` was made by `examples/sanitizers.rs`.
-use ladder_tests::broken::{Broken, Caught};
+//! The emulator's `sanitize` against NVIDIA's compute-sanitizer: whatever that finds in a broken kernel on an H200, the
+//! emulator finds. `calibration/h200/sanitizers.csv` was made by `examples/sanitizers.rs`.
+use ladder_tests::broken::Caught;
 use ladder_tests::sanitizers::{Row, SOUND, Said, TABLE, subjects};
 use ladder_tests::workspace::{program, root, skipped};
 
-/// Kernels that have not changed since the recording, when all above rung 05 were one rung.
-fn recorded_subjects() -> impl Iterator<Item = Broken> {
-    subjects().into_iter().filter(|of| of.rung < "06")
-}
+/// Mistakes that need not show in C: the GPU's timing decides, and when this was recorded it hid them. The emulator chooses
+/// the order in which they show.
+const HIDDEN_BY_TIMING: [(&str, &str); 2] = [
+    (
+        "stores_a_tile_before_there_is_one",
+        "what is stored too early goes where a right tile goes later",
+    ),
+    (
+        "the_first_to_come_adds",
+        "the first to arrive may find that the other's piece has already been written",
+    ),
+];
 
 /// The recorded rows; none if nothing is recorded.
 fn recorded() -> Option<Vec<Row>> {
-    let path = root().join("calibration/h100").join(TABLE);
+    let path = root().join("calibration/h200").join(TABLE);
     if !path.is_file() {
         skipped("compute-sanitizer is not recorded (`examples/sanitizers.rs`)");
         return None;
@@ -33,10 +41,9 @@ fn every_broken_kernel_was_recorded_as_it_is() {
     let Some(rows) = recorded() else { return };
     let recorded: Vec<[&str; 4]> = rows
         .iter()
-        .filter(|row| row.rung.as_str() < "06")
         .map(|row| [&row.kernel, &row.rung, &row.arguments, &row.size].map(String::as_str))
         .collect();
-    let subjects: Vec<Broken> = recorded_subjects().collect();
+    let subjects = subjects();
     let arguments: Vec<String> = subjects.iter().map(|of| of.arguments.join(" ")).collect();
     let expected: Vec<[&str; 4]> = subjects
         .iter()
@@ -76,19 +83,25 @@ fn what_compute_sanitizer_finds_sanitize_finds() {
 }
 
 #[test]
-fn sound_kernels_are_sound_and_wrong_ones_wrong_on_the_h100() {
+fn sound_kernels_are_sound_and_wrong_ones_wrong_on_the_h200() {
     let Some(rows) = recorded() else { return };
     for row in rows.iter().filter(|row| row.kernel == SOUND) {
         assert_eq!([&row.sanitize, &row.alone], ["nothing"; 2], "{row:?}");
     }
-    for broken in recorded_subjects().filter(|of| !of.edits.is_empty()) {
+    for broken in subjects()
+        .into_iter()
+        .filter(|of| !calibration::SOUND.contains(&of.name))
+    {
         let row = rows
             .iter()
             .find(|row| row.kernel == broken.name)
             .expect("a row");
         match broken.caught {
             Caught::Values | Caught::ValuesAtSize => {
-                assert_eq!([&row.sanitize, &row.alone], ["C is wrong"; 2], "{row:?}");
+                let hidden = HIDDEN_BY_TIMING.iter().any(|(name, _)| *name == row.kernel);
+                let alone = if hidden { "nothing" } else { "C is wrong" };
+                let found = [row.sanitize.as_str(), &row.alone];
+                assert_eq!(found, ["C is wrong", alone], "{row:?}");
             }
             Caught::Sanitizer { .. } => {
                 assert!(matches!(said(&row.sanitize), Said::Found(..)), "{row:?}")

@@ -47,7 +47,7 @@ pub struct Time {
     pub contestants: Vec<Contest>,
     /// How many of cuBLASLt's algorithms were tried, if it took part.
     pub algorithms: Option<usize>,
-    /// The same with rests between the samples; of a bench only.
+    /// The same with rests between the samples; of a bench only, and of kernels with tensor cores.
     pub cool: Option<Cool>,
     /// What a block takes of an SM.
     pub resources: Resources,
@@ -148,16 +148,10 @@ pub fn time(
     let timing = plan(&rough, problem.size, buffer_sets, effort);
     let (samples, sensors) = Telemetry::during(gpu, || alternate(gpu, &contestants, &timing));
     let samples = samples?;
-    let cool = match effort {
-        Effort::Run => None,
-        Effort::Bench => Some(cool::measure(
-            gpu,
-            &contestants,
-            &rough,
-            &timing,
-            problem.size,
-        )?),
-    };
+    // Without tensor cores, a kernel does not reach the power limit.
+    let has_cool = effort == Effort::Bench && kernel.tensor_cores;
+    let measure = || cool::measure(gpu, &contestants, &rough, &timing, problem.size);
+    let cool = has_cool.then(measure).transpose()?;
 
     let contests = contests(&samples, problem.size);
     let time = Time {
