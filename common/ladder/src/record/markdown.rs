@@ -53,7 +53,8 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
         let table = table(record, Regime::Cool, |_, run| is_cool(run));
         text += &format!(
             "\n## Cool\n\nThe same with rests between the samples, so that the power limit does not slow the card down: as most\n\
-             public kernels are timed. Watts are those of a second, rests included.\n\n{table}"
+             public kernels are timed. The sensors' clock and watts include the rests: while a kernel runs, the clock is\n\
+             lower, so no fraction of the tensor cores is given here.\n\n{table}"
         );
     }
     text
@@ -68,7 +69,8 @@ pub fn table(record: &Record, regime: Regime, wanted: impl Fn(&str, &Run) -> boo
     rows[0].extend(baselines.iter().map(|name| format!("of {name}")));
     let has_lt = baselines.contains(&CUBLAS_LT);
     rows[0].extend(has_lt.then(|| "of the better".to_owned()));
-    rows[0].extend(head(["of the tensor cores", "SM MHz", "W"]));
+    rows[0].extend((regime == Regime::Sustained).then(|| "of the tensor cores".into()));
+    rows[0].extend(head(["SM MHz", "W"]));
     for (rung, run) in runs {
         let mut row = vec![rung.to_owned(), run.size.to_string()];
         let Some(these) = run.figures(regime) else {
@@ -86,7 +88,9 @@ pub fn table(record: &Record, regime: Regime, wanted: impl Fn(&str, &Run) -> boo
         row.extend(has_lt.then_some(of_better));
         let gpu = Ceilings::of(&run.provenance.gpu.name).ok().flatten();
         let of_tensor_cores = gpu.and_then(|gpu| these.of_tensor_cores(gpu.multiprocessors));
-        row.push(of_tensor_cores.map_or(String::new(), percent));
+        row.extend(
+            (regime == Regime::Sustained).then(|| of_tensor_cores.map_or(String::new(), percent)),
+        );
         let median =
             |sensor: Option<[f64; 3]>| sensor.map_or(String::new(), |of| format!("{:.0}", of[1]));
         row.extend([these.sm_mhz, these.power_watts].map(median));
