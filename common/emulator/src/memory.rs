@@ -147,6 +147,14 @@ impl Memory {
         (offset.checked_add(bytes)? <= allocation.bytes.len() as u64)
             .then_some((index, offset as usize))
     }
+    /// Whether the allocation with this index, if there is one, holds these bytes.
+    #[inline(always)]
+    pub(crate) fn holds(&self, index: usize, address: u64, bytes: u64) -> bool {
+        self.allocations.get(index).is_some_and(|allocation| {
+            let len = allocation.bytes.len() as u64;
+            address >= allocation.base && bytes <= len && address - allocation.base <= len - bytes
+        })
+    }
     pub(crate) fn base(&self, index: usize) -> u64 {
         self.allocations[index].base
     }

@@ -18,30 +18,33 @@ pub(super) fn nvidia_nan(value: f32) -> u32 {
 #[inline(always)]
 pub(super) fn half_to_float(a: &LanesB32) -> LanesB32 {
     let mut out = LanesB32::ZERO;
+    let mut largest = 0;
     for i in 0..32 {
         // Move exponent and mantissa up, then scale away the difference of the biases: exact for
-        // subnormals as well. Infinity and NaN have the top exponent in both formats.
-        let bits = a.0[i] & 0xffff;
+        // subnormals as well.
+        let bits = a.0[i];
         let magnitude = bits & 0x7fff;
         let scaled = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);
-        let special = if magnitude > 0x7c00 {
-            0x7fff_ffff
-        } else {
-            0x7f80_0000
-        };
-        let value = if magnitude >= 0x7c00 {
-            special
-        } else {
-            scaled.to_bits()
-        };
-        let sign = if magnitude > 0x7c00 {
-            0
-        } else {
-            (bits & 0x8000) << 16
-        };
-        out.0[i] = value | sign;
+        largest = largest.max(magnitude);
+        out.0[i] = scaled.to_bits() | (bits & 0x8000) << 16;
+    }
+    if largest >= 0x7c00 {
+        replace_special(a, &mut out);
     }
     out
+}
+
+/// Infinity and NaN have the top exponent in both formats.
+#[inline(never)]
+fn replace_special(a: &LanesB32, out: &mut LanesB32) {
+    for i in 0..32 {
+        let sign = (a.0[i] & 0x8000) << 16;
+        match a.0[i] & 0x7fff {
+            0..0x7c00 => {}
+            0x7c00 => out.0[i] = 0x7f80_0000 | sign,
+            _ => out.0[i] = 0x7fff_ffff,
+        }
+    }
 }
 
 #[inline(never)]

@@ -1,10 +1,11 @@
 //! Loads of one warp.
 use super::block::Execution;
+use super::global_pattern::{Placed, Shape};
 use super::lane_access::{LaneAccess, Result, shared_read};
-use super::lanes::{LanesB32, LanesB64, lanes, put};
+use super::lanes::{Lanes, LanesB32, LanesB64, lanes, put};
 use super::profiler::Request;
 use super::warp::Warp;
-use super::warp_access::{cut, one_allocation, resolve, shared_window};
+use super::warp_access::{cut, resolve, shared_window};
 use crate::Space;
 use crate::banks::{LANES, SharedAccess};
 use crate::op::{Class, LoadStore, Reg};
@@ -47,12 +48,13 @@ impl Warp {
         }
         if space == Space::Global
             && mask_left == 0
-            && let Some((allocation, base)) = one_allocation(&addresses, bytes, cx)
+            && let Some(placed) =
+                cx.profiler
+                    .global_in_one(request, &addresses, mask, cx.machine.memory)
         {
-            cx.profiler.global(request, &addresses, mask);
-            if !cx.writes.touched(allocation) {
-                let data = cx.machine.memory.data(allocation);
-                self.load_global(access, &addresses, base, data, mask);
+            if !cx.writes.touched(placed.allocation) {
+                let data = cx.machine.memory.data(placed.allocation);
+                self.load_global(access, &addresses, &placed, data, mask);
                 return Ok(());
             }
             return self.load_slowly(access, op, mask, cx);
@@ -124,10 +126,35 @@ impl Warp {
         &mut self,
         access: &LoadStore,
         addresses: &[u64; LANES],
-        base: u64,
+        placed: &Placed,
         data: &[u8],
         mask: u32,
     ) {
+        let base = placed.base;
+        let first = (addresses[0] - base) as usize;
+        let as_it_is = access.class == Class::B32 && !access.signed;
+        // A lane of a row has its place in it, so that the loop becomes a few vector instructions.
+        macro_rules! row {
+            ($bytes:literal, $int:ty) => {{
+                let mut out = LanesB32::ZERO;
+                if let Some(row) = data.get(first..first + $bytes * LANES) {
+                    for (out, raw) in out.0.iter_mut().zip(row.as_chunks().0) {
+                        *out = u32::from(<$int>::from_le_bytes(*raw));
+                    }
+                }
+                put(&mut self.b32[access.regs[0] as usize], &out, mask);
+                return;
+            }};
+        }
+        match (placed.shape, access.bytes, access.count) {
+            (Shape::Row, 2, 1) if as_it_is => row!(2, u16),
+            (Shape::Row, 4, 1) if as_it_is => row!(4, u32),
+            (Shape::Same, 1, 1) => return self.load_same::<1>(access, first, data, mask),
+            (Shape::Same, 2, 1) => return self.load_same::<2>(access, first, data, mask),
+            (Shape::Same, 4, 1) => return self.load_same::<4>(access, first, data, mask),
+            (Shape::Same, 8, 1) => return self.load_same::<8>(access, first, data, mask),
+            _ => {}
+        }
         macro_rules! gather {
             ($bytes:literal, $count:literal, $int:ty) => {{
                 let mut out = [[0u64; LANES]; $count];
@@ -158,6 +185,29 @@ impl Warp {
             (8, 2) => gather!(8, 2, u64),
             (1, 2) => gather!(1, 2, u8),
             _ => gather!(1, 4, u8),
+        }
+    }
+
+    /// One element for all lanes.
+    #[inline(always)]
+    fn load_same<const BYTES: usize>(
+        &mut self,
+        access: &LoadStore,
+        at: usize,
+        data: &[u8],
+        mask: u32,
+    ) {
+        let mut raw = [0; 8];
+        if let Some(element) = data.get(at..at + BYTES) {
+            raw[..BYTES].copy_from_slice(element);
+        }
+        let value = extend(u64::from_le_bytes(raw), BYTES as u32, access.signed);
+        let Reg { class, index } = access.reg(0);
+        if class == Class::B32 {
+            let out = Lanes([value as u32; LANES]);
+            put(&mut self.b32[index as usize], &out, mask);
+        } else {
+            put(&mut self.b64[index as usize], &Lanes([value; LANES]), mask);
         }
     }
 

@@ -12,6 +12,7 @@ mod convert;
 mod deadlock;
 mod execute;
 mod execute_cold;
+mod global_pattern;
 mod grid;
 mod lane_access;
 mod lanes;

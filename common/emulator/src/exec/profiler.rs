@@ -2,7 +2,9 @@
 //! remembered with what it cost, and only a new pattern is worked out.
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::banks::{LANES, SharedAccess, global_sectors, shared_wavefronts};
+use super::global_pattern::{GlobalPattern, Placed};
+use crate::banks::{LANES, SharedAccess, shared_wavefronts};
+use crate::memory::Memory;
 use crate::{AccessPattern, Counters, Space, Wait, Wavefronts};
 
 pub(super) struct Profiler {
@@ -26,14 +28,6 @@ struct SharedPattern {
     active: u32,
     relative: [u32; LANES],
     cost: Wavefronts,
-}
-
-/// The same for global memory and its 32-byte sectors.
-#[derive(Clone, Default)]
-struct GlobalPattern {
-    active: u32,
-    relative: [u64; LANES],
-    cost: (u64, u64),
 }
 
 /// A warp's access to memory.
@@ -76,14 +70,14 @@ impl Profiler {
             op, bytes, kind, ..
         } = request;
         let base = addresses[0] & !127;
-        let mut relative = [0; LANES];
-        for i in 0..LANES {
-            relative[i] = addresses[i].wrapping_sub(base);
-        }
         let pattern = &mut self.shared[request.slot as usize];
-        if pattern.active != active || pattern.relative != relative {
+        let mut differs = 0;
+        for i in 0..LANES {
+            differs |= addresses[i].wrapping_sub(base) ^ pattern.relative[i];
+        }
+        if pattern.active != active || differs != 0 {
             pattern.active = active;
-            pattern.relative = relative;
+            pattern.relative = addresses.map(|address| address.wrapping_sub(base));
             pattern.cost = shared_wavefronts(kind, bytes, addresses, active);
             keep(&mut self.patterns, || AccessPattern {
                 instruction: op,
@@ -100,17 +94,31 @@ impl Profiler {
     /// Addresses of inactive lanes must be those of an active one.
     #[inline(always)]
     pub fn global(&mut self, request: Request, addresses: &[u64; LANES], active: u32) {
-        let Request { op, bytes, .. } = request;
-        let base = addresses[0] & !31;
-        let mut relative = [0; LANES];
-        for i in 0..LANES {
-            relative[i] = addresses[i].wrapping_sub(base);
-        }
+        self.see_global(request, addresses, active);
+        self.count_global(request, active);
+    }
+
+    /// Counts an access that lies in one allocation and is aligned, and says where; else it does nothing. Addresses
+    /// of inactive lanes must be those of an active one.
+    #[inline(always)]
+    pub fn global_in_one(
+        &mut self,
+        request: Request,
+        addresses: &[u64; LANES],
+        active: u32,
+        memory: &Memory,
+    ) -> Option<Placed> {
+        self.see_global(request, addresses, active);
         let pattern = &mut self.global[request.slot as usize];
-        if pattern.active != active || pattern.relative != relative {
-            pattern.active = active;
-            pattern.relative = relative;
-            pattern.cost = global_sectors(bytes, addresses, active);
+        let placed = pattern.place(addresses[0], request.bytes, memory)?;
+        self.count_global(request, active);
+        Some(placed)
+    }
+
+    #[inline(always)]
+    fn see_global(&mut self, request: Request, addresses: &[u64; LANES], active: u32) {
+        let Request { op, bytes, .. } = request;
+        if self.global[request.slot as usize].update(bytes, addresses, active) {
             keep(&mut self.patterns, || AccessPattern {
                 instruction: op,
                 shared: None,
@@ -118,11 +126,16 @@ impl Profiler {
                 offsets: offsets(addresses, active),
             });
         }
-        let counters = &mut self.ops[op];
-        counters.bytes += u64::from(bytes * active.count_ones());
+    }
+
+    #[inline(always)]
+    fn count_global(&mut self, request: Request, active: u32) {
+        let cost = self.global[request.slot as usize].cost;
+        let counters = &mut self.ops[request.op];
+        counters.bytes += u64::from(request.bytes * active.count_ones());
         counters.global_requests += 1;
-        counters.global_sectors += pattern.cost.0;
-        counters.global_sectors_ideal += pattern.cost.1;
+        counters.global_sectors += cost.0;
+        counters.global_sectors_ideal += cost.1;
     }
 
     /// A bulk copy: the bytes of its whole tile, and the sectors of the rows (address, bytes) inside the tensor.

@@ -3,6 +3,7 @@
 //! The common cases, a whole warp in one allocation or in shared memory, are checked and served as
 //! vectors. Everything else goes thread by thread through [`Execution::read`] and [`Execution::write`].
 use super::block::Execution;
+use super::global_pattern::Placed;
 use super::lane_access::{LaneAccess, Result, Target, shared_write, space_of};
 use super::lanes::{fill_inactive, lanes, mask_of};
 use super::profiler::Request;
@@ -91,9 +92,12 @@ impl Warp {
         }
         if space == Space::Global
             && mask_left == 0
-            && let Some((allocation, base)) = one_allocation(&addresses, bytes, cx)
+            && let Some(Placed {
+                allocation, base, ..
+            }) = cx
+                .profiler
+                .global_in_one(request, &addresses, mask, cx.machine.memory)
         {
-            cx.profiler.global(request, &addresses, mask);
             for lane in lanes(mask) {
                 let raw = &self.raw(access, lane)[..bytes as usize];
                 let offset = (addresses[lane] - base) as usize;
@@ -230,25 +234,4 @@ pub(super) fn shared_window(all: &[u64; LANES], bytes: u32, end: u32) -> Option<
         out[i] = address as u32;
     }
     (!bad && end >= bytes).then_some(out)
-}
-
-/// The allocation that holds all addresses, if they are aligned: its index and base.
-#[inline(always)]
-pub(super) fn one_allocation(
-    addresses: &[u64; LANES],
-    bytes: u32,
-    cx: &Execution<'_>,
-) -> Option<(usize, u64)> {
-    let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
-    for &address in addresses {
-        low = low.min(address);
-        high = high.max(address);
-        bits |= address;
-    }
-    if bits & u64::from(bytes - 1) != 0 {
-        return None;
-    }
-    let span = (high - low).checked_add(u64::from(bytes))?;
-    let (allocation, _) = cx.machine.memory.find(low, span)?;
-    Some((allocation, cx.machine.memory.base(allocation)))
 }

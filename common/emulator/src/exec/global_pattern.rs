@@ -1,0 +1,102 @@
+//! The addresses of a warp's access to global memory, relative to one: warps repeat themselves, so what a pattern
+//! costs, how far it reaches and whether it is a row is worked out once.
+use crate::banks::{LANES, global_sectors};
+use crate::memory::Memory;
+
+/// The last pattern of an instruction. Moving all addresses by a multiple of 32 bytes changes no sectors.
+#[derive(Clone, Default)]
+pub(super) struct GlobalPattern {
+    active: u32,
+    relative: [u64; LANES],
+    /// Sectors, and the fewest that could do.
+    pub cost: (u64, u64),
+    /// The lowest address, relative too, and how far above it the highest is.
+    low: u64,
+    span: u64,
+    /// Bits below 32 that any address has.
+    bits: u64,
+    shape: Shape,
+    /// Index of the allocation that it was found in last.
+    allocation: usize,
+}
+
+/// What the addresses of all lanes are like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Shape {
+    #[default]
+    Any,
+    /// One address.
+    Same,
+    /// One behind the other.
+    Row,
+}
+
+/// A warp's access within one allocation, aligned.
+pub(super) struct Placed {
+    /// Its index and base.
+    pub allocation: usize,
+    pub base: u64,
+    pub shape: Shape,
+}
+
+impl GlobalPattern {
+    /// Takes these addresses; those of inactive lanes must be that of an active one. Whether they are another pattern.
+    #[inline(always)]
+    pub fn update(&mut self, bytes: u32, addresses: &[u64; LANES], active: u32) -> bool {
+        let base = addresses[0] & !31;
+        let mut differs = 0;
+        for i in 0..LANES {
+            differs |= addresses[i].wrapping_sub(base) ^ self.relative[i];
+        }
+        let is_new = differs != 0 || self.active != active;
+        if is_new {
+            self.work_out(bytes, addresses, active);
+        }
+        is_new
+    }
+
+    #[inline(never)]
+    fn work_out(&mut self, bytes: u32, addresses: &[u64; LANES], active: u32) {
+        let base = addresses[0] & !31;
+        let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
+        for &address in addresses {
+            low = low.min(address);
+            high = high.max(address);
+            bits |= address & 31;
+        }
+        let next = |pair: &[u64; 2]| pair[0].checked_add(bytes.into()) == Some(pair[1]);
+        let shape = match low == high {
+            true => Shape::Same,
+            false if addresses.array_windows().all(next) => Shape::Row,
+            false => Shape::Any,
+        };
+        *self = Self {
+            active,
+            relative: addresses.map(|address| address.wrapping_sub(base)),
+            cost: global_sectors(bytes, addresses, active),
+            low: low.wrapping_sub(base),
+            span: high - low,
+            bits,
+            shape,
+            allocation: self.allocation,
+        };
+    }
+
+    /// Where this pattern lies if it begins here, unless it is misaligned or beyond an allocation.
+    #[inline(always)]
+    pub fn place(&mut self, first: u64, bytes: u32, memory: &Memory) -> Option<Placed> {
+        if self.bits & u64::from(bytes - 1) != 0 {
+            return None;
+        }
+        let low = (first & !31).wrapping_add(self.low);
+        let span = self.span.checked_add(bytes.into())?;
+        if !memory.holds(self.allocation, low, span) {
+            self.allocation = memory.find(low, span)?.0;
+        }
+        Some(Placed {
+            allocation: self.allocation,
+            base: memory.base(self.allocation),
+            shape: self.shape,
+        })
+    }
+}
