@@ -38,6 +38,8 @@ trait Eight: Copy {
     fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word;
     /// Zeros move in; 0 from 32 bits on.
     fn shift_right(self, a: Self::Word, bits: Self::Word) -> Self::Word;
+    /// a b c, each the bits of an f32, as a whole number, what is behind the point dropped; below 2^31.
+    fn whole_product(self, a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word;
 }
 
 /// On any CPU.
@@ -72,6 +74,12 @@ impl Eight for Plain {
     }
     fn shift_right(self, a: [i32; N], bits: [i32; N]) -> [i32; N] {
         std::array::from_fn(|n| (a[n] as u32).unbounded_shr(bits[n] as u32) as i32)
+    }
+    fn whole_product(self, a: [i32; N], b: [i32; N], c: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| {
+            let [a, b, c] = [a[n], b[n], c[n]].map(|bits| f32::from_bits(bits as u32));
+            (a * b * c) as i32
+        })
     }
 }
 
@@ -114,6 +122,12 @@ impl Eight for pulp::x86::V3 {
     fn shift_right(self, a: Self::Word, bits: Self::Word) -> Self::Word {
         self.avx2._mm256_srlv_epi32(a, bits)
     }
+    #[inline(always)]
+    fn whole_product(self, a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word {
+        let [a, b, c] = [a, b, c].map(|word| self.avx._mm256_castsi256_ps(word));
+        let product = self.avx._mm256_mul_ps(self.avx._mm256_mul_ps(a, b), c);
+        self.avx._mm256_cvttps_epi32(product)
+    }
 }
 
 /// The work, to be done with these vectors.
@@ -153,36 +167,14 @@ impl Outputs<'_> {
     #[inline(always)]
     fn of<V: Eight>(self, v: V, card: Card, factor: Factor) -> Option<[u32; M * N]> {
         let kept = card.kept();
-        let steps = self.b.len() / N;
-        // A's significands are moved up, so that a product is in units of 2^(its exponent - kept).
-        let a = Split::<{ M * 16 }>::new(factor, self.a, kept - 2 * factor.mantissa_bits() as i32);
-        let b = Split::<{ 16 * N }>::new(factor, self.b, 0);
         let (mut addend, mut e, mut sum) = ([0; M * N], [0; M * N], [0; M * N]);
         for i in 0..M * N {
             let (significand, exponent) = split_f32(self.c[i]);
             (addend[i], e[i]) = (significand, exponent.max(LOWEST));
         }
-        let rows = e.as_chunks_mut().0.iter_mut().zip(sum.as_chunks_mut().0);
-        for (row, (e, sum)) in rows.enumerate() {
-            let a = a.range(row * steps, steps)?;
-            let mut top = v.load(e);
-            for (a, b) in a.exponent.iter().zip(b.exponent.as_chunks().0) {
-                top = v.max(top, v.add(v.splat(*a), v.load(b)));
-            }
-            *e = v.store(top);
-            // 16 products below 2^27 - 2^16 fit an i32.
-            let mut total = v.splat(0);
-            for k in 0..steps {
-                let b = b.range(k * N, N)?;
-                let [sign, magnitude, exponent] = [b.sign, b.magnitude, b.exponent]
-                    .map(|eight| v.load(eight.as_chunks().0.first().unwrap_or(&[0; N])));
-                let exponent = v.add(v.splat(a.exponent[k]), exponent);
-                let product = v.mul(v.splat(a.magnitude[k]), magnitude);
-                let cut = v.shift_right(product, v.sub(top, exponent));
-                let sign = v.xor(v.splat(a.sign[k]), sign);
-                total = v.add(total, v.sub(v.xor(cut, sign), sign));
-            }
-            *sum = v.store(total);
+        match factor {
+            Factor::F16 => self.by_floats(v, kept, &mut e, &mut sum)?,
+            Factor::Bf16 => self.by_integers(v, kept, &mut e, &mut sum)?,
         }
         let mut d = [0; M * N];
         let mut subnormal = false;
@@ -200,6 +192,111 @@ impl Outputs<'_> {
             d[i] = (cut as f32).to_bits();
         }
         (!subnormal).then_some(d)
+    }
+
+    /// Raises each E to that of the products, and adds up the products in units of 2^(E - kept). An f32 holds a product
+    /// of two f16 and any power of two that it is moved by exactly, and becomes a whole number by being cut toward zero,
+    /// as a tensor core cuts.
+    #[inline(always)]
+    fn by_floats<V: Eight>(
+        &self,
+        v: V,
+        kept: i32,
+        e: &mut [i32; M * N],
+        sum: &mut [i32; M * N],
+    ) -> Option<()> {
+        /// Below, all products are zero, and any unit will do.
+        const LEAST: i32 = 2 * -14;
+        let steps = self.b.len() / N;
+        let a = Floats::<{ M * 16 }>::new(self.a);
+        let b = Floats::<{ 16 * N }>::new(self.b);
+        let b_value = b.value.as_chunks().0.get(..steps)?;
+        let b_exponent = b.exponent.as_chunks().0.get(..steps)?;
+        let rows = e.as_chunks_mut().0.iter_mut().zip(sum.as_chunks_mut().0);
+        for (row, (e, sum)) in rows.enumerate() {
+            let row = row * steps..(row + 1) * steps;
+            let top = largest(v, e, a.exponent.get(row.clone())?, b_exponent);
+            *e = v.store(top);
+            // 2^(kept - E), by its field.
+            let field = v.sub(v.splat(kept + 127), v.max(top, v.splat(LEAST)));
+            let unit = v.mul(field, v.splat(1 << 23));
+            let mut total = v.splat(0);
+            for (a, b) in a.value.get(row)?.iter().zip(b_value) {
+                total = v.add(total, v.whole_product(v.splat(*a), v.load(b), unit));
+            }
+            *sum = v.store(total);
+        }
+        Some(())
+    }
+
+    /// The same for factors whose products may be beyond an f32.
+    #[inline(always)]
+    fn by_integers<V: Eight>(
+        &self,
+        v: V,
+        kept: i32,
+        e: &mut [i32; M * N],
+        sum: &mut [i32; M * N],
+    ) -> Option<()> {
+        let steps = self.b.len() / N;
+        // A's significands are moved up, so that a product is in units of 2^(its exponent - kept).
+        let up = kept - 2 * Factor::Bf16.mantissa_bits() as i32;
+        let a = Split::<{ M * 16 }>::new(Factor::Bf16, self.a, up);
+        let b = Split::<{ 16 * N }>::new(Factor::Bf16, self.b, 0);
+        let rows = e.as_chunks_mut().0.iter_mut().zip(sum.as_chunks_mut().0);
+        for (row, (e, sum)) in rows.enumerate() {
+            let a = a.range(row * steps, steps)?;
+            let top = largest(v, e, a.exponent, b.exponent.as_chunks().0);
+            *e = v.store(top);
+            // 16 products below 2^27 - 2^16 fit an i32.
+            let mut total = v.splat(0);
+            for k in 0..steps {
+                let b = b.range(k * N, N)?;
+                let [sign, magnitude, exponent] = [b.sign, b.magnitude, b.exponent]
+                    .map(|eight| v.load(eight.as_chunks().0.first().unwrap_or(&[0; N])));
+                let exponent = v.add(v.splat(a.exponent[k]), exponent);
+                let product = v.mul(v.splat(a.magnitude[k]), magnitude);
+                let cut = v.shift_right(product, v.sub(top, exponent));
+                let sign = v.xor(v.splat(a.sign[k]), sign);
+                total = v.add(total, v.sub(v.xor(cut, sign), sign));
+            }
+            *sum = v.store(total);
+        }
+        Some(())
+    }
+}
+
+/// The largest exponents of a row's products and addends.
+#[inline(always)]
+fn largest<V: Eight>(v: V, addends: &[i32; N], a: &[i32], b: &[[i32; N]]) -> V::Word {
+    a.iter().zip(b).fold(v.load(addends), |top, (a, b)| {
+        v.max(top, v.add(v.splat(*a), v.load(b)))
+    })
+}
+
+/// Factors of f16, as the bits of f32, and their exponents.
+struct Floats<const COUNT: usize> {
+    value: [i32; COUNT],
+    exponent: [i32; COUNT],
+}
+
+impl<const COUNT: usize> Floats<COUNT> {
+    #[inline(always)]
+    fn new(bits: &[u16]) -> Self {
+        let mut floats = Self {
+            value: [0; COUNT],
+            exponent: [NONE; COUNT],
+        };
+        let to = floats.value.iter_mut().zip(&mut floats.exponent);
+        for ((value, exponent), &bits) in to.zip(bits) {
+            let (sign, magnitude) = (u32::from(bits >> 15), u32::from(bits & 0x7fff));
+            // Exponent and mantissa moved up, and the difference of the biases scaled away: exact for subnormals too.
+            let scaled = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);
+            *value = (scaled.to_bits() | sign << 31) as i32;
+            let normal = (magnitude >> 10).max(1) as i32 - 15;
+            *exponent = if magnitude == 0 { NONE } else { normal };
+        }
+        floats
     }
 }
 

@@ -279,10 +279,14 @@ mod tests {
                         }
                 };
                 let top: u16 = if round % 2 == 0 { 0 } else { 0x3000 };
-                let a: [u16; 256] = std::array::from_fn(|_| random() as u16 & mask | top);
+                let mut a: [u16; 256] = std::array::from_fn(|_| random() as u16 & mask | top);
                 let b: [u16; 128] = std::array::from_fn(|_| random() as u16 & mask | top);
                 let c: [u32; 128] =
                     std::array::from_fn(|_| if round % 3 == 0 { 0 } else { random() });
+                // Rows in which the addend is alone, however small it is.
+                if round % 5 == 0 {
+                    a.iter_mut().step_by(round % 3 + 1).for_each(|a| *a = 0);
+                }
                 for card in Card::ALL {
                     assert_eq!(
                         sum::<16, 256, 128>(card, factor, &a, &b, &c),
