@@ -2,7 +2,7 @@
 //! mma.m16n8k16" and its neighbours, "ldmatrix", "stmatrix"), and asynchronous copies.
 use super::block::Execution;
 use super::lane_access::{LaneAccess, Result, Target};
-use super::lanes::{fill_inactive, lanes};
+use super::lanes::{LanesB32, fill_inactive, lanes, put};
 use super::profiler::Request;
 use super::warp::{Pending, Warp};
 use crate::Space;
@@ -57,6 +57,12 @@ impl Warp {
         }
         for m in 0..access.count as usize {
             let reg = access.regs[m] as usize;
+            if !access.store {
+                let rows = starts.as_chunks::<8>().0[m];
+                let value = load_matrix(&cx.block.shared, &rows, access.transposed);
+                put(&mut self.b32[reg], &value, mask);
+                continue;
+            }
             for lane in lanes(mask) {
                 let element = |i: usize| {
                     let (row, column) = match (lane / 4, lane % 4 * 2 + i) {
@@ -66,14 +72,9 @@ impl Warp {
                     starts[8 * m + row] as usize / 2 + column
                 };
                 let halves = [element(0), element(1)];
-                if access.store {
-                    let value = self.b32[reg].0[lane];
-                    for (i, at) in halves.into_iter().enumerate() {
-                        put_half(&mut cx.block.shared, at, (value >> (16 * i)) as u16);
-                    }
-                } else {
-                    let [low, high] = halves.map(|at| u32::from(half(&cx.block.shared, at)));
-                    self.b32[reg].0[lane] = low | high << 16;
+                let value = self.b32[reg].0[lane];
+                for (i, at) in halves.into_iter().enumerate() {
+                    put_half(&mut cx.block.shared, at, (value >> (16 * i)) as u16);
                 }
             }
         }
@@ -94,28 +95,57 @@ impl Warp {
 
     #[inline(always)]
     fn mma_k<const K: usize, const A: usize, const B: usize>(&mut self, mma: &Mma, card: Card) {
-        let (mut a, mut b, mut c) = ([0u16; A], [0u16; B], [0u32; 128]);
-        for lane in 0..LANES {
-            let (g, t) = (lane / 4, lane % 4);
-            for r in 0..K / 4 {
-                let value = self.b32[mma.a[r] as usize].0[lane];
-                let at = (g + 8 * (r % 2)) * K + 2 * t + 8 * (r / 2);
-                (a[at], a[at + 1]) = (value as u16, (value >> 16) as u16);
-            }
-            for r in 0..K / 8 {
-                let value = self.b32[mma.b[r] as usize].0[lane];
-                let at = (2 * t + 8 * r) * 8 + g;
-                (b[at], b[at + 8]) = (value as u16, (value >> 16) as u16);
-            }
-            for r in 0..4 {
-                c[(g + 8 * (r / 2)) * 8 + 2 * t + r % 2] = self.b32[mma.c[r] as usize].0[lane];
+        let (mut a, mut b) = ([0u16; A], [0u16; B]);
+        // Four neighbouring lanes hold eight elements of a row.
+        for (r, &reg) in mma.a.iter().enumerate().take(K / 4) {
+            for (g, words) in self.b32[reg as usize]
+                .0
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .enumerate()
+            {
+                let at = (g + 8 * (r % 2)) * K + 8 * (r / 2);
+                if let Some(row) = a.get_mut(at..at + 8) {
+                    row.copy_from_slice(&halves_of(*words));
+                }
             }
         }
+        for r in 0..K / 8 {
+            let values = &self.b32[mma.b[r] as usize].0;
+            for lane in 0..LANES {
+                let at = (2 * (lane % 4) + 8 * r) * 8 + lane / 4;
+                (b[at], b[at + 8]) = (values[lane] as u16, (values[lane] >> 16) as u16);
+            }
+        }
+        let c = self.sums(&mma.c);
         let d = tensor::mma::<K, A, B>(card, mma.factor, &a, &b, &c);
-        for lane in 0..LANES {
-            let (g, t) = (lane / 4, lane % 4);
-            for r in 0..4 {
-                self.b32[mma.d[r] as usize].0[lane] = d[(g + 8 * (r / 2)) * 8 + 2 * t + r % 2];
+        self.put_sums(&mma.d, &d);
+    }
+
+    /// A 16 x 8 matrix of sums from its four registers. Row and column of register r in lane l come to number
+    /// `64 (r / 2) + 2 l + r % 2`, row-major.
+    #[inline(always)]
+    pub(super) fn sums(&self, regs: &[u32; 4]) -> [u32; 128] {
+        let mut sums = [0; 128];
+        for (sums, &[even, odd]) in sums.as_chunks_mut::<64>().0.iter_mut().zip(pairs(regs)) {
+            let [even, odd] = [even, odd].map(|reg| &self.b32[reg as usize].0);
+            for lane in 0..LANES {
+                (sums[2 * lane], sums[2 * lane + 1]) = (even[lane], odd[lane]);
+            }
+        }
+        sums
+    }
+
+    /// The other way round.
+    #[inline(always)]
+    pub(super) fn put_sums(&mut self, regs: &[u32; 4], sums: &[u32; 128]) {
+        for (sums, &pair) in sums.as_chunks::<64>().0.iter().zip(pairs(regs)) {
+            for (i, reg) in pair.into_iter().enumerate() {
+                let to = &mut self.b32[reg as usize].0;
+                for lane in 0..LANES {
+                    to[lane] = sums[2 * lane + i];
+                }
             }
         }
     }
@@ -249,9 +279,35 @@ impl Warp {
     }
 }
 
-/// The 16-bit element with this number.
-fn half(shared: &[u32], at: usize) -> u16 {
-    (shared[at / 2] >> (16 * (at % 2))) as u16
+/// Registers of even and of odd columns, for the upper rows and the lower.
+fn pairs(regs: &[u32; 4]) -> &[[u32; 2]] {
+    regs.as_chunks().0
+}
+
+/// The low and the high half of each word.
+#[inline(always)]
+fn halves_of(words: [u32; 4]) -> [u16; 8] {
+    std::array::from_fn(|i| (words[i / 2] >> (16 * (i % 2))) as u16)
+}
+
+/// What `ldmatrix` gives each lane of a matrix whose rows start here.
+#[inline(always)]
+fn load_matrix(shared: &[u32], starts: &[u32; 8], transposed: bool) -> LanesB32 {
+    let mut words = LanesB32::ZERO;
+    for (row, &start) in words.0.as_chunks_mut::<4>().0.iter_mut().zip(starts) {
+        let at = start as usize / 4;
+        row.copy_from_slice(&shared[at..at + 4]);
+    }
+    if !transposed {
+        return words;
+    }
+    let mut turned = LanesB32::ZERO;
+    for lane in 0..LANES {
+        let (row, column) = (lane % 4 * 2, lane / 4);
+        let element = |row: usize| words.0[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
+        turned.0[lane] = element(row) | element(row + 1) << 16;
+    }
+    turned
 }
 
 fn put_half(shared: &mut [u32], at: usize, value: u16) {

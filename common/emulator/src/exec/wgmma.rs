@@ -348,22 +348,15 @@ impl Warp {
             (WgmmaA::Descriptor(_), None) => return,
         };
         for (panel, b) in operands.b.iter().enumerate() {
-            let regs = &wgmma.d[4 * panel..4 * panel + 4];
-            let mut d = [0; 128];
-            let at = |lane: usize, r: usize| 8 * (lane / 4 + 8 * (r / 2)) + lane % 4 * 2 + r % 2;
-            if scale_d {
-                for (r, &reg) in regs.iter().enumerate() {
-                    for lane in 0..LANES {
-                        d[at(lane, r)] = self.b32[reg as usize].0[lane];
-                    }
-                }
-            }
-            let d = multiply(wgmma.factor, a, b, &d);
-            for (r, &reg) in regs.iter().enumerate() {
-                for lane in 0..LANES {
-                    self.b32[reg as usize].0[lane] = d[at(lane, r)];
-                }
-            }
+            let Some(regs) = wgmma.d.as_chunks().0.get(panel) else {
+                return;
+            };
+            let addend = match scale_d {
+                true => self.sums(regs),
+                false => [0; 128],
+            };
+            let sums = multiply(wgmma.factor, a, b, &addend);
+            self.put_sums(regs, &sums);
         }
     }
 

@@ -1,15 +1,15 @@
 //! The rule of the parent module in whole vectors: the eight outputs of a row side by side.
 use super::{Card, Factor, LOWEST, M, N, NONE, split_f32};
 
-/// A B + C for finite numbers: A is 16 x K, B is K x 8, C is 16 x 8. `None` where a result is subnormal:
-/// rare, and left to the rule as it is written.
+/// C becomes A B + C for finite numbers: A is 16 x K, B is K x 8, C is 16 x 8. Not where a result is subnormal, which is
+/// rare and left to the rule as it is written: then it is `None`, and C as it was.
 pub(super) fn outputs(
     card: Card,
     factor: Factor,
     a: &[u16],
     b: &[u16],
-    c: &[u32; M * N],
-) -> Option<[u32; M * N]> {
+    c: &mut [u32; M * N],
+) -> Option<()> {
     // What the CPU has decides the speed, never the bits: every step is exact.
     let work = Outputs {
         card,
@@ -136,7 +136,7 @@ struct On<'a>(pulp::x86::V3, Outputs<'a>);
 
 #[cfg(target_arch = "x86_64")]
 impl pulp::NullaryFnOnce for On<'_> {
-    type Output = Option<[u32; M * N]>;
+    type Output = Option<()>;
 
     #[inline(always)]
     fn call(self) -> Self::Output {
@@ -149,12 +149,12 @@ struct Outputs<'a> {
     factor: Factor,
     a: &'a [u16],
     b: &'a [u16],
-    c: &'a [u32; M * N],
+    c: &'a mut [u32; M * N],
 }
 
 impl Outputs<'_> {
     #[inline(always)]
-    fn compute<V: Eight>(self, v: V) -> Option<[u32; M * N]> {
+    fn compute<V: Eight>(self, v: V) -> Option<()> {
         // Each card and format with its own constants.
         match (self.card, self.factor) {
             (Card::H100, Factor::F16) => self.of(v, Card::H100, Factor::F16),
@@ -165,7 +165,7 @@ impl Outputs<'_> {
     }
 
     #[inline(always)]
-    fn of<V: Eight>(self, v: V, card: Card, factor: Factor) -> Option<[u32; M * N]> {
+    fn of<V: Eight>(self, v: V, card: Card, factor: Factor) -> Option<()> {
         let kept = card.kept();
         let (mut addend, mut e, mut sum) = ([0; M * N], [0; M * N], [0; M * N]);
         for i in 0..M * N {
@@ -191,7 +191,11 @@ impl Outputs<'_> {
             subnormal |= value.abs() < f64::from(f32::MIN_POSITIVE) && value != 0.0;
             d[i] = (cut as f32).to_bits();
         }
-        (!subnormal).then_some(d)
+        if subnormal {
+            return None;
+        }
+        *self.c = d;
+        Some(())
     }
 
     /// Raises each E to that of the products, and adds up the products in units of 2^(E - kept). An f32 holds a product
@@ -205,23 +209,39 @@ impl Outputs<'_> {
         e: &mut [i32; M * N],
         sum: &mut [i32; M * N],
     ) -> Option<()> {
+        match self.b.len() / N {
+            16 => self.by_floats_of::<V, 16>(v, kept, e, sum),
+            _ => self.by_floats_of::<V, 8>(v, kept, e, sum),
+        }
+    }
+
+    /// With a number of steps that the compiler knows.
+    #[inline(always)]
+    fn by_floats_of<V: Eight, const STEPS: usize>(
+        &self,
+        v: V,
+        kept: i32,
+        e: &mut [i32; M * N],
+        sum: &mut [i32; M * N],
+    ) -> Option<()> {
         /// Below, all products are zero, and any unit will do.
         const LEAST: i32 = 2 * -14;
-        let steps = self.b.len() / N;
         let a = Floats::<{ M * 16 }>::new(self.a);
         let b = Floats::<{ 16 * N }>::new(self.b);
-        let b_value = b.value.as_chunks().0.get(..steps)?;
-        let b_exponent = b.exponent.as_chunks().0.get(..steps)?;
+        let [b_value, b_exponent] =
+            [&b.value, &b.exponent].map(|all| all.as_chunks::<N>().0.first_chunk::<STEPS>());
+        let (b_value, b_exponent) = (b_value?, b_exponent?);
+        let a_rows = a.value.as_chunks::<STEPS>().0.iter();
+        let a_rows = a_rows.zip(a.exponent.as_chunks::<STEPS>().0);
         let rows = e.as_chunks_mut().0.iter_mut().zip(sum.as_chunks_mut().0);
-        for (row, (e, sum)) in rows.enumerate() {
-            let row = row * steps..(row + 1) * steps;
-            let top = largest(v, e, a.exponent.get(row.clone())?, b_exponent);
+        for ((e, sum), (a_value, a_exponent)) in rows.zip(a_rows) {
+            let top = largest(v, e, a_exponent, b_exponent);
             *e = v.store(top);
             // 2^(kept - E), by its field.
             let field = v.sub(v.splat(kept + 127), v.max(top, v.splat(LEAST)));
             let unit = v.mul(field, v.splat(1 << 23));
             let mut total = v.splat(0);
-            for (a, b) in a.value.get(row)?.iter().zip(b_value) {
+            for (a, b) in a_value.iter().zip(b_value) {
                 total = v.add(total, v.whole_product(v.splat(*a), v.load(b), unit));
             }
             *sum = v.store(total);
@@ -368,18 +388,20 @@ mod tests {
                 let a: [u16; 256] = std::array::from_fn(|_| random() as u16 & 0xbfff);
                 let b: [u16; 128] = std::array::from_fn(|_| random() as u16 & 0xbfff);
                 let c: [u32; 128] = std::array::from_fn(|_| random() & 0xbfff_ffff);
-                let (a, b, c) = (&a, &b, &c);
+                let (a, b) = (&a, &b);
                 for card in Card::ALL {
+                    let (mut plain, mut vectors) = (c, c);
                     let work = Outputs {
                         card,
                         factor,
                         a,
                         b,
-                        c,
+                        c: &mut plain,
                     };
-                    let plain = work.compute(Plain);
-                    assert_eq!(plain, outputs(card, factor, a, b, c));
-                    compared += u32::from(plain.is_some());
+                    let done = work.compute(Plain);
+                    assert_eq!(done, outputs(card, factor, a, b, &mut vectors));
+                    assert_eq!(plain, vectors);
+                    compared += u32::from(done.is_some());
                 }
             }
             assert!(compared > 800, "{compared}");
