@@ -58,7 +58,9 @@ pub fn visit<T: Send>(
 /// The elements of `rows` x `cols`, row-major.
 fn block(problem: &Problem, rows: &[u32], cols: &[u32]) -> Vec<Expected> {
     let (lda, ldb) = (problem.padded.k as usize, problem.padded.n as usize);
-    let mut sums = vec![Expected::default(); rows.len() * cols.len()];
+    // Kept apart, so that neighbours of a row are added to as vectors; each sum's order is that of k.
+    let mut values = vec![0.0; rows.len() * cols.len()];
+    let mut squares = values.clone();
     let mut half_b = vec![f16::ZERO; cols.len()];
     let mut b = vec![0.0f32; cols.len()];
     for k in 0..problem.size.k as usize {
@@ -67,14 +69,18 @@ fn block(problem: &Problem, rows: &[u32], cols: &[u32]) -> Vec<Expected> {
             *b = row[*col as usize];
         }
         half_b.convert_to_f32_slice(&mut b);
-        for (row, sums) in rows.iter().zip(sums.chunks_exact_mut(cols.len())) {
+        let sums = values.chunks_exact_mut(cols.len());
+        let sums = sums.zip(squares.chunks_exact_mut(cols.len()));
+        for (row, (values, squares)) in rows.iter().zip(sums) {
             let a = f64::from(problem.a[*row as usize * lda + k].to_f32_const());
-            for (sum, b) in sums.iter_mut().zip(&b) {
+            for ((value, square), b) in values.iter_mut().zip(squares).zip(&b) {
                 let product = a * f64::from(*b);
-                sum.value += product;
-                sum.squares += product * product;
+                *value += product;
+                *square += product * product;
             }
         }
     }
-    sums
+    let sums = values.into_iter().zip(squares);
+    sums.map(|(value, squares)| Expected { value, squares })
+        .collect()
 }
