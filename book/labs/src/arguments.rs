@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use harness::{Need, Wanted};
+use harness::{Need, Size, Wanted};
 
 use crate::lab::Scale;
 
@@ -23,6 +23,9 @@ pub struct Arguments {
     /// Only these of its launches, parted by commas
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
+    /// The sizes that `bf16_tn time` times [default: 512 to 16384 by powers of two]
+    #[arg(long, value_name = "N|MxNxK,...", value_delimiter = ',')]
+    pub sizes: Vec<Size>,
     /// Where to run: auto, emulator, gpu or gpu:N
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub device: Wanted,

@@ -1,6 +1,10 @@
 //! A launch on a device, the emulator or a GPU.
-use emulator::{LaunchReport, Limits, Options};
-use harness::{Arg, Buffer, Device, Function, KernelFile, LaunchConfig, Source, Target, Wanted};
+use std::path::Path;
+
+use emulator::{LaunchReport, Limits, Options, Ptx};
+use harness::{
+    Arg, Buffer, Device, Function, KernelFile, LaunchConfig, LaunchSpec, Source, Target, Wanted,
+};
 
 use crate::arguments::{Arguments, Command};
 use crate::lab::{Argument, Done, Lab, Launch, Scale};
@@ -82,6 +86,12 @@ impl Ready {
                     device.fill(&buffer, 0xff)?;
                     output.get_or_insert(buffer).arg()
                 }
+                Argument::OutputMap(tiling) => {
+                    let bytes = tiling.row_bytes * tiling.dimensions[1];
+                    let buffer = device.alloc("output", bytes as usize)?;
+                    device.fill(&buffer, 0xff)?;
+                    device.tensor_map(output.get_or_insert(buffer), tiling)?
+                }
                 Argument::Map(matrix, tiling) => {
                     let buffer = device.upload("matrix", matrix)?;
                     device.tensor_map(&buffer, tiling)?
@@ -92,6 +102,7 @@ impl Ready {
             grid: [launch.grid[0], launch.grid[1], 1],
             block: [launch.threads, 1, 1],
             dynamic_shared: launch.dynamic_shared,
+            cluster: [launch.cluster, 1, 1],
             ..LaunchConfig::default()
         };
         Ok(Self {
@@ -138,12 +149,45 @@ pub fn run(lab: &Lab, launch: Launch, arguments: &Arguments, target: &Target) ->
 
 /// The PTX of a launch's kernel: the reader's file, or the lab's own.
 pub fn source(lab: &Lab, launch: &Launch, arguments: &Arguments) -> Result<Source> {
-    let is_it = |kernel: &&KernelFile| kernel.file == launch.file;
+    let is_it =
+        |kernel: &&KernelFile| kernel.file == launch.file && kernel.configuration == launch.tile;
     let kernel = lab.kernels.iter().find(is_it);
     let kernel =
         kernel.ok_or_else(|| Error::Usage(format!("{} has no {}", lab.name, launch.file)))?;
+    source_of(lab, kernel, arguments)
+}
+
+/// The PTX of one of the lab's kernels: the reader's file, or the lab's own.
+pub fn source_of(lab: &Lab, kernel: &KernelFile, arguments: &Arguments) -> Result<Source> {
+    let is_ptx = |path: &Path| path.extension().is_some_and(|ending| ending == "ptx");
     Ok(match &arguments.kernel {
-        Some(path) => Source::of_file(path, kernel.arch)?,
+        Some(path) if is_ptx(path) => {
+            let source = Source::of_file(path, kernel.arch, "")?;
+            has_tile(&source, kernel.configuration)?;
+            source
+        }
+        Some(path) => Source::of_file(path, kernel.arch, kernel.configuration)?,
         None => kernel.committed(&format!("book/labs/{}", lab.name))?,
     })
+}
+
+/// That the reader's PTX has the tile of the launch, where launches have tiles.
+fn has_tile(source: &Source, tile: &str) -> Result<()> {
+    if tile.is_empty() {
+        return Ok(());
+    }
+    let spec = Ptx::parse(&source.ptx).ok();
+    let spec = spec.and_then(|ptx| LaunchSpec::of(&ptx).ok());
+    let found = spec.map(|spec| format!("{}x{}", spec.tile.bm, spec.tile.bn));
+    match found {
+        Some(found) if found == tile => Ok(()),
+        Some(found) => Err(Error::Usage(format!(
+            "the tile of {} is {found}, and this launch is of {tile}: `--only {found}`",
+            source.file
+        ))),
+        None => Err(Error::Usage(format!(
+            "{} does not state its launch",
+            source.file
+        ))),
+    }
 }

@@ -1,5 +1,5 @@
 //! Whether an output is right.
-use half::f16;
+use half::{bf16, f16};
 
 /// What the first output of a launch must hold.
 #[derive(Clone, Debug)]
@@ -8,6 +8,8 @@ pub enum Expected {
     Words(Vec<u32>),
     /// Numbers of f16 near these, each with its place and how far it may be off.
     Near(Vec<Near>),
+    /// The same of bf16.
+    NearBf16(Vec<Near>),
 }
 
 /// A number that rounding may have moved.
@@ -40,6 +42,13 @@ impl Comparison {
         self.wrong == 0 && self.checked > 0
     }
 
+    fn add_all(&mut self, output: &[u8], values: &[Near], read: fn([u8; 2]) -> f64) {
+        for near in values {
+            let got = element(output, near.place, read);
+            self.add(near.place, got, near.value, near.bound);
+        }
+    }
+
     fn add(&mut self, place: usize, got: f64, want: f64, bound: f64) {
         self.checked += 1;
         let error = (got - want).abs();
@@ -67,10 +76,10 @@ impl Expected {
                 }
             }
             Self::Near(values) => {
-                for near in values {
-                    let got = element(output, near.place, |half| f16::from_le_bytes(half).into());
-                    verdict.add(near.place, got, near.value, near.bound);
-                }
+                verdict.add_all(output, values, |half| f16::from_le_bytes(half).into());
+            }
+            Self::NearBf16(values) => {
+                verdict.add_all(output, values, |half| bf16::from_le_bytes(half).into());
             }
         }
         verdict
@@ -113,5 +122,13 @@ mod tests {
         assert!(!near(0.5).check(&halves([9.0, 0.52])).ok());
         assert!(!near(0.5).check(&halves([9.0, f32::NAN])).ok());
         assert!(!near(0.5).check(&[]).ok());
+
+        let Expected::Near(values) = near(0.5) else {
+            unreachable!("as above")
+        };
+        let halves = |values: [f32; 2]| values.map(|v| bf16::from_f32(v).to_le_bytes()).concat();
+        let near = Expected::NearBf16(values);
+        assert!(near.check(&halves([9.0, 0.505])).ok());
+        assert!(!near.check(&halves([9.0, 0.52])).ok());
     }
 }

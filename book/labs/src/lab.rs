@@ -5,7 +5,9 @@ use emulator::{Counters, Instruction, InstructionKind, LaunchReport};
 use harness::lines::sum;
 use harness::{Function, KernelFile, Source, Tiling};
 
+use crate::arguments::Arguments;
 use crate::expected::{Comparison, Expected};
+use crate::run::Result;
 
 /// One experiment: kernels, and launches of them that are to be compared.
 #[derive(Clone, Copy)]
@@ -20,6 +22,8 @@ pub struct Lab {
     pub launches: fn(Scale) -> Vec<Launch>,
     /// What the report adds to its table.
     pub remarks: fn(&[Done]) -> Vec<Vec<String>>,
+    /// What `time` prints, where it does more than time the launches beside each other.
+    pub time: Option<fn(&Arguments, gpu::Context) -> Result<String>>,
 }
 
 /// How much there is to do.
@@ -38,6 +42,8 @@ pub struct Launch {
     pub name: String,
     /// The file of the lab that the kernel is in.
     pub file: &'static str,
+    /// Of a file with several tiles, the tile of C, such as `128x256`; else empty.
+    pub tile: &'static str,
     /// The kernel.
     pub entry: &'static str,
     /// Blocks, along x and y.
@@ -46,6 +52,8 @@ pub struct Launch {
     pub threads: u32,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
+    /// Blocks of a cluster.
+    pub cluster: u32,
     /// One for each parameter.
     pub arguments: Vec<Argument>,
     /// What the first output holds in the end.
@@ -67,10 +75,12 @@ impl Launch {
         Self {
             name: name.into(),
             file: "kernel.cu",
+            tile: "",
             entry,
             grid: [1, 1],
             threads: 32,
             dynamic_shared: 0,
+            cluster: 1,
             arguments,
             expected,
             meant: Meant::Right,
@@ -98,8 +108,10 @@ pub enum Argument {
     Output(usize),
     /// An int.
     Int(u32),
-    /// The map of this row-major matrix of f16, for TMA.
+    /// The map of this row-major matrix of 16-bit floats, for TMA.
     Map(Vec<u8>, Tiling),
+    /// The map of a matrix that is to be written; poisoned with 0xff.
+    OutputMap(Tiling),
 }
 
 /// What a launch is there to show.

@@ -11,8 +11,10 @@
 //! | `arguments` | what did the reader ask for? |
 //! | `expected` | is the output right? |
 //! | `device` | how is a launch made, on the emulator or a GPU? |
+//! | `against_cublas` | how fast is a matrix product beside cuBLAS, in both regimes? |
 //! | `time` | how fast are the variants, beside each other? |
 //! | `report`, `json` | how does the reader see it? |
+mod against_cublas;
 mod arguments;
 mod device;
 mod expected;

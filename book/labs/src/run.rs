@@ -95,6 +95,15 @@ fn report_of(arguments: &Arguments) -> Result<(String, bool)> {
             names().join(", ")
         ))
     })?;
+    if arguments.command == Command::Time
+        && let Some(time) = lab.time
+    {
+        return Ok((time(arguments, device::gpu(arguments)?)?, true));
+    }
+    if !arguments.sizes.is_empty() {
+        let why = "--sizes is for `bf16_tn time`: the other launches have sizes of their own";
+        return Err(Error::Usage(why.into()));
+    }
     if arguments.command == Command::Time {
         let launches = launches(lab, arguments, arguments.scale.unwrap_or(Scale::Full))?;
         let timed = time::run(lab, &launches, arguments, device::gpu(arguments)?)?;
@@ -141,13 +150,13 @@ fn launches(lab: &Lab, arguments: &Arguments, scale: Scale) -> Result<Vec<Launch
             names.join("; ")
         )));
     }
-    let in_file = kernels_of_file(lab, &all, arguments)?;
+    let asked = |launch: &&Launch| only.is_empty() || only.contains(&launch.name.as_str());
+    let in_file = kernels_of_file(lab, all.iter().find(asked), arguments)?;
     let is_there = |launch: &Launch| {
         let names = in_file.as_ref();
         names.is_none_or(|names| names.iter().any(|name| name == launch.entry))
     };
-    let wanted = |launch: &Launch| only.is_empty() || only.contains(&launch.name.as_str());
-    let wanted = all.iter().filter(|one| wanted(one) && is_there(one));
+    let wanted = all.iter().filter(|one| asked(one) && is_there(one));
     let wanted: Vec<Launch> = wanted.cloned().collect();
     match in_file {
         Some(names) if wanted.is_empty() => Err(Error::Usage(format!(
@@ -171,10 +180,10 @@ fn only<'a>(asked: &'a [String], names: &[&str]) -> Vec<&'a str> {
 /// The names of the kernels in the reader's file, if there is one.
 fn kernels_of_file(
     lab: &Lab,
-    launches: &[Launch],
+    first: Option<&Launch>,
     arguments: &Arguments,
 ) -> Result<Option<Vec<String>>> {
-    let (Some(_), Some(first)) = (&arguments.kernel, launches.first()) else {
+    let (Some(_), Some(first)) = (&arguments.kernel, first) else {
         return Ok(None);
     };
     let source = device::source(lab, first, arguments)?;

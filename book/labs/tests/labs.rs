@@ -210,6 +210,12 @@ fn the_lessons_as_counters() {
     let conflicts = |launch: &str| number(&report, launch, "/bank_conflicts");
     assert_eq!(conflicts("read back: 128B"), 0);
     assert!(conflicts("read back: rows of 128 bytes") > 0);
+
+    // Rows of B along K have no conflicts either.
+    let report = json(&["bf16_tn"]);
+    for tile in ["128x256", "192x128", "128x128", "64x128"] {
+        assert_eq!(number(&report, tile, "/bank_conflicts"), 0, "{tile}");
+    }
 }
 
 #[test]
@@ -219,6 +225,13 @@ fn mistakes_are_named() {
         (&["transpose", "--only", "padde"], "padded"),
         (&["transpose", "explain"], "explain"),
         (&["transpose", "time"], "GPU"),
+        (&["bf16_tn", "time"], "GPU"),
+        (&["bf16_tn", "--sizes", "512"], "--sizes"),
+        (&["bf16_tn", "time", "--sizes", "512y"], "512y"),
+        (
+            &["bf16_tn", "--kernel", "bf16_tn/kernel.64x128.ptx"],
+            "--only 64x128",
+        ),
         (&["transpose", "--scale", "large"], "small"),
         (&["transpose", "--kernel", "nowhere.ptx"], "nowhere.ptx"),
         (&["transpose", "--kernel", "Cargo.toml"], "Cargo.toml"),
@@ -233,6 +246,49 @@ fn mistakes_are_named() {
             "{words:?}: {code}, {text}"
         );
     }
+}
+
+/// Its lines that rung 16 has not, and those of rung 16 that it has not, in their order.
+#[test]
+fn bf16_tn_is_rung_16_but_for_these_lines() {
+    let ours = include_str!("../bf16_tn/kernel.cu");
+    let rung = include_str!("../../../rungs/16_stream_k/kernel.cu");
+    let only_in = |one: &str, other: &str, sign: &str| {
+        let there: BTreeSet<&str> = other.lines().collect();
+        let mut found: Vec<String> = one
+            .lines()
+            .filter(|line| !there.contains(line))
+            .map(|line| format!("{sign} {line}"))
+            .collect();
+        found.push(String::new());
+        found.join("\n")
+    };
+    let lines = only_in(rung, ours, "<") + "\n" + &only_in(ours, rung, ">");
+    insta::assert_snapshot!("bf16_tn_beside_rung_16", lines);
+}
+
+/// A kernel that mistakes how B is stored, where a half of it comes from, or the type, is found out.
+#[test]
+fn a_broken_bf16_tn_is_found_out() {
+    let ptx = std::fs::read_to_string("bf16_tn/kernel.128x256.ptx").expect("committed PTX");
+    let name = format!("labs-{}-bf16-tn.ptx", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let file = path.display().to_string();
+    let words = ["bf16_tn", "--only", "128x256", "--kernel", &file];
+    for (right, wrong) in [
+        ("p, 1, 1, 0, 0;", "p, 1, 1, 0, 1;"),
+        (".f32.bf16.bf16", ".f32.f16.f16"),
+        ("cvt.rn.bf16x2.f32", "cvt.rn.f16x2.f32"),
+    ] {
+        assert!(ptx.contains(right), "{right}");
+        std::fs::write(&path, ptx.replace(right, wrong)).expect("writable");
+        let (code, text) = run(&words);
+        assert!(
+            code == 1 && text.contains("does not show"),
+            "{wrong}: {text}"
+        );
+    }
+    std::fs::remove_file(&path).expect("it was written above");
 }
 
 /// The same launches with another kernel: one that writes something else is found out.

@@ -1,7 +1,9 @@
-//! cuBLAS, the opponent: row-major C = A B.
+//! cuBLAS, the opponent: row-major C = A B, or C = A B^T.
 //!
 //! cuBLAS thinks in columns: a row-major matrix is to it the transposed one. Since
-//! C^T = B^T A^T, swapping the operands is all it takes.
+//! C^T = B^T A^T, swapping the operands is all it takes. For C = A B^T, with B stored as (N, K), that is
+//! C^T = B A^T: cuBLAS reads B's memory as a column-major B^T and transposes it. In its words this is *TN*, transposed
+//! times not transposed; both operands are contiguous along K.
 use crate::dynamic::api;
 use crate::primary::Primary;
 use crate::{Buffer, Context, GpuError, search};
@@ -28,8 +30,10 @@ api!(Api {
 // The values of NVIDIA's headers (library_types.h, cublas_api.h), under their names.
 pub(crate) const CUDA_R_32F: c_int = 0;
 pub(crate) const CUDA_R_16F: c_int = 2;
+pub(crate) const CUDA_R_16BF: c_int = 14;
 pub(crate) const CUBLAS_COMPUTE_32F: c_int = 68;
 const CUBLAS_OP_N: c_int = 0;
+pub(crate) const CUBLAS_OP_T: c_int = 1;
 const CUBLAS_GEMM_DEFAULT: c_int = -1;
 
 /// Scratch memory for cuBLAS: what it wants on Hopper at most is 32 MiB.
@@ -42,8 +46,29 @@ pub enum Elements {
     F16,
     /// A and B f16, C f32: not rounded to f16 at the end.
     F16ToF32,
+    /// bf16.
+    Bf16,
     /// f32, on CUDA cores: no TF32.
     F32,
+}
+
+/// How B is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StorageOfB {
+    /// k x n, row-major: contiguous along N, as in C = A B.
+    RowMajor,
+    /// n x k, row-major: contiguous along K, as in C = A B^T.
+    KMajor,
+}
+
+impl StorageOfB {
+    /// Rows and columns in memory.
+    pub(crate) fn sides(self, n: usize, k: usize) -> [usize; 2] {
+        match self {
+            Self::RowMajor => [k, n],
+            Self::KMajor => [n, k],
+        }
+    }
 }
 
 /// A cuBLAS handle on a [`Context`]'s stream, with 64 MiB of workspace.
@@ -112,18 +137,47 @@ impl Cublas {
     pub fn gemm(
         &self,
         elements: Elements,
+        buffers: [&Buffer; 3],
+        shape: [usize; 3],
+    ) -> Result<(), GpuError> {
+        self.multiply(elements, StorageOfB::RowMajor, buffers, shape)
+    }
+
+    /// Enqueues C = A B^T, row-major: A m x k, B n x k and C m x n, computed in f32 (`CUBLAS_COMPUTE_32F`).
+    ///
+    /// # Errors
+    /// [`GpuError::Size`], [`GpuError::Dimension`], [`GpuError::Cublas`].
+    pub fn gemm_tn(
+        &self,
+        elements: Elements,
+        buffers: [&Buffer; 3],
+        shape: [usize; 3],
+    ) -> Result<(), GpuError> {
+        self.multiply(elements, StorageOfB::KMajor, buffers, shape)
+    }
+
+    fn multiply(
+        &self,
+        elements: Elements,
+        storage_of_b: StorageOfB,
         [a, b, c]: [&Buffer; 3],
         [m, n, k]: [usize; 3],
     ) -> Result<(), GpuError> {
         let (input, output) = match elements {
             Elements::F16 => (CUDA_R_16F, CUDA_R_16F),
             Elements::F16ToF32 => (CUDA_R_16F, CUDA_R_32F),
+            Elements::Bf16 => (CUDA_R_16BF, CUDA_R_16BF),
             Elements::F32 => (CUDA_R_32F, CUDA_R_32F),
         };
         a.holds("A", [m, k], bytes(input))?;
-        b.holds("B", [k, n], bytes(input))?;
+        b.holds("B", storage_of_b.sides(n, k), bytes(input))?;
         c.holds("C", [m, n], bytes(output))?;
         let [m, n, k] = [dimension(m)?, dimension(n)?, dimension(k)?];
+        // The stride of B is a row of it in memory.
+        let (op_b, stride_b) = match storage_of_b {
+            StorageOfB::RowMajor => (CUBLAS_OP_N, n),
+            StorageOfB::KMajor => (CUBLAS_OP_T, k),
+        };
         let (alpha, beta) = (1.0f32, 0.0f32);
         self.context.bind()?;
         // SAFETY: a live handle, operands that hold their matrices (checked above), and alpha and beta
@@ -132,7 +186,7 @@ impl Cublas {
         let status = unsafe {
             (self.api.cublasGemmEx)(
                 self.handle,
-                CUBLAS_OP_N,
+                op_b,
                 CUBLAS_OP_N,
                 n,
                 m,
@@ -140,7 +194,7 @@ impl Cublas {
                 (&raw const alpha).cast(),
                 b.address() as *const c_void,
                 input,
-                n,
+                stride_b,
                 a.address() as *const c_void,
                 input,
                 k,
@@ -204,5 +258,5 @@ pub(crate) fn dimension(size: usize) -> Result<c_int, GpuError> {
 
 /// Bytes of an element.
 fn bytes(kind: c_int) -> usize {
-    if kind == CUDA_R_16F { 2 } else { 4 }
+    if kind == CUDA_R_32F { 4 } else { 2 }
 }

@@ -1,6 +1,7 @@
 //! cuBLASLt with the best of its heuristics: the strongest opponent of the house.
 use crate::cublas::{
-    CUBLAS_COMPUTE_32F, CUDA_R_16F, CUDA_R_32F, WORKSPACE_BYTES, check, dimension, version_text,
+    CUBLAS_COMPUTE_32F, CUBLAS_OP_T, CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, StorageOfB,
+    WORKSPACE_BYTES, check, dimension, version_text,
 };
 use crate::dynamic::api;
 use crate::primary::Primary;
@@ -16,6 +17,7 @@ api!(Api {
     cublasLtGetVersion: fn() -> usize;
     cublasLtGetStatusString: fn(c_int) -> *const c_char;
     cublasLtMatmulDescCreate: fn(*mut Opaque, c_int, c_int) -> c_int;
+    cublasLtMatmulDescSetAttribute: fn(Opaque, c_int, *const c_void, usize) -> c_int;
     cublasLtMatmulDescDestroy: fn(Opaque) -> c_int;
     cublasLtMatrixLayoutCreate: fn(*mut Opaque, c_int, u64, u64, i64) -> c_int;
     cublasLtMatrixLayoutDestroy: fn(Opaque) -> c_int;
@@ -34,6 +36,7 @@ api!(Api {
     ) -> c_int;
 });
 
+const CUBLASLT_MATMUL_DESC_TRANSA: c_int = 3;
 const CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES: c_int = 1;
 
 /// `cublasLtMatmulAlgo_t`.
@@ -65,6 +68,7 @@ pub struct CublasLt {
     api: Api,
     workspace: Buffer,
     context: Rc<Primary>,
+    storage_of_b: StorageOfB,
     shape: [usize; 3],
 }
 
@@ -81,7 +85,25 @@ impl CublasLt {
         shape: [usize; 3],
         kept: usize,
     ) -> Result<Self, GpuError> {
-        let mut this = Self::open(gpu, shape)?;
+        Self::open(gpu, CUDA_R_16F, StorageOfB::RowMajor, shape)?.tuned(gpu, buffers, kept)
+    }
+
+    /// The same for C = A B^T in bf16, with B stored as n x k.
+    ///
+    /// # Errors
+    /// As [`tune`](Self::tune).
+    pub fn tune_bf16_tn(
+        gpu: &Context,
+        buffers: [&Buffer; 3],
+        shape: [usize; 3],
+        kept: usize,
+    ) -> Result<Self, GpuError> {
+        Self::open(gpu, CUDA_R_16BF, StorageOfB::KMajor, shape)?.tuned(gpu, buffers, kept)
+    }
+
+    /// Keeps so many of the fastest algorithms.
+    fn tuned(self, gpu: &Context, buffers: [&Buffer; 3], kept: usize) -> Result<Self, GpuError> {
+        let mut this = self;
         this.fit(buffers)?;
         let mut candidates = this.candidates()?;
         // The heuristic may offer what then refuses to run.
@@ -94,7 +116,7 @@ impl CublasLt {
             })
             .collect();
         // Short products need several launches for a sample that says something; long ones take long enough.
-        let is_short = shape.iter().product::<usize>() <= 1 << 33;
+        let is_short = this.shape.iter().product::<usize>() <= 1 << 33;
         let timing = Timing {
             rounds: 5,
             warmup: 1,
@@ -111,7 +133,7 @@ impl CublasLt {
         this.timed = timed.len();
         this.algorithms = timed.iter().take(kept).map(|(one, _)| **one).collect();
         if this.algorithms.is_empty() {
-            let [m, n, k] = shape;
+            let [m, n, k] = this.shape;
             return Err(GpuError::Cublas {
                 call: "cublasLtMatmulAlgoGetHeuristic",
                 message: format!("no algorithm for {m} x {n} x {k}"),
@@ -130,7 +152,7 @@ impl CublasLt {
         self.algorithms.len()
     }
 
-    /// Enqueues C = A B by one of the algorithms kept, for matrices A, B, C of the shape tuned for, m, n, k.
+    /// Enqueues the product by one of the algorithms kept, for matrices A, B, C of the shape tuned for, m, n, k.
     ///
     /// # Errors
     /// [`GpuError::Size`], [`GpuError::Cublas`]; also if fewer algorithms were kept.
@@ -148,7 +170,13 @@ impl CublasLt {
         version_text(unsafe { (self.api.cublasLtGetVersion)() })
     }
 
-    fn open(gpu: &Context, shape: [usize; 3]) -> Result<Self, GpuError> {
+    /// cuBLASLt for matrices of this type, without an algorithm.
+    fn open(
+        gpu: &Context,
+        elements: c_int,
+        storage_of_b: StorageOfB,
+        shape: [usize; 3],
+    ) -> Result<Self, GpuError> {
         let found = search::load("cublasLt", &[], None)
             .map_err(|searched| GpuError::NoCublas { searched })?;
         let api = Api::load(found.library)?;
@@ -164,6 +192,19 @@ impl CublasLt {
         let description = Part::new(&api, call, destroy, |part| unsafe {
             (api.cublasLtMatmulDescCreate)(part, CUBLAS_COMPUTE_32F, CUDA_R_32F)
         })?;
+        if storage_of_b == StorageOfB::KMajor {
+            let transposed = CUBLAS_OP_T; // cuBLAS's A is our B, as in cublas.rs
+            // SAFETY: a live handle, and an attribute of its own size.
+            let status = unsafe {
+                (api.cublasLtMatmulDescSetAttribute)(
+                    description.raw,
+                    CUBLASLT_MATMUL_DESC_TRANSA,
+                    (&raw const transposed).cast(),
+                    size_of::<c_int>(),
+                )
+            };
+            api.check("cublasLtMatmulDescSetAttribute", status)?;
+        }
         let layout = |rows: usize, columns: usize| {
             let (rows, columns) = (dimension(rows)?, dimension(columns)?);
             let (call, destroy) = (
@@ -174,11 +215,13 @@ impl CublasLt {
             let stride = rows as i64; // of a column: at most 32 bits
             // SAFETY: as above.
             Part::new(&api, call, destroy, |part| unsafe {
-                (api.cublasLtMatrixLayoutCreate)(part, CUDA_R_16F, rows, columns, stride)
+                (api.cublasLtMatrixLayoutCreate)(part, elements, rows, columns, stride)
             })
         };
         // Columns for rows, as in cublas.rs: B, then A, then C.
-        let layouts = [layout(n, k)?, layout(k, m)?, layout(n, m)?];
+        let [rows_of_b, columns_of_b] = storage_of_b.sides(n, k);
+        let of_b = layout(columns_of_b, rows_of_b)?;
+        let layouts = [of_b, layout(k, m)?, layout(n, m)?];
         let context = Rc::clone(&gpu.context);
         Ok(Self {
             algorithms: Vec::new(),
@@ -189,6 +232,7 @@ impl CublasLt {
             api,
             workspace,
             context,
+            storage_of_b,
             shape,
         })
     }
@@ -242,7 +286,7 @@ impl CublasLt {
     fn fit(&self, [a, b, c]: [&Buffer; 3]) -> Result<(), GpuError> {
         let [m, n, k] = self.shape;
         a.holds("A", [m, k], 2)?;
-        b.holds("B", [k, n], 2)?;
+        b.holds("B", self.storage_of_b.sides(n, k), 2)?;
         c.holds("C", [m, n], 2)
     }
 

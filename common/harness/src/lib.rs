@@ -50,17 +50,17 @@ mod warp_access;
 
 use report::{accesses, json, profile, progress, sanitize, waits};
 use source::{choose, compile, on_disk};
-use timing::{bench, bound, contest, cool, occupancy, provenance};
+use timing::{bench, bound, contest, cool, occupancy, provenance, regime, sustained};
 
 pub use report::{lines, table};
 pub use source::ptx_file;
 pub use timing::ceilings;
 
-pub use bench::{SIZES, sides};
+pub use bench::{ALGORITHMS, Effort, SIZES, contestant, sets, sides};
 pub use cli::{Bytes, explained, main, main_with, rungs};
 pub use compile::Compile;
-pub use contest::{CUBLAS, CUBLAS_LT, Contest};
-pub use cool::Cool;
+pub use contest::{CUBLAS, CUBLAS_BF16_TN, CUBLAS_LT, CUBLAS_LT_BF16_TN, Contest, KERNEL, lt_name};
+pub use cool::measure as measure_cool;
 pub use csv_table::{BadRow, BadTable, Table, TableRow};
 pub use device::{Arg, Buffer, CLOCK_LOG, Device, Function, LaunchConfig, Tiling, on_gpu};
 pub use error::{Error, Result};
@@ -72,6 +72,7 @@ pub use on_disk::KernelOnDisk;
 pub use problem::{Problem, hex, random_matrix, splitmix64, to_bytes};
 pub use profile::source_lines;
 pub use provenance::{OnGpu, Provenance};
+pub use regime::Regime;
 pub use report::print;
 pub use rung::{KernelFile, Rung, Switch};
 pub use sanitize::text as findings;
@@ -79,6 +80,7 @@ pub use settings::{KernelChoice, Settings};
 pub use size::Size;
 pub use source::{Origin, Source, compile_text};
 pub use spec::{LaunchSpec, TensorBox, Tile};
+pub use sustained::measure as measure_sustained;
 pub use table::thousands;
 pub use target::{Need, Target, Wanted};
 pub use trial::{Launched, Task, Trial};

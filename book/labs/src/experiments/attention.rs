@@ -14,6 +14,7 @@ pub const LAB: Lab = Lab {
     kernels: &[kernel!("attention", "kernel", "sm_80")],
     launches,
     remarks,
+    time: None,
 };
 
 /// Rows of Q to a block.

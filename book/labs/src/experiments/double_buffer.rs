@@ -12,6 +12,7 @@ pub const LAB: Lab = Lab {
     kernels: &[kernel!("double_buffer", "kernel", "sm_80")],
     launches,
     remarks,
+    time: None,
 };
 
 const STEPS: u32 = 16;

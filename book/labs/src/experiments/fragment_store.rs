@@ -12,6 +12,7 @@ pub const LAB: Lab = Lab {
     kernels: &[kernel!("fragment_store", "kernel_hopper", "sm_90a")],
     launches,
     remarks,
+    time: None,
 };
 
 fn launches(_: Scale) -> Vec<Launch> {

@@ -15,6 +15,7 @@ pub const LAB: Lab = Lab {
     ],
     launches,
     remarks,
+    time: None,
 };
 
 fn launches(_: Scale) -> Vec<Launch> {

@@ -9,6 +9,7 @@ pub const LAB: Lab = Lab {
     kernels: &[kernel!("half_masks", "kernel", "sm_80")],
     launches,
     remarks: |_| Vec::new(),
+    time: None,
 };
 
 /// The masks by their number in the kernel.

@@ -1,5 +1,6 @@
 //! The experiments, in the order in which the book meets them.
 mod attention;
+pub mod bf16_tn;
 mod broadcast;
 mod double_buffer;
 mod fragment_store;
@@ -31,16 +32,17 @@ pub const ALL: &[Lab] = &[
     attention::LAB,
     modes::LAB,
     mismatch::LAB,
+    bf16_tn::LAB,
 ];
 
-/// A kernel file of a lab's folder with its committed PTX.
+/// A kernel file of a lab's folder with its committed PTX; of a file with several tiles, with this one.
 macro_rules! kernel {
-    ($lab:literal, $stem:literal, $arch:literal) => {
+    ($lab:literal, $stem:literal, $arch:literal $(, $tile:literal)?) => {
         harness::KernelFile {
             file: concat!($stem, ".cu"),
             source: include_str!(concat!("../../", $lab, "/", $stem, ".cu")),
-            configuration: "",
-            ptx: include_str!(concat!("../../", $lab, "/", $stem, ".ptx")),
+            configuration: concat!($($tile)?),
+            ptx: include_str!(concat!("../../", $lab, "/", $stem, $(".", $tile,)? ".ptx")),
             arch: $arch,
         }
     };

@@ -14,6 +14,7 @@ pub const LAB: Lab = Lab {
     kernels: &[kernel!("modes", "kernel_hopper", "sm_90a")],
     launches,
     remarks,
+    time: None,
 };
 
 const BLOCKS: u32 = 1056;

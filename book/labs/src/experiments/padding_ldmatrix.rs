@@ -9,6 +9,7 @@ pub const LAB: Lab = Lab {
     kernels: &[kernel!("padding_ldmatrix", "kernel", "sm_80")],
     launches,
     remarks: |_| Vec::new(),
+    time: None,
 };
 
 fn launches(_: Scale) -> Vec<Launch> {

@@ -12,6 +12,7 @@ pub const LAB: Lab = Lab {
     ],
     launches,
     remarks: |_| Vec::new(),
+    time: None,
 };
 
 fn launches(_: Scale) -> Vec<Launch> {

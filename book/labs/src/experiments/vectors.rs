@@ -9,6 +9,7 @@ pub const LAB: Lab = Lab {
     kernels: &[kernel!("vectors", "kernel", "sm_80")],
     launches,
     remarks: |_| Vec::new(),
+    time: None,
 };
 
 /// The first word that a lane reads.

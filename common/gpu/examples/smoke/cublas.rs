@@ -1,6 +1,6 @@
 //! cuBLAS and cuBLASLt against products that are exact.
 use gpu::{Context, Cublas, CublasLt, Elements, GpuError};
-use half::f16;
+use half::{bf16, f16};
 
 use super::{Outcome, ensure};
 
@@ -16,6 +16,14 @@ pub fn as_f16(values: &[f32]) -> Vec<u8> {
     values
         .iter()
         .flat_map(|&value| f16::from_f32(value).to_le_bytes())
+        .collect()
+}
+
+/// The sums are exact in f32, so that rounding them once, here as there, gives the same bits.
+fn as_bf16(values: &[f32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|&value| bf16::from_f32(value).to_le_bytes())
         .collect()
 }
 
@@ -77,6 +85,36 @@ pub fn cublas_f16_to_f32(gpu: &Context) -> Outcome {
 
 pub fn cublas_f32(gpu: &Context) -> Outcome {
     check_gemm(gpu, as_f32, as_f32, Elements::F32)
+}
+
+/// B as n x k: C = A B^T.
+fn transposed(b: &[f32]) -> Vec<f32> {
+    let [_, n, k] = SHAPE;
+    (0..n * k).map(|i| b[i % k * n + i / k]).collect()
+}
+
+pub fn cublas_bf16_tn(gpu: &Context) -> Outcome {
+    let cublas = Cublas::new(gpu)?;
+    let [a, b, c] = product();
+    let (a, b, want) = (
+        gpu.upload("in", &as_bf16(&a))?,
+        gpu.upload("in", &as_bf16(&transposed(&b)))?,
+        as_bf16(&c),
+    );
+    let got = gpu.alloc("out", want.len())?;
+    let [m, n, k] = SHAPE;
+    cublas.gemm_tn(Elements::Bf16, [&a, &b, &got], SHAPE)?;
+    ensure(gpu.read(&got)? == want, "C differs from the host's")?;
+    let short = cublas.gemm_tn(Elements::Bf16, [&a, &b, &got], [m, n + 1, k]);
+    ensure(
+        matches!(short, Err(GpuError::Size { .. })),
+        "a short operand was not refused",
+    )?;
+    let lt = CublasLt::tune_bf16_tn(gpu, [&a, &b, &got], SHAPE, 1)?;
+    gpu.fill(&got, 0xff)?;
+    lt.run(0, [&a, &b, &got])?;
+    ensure(gpu.read(&got)? == want, "cuBLASLt's C differs")?;
+    Ok(format!("{m} x {n} x {k} exact, cuBLASLt too"))
 }
 
 pub fn cublaslt(gpu: &Context) -> Outcome {

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         }
     };
     println!("{:?}, driver {:?}", gpu.info(), gpu::driver_version());
-    let steps: [(&str, Step); 13] = [
+    let steps: [(&str, Step); 14] = [
         ("memory", launches::memory),
         ("kernel", launches::kernel),
         ("dynamic shared memory", launches::dynamic_shared),
@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         ("cuBLAS f16 to f32", cublas::cublas_f16_to_f32),
         ("cuBLAS f32", cublas::cublas_f32),
         ("cuBLASLt", cublas::cublaslt),
+        ("cuBLAS bf16 TN", cublas::cublas_bf16_tn),
         ("alternate", timing::alternation),
         ("telemetry", timing::telemetry),
     ];

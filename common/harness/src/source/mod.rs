@@ -103,12 +103,12 @@ fn as_committed(folder: &str, kernel: &KernelFile) -> Source {
 }
 
 impl Source {
-    /// What a reader's file holds, compiled for `arch` if it is CUDA source.
+    /// What a reader's file holds, compiled for `arch` and with this tile, if there is one, if it is CUDA source.
     ///
     /// # Errors
     /// If it cannot be read or compiled.
-    pub fn of_file(path: &Path, arch: &str) -> Result<Self> {
-        of_file(path, Some(arch), "", Nvrtc::find())
+    pub fn of_file(path: &Path, arch: &str, tile: &str) -> Result<Self> {
+        of_file(path, Some(arch), tile, Nvrtc::find())
     }
 
     /// What this compiler makes of CUDA source, for `arch` and with these macros defined, each as `NAME` or

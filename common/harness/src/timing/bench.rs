@@ -1,15 +1,13 @@
 //! How fast: the kernel and cuBLAS interleaved, in one process, on the same buffers.
-use std::time::Duration;
-
-use gpu::{
-    Contestant, Cublas, CublasLt, Elements, GpuError, Samples, Telemetry, Timing, alternate,
-};
+use gpu::{Contestant, Cublas, CublasLt, Elements, GpuError, Telemetry};
 use half::f16;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::contest::{CUBLAS, CUBLAS_F32, Contest, KERNEL, contests, lt_name};
-use super::cool::{self, Cool};
+use super::contest::{CUBLAS, CUBLAS_F32, CUBLAS_LT, Contest, KERNEL, lt_name};
+use super::regime::Regime;
+use super::sustained::Sustained;
+use super::{cool, sustained};
 use crate::device::{Buffer, LaunchConfig, on_gpu};
 use crate::host::Finished;
 use crate::occupancy::{Resources, Sm};
@@ -48,7 +46,7 @@ pub struct Time {
     /// How many of cuBLASLt's algorithms were tried, if it took part.
     pub algorithms: Option<usize>,
     /// The same with rests between the samples; of a bench only, and of kernels with tensor cores.
-    pub cool: Option<Cool>,
+    pub cool: Option<Regime>,
     /// What a block takes of an SM.
     pub resources: Resources,
 }
@@ -64,7 +62,7 @@ pub const SIZES: [Size; 6] = [
 ];
 
 /// So many of cuBLASLt's algorithms take part in a bench: the fastest of a first look at all that its heuristic offers.
-const ALGORITHMS: usize = 3;
+pub const ALGORITHMS: usize = 3;
 
 /// Times a kernel whose C was found right, on the matrices of `first` and as many more sets as are needed.
 ///
@@ -122,7 +120,7 @@ pub fn time(
         if let Some(lt) = &lt {
             for which in 0..lt.kept() {
                 let run = move |set: usize| lt.run(which, sets[set]);
-                contestants.push(contestant(&lt_name(which), run));
+                contestants.push(contestant(&lt_name(CUBLAS_LT, which), run));
             }
         }
         if !f32_sets.is_empty() {
@@ -133,27 +131,19 @@ pub fn time(
         }
     }
 
-    let rough = alternate(
-        gpu,
-        &contestants,
-        &Timing {
-            rounds: 2,
-            warmup: 1,
-            launches_per_sample: 1,
-            graph: false,
-            rotations: buffer_sets,
-            ..Timing::default()
-        },
-    )?;
-    let timing = plan(&rough, problem.size, buffer_sets, effort);
-    let (samples, sensors) = Telemetry::during(gpu, || alternate(gpu, &contestants, &timing));
-    let samples = samples?;
+    let size = problem.size;
+    let sustained = sustained::measure(gpu, &contestants, size, buffer_sets, effort)?;
     // Without tensor cores, a kernel does not reach the power limit.
     let has_cool = effort == Effort::Bench && kernel.tensor_cores;
-    let measure = || cool::measure(gpu, &contestants, &rough, &timing, problem.size);
+    let measure = || cool::measure(gpu, &contestants, &sustained, size);
     let cool = has_cool.then(measure).transpose()?;
-
-    let contests = contests(&samples, problem.size);
+    let Sustained {
+        timing,
+        regime,
+        sensors,
+        ..
+    } = sustained;
+    let contests = regime.contestants;
     let time = Time {
         median_ms: contests[0].median_ms,
         tflops: contests[0].tflops,
@@ -241,7 +231,8 @@ pub fn sides(size: Size) -> [usize; 3] {
     [size.m, size.n, size.k].map(|side| side as usize)
 }
 
-fn contestant<'a>(
+/// A contestant of this name.
+pub fn contestant<'a>(
     name: &str,
     enqueue: impl Fn(usize) -> std::result::Result<(), GpuError> + 'a,
 ) -> Contestant<'a> {
@@ -252,39 +243,12 @@ fn contestant<'a>(
 }
 
 /// Sets of A, B and C that together exceed twice the L2, at least two, at most half the memory.
-fn sets(padded: Size, l2_bytes: u64, memory_bytes: u64) -> usize {
+pub fn sets(padded: Size, l2_bytes: u64, memory_bytes: u64) -> usize {
     let set = 2 * padded.elements().iter().sum::<u64>();
     let wanted = 2 * l2_bytes / set + 1;
     // The f32 copies of a set take twice its space.
     let room = memory_bytes / 2 / (3 * set);
     wanted.max(2).min(room.max(1)) as usize
-}
-
-/// How many samples of how many launches: up to 2048 a graph that goes round all sets and has at least
-/// 20 launches, beyond that enough launches for some milliseconds; rounds for the time that the
-/// effort allows, but 30 at least of a bench: rung 01 at 16384, 1.4 s a launch, thus takes a minute.
-fn plan(rough: &[Samples], size: Size, buffer_sets: usize, effort: Effort) -> Timing {
-    let graph = size.flop() <= Size::cube(2048).flop();
-    let round_ms = rough.iter().map(Samples::median).sum::<f64>().max(1e-3);
-    let launches_per_sample = if graph {
-        buffer_sets.next_multiple_of(20).max(20)
-    } else {
-        ((10.0 / round_ms) as usize).clamp(1, 20)
-    };
-    let (budget_ms, least, most) = match effort {
-        Effort::Run => (1000.0, 5, 100),
-        Effort::Bench => (3000.0, 30, 300),
-    };
-    let rounds =
-        ((budget_ms / (round_ms * launches_per_sample as f64)) as usize).clamp(least, most);
-    Timing {
-        rounds,
-        warmup: buffer_sets.max(3),
-        launches_per_sample,
-        graph,
-        rotations: buffer_sets,
-        rest: Duration::ZERO,
-    }
 }
 
 fn to_f32_bytes(values: &[f16]) -> Vec<u8> {
@@ -326,13 +290,6 @@ pub fn table(time: &Time) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn samples(name: &str, milliseconds: &[f64]) -> Samples {
-        Samples {
-            name: name.into(),
-            milliseconds: milliseconds.to_vec(),
-        }
-    }
-
     #[test]
     fn buffers_exceed_the_cache_twice_and_fit_into_memory() {
         let (l2, memory) = (50 << 20, 80 << 30);
@@ -344,31 +301,5 @@ mod tests {
                 "{size}: {sets}"
             );
         }
-    }
-
-    #[test]
-    fn small_problems_are_graphs_of_at_least_20_launches() {
-        let rough = [samples("kernel", &[0.01]), samples(CUBLAS, &[0.01])];
-        let small = plan(&rough, Size::cube(512), 67, Effort::Bench);
-        assert!(small.graph && small.launches_per_sample >= 67);
-        let large = plan(
-            &[samples("kernel", &[20.0])],
-            Size::cube(4096),
-            2,
-            Effort::Run,
-        );
-        assert!(!large.graph && large.launches_per_sample == 1 && large.rounds == 50);
-    }
-
-    #[test]
-    fn a_bench_has_at_least_30_rounds_and_no_launch_too_many() {
-        // Milliseconds a launch of rung 01 at 16384, and of cuBLAS in f16, twice, and f32.
-        let rough = [1415.0, 12.0, 12.0, 169.0].map(|ms| samples("", &[ms]));
-        let slow = plan(&rough, Size::cube(16384), 2, Effort::Bench);
-        assert_eq!((slow.rounds, slow.launches_per_sample), (30, 1));
-        let seconds = 1.6 * (slow.rounds + 1 + slow.warmup) as f64;
-        assert!(seconds < 60.0, "{seconds}");
-        let fast = plan(&[samples("", &[0.2])], Size::cube(4096), 2, Effort::Bench);
-        assert_eq!((fast.rounds, fast.launches_per_sample), (300, 20));
     }
 }

@@ -10,13 +10,17 @@ pub const KERNEL: &str = "kernel";
 pub const CUBLAS: &str = "cuBLAS f16";
 /// The fastest algorithm of cuBLASLt. Several are timed; each has a number behind this name.
 pub const CUBLAS_LT: &str = "cuBLASLt f16";
+/// The same two for bf16 with both operands K-major.
+pub const CUBLAS_BF16_TN: &str = "cuBLAS bf16 TN";
+/// See [`CUBLAS_BF16_TN`].
+pub const CUBLAS_LT_BF16_TN: &str = "cuBLASLt bf16 TN";
 /// cuBLAS without tensor cores.
 pub const CUBLAS_F32: &str = "cuBLAS f32";
 
 /// One contestant.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Contest {
-    /// `kernel`, `cuBLAS f16`, `cuBLASLt f16` or `cuBLAS f32`.
+    /// `kernel`, `cuBLAS f16`, `cuBLASLt f16` or `cuBLAS f32`; of bf16 `cuBLAS bf16 TN` or `cuBLASLt bf16 TN`.
     pub name: String,
     /// The median of all samples.
     pub median_ms: f64,
@@ -32,9 +36,16 @@ pub struct Contest {
     pub samples_ms: Vec<f64>,
 }
 
-/// The name of one of cuBLASLt's algorithms.
-pub fn lt_name(number: usize) -> String {
-    format!("{CUBLAS_LT} {number}")
+/// The name of one of cuBLASLt's algorithms; `name` is [`CUBLAS_LT`] or [`CUBLAS_LT_BF16_TN`].
+pub fn lt_name(name: &str, number: usize) -> String {
+    format!("{name} {number}")
+}
+
+/// The name without the number, if this is one of cuBLASLt's algorithms.
+fn lt_without_number(name: &str) -> Option<&'static str> {
+    [CUBLAS_LT, CUBLAS_LT_BF16_TN]
+        .into_iter()
+        .find(|lt| name.starts_with(lt))
 }
 
 /// The kernel's samples come first. Of cuBLASLt's algorithms, the one that was fastest in the even rounds is reported by
@@ -43,7 +54,7 @@ pub fn contests(samples: &[Samples], size: Size) -> Vec<Contest> {
     let Some(kernel) = samples.first() else {
         return Vec::new();
     };
-    let is_lt = |one: &&Samples| one.name.starts_with(CUBLAS_LT);
+    let is_lt = |one: &&Samples| lt_without_number(&one.name).is_some();
     let best = samples
         .iter()
         .filter(is_lt)
@@ -53,16 +64,16 @@ pub fn contests(samples: &[Samples], size: Size) -> Vec<Contest> {
                 .total_cmp(&every_other(b, 0).median())
         })
         .map(|one| one.name.as_str());
-    let reported = |one: &Samples| match one.name.starts_with(CUBLAS_LT) {
-        false => Some(contest(one, kernel, size)),
-        true if Some(one.name.as_str()) == best => {
+    let reported = |one: &Samples| match lt_without_number(&one.name) {
+        None => Some(contest(one, kernel, size)),
+        Some(name) if Some(one.name.as_str()) == best => {
             let odd = Samples {
-                name: CUBLAS_LT.into(),
+                name: name.into(),
                 ..every_other(one, 1)
             };
             Some(contest(&odd, &every_other(kernel, 1), size))
         }
-        true => None,
+        Some(_) => None,
     };
     samples.iter().filter_map(reported).collect()
 }
@@ -127,8 +138,8 @@ mod tests {
         let found = contests(
             &[
                 samples(KERNEL, &[1.0; 4]),
-                samples(&lt_name(0), &[1.0, 3.0, 1.0, 3.0]),
-                samples(&lt_name(1), &[2.0, 1.0, 2.0, 1.0]),
+                samples(&lt_name(CUBLAS_LT, 0), &[1.0, 3.0, 1.0, 3.0]),
+                samples(&lt_name(CUBLAS_LT, 1), &[2.0, 1.0, 2.0, 1.0]),
             ],
             Size::cube(1000),
         );

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use gpu::{Contestant, Samples, Telemetry, Timing, alternate};
-use serde::{Deserialize, Serialize};
 
-use super::contest::{Contest, contests};
+use super::regime::Regime;
+use super::sustained::Sustained;
 use crate::{Result, Size};
 
 /// The GPU idles so many times as long as it works.
@@ -18,45 +18,19 @@ const BUDGET_MS: f64 = 2000.0;
 /// The fewest and the most samples of each contestant.
 const ROUNDS: [usize; 2] = [10, 30];
 
-/// What was measured with rests.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Cool {
-    /// Samples of each contestant.
-    pub rounds: usize,
-    /// Launches that a sample is the mean of.
-    pub launches_per_sample: usize,
-    /// How long the GPU idled after each sample, in milliseconds.
-    pub rest_ms: f64,
-    /// The kernel first, then the baselines.
-    pub contestants: Vec<Contest>,
-    /// Clock of the SMs: least, median, greatest.
-    pub sm_mhz: Option<[f64; 3]>,
-    /// Power drawn, rests included: least, median, greatest.
-    pub power_watts: Option<[f64; 3]>,
-}
-
-/// Times the contestants with rests; `rough` says how long each takes, and `sustained` how they are timed without.
+/// Times the contestants with rests, as long and as often as what they took without says.
 ///
 /// # Errors
 /// If a launch fails.
 pub fn measure(
     gpu: &gpu::Context,
     contestants: &[Contestant<'_>],
-    rough: &[Samples],
-    sustained: &Timing,
+    sustained: &Sustained,
     size: Size,
-) -> Result<Cool> {
-    let timing = plan(rough, sustained);
+) -> Result<Regime> {
+    let timing = plan(&sustained.rough, &sustained.timing);
     let (samples, sensors) = Telemetry::during(gpu, || alternate(gpu, contestants, &timing));
-    let three = |range: gpu::Range| [range.min, range.median, range.max];
-    Ok(Cool {
-        rounds: timing.rounds,
-        launches_per_sample: timing.launches_per_sample,
-        rest_ms: timing.rest.as_secs_f64() * 1e3,
-        contestants: contests(&samples?, size),
-        sm_mhz: sensors.as_ref().map(|sensors| three(sensors.sm_mhz)),
-        power_watts: sensors.map(|sensors| three(sensors.power_watts)),
-    })
+    Ok(Regime::new(&timing, &samples?, sensors.as_ref(), size))
 }
 
 /// A graph stays a graph; without one, a sample is as many launches as fit into a millisecond.

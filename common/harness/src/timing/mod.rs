@@ -3,7 +3,8 @@
 //! | file | what it answers |
 //! | --- | --- |
 //! | `bench` | the kernel and cuBLAS, interleaved in one process |
-//! | `cool` | the same with rests, so that the clock stays high |
+//! | `sustained`, `cool` | its two regimes: sample after sample, and with rests, so that the clock stays high |
+//! | `regime` | what was measured in one of them |
 //! | `contest` | what do the samples say? |
 //! | `occupancy` | what a block takes of an SM, and how many blocks fit |
 //! | `ceilings`, `bound` | what limits a kernel, and how fast could it be at most? |
@@ -15,3 +16,5 @@ pub mod contest;
 pub mod cool;
 pub mod occupancy;
 pub mod provenance;
+pub mod regime;
+pub mod sustained;

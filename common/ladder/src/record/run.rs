@@ -1,5 +1,5 @@
 //! What a rung's `bench --json` prints, as far as tables and plots need it.
-use harness::{CUBLAS_LT, Contest, Cool, OnGpu, Size};
+use harness::{CUBLAS_LT, Contest, OnGpu, Size};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 pub use harness::CUBLAS;
@@ -44,7 +44,7 @@ pub struct Time {
     pub contestants: Vec<Contest>,
     /// The same with rests between the samples; older records have none.
     #[serde(default)]
-    pub cool: Option<Cool>,
+    pub cool: Option<harness::Regime>,
 }
 
 /// How a kernel was timed.

@@ -1,0 +1,303 @@
+// Rung 16's kernel for bf16 in TN layout: B is stored as (N, K), so that A and B are both K-major. Public Hopper kernels
+// are timed like this. All that differs is the type of wgmma and of the rounding, and B's boxes and descriptor:
+// `diff rungs/16_stream_k/kernel.cu book/labs/bf16_tn/kernel.cu`.
+// The counter to watch is the wavefronts of wgmma: they are as many as in rung 16, whichever way B is stored.
+// `cargo run -p labs -- bf16_tn`; on an H100 or H200 beside cuBLAS: `cargo run --release -p labs -- bf16_tn time`.
+#include "hopper.cuh"
+
+// hopper.cuh's wgmma for bf16, N = 128. The last two numbers: A and B are both contiguous along K.
+__device__ void wgmma_tn(float (&c)[64], unsigned long long a, unsigned long long b, int accumulate)
+{
+    asm volatile("{.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" NAMES() NAMES(1) NAMES(2) NAMES(3) NAMES(4)
+                 NAMES(5) "%60, %61, %62, %63}, %64, %65, p, 1, 1, 0, 0;}"
+                 : FLOATS(), FLOATS(1), FLOATS(2), FLOATS(3), FLOATS(4), FLOATS(5), "+f"(c[60]), "+f"(c[61]),
+                   "+f"(c[62]), "+f"(c[63])
+                 : "l"(a), "l"(b), "r"(accumulate));
+}
+
+// N = 256.
+__device__ void wgmma_tn(float (&c)[128], unsigned long long a, unsigned long long b, int accumulate)
+{
+    asm volatile("{.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" NAMES() NAMES(1) NAMES(2) NAMES(3) NAMES(4)
+                 NAMES(5) NAMES(6) NAMES(7) NAMES(8) NAMES(9) NAMES(10) NAMES(11)
+                 "%120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, p, 1, 1, 0, 0;}"
+                 : FLOATS(), FLOATS(1), FLOATS(2), FLOATS(3), FLOATS(4), FLOATS(5), FLOATS(6), FLOATS(7), FLOATS(8),
+                   FLOATS(9), FLOATS(10), FLOATS(11), "+f"(c[120]), "+f"(c[121]), "+f"(c[122]), "+f"(c[123]),
+                   "+f"(c[124]), "+f"(c[125]), "+f"(c[126]), "+f"(c[127])
+                 : "l"(a), "l"(b), "r"(accumulate));
+}
+
+__device__ unsigned float2_to_bf162(float low, float high)
+{
+    unsigned h;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(h) : "f"(high), "f"(low));
+    return h;
+}
+
+// A configuration's tile of C. The host passes it on the compiler's command line.
+#ifndef TILE_M
+#define TILE_M 128
+#define TILE_N 256
+#endif
+
+constexpr int BM = TILE_M, BN = TILE_N, BK = 64;       // the block's tile of C, and its step along K
+constexpr int WM = 64;                                 // rows of a consumer's tile of C: what one wgmma takes
+constexpr int CONSUMERS = BM / WM;                     // warpgroups that multiply
+constexpr int THREADS = 128 * (1 + CONSUMERS);         // the first warpgroup loads
+constexpr int CLUSTER = BN == 256 ? 2 : 1;             // blocks, one above the other, that share the rows of B
+constexpr int CHUNK = 8;                               // elements in 16 bytes: what the swizzle moves
+constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
+constexpr int PANELS = BN / PANEL;                     // of C
+constexpr bool STORE_BEHIND = PANELS > 2;              // a smaller tile has too short steps: it is stored at once
+constexpr int GROUP = 8;                               // rows of clusters that are worked on together
+
+// A and B of one K step. Both begin at a multiple of 1024 bytes, where the swizzle's pattern begins.
+struct Stage {
+    unsigned short A[BM * BK];                         // (BM, BK)
+    unsigned short B[BN * BK];                         // (BN, BK)
+};
+
+constexpr int STAGES = (226 * 1024 - CONSUMERS * 4 * WM * PANEL) / (int)sizeof(Stage);    // as many as there is room for
+
+struct Shared {
+    Stage stage[STAGES];
+    unsigned short C[CONSUMERS][2][WM * PANEL];        // two panels of (WM, PANEL) for each consumer
+    unsigned long long full[STAGES], empty[STAGES];    // mbarriers
+    unsigned arrived[CONSUMERS];
+};
+
+// What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster, blocks per
+// SM, which stay there and take one tile after the other, and whether the last tiles are split.
+extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared), CLUSTER, 1, STORE_BEHIND};
+// The box that TMA copies at a time, of A, B and C: columns, rows, bytes of the swizzle.
+extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, BK, BN / CLUSTER, 128, PANEL, WM, 128};
+
+static_assert(BK == PANEL, "a row of A's or B's tile is as wide as the swizzle");
+static_assert(BN / CLUSTER % 8 == 0, "the rows of B that a block loads begin where the swizzle's pattern begins");
+static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
+
+// Which tile has this block of the cluster? Clusters take GROUP rows of tiles, column by column, so that neighbours share
+// A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
+struct Tile { int row, column; };
+
+__device__ Tile tile_of(int number, int M, int N)
+{
+    const int rows = (M + BM * CLUSTER - 1) / (BM * CLUSTER), columns = (N + BN - 1) / BN;
+    const int first = number / (GROUP * columns) * GROUP, height = min(GROUP, rows - first);
+    number %= GROUP * columns;
+    return {((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM, number / height * BN};
+}
+
+// What does a cluster compute? Whole tiles while there is one for each cluster, then a share of the steps of the rest.
+constexpr int MAX_SHARING = 132;                       // SMs of an H100 or H200; with more blocks no tile is split
+__device__ float partial[STORE_BEHIND ? 2 * MAX_SHARING : 1][CONSUMERS][BN / 2][128];    // sums of a cluster's two pieces
+__device__ unsigned pieces[MAX_SHARING][CONSUMERS];    // pieces of a tile that are stored; 0 between launches
+
+struct Work {
+    int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
+    int steps, whole, share, at, end;                  // of a tile; whole tiles; steps of a share; what remains of mine
+    int number = cluster - clusters, from = 0, to;     // now: steps [from, to) of a tile
+
+    __device__ Work(int tiles, int K) : steps((K + BK - 1) / BK), to(steps)
+    {
+        // Adding up costs about ten steps, so a tile is split only if that saves 16, and into shares of at least 4.
+        const int rest = tiles % clusters * steps, equal = (rest + clusters - 1) / clusters;
+        share = STORE_BEHIND && gridDim.x <= MAX_SHARING && equal >= 4 && steps - equal >= 16 ? equal : 0;
+        whole = share > 0 ? tiles - tiles % clusters : tiles;
+        at = cluster * share, end = min(at + share, rest);
+    }
+
+    __device__ bool next()
+    {
+        number += clusters;
+        if (number < whole || !STORE_BEHIND)
+            return number < whole;
+        number = whole + at / steps, from = at % steps;
+        to = min(steps, from + end - at), at += to - from;
+        return from < to;
+    }
+};
+
+// A is (M, K), B is (N, K), C is (M, N), all row-major bf16, of any size whose rows are whole 16 bytes: outside of them
+// TMA reads zeros and writes nothing.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const __grid_constant__ TensorMap C,
+     int M, int N, int K)
+{
+    extern __shared__ __align__(1024) unsigned char dynamic[];
+    Shared& s = *(Shared*)dynamic;
+
+    // Where am I? Of a consumer's 64 rows of C, each warp has 16.
+    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
+
+    // The next grid may be scheduled where SMs are free. This one waits below until the grid before it is complete.
+    launch_dependents();
+
+    // The barriers of both blocks are there before any thread, or TMA, uses them.
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; ++i) {
+            mbarrier_init(&s.full[i], 1);
+            mbarrier_init(&s.empty[i], CONSUMERS * CLUSTER);
+        }
+        fence_mbarrier_init();
+    }
+    if (threadIdx.x == 32)
+        for (const TensorMap* map : {&A, &B, &C})
+            prefetch_map(*map);
+    if (CLUSTER > 1)
+        cluster_barrier();
+    else
+        __syncthreads();
+
+    const int cluster = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER;
+    const int tiles = (M + BM * CLUSTER - 1) / (BM * CLUSTER) * ((N + BN - 1) / BN);    // of clusters
+    Work work(tiles, K);
+    int stage = 0, phase = 0;
+    auto advance = [&] { if (++stage == STAGES) { stage = 0; phase ^= 1; } };
+
+    if (warpgroup == 0) {
+        // Load. One thread does it all.
+        if (CONSUMERS > 1)
+            setmaxnreg_dec<32>();
+        if (thread == 0) {
+            // While the launch before ends, L2 fetches the first steps: each block A and B of another step.
+            const Tile own = tile_of(cluster, M, N);
+            tma_prefetch(A, own.column / BN * BK, own.row);
+            tma_prefetch(B, own.row / (BM * CLUSTER) * BK, own.column + rank * (BN / CLUSTER));
+            wait_for_previous_launch();                // it may have written A or B
+            while (work.next()) {
+                const Tile tile = tile_of(work.number, M, N);
+                for (int k0 = work.from * BK; k0 < work.to * BK; k0 += BK) {
+                    mbarrier_wait(&s.empty[stage], phase ^ 1);
+                    mbarrier_expect(&s.full[stage], sizeof(Stage));
+                    tma_load(s.stage[stage].A, A, k0, tile.row, &s.full[stage]);
+                    const int first = rank * (BN / CLUSTER);    // row of B: the other block loads the other half
+                    tma_multicast(&s.stage[stage].B[first * BK], B, k0, tile.column + first, &s.full[stage],
+                                  (1 << CLUSTER) - 1);
+                    advance();
+                }
+            }
+            // Stay until the other block has arrived here for the last time: then every stage is empty.
+            for (int i = 0; i < STAGES; ++i, advance())
+                mbarrier_wait(&s.empty[stage], phase ^ 1);
+        }
+        return;
+    }
+
+    if (CONSUMERS > 1)
+        setmaxnreg_inc<CONSUMERS == 2 ? 232 : 160>();
+    const int consumer = warpgroup - 1;
+    float acc[BN / 2];
+    unsigned done[BN / 4];                             // the tile before, in bf16
+    Tile tile = {}, doneTile = {};
+    int panel = PANELS;                                // the next of its panels to be stored
+
+    // From registers to shared memory, and from there to C.
+    auto store_panel = [&](int panel, unsigned short* Cs) {
+        #pragma unroll
+        for (int n = 0; n < PANEL / 16; ++n) {
+            const int row = warp * 16 + lane % 16, chunk = n * 2 + lane / 16;
+            stmatrix(&Cs[row * PANEL + (chunk ^ (row & 7)) * CHUNK], done + panel * PANEL / 4 + n * 4);
+        }
+        fence_proxy_async();
+        named_barrier(warpgroup, 128);
+        if (thread == 0)
+            tma_store(C, doneTile.column + panel * PANEL, doneTile.row + consumer * WM, Cs);
+    };
+
+    // All panels at once, `apart` elements from each other in shared memory.
+    auto store_tile = [&](unsigned short* Cs, int apart) {
+        if (thread == 0)
+            tma_store_wait<0>();
+        named_barrier(warpgroup, 128);
+        #pragma unroll
+        for (int p = 0; p < PANELS; ++p)
+            store_panel(p, Cs + p * apart);
+    };
+
+    // Stores a piece of a tile. Returns true in the last cluster to arrive, which adds all pieces in their order.
+    auto add_up = [&] {
+        const int tile = work.number - work.whole, start = tile * work.steps;
+        const int first = start / work.share, last = (start + work.steps - 1) / work.share;    // their clusters
+        // A piece that begins a tile is stored in its cluster's second slot.
+        auto sums = [&](int of) { return &partial[(2 * of + (of == first)) * CLUSTER + rank][consumer][0][thread]; };
+        #pragma unroll
+        for (int i = 0; i < BN / 2; ++i)
+            sums(cluster)[i * 128] = acc[i];
+        __threadfence();
+        named_barrier(warpgroup, 128);
+        if (thread == 0)
+            s.arrived[consumer] = atomicInc(&pieces[tile * CLUSTER + rank][consumer], last - first);
+        named_barrier(warpgroup, 128);
+        // A vote, so that the compiler knows that all threads branch alike.
+        if (!__any_sync(~0u, s.arrived[consumer] == last - first))
+            return false;
+        __threadfence();
+        for (int of = first; of <= last; ++of)
+            #pragma unroll
+            for (int i = 0; i < BN / 2; ++i)
+                acc[i] = sums(of)[i * 128] + (of > first ? acc[i] : 0);
+        return true;
+    };
+
+    while (work.next()) {
+        int previous = -1;                             // the stage whose wgmmas may still be in flight
+        for (int step = work.from; step < work.to; ++step) {
+            mbarrier_wait(&s.full[stage], phase);
+
+            // Compute. The swizzle repeats every 8 rows, 1024 bytes. In A and B the next 16 columns begin 32 bytes on.
+            const unsigned long long a = descriptor(&s.stage[stage].A[consumer * WM * BK], 16, 1024);
+            const unsigned long long b = descriptor(s.stage[stage].B, 16, 1024);
+            wgmma_fence();
+            #pragma unroll
+            for (int k = 0; k < BK / 16; ++k)
+                wgmma_tn(acc, a + (k * 32 >> 4), b + (k * 32 >> 4), previous >= 0 || k > 0);
+            wgmma_commit();
+
+            // While these are in flight, those of the step before complete, and its stage is free: both blocks may fill it.
+            wgmma_wait<1>();
+            if (thread < CLUSTER && previous >= 0)
+                mbarrier_arrive(&s.empty[previous], thread);
+            previous = stage;
+            advance();
+
+            // Meanwhile, store a panel of the tile before, by way of two buffers, of which TMA may still read one.
+            // Not in the first step, so that the second is issued early; in the last, all that is left.
+            if (step == work.from)
+                tile = tile_of(work.number, M, N);
+            while (STORE_BEHIND && panel < PANELS && (step > work.from || step + 1 == work.to)) {
+                unsigned short* Cs = s.C[consumer][panel % 2];
+                if (thread == 0)
+                    tma_store_wait<1>();
+                named_barrier(warpgroup, 128);
+                #pragma unroll
+                for (int p = 0; p < PANELS; ++p)
+                    if (p == panel)
+                        store_panel(p, Cs);
+                ++panel;
+                if (step + 1 < work.to)
+                    break;
+            }
+        }
+        wgmma_wait<0>();
+        if (thread < CLUSTER)
+            mbarrier_arrive(&s.empty[previous], thread);
+        if (STORE_BEHIND && work.to - work.from < work.steps && !add_up())
+            continue;
+        #pragma unroll
+        for (int i = 0; i < BN / 4; ++i)
+            done[i] = float2_to_bf162(acc[2 * i], acc[2 * i + 1]);
+        doneTile = tile;
+        panel = 0;
+        if (!STORE_BEHIND)
+            store_tile(s.C[consumer][0], WM * PANEL);
+    }
+
+    // Nothing more is loaded: the last tile is stored from this consumer's rows of A, a panel in each stage.
+    if (STORE_BEHIND && panel < PANELS)
+        store_tile(&s.stage[0].A[consumer * WM * BK], sizeof(Stage) / 2);
+    if (thread == 0)
+        tma_store_wait<0>();
+}

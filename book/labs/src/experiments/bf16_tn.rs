@@ -1,0 +1,200 @@
+//! Rung 16's kernel for bf16 with both operands K-major.
+use emulator::{InstructionKind, Ptx, Swizzle};
+use half::bf16;
+use harness::table::thousands;
+use harness::{KernelFile, LaunchSpec, Size, TensorBox, Tiling, random_matrix};
+
+use super::{kernel, table_of};
+use crate::against_cublas;
+use crate::expected::{Expected, Near};
+use crate::lab::{Argument, Done, Lab, Launch, Scale};
+
+pub const LAB: Lab = Lab {
+    name: "bf16_tn",
+    about: "Rung 16's kernel in bf16 with both operands K-major (TN), as public kernels are timed; on a GPU beside cuBLAS",
+    kernels: KERNELS,
+    launches,
+    remarks,
+    time: Some(against_cublas::run),
+};
+
+/// The kernel with each of rung 16's tiles.
+pub const KERNELS: &[KernelFile<'static>] = &[
+    kernel!("bf16_tn", "kernel", "sm_90a", "128x256"),
+    kernel!("bf16_tn", "kernel", "sm_90a", "192x128"),
+    kernel!("bf16_tn", "kernel", "sm_90a", "128x128"),
+    kernel!("bf16_tn", "kernel", "sm_90a", "64x128"),
+];
+
+/// SMs of an H100 or H200.
+const SMS: u32 = 132;
+/// On a large matrix, every so many elements one is compared with the f64 reference; a prime, so that every place in a tile
+/// is met.
+const SAMPLED: usize = 16381;
+
+/// A and B^T: all elements are in rows along K.
+pub struct Operands {
+    size: Size,
+    a: Vec<bf16>,
+    b: Vec<bf16>,
+}
+
+impl Operands {
+    /// The rungs' random numbers, rounded to bf16.
+    pub fn new(size: Size) -> Self {
+        let rounded = |which, rows| {
+            let matrix = random_matrix(0, which, rows, size.k);
+            matrix.iter().map(|x| bf16::from_f32(x.to_f32())).collect()
+        };
+        Self {
+            size,
+            a: rounded(0, size.m),
+            b: rounded(1, size.n),
+        }
+    }
+
+    /// A and B as they are stored.
+    pub fn bytes(&self) -> [Vec<u8>; 2] {
+        let bytes = |matrix: &[bf16]| matrix.iter().flat_map(|x| x.to_le_bytes()).collect();
+        [bytes(&self.a), bytes(&self.b)]
+    }
+
+    /// C in f64, of a large one every so manyth element.
+    pub fn expected(&self) -> Expected {
+        let [m, n] = [self.size.m, self.size.n].map(|side| side as usize);
+        let step = if m * n <= 1 << 18 { 1 } else { SAMPLED };
+        let last = m * n - 1;
+        let places = (0..last).step_by(step).chain([last]);
+        Expected::NearBf16(places.map(|place| self.element(place)).collect())
+    }
+
+    /// One rounding to bf16 and the f32 roundings of the sum, with as much room as the rungs' f16 has.
+    fn element(&self, place: usize) -> Near {
+        let [n, k] = [self.size.n, self.size.k].map(|side| side as usize);
+        let row_of_a = &self.a[place / n * k..][..k];
+        let row_of_b = &self.b[place % n * k..][..k];
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for (a, b) in row_of_a.iter().zip(row_of_b) {
+            let product = a.to_f64() * b.to_f64();
+            sum += product;
+            squares += product * product;
+        }
+        Near {
+            place,
+            value: sum,
+            bound: sum.abs() / 256.0 + squares.sqrt() / 4096.0,
+        }
+    }
+}
+
+/// What TMA is told of A, B and C.
+pub fn tilings(size: Size, boxes: [TensorBox; 3]) -> [Tiling; 3] {
+    let Size { m, n, k } = size;
+    let sides = [[m, k], [n, k], [m, n]];
+    let mut boxes = boxes.into_iter();
+    sides.map(|[rows, columns]| {
+        let of = boxes.next().unwrap_or(TensorBox {
+            columns: 1,
+            rows: 1,
+            swizzle: Swizzle::None,
+        });
+        Tiling {
+            dimensions: [columns.into(), rows.into()],
+            row_bytes: 2 * u64::from(columns),
+            tile: [of.columns, of.rows],
+            swizzle: of.swizzle,
+        }
+    })
+}
+
+fn launches(scale: Scale) -> Vec<Launch> {
+    KERNELS
+        .iter()
+        .flat_map(|kernel| of_tile(kernel, scale))
+        .collect()
+}
+
+/// The launches of one tile; none without committed PTX, which says how it is launched.
+fn of_tile(kernel: &KernelFile<'static>, scale: Scale) -> Vec<Launch> {
+    let spec = Ptx::parse(kernel.ptx).ok();
+    let Some(spec) = spec.and_then(|ptx| LaunchSpec::of(&ptx).ok()) else {
+        return Vec::new();
+    };
+    let size = |m, n, k| Size { m, n, k };
+    let launch = |what: &str, size, blocks| launch(kernel, &spec, what, size, blocks);
+    let every_tile = |size| spec.blocks(size, SMS);
+    let (tile, cluster) = (spec.tile, spec.cluster);
+    match scale {
+        Scale::Small => {
+            // Two whole tiles for each block of one cluster, the first of which is stored behind the second.
+            let whole = size(tile.bm * cluster, 2 * tile.bn, 2 * tile.bk);
+            let ragged = size(200, 264, 72);
+            let mut launches = vec![
+                launch("", whole, cluster),
+                launch(" ragged", ragged, every_tile(ragged)),
+            ];
+            if spec.stream_k {
+                // One tile, whose 22 steps are split between four clusters.
+                launches.push(launch(" split", size(136, 40, 22 * tile.bk), 4 * cluster));
+            }
+            launches
+        }
+        Scale::Full => {
+            let (whole, ragged) = (Size::cube(4096), size(4000, 3000, 2000));
+            vec![
+                launch("", whole, every_tile(whole)),
+                launch(" ragged", ragged, every_tile(ragged)),
+            ]
+        }
+    }
+}
+
+fn launch(
+    kernel: &KernelFile<'static>,
+    spec: &LaunchSpec,
+    what: &str,
+    size: Size,
+    blocks: u32,
+) -> Launch {
+    let operands = Operands::new(size);
+    let mut arguments = Vec::new();
+    if let Some(boxes) = spec.boxes {
+        let [of_a, of_b, of_c] = tilings(size, boxes);
+        let [a, b] = operands.bytes();
+        arguments = vec![
+            Argument::Map(a, of_a),
+            Argument::Map(b, of_b),
+            Argument::OutputMap(of_c),
+        ];
+    }
+    arguments.extend([size.m, size.n, size.k].map(Argument::Int));
+    let name = format!("{}{what}", kernel.configuration);
+    Launch {
+        tile: kernel.configuration,
+        grid: [blocks, 1],
+        threads: spec.threads,
+        dynamic_shared: spec.dynamic_shared,
+        cluster: spec.cluster,
+        flops: size.flop(),
+        ..Launch::of_a_warp(name, "gemm", arguments, operands.expected())
+    }
+}
+
+/// Copies and wavefronts of the multiplication.
+fn remarks(done: &[Done]) -> Vec<Vec<String>> {
+    let row = |done: &Done| {
+        let counted = done.counted();
+        let copies =
+            counted.sum_of(|one| matches!(one, InstructionKind::BulkCopy { tensor: true }));
+        let multiply = counted.sum_of(|one| matches!(one, InstructionKind::Wgmma(_)));
+        vec![
+            done.launch.name.clone(),
+            thousands(copies.executions),
+            thousands(multiply.executions),
+            thousands(multiply.shared.wavefronts),
+            thousands(multiply.shared.conflicts),
+        ]
+    };
+    let head = ["", "TMA copies", "wgmma", "wavefronts", "conflicts"];
+    vec![table_of(&head, done, row)]
+}

@@ -1,0 +1,117 @@
+//! The first regime of a bench: sample after sample, so that a kernel that keeps the tensor cores busy reaches the card's
+//! power limit, as training does.
+use std::time::Duration;
+
+use gpu::{Contestant, Samples, Telemetry, Timing, alternate};
+
+use super::regime::Regime;
+use crate::bench::Effort;
+use crate::{Result, Size};
+
+/// What was measured without rests.
+pub struct Sustained {
+    /// A first look, one launch a sample: how long does each take?
+    pub rough: Vec<Samples>,
+    /// How they were timed.
+    pub timing: Timing,
+    /// What came out.
+    pub regime: Regime,
+    /// What the sensors said meanwhile.
+    pub sensors: Option<Telemetry>,
+}
+
+/// Times the contestants, the kernel first, each over so many sets of buffers.
+///
+/// # Errors
+/// If a launch fails.
+pub fn measure(
+    gpu: &gpu::Context,
+    contestants: &[Contestant<'_>],
+    size: Size,
+    buffer_sets: usize,
+    effort: Effort,
+) -> Result<Sustained> {
+    let look = Timing {
+        rounds: 2,
+        warmup: 1,
+        launches_per_sample: 1,
+        graph: false,
+        rotations: buffer_sets,
+        ..Timing::default()
+    };
+    let rough = alternate(gpu, contestants, &look)?;
+    let timing = plan(&rough, size, buffer_sets, effort);
+    let (samples, sensors) = Telemetry::during(gpu, || alternate(gpu, contestants, &timing));
+    Ok(Sustained {
+        regime: Regime::new(&timing, &samples?, sensors.as_ref(), size),
+        rough,
+        timing,
+        sensors,
+    })
+}
+
+/// How many samples of how many launches: up to 2048 a graph that goes round all sets and has at least
+/// 20 launches, beyond that enough launches for some milliseconds; rounds for the time that the
+/// effort allows, but 30 at least of a bench: rung 01 at 16384, 1.4 s a launch, thus takes a minute.
+fn plan(rough: &[Samples], size: Size, buffer_sets: usize, effort: Effort) -> Timing {
+    let graph = size.flop() <= Size::cube(2048).flop();
+    let round_ms = rough.iter().map(Samples::median).sum::<f64>().max(1e-3);
+    let launches_per_sample = if graph {
+        buffer_sets.next_multiple_of(20).max(20)
+    } else {
+        ((10.0 / round_ms) as usize).clamp(1, 20)
+    };
+    let (budget_ms, least, most) = match effort {
+        Effort::Run => (1000.0, 5, 100),
+        Effort::Bench => (3000.0, 30, 300),
+    };
+    let rounds =
+        ((budget_ms / (round_ms * launches_per_sample as f64)) as usize).clamp(least, most);
+    Timing {
+        rounds,
+        warmup: buffer_sets.max(3),
+        launches_per_sample,
+        graph,
+        rotations: buffer_sets,
+        rest: Duration::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contest::CUBLAS;
+
+    fn samples(name: &str, milliseconds: &[f64]) -> Samples {
+        Samples {
+            name: name.into(),
+            milliseconds: milliseconds.to_vec(),
+        }
+    }
+
+    #[test]
+    fn small_problems_are_graphs_of_at_least_20_launches() {
+        let rough = [samples("kernel", &[0.01]), samples(CUBLAS, &[0.01])];
+        let small = plan(&rough, Size::cube(512), 67, Effort::Bench);
+        assert!(small.graph && small.launches_per_sample >= 67);
+        let large = plan(
+            &[samples("kernel", &[20.0])],
+            Size::cube(4096),
+            2,
+            Effort::Run,
+        );
+        assert!(!large.graph && large.launches_per_sample == 1 && large.rounds == 50);
+    }
+
+    #[test]
+    fn a_bench_has_at_least_30_rounds_and_no_launch_too_many() {
+        // Milliseconds a launch of rung 01 at 16384, and of cuBLAS in f16, twice, and f32.
+        let rough = [1415.0, 12.0, 12.0, 169.0].map(|ms| samples("", &[ms]));
+        let slow = plan(&rough, Size::cube(16384), 2, Effort::Bench);
+        assert_eq!((slow.rounds, slow.launches_per_sample), (30, 1));
+        let seconds = 1.6 * (slow.rounds + 1 + slow.warmup) as f64;
+        assert!(seconds < 60.0, "{seconds}");
+        let fast = plan(&[samples("", &[0.2])], Size::cube(4096), 2, Effort::Bench);
+        assert_eq!((fast.rounds, fast.launches_per_sample), (300, 20));
+    }
+}
