@@ -337,7 +337,7 @@ impl Timed {
     }
 }
 
-/// A row for each contestant, with the median clock and power of all.
+/// A row for each contestant, with its clock, and the power of all.
 fn rows(regime: &Regime) -> impl Iterator<Item = Vec<String>> {
     let median =
         |of: Option<[f64; 3]>| of.map_or("-".into(), |[_, median, _]| format!("{median:.0}"));
@@ -348,7 +348,8 @@ fn rows(regime: &Regime) -> impl Iterator<Item = Vec<String>> {
             format!("{:.4} to {:.4}", one.p10_ms, one.p90_ms),
             format!("{:.1}", one.tflops),
             format!("{:.1}%", 100.0 * one.kernel_speed),
-            median(regime.sm_mhz),
+            one.sm_mhz
+                .map_or_else(|| median(regime.sm_mhz), |mhz| format!("{mhz:.0}")),
             median(regime.power_watts),
         ]
     })
@@ -417,6 +418,7 @@ mod tests {
             p90_ms: median_ms,
             tflops: size("1024").flop() / median_ms / 1e9,
             kernel_speed: median_ms,
+            sm_mhz: None,
             samples_ms: Vec::new(),
         };
         let regime = |rest_ms, mhz| Regime {

@@ -11,11 +11,13 @@
 //! | `module`, `launch`, `params` | PTX in, kernels and variables out; a launch, with arguments checked against the PTX |
 //! | `cublas`, `cublaslt` | the opponents |
 //! | `timing`, `graph` | who is faster: events, graphs, and alternation |
+//! | `clock` | how fast the SMs' clock was meanwhile, counted by the SMs |
 //! | `provenance` | clocks, power and temperature while it ran |
 //! | `driver`, `primary` | what every call to the driver needs |
 //! | `dynamic`, `search` | loading a library, and finding it |
 #![allow(unsafe_code)] // A C interface is unsafe by nature: it is confined to this crate.
 
+mod clock;
 mod cublas;
 mod cublaslt;
 mod device;

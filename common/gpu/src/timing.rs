@@ -3,11 +3,12 @@
 //! Clocks and power drift, so that a baseline from another minute compares the weather. Here every
 //! contestant gives one sample a round, and every other round runs backwards, so that nobody always
 //! follows the same neighbour. All samples are enqueued before any is waited for: the GPU never
-//! idles in between, and no sample holds the time of a launch that came late. With rests, which
+//! waits for the host, and no sample holds the time of a launch that came late. Between samples it only reads its clocks. With rests, which
 //! keep the card cool and its clock high, each sample follows one of the same work that is not
 //! kept: the GPU is busy when the clock starts.
 use std::time::Duration;
 
+use crate::clock::Clock;
 use crate::graph::{Event, Graph};
 use crate::statistics::percentile;
 use crate::{Context, GpuError};
@@ -60,12 +61,19 @@ pub struct Samples {
     pub name: String,
     /// Milliseconds per launch, one value a round, in the order of the rounds.
     pub milliseconds: Vec<f64>,
+    /// The SMs' clock during each of them, in MHz, counted by the SMs; empty if an SM could not be asked.
+    pub mhz: Vec<f64>,
 }
 
 impl Samples {
     /// The median, in milliseconds; NaN without samples, as all of these.
     pub fn median(&self) -> f64 {
         self.percentile(50.0)
+    }
+
+    /// The median clock of the SMs, in MHz.
+    pub fn median_mhz(&self) -> Option<f64> {
+        (!self.mhz.is_empty()).then(|| percentile(&self.mhz, 50.0))
     }
 
     /// The fastest sample, in milliseconds.
@@ -105,6 +113,7 @@ pub fn alternate(
         .collect::<Result<Vec<_>, _>>()?;
     gpu.synchronize()?; // a fault in the warm-up is reported before anything is timed
 
+    let mut clock = Clock::new(gpu, 2 * (options.rounds + 1) * prepared.len())?;
     // Round 0 is not kept: in its first sample the GPU waits for the host.
     let mut spans = Vec::new();
     for round in 0..=options.rounds {
@@ -112,9 +121,11 @@ pub fn alternate(
             if !options.rest.is_zero() {
                 prepared[which].sample(launches, options.rotations)?;
             }
+            clock.read(gpu)?;
             let start = Event::record(&gpu.context)?;
             prepared[which].sample(launches, options.rotations)?;
             spans.push((round, which, start, Event::record(&gpu.context)?));
+            clock.read(gpu)?;
             if !options.rest.is_zero() {
                 gpu.synchronize()?;
                 std::thread::sleep(options.rest);
@@ -126,12 +137,23 @@ pub fn alternate(
     let none = |contestant: &Contestant<'_>| Samples {
         name: contestant.name.clone(),
         milliseconds: Vec::new(),
+        mhz: Vec::new(),
     };
+    let clocks = clock.mhz(gpu)?;
     let mut samples: Vec<Samples> = contestants.iter().map(none).collect();
-    for (_, which, start, stop) in spans.iter().filter(|(round, ..)| *round > 0) {
-        samples[*which]
-            .milliseconds
-            .push(stop.milliseconds_since(start)? / launches as f64);
+    for ((round, which, start, stop), mhz) in spans.iter().zip(clocks) {
+        if *round > 0 {
+            let of = &mut samples[*which];
+            of.milliseconds
+                .push(stop.milliseconds_since(start)? / launches as f64);
+            of.mhz.extend(mhz);
+        }
+    }
+    // A sample without a clock would move those behind it.
+    for of in &mut samples {
+        if of.mhz.len() < of.milliseconds.len() {
+            of.mhz.clear();
+        }
     }
     Ok(samples)
 }
@@ -206,6 +228,7 @@ mod tests {
         let samples = Samples {
             name: "a".into(),
             milliseconds: vec![2.0, 1.0, 3.0],
+            mhz: Vec::new(),
         };
         assert_eq!(
             (samples.min(), samples.median(), samples.max()),

@@ -63,6 +63,11 @@ pub fn alternation(gpu: &Context) -> Outcome {
         for samples in &all {
             ensure(samples.milliseconds.len() == 20, "a sample is missing")?;
             ensure(
+                samples.mhz.len() == 20
+                    && samples.mhz.iter().all(|mhz| (200.0..3000.0).contains(mhz)),
+                format!("implausible clocks: {:?}", samples.mhz),
+            )?;
+            ensure(
                 samples.min() > 1e-4 && samples.max() < 10.0,
                 format!("implausible: {samples:?}"),
             )?;
@@ -93,8 +98,9 @@ fn line(samples: &Samples, n: usize) -> String {
     let (name, median, spread) = (&samples.name, samples.median(), samples.spread());
     let tflops = 2.0 * (n as f64).powi(3) / median / 1e9;
     format!(
-        "\n    {name:8} {median:.5} ms, {tflops:.0} TFLOP/s if a product, spread {:.1}%",
-        spread * 100.0
+        "\n    {name:8} {median:.5} ms, {tflops:.0} TFLOP/s if a product, spread {:.1}%, {:.0} MHz",
+        spread * 100.0,
+        samples.median_mhz().unwrap_or(f64::NAN)
     )
 }
 

@@ -270,10 +270,18 @@ pub fn table(time: &Time) -> Vec<String> {
             format!("{:.4} to {:.4}", contest.p10_ms, contest.p90_ms),
             format!("{:.1}", contest.tflops),
             format!("{:.1}%", 100.0 * contest.kernel_speed),
+            contest.sm_mhz.map_or("-".into(), |mhz| format!("{mhz:.0}")),
         ]
     };
     let mut lines = crate::table::table(
-        &["", "median ms", "middle 80%", "TFLOP/s", "kernel is at"],
+        &[
+            "",
+            "median ms",
+            "middle 80%",
+            "TFLOP/s",
+            "kernel is at",
+            "SM MHz",
+        ],
         &time.contestants.iter().map(row).collect::<Vec<_>>(),
     );
     let graph = if time.graph { "a graph of " } else { "" };

@@ -32,6 +32,9 @@ pub struct Contest {
     pub tflops: f64,
     /// The kernel's speed as a fraction of this one's: the median over the rounds.
     pub kernel_speed: f64,
+    /// The SMs' clock while this one ran, in MHz, as the SMs counted it: the median; older records have none.
+    #[serde(default)]
+    pub sm_mhz: Option<f64>,
     /// All samples, in the order of the rounds, to a tenth of a nanosecond; of cuBLASLt those of every other round.
     pub samples_ms: Vec<f64>,
 }
@@ -80,10 +83,11 @@ pub fn contests(samples: &[Samples], size: Size) -> Vec<Contest> {
 
 /// The samples of every other round, from the first or the second.
 fn every_other(samples: &Samples, from: usize) -> Samples {
-    let milliseconds = samples.milliseconds.iter().skip(from).step_by(2);
+    let every_other = |all: &[f64]| all.iter().skip(from).step_by(2).copied().collect();
     Samples {
         name: samples.name.clone(),
-        milliseconds: milliseconds.copied().collect(),
+        milliseconds: every_other(&samples.milliseconds),
+        mhz: every_other(&samples.mhz),
     }
 }
 
@@ -92,6 +96,7 @@ fn contest(theirs: &Samples, kernel: &Samples, size: Size) -> Contest {
     let ratios = Samples {
         name: String::new(),
         milliseconds: rounds.map(|(theirs, ours)| theirs / ours).collect(),
+        mhz: Vec::new(),
     };
     Contest {
         name: theirs.name.clone(),
@@ -100,6 +105,7 @@ fn contest(theirs: &Samples, kernel: &Samples, size: Size) -> Contest {
         p90_ms: theirs.percentile(90.0),
         tflops: size.flop() / theirs.median() / 1e9,
         kernel_speed: ratios.median(),
+        sm_mhz: theirs.median_mhz(),
         samples_ms: theirs
             .milliseconds
             .iter()
@@ -116,6 +122,7 @@ mod tests {
         Samples {
             name: name.into(),
             milliseconds: milliseconds.to_vec(),
+            mhz: Vec::new(),
         }
     }
 

@@ -62,6 +62,7 @@ mod tests {
         let samples = |ms: &f64| Samples {
             name: String::new(),
             milliseconds: vec![*ms],
+            mhz: Vec::new(),
         };
         milliseconds.iter().map(samples).collect()
     }

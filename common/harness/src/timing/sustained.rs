@@ -86,6 +86,7 @@ mod tests {
         Samples {
             name: name.into(),
             milliseconds: milliseconds.to_vec(),
+            mhz: Vec::new(),
         }
     }
 

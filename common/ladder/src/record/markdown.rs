@@ -52,9 +52,9 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
     if record.runs().any(|(_, run)| is_cool(run)) {
         let table = table(record, Regime::Cool, |_, run| is_cool(run));
         text += &format!(
-            "\n## Cool\n\nThe same with rests between the samples, so that the power limit does not slow the card down: as most\n\
-             public kernels are timed. The sensors' clock and watts include the rests: while a kernel runs, the clock is\n\
-             lower, so no fraction of the tensor cores is given here.\n\n{table}"
+            "\n## Cool\n\nThe same with rests between the samples, so that the card is cool and below its power limit when each\n\
+             begins. Watts are a sensor's and include the rests. So does the clock where there is no fraction of the tensor\n\
+             cores beside it; else the SMs counted it while the kernel ran.\n\n{table}"
         );
     }
     text
@@ -69,8 +69,7 @@ pub fn table(record: &Record, regime: Regime, wanted: impl Fn(&str, &Run) -> boo
     rows[0].extend(baselines.iter().map(|name| format!("of {name}")));
     let has_lt = baselines.contains(&CUBLAS_LT);
     rows[0].extend(has_lt.then(|| "of the better".to_owned()));
-    rows[0].extend((regime == Regime::Sustained).then(|| "of the tensor cores".into()));
-    rows[0].extend(head(["SM MHz", "W"]));
+    rows[0].extend(head(["of the tensor cores", "SM MHz", "W"]));
     for (rung, run) in runs {
         let mut row = vec![rung.to_owned(), run.size.to_string()];
         let Some(these) = run.figures(regime) else {
@@ -88,12 +87,12 @@ pub fn table(record: &Record, regime: Regime, wanted: impl Fn(&str, &Run) -> boo
         row.extend(has_lt.then_some(of_better));
         let gpu = Ceilings::of(&run.provenance.gpu.name).ok().flatten();
         let of_tensor_cores = gpu.and_then(|gpu| these.of_tensor_cores(gpu.multiprocessors));
-        row.extend(
-            (regime == Regime::Sustained).then(|| of_tensor_cores.map_or(String::new(), percent)),
-        );
+        row.push(of_tensor_cores.map_or(String::new(), percent));
         let median =
             |sensor: Option<[f64; 3]>| sensor.map_or(String::new(), |of| format!("{:.0}", of[1]));
-        row.extend([these.sm_mhz, these.power_watts].map(median));
+        let mhz = these.kernel_mhz();
+        row.push(mhz.map_or(String::new(), |mhz| format!("{mhz:.0}")));
+        row.push(median(these.power_watts));
         rows.push(row);
     }
     markdown_table(&rows)

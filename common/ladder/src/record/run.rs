@@ -69,6 +69,8 @@ pub struct Figures<'a> {
     pub sm_mhz: Option<[f64; 3]>,
     /// Power drawn: least, median, greatest.
     pub power_watts: Option<[f64; 3]>,
+    /// Whether the GPU rested between samples.
+    pub has_rests: bool,
 }
 
 /// What the tensor cores of an SM do in a clock, in FLOP of f16 with f32 sums: an m64n256k16 of `wgmma` takes 128 clocks
@@ -83,10 +85,22 @@ impl Figures<'_> {
         speeds.into_iter().flatten().min_by(f64::total_cmp)
     }
 
-    /// What the kernel did of what the tensor cores could have done in as many clocks, at the median clock.
+    /// The SMs' clock while the kernel ran, in MHz: counted by the SMs, or in older records the sensor's, which is of all
+    /// contestants and of the rests between them.
+    pub fn kernel_mhz(&self) -> Option<f64> {
+        let counted = self.contestants.first()?.sm_mhz;
+        counted.or(self.sm_mhz.map(|[_, median, _]| median))
+    }
+
+    /// What the kernel did of what the tensor cores could have done in as many clocks. None where only a sensor gave the
+    /// clock and there were rests: its median is then that of the rests.
     pub fn of_tensor_cores(&self, sms: u32) -> Option<f64> {
-        let per_second = self.sm_mhz?[1] * 1e6 * f64::from(sms) * TENSOR_FLOP_PER_CLOCK;
-        Some(self.contestants.first()?.tflops * 1e12 / per_second)
+        let kernel = self.contestants.first()?;
+        if self.has_rests && kernel.sm_mhz.is_none() {
+            return None;
+        }
+        let per_second = self.kernel_mhz()? * 1e6 * f64::from(sms) * TENSOR_FLOP_PER_CLOCK;
+        Some(kernel.tflops * 1e12 / per_second)
     }
 }
 
@@ -152,6 +166,7 @@ impl Run {
                 contestants: &time.contestants,
                 sm_mhz: self.provenance.gpu.sm_mhz,
                 power_watts: self.provenance.gpu.power_watts,
+                has_rests: false,
             },
             Regime::Cool => {
                 let cool = time.cool.as_ref()?;
@@ -161,6 +176,7 @@ impl Run {
                     contestants: &cool.contestants,
                     sm_mhz: cool.sm_mhz,
                     power_watts: cool.power_watts,
+                    has_rests: true,
                 }
             }
         })
