@@ -30,7 +30,7 @@ __device__ void mbarrier_arrive(unsigned long long* barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(address(barrier)) : "memory");
 }
 
-// Waits until the phase of this parity is complete: the first phase has parity 0.
+// Waits until the phase of this parity is complete. The first has parity 0: of a new barrier, parity 1 is complete.
 __device__ void mbarrier_wait(unsigned long long* barrier, int parity)
 {
     asm volatile("{.reg .pred done;\n"
@@ -148,7 +148,7 @@ __device__ void stmatrix(void* row, const unsigned* r)
 
 // ---- launches that overlap (programmatic dependent launch) ----
 
-// The next launch on the stream may start where this one leaves SMs free.
+// Once every block has done this or exited, blocks of the next launch on the stream may be scheduled.
 __device__ void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
 // Waits until the launch before is complete and what it wrote is visible.

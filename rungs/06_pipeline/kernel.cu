@@ -12,7 +12,7 @@ constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = BN / CHUNK;    // chunks in a ro
 constexpr int STAGE = BM * BK + BK * BN;               // elements of a stage: A's tile, then B's
 
 // What the host must know to launch this kernel: tile, threads, dynamic shared bytes, blocks per cluster. It pads
-// K to a multiple of BK * (STAGES - 1): so many tiles are loaded before the loop.
+// K to a multiple of BK * (STAGES - 1): STAGES - 1 tiles are loaded before the loop.
 extern "C" __constant__ int gemm_launch[] = {BM, BN, BK * (STAGES - 1), THREADS, STAGES * STAGE * 2, 1};
 
 static_assert(THREADS % A_CHUNKS == 0 && THREADS % B_CHUNKS == 0, "the threads copy whole rows at a time");
@@ -98,7 +98,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         A += BK, B += BK * N;
     };
 
-    // All copies of a tile are one group; behind the last tile, groups are empty.
+    // All copies of a tile are one group; after the last tile, groups are empty.
     auto commit = [] { asm volatile("cp.async.commit_group;" ::: "memory"); };
 
     // Fill all stages but one.

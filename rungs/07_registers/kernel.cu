@@ -99,7 +99,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
         A += BK, B += BK * N;
     };
 
-    // All copies of a tile are one group; behind the last tile, groups are empty.
+    // All copies of a tile are one group; after the last tile, groups are empty.
     auto commit = [] { asm volatile("cp.async.commit_group;" ::: "memory"); };
 
     // Waits for the oldest tile in flight: first for my copies, then for everybody's.

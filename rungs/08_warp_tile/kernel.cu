@@ -15,7 +15,7 @@ constexpr int WM = BM / 2, WN = BN / 2;                // the warp's tile of C
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 128
 constexpr int STAGES = 4;                              // tiles of A and B in shared memory
 constexpr int CHUNK = 8;                               // elements in 16 bytes: what a copy or a matrix row moves
-constexpr int PANEL = 64, SLICE = PANEL / (BN / WN);   // columns in 128 bytes, the swizzle's width; a warp's slice
+constexpr int PANEL = 64, SLICE = PANEL / (BN / WN);   // columns in 128 bytes; those of a panel that are one warp's
 constexpr int A_CHUNKS = BK / CHUNK, B_CHUNKS = PANEL / CHUNK;    // chunks in a row of A's tile and of a panel
 constexpr int A_ROWS = THREADS / A_CHUNKS, B_ROWS = THREADS / B_CHUNKS;    // rows that all threads copy at a time
 constexpr int A_COPIES = BM / A_ROWS, COPIES = A_COPIES + BK / B_ROWS * (BN / PANEL);    // of a thread, for a stage
@@ -111,7 +111,7 @@ gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M,
             copy_async(bTo + stage * STAGE + (row * BN + column) * 2, B + row * N + column);
     };
 
-    // All copies of a tile are one group; behind the last tile, groups are empty.
+    // All copies of a tile are one group; after the last tile, groups are empty.
     auto commit = [&] { asm volatile("cp.async.commit_group;" ::: "memory"); A += BK, B += BK * N; };
 
     // Waits for the oldest tile in flight: first for my copies, then for everybody's.

@@ -5,7 +5,7 @@
 // `cargo ladder diff 11`, then `cargo run -p rung11_specialized -- profile`.
 #include "hopper.cuh"
 
-// The block's tile of C; rung 16 compiles the kernel with others too, by the compiler's command line.
+// The block's tile of C: macros, since rung 16 has several tiles and its host sets one on the compiler's command line.
 #ifndef TILE_M
 #define TILE_M 128
 #define TILE_N 256

@@ -1,10 +1,10 @@
 // Rung 13, persistent: as many blocks as there are SMs, each of which takes one tile after the other, so that the next
 // tile is loaded while one is stored; tiles are numbered so that those of one wave share rows of A and columns of B in L2.
-// The counter to watch is time between two tiles, by `cargo ladder clocks 12` and `13`.
+// The counter to watch is time between two tiles: prologue and end of `cargo ladder clocks 12`, the pause of `clocks 13`.
 // `cargo ladder diff 13`, then `cargo run -p rung13_persistent -- profile`.
 #include "hopper.cuh"
 
-// The block's tile of C; rung 16 compiles the kernel with others too, by the compiler's command line.
+// The block's tile of C: macros, since rung 16 has several tiles and its host sets one on the compiler's command line.
 #ifndef TILE_M
 #define TILE_M 128
 #define TILE_N 256
@@ -43,7 +43,7 @@ extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, 
 static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
 static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads the same number of panels of B");
 
-// Which tile has this block of the cluster? Clusters take GROUP rows of tiles, column by column, so that neighbours share
+// Which tile does this block compute? GROUP rows of clusters are taken together, column by column, so that neighbours share
 // A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
 struct Tile { int row, column; };
 

@@ -1,10 +1,10 @@
 // Rung 14, store behind: a finished tile is rounded to f16, kept in registers, and stored, a panel a step, while the
 // tensor cores work on the next tile; stmatrix writes whole matrices to shared memory.
-// The counter to watch is time between two tiles, by `cargo ladder clocks 13` and `14`.
+// The counter to watch is time between two tiles: the pause of `cargo ladder clocks 13` and of `clocks 14`.
 // `cargo ladder diff 14`, then `cargo run -p rung14_store_behind -- profile`.
 #include "hopper.cuh"
 
-// The block's tile of C; rung 16 compiles the kernel with others too, by the compiler's command line.
+// The block's tile of C: macros, since rung 16 has several tiles and its host sets one on the compiler's command line.
 #ifndef TILE_M
 #define TILE_M 128
 #define TILE_N 256
@@ -45,7 +45,7 @@ static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
 static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads the same number of panels of B");
 static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
 
-// Which tile has this block of the cluster? Clusters take GROUP rows of tiles, column by column, so that neighbours share
+// Which tile does this block compute? GROUP rows of clusters are taken together, column by column, so that neighbours share
 // A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
 struct Tile { int row, column; };
 

@@ -1,10 +1,10 @@
 // Rung 15, overlap: the next launch's blocks start where this one leaves SMs free, prepare barriers and tensor maps, and
 // have L2 fetch their first tiles while they wait for this launch to end (programmatic dependent launch).
-// The counter to watch is time at small sizes, where a launch takes as long as it computes.
+// The counter to watch is time at small sizes, where starting a launch takes as long as its work.
 // `cargo ladder diff 15`, then `cargo run -p rung15_overlap -- profile`, and with a GPU `bench`.
 #include "hopper.cuh"
 
-// The block's tile of C; rung 16 compiles the kernel with others too, by the compiler's command line.
+// The block's tile of C: macros, since rung 16 has several tiles and its host sets one on the compiler's command line.
 #ifndef TILE_M
 #define TILE_M 128
 #define TILE_N 256
@@ -45,7 +45,7 @@ static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
 static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads the same number of panels of B");
 static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
 
-// Which tile has this block of the cluster? Clusters take GROUP rows of tiles, column by column, so that neighbours share
+// Which tile does this block compute? GROUP rows of clusters are taken together, column by column, so that neighbours share
 // A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
 struct Tile { int row, column; };
 
@@ -98,7 +98,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         if (CONSUMERS > 1)
             setmaxnreg_dec<32>();
         if (thread == 0) {
-            // While the launch before ends, L2 fetches the first steps: each block A and B of another step.
+            // Until the launch before ends, fetch to L2. Blocks of a row share A: column i fetches A's step i; B likewise.
             const Tile own = tile_of(cluster, M, N);
             tma_prefetch(A, own.column / BN * BK, own.row);
             for (int panel = rank; panel < PANELS; panel += CLUSTER)

@@ -1,6 +1,6 @@
-// Rung 16, stream-K: the tiles of the partial last wave, of which there are fewer than clusters, are split along K into
-// equal shares, whose sums the last cluster to arrive adds in their order. Small matrices take small tiles.
-// The counter to watch is time at sizes whose tiles do not fill a wave: wave quantization.
+// Rung 16, stream-K: a partial last wave has fewer tiles than there are clusters. They are split along K into equal shares,
+// and the last cluster to arrive at a tile adds up the sums of its pieces in order. Small matrices take small tiles.
+// The counter to watch is time at sizes whose last wave is partial: wave quantization.
 // `cargo ladder diff 16`, then `cargo run -p rung16_stream_k -- profile`.
 #include "hopper.cuh"
 
@@ -46,7 +46,7 @@ static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
 static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads the same number of panels of B");
 static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
 
-// Which tile has this block of the cluster? Clusters take GROUP rows of tiles, column by column, so that neighbours share
+// Which tile does this block compute? GROUP rows of clusters are taken together, column by column, so that neighbours share
 // A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
 struct Tile { int row, column; };
 
@@ -61,11 +61,11 @@ __device__ Tile tile_of(int number, int M, int N)
 // What does a cluster compute? Whole tiles while there is one for each cluster, then a share of the steps of the rest.
 constexpr int MAX_SHARING = 132;                       // SMs of an H100 or H200; with more blocks no tile is split
 __device__ float partial[STORE_BEHIND ? 2 * MAX_SHARING : 1][CONSUMERS][BN / 2][128];    // sums of a cluster's two pieces
-__device__ unsigned pieces[MAX_SHARING][CONSUMERS];    // pieces of a tile that are stored; 0 between launches
+__device__ unsigned pieces[MAX_SHARING][CONSUMERS];    // stored pieces of a tile; 0 between launches, which do not overlap here
 
 struct Work {
     int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
-    int steps, whole, share, at, end;                  // of a tile; whole tiles; steps of a share; what remains of mine
+    int steps, whole, share, at, end;                  // steps of a tile; tiles not split; steps of a share; [at, end) of mine
     int number = cluster - clusters, from = 0, to;     // now: steps [from, to) of a tile
 
     __device__ Work(int tiles, int K) : steps((K + BK - 1) / BK), to(steps)
@@ -130,7 +130,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         if (CONSUMERS > 1)
             setmaxnreg_dec<32>();
         if (thread == 0) {
-            // While the launch before ends, L2 fetches the first steps: each block A and B of another step.
+            // Until the launch before ends, fetch to L2. Blocks of a row share A: column i fetches A's step i; B likewise.
             const Tile own = tile_of(cluster, M, N);
             tma_prefetch(A, own.column / BN * BK, own.row);
             for (int panel = rank; panel < PANELS; panel += CLUSTER)

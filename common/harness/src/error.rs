@@ -15,6 +15,11 @@ pub enum Error {
         "bench times the kernel on a GPU, and {0}; without one, `profile` shows what the kernel does to the memory system"
     )]
     BenchNeedsGpu(String),
+    /// The same, with the emulator asked for.
+    #[error(
+        "bench times the kernel on a GPU, and the emulator is not one; `profile` shows what the kernel does to the memory system"
+    )]
+    BenchOnEmulator,
     /// A command that only the emulator can carry out.
     #[error(
         "the sanitizer is part of the emulator, which runs on any machine, and a GPU was asked for"

@@ -72,20 +72,24 @@ impl Target {
             (Need::Counters, _) => Ok(emulator),
             (Need::Emulator, Wanted::Gpu(_)) => Err(Error::EmulatorOnly),
             (Need::Emulator, Wanted::Emulator | Wanted::Auto) => Ok(emulator),
-            (Need::Any | Need::Gpu, Wanted::Gpu(ordinal)) => Ok(Self::Gpu(gpu_at(ordinal)?)),
-            (Need::Gpu, Wanted::Emulator) => {
-                Err(Error::BenchNeedsGpu("the emulator is not one".into()))
-            }
+            (Need::Any, Wanted::Gpu(ordinal)) => Ok(Self::Gpu(gpu_at(ordinal)?)),
+            (Need::Gpu, Wanted::Emulator) => Err(Error::BenchOnEmulator),
             (Need::Any, Wanted::Emulator) => Ok(emulator),
-            (Need::Any | Need::Gpu, Wanted::Auto) => match gpu_at(0) {
-                Ok(info) => Ok(Self::Gpu(info)),
-                Err(why) if need == Need::Gpu => Err(Error::BenchNeedsGpu(match why {
+            (Need::Any, Wanted::Auto) => Ok(gpu_at(0).map_or(emulator, Self::Gpu)),
+            (Need::Gpu, Wanted::Gpu(_) | Wanted::Auto) => {
+                let ordinal = if let Wanted::Gpu(ordinal) = wanted {
+                    ordinal
+                } else {
+                    0
+                };
+                let no_bench = |why| match why {
                     gpu::GpuError::NoDriver => "no NVIDIA driver was found".into(),
                     gpu::GpuError::NoDevice => "the NVIDIA driver sees no GPU".into(),
                     other => other.to_string(),
-                })),
-                Err(_) => Ok(emulator),
-            },
+                };
+                let found = gpu_at(ordinal).map_err(|why| Error::BenchNeedsGpu(no_bench(why)));
+                Ok(Self::Gpu(found?))
+            }
         }
     }
 

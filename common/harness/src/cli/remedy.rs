@@ -14,9 +14,7 @@ pub fn explained(error: &Error) -> String {
 
 fn flags(error: &Error) -> Option<&'static str> {
     Some(match error {
-        Error::BenchNeedsGpu(_) => {
-            "without `--device emulator` and `--emulate`, on a machine that has one"
-        }
+        Error::BenchOnEmulator => "omit `--device emulator` and `--emulate`",
         Error::EmulatorOnly => "omit `--device gpu`",
         Error::OwnKernelsOnly => "omit `--kernel`",
         Error::Unsteady { .. } => "`sanitize` shows where",

@@ -334,7 +334,11 @@ fn another_arch_than_the_files_is_refused() {
 fn without_a_gpu_what_needs_one_is_refused_with_the_remedy() {
     let bench = message(run("bench", same, &["bench"]), 2);
     assert!(bench.contains("profile"), "{bench}");
+    assert!(bench.contains("omit `--device emulator`"), "{bench}");
     if gpu::devices().is_err() {
+        let bench = message(run("bench-gpu", same, &["bench", "--device", "gpu"]), 2);
+        assert!(bench.contains("profile"), "{bench}");
+        assert!(!bench.contains("--device emulator"), "{bench}");
         for command in ["run", "profile"] {
             let gpu = message(run("gpu", same, &[command, "--device", "gpu"]), 2);
             assert!(gpu.contains("--device emulator"), "{gpu}");

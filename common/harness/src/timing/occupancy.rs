@@ -81,7 +81,7 @@ pub fn at_most(threads: u32, shared_bytes: u32) -> AtMost {
     Sm::new((9, 0), 227 * 1024).holds(threads, 1, shared_bytes)
 }
 
-/// `128 registers a thread, 8,320 bytes of shared memory a block: 2 blocks a multiprocessor, ...`
+/// `128 registers a thread, 8,320 bytes of shared memory a block: 2 blocks an SM, ...`
 pub fn sentence(resources: &Resources) -> String {
     let spilled = match resources.local_bytes {
         0 => String::new(),
@@ -91,7 +91,7 @@ pub fn sentence(resources: &Resources) -> String {
         ),
     };
     format!(
-        "{} a thread, {} bytes of shared memory a block{spilled}: {} a multiprocessor, limited by {}",
+        "{} a thread, {} bytes of shared memory a block{spilled}: {} an SM, limited by {}",
         plural(resources.registers.into(), "register"),
         thousands(resources.shared_bytes.into()),
         plural(resources.blocks_per_multiprocessor.into(), "block"),

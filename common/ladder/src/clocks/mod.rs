@@ -41,7 +41,17 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         .iter()
         .find(|kernel| wanted(&kernel.kernel().tile()));
     let kernel = kernel
-        .with_context(|| format!("rung {} has no such tile", rung.name))?
+        .with_context(|| {
+            let tiles: Vec<String> = kernels
+                .iter()
+                .map(|kernel| kernel.kernel().tile())
+                .collect();
+            let (wanted, tiles) = (tile.as_deref().unwrap_or_default(), tiles.join(", "));
+            format!(
+                "rung {} has no tile {wanted}, only {tiles}; omit `--tile`",
+                rung.name
+            )
+        })?
         .kernel();
     let ptx = instrument::instrumented(&kernel.current_ptx(&rung.place())?)?;
     let steps = steps_of_a_tile(&ptx, arguments.size);
@@ -62,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         .output()?;
     ensure!(
         output.status.success(),
-        "rung {} did not run, or C was wrong",
+        "rung {} did not run, or C was wrong; `clocks` needs an NVIDIA GPU, and results/ has recorded logs (clocks/)",
         rung.name
     );
     let report: Value = serde_json::from_slice(&output.stdout).context("the rung's report")?;
@@ -108,7 +118,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
     anstream::println!(
         "\nof the first warp that multiplies. prologue: until A and B of the first step are there; a step: from one to the\n\
-         next, the median; pause: what the first step of a further tile of C takes more than that; end: from the last step on"
+         next, the median; pause: how much longer the first step of each further tile of C takes; end: from the last step on"
     );
     Ok(true)
 }

@@ -36,7 +36,9 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
     let predictions = predicted(record);
     if !predictions.is_empty() {
         text += &format!(
-            "\n## Predicted\n\nWhat was written down before the first measurement, beside this one.\n\n{predictions}"
+            "\n## Predicted\n\nWhat was written down before the first measurement, beside this one. That of 11_specialized was made for its\n\
+             tile of 128x256, which was to be a rung of its own. 12_multicast has none: it was measured before it became a\n\
+             rung (results/attempts.md, 32).\n\n{predictions}"
         );
     }
     if let Some(last) = record.last_rung() {
@@ -99,7 +101,7 @@ pub fn table(record: &Record, regime: Regime, wanted: impl Fn(&str, &Run) -> boo
 }
 
 /// What was predicted of each rung before it was measured: the size, its part of cuBLAS's speed there or its gain on the
-/// rung before it, and the counter that it moves. results/predictions.csv is not changed afterwards.
+/// rung before it, and the counter that it moves. These figures of results/predictions.csv are not changed afterwards.
 const PREDICTIONS: &str = include_str!("../../../../results/predictions.csv");
 
 /// The rungs of the record that have a prediction, with it; empty if none has.

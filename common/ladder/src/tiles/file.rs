@@ -100,7 +100,7 @@ pub fn parse(csv: impl std::io::Read) -> Result<Vec<TileTiming>> {
         );
         rows.push(row);
     }
-    anyhow::ensure!(!rows.is_empty(), "it has no rows");
+    anyhow::ensure!(!rows.is_empty(), "it has no rows of a tiles.csv");
     Ok(rows)
 }
 
