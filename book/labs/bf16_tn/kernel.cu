@@ -78,7 +78,7 @@ static_assert(BK == PANEL, "a row of A's or B's tile is as wide as the swizzle")
 static_assert(BN / CLUSTER % 8 == 0, "the rows of B that a block loads begin where the swizzle's pattern begins");
 static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
 
-// Which tile has this block of the cluster? Clusters take GROUP rows of tiles, column by column, so that neighbours share
+// Which tile does this block compute? GROUP rows of clusters are taken together, column by column, so that neighbours share
 // A and B in L2. The last row may be below C, where TMA reads zeros and writes nothing.
 struct Tile { int row, column; };
 
@@ -93,11 +93,11 @@ __device__ Tile tile_of(int number, int M, int N)
 // What does a cluster compute? Whole tiles while there is one for each cluster, then a share of the steps of the rest.
 constexpr int MAX_SHARING = 132;                       // SMs of an H100 or H200; with more blocks no tile is split
 __device__ float partial[STORE_BEHIND ? 2 * MAX_SHARING : 1][CONSUMERS][BN / 2][128];    // sums of a cluster's two pieces
-__device__ unsigned pieces[MAX_SHARING][CONSUMERS];    // pieces of a tile that are stored; 0 between launches
+__device__ unsigned pieces[MAX_SHARING][CONSUMERS];    // stored pieces of a tile; 0 between launches, which do not overlap here
 
 struct Work {
     int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
-    int steps, whole, share, at, end;                  // of a tile; whole tiles; steps of a share; what remains of mine
+    int steps, whole, share, at, end;                  // steps of a tile; tiles not split; steps of a share; [at, end) of mine
     int number = cluster - clusters, from = 0, to;     // now: steps [from, to) of a tile
 
     __device__ Work(int tiles, int K) : steps((K + BK - 1) / BK), to(steps)
@@ -162,7 +162,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         if (CONSUMERS > 1)
             setmaxnreg_dec<32>();
         if (thread == 0) {
-            // While the launch before ends, L2 fetches the first steps: each block A and B of another step.
+            // Until the launch before ends, fetch to L2. Blocks of a row share A: column i fetches A's step i; B likewise.
             const Tile own = tile_of(cluster, M, N);
             tma_prefetch(A, own.column / BN * BK, own.row);
             tma_prefetch(B, own.row / (BM * CLUSTER) * BK, own.column + rank * (BN / CLUSTER));

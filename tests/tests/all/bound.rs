@@ -42,10 +42,11 @@ fn recorded() -> Vec<(String, String, f64)> {
             .position(|column| *column == name)
             .expect("a column")
     };
-    let [rung, size, contestant, tflops] = ["rung", "size", "contestant", "tflops"].map(column);
+    let [rung, size, regime, contestant, tflops] =
+        ["rung", "size", "regime", "contestant", "tflops"].map(column);
     lines
         .map(|line| line.split(',').collect::<Vec<_>>())
-        .filter(|line| line[contestant] == "kernel")
+        .filter(|line| (line[contestant], line[regime]) == ("kernel", "sustained"))
         .map(|line| {
             let tflops = line[tflops].parse().expect("a number");
             (line[rung].into(), line[size].into(), tflops)
