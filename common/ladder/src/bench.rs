@@ -12,8 +12,8 @@ use harness::rungs::{self, Variant};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The sizes [default: 512 to 16384 by powers of two; the last rung also 4096x4096x1024, 8192x1024x8192 and
-    /// 4000x3000x2000]
+    /// The sizes [default: 512 to 16384 by powers of two; the last rung also at sizes between them, at some that are not
+    /// square, and at those of layers of language models]
     #[arg(long, value_name = "N|MxNxK,...", value_delimiter = ',')]
     sizes: Vec<Size>,
     /// Only these rungs, by number or name [default: all]
@@ -34,11 +34,36 @@ pub struct Arguments {
     device: String,
 }
 
-/// What the last rung, which is the one to be compared with cuBLAS, is timed at besides: a short K, few columns, and
-/// sides that no tile divides.
+/// A short K, few columns, and sides that no tile divides.
 pub fn other_sizes() -> [Size; 3] {
     let sizes = [[4096, 4096, 1024], [8192, 1024, 8192], [4000, 3000, 2000]];
     sizes.map(|[m, n, k]| Size { m, n, k })
+}
+
+/// Between the powers of two: other parts of a last wave.
+const BETWEEN: [u32; 3] = [5120, 6144, 12288];
+
+/// N and K of layers of language models: 4096 wide, with 1024 columns of keys or values, 6144 of queries, keys and values
+/// together, and 14336 of a feed-forward layer or 28672 of two. M is the number of tokens.
+const LAYERS: [[u32; 2]; 10] = [
+    [1024, 4096],
+    [6144, 4096],
+    [14336, 4096],
+    [28672, 4096],
+    [4096, 6144],
+    [4096, 14336],
+    [4096, 28672],
+    [14336, 1024],
+    [6144, 6144],
+    [14336, 14336],
+];
+const TOKENS: u32 = 4096;
+
+/// What the last rung, which is the one to be compared with cuBLAS, is timed at besides.
+fn sizes_of_the_last() -> impl Iterator<Item = Size> {
+    let layers = LAYERS.map(|[n, k]| Size { m: TOKENS, n, k });
+    let between = BETWEEN.map(Size::cube);
+    other_sizes().into_iter().chain(between).chain(layers)
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
@@ -102,7 +127,7 @@ fn sizes(asked: &[Size], old: Option<&Record>, label: &str, is_last: bool) -> Ve
             runs.map(|(_, run)| run.size).collect()
         }
         ([], None) => {
-            let others = other_sizes().into_iter().filter(|_| is_last);
+            let others = sizes_of_the_last().filter(|_| is_last);
             harness::SIZES.into_iter().chain(others).collect()
         }
         (asked, _) => asked.to_vec(),
@@ -143,7 +168,8 @@ mod tests {
         let of = |is_last| sizes(&[], None, "06_pipeline sm_80", is_last);
         assert_eq!(of(false), harness::SIZES);
         assert_eq!(of(true)[..6], harness::SIZES);
-        assert_eq!(of(true)[6..], other_sizes());
+        assert_eq!(of(true)[6..], sizes_of_the_last().collect::<Vec<_>>());
+        assert_eq!(of(true).len(), 6 + 3 + 3 + 10);
     }
 
     #[test]
