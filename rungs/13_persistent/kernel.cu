@@ -52,7 +52,7 @@ __device__ Tile tile_of(int number, int M, int N)
     const int rows = (M + BM * CLUSTER - 1) / (BM * CLUSTER), columns = (N + BN - 1) / BN;
     const int first = number / (GROUP * columns) * GROUP, height = min(GROUP, rows - first);
     number %= GROUP * columns;
-    return {((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM, number / height * BN};
+    return {(int)(((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM), number / height * BN};
 }
 
 // A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them

@@ -87,7 +87,7 @@ __device__ Tile tile_of(int number, int M, int N)
     const int rows = (M + BM * CLUSTER - 1) / (BM * CLUSTER), columns = (N + BN - 1) / BN;
     const int first = number / (GROUP * columns) * GROUP, height = min(GROUP, rows - first);
     number %= GROUP * columns;
-    return {((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM, number / height * BN};
+    return {(int)(((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM), number / height * BN};
 }
 
 // What does a cluster compute? Whole tiles while there is one for each cluster, then a share of the steps of the rest.

@@ -14,7 +14,7 @@ pub enum Command {
     Ceilings(ceilings::Arguments),
     /// Hold the emulator against recorded hardware, file by file
     Calibrate(calibrate::Arguments),
-    /// Compare `sanitize` with compute-sanitizer, recorded on an H100, on broken kernels
+    /// Compare `sanitize` with compute-sanitizer, recorded on an H200, on broken kernels
     Sanitizers(sanitizers::Arguments),
     /// What `calibrate --record` has Nsight Compute watch
     #[command(hide = true)]
