@@ -112,23 +112,23 @@ fn a_bench_times_all_and_says_what_remains() {
     assert_eq!(code, Some(0), "{err}");
     assert!(
         err.starts_with(
-            "timing 1 of 15: 01_first at 512x512x512\n  1.0 TFLOP/s, 90.0% of cuBLAS f16\n"
+            "timing 1 of 28: 01_first at 512x512x512\n  1.0 TFLOP/s, 90.0% of cuBLAS f16\n"
         ),
         "{err}"
     );
     assert!(
-        err.contains("timing 6 of 15: 01_first at 16384x16384x16384\n"),
+        err.contains("timing 6 of 28: 01_first at 16384x16384x16384\n"),
         "{err}"
     );
     assert!(
-        err.contains("timing 15 of 15: 02_last at 4000x3000x2000\n"),
+        err.contains("timing 28 of 28: 02_last at 4096x14336x14336\n"),
         "{err}"
     );
     assert!(
         out.contains("| 02_last  | 4000x3000x2000    |     1.0 |         90.0% |"),
         "{out}"
     );
-    assert_eq!(house.read("bench.csv").lines().count(), 1 + 15 * 2);
+    assert_eq!(house.read("bench.csv").lines().count(), 1 + 28 * 2);
     assert!(
         house
             .read("bench.csv")
@@ -152,7 +152,7 @@ fn what_cannot_be_timed_is_left_away_and_said() {
         err.contains("02_last at 2048x2048x2048\n  02_last could not be run; its message is above"),
         "{err}"
     );
-    assert!(err.contains("2 of 15 could not be timed"), "{err}");
+    assert!(err.contains("2 of 28 could not be timed"), "{err}");
     assert!(!house.read("bench.md").contains("2048x2048x2048"));
 
     // Where the first fails, so will all others.
