@@ -1,10 +1,9 @@
 //! Rung 16's kernel for bf16 with both operands K-major.
-use emulator::{InstructionKind, Ptx, Swizzle};
+use emulator::{Ptx, Swizzle};
 use half::bf16;
-use harness::table::thousands;
 use harness::{KernelFile, LaunchSpec, Size, TensorBox, Tiling, random_matrix};
 
-use super::{kernel, table_of};
+use super::{kernel, multiplications};
 use crate::against_cublas;
 use crate::expected::{Expected, Near};
 use crate::lab::{Argument, Done, Lab, Launch, Scale};
@@ -182,19 +181,5 @@ fn launch(
 
 /// Copies and wavefronts of the multiplication.
 fn remarks(done: &[Done]) -> Vec<Vec<String>> {
-    let row = |done: &Done| {
-        let counted = done.counted();
-        let copies =
-            counted.sum_of(|one| matches!(one, InstructionKind::BulkCopy { tensor: true }));
-        let multiply = counted.sum_of(|one| matches!(one, InstructionKind::Wgmma(_)));
-        vec![
-            done.launch.name.clone(),
-            thousands(copies.executions),
-            thousands(multiply.executions),
-            thousands(multiply.shared.wavefronts),
-            thousands(multiply.shared.conflicts),
-        ]
-    };
-    let head = ["", "TMA copies", "wgmma", "wavefronts", "conflicts"];
-    vec![table_of(&head, done, row)]
+    vec![multiplications(done)]
 }

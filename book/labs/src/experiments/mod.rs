@@ -13,7 +13,7 @@ mod swizzles;
 mod transpose;
 mod vectors;
 
-use emulator::Counters;
+use emulator::{Counters, InstructionKind};
 use half::f16;
 use harness::table::{factor, table, thousands};
 
@@ -58,6 +58,25 @@ fn table_of<'a>(
     let emulated = done.into_iter().filter(|done| done.emulated.is_some());
     let rows: Vec<_> = emulated.map(row).collect();
     table(head, &rows)
+}
+
+/// A row for each multiplication by `wgmma`: copies, instructions and wavefronts.
+fn multiplications<'a>(done: impl IntoIterator<Item = &'a Done>) -> Vec<String> {
+    let row = |done: &Done| {
+        let counted = done.counted();
+        let copies =
+            counted.sum_of(|one| matches!(one, InstructionKind::BulkCopy { tensor: true }));
+        let multiply = counted.sum_of(|one| matches!(one, InstructionKind::Wgmma(_)));
+        vec![
+            done.launch.name.clone(),
+            thousands(copies.executions),
+            thousands(multiply.executions),
+            thousands(multiply.shared.wavefronts),
+            thousands(multiply.shared.conflicts),
+        ]
+    };
+    let head = ["", "TMA copies", "wgmma", "wavefronts", "conflicts"];
+    table_of(&head, done, row)
 }
 
 /// Wavefronts beside the ideal, and how many ways that is.

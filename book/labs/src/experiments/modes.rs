@@ -1,10 +1,9 @@
 //! TMA and `wgmma` in all four swizzle modes.
-use emulator::{InstructionKind, Swizzle};
+use emulator::Swizzle;
 use half::f16;
-use harness::table::thousands;
 
 use super::swizzles::{ALL, Mode, SIDE, map};
-use super::{kernel, named, same_words, table_of, ways};
+use super::{kernel, multiplications, named, same_words, table_of, ways};
 use crate::expected::Expected;
 use crate::lab::{Argument, Done, Lab, Launch, Scale};
 
@@ -154,27 +153,13 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
     let (multiplied, read): (Vec<_>, Vec<_>) = done
         .iter()
         .partition(|done| done.launch.entry == "multiply");
-    let multiply = |done: &Done| {
-        let counted = done.counted();
-        let copies =
-            counted.sum_of(|one| matches!(one, InstructionKind::BulkCopy { tensor: true }));
-        let multiply = counted.sum_of(|one| matches!(one, InstructionKind::Wgmma(_)));
-        vec![
-            done.launch.name.clone(),
-            thousands(copies.executions),
-            thousands(multiply.executions),
-            thousands(multiply.shared.wavefronts),
-            thousands(multiply.shared.conflicts),
-        ]
-    };
     let read_back = |done: &Done| {
         let ways = ["By rows", "By columns"].map(|name| ways(&done.section(name).sum()));
         [vec![done.launch.name.clone()], ways.concat()].concat()
     };
-    let of_multiply = ["", "TMA copies", "wgmma", "wavefronts", "conflicts"];
     let of_read = ["", "by rows / ideal", "ways", "by columns / ideal", "ways"];
     vec![
-        table_of(&of_multiply, multiplied, multiply),
+        multiplications(multiplied),
         table_of(&of_read, read, read_back),
     ]
 }
