@@ -100,7 +100,16 @@ __device__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" 
 #define FLOATS(t) "+f"(c[t##0]), "+f"(c[t##1]), "+f"(c[t##2]), "+f"(c[t##3]), "+f"(c[t##4]), \
                   "+f"(c[t##5]), "+f"(c[t##6]), "+f"(c[t##7]), "+f"(c[t##8]), "+f"(c[t##9])
 
-// N = 128. If accumulate is 0, c = a b. The last two numbers: A is contiguous along K, and B, row-major, along N.
+// N = 64. If accumulate is 0, c = a b. The last two numbers: A is contiguous along K, and B, row-major, along N.
+__device__ void wgmma(float (&c)[32], unsigned long long a, unsigned long long b, int accumulate)
+{
+    asm volatile("{.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" NAMES() NAMES(1) NAMES(2)
+                 "%30, %31}, %32, %33, p, 1, 1, 0, 1;}"
+                 : FLOATS(), FLOATS(1), FLOATS(2), "+f"(c[30]), "+f"(c[31]) : "l"(a), "l"(b), "r"(accumulate));
+}
+
+// N = 128.
 __device__ void wgmma(float (&c)[64], unsigned long long a, unsigned long long b, int accumulate)
 {
     asm volatile("{.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"

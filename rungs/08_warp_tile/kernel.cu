@@ -32,10 +32,10 @@ static_assert(THREADS % A_CHUNKS == 0 && THREADS % B_CHUNKS == 0, "the threads c
 static_assert(BN % PANEL == 0 && SLICE % 16 == 0 && STEPS % 2 == 0, "a step is 16 columns of one panel");
 static_assert(BM * BN * 2 <= (STAGES - 1) * STAGE, "the tile of C does not reach the last stage");
 
-// Starts a copy of 16 bytes from global to shared memory.
+// Starts a copy of 16 bytes from global to shared memory, and has L2 fetch the whole line of 128 bytes from DRAM.
 __device__ void copy_async(unsigned to, const unsigned short* from)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
 }
 
 // Four 8x8 matrices: lane l names row l % 8 of matrix l / 8.

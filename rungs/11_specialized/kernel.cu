@@ -24,7 +24,7 @@ struct Stage {
     unsigned short B[BN / PANEL][BK * PANEL];          // panels of (BK, PANEL)
 };
 
-constexpr int STAGES = 226 * 1024 / (int)sizeof(Stage);              // as many as there is room for
+constexpr int STAGES = 226 * 1024 / (int)sizeof(Stage);              // of 227 KiB, 1 is for the barriers
 
 struct Shared {
     union {
@@ -40,6 +40,7 @@ extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared)
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, BM, 128};
 
 static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
+static_assert(BM % WM == 0 && CONSUMERS <= 3 && (BN == 64 || BN == 128 || BN == 256), "hopper.cuh has a wgmma for these tiles");
 
 // A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
 // TMA reads zeros and writes nothing.

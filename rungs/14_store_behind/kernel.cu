@@ -27,7 +27,7 @@ struct Stage {
     unsigned short B[PANELS][BK * PANEL];              // panels of (BK, PANEL)
 };
 
-constexpr int STAGES = (226 * 1024 - CONSUMERS * 4 * WM * PANEL) / (int)sizeof(Stage);    // as many as there is room for
+constexpr int STAGES = (226 * 1024 - CONSUMERS * 4 * WM * PANEL) / (int)sizeof(Stage);    // of 227 KiB, 1 is for the barriers
 
 struct Shared {
     Stage stage[STAGES];
@@ -42,6 +42,7 @@ extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared)
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, PANEL, BK, 128, PANEL, WM, 128};
 
 static_assert(BK == PANEL, "a row of A's tile is as wide as the swizzle");
+static_assert(BM % WM == 0 && CONSUMERS <= 3 && (BN == 64 || BN == 128 || BN == 256), "hopper.cuh has a wgmma for these tiles");
 static_assert(BN / PANEL % CLUSTER == 0, "each block of a cluster loads the same number of panels of B");
 static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
 
@@ -55,6 +56,20 @@ __device__ Tile tile_of(int number, int M, int N)
     const int first = number / (GROUP * columns) * GROUP, height = min(GROUP, rows - first);
     number %= GROUP * columns;
     return {(int)(((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM), number / height * BN};
+}
+
+// Before every fourth wave, all clusters wait for each other: else they drift apart, until what one has loaded has left L2
+// when another asks for it. All blocks are on the card at the same time.
+constexpr int WAVES = 4;
+__device__ unsigned met;                               // arrivals, at all meetings; 0 between launches
+
+__device__ void meet(int number, int tiles, int clusters)
+{
+    const int wave = number / clusters, meetings = (tiles / clusters - 1) / WAVES;
+    if (blockIdx.x % CLUSTER > 0 || wave == 0 || wave % WAVES > 0 || wave / WAVES > meetings)
+        return;
+    atomicInc(&met, meetings * clusters - 1);          // the last arrival makes it 0
+    for (unsigned now; (now = *(volatile unsigned*)&met) != 0 && now < wave / WAVES * clusters;) {}
 }
 
 // A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
@@ -92,6 +107,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         if (CONSUMERS > 1)
             setmaxnreg_dec<32>();
         for (int number = cluster; number < tiles && thread == 0; number += gridDim.x / CLUSTER) {
+            meet(number, tiles, gridDim.x / CLUSTER);
             const Tile tile = tile_of(number, M, N);
             for (int k0 = 0; k0 < K; k0 += BK) {
                 mbarrier_wait(&s.empty[stage], phase ^ 1);

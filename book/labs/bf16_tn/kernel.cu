@@ -5,7 +5,16 @@
 // `cargo run -p labs -- bf16_tn`; on an H100 or H200 beside cuBLAS: `cargo run --release -p labs -- bf16_tn time`.
 #include "hopper.cuh"
 
-// hopper.cuh's wgmma for bf16, N = 128. The last two numbers: A and B are both contiguous along K.
+// hopper.cuh's wgmma for bf16, N = 64. The last two numbers: A and B are both contiguous along K.
+__device__ void wgmma_tn(float (&c)[32], unsigned long long a, unsigned long long b, int accumulate)
+{
+    asm volatile("{.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" NAMES() NAMES(1) NAMES(2)
+                 "%30, %31}, %32, %33, p, 1, 1, 0, 0;}"
+                 : FLOATS(), FLOATS(1), FLOATS(2), "+f"(c[30]), "+f"(c[31]) : "l"(a), "l"(b), "r"(accumulate));
+}
+
+// N = 128.
 __device__ void wgmma_tn(float (&c)[64], unsigned long long a, unsigned long long b, int accumulate)
 {
     asm volatile("{.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
@@ -59,7 +68,7 @@ struct Stage {
     unsigned short B[BN * BK];                         // (BN, BK)
 };
 
-constexpr int STAGES = (226 * 1024 - CONSUMERS * 4 * WM * PANEL) / (int)sizeof(Stage);    // as many as there is room for
+constexpr int STAGES = (226 * 1024 - CONSUMERS * 4 * WM * PANEL) / (int)sizeof(Stage);    // of 227 KiB, 1 is for the barriers
 
 struct Shared {
     Stage stage[STAGES];
@@ -75,6 +84,7 @@ extern "C" __constant__ int gemm_launch[] = {BM, BN, BK, THREADS, sizeof(Shared)
 extern "C" __constant__ int gemm_boxes[] = {BK, BM, 128, BK, BN / CLUSTER, 128, PANEL, WM, 128};
 
 static_assert(BK == PANEL, "a row of A's or B's tile is as wide as the swizzle");
+static_assert(BM % WM == 0 && CONSUMERS <= 3 && (BN == 64 || BN == 128 || BN == 256), "there is a wgmma for these tiles");
 static_assert(BN / CLUSTER % 8 == 0, "the rows of B that a block loads begin where the swizzle's pattern begins");
 static_assert(STAGES >= PANELS, "each panel of the last tile is stored from a stage of its own");
 
@@ -88,6 +98,20 @@ __device__ Tile tile_of(int number, int M, int N)
     const int first = number / (GROUP * columns) * GROUP, height = min(GROUP, rows - first);
     number %= GROUP * columns;
     return {(int)(((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM), number / height * BN};
+}
+
+// Before every fourth wave, all clusters wait for each other: else they drift apart, until what one has loaded has left L2
+// when another asks for it. All blocks are on the card at the same time.
+constexpr int WAVES = 4;
+__device__ unsigned met;                               // arrivals, at all meetings; 0 between launches
+
+__device__ void meet(int number, int tiles, int clusters)
+{
+    const int wave = number / clusters, meetings = (tiles / clusters - 1) / WAVES;
+    if (blockIdx.x % CLUSTER > 0 || wave == 0 || wave % WAVES > 0 || wave / WAVES > meetings)
+        return;
+    atomicInc(&met, meetings * clusters - 1);          // the last arrival makes it 0
+    for (unsigned now; (now = *(volatile unsigned*)&met) != 0 && now < wave / WAVES * clusters;) {}
 }
 
 // What does a cluster compute? Whole tiles while there is one for each cluster, then a share of the steps of the rest.
@@ -168,6 +192,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             tma_prefetch(B, own.row / (BM * CLUSTER) * BK, own.column + rank * (BN / CLUSTER));
             wait_for_previous_launch();                // it may have written A or B
             while (work.next()) {
+                meet(work.number, work.whole, work.clusters);
                 const Tile tile = tile_of(work.number, M, N);
                 for (int k0 = work.from * BK; k0 < work.to * BK; k0 += BK) {
                     mbarrier_wait(&s.empty[stage], phase ^ 1);

@@ -213,7 +213,7 @@ fn the_lessons_as_counters() {
 
     // Rows of B along K have no conflicts either.
     let report = json(&["bf16_tn"]);
-    for tile in ["128x256", "192x128", "128x128", "64x128"] {
+    for tile in ["128x256", "192x128", "128x128", "64x128", "64x64"] {
         assert_eq!(number(&report, tile, "/bank_conflicts"), 0, "{tile}");
     }
 }

@@ -49,6 +49,17 @@ fn verified_at_every_size() {
 }
 
 /// Launches in several orders: no finding in any, and the same bits.
+/// From rung 13 on, clusters wait for each other every four waves. Here a wave is 66 tiles of 256x256.
+#[test]
+fn verified_where_clusters_meet() {
+    for rung in rungs() {
+        let name = rung.file_name().and_then(|name| name.to_str());
+        if name >= Some("13") {
+            assert_eq!(json(&rung, &["--size", "4352x5120x16"])["tile"], "128x256");
+        }
+    }
+}
+
 #[test]
 fn sanitize_finds_nothing_in_any_kernel() {
     for rung in rungs() {

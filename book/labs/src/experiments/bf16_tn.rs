@@ -23,6 +23,7 @@ pub const KERNELS: &[KernelFile<'static>] = &[
     kernel!("bf16_tn", "kernel", "sm_90a", "192x128"),
     kernel!("bf16_tn", "kernel", "sm_90a", "128x128"),
     kernel!("bf16_tn", "kernel", "sm_90a", "64x128"),
+    kernel!("bf16_tn", "kernel", "sm_90a", "64x64"),
 ];
 
 /// SMs of an H100 or H200.

@@ -128,12 +128,12 @@ pub fn compiler(nvrtc_output: &str) -> String {
 }
 
 /// NVRTC writes the newest `.version` it knows, which older drivers refuse. Ours need no more than
-/// 7.0 (for sm_80) or 8.0 (for sm_90a).
+/// 7.0 (for sm_80), 7.4 (where a load says what L2 fetches, `.level::prefetch_size`) or 8.0 (for sm_90a).
 pub fn lower_version(ptx: &str, arch: &str) -> String {
-    let version = if arch == "sm_80" {
-        ".version 7.0"
-    } else {
-        ".version 8.0"
+    let version = match arch {
+        "sm_80" if ptx.contains(".L2::") => ".version 7.4",
+        "sm_80" => ".version 7.0",
+        _ => ".version 8.0",
     };
     let mut lowered = false;
     let lines = ptx.lines().map(|line| {
@@ -262,5 +262,7 @@ mod tests {
     fn hopper_files_need_the_newer_version() {
         assert_eq!(arch_of("kernel_hopper.cu", ""), "sm_90a");
         assert!(lower_version(OUTPUT, "sm_90a").contains(".version 8.0\n"));
+        let prefetches = format!("{OUTPUT}cp.async.cg.shared.global.L2::128B [%r1], [%rd1], 16;\n");
+        assert!(lower_version(&prefetches, "sm_80").contains(".version 7.4\n"));
     }
 }
