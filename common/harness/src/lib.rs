@@ -50,13 +50,13 @@ mod warp_access;
 
 use report::{accesses, json, profile, progress, sanitize, waits};
 use source::{choose, compile, on_disk};
-use timing::{alone, bench, bound, contest, cool, occupancy, provenance, regime, sustained};
+use timing::{bench, bound, contest, cool, occupancy, provenance, regime, sustained};
 
 pub use report::{lines, table};
 pub use source::ptx_file;
-pub use timing::ceilings;
+pub use timing::{alone, ceilings};
 
-pub use alone::{Alone, TENSOR_FLOP_PER_CLOCK, passes};
+pub use alone::{Alone, Pass, TENSOR_FLOP_PER_CLOCK, passes};
 pub use bench::{ALGORITHMS, Effort, SIZES, contestant, sets, sides};
 pub use cli::{Bytes, explained, main, main_with, rungs};
 pub use compile::Compile;

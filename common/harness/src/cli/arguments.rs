@@ -91,7 +91,7 @@ pub struct Bench {
     /// About a second a size: against cuBLAS only, and without the regime that rests between samples
     #[arg(long)]
     pub quick: bool,
-    /// Each contestant by itself, some seconds each, instead of interleaved: speed at a clock of its own, and energy
+    /// A second interleaved, then each contestant by itself for 5 seconds: its speed at a clock of its own, and its energy
     #[arg(long, conflicts_with = "quick")]
     pub alone: bool,
 }
