@@ -8,12 +8,14 @@
 //! | `compare`, `record` | all of them: compared with the emulator, made on a GPU |
 //! | `ncu`, `stalls` | how Nsight Compute is called and read; why warps stalled, as a table |
 //! | `ceilings` | what can each resource of a GPU do in a clock? |
+//! | `joules` | what does a FLOP of the tensor cores cost, at the power limit? |
 //! | `sanitizers` | what do compute-sanitizer and the emulator find in broken kernels? |
 //! | `commands` | the command line over all of these; nothing else prints or knows its arguments |
 mod ceilings;
 mod commands;
 mod compare;
 pub mod instructions;
+mod joules;
 mod kernels;
 mod ncu;
 mod record;

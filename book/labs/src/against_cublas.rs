@@ -413,6 +413,7 @@ mod tests {
     fn the_report_has_clock_and_power_in_every_row() {
         let contest = |name: &str, median_ms| Contest {
             name: name.into(),
+            kernel: None,
             median_ms,
             p10_ms: median_ms,
             p90_ms: median_ms,

@@ -1,6 +1,7 @@
 //! The command line: each file is one command, which turns its arguments into a call and prints what comes back.
 mod calibrate;
 mod ceilings;
+mod joules;
 mod launch_recording;
 mod sanitizers;
 mod stalls;
@@ -12,6 +13,8 @@ use anyhow::Result;
 pub enum Command {
     /// Measure what each resource of this GPU can do in a clock
     Ceilings(ceilings::Arguments),
+    /// Measure the power and the energy of the tensor cores, for several values of the operands
+    Joules(joules::Arguments),
     /// Hold the emulator against recorded hardware, file by file
     Calibrate(calibrate::Arguments),
     /// Compare `sanitize` with compute-sanitizer, recorded on an H200, on broken kernels
@@ -31,6 +34,7 @@ impl Command {
     pub fn run(&self) -> Result<bool> {
         match self {
             Self::Ceilings(arguments) => ceilings::run(arguments),
+            Self::Joules(arguments) => joules::run(arguments),
             Self::Calibrate(arguments) => calibrate::run(arguments),
             Self::Sanitizers(arguments) => sanitizers::run(arguments),
             Self::LaunchRecording(arguments) => launch_recording::run(arguments),

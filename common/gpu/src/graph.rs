@@ -6,6 +6,67 @@ use cudarc::driver::sys;
 use std::ptr::null_mut;
 use std::rc::Rc;
 
+/// Launches captured on the stream: none of them has run.
+pub(crate) struct Captured {
+    context: Rc<Primary>,
+    graph: sys::CUgraph,
+}
+
+impl Captured {
+    /// Captures what `enqueue` puts on the stream.
+    pub(crate) fn new(
+        context: &Rc<Primary>,
+        enqueue: impl FnOnce() -> Result<(), GpuError>,
+    ) -> Result<Self, GpuError> {
+        context.bind()?;
+        // Relaxed: a kernel that the driver loads lazily may allocate while it is captured.
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: a live stream that is not the default one.
+        check("cuStreamBeginCapture", unsafe {
+            sys::cuStreamBeginCapture_v2(context.stream(), mode)
+        })?;
+        let enqueued = enqueue();
+        let mut this = Self {
+            context: Rc::clone(context),
+            graph: null_mut(),
+        };
+        // SAFETY: capture has begun above, and must end even where `enqueue` failed.
+        let ended = check("cuStreamEndCapture", unsafe {
+            sys::cuStreamEndCapture(context.stream(), &raw mut this.graph)
+        });
+        enqueued.and(ended).map(|()| this)
+    }
+
+    /// Each launch, copy and fill that was captured. CUDA promises no order; in practice it is that of the capture.
+    pub(crate) fn nodes(&self) -> Result<Vec<sys::CUgraphNode>, GpuError> {
+        self.context.bind()?;
+        let mut count = 0;
+        // SAFETY: a live graph and a valid place for a number; without room for nodes, that is all that is written.
+        check("cuGraphGetNodes", unsafe {
+            sys::cuGraphGetNodes(self.graph, null_mut(), &raw mut count)
+        })?;
+        let mut nodes = vec![null_mut(); count];
+        if count > 0 {
+            // SAFETY: the same, with room for as many nodes as there are.
+            check("cuGraphGetNodes", unsafe {
+                sys::cuGraphGetNodes(self.graph, nodes.as_mut_ptr(), &raw mut count)
+            })?;
+        }
+        nodes.truncate(count);
+        Ok(nodes)
+    }
+}
+
+impl Drop for Captured {
+    fn drop(&mut self) {
+        if !self.graph.is_null() {
+            let _ = self.context.bind();
+            // SAFETY: made in `new` and destroyed once; what was instantiated does not need it any more.
+            let _ = unsafe { sys::cuGraphDestroy(self.graph) };
+        }
+    }
+}
+
 /// Launches captured once and ready to run again, as one launch.
 pub(crate) struct Graph {
     context: Rc<Primary>,
@@ -18,34 +79,16 @@ impl Graph {
         context: &Rc<Primary>,
         enqueue: impl FnOnce() -> Result<(), GpuError>,
     ) -> Result<Self, GpuError> {
-        context.bind()?;
-        // Relaxed: a kernel that the driver loads lazily may allocate while it is captured.
-        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-        // SAFETY: a live stream that is not the default one.
-        check("cuStreamBeginCapture", unsafe {
-            sys::cuStreamBeginCapture_v2(context.stream(), mode)
-        })?;
-        let enqueued = enqueue();
-        let mut template = null_mut();
-        // SAFETY: capture has begun above, and must end even where `enqueue` failed.
-        let ended = check("cuStreamEndCapture", unsafe {
-            sys::cuStreamEndCapture(context.stream(), &raw mut template)
-        });
+        let captured = Captured::new(context, enqueue)?;
         let mut this = Self {
             context: Rc::clone(context),
             graph: null_mut(),
         };
-        let made = enqueued.and(ended).and_then(|()| {
-            // SAFETY: a captured graph, and a valid place for what is made of it.
-            check("cuGraphInstantiate", unsafe {
-                sys::cuGraphInstantiateWithFlags(&raw mut this.graph, template, 0)
-            })
-        });
-        if !template.is_null() {
-            // SAFETY: what was instantiated does not need the template any more.
-            let _ = unsafe { sys::cuGraphDestroy(template) };
-        }
-        made.map(|()| this)
+        // SAFETY: a captured graph, and a valid place for what is made of it.
+        check("cuGraphInstantiate", unsafe {
+            sys::cuGraphInstantiateWithFlags(&raw mut this.graph, captured.graph, 0)
+        })?;
+        Ok(this)
     }
 
     /// Enqueues all of it.

@@ -11,6 +11,7 @@
 //! | `module`, `launch`, `params` | PTX in, kernels and variables out; a launch, with arguments checked against the PTX |
 //! | `cublas`, `cublaslt` | the opponents |
 //! | `timing`, `graph` | who is faster: events, graphs, and alternation |
+//! | `kernel_names` | which kernels a library launches |
 //! | `clock` | how fast the SMs' clock was meanwhile, counted by the SMs |
 //! | `provenance` | clocks, power and temperature while it ran |
 //! | `driver`, `primary` | what every call to the driver needs |
@@ -26,6 +27,7 @@ mod dynamic;
 mod error;
 mod graph;
 mod headers;
+mod kernel_names;
 mod launch;
 mod memory;
 mod module;
@@ -42,6 +44,7 @@ pub use cublas::{Cublas, Elements};
 pub use cublaslt::CublasLt;
 pub use device::{Context, DeviceInfo, devices};
 pub use error::GpuError;
+pub use kernel_names::kernels_of;
 pub use launch::{KernelArg, LaunchConfig};
 pub use memory::Buffer;
 pub use module::{Function, Module};

@@ -10,7 +10,7 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 type Device = *mut c_void;
 api!(Nvml {
@@ -21,6 +21,10 @@ api!(Nvml {
     nvmlDeviceGetPowerUsage: fn(Device, *mut c_uint) -> c_int;
     nvmlDeviceGetEnforcedPowerLimit: fn(Device, *mut c_uint) -> c_int;
     nvmlDeviceGetTemperature: fn(Device, c_int, *mut c_uint) -> c_int;
+});
+// Since Volta, and not in every NVML: without it all else is still there.
+api!(Energy {
+    nvmlDeviceGetTotalEnergyConsumption: fn(Device, *mut u64) -> c_int;
 });
 
 const NVML_CLOCK_SM: c_int = 1;
@@ -46,6 +50,8 @@ pub struct Telemetry {
     pub sm_mhz: Range,
     /// Power drawn, in watts. From Ampere on the sensor averages over a second.
     pub power_watts: Range,
+    /// Mean power, in watts, from the GPU's energy counter; none if it has none, or it did not change twice.
+    pub mean_watts: Option<f64>,
     /// Temperature, in degrees Celsius.
     pub celsius: Range,
     /// The power limit in force, in watts.
@@ -80,16 +86,22 @@ pub fn driver_version() -> Option<String> {
 
 /// NVML, loaded and initialised once.
 fn nvml() -> Option<&'static Nvml> {
-    static NVML: OnceLock<Option<Nvml>> = OnceLock::new();
+    libraries().map(|(nvml, _)| nvml)
+}
+
+/// NVML, and its energy counter if it has one.
+fn libraries() -> Option<&'static (Nvml, Option<Energy>)> {
+    static NVML: OnceLock<Option<(Nvml, Option<Energy>)>> = OnceLock::new();
     let load = || {
         let name = if cfg!(windows) {
             "nvml.dll"
         } else {
             "libnvidia-ml.so.1"
         };
-        let nvml = Nvml::load(dynamic::open(name).ok()?).ok()?;
+        let library = dynamic::open(name).ok()?;
+        let nvml = Nvml::load(library).ok()?;
         // SAFETY: takes nothing; may be called at any time.
-        (unsafe { (nvml.nvmlInit_v2)() } == 0).then_some(nvml)
+        (unsafe { (nvml.nvmlInit_v2)() } == 0).then(|| (nvml, Energy::load(library).ok()))
     };
     NVML.get_or_init(load).as_ref()
 }
@@ -107,7 +119,7 @@ fn bus_id(gpu: &Context) -> Option<[u8; 32]> {
 
 /// Samples until the other end of `stopped` is gone.
 fn sample(bus_id: &[u8; 32], stopped: &Receiver<()>) -> Option<Telemetry> {
-    let nvml = nvml()?;
+    let (nvml, energy) = libraries()?;
     let mut device = null_mut();
     // SAFETY: NVML is initialised; NUL-terminated text and a valid place for the handle.
     let status =
@@ -117,7 +129,10 @@ fn sample(bus_id: &[u8; 32], stopped: &Receiver<()>) -> Option<Telemetry> {
     }
     let gpu = Sensors { device };
     let (mut clocks, mut power, mut celsius) = (Vec::new(), Vec::new(), Vec::new());
+    let mut millijoules = Vec::new();
     loop {
+        let used = energy.and_then(|energy| gpu.energy(energy.nvmlDeviceGetTotalEnergyConsumption));
+        millijoules.extend(used.map(|used| (Instant::now(), used)));
         clocks.extend(gpu.read_kind(nvml.nvmlDeviceGetClockInfo, NVML_CLOCK_SM));
         power.extend(
             gpu.read(nvml.nvmlDeviceGetPowerUsage)
@@ -131,6 +146,7 @@ fn sample(bus_id: &[u8; 32], stopped: &Receiver<()>) -> Option<Telemetry> {
     Some(Telemetry {
         sm_mhz: range(&clocks)?,
         power_watts: range(&power)?,
+        mean_watts: mean_watts(&millijoules),
         celsius: range(&celsius)?,
         power_limit_watts: gpu.read(nvml.nvmlDeviceGetEnforcedPowerLimit)? / 1e3,
         samples: clocks.len(),
@@ -150,6 +166,14 @@ impl Sensors {
         (status == 0).then_some(value.into())
     }
 
+    /// The energy used since the driver was loaded, in millijoules.
+    fn energy(&self, counter: unsafe extern "C" fn(Device, *mut u64) -> c_int) -> Option<u64> {
+        let mut millijoules = 0;
+        // SAFETY: as in `read`; the counter has 64 bits.
+        let status = unsafe { counter(self.device, &raw mut millijoules) };
+        (status == 0).then_some(millijoules)
+    }
+
     fn read_kind(
         &self,
         sensor: unsafe extern "C" fn(Device, c_int, *mut c_uint) -> c_int,
@@ -162,6 +186,21 @@ impl Sensors {
     }
 }
 
+/// The mean power, in watts, of readings of an energy counter in millijoules. The counter is constant between its updates, so that only
+/// its first and last change have a time that is known, to a sample's interval.
+fn mean_watts(readings: &[(Instant, u64)]) -> Option<f64> {
+    let mut changes = readings
+        .windows(2)
+        .filter(|pair| pair[0].1 != pair[1].1)
+        .map(|pair| pair[1]);
+    let (first_time, first) = changes.next()?;
+    let (last_time, last) = changes.next_back()?;
+    let seconds = last_time.checked_duration_since(first_time)?.as_secs_f64();
+    // A counter that was reset says nothing.
+    let joules = last.checked_sub(first)? as f64 / 1e3;
+    (seconds > 0.0).then(|| joules / seconds)
+}
+
 fn range(values: &[f64]) -> Option<Range> {
     let at = |p| percentile(values, p);
     (!values.is_empty()).then(|| Range {
@@ -169,4 +208,46 @@ fn range(values: &[f64]) -> Option<Range> {
         median: at(50.0),
         max: at(100.0),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The mean of readings at these milliseconds.
+    fn watts(readings: &[(u64, u64)]) -> Option<f64> {
+        let start = Instant::now();
+        let at = |&(ms, used): &(u64, u64)| (start + Duration::from_millis(ms), used);
+        mean_watts(&readings.iter().map(at).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn mean_power_is_between_the_first_and_the_last_change_of_the_counter() {
+        // 14 J between the changes at 40 and 60 ms; what was used before the first is of an unknown time.
+        let readings = [(0, 100), (20, 100), (40, 9_000), (60, 23_000), (80, 23_000)];
+        assert_eq!(watts(&readings), Some(700.0));
+        // The same if a reading between is missing or the counter pauses.
+        let readings = [
+            (0, 5),
+            (20, 1_000),
+            (60, 1_000),
+            (100, 49_000),
+            (120, 57_000),
+        ];
+        assert_eq!(watts(&readings), Some(560.0));
+    }
+
+    #[test]
+    fn a_counter_that_changed_less_than_twice_has_no_mean() {
+        for readings in [
+            &[][..],
+            &[(0, 7)],
+            &[(0, 7), (20, 7), (40, 7)],
+            &[(0, 7), (20, 9), (40, 9)],
+            // Reset by a reload of the driver.
+            &[(0, 7), (20, 9), (40, 1)],
+        ] {
+            assert_eq!(watts(readings), None, "{readings:?}");
+        }
+    }
 }

@@ -30,11 +30,13 @@ pub struct Timing {
     pub rounds: usize,
     /// Launches of each contestant before the first sample.
     pub warmup: usize,
-    /// Launches that one sample averages over; at least 1.
+    /// Launches that one sample averages over, unless it repeats them; at least 1.
     pub launches_per_sample: usize,
     /// Whether a sample is one launch of a graph that holds those launches, which takes the host's
     /// time for each launch out of the measurement of short kernels.
     pub graph: bool,
+    /// How often a sample repeats those launches, or that graph; at least 1.
+    pub repeats: usize,
     /// Sets of buffers to rotate over, so that none is still in the L2 cache; at least 1.
     pub rotations: usize,
     /// How long the GPU idles after each sample; zero for no rests.
@@ -48,6 +50,7 @@ impl Default for Timing {
             warmup: 5,
             launches_per_sample: 20,
             graph: false,
+            repeats: 1,
             rotations: 1,
             rest: Duration::ZERO,
         }
@@ -106,24 +109,25 @@ pub fn alternate(
     contestants: &[Contestant<'_>],
     options: &Timing,
 ) -> Result<Vec<Samples>, GpuError> {
-    let launches = options.launches_per_sample.max(1);
+    let launches = options.launches_per_sample.max(1) * options.repeats.max(1);
+    // Before the warm-up, so that the GPU does not idle between that and the first sample.
+    let mut clock = Clock::new(gpu, 2 * (options.rounds + 1) * contestants.len())?;
     let mut prepared = contestants
         .iter()
         .map(|contestant| Prepared::new(gpu, contestant, options))
         .collect::<Result<Vec<_>, _>>()?;
     gpu.synchronize()?; // a fault in the warm-up is reported before anything is timed
 
-    let mut clock = Clock::new(gpu, 2 * (options.rounds + 1) * prepared.len())?;
     // Round 0 is not kept: in its first sample the GPU waits for the host.
     let mut spans = Vec::new();
     for round in 0..=options.rounds {
         for which in order(round, prepared.len()) {
             if !options.rest.is_zero() {
-                prepared[which].sample(launches, options.rotations)?;
+                prepared[which].sample(options)?;
             }
             clock.read(gpu)?;
             let start = Event::record(&gpu.context)?;
-            prepared[which].sample(launches, options.rotations)?;
+            prepared[which].sample(options)?;
             spans.push((round, which, start, Event::record(&gpu.context)?));
             clock.read(gpu)?;
             if !options.rest.is_zero() {
@@ -197,11 +201,14 @@ impl<'a> Prepared<'a> {
     }
 
     /// Enqueues what one sample measures.
-    fn sample(&mut self, launches: usize, rotations: usize) -> Result<(), GpuError> {
-        match &self.graph {
-            Some(graph) => graph.launch(),
-            None => self.enqueue(launches, rotations),
+    fn sample(&mut self, options: &Timing) -> Result<(), GpuError> {
+        for _ in 0..options.repeats.max(1) {
+            match &self.graph {
+                Some(graph) => graph.launch()?,
+                None => self.enqueue(options.launches_per_sample.max(1), options.rotations)?,
+            }
         }
+        Ok(())
     }
 
     fn enqueue(&mut self, launches: usize, rotations: usize) -> Result<(), GpuError> {

@@ -54,8 +54,9 @@ use timing::{bench, bound, contest, cool, occupancy, provenance, regime, sustain
 
 pub use report::{lines, table};
 pub use source::ptx_file;
-pub use timing::ceilings;
+pub use timing::{alone, ceilings};
 
+pub use alone::{Alone, Pass, TENSOR_FLOP_PER_CLOCK, passes};
 pub use bench::{ALGORITHMS, Effort, SIZES, contestant, sets, sides};
 pub use cli::{Bytes, explained, main, main_with, rungs};
 pub use compile::Compile;

@@ -180,7 +180,7 @@ pub fn on_gpu<'a>(
     let cublas = match (gpu::Cublas::new(host.gpu()?), effort) {
         (Ok(cublas), _) => Some(cublas),
         // What is to be compared with it cannot do without.
-        (Err(error), Effort::Bench) => return Err(error.into()),
+        (Err(error), Effort::Bench | Effort::Alone) => return Err(error.into()),
         (Err(_), Effort::Run) => None,
     };
     if let Some(cublas) = &cublas {

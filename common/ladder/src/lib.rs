@@ -56,7 +56,10 @@ struct Arguments {
 const GROUPS: [(&str, &str); 5] = [
     ("To learn", "diff layout banks round sass bound get-nvrtc"),
     ("To teach", "grade exam export-course"),
-    ("With a GPU", "bench tiles bits clocks ceilings stalls"),
+    (
+        "With a GPU",
+        "bench tiles bits clocks ceilings joules stalls",
+    ),
     (
         "To look at records and recordings",
         "compare plot calibrate sanitizers",

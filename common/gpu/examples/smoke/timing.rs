@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use gpu::{
     Buffer, Contestant, Context, Cublas, CublasLt, Elements, GpuError, KernelArg, Samples,
-    Telemetry, Timing, alternate,
+    Telemetry, Timing, alternate, kernels_of,
 };
 
 use super::cublas::{as_f16, numbers};
@@ -57,6 +57,7 @@ pub fn alternation(gpu: &Context) -> Outcome {
             graph,
             rotations: ROTATIONS,
             rest: Duration::from_millis(rest),
+            ..Timing::default()
         };
         let all = alternate(gpu, &contestants, &timing)?;
         report += &format!("\n  graph: {graph}, rests of {rest} ms");
@@ -74,6 +75,17 @@ pub fn alternation(gpu: &Context) -> Outcome {
             report += &line(samples, N);
         }
     }
+    for contestant in &contestants {
+        let kernels = kernels_of(gpu, || (contestant.enqueue)(0))?;
+        let own = contestant.name == "add";
+        ensure(
+            kernels
+                .iter()
+                .all(|name| !name.is_empty() && (!own || name == "add")),
+            format!("implausible names: {kernels:?}"),
+        )?;
+        report += &format!("\n    {} launches {}", contestant.name, kernels.join(" + "));
+    }
     let failing = [Contestant {
         name: "none".into(),
         enqueue: Box::new(|_| Err(GpuError::NoDevice)),
@@ -86,6 +98,11 @@ pub fn alternation(gpu: &Context) -> Outcome {
     ensure(
         alternate(gpu, &failing, &timing).is_err(),
         "a failing contestant was timed",
+    )?;
+    let fails = kernels_of(gpu, || Err(GpuError::NoDevice));
+    ensure(
+        fails.is_err() || fails.is_ok_and(|names| names.is_empty()),
+        "a failing contestant has a kernel",
     )?;
     ensure(
         gpu.read(&sets[0][2]).is_ok(),
@@ -123,7 +140,11 @@ pub fn telemetry(gpu: &Context) -> Outcome {
         None => Ok("none offered".into()),
         Some(telemetry) => {
             ensure(
-                telemetry.sm_mhz.max > 100.0 && telemetry.samples > 2,
+                telemetry.sm_mhz.max > 100.0
+                    && telemetry.samples > 2
+                    && telemetry
+                        .mean_watts
+                        .is_none_or(|watts| (20.0..2000.0).contains(&watts)),
                 format!("implausible: {telemetry:?}"),
             )?;
             Ok(format!("{telemetry:?}"))

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Par
 use emulator::{Card, Limits, Options};
 
 use crate::target::{Need, Wanted};
-use crate::{KernelChoice, Rung, Settings, Size};
+use crate::{Effort, KernelChoice, Rung, Settings, Size};
 
 /// What the reader asked for.
 #[derive(Clone, Debug, Parser)]
@@ -91,6 +91,20 @@ pub struct Bench {
     /// About a second a size: against cuBLAS only, and without the regime that rests between samples
     #[arg(long)]
     pub quick: bool,
+    /// A second interleaved, then each contestant by itself for 5 seconds: its speed at a clock of its own, and its energy
+    #[arg(long, conflicts_with = "quick")]
+    pub alone: bool,
+}
+
+impl Bench {
+    /// How much is measured.
+    pub fn effort(&self) -> Effort {
+        match (self.quick, self.alone) {
+            (true, _) => Effort::Run,
+            (_, true) => Effort::Alone,
+            _ => Effort::Bench,
+        }
+    }
 }
 
 /// `--sizes`
@@ -254,11 +268,24 @@ mod tests {
         let sizes = Sizes {
             sizes: vec![Size::cube(64), Size { m: 1, n: 2, k: 3 }],
         };
-        let quick = false;
-        assert_eq!(
-            arguments.command,
-            Some(Command::Bench(Bench { sizes, quick }))
-        );
+        let bench = Bench {
+            sizes,
+            quick: false,
+            alone: false,
+        };
+        assert_eq!(arguments.command, Some(Command::Bench(bench)));
+    }
+
+    #[test]
+    fn a_bench_alone_takes_sizes() {
+        let words = ["bench", "--alone", "--sizes", "4096,8192"];
+        let arguments = parse(&words).expect("good usage");
+        let Some(Command::Bench(bench)) = &arguments.command else {
+            panic!("{:?}", arguments.command);
+        };
+        assert_eq!(bench.effort(), Effort::Alone);
+        assert_eq!(bench.sizes.sizes, [4096, 8192].map(Size::cube));
+        assert_eq!(arguments.need(), Need::Gpu);
     }
 
     #[test]
@@ -276,6 +303,8 @@ mod tests {
             &["--max-memory", "lots"],
             &["--max-memory", "99999999999G"],
             &["bench", "--size", "64", "--sizes", "64"],
+            &["bench", "--alone", "--quick"],
+            &["--alone"],
             &["explode"],
         ] {
             assert_eq!(

@@ -121,15 +121,14 @@ fn time(
     rung: &Rung,
     arguments: &Arguments,
     target: &Target,
-    Bench { sizes, quick }: &Bench,
+    bench: &Bench,
     out: &mut dyn Write,
 ) -> Result<bool> {
-    let sizes = sizes_of(arguments, &sizes.sizes);
-    let effort = if *quick { Effort::Run } else { Effort::Bench };
+    let sizes = sizes_of(arguments, &bench.sizes.sizes);
     let settings: Vec<_> = sizes.iter().map(|&size| arguments.settings(size)).collect();
     let mut outcomes = Vec::new();
     for settings in &settings {
-        let outcome = run::on_gpu(rung, settings, target, Some(effort))?;
+        let outcome = run::on_gpu(rung, settings, target, Some(bench.effort()))?;
         if !arguments.json {
             report::print(out, &report::text(&outcome))?;
         }

@@ -335,6 +335,8 @@ fn without_a_gpu_what_needs_one_is_refused_with_the_remedy() {
     let bench = message(run("bench", same, &["bench"]), 2);
     assert!(bench.contains("profile"), "{bench}");
     assert!(bench.contains("omit `--device emulator`"), "{bench}");
+    let alone = message(run("alone", same, &["bench", "--alone"]), 2);
+    assert_eq!(alone, bench);
     if gpu::devices().is_err() {
         let bench = message(run("bench-gpu", same, &["bench", "--device", "gpu"]), 2);
         assert!(bench.contains("profile"), "{bench}");

@@ -24,7 +24,7 @@ use owo_colors::OwoColorize;
 
 use crate::run::Outcome;
 use crate::table::{factor, plural, table, thousands};
-use crate::{Error, Result, Target, Verification, bench, occupancy};
+use crate::{Error, Result, Target, Verification, alone, bench, occupancy};
 use lines::Row;
 
 /// Writes a report. A reader who has seen enough (`| head`) is no error.
@@ -40,6 +40,9 @@ pub fn text(outcome: &Outcome) -> String {
     let mut text = head(outcome);
     if let Some(time) = &outcome.time {
         section(&mut text, &bench::table(time));
+        if let Some(alone) = &time.alone {
+            section(&mut text, &alone::table(alone));
+        }
         for line in outcome.provenance.lines() {
             let _ = writeln!(text, "  {}", line.dimmed());
         }

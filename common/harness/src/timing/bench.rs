@@ -4,6 +4,7 @@ use half::f16;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::alone::{self, Alone};
 use super::contest::{CUBLAS, CUBLAS_F32, CUBLAS_LT, Contest, KERNEL, lt_name};
 use super::regime::Regime;
 use super::sustained::Sustained;
@@ -22,6 +23,8 @@ pub enum Effort {
     Run,
     /// Some seconds, against all baselines.
     Bench,
+    /// A second as in [`Effort::Run`]; then each contestant by itself, half a minute together.
+    Alone,
 }
 
 /// How fast the kernel is, and its baselines beside it.
@@ -47,6 +50,9 @@ pub struct Time {
     pub algorithms: Option<usize>,
     /// The same with rests between the samples; of a bench only, and of kernels with tensor cores.
     pub cool: Option<Regime>,
+    /// What each contestant did by itself, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alone: Option<Vec<Alone>>,
     /// What a block takes of an SM.
     pub resources: Resources,
 }
@@ -92,7 +98,9 @@ pub fn time(
     let launches = launches.collect::<Result<Vec<_>>>()?;
 
     let lt = match (cublas, effort) {
-        (Some(_), Effort::Bench) => Some(CublasLt::tune(gpu, f16_sets[0], [m, n, k], ALGORITHMS)?),
+        (Some(_), Effort::Bench | Effort::Alone) => {
+            Some(CublasLt::tune(gpu, f16_sets[0], [m, n, k], ALGORITHMS)?)
+        }
         _ => None,
     };
     // A kernel that leaves the tensor cores alone has cuBLAS's f32 GEMM as its equal.
@@ -137,6 +145,13 @@ pub fn time(
     let has_cool = effort == Effort::Bench && kernel.tensor_cores;
     let measure = || cool::measure(gpu, &contestants, &sustained, size);
     let cool = has_cool.then(measure).transpose()?;
+    let measure = || alone::measure(gpu, &contestants, &sustained, size);
+    let mut alone = (effort == Effort::Alone).then(measure).transpose()?;
+    if let Some(Some(first)) = alone.as_mut().map(|alone| alone.first_mut())
+        && !kernel.tensor_cores
+    {
+        first.tensor_cores_busy = None;
+    }
     let Sustained {
         timing,
         regime,
@@ -158,6 +173,7 @@ pub fn time(
         contestants: contests,
         algorithms: lt.as_ref().map(CublasLt::timed),
         cool,
+        alone,
         resources: resources(gpu, function, &prepared[0].launch.config)?,
     };
     Ok((time, sensors))
@@ -309,5 +325,44 @@ mod tests {
                 "{size}: {sets}"
             );
         }
+    }
+
+    #[test]
+    fn what_was_measured_alone_is_in_the_json() {
+        let time = |alone| Time {
+            median_ms: 1.0,
+            tflops: 1.0,
+            of_cublas: None,
+            rounds: 1,
+            launches_per_sample: 1,
+            graph: false,
+            buffer_sets: 1,
+            contestants: Vec::new(),
+            algorithms: None,
+            cool: None,
+            alone,
+            resources: Resources {
+                threads: 128,
+                registers: 1,
+                shared_bytes: 0,
+                local_bytes: 0,
+                blocks_per_multiprocessor: 1,
+                limited_by: Vec::new(),
+            },
+        };
+        let one = Alone {
+            name: KERNEL.into(),
+            kernel: None,
+            tflops: 650.0,
+            sm_mhz: Some(1300.0),
+            watts: Some(700.0),
+            pj_per_flop: Some(700.0 / 650.0),
+            tensor_cores_busy: None,
+        };
+        let json = serde_json::to_value(time(Some(vec![one.clone()]))).expect("numbers");
+        let again: Vec<Alone> = serde_json::from_value(json["alone"].clone()).expect("objects");
+        assert_eq!(again, [one]);
+        let json = serde_json::to_value(time(None)).expect("numbers");
+        assert!(json.get("alone").is_none(), "{json}");
     }
 }

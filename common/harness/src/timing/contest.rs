@@ -1,5 +1,5 @@
 //! What the samples of a kernel and its baselines say.
-use gpu::Samples;
+use gpu::{Contestant, Samples};
 use serde::{Deserialize, Serialize};
 
 use crate::Size;
@@ -22,6 +22,10 @@ pub const CUBLAS_F32: &str = "cuBLAS f32";
 pub struct Contest {
     /// `kernel`, `cuBLAS f16`, `cuBLASLt f16` or `cuBLAS f32`; of bf16 `cuBLAS bf16 TN` or `cuBLASLt bf16 TN`.
     pub name: String,
+    /// The library's kernels that this one launches, joined by ` + `; none of `kernel`, where the driver does not tell
+    /// names (before CUDA 12.3), and in older records.
+    #[serde(default)]
+    pub kernel: Option<String>,
     /// The median of all samples.
     pub median_ms: f64,
     /// A tenth of the samples lies below.
@@ -45,15 +49,28 @@ pub fn lt_name(name: &str, number: usize) -> String {
 }
 
 /// The name without the number, if this is one of cuBLASLt's algorithms.
-fn lt_without_number(name: &str) -> Option<&'static str> {
+pub(super) fn lt_without_number(name: &str) -> Option<&'static str> {
     [CUBLAS_LT, CUBLAS_LT_BF16_TN]
         .into_iter()
         .find(|lt| name.starts_with(lt))
 }
 
-/// The kernel's samples come first. Of cuBLASLt's algorithms, the one that was fastest in the even rounds is reported by
+/// What each contestant launches, as [`Contest::kernel`] has it. All of them have run before: a library may load kernels then.
+pub(super) fn kernels(gpu: &gpu::Context, contestants: &[Contestant<'_>]) -> Vec<Option<String>> {
+    let of = |one: &Contestant<'_>| {
+        if one.name == KERNEL {
+            return None;
+        }
+        // A timing is worth having without names.
+        let names = gpu::kernels_of(gpu, || (one.enqueue)(0)).unwrap_or_default();
+        (!names.is_empty()).then(|| names.join(" + "))
+    };
+    contestants.iter().map(of).collect()
+}
+
+/// The kernel's samples come first; `kernels` has what each contestant launches. Of cuBLASLt's algorithms, the one that was fastest in the even rounds is reported by
 /// the odd ones: what decides is not what is reported, or the luckiest would win.
-pub fn contests(samples: &[Samples], size: Size) -> Vec<Contest> {
+pub fn contests(samples: &[Samples], kernels: &[Option<String>], size: Size) -> Vec<Contest> {
     let Some(kernel) = samples.first() else {
         return Vec::new();
     };
@@ -78,7 +95,13 @@ pub fn contests(samples: &[Samples], size: Size) -> Vec<Contest> {
         }
         Some(_) => None,
     };
-    samples.iter().filter_map(reported).collect()
+    let named = |(place, one): (usize, &Samples)| {
+        Some(Contest {
+            kernel: kernels.get(place).cloned().flatten(),
+            ..reported(one)?
+        })
+    };
+    samples.iter().enumerate().filter_map(named).collect()
 }
 
 /// The samples of every other round, from the first or the second.
@@ -100,6 +123,7 @@ fn contest(theirs: &Samples, kernel: &Samples, size: Size) -> Contest {
     };
     Contest {
         name: theirs.name.clone(),
+        kernel: None,
         median_ms: theirs.median(),
         p10_ms: theirs.percentile(10.0),
         p90_ms: theirs.percentile(90.0),
@@ -133,6 +157,7 @@ mod tests {
                 samples(KERNEL, &[2.0, 4.0, 8.0]),
                 samples(CUBLAS, &[1.0, 1.0, 6.0]),
             ],
+            &[],
             Size::cube(1000),
         );
         assert_eq!((found[0].kernel_speed, found[1].kernel_speed), (1.0, 0.5));
@@ -148,6 +173,7 @@ mod tests {
                 samples(&lt_name(CUBLAS_LT, 0), &[1.0, 3.0, 1.0, 3.0]),
                 samples(&lt_name(CUBLAS_LT, 1), &[2.0, 1.0, 2.0, 1.0]),
             ],
+            &[None, Some("chosen".into()), Some("other".into())],
             Size::cube(1000),
         );
         assert_eq!(found.len(), 2);
@@ -155,6 +181,19 @@ mod tests {
             (found[1].name.as_str(), found[1].median_ms),
             (CUBLAS_LT, 3.0)
         );
+        assert_eq!(
+            (found[0].kernel.as_deref(), found[1].kernel.as_deref()),
+            (None, Some("chosen"))
+        );
         assert_eq!((found[1].kernel_speed, found[1].samples_ms.len()), (3.0, 2));
+    }
+
+    #[test]
+    fn a_record_without_names_is_read() {
+        let contests = contests(&[samples(KERNEL, &[1.0])], &[], Size::cube(8));
+        let mut json = serde_json::to_value(&contests[0]).expect("numbers and text");
+        json.as_object_mut().expect("an object").remove("kernel");
+        let older: Contest = serde_json::from_value(json).expect("a contest");
+        assert_eq!(older.kernel, None);
     }
 }

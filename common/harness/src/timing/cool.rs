@@ -30,7 +30,13 @@ pub fn measure(
 ) -> Result<Regime> {
     let timing = plan(&sustained.rough, &sustained.timing);
     let (samples, sensors) = Telemetry::during(gpu, || alternate(gpu, contestants, &timing));
-    Ok(Regime::new(&timing, &samples?, sensors.as_ref(), size))
+    Ok(Regime::new(
+        &timing,
+        &samples?,
+        &sustained.kernels,
+        sensors.as_ref(),
+        size,
+    ))
 }
 
 /// A graph stays a graph; without one, a sample is as many launches as fit into a millisecond.

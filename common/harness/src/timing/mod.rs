@@ -4,11 +4,13 @@
 //! | --- | --- |
 //! | `bench` | the kernel and cuBLAS, interleaved in one process |
 //! | `sustained`, `cool` | its two regimes: sample after sample, and with rests, so that the clock stays high |
+//! | `alone` | each contestant by itself: its own clock, and its joules |
 //! | `regime` | what was measured in one of them |
 //! | `contest` | what do the samples say? |
 //! | `occupancy` | what a block takes of an SM, and how many blocks fit |
 //! | `ceilings`, `bound` | what limits a kernel, and how fast could it be at most? |
 //! | `provenance` | what do the numbers belong to? |
+pub mod alone;
 pub mod bench;
 pub mod bound;
 pub mod ceilings;

@@ -23,10 +23,11 @@ pub struct Regime {
 }
 
 impl Regime {
-    /// The kernel's samples come first.
+    /// The kernel's samples come first; `kernels` has what each contestant launches.
     pub fn new(
         timing: &Timing,
         samples: &[Samples],
+        kernels: &[Option<String>],
         sensors: Option<&Telemetry>,
         size: Size,
     ) -> Self {
@@ -35,7 +36,7 @@ impl Regime {
             rounds: timing.rounds,
             launches_per_sample: timing.launches_per_sample,
             rest_ms: timing.rest.as_secs_f64() * 1e3,
-            contestants: contests(samples, size),
+            contestants: contests(samples, kernels, size),
             sm_mhz: sensors.map(|sensors| three(sensors.sm_mhz)),
             power_watts: sensors.map(|sensors| three(sensors.power_watts)),
         }

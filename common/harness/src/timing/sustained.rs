@@ -1,9 +1,8 @@
 //! The first regime of a bench: sample after sample, so that a kernel that keeps the tensor cores busy reaches the card's
 //! power limit, as training does.
-use std::time::Duration;
-
 use gpu::{Contestant, Samples, Telemetry, Timing, alternate};
 
+use super::contest::kernels;
 use super::regime::Regime;
 use crate::bench::Effort;
 use crate::{Result, Size};
@@ -12,6 +11,8 @@ use crate::{Result, Size};
 pub struct Sustained {
     /// A first look, one launch a sample: how long does each take?
     pub rough: Vec<Samples>,
+    /// What each contestant launches, if it is a library.
+    pub kernels: Vec<Option<String>>,
     /// How they were timed.
     pub timing: Timing,
     /// What came out.
@@ -41,10 +42,12 @@ pub fn measure(
     };
     let rough = alternate(gpu, contestants, &look)?;
     let timing = plan(&rough, size, buffer_sets, effort);
+    let kernels = kernels(gpu, contestants);
     let (samples, sensors) = Telemetry::during(gpu, || alternate(gpu, contestants, &timing));
     Ok(Sustained {
-        regime: Regime::new(&timing, &samples?, sensors.as_ref(), size),
+        regime: Regime::new(&timing, &samples?, &kernels, sensors.as_ref(), size),
         rough,
+        kernels,
         timing,
         sensors,
     })
@@ -62,7 +65,7 @@ fn plan(rough: &[Samples], size: Size, buffer_sets: usize, effort: Effort) -> Ti
         ((10.0 / round_ms) as usize).clamp(1, 20)
     };
     let (budget_ms, least, most) = match effort {
-        Effort::Run => (1000.0, 5, 100),
+        Effort::Run | Effort::Alone => (1000.0, 5, 100),
         Effort::Bench => (3000.0, 30, 300),
     };
     let rounds =
@@ -73,7 +76,7 @@ fn plan(rough: &[Samples], size: Size, buffer_sets: usize, effort: Effort) -> Ti
         launches_per_sample,
         graph,
         rotations: buffer_sets,
-        rest: Duration::ZERO,
+        ..Timing::default()
     }
 }
 

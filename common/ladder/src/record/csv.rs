@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use super::{Record, Regime};
 
 const HEAD: &str = "rung,size,tile,verified,regime,contestant,rounds,launches_per_sample,median_ms,p10_ms,p90_ms,tflops,\
-    kernel_speed,sm_mhz_min,sm_mhz_median,sm_mhz_max,power_watts_min,power_watts_median,power_watts_max,commit,date";
+    kernel_speed,sm_mhz_min,sm_mhz_median,sm_mhz_max,power_watts_min,power_watts_median,power_watts_max,commit,date,kernel";
 
 pub fn csv(record: &Record) -> Result<String> {
     let mut table = csv::Writer::from_writer(Vec::new());
@@ -36,6 +36,7 @@ pub fn csv(record: &Record) -> Result<String> {
             row.extend(range(these.power_watts));
             row.push(run.provenance.commit.clone().unwrap_or_default());
             row.push(run.provenance.date.clone());
+            row.push(contest.kernel.clone().unwrap_or_default());
             table.write_record(row)?;
         }
     }

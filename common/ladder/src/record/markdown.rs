@@ -1,5 +1,5 @@
 //! bench.md: what it was measured with, the tables for people, and the plots.
-use super::{DERIVED, Record, Regime, Run};
+use super::{CUBLAS, DERIVED, Record, Regime, Run};
 use harness::CUBLAS_LT;
 use harness::ceilings::Ceilings;
 use harness::table::{head, markdown_table, percent};
@@ -45,6 +45,10 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
         let table = table(record, Regime::Sustained, |rung, _| rung == last);
         text += &format!("\n## By size\n\n{table}");
         text += &plot(sizes, &format!("{last} by size"));
+        let kernels = kernels(record, last);
+        if !kernels.is_empty() {
+            text += &format!("\n## What cuBLAS and cuBLASLt launch\n\n{kernels}");
+        }
     }
     text += &format!(
         "\n## Every timing\n\n{}",
@@ -98,6 +102,25 @@ pub fn table(record: &Record, regime: Regime, wanted: impl Fn(&str, &Run) -> boo
         rows.push(row);
     }
     markdown_table(&rows)
+}
+
+/// The libraries' kernels at each size of a rung, without rests; empty if the record has no names.
+fn kernels(record: &Record, rung: &str) -> String {
+    let mut rows = vec![head(["size", CUBLAS, CUBLAS_LT])];
+    for (label, run) in record.runs() {
+        let of = |name| run.contest(name)?.kernel.clone();
+        let names = [CUBLAS, CUBLAS_LT].map(of);
+        if Record::name_of(label) != rung || names.iter().all(Option::is_none) {
+            continue;
+        }
+        let mut row = vec![run.size.to_string()];
+        row.extend(names.map(Option::unwrap_or_default));
+        rows.push(row);
+    }
+    match rows.len() {
+        1 => String::new(),
+        _ => markdown_table(&rows),
+    }
 }
 
 /// What was predicted of each rung before it was measured: the size, its part of cuBLAS's speed there or its gain on the

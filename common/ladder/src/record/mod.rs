@@ -392,8 +392,38 @@ mod tests {
         assert_eq!(lines.len(), 3);
         assert_eq!(
             lines[2],
-            "06,512x512x512,64x128,true,sustained,cuBLAS f16,3,20,0.0005,0.0005,0.0005,536.870912,0.25,1300,1400,1980,,,,abc1234,2026-11-21T09:30:00Z"
+            "06,512x512x512,64x128,true,sustained,cuBLAS f16,3,20,0.0005,0.0005,0.0005,536.870912,0.25,1300,1400,1980,,,,abc1234,2026-11-21T09:30:00Z,"
         );
+    }
+
+    #[test]
+    fn kernels_of_the_libraries_are_in_both_tables() {
+        let [small, large] = ["512x512x512", "4096x4096x4096"];
+        let mut runs = [small, large].map(|size| right(size, "", [2.0, 0.5]));
+        let older = Record::new(vec![bench("16_stream_k", runs.to_vec())]).expect("a record");
+        assert!(!markdown::markdown(&older, &[]).contains("launch"));
+
+        // The driver told one name; cuBLASLt took part at one size.
+        let mut lt = runs[1]["time"]["contestants"][1].clone();
+        (lt["name"], lt["kernel"]) = ("cuBLASLt f16".into(), "nvjet_b + reduce".into());
+        let contestants = &mut runs[1]["time"]["contestants"];
+        contestants[1]["kernel"] = "nvjet_a".into();
+        contestants.as_array_mut().expect("a list").push(lt);
+        let record = Record::new(vec![bench("16_stream_k", runs.into())]).expect("a record");
+        let text = markdown::markdown(&record, &[]);
+        assert!(
+            text.contains(
+                "\n## What cuBLAS and cuBLASLt launch\n\n\
+                 | size           | cuBLAS f16 |     cuBLASLt f16 |\n\
+                 | -------------- | ---------- | ---------------: |\n\
+                 | 4096x4096x4096 | nvjet_a    | nvjet_b + reduce |\n"
+            ),
+            "{text}"
+        );
+        let rows = csv::csv(&record).expect("a table");
+        let ends: Vec<_> = rows.lines().map(|row| row.rsplit(',').next()).collect();
+        let expected = ["kernel", "", "", "", "nvjet_a", "nvjet_b + reduce"];
+        assert_eq!(ends, expected.map(Some), "{rows}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! What a rung's `bench --json` prints, as far as tables and plots need it.
-use harness::{CUBLAS_LT, Contest, OnGpu, Size};
+use harness::{CUBLAS_LT, Contest, OnGpu, Size, TENSOR_FLOP_PER_CLOCK};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 pub use harness::CUBLAS;
@@ -72,10 +72,6 @@ pub struct Figures<'a> {
     /// Whether the GPU rested between samples.
     pub has_rests: bool,
 }
-
-/// What the tensor cores of an SM do in a clock, in FLOP of f16 with f32 sums: an m64n256k16 of `wgmma` takes 128 clocks
-/// (measured: `wgmma` in ceilings.csv).
-const TENSOR_FLOP_PER_CLOCK: f64 = 4096.0;
 
 impl Figures<'_> {
     /// The kernel's speed as a fraction of the faster of cuBLAS and cuBLASLt.

@@ -1,0 +1,36 @@
+//! `cargo ladder joules`: what the tensor cores alone do at the power limit, for several values of the operands.
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::joules;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Write joules.csv here as well
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Which GPU, as CUDA counts: an H100 or an H200
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    gpu: usize,
+}
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    if let Some(out) = &arguments.out {
+        // First, so that nothing is measured in vain.
+        fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    }
+    let mut tell = |what: &str| anstream::eprintln!("measuring {what}");
+    let measured = joules::measure(arguments.gpu, &mut tell)?;
+    for line in measured.table() {
+        anstream::println!("{line}");
+    }
+    if let Some(out) = &arguments.out {
+        let file = out.join("joules.csv");
+        fs::write(&file, measured.csv()?)
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        anstream::println!("\nwritten to {}", file.display());
+    }
+    Ok(true)
+}
