@@ -60,7 +60,7 @@ fn a_choice_that_is_slower_than_another_is_found() {
         let row = |tile: &str, speed: &str| {
             format!("16_stream_k,sm_90a,{SIZE},{tile},,{speed},no,30,a GPU,132,,,,")
         };
-        let text = [head, &row(tile, of_taken), &row("64x64", of_other), ""].join("\n");
+        let text = [head, &row(tile, of_taken), &row("32x32", of_other), ""].join("\n");
         fs::write(folder.join("tiles.csv"), text).expect("writable");
         let output = check(Some(&folder));
         let said = said(&output);
