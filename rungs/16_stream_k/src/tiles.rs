@@ -11,7 +11,7 @@ pub const KERNELS: &[KernelFile] = &[
 
 /// The fastest tile, by the number of 128x128 tiles in C: each row gives the largest number that it covers. A small tile
 /// fills 132 SMs where C is small; a large one reuses more of A and B; in between it is the partial last wave that
-/// decides. The rows follow the times in results/h200-2026-11-22/tiles.csv, and
+/// decides. The rows follow the times in results/h200/tiles.csv, and
 /// `cargo ladder tiles --check` holds them against every record of these tiles.
 const FASTEST: &[(u64, &str)] = &[
     (25, "64x64"),

@@ -414,7 +414,7 @@ mod tests {
                 "FMA lanes               64,000               f32 operations             128      500       0.0",
                 "L2                         640                        bytes              32       20       0.8",
                 "DRAM                       768                        bytes              10       77       0.2",
-                "the ceilings are those of results/h200-2026-11-22/ceilings.json; ptxas makes other instructions of PTX's, so issue slots are an estimate",
+                "the ceilings are those of results/h200/ceilings.json; ptxas makes other instructions of PTX's, so issue slots are an estimate",
                 "64x64x64 in tiles of 16x8 on a full a GPU at 1000 MHz: limited by issue slots, at most 0.0 TFLOP/s, 0.8% of cuBLAS",
                 "measured on a GPU: 0.0 TFLOP/s, 25.0% of cuBLAS, 50% of the bound",
                 "16 registers a thread, 0 bytes of shared memory a block: 1 block an SM, limited by registers",

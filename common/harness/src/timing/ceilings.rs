@@ -10,12 +10,12 @@ use crate::{Error, Result};
 /// The records, by their place in the workspace, with their text.
 pub const RECORDS: [(&str, &str); 2] = [
     (
-        "results/h200-2026-11-22/ceilings.json",
-        include_str!("../../../../results/h200-2026-11-22/ceilings.json"),
+        "results/h200/ceilings.json",
+        include_str!("../../../../results/h200/ceilings.json"),
     ),
     (
-        "results/h100-80gb-hbm3-2026-11-21/ceilings.json",
-        include_str!("../../../../results/h100-80gb-hbm3-2026-11-21/ceilings.json"),
+        "results/h100-80gb-hbm3/ceilings.json",
+        include_str!("../../../../results/h100-80gb-hbm3/ceilings.json"),
     ),
 ];
 

@@ -116,7 +116,7 @@ impl Record {
         Self::new(json)
     }
 
-    /// Writes a folder named after the GPU and the day into `results`; returns its path.
+    /// Writes a folder named after the GPU into `results`; returns its path.
     pub fn write(&self, results: &Path) -> Result<PathBuf> {
         let folder = results.join(self.name());
         make(&folder)?;
@@ -147,7 +147,7 @@ impl Record {
         markdown::table(self, Regime::Sustained, |_, _| true)
     }
 
-    /// Such as `h100-80gb-hbm3-2026-11-21`.
+    /// Such as `h100-80gb-hbm3`.
     pub fn name(&self) -> String {
         let first = self.runs().next();
         first.map_or_else(String::new, |(_, run)| folder_name(&run.provenance))
@@ -211,13 +211,12 @@ pub fn is_square(size: &Size) -> bool {
     *size == Size::cube(size.m)
 }
 
-/// Such as `h100-80gb-hbm3-2026-11-21`.
+/// Such as `h100-80gb-hbm3`.
 fn folder_name(provenance: &Provenance) -> String {
     let gpu = provenance.gpu.name.to_lowercase();
     let mut words: Vec<_> = gpu.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     words.retain(|word| !["", "nvidia"].contains(word));
-    let day: String = provenance.date.chars().take(10).collect();
-    format!("{}-{day}", words.join("-"))
+    words.join("-")
 }
 
 /// Where records are, if the sources are here.
@@ -278,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_folder_is_named_after_gpu_and_day() {
-        assert_eq!(record().name(), "h100-80gb-hbm3-2026-11-21");
+        assert_eq!(record().name(), "h100-80gb-hbm3");
     }
 
     #[test]

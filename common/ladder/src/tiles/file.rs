@@ -104,6 +104,14 @@ pub fn parse(csv: impl std::io::Read) -> Result<Vec<TileTiming>> {
     Ok(rows)
 }
 
+/// The rows of a part that was timed again, and those of the whole that are of other kernels and sizes, by rung.
+pub fn over(mut whole: Vec<TileTiming>, part: Vec<TileTiming>) -> Vec<TileTiming> {
+    whole.retain(|old| part.iter().all(|new| new.contest() != old.contest()));
+    whole.extend(part);
+    whole.sort_by(|a, b| (&a.rung, &a.arch).cmp(&(&b.rung, &b.arch)));
+    whole
+}
+
 /// Writes one.
 pub fn write(file: &Path, rows: &[TileTiming]) -> Result<()> {
     let mut table = csv::Writer::from_writer(Vec::new());

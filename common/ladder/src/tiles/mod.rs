@@ -19,7 +19,7 @@ pub struct Arguments {
     /// The sizes [default: 256 to 8192, with sizes between the powers of two, and three that are not square]
     #[arg(long, value_name = "N|MxNxK,...", value_delimiter = ',')]
     sizes: Vec<Size>,
-    /// Only these rungs, by number or name [default: all]
+    /// Only these rungs, by number or name; other rows of an older record stay [default: all]
     #[arg(long, value_name = "RUNG,...", value_delimiter = ',')]
     rungs: Vec<String>,
     /// Where the record's folder is, or is made [default: results/ in the workspace]
@@ -98,6 +98,10 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     }
     record::make(&folder)?;
     let file = folder.join(FILE);
+    let is_part = !(arguments.rungs.is_empty() && arguments.sizes.is_empty());
+    if is_part && file.exists() {
+        rows = file::over(file::read(&file)?, rows);
+    }
     file::write(&file, &rows)?;
     anstream::print!("{}", file::table(&rows));
     anstream::println!("\nwritten to {}", file.display());

@@ -62,7 +62,7 @@ impl House {
     }
 
     fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.0.path().join("results/h100-2026-11-21").join(name)).expect(name)
+        fs::read_to_string(self.0.path().join("results/h100").join(name)).expect(name)
     }
 
     /// Every timing with this tile, or without one, finds this ratio to cuBLAS.
@@ -167,7 +167,7 @@ fn a_bench_against_a_record_finds_what_became_slower_and_writes_nothing() {
     let sizes = ["bench", "--sizes", "512,64x128x256"];
     assert_eq!(house.ladder(&sizes).status.code(), Some(0));
     let recorded = house.read("bench.json");
-    let against = ["bench", "--against", "results/h100-2026-11-21"];
+    let against = ["bench", "--against", "results/h100"];
     for (of_cublas, expected, words) in [
         (0.89, 0, "nothing is slower"),
         (0.95, 0, "faster"),

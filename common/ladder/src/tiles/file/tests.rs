@@ -43,6 +43,23 @@ fn speeds_that_are_none_are_refused() {
 }
 
 #[test]
+fn a_part_replaces_its_own_rows_only() {
+    let old = ["512x512x512", "1024x1024x1024"].map(|size| row(size, "64x128", 0.8));
+    let new = vec![
+        row("512x512x512", "64x128", 0.9),
+        row("512x512x512", "64x64", 0.95),
+    ];
+    let found = over(old.to_vec(), new.clone());
+    assert_eq!(found, [&old[1..], &new[..]].concat());
+    let other = TileTiming {
+        rung: "01_naive".into(),
+        ..old[0].clone()
+    };
+    let found = over(vec![old[0].clone(), other.clone()], new.clone());
+    assert_eq!(found, [&[other], &new[..]].concat());
+}
+
+#[test]
 fn what_was_written_is_read_again() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let file = folder.path().join(FILE);
