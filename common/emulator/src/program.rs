@@ -79,8 +79,8 @@ pub struct Program {
     pub(crate) max_cluster: Option<u32>,
     /// What the declaration of dynamic shared memory asks for, in bytes.
     pub(crate) dynamic_align: u32,
-    /// Whether blocks may talk to each other: atomics, volatile or ordered accesses to global memory.
-    pub(crate) blocks_communicate: bool,
+    /// Operations by which blocks may talk to each other: atomics, volatile or ordered accesses to global memory, fences.
+    pub(crate) communicating: Vec<usize>,
     /// The narrowest access to shared memory, in bytes: the grain of the sanitizer's shadow.
     pub(crate) grain: u32,
     /// For each operation, the registers of any `wgmma` that it touches, and whether it writes them; empty if

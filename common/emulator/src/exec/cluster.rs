@@ -144,9 +144,9 @@ impl<'m> Cluster<'m> {
     pub fn run(&mut self, writes: &mut Writes, profiler: &mut Profiler, budget: u64) -> Turn {
         let machine = self.machine;
         let shuffled = machine.options.schedule != 0;
-        let patience = match machine.program.blocks_communicate {
-            true => QUANTUM_COMMUNICATING,
-            false => QUANTUM,
+        let patience = match machine.program.communicating.is_empty() {
+            true => QUANTUM,
+            false => QUANTUM_COMMUNICATING,
         };
         let end = self.instructions().saturating_add(budget);
         loop {

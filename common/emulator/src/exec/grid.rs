@@ -1,5 +1,5 @@
-//! A launch over all clusters: in parallel over the CPU's cores where they cannot talk to each other,
-//! interleaved on one where they can.
+//! A launch over all clusters: in parallel over the CPU's cores while they do not talk to each other, and again from the
+//! start, interleaved on one core, as soon as one does. Until a launch ends, memory is as before it.
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -66,10 +66,9 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<LaunchRe
         },
     };
     let clusters = blocks / machine.ranks() as u64;
-    let done = if program.blocks_communicate {
-        interleaved(&machine, clusters)?
-    } else {
-        parallel(&machine, clusters)?
+    let done = match parallel(&machine, clusters)? {
+        Some(done) => done,
+        None => interleaved(&machine, clusters)?,
     };
     drop(machine);
     let fatal = done.findings.iter().any(Finding::is_fatal);
@@ -123,6 +122,7 @@ struct Budget {
     /// The first cluster that met a fatal fault; later ones need not run.
     fault: AtomicU64,
     done: AtomicU64,
+    /// Why nothing of it is kept: too many instructions, too much memory, or clusters that talk to each other.
     broken: AtomicU64,
 }
 
@@ -146,7 +146,8 @@ struct Part {
     clusters: Vec<(u64, Writes, Vec<Finding>)>,
 }
 
-fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<WorkerOutput, Error> {
+/// None if clusters talk to each other.
+fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Option<WorkerOutput>, Error> {
     let budget = Budget::new();
     let limits = machine.options.limits;
     let at_once = (rayon::current_num_threads() as u64).min(clusters);
@@ -173,7 +174,8 @@ fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<WorkerOutput, Error>
     match budget.broken.into_inner() {
         0 => {}
         1 => return Err(limits.out_of_instructions()),
-        _ => return Err(limits.out_of_memory()),
+        2 => return Err(limits.out_of_memory()),
+        _ => return Ok(None),
     }
     let mut outcome = WorkerOutput::new(machine);
     // How far the clusters after a fatal fault came depends on chance: nothing of them is kept.
@@ -187,7 +189,7 @@ fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<WorkerOutput, Error>
             }
         }
     }
-    Ok(outcome)
+    Ok(Some(outcome))
 }
 
 impl Budget {
@@ -221,6 +223,11 @@ impl Budget {
             }
             if writes.bytes() > limits.memory {
                 self.broken.fetch_max(2, Ordering::Relaxed);
+            }
+            let talks = |&op: &usize| part.profiler.ops[op].threads > 0;
+            if machine.program.communicating.iter().any(talks) {
+                self.broken.fetch_max(3, Ordering::Relaxed);
+                return;
             }
             match turn {
                 Turn::Unfinished if failed() => return,

@@ -81,7 +81,7 @@ impl Lowering<'_> {
             ["proxy", ..] => return Err(instr.unsupported()),
             _ => {
                 // Blocks of a cluster run together anyway.
-                self.program.blocks_communicate |= instr.has_any(&["gl", "sys", "gpu"]);
+                self.communicates |= instr.has_any(&["gl", "sys", "gpu"]);
                 ColdOp::Nothing
             }
         })

@@ -44,9 +44,7 @@ impl Lowering<'_> {
             }
         }
         let ordered = instr.has_any(&["volatile", "relaxed", "acquire", "release", "cv"]);
-        if ordered && matches!(space, Space::Global | Space::Generic) {
-            self.program.blocks_communicate = true;
-        }
+        self.communicates |= ordered && matches!(space, Space::Global | Space::Generic);
         let ty = instr.last_type()?;
         instr.require(ty != Type::PRED && ty.bits <= 64 && ty.bytes() * count <= 16)?;
         self.see_grain(space, ty);
@@ -229,9 +227,7 @@ impl Lowering<'_> {
         }
         let address = self.address(instr, address)?;
         let [b, c] = self.sources(instr, [b, c], class)?;
-        if matches!(space, Space::Global | Space::Generic) {
-            self.program.blocks_communicate = true;
-        }
+        self.communicates |= matches!(space, Space::Global | Space::Generic);
         self.see_grain(space, ty);
         let on_global = scalar::atomic_on_global(ty).filter(|_| instr.has("add"));
         let access = Atomic {

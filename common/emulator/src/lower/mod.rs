@@ -59,9 +59,10 @@ pub(crate) struct Lowering<'a> {
     registers: Vec<Reg>,
     counts: [u32; 3],
     fixed: HashMap<(Class, Fixed), u32>,
-    /// The instruction that operations are being made for, and its guard.
+    /// The instruction that operations are being made for, its guard, and whether blocks may talk to each other by it.
     instruction: u32,
     guard: Guard,
+    communicates: bool,
 }
 
 /// A bound for hostile input: operations of a kernel. The sanitizer counts them in 22 bits.
@@ -97,9 +98,14 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
                 lowering.instruction = instructions.len() as u32;
                 let (source, inlined_from) = source_lines(module, instr);
                 let first = lowering.program.ops.len();
+                lowering.communicates = false;
                 lowering
                     .instr(instr)
                     .map_err(|error| error.at(source.clone()))?;
+                if lowering.communicates {
+                    let these = first..lowering.program.ops.len();
+                    lowering.program.communicating.extend(these);
+                }
                 instructions.push(Instruction {
                     ptx_line: instr.line,
                     text: instr.text.clone(),
@@ -204,6 +210,7 @@ impl<'a> Lowering<'a> {
             fixed: HashMap::new(),
             instruction: 0,
             guard: None,
+            communicates: false,
         }
     }
 

@@ -141,6 +141,31 @@ fn the_last_block_sums_the_others_parts() {
     }
 }
 
+/// Blocks run in parallel until one talks to another; then all start again. Nothing is counted or written twice.
+#[test]
+fn blocks_that_talk_late_run_once() {
+    let code = "mov.u32 %r0, %ctaid.x;
+        setp.lt.u32 %p0, %r0, TALKS;
+        @%p0 ret;
+        red.global.add.u32 [%out], 1;
+        ld.global.u32 %r1, [%out+4];
+        add.u32 %r1, %r1, 1;
+        st.global.u32 [%out+8], %r1;";
+    for (talks, added) in [(400, 100), (500, 0), (0, 500)] {
+        let code = code.replace("TALKS", &talks.to_string());
+        let outcome = body(&blocks(500, 1), &code);
+        let executions = |text| {
+            let of_text = outcome.of(text);
+            of_text.iter().map(|one| one.executions).sum::<u64>()
+        };
+        assert_eq!(executions("setp.lt.u32"), 500, "{talks}");
+        assert_eq!(executions("red.global"), added, "{talks}");
+        let words = outcome.clean();
+        assert_eq!(words[0], 0xdead + added as u32);
+        assert_eq!(words[2], 0xdead + u32::from(added > 0));
+    }
+}
+
 /// Block `n` waits until block `n + 1` has written.
 const WAIT_FOR_NEXT: &str = "mov.u32 %r0, %ctaid.x;
     mov.u32 %r9, %nctaid.x;
