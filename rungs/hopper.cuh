@@ -186,3 +186,16 @@ __device__ void tma_multicast(void* to, const TensorMap& map, int column, int ro
                  "[%0], [%1, {%2, %3}], [%4], %5;" :: "r"(address(to)), "l"(&map), "r"(column), "r"(row),
                  "r"(address(barrier)), "h"((unsigned short)blocks) : "memory");
 }
+
+// ---- the whole grid, all of whose blocks are on the card at the same time ----
+
+// Every fourth wave, the first block of each cluster waits for those of all others. Else clusters drift apart, until what one
+// has loaded has left L2 when another asks for it. Between launches, `arrivals` is 0.
+__device__ void grid_barrier(unsigned& arrivals, int rank, int tile, int tiles, int clusters)
+{
+    const int wave = tile / clusters, barriers = (tiles / clusters - 1) / 4;
+    if (rank > 0 || wave == 0 || wave % 4 > 0 || wave / 4 > barriers)
+        return;
+    atomicInc(&arrivals, barriers * clusters - 1);     // the last arrival makes it 0
+    for (unsigned now; (now = *(volatile unsigned*)&arrivals) != 0 && now < wave / 4 * clusters;) {}
+}

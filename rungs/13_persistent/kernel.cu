@@ -19,6 +19,7 @@ constexpr int CHUNK = 8;                               // elements in 16 bytes: 
 constexpr int PANEL = 64;                              // columns in 128 bytes: the width of the swizzle
 constexpr int PANELS = BN / PANEL;
 constexpr int GROUP = 8;                               // rows of clusters that are worked on together
+__device__ unsigned arrivals;                          // at the barriers of the whole grid; 0 between launches
 
 // A and B of one K step. Every panel begins at a multiple of 1024 bytes, where the swizzle's pattern begins.
 struct Stage {
@@ -56,20 +57,6 @@ __device__ Tile tile_of(int number, int M, int N)
     return {(int)(((first + number % height) * CLUSTER + blockIdx.x % CLUSTER) * BM), number / height * BN};
 }
 
-// Before every fourth wave, all clusters wait for each other: else they drift apart, until what one has loaded has left L2
-// when another asks for it. All blocks are on the card at the same time.
-constexpr int WAVES = 4;
-__device__ unsigned met;                               // arrivals, at all meetings; 0 between launches
-
-__device__ void meet(int number, int tiles, int clusters)
-{
-    const int wave = number / clusters, meetings = (tiles / clusters - 1) / WAVES;
-    if (blockIdx.x % CLUSTER > 0 || wave == 0 || wave % WAVES > 0 || wave / WAVES > meetings)
-        return;
-    atomicInc(&met, meetings * clusters - 1);          // the last arrival makes it 0
-    for (unsigned now; (now = *(volatile unsigned*)&met) != 0 && now < wave / WAVES * clusters;) {}
-}
-
 // A is (M, K), B is (K, N), C is (M, N), all row-major f16, of any size whose rows are whole 16 bytes: outside of them
 // TMA reads zeros and writes nothing.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -105,7 +92,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         if (CONSUMERS > 1)
             setmaxnreg_dec<32>();
         for (int number = cluster; number < tiles && thread == 0; number += gridDim.x / CLUSTER) {
-            meet(number, tiles, gridDim.x / CLUSTER);
+            grid_barrier(arrivals, rank, number, tiles, gridDim.x / CLUSTER);
             const Tile tile = tile_of(number, M, N);
             for (int k0 = 0; k0 < K; k0 += BK) {
                 mbarrier_wait(&s.empty[stage], phase ^ 1);

@@ -1,5 +1,5 @@
-//! How long does a card take to find its clock? cuBLAS multiplies 8192x8192 matrices, by turns 250 times random numbers and
-//! 250 times zeros, which take less power. Prints the milliseconds since a turn began and the SMs' clock, launch by launch:
+//! How long does a card take to settle at a clock? cuBLAS multiplies 8192x8192 matrices: 250 times random numbers, then 250
+//! times zeros, which need less power, and again. Prints each launch's SM clock and the milliseconds since its 250 began:
 //! `cargo run --release -p gpu --example settle`.
 use gpu::{Contestant, Context, Cublas, Elements, GpuError, Timing, alternate};
 use half::f16;

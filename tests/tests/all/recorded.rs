@@ -68,15 +68,12 @@ fn every_committed_kernel_is_recorded_at_both_sizes() {
     assert_eq!(sorted(rows), sorted(expected));
 }
 
-/// What a line of kernel.cu says is what the machine does: no access is merged or dropped. In rung 15, hopper.cuh's stmatrix
-/// has the line number of a call in kernel.cu, and ptxas takes one for the other.
+/// What a line of kernel.cu says is what the machine does: no access is merged or dropped.
 #[test]
 fn machine_code_merges_no_access() {
     for card in ["h100", "h200"] {
         let table = read(&root().join("calibration").join(card).join("merged.csv"));
-        for row in table.lines().skip(1) {
-            assert!(row.contains(",stmatrix,\"hopper.cuh"), "{row}");
-        }
+        assert_eq!(table, "rung,arch,tile,line,access,reason\n");
     }
 }
 

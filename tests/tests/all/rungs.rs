@@ -48,10 +48,9 @@ fn verified_at_every_size() {
     }
 }
 
-/// Launches in several orders: no finding in any, and the same bits.
-/// From rung 13 on, clusters wait for each other every four waves. Here a wave is 66 tiles of 256x256.
+/// From rung 13 on, all clusters wait for each other every four waves. Here a wave is 66 tiles of 256x256.
 #[test]
-fn verified_where_clusters_meet() {
+fn verified_beyond_a_grid_barrier() {
     for rung in rungs() {
         let name = rung.file_name().and_then(|name| name.to_str());
         if name >= Some("13") {
@@ -94,6 +93,7 @@ fn sanitize_finds_nothing_in_any_kernel_and_order() {
     }
 }
 
+/// Launches in several orders: no finding in any, and the same bits.
 fn sound(rung: &std::path::Path, kernel: &[String], size: &str, runs: &str) {
     let mut arguments = vec!["sanitize", "--size", size, "--runs", runs];
     arguments.extend(kernel.iter().map(String::as_str));
