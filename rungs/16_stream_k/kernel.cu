@@ -72,9 +72,9 @@ struct Work {
 
     __device__ Work(int tiles, int K) : steps((K + BK - 1) / BK), to(steps)
     {
-        // Adding up costs about ten steps, so a tile is split only if that saves 16, and into shares of at least 4.
-        const int rest = tiles % clusters * steps, equal = (rest + clusters - 1) / clusters;
-        share = STORE_BEHIND && gridDim.x <= MAX_SHARING && equal >= 4 && steps - equal >= 16 ? equal : 0;
+        // Adding up a piece costs about 5 steps, so it has at least 16. Pieces share less in L2, so they must save a quarter.
+        const int rest = tiles % clusters * steps, piece = max(16, (rest + clusters - 1) / clusters);
+        share = STORE_BEHIND && gridDim.x <= MAX_SHARING && steps - piece >= max(16, steps / 4) ? piece : 0;
         whole = share > 0 ? tiles - tiles % clusters : tiles;
         at = cluster * share, end = min(at + share, rest);
     }
