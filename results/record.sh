@@ -104,7 +104,7 @@ fi
 if has labs; then
     echo "== labs: times of two of the book's experiments, and what the warps of one waited for (ncu is needed)"
     mkdir -p "$out/labs" "$out/labs/raw"
-    for lab in attention modes; do
+    for lab in attention modes bf16_tn; do
         "$bin/labs" "$lab" time --json > "$out/labs/$lab.json" || failed=1
     done
     "$bin/rung01_naive" --uncoalesced bench --sizes 4096 > "$out/labs/uncoalesced.txt" || failed=1

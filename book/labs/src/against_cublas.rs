@@ -22,8 +22,24 @@ use crate::run::{Error, Result};
 #[derive(Serialize)]
 struct Timed {
     lab: &'static str,
+    /// The kernel in both regimes of every size.
+    summary: Vec<Summary>,
     sizes: Vec<OfSize>,
     provenance: Provenance,
+}
+
+/// The kernel in one regime, beside the libraries.
+#[derive(Serialize)]
+struct Summary {
+    size: String,
+    regime: &'static str,
+    tflops: f64,
+    percent_of_cublas: Option<f64>,
+    percent_of_cublaslt: Option<f64>,
+    /// The kernel's clock, counted by the SMs.
+    sm_mhz: Option<f64>,
+    /// The median of a sensor, rests included.
+    watts: Option<f64>,
 }
 
 /// One size.
@@ -59,6 +75,7 @@ pub fn run(arguments: &Arguments, gpu: Context) -> Result<String> {
     provenance.gpu = Some(OnGpu::new(info, Some(cublas.version())));
     let timed = Timed {
         lab: LAB.name,
+        summary: timed.iter().flat_map(OfSize::summary).collect(),
         sizes: timed,
         provenance,
     };
@@ -291,6 +308,27 @@ fn fastest(samples: &[Samples]) -> usize {
     least.map_or(0, |(place, _)| place)
 }
 
+impl OfSize {
+    fn summary(&self) -> [Summary; 2] {
+        [("sustained", &self.sustained), ("cool", &self.cool)].map(|(name, regime)| {
+            let of = |library: &str| {
+                let found = regime.contestants.iter().find(|one| one.name == library);
+                found.map(|one| 100.0 * one.kernel_speed)
+            };
+            let kernel = regime.contestants.first();
+            Summary {
+                size: self.size.clone(),
+                regime: name,
+                tflops: kernel.map_or(f64::NAN, |kernel| kernel.tflops),
+                percent_of_cublas: of(CUBLAS_BF16_TN),
+                percent_of_cublaslt: of(CUBLAS_LT_BF16_TN),
+                sm_mhz: kernel.and_then(|kernel| kernel.sm_mhz),
+                watts: regime.power_watts.map(|[_, median, _]| median),
+            }
+        })
+    }
+}
+
 impl Timed {
     /// For a terminal.
     fn text(&self) -> String {
@@ -432,6 +470,7 @@ mod tests {
         };
         let timed = Timed {
             lab: LAB.name,
+            summary: Vec::new(),
             sizes: vec![OfSize {
                 size: "1024x1024x1024".into(),
                 tile: "128x256".into(),

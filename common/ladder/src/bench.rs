@@ -23,7 +23,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SM")]
     arch: Option<String>,
     /// Where the record's folder is made [default: results/ in the workspace; with `--against`, nowhere]. With
-    /// `--sizes`, `--rungs` or `--arch`, a record of the same GPU and day keeps what is not timed anew
+    /// `--sizes`, `--rungs` or `--arch`, a record of the same GPU keeps what is not timed again
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Compare with this record, at its sizes: exit code 1 if a rung is slower beside cuBLAS than it was

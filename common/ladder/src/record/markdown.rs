@@ -51,7 +51,8 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
         }
     }
     text += &format!(
-        "\n## Every timing\n\n{}",
+        "\n## Every timing\n\nWhere a clock has a fraction of the tensor cores beside it, the SMs counted it while the kernel ran. The others are\n\
+         a sensor's median over the whole run.\n\n{}",
         table(record, Regime::Sustained, |_, _| true)
     );
     let is_cool = |run: &Run| run.figures(Regime::Cool).is_some();
@@ -59,8 +60,7 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
         let table = table(record, Regime::Cool, |_, run| is_cool(run));
         text += &format!(
             "\n## Cool\n\nThe same with rests between the samples, so that the card is cool and below its power limit when each\n\
-             begins. Watts are a sensor's and include the rests. So does the clock where there is no fraction of the tensor\n\
-             cores beside it; else the SMs counted it while the kernel ran.\n\n{table}"
+             begins. Watts are a sensor's and include the rests.\n\n{table}"
         );
     }
     text

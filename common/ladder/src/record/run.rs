@@ -69,8 +69,6 @@ pub struct Figures<'a> {
     pub sm_mhz: Option<[f64; 3]>,
     /// Power drawn: least, median, greatest.
     pub power_watts: Option<[f64; 3]>,
-    /// Whether the GPU rested between samples.
-    pub has_rests: bool,
 }
 
 impl Figures<'_> {
@@ -89,13 +87,10 @@ impl Figures<'_> {
     }
 
     /// What the kernel did of what the tensor cores could have done in as many clocks. None where only a sensor gave the
-    /// clock and there were rests: its median is then that of the rests.
+    /// clock: at the power limit it says up to a tenth more than the SMs count.
     pub fn of_tensor_cores(&self, sms: u32) -> Option<f64> {
         let kernel = self.contestants.first()?;
-        if self.has_rests && kernel.sm_mhz.is_none() {
-            return None;
-        }
-        let per_second = self.kernel_mhz()? * 1e6 * f64::from(sms) * TENSOR_FLOP_PER_CLOCK;
+        let per_second = kernel.sm_mhz? * 1e6 * f64::from(sms) * TENSOR_FLOP_PER_CLOCK;
         Some(kernel.tflops * 1e12 / per_second)
     }
 }
@@ -162,7 +157,6 @@ impl Run {
                 contestants: &time.contestants,
                 sm_mhz: self.provenance.gpu.sm_mhz,
                 power_watts: self.provenance.gpu.power_watts,
-                has_rests: false,
             },
             Regime::Cool => {
                 let cool = time.cool.as_ref()?;
@@ -172,7 +166,6 @@ impl Run {
                     contestants: &cool.contestants,
                     sm_mhz: cool.sm_mhz,
                     power_watts: cool.power_watts,
-                    has_rests: true,
                 }
             }
         })
