@@ -5,7 +5,7 @@
 # `cargo run -p ladder-tests --example broken_kernels -- BIN/broken`, and attempts/ by `--example attempts -- BIN/attempts`.
 # OUT takes what is recorded. No cargo is needed.
 # Counters by ncu are `ladder calibrate --record`. SIZES names other sizes for speed, PARTS some of: speed tiles ceilings clocks bits wrong
-# labs assignments attempts.
+# labs assignments attempts bf16 joules.
 set -uo pipefail
 [ $# = 2 ] || { echo "usage: results/record.sh BIN OUT" >&2; exit 2; }
 mkdir -p "$2"
@@ -101,10 +101,20 @@ if has assignments; then
     done
 fi
 
+if has bf16; then
+    echo "== bf16: rung 16's kernel for bf16 with both operands K-major, beside cuBLAS"
+    "$bin/labs" bf16_tn time --json > "$folder/bf16_tn.json" || failed=1
+fi
+
+if has joules; then
+    echo "== joules: the tensor cores' energy (NVRTC is needed)"
+    "$bin/ladder" joules --out "$folder" || failed=1
+fi
+
 if has labs; then
     echo "== labs: times of two of the book's experiments, and what the warps of one waited for (ncu is needed)"
     mkdir -p "$out/labs" "$out/labs/raw"
-    for lab in attention modes bf16_tn; do
+    for lab in attention modes; do
         "$bin/labs" "$lab" time --json > "$out/labs/$lab.json" || failed=1
     done
     "$bin/rung01_naive" --uncoalesced bench --sizes 4096 > "$out/labs/uncoalesced.txt" || failed=1

@@ -1,5 +1,5 @@
-// Hopper's instructions for tiles, one function each: mbarrier, TMA, wgmma, and what orders them. Rungs 09 to 16 include
-// this file. PTX ISA: "mbarrier", "Data Movement and Conversion Instructions", "Asynchronous Warpgroup Level Matrix
+// Hopper's instructions for tiles, one function each: mbarrier, TMA, wgmma, and what orders them; and a barrier of the whole
+// grid. Rungs 09 to 16 include this file. PTX ISA: "mbarrier", "Data Movement and Conversion Instructions", "Asynchronous Warpgroup Level Matrix
 // Multiply-Accumulate Instructions", "Parallel Synchronization and Communication Instructions".
 #pragma once
 
@@ -187,15 +187,16 @@ __device__ void tma_multicast(void* to, const TensorMap& map, int column, int ro
                  "r"(address(barrier)), "h"((unsigned short)blocks) : "memory");
 }
 
-// ---- the whole grid, all of whose blocks are on the card at the same time ----
+// ---- a barrier of the whole grid, all of whose blocks must be resident ----
 
 // Every fourth wave, the first block of each cluster waits for those of all others. Else clusters drift apart, until what one
 // has loaded has left L2 when another asks for it. Between launches, `arrivals` is 0.
 __device__ void grid_barrier(unsigned& arrivals, int rank, int tile, int tiles, int clusters)
 {
-    const int wave = tile / clusters, barriers = (tiles / clusters - 1) / 4;
-    if (rank > 0 || wave == 0 || wave % 4 > 0 || wave / 4 > barriers)
+    constexpr int WAVES = 4;                           // from one barrier to the next
+    const int wave = tile / clusters, barriers = (tiles / clusters - 1) / WAVES;
+    if (rank > 0 || wave == 0 || wave % WAVES > 0 || wave / WAVES > barriers)
         return;
     atomicInc(&arrivals, barriers * clusters - 1);     // the last arrival makes it 0
-    for (unsigned now; (now = *(volatile unsigned*)&arrivals) != 0 && now < wave / 4 * clusters;) {}
+    for (unsigned now; (now = *(volatile unsigned*)&arrivals) != 0 && now < wave / WAVES * clusters;) {}
 }

@@ -113,9 +113,9 @@ struct Work {
 
     __device__ Work(int tiles, int K) : steps((K + BK - 1) / BK), to(steps)
     {
-        // Adding up a piece costs about 5 steps, so it has at least 16. Pieces share less in L2, so they must save a quarter.
-        const int rest = tiles % clusters * steps, piece = max(16, (rest + clusters - 1) / clusters);
-        share = STORE_BEHIND && gridDim.x <= MAX_SHARING && steps - piece >= max(16, steps / 4) ? piece : 0;
+        // Adding up a piece costs about 5 steps, so a share has at least 16. Split tiles reuse less in L2: a quarter must be saved.
+        const int rest = tiles % clusters * steps, equal = max(16, (rest + clusters - 1) / clusters);
+        share = STORE_BEHIND && gridDim.x <= MAX_SHARING && steps - equal >= max(16, steps / 4) ? equal : 0;
         whole = share > 0 ? tiles - tiles % clusters : tiles;
         at = cluster * share, end = min(at + share, rest);
     }

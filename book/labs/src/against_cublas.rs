@@ -33,13 +33,11 @@ struct Timed {
 struct Summary {
     size: String,
     regime: &'static str,
-    tflops: f64,
+    tflops: Option<f64>,
     percent_of_cublas: Option<f64>,
     percent_of_cublaslt: Option<f64>,
     /// The kernel's clock, counted by the SMs.
     sm_mhz: Option<f64>,
-    /// The median of a sensor, rests included.
-    watts: Option<f64>,
 }
 
 /// One size.
@@ -319,11 +317,10 @@ impl OfSize {
             Summary {
                 size: self.size.clone(),
                 regime: name,
-                tflops: kernel.map_or(f64::NAN, |kernel| kernel.tflops),
+                tflops: kernel.map(|kernel| kernel.tflops),
                 percent_of_cublas: of(CUBLAS_BF16_TN),
                 percent_of_cublaslt: of(CUBLAS_LT_BF16_TN),
                 sm_mhz: kernel.and_then(|kernel| kernel.sm_mhz),
-                watts: regime.power_watts.map(|[_, median, _]| median),
             }
         })
     }
@@ -468,22 +465,25 @@ mod tests {
             sm_mhz: Some([mhz, mhz, mhz]),
             power_watts: None,
         };
+        let sizes = vec![OfSize {
+            size: "1024x1024x1024".into(),
+            tile: "128x256".into(),
+            tiles_tried: 4,
+            checked: 65,
+            checked_against_cublas: 1 << 20,
+            buffer_sets: 2,
+            algorithms: 8,
+            sustained: regime(0.0, 1500.0),
+            cool: regime(24.0, 1980.0),
+        }];
         let timed = Timed {
             lab: LAB.name,
-            summary: Vec::new(),
-            sizes: vec![OfSize {
-                size: "1024x1024x1024".into(),
-                tile: "128x256".into(),
-                tiles_tried: 4,
-                checked: 65,
-                checked_against_cublas: 1 << 20,
-                buffer_sets: 2,
-                algorithms: 8,
-                sustained: regime(0.0, 1500.0),
-                cool: regime(24.0, 1980.0),
-            }],
+            summary: sizes.iter().flat_map(OfSize::summary).collect(),
+            sizes,
             provenance: Provenance::of("kernel.cu".into(), "committed".into()),
         };
+        let cool = timed.summary.last().expect("two regimes");
+        assert_eq!((cool.regime, cool.percent_of_cublas), ("cool", Some(125.0)));
         let text = timed.text();
         for line in [
             "1024x1024x1024, tile 128x256, the fastest of 4 tiles in a first look",

@@ -50,11 +50,11 @@ mod warp_access;
 
 use report::{accesses, json, profile, progress, sanitize, waits};
 use source::{choose, compile, on_disk};
-use timing::{bench, bound, contest, cool, occupancy, provenance, regime, sustained};
+use timing::{bench, bound, contest, cool, provenance, regime, sustained};
 
 pub use report::{lines, table};
 pub use source::ptx_file;
-pub use timing::{alone, ceilings};
+pub use timing::{alone, ceilings, occupancy};
 
 pub use alone::{Alone, Pass, TENSOR_FLOP_PER_CLOCK, passes};
 pub use bench::{ALGORITHMS, Effort, SIZES, contestant, sets, sides};

@@ -124,6 +124,36 @@ pub const EXPERIMENTS: &[Broken] = &[
         edits: &[("STAGES = 226 * 1024 / (int)sizeof(Stage);", "STAGES = 2;")],
         ..BASE
     },
+    // Rung 11 with barriers of cluster scope, which cost time and nothing that is counted.
+    Broken {
+        name: "barriers_of_cluster_scope",
+        rung: "11_specialized",
+        // ANCHOR: cluster_scope
+        edits: &[
+            ("mbarrier_arrive(", "arrive_for_cluster("),
+            ("mbarrier_wait(", "wait_for_cluster("),
+            (
+                "#include \"hopper.cuh\"\n",
+                r#"#include "hopper.cuh"
+
+__device__ void arrive_for_cluster(unsigned long long* barrier)
+{
+    asm volatile("mbarrier.arrive.release.cluster.shared::cta.b64 _, [%0];"
+                 :: "r"(address(barrier)) : "memory");
+}
+
+__device__ void wait_for_cluster(unsigned long long* barrier, int parity)
+{
+    asm volatile("{.reg .pred done;\n"
+                 "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra again;}" :: "r"(address(barrier)), "r"(parity) : "memory");
+}
+"#,
+            ),
+        ],
+        // ANCHOR_END: cluster_scope
+        ..BASE
+    },
 ];
 
 /// All of them.

@@ -48,13 +48,14 @@ fn verified_at_every_size() {
     }
 }
 
-/// From rung 13 on, all clusters wait for each other every four waves. Here a wave is 66 tiles of 256x256.
+/// From rung 13 on, all clusters wait for each other every four waves. Here a wave is 66 tiles of 256x256, and
+/// there are two barriers.
 #[test]
 fn verified_beyond_a_grid_barrier() {
     for rung in rungs() {
         let name = rung.file_name().and_then(|name| name.to_str());
         if name >= Some("13") {
-            assert_eq!(json(&rung, &["--size", "4352x5120x16"])["tile"], "128x256");
+            assert_eq!(json(&rung, &["--size", "6912x5632x16"])["tile"], "128x256");
         }
     }
 }

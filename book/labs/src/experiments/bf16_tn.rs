@@ -134,8 +134,8 @@ fn of_tile(kernel: &KernelFile<'static>, scale: Scale) -> Vec<Launch> {
                 launch(" ragged", ragged, every_tile(ragged)),
             ];
             if spec.stream_k {
-                // One tile, whose 40 steps are split between three clusters.
-                launches.push(launch(" split", size(136, 40, 40 * tile.bk), 3 * cluster));
+                // One tile, whose 40 steps are split between three of five clusters.
+                launches.push(launch(" split", size(136, 40, 40 * tile.bk), 5 * cluster));
             }
             launches
         }

@@ -1,5 +1,5 @@
-//! The second regime of a bench: rests between the samples, so that the card stays below its power limit and the SMs'
-//! clock near its maximum. Public kernels are mostly timed like this; sustained load is what training looks like.
+//! The second regime of a bench: rests between the samples, so that the card is below its power limit when each begins.
+//! Public kernels are mostly timed like this; sustained load is what training looks like.
 use std::time::Duration;
 
 use gpu::{Contestant, Samples, Telemetry, Timing, alternate};

@@ -1,6 +1,8 @@
 //! `cargo ladder clocks`: when the consumers of a rung's kernel begin, wait for a tile, pause between two tiles of C, and end.
+mod draw;
 mod instrument;
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -16,7 +18,11 @@ use instrument::{BLOCKS, EVENTS, Event, WARPS, event};
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The rung, from 06 on
-    rung: String,
+    #[arg(required_unless_present = "draw")]
+    rung: Option<String>,
+    /// Draw the logs in this folder, as SVG; no GPU is needed
+    #[arg(long, value_name = "DIR", conflicts_with = "rung")]
+    draw: Option<PathBuf>,
     /// The size
     #[arg(long, default_value = "4096")]
     size: Size,
@@ -29,7 +35,11 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let rung = rungs::find(&arguments.rung)?;
+    if let Some(folder) = &arguments.draw {
+        anstream::print!("{}", draw::svg(folder)?);
+        return Ok(true);
+    }
+    let rung = rungs::find(arguments.rung.as_deref().unwrap_or_default())?;
     rungs::build(std::slice::from_ref(&rung))?;
     let kernels = rung.kernels()?;
     let tile = match (&arguments.tile, &kernels[..]) {
@@ -95,7 +105,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let whose = report["provenance"]["gpu"]
         .as_str()
         .unwrap_or("the emulator, where a clock is a warp instruction");
-    anstream::println!("{} at {}, clocks on {whose}\n", rung.name, arguments.size);
+    let of_tile = tile.map_or(String::new(), |tile| format!(", tile {tile}"));
+    anstream::println!(
+        "{} at {}{of_tile}, clocks on {whose}\n",
+        rung.name,
+        arguments.size
+    );
     let rows: Vec<Vec<String>> = logs
         .iter()
         .enumerate()

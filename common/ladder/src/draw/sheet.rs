@@ -156,7 +156,7 @@ pub fn provenance(record: &Record) -> String {
     parts.push(format!("CUDA {}", gpu.cuda));
     parts.extend(gpu.cublas.iter().map(|version| format!("cuBLAS {version}")));
     parts.push(format!("commit {}", record.commits()));
-    parts.push(provenance.date.chars().take(10).collect());
+    parts.push(record.dates());
     parts.join(", ")
 }
 

@@ -14,14 +14,16 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
     let watts = gpu.power_limit_watts.map(|watts| format!("{watts:.0} W"));
     let mut text = format!(
         "# {}\n\nDriver {}, CUDA {}, cuBLAS {}, power limit {}; commit {}, {}. Clocks, power and every sample\n\
-         are in bench.json.\n\nTFLOP/s at the median, and the kernel's speed beside each baseline, interleaved in one process.\n",
+         are in bench.json.\n\nTFLOP/s at the median, and the kernel's speed beside each baseline, interleaved in one process.\n\
+         Where a clock has a fraction of the tensor cores beside it, the SMs counted it while the kernel ran. Elsewhere it is a\n\
+         sensor's median, up to an eighth higher, and in the cool regime that of the rests.\n",
         gpu.name,
         or_unknown(&gpu.driver),
         gpu.cuda,
         or_unknown(&gpu.cublas),
         or_unknown(&watts),
         record.commits(),
-        run.provenance.date,
+        record.dates(),
     );
     let [_, _, rungs, sizes] = DERIVED;
     let plot = |file: &str, what: &str| match plots.iter().any(|(name, _)| *name == file) {
@@ -51,8 +53,7 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
         }
     }
     text += &format!(
-        "\n## Every timing\n\nWhere a clock has a fraction of the tensor cores beside it, the SMs counted it while the kernel ran. The others are\n\
-         a sensor's median over the whole run.\n\n{}",
+        "\n## Every timing\n\n{}",
         table(record, Regime::Sustained, |_, _| true)
     );
     let is_cool = |run: &Run| run.figures(Regime::Cool).is_some();

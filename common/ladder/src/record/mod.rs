@@ -74,7 +74,7 @@ impl Record {
         })
     }
 
-    /// This record, with what `results` holds of the same GPU, unless it has been timed anew.
+    /// This record, with what `results` holds of the same GPU, except what was timed again.
     ///
     /// # Errors
     /// If that record cannot be read.
@@ -129,7 +129,7 @@ impl Record {
         Ok(folder)
     }
 
-    /// The files that are made from bench.json, each with its name. A plot that has nothing to show is left away.
+    /// The files that are made from bench.json, each with its name. A plot that has nothing to show is omitted.
     pub fn derived(&self) -> Result<Vec<(&'static str, String)>> {
         let [csv, markdown, rungs, sizes] = DERIVED;
         let plots = [(rungs, draw::rungs(self)?), (sizes, draw::sizes(self)?)];
@@ -175,6 +175,17 @@ impl Record {
             }
         }
         all.join(" and ")
+    }
+
+    /// The first and the last day that runs are of.
+    pub fn dates(&self) -> String {
+        let day = |(_, run): (_, &Run)| run.provenance.date.chars().take(10).collect::<String>();
+        let first = self.runs().map(day).min().unwrap_or_default();
+        let last = self.runs().map(day).max().unwrap_or_default();
+        match first == last {
+            true => first,
+            false => format!("{first} to {last}"),
+        }
     }
 
     /// What was measured of the rung with this label at this size.
@@ -296,6 +307,7 @@ mod tests {
         let mut run = right("4096x4096x4096", "128x256", [1000.0, 500.0]);
         let mut cool = right("4096x4096x4096", "128x256", [800.0, 400.0]);
         cool["time"]["contestants"][0]["sm_mhz"] = 1600.0.into();
+        run["time"]["contestants"][0]["sm_mhz"] = 1400.0.into();
         run["time"]["cool"] = serde_json::json!({ "rounds": 3, "launches_per_sample": 1, "rest_ms": 16.0,
             "contestants": cool["time"]["contestants"], "sm_mhz": [1900.0, 1950.0, 1980.0],
             "power_watts": [150.0, 210.0, 300.0] });
@@ -309,6 +321,10 @@ mod tests {
         let text = markdown::markdown(&record, &[]);
         let (sustained, cool) = text.split_once("## Cool").expect("both regimes");
         assert!(sustained.contains("|   137.4 |         50.0% |"), "{text}");
+        assert!(
+            sustained.contains("|               18.2% |   1400 |"),
+            "{text}"
+        );
         assert!(cool.contains("|   171.8 |         50.0% |"), "{text}");
         // In 800 us at 1600 MHz, the tensor cores of 132 SMs could have done five times as much. The sensor said 1950 MHz.
         assert!(

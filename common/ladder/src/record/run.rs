@@ -52,7 +52,7 @@ pub struct Time {
 pub enum Regime {
     /// Sample after sample, at the card's power limit.
     Sustained,
-    /// With rests, the SMs' clock near its maximum.
+    /// With rests, so that the card is below its power limit when a sample begins.
     Cool,
 }
 
@@ -87,7 +87,7 @@ impl Figures<'_> {
     }
 
     /// What the kernel did of what the tensor cores could have done in as many clocks. None where only a sensor gave the
-    /// clock: at the power limit it says up to a tenth more than the SMs count.
+    /// clock, which says up to an eighth more than the SMs count.
     pub fn of_tensor_cores(&self, sms: u32) -> Option<f64> {
         let kernel = self.contestants.first()?;
         let per_second = kernel.sm_mhz? * 1e6 * f64::from(sms) * TENSOR_FLOP_PER_CLOCK;
