@@ -221,16 +221,67 @@ mod tests {
     }
 
     /// The table that the book shows where there is no `ptxas`.
-    #[test]
-    fn the_recorded_comparison_is_current() {
+    /// Whether ptxas and nvdisasm are those that recorded; says so if not.
+    fn can_record() -> bool {
         let found = tools::locate("ptxas").zip(tools::locate("nvdisasm"));
-        if !found.is_some_and(|(ptxas, _)| is_pinned(&ptxas)) {
+        let can = found.is_some_and(|(ptxas, _)| is_pinned(&ptxas));
+        if !can {
             let required = std::env::var("GEMM_REQUIRE_PTXAS").is_ok_and(|value| value == "1");
             assert!(
                 !required,
                 "GEMM_REQUIRE_PTXAS=1, but {PTXAS} or nvdisasm is missing"
             );
             let _ = writeln!(std::io::stderr(), "skipped: it takes {PTXAS} and nvdisasm");
+        }
+        can
+    }
+
+    /// What the book says of the scope of barriers: rung 11, and the same with `.release.cluster` and `.acquire.cluster`.
+    #[test]
+    fn the_recorded_scopes_are_current() {
+        if !can_record() {
+            return;
+        }
+        const RECORDED: &str = "book/recorded/sass_scope.txt";
+        let root = rungs::root().expect("the root");
+        let recorded = fs::read_to_string(root.join(RECORDED)).expect("recorded machine code");
+        let (_, code, _) = machine_code("11", None).expect("rung 11");
+        let ptx = fs::read_to_string(root.join("book/kernels/barriers_of_cluster_scope.ptx"));
+        let scratch = tempfile::tempdir().expect("a folder for temporary files");
+        let ptxas = tools::locate("ptxas").expect("found above");
+        assemble(&ptxas, scratch.path(), &ptx.expect("its PTX"), "sm_90a").expect("assembled");
+        let mut nvdisasm = Command::new(tools::locate("nvdisasm").expect("found above"));
+        nvdisasm
+            .arg("--print-code")
+            .arg(scratch.path().join("kernel.cubin"));
+        let variant = output(&mut nvdisasm).expect("disassembled");
+        // What the recorded commands search for.
+        let words = [
+            "TRYWAIT",
+            "CCTL",
+            "DEPBAR",
+            "MEMBAR",
+            "ERRBAR",
+            "SYNCS.ARRIVE",
+        ];
+        let of = |code: &str, most: usize| -> Vec<String> {
+            let lines = code
+                .lines()
+                .filter(|line| words.iter().any(|word| line.contains(word)));
+            lines.take(most).map(str::trim).map(str::to_owned).collect()
+        };
+        let wanted: Vec<_> = of(&code, 4).into_iter().chain(of(&variant, 10)).collect();
+        let shown: Vec<_> = recorded
+            .lines()
+            .filter(|line| !line.starts_with('$'))
+            .collect();
+        let shown: Vec<_> = shown.into_iter().map(str::trim).collect();
+        assert_eq!(shown, wanted, "run the commands in {RECORDED} again");
+    }
+
+    #[test]
+    fn the_recorded_comparison_is_current() {
+        if !can_record() {
             return;
         }
         let path = rungs::root().expect("the root").join(RECORDED);

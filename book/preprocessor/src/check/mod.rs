@@ -2,6 +2,7 @@
 mod anchors;
 mod coverage;
 mod links;
+mod listings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,7 +22,7 @@ const SOURCES: &str = "book/src";
 const ASIDE: [&str; 2] = ["Try it here", "Appendices"];
 
 /// Minutes that a chapter may take.
-pub const LENGTH: std::ops::RangeInclusive<usize> = 10..=20;
+pub const MOST_MINUTES: usize = 30;
 
 /// All pages of the book, as readers see them.
 pub struct Site {
@@ -133,6 +134,27 @@ impl Site {
             .collect()
     }
 
+    /// Lines of code of this file that no listing of any chapter shows, with their numbers.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn not_shown(&self, root: &Path, file: &str) -> Result<Vec<String>> {
+        let text =
+            fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {file}"))?;
+        let chapters = self.pages.values().filter(|sheet| sheet.chapter);
+        let shown: BTreeSet<String> = chapters
+            .flat_map(|sheet| listings::lines(&sheet.shown))
+            .collect();
+        let lines = text.lines().zip(1..);
+        let missing = lines.filter(|(line, _)| {
+            let code = listings::code(line);
+            !code.is_empty() && !shown.contains(code)
+        });
+        Ok(missing
+            .map(|(line, number)| format!("{file}:{number}: {}", line.trim()))
+            .collect())
+    }
+
     /// Words that stand there twice in a row, but for those that may.
     pub fn doubled_words(&self) -> Vec<String> {
         let may = ["had", "that"];
@@ -224,6 +246,6 @@ mod tests {
     fn pages_that_say_how_long_they_take() {
         let long = format!("# A\n\n{{{{#minutes}}}}\n\n{}", "word ".repeat(3000));
         let site = site(&[("a.md", &long), ("b.md", "# B\n")]);
-        assert_eq!(site.minutes(), [("a.md", 16)]);
+        assert_eq!(site.minutes(), [("a.md", 23)]);
     }
 }

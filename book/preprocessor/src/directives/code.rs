@@ -1,13 +1,20 @@
-//! `{{#code FILE#NAME}}`: a file, or a part of it.
+//! `{{#code FILE#NAME | to TEXT}}`: a file, or a part of it and what its last line says.
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Directive, parts};
+use super::{Directive, options, parts};
 use crate::fence::fenced;
 
 /// A file, and perhaps the name of its part.
 pub fn read(words: &str) -> Result<Directive> {
+    // A part's name may hold an apostrophe.
+    let (words, rest) = match words.split_once(" | ") {
+        Some((words, rest)) => (words, Some(rest)),
+        None => (words, None),
+    };
+    let rest = options::named(rest, &["to"])?;
+    let to = options::value(&rest, "to").map(str::to_owned);
     let (file, part) = match words.split_once('#') {
         Some((file, part)) => (file, Some(part.trim().to_owned())),
         None => (words, None),
@@ -17,7 +24,11 @@ pub fn read(words: &str) -> Result<Directive> {
     Ok(Directive::block(move |world, _| {
         let text = world.read(&file)?;
         let (text, line) = match &part {
-            Some(name) => parts::find(&text, name).with_context(|| format!("{file}#{name}"))?,
+            Some(name) => {
+                let part = parts::find(&text, name).with_context(|| format!("{file}#{name}"))?;
+                ends_as_promised(&part, to.as_deref()).with_context(|| format!("{file}#{name}"))?;
+                (part.text, part.line)
+            }
             None => (parts::without_anchors(&text), 1),
         };
         let place = match line {
@@ -31,6 +42,20 @@ pub fn read(words: &str) -> Result<Directive> {
         };
         Ok(listed(&place, &listing))
     }))
+}
+
+/// A section ends at a blank line, so its page says what its last line is to be, brackets apart.
+fn ends_as_promised(part: &parts::Part, to: Option<&str>) -> Result<()> {
+    let says = |line: &&str| line.contains(char::is_alphanumeric);
+    let last = part.text.lines().rfind(says).unwrap_or_default().trim();
+    match to {
+        Some(to) => ensure!(last.contains(to), "it does not end with `{to}`: `{last}`"),
+        None => ensure!(
+            !part.section,
+            "say how its last line ends, `| to TEXT`; it is `{last}`"
+        ),
+    }
+    Ok(())
 }
 
 /// A listing below the line that says where it comes from.
@@ -66,6 +91,25 @@ fn language(file: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_section_ends_as_its_page_says() {
+        let source = "void f()\n{\n    // Load.\n    a();\n    b();\n\n    c();\n}\n";
+        let section = parts::find(source, "Load").expect("a section");
+        assert!(ends_as_promised(&section, Some("b();")).is_ok());
+        let error = |to| {
+            ends_as_promised(&section, to)
+                .expect_err("shorter")
+                .to_string()
+        };
+        assert_eq!(error(Some("c();")), "it does not end with `c();`: `b();`");
+        assert_eq!(
+            error(None),
+            "say how its last line ends, `| to TEXT`; it is `b();`"
+        );
+        let whole = parts::find(source, "f").expect("a function");
+        assert!(ends_as_promised(&whole, None).is_ok());
+    }
 
     #[test]
     fn prose_is_quoted_and_keeps_its_numbers() {

@@ -1,4 +1,4 @@
-//! `{{#figure …}}`: a picture within the page, drawn by `cargo ladder layout` or by hand in book/figures/.
+//! `{{#figure …}}`: a picture within the page, drawn by `cargo ladder layout` or `cargo ladder clocks`, or by hand in book/figures/.
 use anyhow::{Context, Result, bail};
 use html_escape::encode_double_quoted_attribute as escape;
 use transcript::CommandLine;
@@ -19,16 +19,20 @@ pub fn read(words: &str) -> Result<Directive> {
         );
     };
     let alt = alt.to_owned();
-    let Some(words) = what.strip_prefix("layout ") else {
+    let (command, more) = match what.split_once(' ') {
+        Some(("layout", _)) => (format!("cargo ladder {what}"), " --format svg"),
+        Some(("clocks", _)) => (format!("cargo ladder {what}"), ""),
+        _ => (String::new(), ""),
+    };
+    if command.is_empty() {
         let file = format!("{DRAWN}/{what}");
         return Ok(Directive::block(move |world, id| {
             let picture = svg::inline(&world.read(&file)?, &alt, id);
             let picture = picture.with_context(|| file.clone())?;
             Ok(figure("picture drawn", &picture))
         }));
-    };
-    let command = format!("cargo ladder layout {words}");
-    let line: CommandLine = format!("{command} --format svg").parse()?;
+    }
+    let line: CommandLine = format!("{command}{more}").parse()?;
     Ok(Directive::of_command(line.clone(), move |world, id| {
         let output = world.output(&line)?;
         // A mapping that is not sound is drawn too, and then the command ends with 1.

@@ -4,17 +4,33 @@ use std::sync::LazyLock;
 use anyhow::{Result, bail};
 use regex::Regex;
 
-/// The text of the part, moved to the left edge, and the number of its first line.
-pub fn find(text: &str, name: &str) -> Result<(String, usize)> {
+/// A part of a file.
+pub struct Part {
+    /// Moved to the left edge.
+    pub text: String,
+    /// The number of its first line.
+    pub line: usize,
+    /// Whether it ends only where its indentation does, and so wherever somebody puts a blank line.
+    pub section: bool,
+}
+
+/// The part of this name.
+pub fn find(text: &str, name: &str) -> Result<Part> {
     let lines: Vec<&str> = text.lines().collect();
-    for candidates in [
-        anchors(&lines, name)?,
-        items(&lines, name),
-        sections(&lines, name),
+    for (section, candidates) in [
+        (false, anchors(&lines, name)?),
+        (false, items(&lines, name)),
+        (true, sections(&lines, name)),
     ] {
         match candidates[..] {
             [] => {}
-            [(first, end)] => return Ok((shown(&lines[first..end]), first + 1)),
+            [(first, end)] => {
+                return Ok(Part {
+                    text: shown(&lines[first..end]),
+                    line: first + 1,
+                    section,
+                });
+            }
             _ => {
                 let at = candidates.iter().map(|(first, _)| (first + 1).to_string());
                 let at = at.collect::<Vec<_>>().join(", ");

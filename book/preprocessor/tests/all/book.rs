@@ -2,7 +2,7 @@
 //! show are run for that, unless target/book-cache has what they print.
 use std::sync::LazyLock;
 
-use book::check::{self, LENGTH, Site};
+use book::check::{self, MOST_MINUTES, Site};
 
 static SITE: LazyLock<Result<Site, String>> = LazyLock::new(|| {
     let site = check::root().and_then(|root| Site::read(&root));
@@ -40,14 +40,23 @@ fn every_fact_of_the_articles_has_its_anchor() {
 }
 
 #[test]
-fn every_chapter_takes_ten_to_twenty_minutes() {
+fn no_chapter_takes_more_than_half_an_hour() {
     let minutes = site().minutes();
     let wrong = minutes
         .into_iter()
-        .filter(|(_, minutes)| !LENGTH.contains(minutes));
+        .filter(|(_, minutes)| *minutes > MOST_MINUTES);
     none(
         wrong
             .map(|(page, minutes)| format!("{page} takes {minutes} minutes"))
             .collect(),
     );
+}
+
+/// By its end, the reader has seen every line of the last kernel.
+#[test]
+fn every_line_of_the_last_kernel_is_shown() {
+    let root = check::root().expect("a repository");
+    for file in ["rungs/hopper.cuh", "rungs/16_stream_k/kernel.cu"] {
+        none(site().not_shown(&root, file).expect("it is read"));
+    }
 }

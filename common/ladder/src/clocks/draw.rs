@@ -165,7 +165,7 @@ fn drawn(rows: &[Row]) -> String {
         10.0,
         panel + 24.0,
         "start",
-        "Between two tiles of C, or before and after a single one, in clocks",
+        "The pause between two tiles of C; of a block with a single tile prologue and end, in clocks",
         bold,
     );
     let longest = rows.iter().map(|row| row.between).fold(1.0, f64::max);

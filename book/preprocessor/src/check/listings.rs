@@ -1,0 +1,29 @@
+//! The lines of code that a page shows.
+
+/// The code of all lines in its listings, and of those that a difference adds or keeps.
+pub fn lines(shown: &str) -> impl Iterator<Item = String> {
+    let mut inside = false;
+    let lines = shown.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        inside ^= fence;
+        inside && !fence
+    });
+    lines.map(|line| code(line.strip_prefix(['+', ' ']).unwrap_or(line)).to_owned())
+}
+
+/// A line of code without its comment.
+pub fn code(line: &str) -> &str {
+    line.split("//").next().unwrap_or(line).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_listings_and_differences_count() {
+        let page = "a();\n```cpp\nb();    // why\n```\nc();\n```diff\n-    d();\n+    e();\n     f();\n```\n";
+        let found: Vec<String> = lines(page).collect();
+        assert_eq!(found, ["b();", "-    d();", "e();", "f();"]);
+    }
+}
