@@ -33,6 +33,19 @@ impl Fences {
     }
 }
 
+/// Follows text outside of listings line by line: what is between `<details>` and `</details>` is folded away.
+#[derive(Default)]
+pub struct Folds {
+    pub open: bool,
+}
+
+impl Folds {
+    /// Takes the next line.
+    pub fn follow(&mut self, line: &str) {
+        self.open = (self.open || line.contains("<details>")) && !line.contains("</details>");
+    }
+}
+
 /// A listing of this language.
 pub fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);

@@ -220,7 +220,6 @@ mod tests {
         version.contains(pinned)
     }
 
-    /// The table that the book shows where there is no `ptxas`.
     /// Whether ptxas and nvdisasm are those that recorded; says so if not.
     fn can_record() -> bool {
         let found = tools::locate("ptxas").zip(tools::locate("nvdisasm"));
@@ -279,6 +278,7 @@ mod tests {
         assert_eq!(shown, wanted, "run the commands in {RECORDED} again");
     }
 
+    /// The table that the book shows where there is no `ptxas`.
     #[test]
     fn the_recorded_comparison_is_current() {
         if !can_record() {

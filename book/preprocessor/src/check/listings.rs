@@ -1,12 +1,16 @@
 //! The lines of code that a page shows.
+use crate::fence::{Fences, Folds};
 
-/// The code of all lines in its listings, and of those that a difference adds or keeps.
+/// The code of all lines in its listings, and of those that a difference adds or keeps. What is folded away does not count.
 pub fn lines(shown: &str) -> impl Iterator<Item = String> {
-    let mut inside = false;
+    let mut fences = Fences::default();
+    let mut folds = Folds::default();
     let lines = shown.lines().filter(move |line| {
-        let fence = line.trim_start().starts_with("```");
-        inside ^= fence;
-        inside && !fence
+        if fences.inside(line) {
+            return !folds.open && !line.trim_start().starts_with("```");
+        }
+        folds.follow(line);
+        false
     });
     lines.map(|line| code(line.strip_prefix(['+', ' ']).unwrap_or(line)).to_owned())
 }
@@ -22,7 +26,7 @@ mod tests {
 
     #[test]
     fn lines_of_listings_and_differences_count() {
-        let page = "a();\n```cpp\nb();    // why\n```\nc();\n```diff\n-    d();\n+    e();\n     f();\n```\n";
+        let page = "a();\n```cpp\nb();    // why\n```\nc();\n```diff\n-    d();\n+    e();\n     f();\n```\n<details>\n```cpp\ng();\n```\n</details>\n";
         let found: Vec<String> = lines(page).collect();
         assert_eq!(found, ["b();", "-    d();", "e();", "f();"]);
     }

@@ -22,7 +22,7 @@ const SOURCES: &str = "book/src";
 const ASIDE: [&str; 2] = ["Try it here", "Appendices"];
 
 /// Minutes that a chapter may take.
-pub const MOST_MINUTES: usize = 30;
+pub const LENGTH: std::ops::RangeInclusive<usize> = 10..=30;
 
 /// All pages of the book, as readers see them.
 pub struct Site {

@@ -19,20 +19,21 @@ pub fn read(words: &str) -> Result<Directive> {
         );
     };
     let alt = alt.to_owned();
-    let (command, more) = match what.split_once(' ') {
-        Some(("layout", _)) => (format!("cargo ladder {what}"), " --format svg"),
-        Some(("clocks", _)) => (format!("cargo ladder {what}"), ""),
-        _ => (String::new(), ""),
+    let flags = match what.split_once(' ') {
+        Some(("layout", _)) => Some(" --format svg"),
+        Some(("clocks", _)) => Some(""),
+        _ => None,
     };
-    if command.is_empty() {
+    let Some(flags) = flags else {
         let file = format!("{DRAWN}/{what}");
         return Ok(Directive::block(move |world, id| {
             let picture = svg::inline(&world.read(&file)?, &alt, id);
             let picture = picture.with_context(|| file.clone())?;
             Ok(figure("picture drawn", &picture))
         }));
-    }
-    let line: CommandLine = format!("{command}{more}").parse()?;
+    };
+    let command = format!("cargo ladder {what}");
+    let line: CommandLine = format!("{command}{flags}").parse()?;
     Ok(Directive::of_command(line.clone(), move |world, id| {
         let output = world.output(&line)?;
         // A mapping that is not sound is drawn too, and then the command ends with 1.

@@ -3,7 +3,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::fence::Fences;
+use crate::fence::{Fences, Folds};
 
 // Tenths of a second, before they are multiplied by what a newcomer needed.
 const A_WORD: usize = 3;
@@ -11,7 +11,7 @@ const A_LINE: usize = 20;
 const A_PICTURE: usize = 200;
 const A_PREDICTION: usize = 300;
 
-/// Who knew Rust and no CUDA read 24 chapters in 630 minutes, predictions included, where the rates above came to 423.
+/// A reader who knew Rust but no CUDA needed 630 minutes for 24 chapters, predictions included; the rates above gave 423.
 const NEWCOMER: (usize, usize) = (630, 423);
 
 /// How many minutes a page takes, as a reader sees it: Markdown with HTML in it.
@@ -21,14 +21,14 @@ pub fn of(text: &str) -> usize {
     let mut fences = Fences::default();
     let mut tenths = 0;
     let mut in_picture = false;
-    let mut folded = false;
+    let mut folds = Folds::default();
     for line in text.lines() {
         if fences.inside(line) {
-            // A listing that is folded away is looked things up in.
-            tenths += if folded { 0 } else { A_LINE };
+            // A folded listing is for reference.
+            tenths += if folds.open { 0 } else { A_LINE };
             continue;
         }
-        folded = (folded || line.contains("<details>")) && !line.contains("</details>");
+        folds.follow(line);
         if line.contains("<svg") {
             tenths += A_PICTURE;
             in_picture = true;

@@ -1,6 +1,5 @@
 //! Recorded clock logs as a picture: what a step along K takes beside what the tensor cores need for it, and what
 //! passes between two tiles.
-use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -144,7 +143,7 @@ fn drawn(rows: &[Row]) -> String {
         10.0,
         24.0,
         "start",
-        "A step along K, in clocks; full: what the tensor cores need",
+        "A step along K, in clocks; filled: what the tensor cores need",
         bold,
     );
     let longest = rows.iter().map(|row| row.step).fold(1.0, f64::max);
@@ -160,7 +159,6 @@ fn drawn(rows: &[Row]) -> String {
         );
         svg += &text(LEFT + WIDTH + 10.0, y, "start", &says, "");
     }
-    let _ = writeln!(svg, "<!-- between tiles -->");
     svg += &text(
         10.0,
         panel + 24.0,
