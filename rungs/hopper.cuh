@@ -25,6 +25,7 @@ __device__ void mbarrier_expect(unsigned long long* barrier, int bytes)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(address(barrier)), "r"(bytes) : "memory");
 }
 
+// One arrival, without bytes.
 __device__ void mbarrier_arrive(unsigned long long* barrier)
 {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(address(barrier)) : "memory");
@@ -96,6 +97,7 @@ __device__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;"
 template <int PENDING>
 __device__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(PENDING) : "memory"); }
 
+// Ten operands in one word: NAMES(1) is "%10, %11, ... %19, ", FLOATS(1) the registers c[10] to c[19].
 #define NAMES(t) "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9, "
 #define FLOATS(t) "+f"(c[t##0]), "+f"(c[t##1]), "+f"(c[t##2]), "+f"(c[t##3]), "+f"(c[t##4]), \
                   "+f"(c[t##5]), "+f"(c[t##6]), "+f"(c[t##7]), "+f"(c[t##8]), "+f"(c[t##9])

@@ -17,6 +17,7 @@ mod compare;
 pub mod instructions;
 mod joules;
 mod kernels;
+mod microbenchmarks;
 mod ncu;
 mod record;
 mod recordings;
@@ -25,6 +26,7 @@ mod stalls;
 
 pub use commands::Command;
 pub use kernels::{Counts, SIZE_OF_COUNTERS};
+pub use ncu::RawPage;
 pub use sanitizers::SOUND;
 
 /// What a kernel's loads and stores ask of the memory at [`SIZE_OF_COUNTERS`], on the emulator and on the recorded H200;

@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `page` | finds directives on a page and puts in their place what they show |
+//! | `sentence` | the same within a line, where a directive is part of a sentence |
 //! | `directives/` | a directive a file |
 //! | `world` | what directives look at: the files of the repository, the record, what commands printed |
 //! | `cache` | what commands printed, kept under target/ for as long as nothing that they read changes |
@@ -16,6 +17,7 @@ pub mod check;
 pub mod directives;
 mod fence;
 pub mod page;
+mod sentence;
 mod svg;
 pub mod world;
 

@@ -7,6 +7,7 @@ use transcript::CommandLine;
 
 use crate::directives::{self, Directive, Shown, minutes};
 use crate::fence::Fences;
+use crate::sentence::{Piece, pieces};
 use crate::world::World;
 
 /// What is wrong, and where.
@@ -157,17 +158,12 @@ impl Reader {
             self.text("\n");
             return;
         }
-        let mut rest = line;
-        while let Some(start) = outside_code(rest) {
-            let (before, from) = rest.split_at(start);
-            self.text(before);
-            let Some(end) = from.find("}}") else {
-                return self.problem(number, "this directive never ends with `}}`");
-            };
-            self.directive(number, None, directives::read(&from[3..end], None));
-            rest = &from[end + 2..];
+        for piece in pieces(line) {
+            match piece {
+                Piece::Text(text) => self.text(text),
+                Piece::Directive(found) => self.directive(number, None, found),
+            }
         }
-        self.text(rest);
     }
 
     fn directive(&mut self, line: usize, indent: Option<String>, found: Result<Directive>) {
@@ -196,27 +192,4 @@ impl Reader {
 
 fn indent(line: &str) -> String {
     line[..line.len() - line.trim_start().len()].to_owned()
-}
-
-/// Where the first directive of a line starts that does not stand between backticks.
-fn outside_code(line: &str) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        let rest = &line[at..];
-        let directive = rest.find("{{#")?;
-        let Some(tick) = rest.find('`').filter(|&tick| tick < directive) else {
-            return Some(at + directive);
-        };
-        // A code span ends at a run of backticks as long as the one that it starts with.
-        let ticks = rest[tick..]
-            .bytes()
-            .take_while(|&byte| byte == b'`')
-            .count();
-        let inside = &rest[tick + ticks..];
-        let close = "`".repeat(ticks);
-        at += match inside.find(&close) {
-            Some(end) => tick + ticks + end + ticks,
-            None => tick + ticks,
-        };
-    }
 }

@@ -21,10 +21,12 @@ use crate::recordings::{Part, Recordings};
     global_memory.csv   op,bytes_per_lane,byte_offset_per_lane,sectors,requests\n  \
     arithmetic.csv      instruction;operands;digest\n  \
     wgmma_layout.csv    operand,major,swizzle,base_offset,leading,stride,start,bytes\n  \
+    wmma_layout.csv     matrix,shape,type,layout,digest\n  \
     tma_layout.csv      swizzle,start,tile_columns,tile_rows,columns,rows,x,y,elements\n  \
     mma_m16n8k{8,16}_{f16,bf16}.bin, wgmma_m64n8k16_{f16,bf16}.bin\n                      \
     records of 1,792 bytes: A 16x16 u16, B 16x8 u16, C 16x8 f32, D 16x8 f32\n  \
     tensor.csv          instruction,class,seed,records,digest\n  \
+    mma_fragments.csv   instruction,class,products,digest\n  \
     rungs.csv, accesses.csv, merged.csv\n                      \
     whole kernels: bits of C, accesses by line, and accesses that machine code merges\n\
     A suffix is free: mma_m16n8k8_f16_2.bin.\n\

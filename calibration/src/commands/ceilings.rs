@@ -1,14 +1,14 @@
-//! `cargo ladder ceilings`: what each resource of this GPU can do in a clock, measured.
+//! `cargo ladder ceilings`: what each resource of this GPU can do in a clock, and what single instructions take, measured.
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::ceilings;
+use crate::{ceilings, microbenchmarks};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Where ceilings.json and ceilings.csv are written
+    /// Where ceilings.json, ceilings.csv and microbenchmarks.csv are written
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Which GPU, as CUDA counts
@@ -22,9 +22,15 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let mut tell = |what: &str| anstream::eprintln!("measuring {what}");
     let measured = ceilings::measure(arguments.gpu, &mut tell).map_err(anyhow::Error::msg)?;
+    let gpu = gpu::Context::open(arguments.gpu)?;
+    let microbenchmarks = microbenchmarks::measure(&gpu, &gpu::Nvrtc::find()?, &mut tell)?;
     for (name, text) in [
         ("ceilings.json", measured.json()),
         ("ceilings.csv", measured.csv()?),
+        (
+            "microbenchmarks.csv",
+            microbenchmarks::csv(&microbenchmarks)?,
+        ),
     ] {
         let file = out.join(name);
         fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;

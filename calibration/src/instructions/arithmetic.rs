@@ -27,6 +27,66 @@ pub struct ArithmeticRow {
     pub operands: Vec<String>,
 }
 
+/// Instructions that no card has been recorded with yet, and their operands.
+const MORE: [(&str, &str); 50] = [
+    ("dp2a.lo.u32.u32 $d, $a, $b, $c", "32=32 32 32"),
+    ("dp2a.hi.u32.s32 $d, $a, $b, $c", "32=32 32 32"),
+    ("dp2a.lo.s32.u32 $d, $a, $b, $c", "32=32 32 32"),
+    ("dp2a.hi.s32.s32 $d, $a, $b, $c", "32=32 32 32"),
+    ("szext.clamp.s32 $d, $a, $b", "32=32 32"),
+    ("szext.clamp.u32 $d, $a, $b", "32=32 32"),
+    ("szext.wrap.s32 $d, $a, $b", "32=32 32"),
+    ("szext.wrap.u32 $d, $a, $b", "32=32 32"),
+    ("szext.clamp.s32 $d, $a, 7", "32=32"),
+    ("szext.clamp.s32 $d, $a, 32", "32=32"),
+    ("szext.wrap.s32 $d, $a, 40", "32=32"),
+    ("szext.wrap.u32 $d, $a, 32", "32=32"),
+    ("bmsk.clamp.b32 $d, $a, $b", "32=32 32"),
+    ("bmsk.wrap.b32 $d, $a, $b", "32=32 32"),
+    ("bmsk.clamp.b32 $d, 9, $a", "32=32"),
+    ("bmsk.clamp.b32 $d, $a, 9", "32=32"),
+    ("bmsk.clamp.b32 $d, 9, 40", "32="),
+    ("bmsk.wrap.b32 $d, 9, 40", "32="),
+    ("fns.b32 $d, $a, 0, 7", "32=32"),
+    ("fns.b32 $d, $a, 31, -3", "32=32"),
+    ("fns.b32 $d, $a, 12, 0", "32=32"),
+    ("testp.finite.f32 $d, $a", "p=f32"),
+    ("testp.infinite.f32 $d, $a", "p=f32"),
+    ("testp.number.f32 $d, $a", "p=f32"),
+    ("testp.notanumber.f32 $d, $a", "p=f32"),
+    ("testp.normal.f32 $d, $a", "p=f32"),
+    ("testp.subnormal.f32 $d, $a", "p=f32"),
+    ("testp.normal.f64 $d, $a", "p=f64"),
+    ("testp.subnormal.f64 $d, $a", "p=f64"),
+    ("cvt.rn.satfinite.e4m3x2.f32 $d, $a, $b", "16=f32 f32"),
+    ("cvt.rn.satfinite.e5m2x2.f32 $d, $a, $b", "16=f32 f32"),
+    ("cvt.rn.satfinite.relu.e4m3x2.f32 $d, $a, $b", "16=f32 f32"),
+    ("cvt.rn.satfinite.relu.e5m2x2.f32 $d, $a, $b", "16=f32 f32"),
+    ("cvt.rn.satfinite.e4m3x2.f16x2 $d, $a", "16=f16x2"),
+    ("cvt.rn.satfinite.e5m2x2.f16x2 $d, $a", "16=f16x2"),
+    ("cvt.rn.satfinite.relu.e4m3x2.f16x2 $d, $a", "16=f16x2"),
+    ("cvt.rn.f16x2.e4m3x2 $d, $a", "32=16"),
+    ("cvt.rn.f16x2.e5m2x2 $d, $a", "32=16"),
+    ("cvt.rn.relu.f16x2.e4m3x2 $d, $a", "32=16"),
+    ("cvt.rn.relu.f16x2.e5m2x2 $d, $a", "32=16"),
+    ("cvt.rna.tf32.f32 $d, $a", "32=f32"),
+    ("cvt.rna.satfinite.tf32.f32 $d, $a", "32=f32"),
+    ("cvt.rn.relu.f16x2.f32 $d, $a, $b", "32=f32 f32"),
+    ("cvt.rz.satfinite.f16x2.f32 $d, $a, $b", "32=f32 f32"),
+    ("cvt.rn.relu.satfinite.bf16x2.f32 $d, $a, $b", "32=f32 f32"),
+    ("cvt.rz.bf16x2.f32 $d, $a, $b", "32=f32 f32"),
+    ("cvt.rn.relu.f16.f32 $d, $a", "16=f32"),
+    ("cvt.rn.satfinite.f16.f32 $d, $a", "16=f32"),
+    ("cvt.rz.relu.bf16.f32 $d, $a", "16=f32"),
+    ("cvt.rn.satfinite.bf16.f32 $d, $a", "16=f32"),
+];
+
+/// The rows to be recorded. The digests are zero.
+pub(super) fn plan() -> String {
+    let rows = MORE.map(|(text, operands)| format!("{text};{operands};{:016x}\n", 0));
+    format!("{}\n{}", ArithmeticRow::HEADER, rows.concat())
+}
+
 impl Row for ArithmeticRow {
     type Measured = Digest;
 

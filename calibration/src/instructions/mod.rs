@@ -10,15 +10,18 @@
 //! | `mma_m16n8k{8,16}_{f16,bf16}.bin` | A, B, C, and the D that came out | `matrix` |
 //! | `wgmma_m64n8k16_{f16,bf16}.bin` | the same, 16 of the 64 rows | `matrix` |
 //! | `wgmma_layout.csv` | one descriptor; the byte of each element | `wgmma_layout` |
+//! | `wmma_layout.csv` | one `wmma` fragment; a digest of what its registers hold | `wmma_layout` |
 //! | `tma_layout.csv` | one tile; what lies where in shared memory | `tma_layout` |
 //! | `arithmetic.csv` | one instruction; a digest of its results | `arithmetic` |
 //! | `tensor.csv` | many products of matrices from a seed; a digest of the results | `tensor` |
+//! | `mma_fragments.csv` | the same in every format, register by register | `fragments` |
 //!
 //! `table` reads, compares and writes all that are tables. `experiment` is a kernel with its input, and runs on the
 //! emulator or a GPU. `patterns` lists the accesses to be recorded, `random` has the random bits of all inputs.
 mod access;
 mod arithmetic;
 mod experiment;
+mod fragments;
 mod matrix;
 mod patterns;
 mod random;
@@ -26,6 +29,7 @@ mod table;
 mod tensor;
 pub mod tma_layout;
 pub mod wgmma_layout;
+mod wmma_layout;
 
 pub use arithmetic::ArithmeticRow;
 pub use experiment::{Experiment, Observed, Tensor};
@@ -50,7 +54,7 @@ trait Recording: Sync {
 }
 
 /// Every kind of recording, with the name and the ending of its files; [`matrix::SHAPES`] are the others.
-const TABLES: [(&str, &dyn Recording); 6] = [
+const TABLES: [(&str, &dyn Recording); 8] = [
     (
         "shared_memory",
         &TableOf::<access::Access<access::Shared>>::NEW,
@@ -61,7 +65,9 @@ const TABLES: [(&str, &dyn Recording); 6] = [
     ),
     ("arithmetic", &TableOf::<ArithmeticRow>::NEW),
     ("tensor", &TableOf::<tensor::Batch>::NEW),
+    ("mma_fragments", &TableOf::<fragments::Products>::NEW),
     ("wgmma_layout", &TableOf::<wgmma_layout::Case>::NEW),
+    ("wmma_layout", &TableOf::<wmma_layout::Fragment>::NEW),
     ("tma_layout", &TableOf::<tma_layout::Case>::NEW),
 ];
 
@@ -145,7 +151,7 @@ pub fn record(name: &str, bytes: &[u8], recorder: &mut dyn Recorder) -> Option<R
 
 /// Recordings that are generated and not written by hand, by name: all rows that shall be recorded, with zeros for what
 /// a GPU has to tell.
-pub fn planned() -> [(&'static str, String); 3] {
+pub fn planned() -> [(&'static str, String); 6] {
     [
         (
             "shared_memory_patterns.csv",
@@ -156,6 +162,9 @@ pub fn planned() -> [(&'static str, String); 3] {
             patterns::plan::<access::Global>(),
         ),
         ("tensor.csv", tensor::plan()),
+        ("mma_fragments.csv", fragments::plan()),
+        ("wmma_layout.csv", wmma_layout::plan()),
+        ("arithmetic_more.csv", arithmetic::plan()),
     ]
 }
 

@@ -41,11 +41,12 @@ const PROVENANCE: &str = "provenance.json";
 /// What the recordings of single instructions belong to.
 pub const OF_INSTRUCTIONS: &str = "provenance_instructions.json";
 
-/// What is beside them and is compared by tests of its own: what compute-sanitizer said of broken kernels, and the bits of
-/// tiles in pieces.
-const OF_TESTS: [&str; 3] = [
+/// What is beside them: what compute-sanitizer said of broken kernels and the bits of tiles in pieces, which are compared by
+/// tests of their own, and the provenance of single files.
+const OF_TESTS: [&str; 4] = [
     "sanitizers.csv",
     "provenance_sanitizers.json",
+    "provenance_fragments.json",
     "shared_tiles.json",
 ];
 

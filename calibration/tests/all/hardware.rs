@@ -338,12 +338,21 @@ fn what_is_planned_is_enough() {
             let fields: Vec<&str> = row.split(',').collect();
             let (kind, count) = match name {
                 "tensor.csv" => (fields[0].to_owned(), fields[3].parse().expect("a number")),
+                "mma_fragments.csv" => (fields[0].to_owned(), fields[2].parse().expect("a number")),
+                "wmma_layout.csv" => (fields[0].to_owned(), 1),
+                "arithmetic_more.csv" => {
+                    let name = row.split(['.', ' ']).next().unwrap_or_default();
+                    (name.to_owned(), 1)
+                }
                 _ => (fields[..2].join(" "), 1),
             };
             *kinds.entry(kind).or_default() += count;
         }
         let (least, all_kinds) = match name {
             "tensor.csv" => (20_000, 6),
+            "mma_fragments.csv" => (1024, 22),
+            "wmma_layout.csv" => (20, 3),
+            "arithmetic_more.csv" => (3, 6),
             "shared_memory_patterns.csv" => (30, 22),
             _ => (60, 10),
         };
@@ -352,17 +361,32 @@ fn what_is_planned_is_enough() {
             kinds.values().all(|count| *count >= least),
             "{name}: {kinds:?}"
         );
-        if name != "tensor.csv" {
+        if name.ends_with("_patterns.csv") {
             patterns += rows.len();
         }
     }
     assert!(patterns >= 2000, "{patterns} patterns");
 }
 
+/// Every planned instruction can be executed.
+#[test]
+fn planned_instructions_are_executed() {
+    let plans = planned();
+    let name = "arithmetic_more.csv";
+    let plan = plans.iter().find(|(planned, _)| *planned == name);
+    let comparison = compared(name, plan.expect("planned").1.as_bytes()).expect(name);
+    // Nothing but zeros is no result of any.
+    assert_eq!((comparison.equal(), comparison.all), (0, 50));
+}
+
 /// Every planned access can be executed; no access costs nothing, as the plan has it.
 #[test]
 fn planned_accesses_are_executed() {
-    for (name, text) in planned().iter().filter(|(name, _)| *name != "tensor.csv") {
+    let plans = planned();
+    let accesses = plans
+        .iter()
+        .filter(|(name, _)| name.ends_with("_patterns.csv"));
+    for (name, text) in accesses {
         let comparison = compared(name, text.as_bytes()).expect(name);
         assert_eq!(comparison.equal(), 0, "{name}");
     }

@@ -3,7 +3,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::program::Program;
-use crate::{Fence, InstructionKind, Space};
+use crate::{FactorFormat, Fence, InstructionKind, MatrixProduct, Space, SumFormat};
 
 /// A GPU.
 ///
@@ -100,11 +100,27 @@ impl Card {
         }
         let remedy = "emulate an h100, or take a kernel for sm_80";
         let mut instructions = program.instructions.iter();
-        let newer = instructions.find(|instruction| came_with_hopper(&instruction.kind))?;
-        let (line, opcode) = (newer.ptx_line, &newer.opcode);
-        Some(format!(
-            "PTX line {line}: an A100 has no {opcode}, which came with Hopper; {remedy}"
-        ))
+        instructions.find_map(|instruction| {
+            let (line, opcode) = (instruction.ptx_line, &instruction.opcode);
+            match &instruction.kind {
+                kind if came_with_hopper(kind) => Some(format!(
+                    "PTX line {line}: an A100 has no {opcode}, which came with Hopper; {remedy}"
+                )),
+                InstructionKind::Mma(product) if !is_known_of_ampere(*product) => Some(format!(
+                    "PTX line {line}: what an A100's tensor cores compute by {opcode} is not known here; emulate an h100"
+                )),
+                _ => None,
+            }
+        })
+    }
+}
+
+/// What the literature says of an A100's sums ([`crate::tensor`]), and what is exact on any card.
+fn is_known_of_ampere(product: MatrixProduct) -> bool {
+    match product.factors {
+        FactorFormat::F16 | FactorFormat::Bf16 => product.sums == SumFormat::F32,
+        FactorFormat::Int8 | FactorFormat::Int4 | FactorFormat::Bit => true,
+        FactorFormat::Tf32 | FactorFormat::Fp8 | FactorFormat::F64 => false,
     }
 }
 
@@ -142,10 +158,12 @@ fn came_with_hopper(kind: &InstructionKind) -> bool {
         | InstructionKind::Shuffle
         | InstructionKind::Vote
         | InstructionKind::Arithmetic { .. }
+        | InstructionKind::Approximate { .. }
         | InstructionKind::Move
         | InstructionKind::Branch
         | InstructionKind::Exit
-        | InstructionKind::Trap => false,
+        | InstructionKind::Trap
+        | InstructionKind::SystemCall => false,
     }
 }
 

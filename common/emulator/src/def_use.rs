@@ -155,8 +155,11 @@ impl ColdOp {
             }
             Self::BulkCommit
             | Self::BulkWait { .. }
+            | Self::Fence(_)
+            | Self::AwaitPreviousGrid
             | Self::FenceProxy
             | Self::FenceInit
+            | Self::System(_)
             | Self::Nothing => {}
         }
     }
@@ -174,12 +177,19 @@ impl MatrixOp {
                     defines(see, B32, regs);
                 }
             }
+            Self::Transpose(regs) => simple(see, B32, regs),
             Self::Mma(mma) => {
-                let (a, b) = (mma.k as usize / 4, mma.k as usize / 8);
+                let [a, b, c] = mma.counts();
                 uses(see, B32, &mut mma.a[..a]);
                 uses(see, B32, &mut mma.b[..b]);
-                uses(see, B32, &mut mma.c);
-                defines(see, B32, &mut mma.d);
+                uses(see, B32, &mut mma.c[..c]);
+                defines(see, B32, &mut mma.d[..c]);
+            }
+            Self::MmaF64(mma) => {
+                see(Use, B64, &mut mma.a);
+                see(Use, B64, &mut mma.b);
+                uses(see, B64, &mut mma.c);
+                defines(see, B64, &mut mma.d);
             }
             Self::Wgmma(WgmmaOp::Mma(wgmma)) => {
                 see(Use, B64, &mut wgmma.b);

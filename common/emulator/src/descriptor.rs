@@ -1,7 +1,8 @@
 //! Where an operand of `wgmma` lies in shared memory: the matrix descriptor and the layouts that it can name.
 //!
 //! Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions", "Matrix Descriptor
-//! Format", "Strides" and "Canonical Layouts", for elements of 2 bytes.
+//! Format", "Strides" and "Canonical Layouts", for elements of 2 bytes. Where K is contiguous, which it is for all other
+//! elements, the layouts are the same in bytes: an element here is then a part or several of them.
 
 /// A decoded matrix descriptor. Offsets and addresses in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

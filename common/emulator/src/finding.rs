@@ -4,7 +4,8 @@ use std::fmt;
 use std::mem::{Discriminant, discriminant};
 
 use crate::Space;
-use crate::program::SourceLine;
+use crate::launch::Options;
+use crate::program::{Instruction, SourceLine};
 
 /// Read, write or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,6 +46,39 @@ pub struct Finding {
     pub location: Location,
     /// How often it was seen, at this line (and, for a race, against the same other one).
     pub count: u64,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The variable or the allocation that holds the bytes it is about, and the offset in it.
+    pub symbol: Option<(String, u64)>,
+    /// The order of warps that shows it ([`Options::schedule`](crate::Options::schedule)), if that is another one than was
+    /// asked for: `sanitize` makes a launch twice.
+    pub schedule: Option<u64>,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// What may be meant so, or what the kernel's author cannot mend.
+    Note,
+    /// A mistake that the launch went on after, as it may on a GPU; `sanitize` reports it as an error.
+    Warning,
+    /// A mistake.
+    Error,
+}
+
+/// What an undefined value is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UndefinedUse {
+    /// An address.
+    Address,
+    /// A branch, or whether an instruction has an effect.
+    Condition,
+    /// It is stored in global or shared memory.
+    Store,
+    /// A factor or an addend of a matrix product.
+    Matrix,
+    /// Another operand that is not only computed with: of a barrier, a copy, a shuffle's members.
+    Operand,
 }
 
 /// An access that memcheck or initcheck reports.
@@ -60,7 +94,7 @@ pub struct MemoryAccess {
     pub address: u64,
 }
 
-/// Two accesses to the same bytes of shared memory, of which the second is reported.
+/// Two accesses to the same bytes, of which the second is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// What this thread did.
@@ -69,8 +103,12 @@ pub struct Conflict {
     pub other_access: AccessKind,
     /// The other thread.
     pub other: Box<Location>,
-    /// Address in shared memory.
+    /// Where the bytes are: shared or global memory.
+    pub space: Space,
+    /// Address there.
     pub address: u64,
+    /// Whether both are lanes of one warp at the same instruction.
+    pub of_one_instruction: bool,
 }
 
 /// What can be wrong. A text alone says what exactly is wrong with it.
@@ -87,6 +125,14 @@ pub enum FindingKind {
     Misaligned(MemoryAccess),
     /// initcheck: no thread has written what is read.
     Uninitialised(MemoryAccess),
+    /// A register that no instruction has written, or local memory, decides something: where the value is used, and where
+    /// it was read first.
+    UndefinedRegister {
+        /// What it is used for.
+        of: UndefinedUse,
+        /// The first instruction that read it, if that is another one.
+        first_read: Option<Box<Location>>,
+    },
     /// racecheck: two threads, no order between them, and at least one of them writes.
     Race(Conflict),
     /// The async proxy reads or overwrites what a thread wrote before, and though the two are ordered, no
@@ -105,6 +151,12 @@ pub enum FindingKind {
     /// An mbarrier instruction on what is no mbarrier, or with counts that it cannot take (PTX ISA,
     /// "mbarrier").
     InvalidMbarrier(String),
+    /// `mbarrier.try_wait` may return false, when its time is up; the thread has gone on all the same, to this access (PTX
+    /// ISA, "mbarrier.try_wait").
+    UnheededWait {
+        /// What the wait should have come before.
+        access: Box<Location>,
+    },
     /// All arrivals of an mbarrier's phase are there, but other bytes than were announced: it can never end.
     /// Placed where the bytes were announced; how many bytes, and which way.
     TransactionCount(String),
@@ -125,6 +177,16 @@ pub enum FindingKind {
     /// synccheck: registers of a `wgmma` without the fence or the wait that orders them, or one that nobody
     /// waits for.
     UnorderedWgmma(String),
+    /// The launch leaves variables of its module behind that change what the same launch computes next, or stop it.
+    StateLeft {
+        /// Their names.
+        variables: Vec<String>,
+        /// What becomes of the second launch.
+        consequence: String,
+    },
+    /// Global memory that the launch before may still be using is accessed before `griddepcontrol.wait`, in a launch that
+    /// may overlap with it (PTX ISA, "griddepcontrol").
+    BeforePreviousGrid(MemoryAccess),
     /// Nobody can go on.
     Deadlock {
         /// What each warp that is left waits for.
@@ -132,43 +194,36 @@ pub enum FindingKind {
     },
     /// The kernel executed `trap`.
     Trap,
+    /// `assert` of something that does not hold.
+    Assertion {
+        /// The condition as written.
+        message: String,
+        /// The file, as the compiler was given it.
+        file: String,
+        /// The function, with its types.
+        function: String,
+        /// 1-based line of the file.
+        line: u32,
+    },
 }
 
 impl Finding {
     /// Seen once.
     pub(crate) fn new(kind: FindingKind, location: Location) -> Self {
-        let count = 1;
+        let (count, severity) = (1, Severity::Error);
         Self {
             kind,
             location,
             count,
+            severity,
+            symbol: None,
+            schedule: None,
         }
     }
 
-    /// Whether the launch stopped here.
+    /// Whether the launch stopped here, so that there are no counters.
     pub fn is_fatal(&self) -> bool {
-        match self.kind {
-            FindingKind::Uninitialised(_)
-            | FindingKind::Race(_)
-            | FindingKind::MissingProxyFence(_)
-            | FindingKind::MbarrierTouched(_)
-            | FindingKind::TransactionCount(_)
-            | FindingKind::SwizzleMismatch(_)
-            | FindingKind::UnfinishedCopy(_)
-            | FindingKind::ExitedBlock(_)
-            | FindingKind::UnorderedWgmma(_) => false,
-            FindingKind::OutOfBounds { .. }
-            | FindingKind::Misaligned(_)
-            | FindingKind::DivergentBarrier { .. }
-            | FindingKind::InvalidBarrier(_)
-            | FindingKind::InvalidMbarrier(_)
-            | FindingKind::InvalidBulkCopy(_)
-            | FindingKind::InvalidCluster(_)
-            | FindingKind::InvalidRegisters(_)
-            | FindingKind::InvalidWgmma(_)
-            | FindingKind::Deadlock { .. }
-            | FindingKind::Trap => true,
-        }
+        self.schedule.is_none() && self.kind.is_fatal()
     }
 
     /// Puts the two sides of a race in the order of the text: which of them is noticed depends on the
@@ -188,16 +243,17 @@ impl Finding {
             }
         }
     }
-
     /// The other thread, where two are involved.
     fn other(&self) -> Option<&Location> {
         match &self.kind {
             FindingKind::Race(conflict)
             | FindingKind::MissingProxyFence(conflict)
             | FindingKind::MbarrierTouched(conflict) => Some(&conflict.other),
+            FindingKind::UnheededWait { access } => Some(access),
             FindingKind::OutOfBounds { .. }
             | FindingKind::Misaligned(_)
             | FindingKind::Uninitialised(_)
+            | FindingKind::UndefinedRegister { .. }
             | FindingKind::DivergentBarrier { .. }
             | FindingKind::InvalidBarrier(_)
             | FindingKind::InvalidMbarrier(_)
@@ -210,14 +266,117 @@ impl Finding {
             | FindingKind::InvalidRegisters(_)
             | FindingKind::InvalidWgmma(_)
             | FindingKind::UnorderedWgmma(_)
+            | FindingKind::BeforePreviousGrid(_)
+            | FindingKind::StateLeft { .. }
             | FindingKind::Deadlock { .. }
-            | FindingKind::Trap => None,
+            | FindingKind::Trap
+            | FindingKind::Assertion { .. } => None,
+        }
+    }
+
+    /// The space and the address that it is about.
+    pub(crate) fn address(&self) -> Option<(Space, u64)> {
+        match &self.kind {
+            FindingKind::Race(conflict)
+            | FindingKind::MissingProxyFence(conflict)
+            | FindingKind::MbarrierTouched(conflict) => Some((conflict.space, conflict.address)),
+            FindingKind::Misaligned(access)
+            | FindingKind::Uninitialised(access)
+            | FindingKind::BeforePreviousGrid(access) => Some((access.space, access.address)),
+            FindingKind::OutOfBounds { .. }
+            | FindingKind::UndefinedRegister { .. }
+            | FindingKind::UnheededWait { .. }
+            | FindingKind::DivergentBarrier { .. }
+            | FindingKind::InvalidBarrier(_)
+            | FindingKind::InvalidMbarrier(_)
+            | FindingKind::TransactionCount(_)
+            | FindingKind::SwizzleMismatch(_)
+            | FindingKind::InvalidBulkCopy(_)
+            | FindingKind::UnfinishedCopy(_)
+            | FindingKind::ExitedBlock(_)
+            | FindingKind::InvalidCluster(_)
+            | FindingKind::InvalidRegisters(_)
+            | FindingKind::InvalidWgmma(_)
+            | FindingKind::UnorderedWgmma(_)
+            | FindingKind::StateLeft { .. }
+            | FindingKind::Deadlock { .. }
+            | FindingKind::Trap
+            | FindingKind::Assertion { .. } => None,
         }
     }
 
     fn threads(&self) -> ([u32; 3], [u32; 3]) {
         let other = self.other().map_or([0; 3], Location::linear);
         (self.location.linear(), other)
+    }
+}
+
+impl FindingKind {
+    /// Whether a launch stops where it is found.
+    fn is_fatal(&self) -> bool {
+        match self {
+            FindingKind::Uninitialised(_)
+            | FindingKind::UndefinedRegister { .. }
+            | FindingKind::Race(_)
+            | FindingKind::MissingProxyFence(_)
+            | FindingKind::MbarrierTouched(_)
+            | FindingKind::UnheededWait { .. }
+            | FindingKind::TransactionCount(_)
+            | FindingKind::SwizzleMismatch(_)
+            | FindingKind::UnfinishedCopy(_)
+            | FindingKind::ExitedBlock(_)
+            | FindingKind::BeforePreviousGrid(_)
+            | FindingKind::StateLeft { .. }
+            | FindingKind::UnorderedWgmma(_) => false,
+            FindingKind::OutOfBounds { .. }
+            | FindingKind::Misaligned(_)
+            | FindingKind::DivergentBarrier { .. }
+            | FindingKind::InvalidBarrier(_)
+            | FindingKind::InvalidMbarrier(_)
+            | FindingKind::InvalidBulkCopy(_)
+            | FindingKind::InvalidCluster(_)
+            | FindingKind::InvalidRegisters(_)
+            | FindingKind::InvalidWgmma(_)
+            | FindingKind::Deadlock { .. }
+            | FindingKind::Trap
+            | FindingKind::Assertion { .. } => true,
+        }
+    }
+
+    /// How bad it is, in a launch with these options, at this instruction.
+    pub(crate) fn severity(&self, options: &Options, at: Option<&Instruction>) -> Severity {
+        match self {
+            FindingKind::ExitedBlock(_) if !options.sanitize => Severity::Warning,
+            FindingKind::MissingProxyFence(_) if at.is_some_and(|at| at.in_library) => {
+                Severity::Note
+            }
+            FindingKind::StateLeft { .. } if !options.relaunched => Severity::Note,
+            FindingKind::StateLeft { .. }
+            | FindingKind::ExitedBlock(_)
+            | FindingKind::MissingProxyFence(_)
+            | FindingKind::OutOfBounds { .. }
+            | FindingKind::Misaligned(_)
+            | FindingKind::Uninitialised(_)
+            | FindingKind::UndefinedRegister { .. }
+            | FindingKind::Race(_)
+            | FindingKind::MbarrierTouched(_)
+            | FindingKind::UnheededWait { .. }
+            | FindingKind::DivergentBarrier { .. }
+            | FindingKind::InvalidBarrier(_)
+            | FindingKind::InvalidMbarrier(_)
+            | FindingKind::TransactionCount(_)
+            | FindingKind::SwizzleMismatch(_)
+            | FindingKind::InvalidBulkCopy(_)
+            | FindingKind::UnfinishedCopy(_)
+            | FindingKind::InvalidCluster(_)
+            | FindingKind::InvalidRegisters(_)
+            | FindingKind::InvalidWgmma(_)
+            | FindingKind::UnorderedWgmma(_)
+            | FindingKind::BeforePreviousGrid(_)
+            | FindingKind::Deadlock { .. }
+            | FindingKind::Trap
+            | FindingKind::Assertion { .. } => Severity::Error,
+        }
     }
 }
 
@@ -231,6 +390,18 @@ impl AccessKind {
             AccessKind::AsyncRead => "Asynchronous Read",
             AccessKind::AsyncWrite => "Asynchronous Write",
         }
+    }
+}
+
+impl fmt::Display for UndefinedUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            UndefinedUse::Address => "used as an address",
+            UndefinedUse::Condition => "used as a condition",
+            UndefinedUse::Store => "stored to memory",
+            UndefinedUse::Matrix => "used in a matrix product",
+            UndefinedUse::Operand => "used as an operand",
+        })
     }
 }
 
@@ -274,7 +445,7 @@ impl fmt::Display for Location {
 /// The last line of a report.
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at __shared__ address 0x{:x}", self.address)
+        write!(f, "at {} address 0x{:x}", self.space, self.address)
     }
 }
 
@@ -318,6 +489,15 @@ impl fmt::Display for Finding {
                 &format!("Uninitialized {space} memory read of size {bytes} bytes"),
                 &format!("Access at 0x{address:x}"),
             ),
+            FindingKind::UndefinedRegister { of, first_read } => {
+                let detail = first_read.as_ref().map_or(String::new(), |first| {
+                    format!(
+                        "read at {} before any instruction had written it",
+                        first.at()
+                    )
+                });
+                report(&format!("Uninitialized register {of}"), &detail)
+            }
             FindingKind::Race(conflict) => write!(
                 f,
                 "Race reported between {} access at {}\n    and {} access at {here}\n    {conflict}",
@@ -343,6 +523,10 @@ impl fmt::Display for Finding {
                 report("Barrier error detected. Invalid arguments", why)
             }
             FindingKind::InvalidMbarrier(why) => report("Invalid use of an mbarrier", why),
+            FindingKind::UnheededWait { access } => report(
+                "mbarrier.try_wait without a loop: it may return false before the phase is complete",
+                &format!("the thread then goes on to {}", access.at()),
+            ),
             FindingKind::TransactionCount(why) => report("Wrong transaction count", why),
             FindingKind::SwizzleMismatch(why) => {
                 report("Swizzle mismatch between tensor map and descriptor", why)
@@ -356,13 +540,51 @@ impl fmt::Display for Finding {
             FindingKind::InvalidRegisters(why) => report("Invalid setmaxnreg", why),
             FindingKind::InvalidWgmma(why) => report("Invalid wgmma", why),
             FindingKind::UnorderedWgmma(why) => report("Unordered wgmma", why),
+            FindingKind::StateLeft {
+                variables,
+                consequence,
+                ..
+            } => report(
+                &format!("State left for the next launch: {}", variables.join(", ")),
+                &format!("a second launch on the same inputs comes out otherwise: {consequence}"),
+            ),
+            FindingKind::BeforePreviousGrid(access) => report(
+                &format!("Access before griddepcontrol.wait: {access}"),
+                &format!(
+                    "Access at 0x{:x}, while the launch before may still be using it",
+                    access.address
+                ),
+            ),
             FindingKind::Deadlock { waiting } => {
                 report("Deadlock: no thread can go on", &waiting.join("\n"))
             }
             FindingKind::Trap => report("Trap instruction executed", ""),
+            FindingKind::Assertion {
+                message,
+                file,
+                function,
+                line,
+            } => report(
+                &format!("Assertion `{message}` failed"),
+                &format!("{file}:{line}, in {function}"),
+            ),
         }?;
+        if let FindingKind::Race(conflict) = &self.kind
+            && conflict.access == AccessKind::Write
+            && conflict.other_access == AccessKind::Write
+            && conflict.of_one_instruction
+        {
+            let why = "lanes of one instruction write different values: which of them is kept is undefined";
+            write!(f, "\n    {why}")?;
+        }
+        if let Some((name, offset)) = &self.symbol {
+            write!(f, "\n    which is {name} + 0x{offset:x}")?;
+        }
         if self.count > 1 {
             write!(f, "\n    {} times in all", self.count)?;
+        }
+        if let Some(schedule) = self.schedule {
+            write!(f, "\n    in another order of warps (schedule {schedule})")?;
         }
         Ok(())
     }
@@ -380,14 +602,21 @@ enum Spot {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings {
     list: Vec<Finding>,
-    seen: HashMap<(Discriminant<FindingKind>, Spot, Option<Spot>), usize>,
+    seen: HashMap<Key, usize>,
+}
+
+/// What makes two findings the same mistake.
+type Key = (Discriminant<FindingKind>, Spot, Option<Spot>);
+
+fn key(finding: &Finding) -> Key {
+    let other = finding.other().map(Location::spot);
+    (discriminant(&finding.kind), finding.location.spot(), other)
 }
 
 impl Findings {
     pub fn add(&mut self, mut finding: Finding) {
         finding.order();
-        let other = finding.other().map(Location::spot);
-        let key = (discriminant(&finding.kind), finding.location.spot(), other);
+        let key = key(&finding);
         let Some(known) = self.seen.get(&key).and_then(|&i| self.list.get_mut(i)) else {
             self.seen.insert(key, self.list.len());
             self.list.push(finding);
@@ -400,6 +629,15 @@ impl Findings {
         }
         known.count = count;
     }
+
+    /// Adds what another launch has shown, unless it is known.
+    pub fn add_new(&mut self, mut finding: Finding) {
+        finding.order();
+        if !self.seen.contains_key(&key(&finding)) {
+            self.add(finding);
+        }
+    }
+
     pub fn take(&mut self) -> Vec<Finding> {
         self.seen.clear();
         std::mem::take(&mut self.list)

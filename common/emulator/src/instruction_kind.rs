@@ -23,9 +23,9 @@ pub enum Space {
 /// What an instruction does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InstructionKind {
-    /// `ld`, `ldu`
+    /// `ld`, `ldu`, `wmma.load` but for those of [`InstructionKind::LoadMatrix`]
     Load(Transfer),
-    /// `st`
+    /// `st`, `wmma.store`
     Store(Transfer),
     /// `atom`, `red`
     Atomic {
@@ -34,7 +34,7 @@ pub enum InstructionKind {
         /// Of each lane.
         bytes: u32,
     },
-    /// `ldmatrix`
+    /// `ldmatrix`, and `wmma.load` that ptxas makes it of
     LoadMatrix {
         /// 8x8 matrices: 1, 2 or 4.
         count: u32,
@@ -64,10 +64,10 @@ pub enum InstructionKind {
     },
     /// `cp.async.bulk.commit_group` and `.wait_group`
     BulkCopyGroup,
-    /// `mma.sync`
-    Mma(MatrixShape),
+    /// `mma.sync`, `wmma.mma`
+    Mma(MatrixProduct),
     /// `wgmma.mma_async`, of the whole warpgroup
-    Wgmma(MatrixShape),
+    Wgmma(MatrixProduct),
     /// `wgmma.fence`, `.commit_group` and `.wait_group`
     WgmmaGroup,
     /// `bar`, `barrier`: among the threads of a block
@@ -92,7 +92,7 @@ pub enum InstructionKind {
     },
     /// `membar`, `fence`
     Fence(Fence),
-    /// `shfl`
+    /// `shfl`, `movmatrix`
     Shuffle,
     /// `vote`, `match`, `redux`, `activemask`
     Vote,
@@ -104,6 +104,14 @@ pub enum InstructionKind {
         number: Number,
         /// `add`, `sub`, `mul`, `mad`, `fma`
         multiply_add: bool,
+    },
+    /// `.approx`, `.full`: the multifunction unit, 16 lanes a clock and SM (CUDA C++ Programming Guide, "Arithmetic
+    /// Instructions", 9.0), and what ptxas puts around it.
+    Approximate {
+        /// What it computes in.
+        number: Number,
+        /// Instructions of the unit, `MUFU` in machine code: 2 for a pair of halves.
+        mufu: u32,
     },
     /// `mov`, and `cvt` between widths of integers: ptxas renames registers.
     Move,
@@ -121,6 +129,8 @@ pub enum InstructionKind {
     Exit,
     /// `trap`
     Trap,
+    /// A call of `vprintf` or `__assertfail`
+    SystemCall,
     /// Prefetches, hints and policies for caches, and what waits for other grids.
     Hint {
         /// `cp.async.bulk.prefetch`
@@ -156,17 +166,52 @@ pub enum Base {
     Variable(String),
 }
 
-/// A matrix instruction's shape: C is `m` x `n`, and `k` products are added for each element.
+/// What a matrix instruction computes: C is `m` x `n`, and `k` products are added for each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "m, n and k are their own names")]
-pub struct MatrixShape {
+pub struct MatrixProduct {
+    /// Rows of A and C.
     pub m: u32,
+    /// Columns of B and C.
     pub n: u32,
+    /// Products of an element.
     pub k: u32,
+    /// Format of A and B.
+    pub factors: FactorFormat,
+    /// Format of C.
+    pub sums: SumFormat,
 }
 
-impl MatrixShape {
-    /// Floating-point operations: a multiplication and an addition for each product.
+/// Format of a matrix instruction's factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named as in the PTX ISA")]
+pub enum FactorFormat {
+    F16,
+    Bf16,
+    Tf32,
+    /// `.e4m3`, `.e5m2`
+    Fp8,
+    F64,
+    /// `.s8`, `.u8`
+    Int8,
+    /// `.s4`, `.u4`
+    Int4,
+    /// `.b1`
+    Bit,
+}
+
+/// Format of a matrix instruction's addend and result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named as in the PTX ISA")]
+pub enum SumFormat {
+    F16,
+    F32,
+    F64,
+    /// `.s32`
+    Int32,
+}
+
+impl MatrixProduct {
+    /// Operations: a multiplication and an addition for each product.
     pub fn flop(self) -> u64 {
         2 * u64::from(self.m) * u64::from(self.n) * u64::from(self.k)
     }

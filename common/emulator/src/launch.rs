@@ -1,7 +1,7 @@
 //! What a launch is given, and what comes back.
 use std::sync::Arc;
 
-use crate::{AccessPattern, Buffer, Card, Counters, Error, Finding, Wait};
+use crate::{AccessPattern, Buffer, Card, Counters, Error, Finding, Location, Wait};
 
 /// One kernel argument: as many bytes as the parameter has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +93,13 @@ pub enum Simd {
 /// How to run, apart from what to run.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Look for shared-memory races and uninitialised shared reads as well.
+    /// Look for races, uninitialised reads and missing waits as well. Each launch is then made twice, the second time in
+    /// another order of warps and with the variables of the module as the first has left them; memory and counters are
+    /// those of the first.
     pub sanitize: bool,
+    /// The host launches each kernel again and again without resetting variables of its module: under `sanitize` it is an
+    /// error, and not a note, if what a launch leaves in them changes what the same launch computes next.
+    pub relaunched: bool,
     /// 0: the default order of warps. Others shuffle it.
     pub schedule: u64,
     /// Which GPU it is.
@@ -121,6 +126,20 @@ pub struct LaunchReport {
     pub waits: Vec<Wait>,
     /// Every pattern of addresses once, by instruction, if [`Options::patterns`] asked for them.
     pub patterns: Vec<AccessPattern>,
-    /// Empty if nothing was found wrong.
+    /// Mistakes of the kernel; empty if nothing was found wrong.
     pub findings: Vec<Finding>,
+    /// What is not, or not surely, one: warnings and notes, as [`Finding::severity`] says.
+    pub remarks: Vec<Finding>,
+    /// What threads printed, cluster by cluster in the order of their numbers, within a cluster in the order in which it
+    /// was printed. A GPU keeps 1 MiB and prints blocks in no particular order.
+    pub printed: Vec<Printed>,
+}
+
+/// What a call of `printf` printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Printed {
+    /// The thread and the call.
+    pub location: Location,
+    /// The text; bytes that are not UTF-8 are replaced.
+    pub text: String,
 }

@@ -14,11 +14,14 @@
 //! | which GPU, and what it refuses | [`Card`], `card.rs` |
 //! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
 //! | what a launch asks of each resource | [`Demand`], `demand.rs` |
+//! | the bits of approximate instructions | [`approximate`], `approximate/` |
+//! | those of tensor cores | [`tensor`], `tensor/` |
 //! | what each instruction does | [`InstructionKind`], `instruction_kind.rs` |
 //! | what happens before what | `happens_before.rs` |
 //! | races and uninitialised reads | `shadow/` |
 //! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |
 //! | what was found wrong | [`Finding`], `finding.rs` |
+pub mod approximate;
 mod banks;
 mod card;
 mod context;
@@ -34,6 +37,7 @@ mod launch;
 mod lower;
 mod memory;
 mod op;
+mod printf;
 mod program;
 mod ptx;
 mod random;
@@ -47,10 +51,14 @@ pub use card::Card;
 pub use context::{Buffer, Context, Error, Function, Module};
 pub use counters::{AccessPattern, Counters, Wait, Wavefronts};
 pub use demand::Demand;
-pub use finding::{AccessKind, Conflict, Finding, FindingKind, Location, MemoryAccess};
-pub use instruction_kind::{Base, Fence, InstructionKind, MatrixShape, Number, Space, Transfer};
-pub use launch::{KernelArg, LaunchConfig, LaunchReport, Limits, Options, Progress, Simd};
-pub use program::{Instruction, Param, SourceLine};
+pub use finding::{
+    AccessKind, Conflict, Finding, FindingKind, Location, MemoryAccess, Severity, UndefinedUse,
+};
+pub use instruction_kind::{
+    Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, Space, SumFormat, Transfer,
+};
+pub use launch::{KernelArg, LaunchConfig, LaunchReport, Limits, Options, Printed, Progress, Simd};
+pub use program::{Instruction, Param, ParamKind, SourceLine};
 pub use ptx::{Ptx, PtxError};
 pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};
 

@@ -1,8 +1,10 @@
 //! Global memory: allocations with gaps between them, and what the blocks of a launch write.
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::Error;
+use crate::shadow::GlobalShadow;
+use crate::{Error, Printed};
 
 /// The device's global memory.
 #[derive(Clone, Debug, Default)]
@@ -155,6 +157,28 @@ impl Memory {
             address >= allocation.base && bytes <= len && address - allocation.base <= len - bytes
         })
     }
+    /// Whether it is a variable of a module.
+    pub(crate) fn is_variable(&self, index: usize) -> bool {
+        let base = self.allocations[index].base;
+        base >= Region::Variables.start() && base < Region::Variables.start() + REGION
+    }
+    /// The base of each allocation whose bit is set, and the other way round.
+    pub(crate) fn bases(&self, bits: u64) -> Vec<u64> {
+        let all = self.allocations.iter().enumerate();
+        let named = all.filter(|(index, _)| bits >> (*index).min(63) & 1 == 1);
+        named.map(|(_, allocation)| allocation.base).collect()
+    }
+    pub(crate) fn bits(&self, bases: &[u64]) -> u64 {
+        let found = bases.iter().filter_map(|&base| self.index(base));
+        found.fold(0, |bits, index| bits | 1 << index.min(63))
+    }
+    /// Those that are.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = usize> {
+        (0..self.allocations.len()).filter(|&index| self.is_variable(index))
+    }
+    pub(crate) fn name(&self, index: usize) -> &str {
+        &self.allocations[index].name
+    }
     pub(crate) fn base(&self, index: usize) -> u64 {
         self.allocations[index].base
     }
@@ -208,8 +232,18 @@ pub(crate) struct Writes {
     touched: u64,
     /// Changes so far: whether anything has happened at all.
     pub activity: u64,
+    /// Bytes that were printed.
+    printed: u64,
+    /// The same bits for allocations of which a byte was written again, with another value.
+    pub rewritten: u64,
+    /// For those that were read, and for those that strong accesses touched; kept under `sanitize`.
+    pub reads: u64,
+    pub strong: u64,
+    /// Who wrote and read what; kept under `sanitize`.
+    pub accesses: Option<Box<GlobalShadow>>,
 }
 
+#[derive(Clone)]
 struct Page {
     data: [u8; PAGE],
     written: [u64; PAGE / 64],
@@ -238,13 +272,28 @@ impl Writes {
         self.touched >> allocation.min(63) & 1 == 1
     }
 
+    /// The allocations that were written: a bit each, of which the last one stands for all that follow.
+    pub fn allocations(&self) -> u64 {
+        self.touched
+    }
+
+    /// What is kept of the writes and of the printed text, in bytes.
     pub fn bytes(&self) -> u64 {
-        (self.pages.len() * size_of::<Page>()) as u64
+        (self.pages.len() * size_of::<Page>()) as u64 + self.printed
+    }
+
+    /// Notes that so many bytes were printed.
+    pub fn print(&mut self, bytes: usize) {
+        self.printed += (bytes + size_of::<Printed>()) as u64;
     }
 
     /// Reads up to 16 aligned bytes, which never cross a page.
     pub fn read(&self, memory: &Memory, allocation: usize, offset: usize, out: &mut [u8]) {
         let at = offset % PAGE;
+        if !self.touched(allocation) {
+            out.copy_from_slice(&memory.data(allocation)[offset..offset + out.len()]);
+            return;
+        }
         match self.pages.get(&(allocation as u32, (offset / PAGE) as u32)) {
             Some(page) => out.copy_from_slice(&page.data[at..at + out.len()]),
             None => out.copy_from_slice(&memory.data(allocation)[offset..offset + out.len()]),
@@ -268,9 +317,28 @@ impl Writes {
                 page
             });
         let at = offset % PAGE;
-        self.activity += u64::from(page.data[at..at + bytes.len()] != *bytes);
+        let changes = page.data[at..at + bytes.len()] != *bytes;
+        self.activity += u64::from(changes);
         page.data[at..at + bytes.len()].copy_from_slice(bytes);
-        page.written[at / 64] |= ((1u64 << bytes.len()) - 1) << (at % 64);
+        let (written, now) = (
+            &mut page.written[at / 64],
+            ((1u64 << bytes.len()) - 1) << (at % 64),
+        );
+        self.rewritten |= u64::from(changes && *written & now != 0) << allocation.min(63);
+        *written |= now;
+    }
+
+    /// Whether these bytes would change anything.
+    pub fn would_change(
+        &self,
+        memory: &Memory,
+        allocation: usize,
+        offset: usize,
+        bytes: &[u8],
+    ) -> bool {
+        let mut old = vec![0; bytes.len()];
+        self.read_run(memory, allocation, offset, &mut old);
+        old != bytes
     }
 
     /// Reads any run of bytes.
@@ -297,9 +365,65 @@ impl Writes {
         }
     }
 
+    /// Adds what another cluster wrote after this one.
+    pub fn merge(&mut self, other: Writes) {
+        self.touched |= other.touched;
+        self.rewritten |= other.rewritten;
+        self.reads |= other.reads;
+        self.strong |= other.strong;
+        for (at, page) in other.pages {
+            let held = match self.pages.entry(at) {
+                Entry::Vacant(room) => {
+                    room.insert(page);
+                    continue;
+                }
+                Entry::Occupied(held) => held.into_mut(),
+            };
+            for i in (0..PAGE).filter(|i| page.written[i / 64] >> (i % 64) & 1 == 1) {
+                let (word, bit) = (i / 64, 1 << (i % 64));
+                let again = held.written[word] & bit != 0 && held.data[i] != page.data[i];
+                self.rewritten |= u64::from(again) << at.0.min(63);
+                held.data[i] = page.data[i];
+                held.written[word] |= bit;
+            }
+        }
+    }
+
+    /// The first place, of the allocations that `of` names, at which memory is not the same after these writes and after
+    /// others.
+    pub fn difference(
+        &self,
+        other: &Writes,
+        memory: &Memory,
+        of: impl Fn(usize) -> bool,
+    ) -> Option<(usize, usize)> {
+        let pages = self.pages.keys().chain(other.pages.keys());
+        let mut pages: Vec<(u32, u32)> = pages.copied().filter(|at| of(at.0 as usize)).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        pages.into_iter().find_map(|(allocation, page)| {
+            let (allocation, start) = (allocation as usize, page as usize * PAGE);
+            let len = (memory.data(allocation).len() - start).min(PAGE);
+            let bytes = |writes: &Writes| {
+                let mut bytes = [0; PAGE];
+                writes.read_run(memory, allocation, start, &mut bytes[..len]);
+                bytes
+            };
+            let (one, other) = (bytes(self), bytes(other));
+            let at = one.iter().zip(&other).position(|(a, b)| a != b)?;
+            Some((allocation, start + at))
+        })
+    }
+
     /// Puts what was written into memory.
     pub fn apply(self, memory: &mut Memory) {
-        for ((allocation, page_number), page) in self.pages {
+        self.apply_to(memory, |_| true);
+    }
+
+    /// Puts what was written to the allocations that `of` names into memory.
+    pub fn apply_to(&self, memory: &mut Memory, of: impl Fn(usize) -> bool) {
+        let pages = self.pages.iter();
+        for (&(allocation, page_number), page) in pages.filter(|(at, _)| of(at.0 as usize)) {
             let bytes = &mut memory.allocations[allocation as usize].bytes;
             let base = page_number as usize * PAGE;
             for (group, &mask) in page.written.iter().enumerate() {

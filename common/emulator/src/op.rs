@@ -1,7 +1,7 @@
 //! Typed operations: what a kernel is lowered to.
-use crate::Space;
 use crate::lower::Scalar;
-use crate::tensor::Factor;
+use crate::tensor::Arithmetic;
+use crate::{MatrixProduct, Space};
 
 /// The class of a register: 32 lanes of 32 bits, of 64 bits, or of one bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -180,6 +180,10 @@ pub(crate) enum ColdOp {
         d: u32,
         a: Reg,
     },
+    /// `membar` and `fence`, between threads of this scope
+    Fence(Scope),
+    /// `griddepcontrol.wait`
+    AwaitPreviousGrid,
     /// `fence.proxy.async`
     FenceProxy,
     /// `fence.mbarrier_init.release.cluster`
@@ -193,8 +197,30 @@ pub(crate) enum ColdOp {
     },
     /// predicate = whether the generic address is in a space
     IsSpace(Space, u32, Reg),
+    /// A call of a function that the system brings.
+    System(SystemCall),
     /// Other fences, prefetches and hints.
     Nothing,
+}
+
+/// Functions that the system brings (CUDA C++ Programming Guide, "Formatted Output" and "Assertion"). Arguments and
+/// results are in the thread's local memory, at these offsets.
+#[derive(Clone, Copy, Debug)]
+#[deny(dead_code)]
+pub(crate) enum SystemCall {
+    /// `vprintf`: the addresses of the format and of the arguments; an `int`.
+    Print {
+        format: u32,
+        arguments: u32,
+        result: Option<u32>,
+    },
+    /// `__assertfail`: the addresses of the message, the file and the function; the line.
+    AssertFail {
+        message: u32,
+        file: u32,
+        line: u32,
+        function: u32,
+    },
 }
 
 /// Warp-level matrix instructions, `.sync.aligned`.
@@ -203,8 +229,12 @@ pub(crate) enum ColdOp {
 pub(crate) enum MatrixOp {
     /// `ldmatrix` and `stmatrix`
     Move(Box<MatrixMove>),
+    /// `movmatrix`: b32 = b32, an 8x8 matrix of 16-bit elements transposed.
+    Transpose([u32; 2]),
     /// `mma.sync`
     Mma(Box<Mma>),
+    /// `mma.sync` m8n8k4 of f64
+    MmaF64(Box<MmaF64>),
     /// `wgmma`
     Wgmma(WgmmaOp),
 }
@@ -305,10 +335,29 @@ pub(crate) enum Logic {
     Move,
 }
 
+/// Threads that a memory operation is ordered with (PTX ISA, "Scope"): those of its block, of its cluster, or of the GPU.
+/// `.sys` is the GPU too: nobody else is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    Block,
+    Cluster,
+    Gpu,
+}
+
+/// How an access is ordered with those of other threads (PTX ISA, "Memory Consistency Model").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Order {
+    /// None of a weak access, such as an ordinary load. `.volatile` is as strong as `.relaxed.sys`.
+    pub strong: Option<Scope>,
+    pub acquire: bool,
+    pub release: bool,
+}
+
 /// A load or a store of `count` elements of `bytes` bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadStore {
     pub space: Space,
+    pub order: Order,
     pub address: Address,
     pub bytes: u32,
     pub count: u32,
@@ -334,6 +383,7 @@ impl LoadStore {
 #[derive(Clone, Debug)]
 pub(crate) struct Atomic {
     pub space: Space,
+    pub order: Order,
     pub address: Address,
     pub bytes: u32,
     pub f: Scalar,
@@ -426,17 +476,38 @@ pub(crate) struct MatrixMove {
     pub slot: u32,
 }
 
-/// `mma.sync` m16n8k8 or m16n8k16 with f32 sums, in 32-bit registers.
+/// `mma.sync` in 32-bit registers: C is 16 x 8 or 8 x 8, and a row of A or a column of B has 16 or 32 bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Mma {
-    pub factor: Factor,
-    pub k: u32,
+    pub arithmetic: Arithmetic,
+    /// What the PTX instruction computes: for `wmma.mma`, more than this operation.
+    pub product: MatrixProduct,
+    /// Rows of A: 8 or 16.
+    pub rows: u32,
+    /// Bytes of a row of A.
+    pub row: u32,
     pub d: [u32; 4],
-    /// 2 of them for k8.
     pub a: [u32; 4],
-    /// 1 of them for k8.
     pub b: [u32; 2],
     pub c: [u32; 4],
+}
+
+impl Mma {
+    /// How many registers A, B, and each of C and D have.
+    pub fn counts(&self) -> [usize; 3] {
+        let (eights, halves) = (self.rows as usize / 8, self.row as usize / 16);
+        let sums = if self.arithmetic.is_packed() { 1 } else { 2 };
+        [eights * halves, halves, eights * sums]
+    }
+}
+
+/// `mma.sync` m8n8k4 of f64, in 64-bit registers.
+#[derive(Clone, Debug)]
+pub(crate) struct MmaF64 {
+    pub d: [u32; 2],
+    pub a: u32,
+    pub b: u32,
+    pub c: [u32; 2],
 }
 
 /// `cp.async`: from global to shared memory.
@@ -532,13 +603,12 @@ pub(crate) enum BulkDirection {
     SharedToCluster,
 }
 
-/// `wgmma.mma_async` m64nNk16 with f32 sums: D = A B + D of the four warps of a warpgroup.
+/// `wgmma.mma_async` m64nN: D = A B + D of the four warps of a warpgroup. A row of A has 32 bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Wgmma {
-    pub factor: Factor,
-    /// Columns: 8 to 256.
-    pub n: u32,
-    /// N / 2 registers.
+    pub arithmetic: Arithmetic,
+    pub product: MatrixProduct,
+    /// N / 2 registers, or N / 4 with two sums in each.
     pub d: Box<[u32]>,
     pub a: WgmmaA,
     /// B's descriptor (b64).
@@ -547,7 +617,7 @@ pub(crate) struct Wgmma {
     pub scale_d: (u32, bool),
     /// A and B with the opposite sign.
     pub negate: [bool; 2],
-    /// A is M-major, B is N-major.
+    /// A is M-major, B is N-major: elements of 16 bits only.
     pub transposed: [bool; 2],
 }
 

@@ -2,7 +2,8 @@
 use std::sync::Arc;
 
 use crate::InstructionKind;
-use crate::op::Op;
+use crate::finding::Location;
+use crate::op::{Op, Reg};
 
 /// A line of the CUDA source, from `.loc`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,8 +28,23 @@ pub struct Param {
     pub name: String,
     /// Its size: 8 for a pointer, 4 for an int.
     pub bytes: u32,
+    /// What it holds.
+    pub kind: ParamKind,
     /// Where it lies among the parameters.
     pub(crate) offset: u32,
+}
+
+/// What a kernel parameter holds, as far as its declaration says (PTX ISA, "Kernel Function Parameters").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamKind {
+    /// `.ptr`: an address. Compilers before CUDA 12 declare pointers as integers of 8 bytes.
+    Pointer,
+    /// An integer.
+    Integer,
+    /// A floating-point number.
+    Float,
+    /// Bytes: a struct by value, and also a `__half`, which is one.
+    Struct,
 }
 
 /// One PTX instruction as written.
@@ -48,6 +64,8 @@ pub struct Instruction {
     pub source: Option<SourceLine>,
     /// The line of the inlined function that it came from, if any.
     pub inlined_from: Option<SourceLine>,
+    /// Whether NVIDIA's own headers call what it is in, so that the kernel's author cannot change it.
+    pub in_library: bool,
 }
 
 /// A kernel ready to run.
@@ -69,6 +87,8 @@ pub struct Program {
     /// Memory operations, for which the counters remember the last pattern of addresses.
     pub(crate) slots: usize,
     pub(crate) static_shared: u32,
+    /// Variables in shared memory, by their addresses; the last one may be dynamic, and then has no end.
+    pub(crate) symbols: Vec<Symbol>,
     pub(crate) local_bytes: u32,
     pub(crate) max_threads: Option<[u32; 3]>,
     pub(crate) max_registers: Option<u32>,
@@ -83,9 +103,77 @@ pub struct Program {
     pub(crate) communicating: Vec<usize>,
     /// The narrowest access to shared memory, in bytes: the grain of the sanitizer's shadow.
     pub(crate) grain: u32,
+    /// The same of global memory.
+    pub(crate) global_grain: u32,
     /// For each operation, the registers of any `wgmma` that it touches, and whether it writes them; empty if
     /// there is no `wgmma`.
     pub(crate) watched: Vec<Box<[(u32, bool)]>>,
+    /// For each operation that may touch a register that no instruction has written, what the sanitizer has to trace; empty
+    /// if there is none.
+    pub(crate) flows: Vec<Option<Box<DataFlow>>>,
+    /// Registers that may be read before they are written.
+    pub(crate) unwritten: Vec<Reg>,
+}
+
+/// A variable in shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Symbol {
+    /// As the source has it.
+    pub(crate) name: String,
+    pub(crate) start: u32,
+    /// None of dynamic shared memory.
+    pub(crate) bytes: Option<u32>,
+}
+
+/// An operation's registers, as the sanitizer traces values that no instruction has written.
+#[derive(Clone, Debug)]
+pub(crate) struct DataFlow {
+    pub(crate) flow: Flow,
+    /// With the guard as the last one.
+    pub(crate) uses: Box<[Reg]>,
+    pub(crate) defs: Box<[Reg]>,
+}
+
+/// What becomes of a value that an operation reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// Its bits are put into the result as they are.
+    Moves,
+    /// The result is computed from it.
+    Computes,
+    /// It is an address, and the result may come from local memory.
+    Loads,
+    /// It is an address, or goes to memory.
+    Stores,
+    /// An operand of `mma`.
+    Matrix,
+    /// An operand of `wgmma`.
+    Wgmma,
+    /// It decides what happens: an address, a branch, a barrier's number.
+    Sink,
+}
+
+impl Program {
+    /// The variable in shared memory that holds an address, and the offset in it.
+    pub(crate) fn shared_symbol(&self, address: u64) -> Option<(&str, u64)> {
+        self.symbols.iter().find_map(|symbol| {
+            let offset = address.checked_sub(symbol.start.into())?;
+            let inside = symbol.bytes.is_none_or(|bytes| offset < bytes.into());
+            inside.then_some((&symbol.name[..], offset))
+        })
+    }
+
+    /// The first instruction, for what is found wrong with a launch as a whole.
+    pub(crate) fn entry(&self) -> Location {
+        let first = self.instructions.first();
+        Location {
+            thread: [0; 3],
+            block: [0; 3],
+            instruction: 0,
+            ptx_line: first.map_or(0, |first| first.ptx_line),
+            source: first.and_then(|first| first.source.clone()),
+        }
+    }
 }
 
 /// A value that a warp's registers hold from the start.

@@ -54,6 +54,16 @@ impl VectorClock {
         }
     }
 
+    /// Whether another one knows all of it.
+    pub fn within(&self, other: &VectorClock) -> bool {
+        let base = self.base.iter().enumerate();
+        base.into_iter()
+            .all(|(actor, &clock)| clock <= other.base(actor))
+            && self.more.iter().all(|&(thread, clock)| {
+                clock == 0 || other.covers(thread as usize / 32, thread % 32, clock - 1)
+            })
+    }
+
     pub fn join(&mut self, other: &VectorClock) {
         if self.base.len() < other.base.len() {
             self.base.resize(other.base.len(), 0);

@@ -202,7 +202,7 @@ fn get_nvrtc(os: &str) -> &'static str {
             "NVIDIA makes none for macOS; work in a Linux container, such as the .devcontainer of a course \
              (`cargo ladder export-course` writes it)"
         }
-        _ => "run `cargo ladder get-nvrtc`, or set GEMM_NVRTC to its folder",
+        _ => "run `cargo ladder get-nvrtc`, or set GEMM_NVRTC to the folder that has it",
     }
 }
 

@@ -6,6 +6,7 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `nvrtc`, `headers` | CUDA C++ in, PTX out; with CUDA's headers in memory, no file is opened |
+//! | `stand_ins` | what device code needs of a host's headers |
 //! | `device` | which GPUs there are; a [`Context`] is one of them, with a stream |
 //! | `memory`, `tensor` | bytes on the device; the map by which TMA reads them |
 //! | `module`, `launch`, `params` | PTX in, kernels and variables out; a launch, with arguments checked against the PTX |
@@ -36,6 +37,7 @@ mod params;
 mod primary;
 mod provenance;
 mod search;
+mod stand_ins;
 mod statistics;
 mod tensor;
 mod timing;
@@ -48,7 +50,7 @@ pub use kernel_names::kernels_of;
 pub use launch::{KernelArg, LaunchConfig};
 pub use memory::Buffer;
 pub use module::{Function, Module};
-pub use nvrtc::{Compiled, Nvrtc};
+pub use nvrtc::{Compiled, Nvrtc, TranslationUnit};
 pub use provenance::{Range, Telemetry, driver_version};
 pub use tensor::{Element, Fill, Swizzle, TensorMap};
 pub use timing::{Contestant, Samples, Timing, alternate};

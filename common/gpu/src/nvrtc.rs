@@ -1,7 +1,7 @@
 //! CUDA C++ in, PTX out.
 use crate::dynamic::api;
 use crate::headers::Headers;
-use crate::{GpuError, search};
+use crate::{GpuError, search, stand_ins};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
@@ -19,6 +19,8 @@ api!(Api {
     nvrtcGetPTX: fn(Program, *mut c_char) -> c_int;
     nvrtcGetProgramLogSize: fn(Program, *mut usize) -> c_int;
     nvrtcGetProgramLog: fn(Program, *mut c_char) -> c_int;
+    nvrtcAddNameExpression: fn(Program, *const c_char) -> c_int;
+    nvrtcGetLoweredName: fn(Program, *const c_char, *mut *const c_char) -> c_int;
 });
 type Program = *mut c_void;
 
@@ -27,7 +29,7 @@ pub struct Nvrtc {
     api: Api,
     version: (u32, u32),
     path: Option<PathBuf>,
-    include: Option<PathBuf>,
+    include: Vec<PathBuf>,
     headers: Headers,
 }
 
@@ -38,6 +40,23 @@ pub struct Compiled {
     pub ptx: String,
     /// Warnings; empty if there were none.
     pub log: String,
+    /// The name in the PTX of each name expression.
+    pub lowered: Vec<String>,
+}
+
+/// What to compile.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TranslationUnit<'a> {
+    /// The CUDA source.
+    pub source: &'a str,
+    /// What messages and line information call it; make it absolute, else NVRTC puts the current folder before it.
+    pub name: &'a str,
+    /// Options.
+    pub options: &'a [String],
+    /// Headers in memory: the name by which an `#include` finds each, and its text. They come before all others.
+    pub headers: &'a [(String, String)],
+    /// Expressions that name kernels, such as `reduce<float, 256>`: they instantiate templates.
+    pub expressions: &'a [String],
 }
 
 impl Nvrtc {
@@ -59,28 +78,36 @@ impl Nvrtc {
         // SAFETY: two valid places to write an int each.
         let status = unsafe { (api.nvrtcVersion)(&raw mut major, &raw mut minor) };
         api.check("nvrtcVersion", status)?;
-        let include = found.path.as_deref().and_then(search::headers_beside);
+        let include = found.path.as_deref().map(search::headers_beside);
         let version = (major.unsigned_abs(), minor.unsigned_abs());
         Ok(Self {
             api,
             version,
             path: found.path,
-            include,
+            include: include.unwrap_or_default(),
             headers: Headers::default(),
         })
     }
 
-    /// Reads the headers of [`Self::include_dir`] into memory, from where every later compilation takes them: it
-    /// opens no file for them, and their folder stands neither in the PTX nor in messages. There is no
-    /// `include_dir` afterwards.
+    /// Reads the headers of [`Self::include_dirs`] into memory, from where every later compilation takes them: it
+    /// opens no file for them, and their folders stand neither in the PTX nor in messages. There are no
+    /// `include_dirs` afterwards.
     ///
     /// # Errors
     /// [`GpuError::Headers`] if one cannot be read.
     pub fn hold_headers(&mut self) -> Result<(), GpuError> {
-        if let Some(folder) = self.include.take() {
-            self.headers = Headers::read(&folder)?;
-        }
+        self.headers = Headers::read(&std::mem::take(&mut self.include))?;
         Ok(())
+    }
+
+    /// Whether an `#include` of this name is found: among CUDA's headers or the stand-ins for those of a host.
+    pub fn has_header(&self, name: &str) -> bool {
+        let on_disk = || {
+            self.include
+                .iter()
+                .any(|folder| folder.join(name).is_file())
+        };
+        stand_ins::text(name).is_some() || self.headers.has(name) || on_disk()
     }
 
     /// The CUDA version that it belongs to, such as (13, 0).
@@ -93,34 +120,61 @@ impl Nvrtc {
         self.path.as_deref()
     }
 
-    /// The folder of CUDA's headers (`cuda_fp16.h`) that belongs to it, if there is one and
-    /// [`Self::hold_headers`] has not made it needless.
-    pub fn include_dir(&self) -> Option<&Path> {
-        self.include.as_deref()
+    /// The folders of CUDA's headers (`cuda_fp16.h`, and `cuda/std/`) that belong to it, if there are some and
+    /// [`Self::hold_headers`] has not made them needless.
+    pub fn include_dirs(&self) -> &[PathBuf] {
+        &self.include
     }
 
     /// Compiles `source` to PTX. `name` is what messages and line information call the source; make
     /// it absolute, else NVRTC puts the current folder before it.
     ///
     /// # Errors
-    /// [`GpuError::Compile`], with NVRTC's log, for a fault in the source or an option.
+    /// As [`Self::compile_unit`].
     pub fn compile(
         &self,
         source: &str,
         name: &str,
         options: &[String],
     ) -> Result<Compiled, GpuError> {
+        self.compile_unit(&TranslationUnit {
+            source,
+            name,
+            options,
+            ..TranslationUnit::default()
+        })
+    }
+
+    /// Compiles CUDA C++ to PTX, with CUDA's headers, if they are there, and stand-ins for those of a host's library.
+    ///
+    /// # Errors
+    /// [`GpuError::Compile`], with NVRTC's log, for a fault in the source or an option.
+    pub fn compile_unit(&self, given: &TranslationUnit<'_>) -> Result<Compiled, GpuError> {
         let text = |what, text: &str| CString::new(text).map_err(|_| GpuError::Nul { what });
-        let source = text("the kernel's source", source)?;
-        let name = text("the kernel's name", name)?;
-        let options: Vec<CString> = options
-            .iter()
-            .map(|option| text("a compiler option", option))
-            .collect::<Result<_, _>>()?;
-        let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let all = |what, texts: &mut dyn Iterator<Item = &str>| {
+            let texts = texts.map(|one| text(what, one));
+            texts.collect::<Result<Vec<CString>, _>>()
+        };
+        let source = text("the kernel's source", given.source)?;
+        let name = text("the kernel's name", given.name)?;
+        let folders = self.include.iter();
+        let folders: Vec<String> = folders
+            .map(|folder| format!("--include-path={}", folder.display()))
+            .collect();
+        let mut options = given.options.iter().chain(&folders).map(String::as_str);
+        let options = all("a compiler option", &mut options)?;
+        let expressions = given.expressions.iter().map(String::as_str);
+        let expressions = all("a kernel's name", &mut { expressions })?;
+        let own = Headers::new(given.headers)?;
+        let stand_ins = Headers::stand_ins(&own);
+        let sets = [&own, &stand_ins, &self.headers];
+        let pointers = |texts: &[CString]| -> Vec<*const c_char> {
+            texts.iter().map(|text| text.as_ptr()).collect()
+        };
+        let headers: Vec<_> = sets.iter().flat_map(|set| pointers(&set.texts)).collect();
+        let names: Vec<_> = sets.iter().flat_map(|set| pointers(&set.names)).collect();
+        let options = pointers(&options);
         let count = |pointers: &[_]| c_int::try_from(pointers.len()).unwrap_or(c_int::MAX);
-        let [headers, names] = [&self.headers.texts, &self.headers.names]
-            .map(|texts| texts.iter().map(|text| text.as_ptr()).collect::<Vec<_>>());
 
         let mut unit = Unit {
             api: &self.api,
@@ -139,6 +193,12 @@ impl Nvrtc {
             )
         };
         self.api.check("nvrtcCreateProgram", status)?;
+        for expression in &expressions {
+            // SAFETY: a program made above that is not compiled yet, and NUL-terminated text.
+            let status =
+                unsafe { (self.api.nvrtcAddNameExpression)(unit.program, expression.as_ptr()) };
+            self.api.check("nvrtcAddNameExpression", status)?;
+        }
         // SAFETY: a program made above and that many pointers to NUL-terminated text.
         let status = unsafe {
             (self.api.nvrtcCompileProgram)(unit.program, count(&options), options.as_ptr())
@@ -161,7 +221,14 @@ impl Nvrtc {
             self.api.nvrtcGetPTXSize,
             self.api.nvrtcGetPTX,
         )?;
-        Ok(Compiled { ptx, log })
+        let lowered = expressions
+            .iter()
+            .map(|expression| unit.lowered(expression));
+        Ok(Compiled {
+            ptx,
+            log,
+            lowered: lowered.collect::<Result<_, _>>()?,
+        })
     }
 }
 
@@ -189,6 +256,19 @@ struct Unit<'a> {
 }
 
 impl Unit<'_> {
+    /// The name in the PTX of a name expression.
+    fn lowered(&self, expression: &CStr) -> Result<String, GpuError> {
+        let mut name = std::ptr::null();
+        // SAFETY: a compiled program, an expression that was added before, and a valid place for a pointer.
+        let status = unsafe {
+            (self.api.nvrtcGetLoweredName)(self.program, expression.as_ptr(), &raw mut name)
+        };
+        self.api.check("nvrtcGetLoweredName", status)?;
+        // SAFETY: NVRTC succeeded: NUL-terminated text that it keeps as long as the program lives.
+        let name = unsafe { CStr::from_ptr(name) };
+        Ok(name.to_string_lossy().into_owned())
+    }
+
     /// Reads a text by NVRTC's pair of functions: first its size with the final NUL, then itself.
     fn text(
         &self,

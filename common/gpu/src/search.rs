@@ -16,7 +16,8 @@ pub(crate) struct Found {
 }
 
 /// Loads library `stem` (`nvrtc`, `cublas`), after those `companions` of the same folder that it would
-/// otherwise ask the system's loader for. `only` restricts the search to one folder or file.
+/// otherwise ask the system's loader for. `only` restricts the search to a file, the folder of one, or one with NVIDIA's
+/// wheels below.
 /// The error lists where it was not.
 pub(crate) fn load(
     stem: &str,
@@ -25,7 +26,13 @@ pub(crate) fn load(
 ) -> Result<Found, Vec<String>> {
     let mut searched = Vec::new();
     let folders = match only {
-        Some(place) => vec![place.to_owned()],
+        Some(place) => {
+            let mut folders = vec![place.to_owned()];
+            // `.cuda`, as `cargo ladder get-nvrtc` fills it, or a Python environment.
+            wheel_folders(place, 5, &mut folders);
+            folders.retain(|folder| folder == place || folder.is_dir());
+            folders
+        }
         None => {
             searched.push(".cuda/, in this folder and those above it".to_owned());
             folders()
@@ -106,8 +113,20 @@ fn wheel_folders(root: &Path, depth: u32, folders: &mut Vec<PathBuf>) {
     }
 }
 
-/// The folder of C headers that belongs to a library file: the one that has `cuda_fp16.h`.
-pub(crate) fn headers_beside(library: &Path) -> Option<PathBuf> {
+/// The folders of C headers that belong to a library file: the one that has `cuda_fp16.h`, and within it that of CUDA's
+/// C++ library, if it has a folder of its own, as since CUDA 13.
+pub(crate) fn headers_beside(library: &Path) -> Vec<PathBuf> {
+    let Some(main) = include_folder(library) else {
+        return Vec::new();
+    };
+    let own = main.join("cccl");
+    match own.is_dir() {
+        true => vec![main, own],
+        false => vec![main],
+    }
+}
+
+fn include_folder(library: &Path) -> Option<PathBuf> {
     let folder = library.parent()?;
     let package = folder.parent()?; // …/nvidia/cu13, or the toolkit
     let above = package.parent();

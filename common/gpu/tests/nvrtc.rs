@@ -1,7 +1,7 @@
 //! NVRTC, where this machine has it: it needs no GPU. With GEMM_REQUIRE_NVRTC=1 (as in CI) a missing
 //! NVRTC fails these tests instead of skipping them.
 #![allow(clippy::unwrap_used)]
-use gpu::{GpuError, Nvrtc};
+use gpu::{GpuError, Nvrtc, TranslationUnit};
 
 const KERNEL: &str =
     "extern \"C\" __global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }";
@@ -91,14 +91,11 @@ fn a_nul_byte_is_refused() {
 #[test]
 fn its_headers_are_found_beside_it() {
     let Some(nvrtc) = nvrtc() else { return };
-    let Some(include) = nvrtc.include_dir() else {
+    if nvrtc.include_dirs().is_empty() {
         return skipped(&format!("skipped: no headers beside {:?}", nvrtc.path()));
-    };
+    }
     let source = "#include <cuda_fp16.h>\nextern \"C\" __global__ void half_of(__half *x) { *x = __hmul(*x, __half(0.5f)); }";
-    let options = [
-        format!("--include-path={}", include.display()),
-        "--gpu-architecture=compute_90a".into(),
-    ];
+    let options = ["--gpu-architecture=compute_90a".into()];
     let compiled = nvrtc.compile(source, "/half.cu", &options).unwrap();
     assert!(compiled.ptx.contains(".target sm_90a"), "{}", compiled.ptx);
 }
@@ -109,18 +106,14 @@ fn headers_in_memory_give_the_same_code() {
     let (Some(nvrtc), Some(mut held)) = (nvrtc(), nvrtc()) else {
         return;
     };
-    let Some(include) = nvrtc.include_dir() else {
+    let Some(include) = nvrtc.include_dirs().first() else {
         return skipped(&format!("skipped: no headers beside {:?}", nvrtc.path()));
     };
     held.hold_headers().unwrap();
-    assert_eq!(held.include_dir(), None);
+    assert!(held.include_dirs().is_empty());
     let source = "#include <cuda_fp16.h>\nextern \"C\" __global__ void half_of(__half *x) { *x = __hmul(*x, __half(0.5f)); }";
     let options: [String; 1] = ["--generate-line-info".into()];
-    let with_folder = [
-        options[0].clone(),
-        format!("--include-path={}", include.display()),
-    ];
-    let from_disk = nvrtc.compile(source, "/half.cu", &with_folder).unwrap().ptx;
+    let from_disk = nvrtc.compile(source, "/half.cu", &options).unwrap().ptx;
     let from_memory = held.compile(source, "/half.cu", &options).unwrap().ptx;
     let code = |ptx: &str| {
         let lines = ptx
@@ -137,6 +130,118 @@ fn headers_in_memory_give_the_same_code() {
         .compile("#include <no_such.h>", "/none.cu", &options)
         .unwrap_err();
     assert!(error.to_string().contains("no_such.h"), "{error}");
+}
+
+/// A kernel with each of the headers that strangers' kernels include, with those on disk and with those in memory.
+#[test]
+fn headers_of_cuda_and_of_a_host_are_there() {
+    let (Some(nvrtc), Some(mut held)) = (nvrtc(), nvrtc()) else {
+        return;
+    };
+    let has_cccl = nvrtc.has_header("cuda/barrier") && nvrtc.has_header("crt/mma.h");
+    if !has_cccl {
+        return skipped("skipped: CUDA's headers are older than `cargo ladder get-nvrtc` brings");
+    }
+    held.hold_headers().unwrap();
+    let options = options(&["--gpu-architecture=compute_90a", "--std=c++17"]);
+    for (headers, body) in [
+        (
+            "cstdint",
+            "uint64_t x = UINT32_MAX; std::int16_t y = 3; a[0] = x + y;",
+        ),
+        ("stdint.h", "uint8_t x = 255; a[0] = ++x;"),
+        ("cassert", "assert(a[0] > 1);"),
+        ("cstdio", "printf(\"%d\\n\", a[0]);"),
+        (
+            "cmath",
+            "a[0] = std::sqrt(a[1]) + pow(2, a[1]) + std::fmax(1.0, 2.0) + (a[1] > INFINITY) + sqrt(M_PI);",
+        ),
+        ("climits", "a[0] = INT_MAX;"),
+        ("cfloat", "a[0] = FLT_MAX > 1;"),
+        (
+            "algorithm",
+            "a[0] = std::min(a[1], std::max(a[2], 3)); std::swap(a[0], a[1]);",
+        ),
+        ("cstddef", "std::size_t n = 4; a[n] = 1;"),
+        ("limits", "a[0] = std::numeric_limits<int>::max();"),
+        ("type_traits", "a[0] = std::is_same_v<int, float>;"),
+        ("iostream", "a[0] = 1;"),
+        ("vector", "a[0] = 1;"),
+        (
+            "cuda_runtime.h",
+            "cudaStream_t stream = 0; a[0] = stream == 0;",
+        ),
+        (
+            "mma.h",
+            "nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> c; nvcuda::wmma::fill_fragment(c, 0.f);",
+        ),
+        (
+            "cooperative_groups/reduce.h",
+            "namespace cg = cooperative_groups; auto tile = cg::tiled_partition<32>(cg::this_thread_block()); a[0] = cg::reduce(tile, a[1], cg::plus<int>());",
+        ),
+        (
+            "cuda/barrier",
+            "__shared__ cuda::barrier<cuda::thread_scope_block> b; if (threadIdx.x == 0) init(&b, 32); __syncthreads(); b.arrive_and_wait();",
+        ),
+        (
+            "cuda/pipeline",
+            "auto pipe = cuda::make_pipeline(); pipe.producer_acquire(); pipe.producer_commit(); pipe.consumer_wait(); pipe.consumer_release();",
+        ),
+        (
+            "cuda/std/array",
+            "cuda::std::array<int, 3> x = {1, 2, 3}; a[0] = x[a[1]];",
+        ),
+        ("cuda_fp16.h", "a[0] = __half2int_rn(__float2half(2.f));"),
+    ] {
+        let source = format!("#include <{headers}>\n__global__ void k(int *a) {{ {body} }}\n");
+        let compile = |with: &Nvrtc| with.compile(&source, "/k.cu", &options);
+        let on_disk = compile(&nvrtc).unwrap_or_else(|error| panic!("{headers}: {error}"));
+        // Those with headers of their own in other folders.
+        if [
+            "mma.h",
+            "cooperative_groups/reduce.h",
+            "cuda/barrier",
+            "limits",
+        ]
+        .contains(&headers)
+        {
+            let held = compile(&held);
+            let in_memory = held.unwrap_or_else(|error| panic!("{headers}, held: {error}"));
+            assert_eq!(on_disk.ptx, in_memory.ptx, "{headers}");
+        }
+    }
+}
+
+#[test]
+fn name_expressions_instantiate_templates() {
+    let Some(nvrtc) = nvrtc() else { return };
+    let source = "namespace ours { template <typename T, int N> __global__ void fill(T *x) { *x = N; } }\n#include \"own.h\"\n";
+    let expressions = options(&["ours::fill<float, 4>", "twice"]);
+    let headers = [(
+        "own.h".to_owned(),
+        "__global__ void twice(int *x) { *x *= 2; }".to_owned(),
+    )];
+    let unit = TranslationUnit {
+        source,
+        name: "/k.cu",
+        headers: &headers,
+        expressions: &expressions,
+        ..TranslationUnit::default()
+    };
+    let compiled = nvrtc.compile_unit(&unit).unwrap();
+    assert_eq!(
+        compiled.lowered,
+        ["_ZN4ours4fillIfLi4EEEvPT_", "_Z5twicePi"]
+    );
+    for name in &compiled.lowered {
+        assert!(compiled.ptx.contains(&format!(".entry {name}(")), "{name}");
+    }
+    let expressions = options(&["ours::fill<float>"]);
+    let error = nvrtc.compile_unit(&TranslationUnit {
+        expressions: &expressions,
+        ..unit
+    });
+    assert!(matches!(error, Err(GpuError::Compile { .. })), "{error:?}");
 }
 
 /// Not by println!, which the test runner keeps to itself.

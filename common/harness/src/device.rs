@@ -36,6 +36,52 @@ pub enum Function {
     Gpu(Rc<gpu::Function>),
 }
 
+/// Loaded PTX.
+pub enum Module {
+    /// On the emulator; with what messages call its file.
+    Emulator(emulator::Module, String),
+    /// On a GPU.
+    Gpu(gpu::Module),
+}
+
+impl Module {
+    /// The kernel of this name.
+    ///
+    /// # Errors
+    /// If there is none, or the emulator does not execute it.
+    pub fn function(&self, name: &str) -> Result<Function> {
+        Ok(match self {
+            Self::Emulator(module, file) => {
+                let function = module.function(name);
+                Function::Emulator(function.map_err(|error| of_file(file, error))?)
+            }
+            Self::Gpu(module) => Function::Gpu(Rc::new(module.function(name)?)),
+        })
+    }
+
+    /// The `__device__` or `__constant__` variable of this name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn global(&self, name: &str) -> Result<Buffer> {
+        Ok(match self {
+            Self::Emulator(module, _) => Buffer::Emulator(module.global(name)?),
+            Self::Gpu(module) => Buffer::Gpu(Rc::new(module.global(name)?)),
+        })
+    }
+}
+
+/// Names the file in what the emulator says of its PTX.
+fn of_file(file: &str, error: emulator::Error) -> Error {
+    match error {
+        emulator::Error::Ptx(error) => Error::Ptx {
+            file: file.to_owned(),
+            error,
+        },
+        other => other.into(),
+    }
+}
+
 /// One argument of a launch.
 #[derive(Clone)]
 pub enum Arg {
@@ -43,6 +89,8 @@ pub enum Arg {
     Buffer(Buffer),
     /// An `int`.
     Int(u32),
+    /// A value of as many bytes as the parameter has.
+    Bytes(Box<[u8]>),
     /// A tensor map, and the memory that it describes, which is kept for it.
     TensorMap(Box<[u8; 128]>, Buffer),
 }
@@ -178,26 +226,44 @@ impl Device {
         Ok(Arg::TensorMap(Box::new(map), buffer.clone()))
     }
 
-    /// Loads PTX and takes a kernel from it, and the variable [`CLOCK_LOG`] if there is one. Where a GPU's driver is older
-    /// than the PTX's `.version`, it is loaded once more with a lower one.
+    /// Copies bytes to the start of a buffer.
+    ///
+    /// # Errors
+    /// If they are more than it holds, or the buffer is another device's.
+    pub fn write(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<()> {
+        match self {
+            Self::Emulator(context) => context.write(buffer.emulated()?, bytes)?,
+            Self::Gpu(context) => context.write(buffer.on_gpu()?, bytes)?,
+        }
+        Ok(())
+    }
+
+    /// Loads PTX and takes a kernel from it, and the variable [`CLOCK_LOG`] if there is one.
     ///
     /// # Errors
     /// If the emulator does not execute it or the driver refuses it.
     pub fn load(&mut self, source: &Source, entry: &str) -> Result<(Function, Option<Buffer>)> {
+        let module = self.load_module(source)?;
+        // Looked up only if it is there: compute-sanitizer reports a failed lookup.
+        let has_log = source.ptx.contains(CLOCK_LOG);
+        let log = match self {
+            Self::Emulator(_) => module.global(CLOCK_LOG).ok(),
+            Self::Gpu(_) => has_log.then(|| module.global(CLOCK_LOG)).transpose()?,
+        };
+        Ok((module.function(entry)?, log))
+    }
+
+    /// Loads PTX. Where a GPU's driver is older than the PTX's `.version`, it is loaded once more with a lower one.
+    ///
+    /// # Errors
+    /// If it is not PTX, or the driver refuses it.
+    pub fn load_module(&mut self, source: &Source) -> Result<Module> {
         const UNSUPPORTED_PTX_VERSION: u32 = 222;
         match self {
             Self::Emulator(context) => {
-                let of_file = |error| match error {
-                    emulator::Error::Ptx(error) => Error::Ptx {
-                        file: source.file.clone(),
-                        error,
-                    },
-                    other => other.into(),
-                };
-                let module = context.load_module(&source.ptx).map_err(of_file)?;
-                let log = module.global(CLOCK_LOG).ok().map(Buffer::Emulator);
-                let function = module.function(entry).map_err(of_file)?;
-                Ok((Function::Emulator(function), log))
+                let module = context.load_module(&source.ptx);
+                let module = module.map_err(|error| of_file(&source.file, error))?;
+                Ok(Module::Emulator(module, source.file.clone()))
             }
             Self::Gpu(context) => {
                 let module = match context.load_module(&source.ptx) {
@@ -212,11 +278,7 @@ impl Device {
                     }
                     loaded => loaded?,
                 };
-                // Looked up only if it is there: compute-sanitizer reports a failed lookup.
-                let has_log = source.ptx.contains(CLOCK_LOG);
-                let log = has_log.then(|| module.global(CLOCK_LOG)).transpose()?;
-                let log = log.map(|log| Buffer::Gpu(Rc::new(log)));
-                Ok((Function::Gpu(Rc::new(module.function(entry)?)), log))
+                Ok(Module::Gpu(module))
             }
         }
     }
@@ -237,6 +299,7 @@ impl Device {
                     Ok(match arg {
                         Arg::Buffer(buffer) => emulator::KernelArg::Buffer(buffer.emulated()?),
                         Arg::Int(value) => emulator::KernelArg::U32(*value),
+                        Arg::Bytes(bytes) => emulator::KernelArg::Bytes(bytes),
                         Arg::TensorMap(map, _) => emulator::KernelArg::Bytes(&map[..]),
                     })
                 });
@@ -278,6 +341,7 @@ pub fn on_gpu<'a>(
         Ok(match arg {
             Arg::Buffer(buffer) => gpu::KernelArg::Buffer(buffer.on_gpu()?),
             Arg::Int(value) => gpu::KernelArg::U32(*value),
+            Arg::Bytes(bytes) => gpu::KernelArg::Bytes(bytes),
             Arg::TensorMap(map, _) => gpu::KernelArg::Bytes(&map[..]),
         })
     });

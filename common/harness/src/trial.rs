@@ -57,6 +57,7 @@ impl Trial {
         let settings = Settings {
             emulator: Options {
                 sanitize: true,
+                relaunched: true,
                 patterns: true,
                 limits: Limits {
                     memory: MEMORY,

@@ -20,7 +20,13 @@ pub struct Arguments {
 const NVDISASM: &str = "nvidia-cuda-nvdisasm==13.2.51";
 
 /// Newer ones write PTX that a CUDA 13.0 driver refuses.
-const WHEELS: [&str; 2] = ["nvidia-cuda-nvrtc==13.0.88", "nvidia-cuda-runtime==13.0.96"];
+/// The last two bring what `mma.h`, `cooperative_groups.h`, `cuda/barrier` and `cuda/std/` include.
+const WHEELS: [&str; 4] = [
+    "nvidia-cuda-nvrtc==13.0.88",
+    "nvidia-cuda-runtime==13.0.96",
+    "nvidia-cuda-crt==13.0.88",
+    "nvidia-cuda-cccl==13.0.85",
+];
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
     if cfg!(target_os = "macos") {
@@ -36,8 +42,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let folder = root.join(".cuda");
     let python = python()?;
     let (wheels, megabytes) = match arguments.ptxas {
-        true => ([&WHEELS[..], &[PTXAS, NVDISASM]].concat(), 140),
-        false => (WHEELS.to_vec(), 90),
+        true => ([&WHEELS[..], &[PTXAS, NVDISASM]].concat(), 145),
+        false => (WHEELS.to_vec(), 95),
     };
     anstream::println!(
         "fetching {} into {} (about {megabytes} MB)",

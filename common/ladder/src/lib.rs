@@ -10,6 +10,7 @@
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
 //! | `banks` | costs a user's own accesses to shared memory, and draws them |
 //! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
+//! | `emulate` | launches any kernel: bits, counters, findings |
 //! | `diff` | shows what changed from one rung to another |
 //! | `sass` | shows a rung's machine code, or counts the instructions of two |
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
@@ -27,6 +28,7 @@ mod clocks;
 mod compare;
 mod diff;
 mod draw;
+mod emulate;
 mod get_nvrtc;
 mod layout;
 mod plot;
@@ -53,8 +55,9 @@ struct Arguments {
 }
 
 /// Who needs which command, as `--help` groups them.
-const GROUPS: [(&str, &str); 5] = [
-    ("To learn", "diff layout banks round sass bound get-nvrtc"),
+const GROUPS: [(&str, &str); 6] = [
+    ("To run your own kernels", "emulate get-nvrtc"),
+    ("To learn", "diff layout banks round sass bound"),
     ("To teach", "grade exam export-course"),
     (
         "With a GPU",
@@ -108,6 +111,8 @@ enum Command {
     Bits(bits::Arguments),
     /// When the consumers of a rung's kernel begin, wait for a tile, pause and end, in clocks
     Clocks(clocks::Arguments),
+    /// Launch any kernel, from CUDA source or PTX: bits, counters, findings, no GPU needed
+    Emulate(Box<emulate::Arguments>),
     /// Show what changed between two rungs' kernel.cu
     Diff(diff::Arguments),
     /// Wavefronts and bank conflicts of your own addresses, from a CSV file
@@ -141,6 +146,7 @@ pub fn main() -> ExitCode {
         Command::Tiles(arguments) => tiles::run(&arguments),
         Command::Plot(arguments) => plot::run(&arguments),
         Command::Bound(arguments) => bound::run(&arguments),
+        Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Banks(arguments) => banks::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),

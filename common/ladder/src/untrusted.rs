@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 pub use crate::banks::everything as banks;
+pub use crate::emulate::untrusted as emulate;
 pub use crate::layout::everything as layout;
 use crate::record::Record;
 pub use crate::tiles::table_of as tiles;

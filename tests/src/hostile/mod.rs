@@ -10,9 +10,12 @@
 //! | `tables` | which file in the first byte, then its text: `bench.json`, `tiles.csv`, accesses for `banks` |
 //! | `answers` | answers to an exam's questions, in TOML |
 //! | `layouts` | words after `cargo ladder layout`, one a line |
+//! | `sources` | a byte of choice, then CUDA source, of which the device's part is taken |
+//! | `launches` | a byte of choice, then arguments of a launch and the head of a file, or a `.npy` file |
 //! | `arguments` | words after `cargo run -p rung01_naive --`, one a line |
 mod arguments;
 mod emulate;
+mod launches;
 pub mod mutate;
 mod tables;
 
@@ -20,7 +23,7 @@ mod tables;
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is its folder in `tests/fuzz/corpus/`.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("ptx", emulate::ptx),
     ("emulate", emulate::emulate),
     ("recordings", tables::recordings),
@@ -28,6 +31,8 @@ pub const TARGETS: [(&str, Target); 7] = [
     ("answers", tables::answers),
     ("layouts", arguments::layouts),
     ("arguments", arguments::arguments),
+    ("sources", launches::sources),
+    ("launches", launches::launches),
 ];
 
 /// The target of this name, which is the program's.

@@ -1,8 +1,8 @@
 //! Which rows and columns of a table are shown, and how: `rows …`, `columns …`, `shares …`.
 use anyhow::{Context, Result, bail, ensure};
 
+use super::number::grouped;
 use super::options;
-use super::predict::grouped;
 
 /// What a page chose; nothing chosen is all of the table, as it is.
 #[derive(Default)]
@@ -30,8 +30,29 @@ impl Cells {
         Ok(Self { head, rows })
     }
 
+    /// Those of a table, in a CSV file or in Markdown.
+    pub fn of(text: &str) -> Result<Self> {
+        if !text.starts_with('|') {
+            return Self::of_csv(text);
+        }
+        let row = |line: &str| {
+            let cells = line.trim().trim_start_matches('|').trim_end_matches('|');
+            let cells = cells.split('|').map(|cell| cell.trim().to_owned());
+            cells.collect::<Vec<_>>()
+        };
+        let mut rows = text.lines().map(row);
+        let head = rows.next().unwrap_or_default();
+        // The second line has the rules.
+        let rows: Vec<Vec<String>> = rows.skip(1).collect();
+        ensure!(
+            rows.iter().all(|row| row.len() == head.len()),
+            "a row of the table has more or fewer cells than its head"
+        );
+        Ok(Self { head, rows })
+    }
+
     /// The column of this name.
-    fn column(&self, name: &str) -> Result<usize> {
+    pub fn column(&self, name: &str) -> Result<usize> {
         let found = self.head.iter().position(|head| head == name);
         found.with_context(|| format!("it has no column `{name}`; it has {}", self.head.join(", ")))
     }
@@ -118,17 +139,24 @@ impl Choice {
     fn chosen(&self, rows: &[Vec<String>]) -> Result<Vec<Vec<String>>> {
         let mut chosen = Vec::new();
         for text in &self.rows {
-            let begins = |row: &&Vec<String>| {
-                let row = row.join(" ");
-                let rest = row.strip_prefix(text.as_str());
-                rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-            };
             let before = chosen.len();
-            chosen.extend(rows.iter().filter(begins).cloned());
+            chosen.extend(rows_that_begin_with(rows, text).cloned());
             ensure!(chosen.len() > before, "no row of it begins with `{text}`");
         }
         Ok(chosen)
     }
+}
+
+/// The rows whose cells, one after the other, begin with this text.
+pub fn rows_that_begin_with<'a>(
+    rows: &'a [Vec<String>],
+    text: &str,
+) -> impl Iterator<Item = &'a Vec<String>> {
+    rows.iter().filter(move |row| {
+        let row = row.join(" ");
+        let rest = row.strip_prefix(text);
+        rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    })
 }
 
 /// Puts percents of their sum in place of a row's numbers in the columns from one to another.
@@ -158,7 +186,7 @@ fn shares(cells: &mut Cells, first: &str, last: &str) -> Result<()> {
 const DIGITS: usize = 4;
 
 /// Whole numbers with commas, and those that no one rounded with the digits that count; all else as it is.
-fn readable(text: &str) -> String {
+pub fn readable(text: &str) -> String {
     match text.parse::<u32>() {
         Ok(number) if number.to_string() == text => return grouped(number.into()),
         _ => {}

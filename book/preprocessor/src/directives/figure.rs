@@ -10,6 +10,9 @@ use crate::world::exit_code;
 /// Where the hand-drawn ones lie.
 const DRAWN: &str = "book/figures";
 
+/// Commands of the ladder that print text, SVG and JSON, as `--format` says.
+pub const LADDER: [&str; 2] = ["layout", "clocks"];
+
 /// Understands the words.
 pub fn read(words: &str) -> Result<Directive> {
     let (what, alt) = options::split(words);
@@ -19,21 +22,17 @@ pub fn read(words: &str) -> Result<Directive> {
         );
     };
     let alt = alt.to_owned();
-    let flags = match what.split_once(' ') {
-        Some(("layout", _)) => Some(" --format svg"),
-        Some(("clocks", _)) => Some(""),
-        _ => None,
-    };
-    let Some(flags) = flags else {
+    let (first, _) = what.split_once(' ').unwrap_or((what, ""));
+    if !LADDER.contains(&first) {
         let file = format!("{DRAWN}/{what}");
         return Ok(Directive::block(move |world, id| {
             let picture = svg::inline(&world.read(&file)?, &alt, id);
             let picture = picture.with_context(|| file.clone())?;
             Ok(figure("picture drawn", &picture))
         }));
-    };
+    }
     let command = format!("cargo ladder {what}");
-    let line: CommandLine = format!("{command}{flags}").parse()?;
+    let line: CommandLine = format!("{command} --format svg").parse()?;
     Ok(Directive::of_command(line.clone(), move |world, id| {
         let output = world.output(&line)?;
         // A mapping that is not sound is drawn too, and then the command ends with 1.

@@ -7,6 +7,7 @@ mod diff;
 mod figure;
 mod lines;
 pub mod minutes;
+mod number;
 mod options;
 mod parts;
 mod predict;
@@ -64,6 +65,17 @@ impl Directive {
         }
     }
 
+    /// One that is part of a sentence, made of what these commands print.
+    fn inline(
+        commands: Vec<CommandLine>,
+        show: impl Fn(&World, &str) -> Result<Shown> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            commands: Box::new(move |_| commands.clone()),
+            ..Self::new(show)
+        }
+    }
+
     /// The commands whose output it shows. It is asked again when those have run, until it knows no more.
     pub fn commands(&self, world: &World) -> Vec<CommandLine> {
         (self.commands)(world)
@@ -90,6 +102,7 @@ pub fn read(words: &str, body: Option<&str>) -> Result<Directive> {
         "diff" => diff::read(rest),
         "figure" => figure::read(rest),
         "minutes" => Ok(Directive::new(|_, _| Ok(Shown::Minutes))),
+        "number" => number::read(rest),
         "predict" => predict::read(body.unwrap_or_default()),
         "result" => result::read(rest),
         "run" => run::read(rest),
@@ -98,7 +111,7 @@ pub fn read(words: &str, body: Option<&str>) -> Result<Directive> {
             "`{{{{#{name}}}}}` leaves a hole where a file is missing; use `{{{{#code FILE}}}}`"
         ),
         _ => bail!(
-            "there is no directive `{name}`; there are claims, code, commands, diff, figure, minutes, predict, result, run, table"
+            "there is no directive `{name}`; there are claims, code, commands, diff, figure, minutes, number, predict, result, run, table"
         ),
     }
 }

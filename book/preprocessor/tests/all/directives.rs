@@ -139,6 +139,39 @@ fn what_is_wrong_is_named_with_page_and_line() {
             "{{#result bench 16_stream_k 4096 percent}}",
             "cuBLAS f16 was not timed",
         ),
+        (
+            "{{#number counters.csv | row 06 | column ncu}}",
+            "counters.csv: no row of it begins with `06`",
+        ),
+        (
+            "{{#number bench.md#by-rung | row 05_swizzle | column watts}}",
+            "bench.md#by-rung: it has no column `watts`",
+        ),
+        (
+            "{{#number tests/nowhere.csv | regex (x)}}",
+            "cannot read tests/nowhere.csv",
+        ),
+        ("{{#number counters.csv}}", "where is it?"),
+        (
+            "{{#number cargo run -p rung04_mma | regex shared [a-z]+ +([\\d,]+)}}",
+            "`cargo run -p rung04_mma`: `shared [a-z]+ +([\\d,]+)` matches 2 times",
+        ),
+        (
+            "{{#number cargo run -p rung04_mma -- sanitize | regex (\\d+) fault}}",
+            "ended with exit code 1",
+        ),
+        (
+            "{{#number counters.csv | row 05_swizzle | column rung | digits 2}}",
+            "is no number to be rounded",
+        ),
+        (
+            &predict(&base.replace("\"q\"", "\"{{#number counters.csv | row 6 | column ncu}}\"")),
+            "no row of it begins with `6`",
+        ),
+        (
+            "{{#result bench 05_swizzle 4096x4096x1024 clocks}}",
+            "no SM counted its clocks",
+        ),
         ("{{#commands x}}", "takes no words"),
         ("{{#minutes 5}}", "takes no words"),
         ("{{#predict\nquestion = 1", "never ends with `}}`"),
@@ -163,7 +196,7 @@ fn what_is_wrong_is_named_with_page_and_line() {
         ),
         (
             &predict(&base.replace(" -- --json", "")),
-            "its output is not JSON",
+            "this is not JSON",
         ),
     ] {
         let (_, problems) = shown(&format!("# Page\n\n{text}\n"));

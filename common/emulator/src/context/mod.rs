@@ -9,9 +9,9 @@ pub use error::Error;
 pub use module::{Buffer, Function, Module};
 use module::{ContextId, ModuleId, Owner};
 
-use crate::exec::{self, Request};
+use crate::exec::{self, PreviousGrid, Request};
 use crate::launch::{KernelArg, LaunchConfig, LaunchReport, Options};
-use crate::lower::{self, VariablePlace};
+use crate::lower::{self, VariablePlace, window};
 use crate::memory::{Memory, Region};
 use crate::ptx::Ptx;
 use crate::{Card, TensorMap};
@@ -29,6 +29,18 @@ pub struct Context {
     modules: ModuleId,
     /// Resets so far.
     generation: u64,
+    /// What a launch that overlaps with the one before must wait for.
+    last: LastLaunch,
+}
+
+/// The launch before, as `sanitize` knows it.
+enum LastLaunch {
+    /// There was none in this context: whatever came before it may have touched everything.
+    None,
+    /// It was not under `sanitize`.
+    Unknown,
+    /// Addresses of the allocations that it read and wrote.
+    Known { reads: Vec<u64>, writes: Vec<u64> },
 }
 
 /// A variable of a loaded module.
@@ -37,6 +49,17 @@ struct Variable {
     address: u64,
     /// Its first bytes.
     initial: Vec<u8>,
+}
+
+impl Variable {
+    /// Its address as kernels have it, generic or in its own state space.
+    fn address(&self, generic: bool) -> u64 {
+        match (self.place, generic) {
+            (VariablePlace::Global(_), _) => self.address,
+            (VariablePlace::Const(offset), false) => offset.into(),
+            (VariablePlace::Const(offset), true) => window::CONST + u64::from(offset),
+        }
+    }
 }
 
 impl Context {
@@ -50,6 +73,7 @@ impl Context {
             loaded: HashMap::new(),
             modules: 0,
             generation: 0,
+            last: LastLaunch::None,
         }
     }
 
@@ -81,8 +105,9 @@ impl Context {
     /// # Errors
     /// If its variables do not fit the memory that [`crate::Limits::memory`] allows.
     pub fn load_ptx(&mut self, ptx: &Ptx) -> Result<Module, Error> {
+        let declared = lower::variables(ptx.parsed())?;
         let (mut variables, mut buffers) = (Vec::new(), Vec::new());
-        for (variable, place) in lower::variables(ptx.parsed())? {
+        for (variable, place) in &declared {
             let region = match place {
                 VariablePlace::Global(_) => Region::Variables,
                 VariablePlace::Const(_) => Region::Constants,
@@ -96,11 +121,36 @@ impl Context {
                 }
             };
             variables.push(Variable {
-                place,
+                place: *place,
                 address: buffer.address,
                 initial,
             });
             buffers.push((variable.name.clone(), buffer));
+        }
+        let names = declared.iter().map(|(variable, _)| variable.name.as_str());
+        let named: HashMap<&str, &Variable> = names.zip(&variables).collect();
+        let mut patches = Vec::new();
+        for ((variable, _), index) in declared.iter().zip(0..) {
+            for one in &variable.addresses {
+                let named = named.get(one.symbol.as_str());
+                let address = named.map(|variable| variable.address(one.generic));
+                // A function: calls through pointers are refused where they stand.
+                let address = match address.or_else(|| ptx.is_function(&one.symbol).then_some(0)) {
+                    Some(address) => address.wrapping_add_signed(one.addend),
+                    None => {
+                        self.remove(&variables);
+                        return Err(ptx.undeclared(one).into());
+                    }
+                };
+                patches.push((index, one.at, one.width, address.to_le_bytes()));
+            }
+        }
+        for (index, at, width, bytes) in patches {
+            let variable: &mut Variable = &mut variables[index];
+            variable.initial[at..at + width].copy_from_slice(&bytes[..width]);
+            if let Some(held) = self.memory.bytes_mut(variable.address) {
+                held.copy_from_slice(&variable.initial);
+            }
         }
         let id = self.modules;
         self.modules += 1;
@@ -128,6 +178,7 @@ impl Context {
     /// What follows then does not depend on what came before: the next buffers have the addresses of the first.
     pub fn reset(&mut self) {
         self.generation += 1;
+        self.last = LastLaunch::None;
         self.memory.clear(Region::Buffers);
         for variable in self.loaded.values().flatten() {
             if let Some(bytes) = self.memory.bytes_mut(variable.address) {
@@ -255,8 +306,35 @@ impl Context {
             config,
             args,
             options: &self.options,
+            previous: match config.overlap && self.options.sanitize {
+                true => self.previous(),
+                false => PreviousGrid::default(),
+            },
         };
-        exec::run(&request, &mut self.memory)
+        let done = exec::run(&request, &mut self.memory)?;
+        self.last = match self.options.sanitize {
+            true => LastLaunch::Known {
+                reads: self.memory.bases(done.touched.reads),
+                writes: self.memory.bases(done.touched.writes),
+            },
+            false => LastLaunch::Unknown,
+        };
+        Ok(done.report)
+    }
+
+    /// What the launch before may still be doing.
+    fn previous(&self) -> PreviousGrid {
+        match &self.last {
+            LastLaunch::None => PreviousGrid {
+                reads: u64::MAX,
+                writes: u64::MAX,
+            },
+            LastLaunch::Unknown => PreviousGrid::default(),
+            LastLaunch::Known { reads, writes } => PreviousGrid {
+                reads: self.memory.bits(reads),
+                writes: self.memory.bits(writes),
+            },
+        }
     }
 
     fn own(&self, context: ContextId, what: &'static str) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! One thread block: its warps, its shared memory, its barriers.
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::bulk::Transfer;
 use super::lanes::lanes;
@@ -9,8 +9,9 @@ use super::mbarrier::Mbarrier;
 use super::setmaxnreg::Registers;
 use super::warp::{State, Warp};
 use super::warpgroup::{WARPS, Warpgroup};
+use crate::Printed;
 use crate::finding::Findings;
-use crate::happens_before::{HappensBefore, View};
+use crate::happens_before::{HappensBefore, SyncVariable, View};
 use crate::memory::Writes;
 use crate::op::{Code, Reduction, SyncOp};
 use crate::shadow::{Shadow, Site};
@@ -136,6 +137,12 @@ pub(super) struct Common {
     pub swizzles: BTreeMap<usize, Option<u32>>,
     /// mbarriers initialised so far.
     pub mbarriers: usize,
+    /// What its threads have printed.
+    pub printed: Vec<Printed>,
+    /// `try_wait`s that have said that their phase is not complete, and those who have not waited again.
+    pub unheeded: Vec<Unheeded>,
+    /// What was released by strong writes to shared memory, by rank and address; kept under `sanitize`.
+    pub flags: HashMap<(usize, u32), SyncVariable>,
     /// Instructions that all warps but the running one have executed.
     pub others: u64,
     /// The cluster's barrier: whether somebody waits to be counted, what those who have arrived release, and
@@ -143,6 +150,14 @@ pub(super) struct Common {
     pub arrived: bool,
     pub arriving: View,
     pub released: View,
+}
+
+/// A `try_wait` that came back before its phase was complete.
+pub(super) struct Unheeded {
+    /// Lanes that have not waited for the phase since.
+    pub lanes: u32,
+    pub mbarrier: u32,
+    pub site: Site,
 }
 
 /// What a running warp may touch.

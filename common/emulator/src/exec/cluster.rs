@@ -9,6 +9,7 @@ use super::profiler::Profiler;
 use super::step::{self, Stop};
 use super::warp::{State, Warp, Watch};
 use super::warpgroup::{WARPS, report_unfinished};
+use crate::Printed;
 use crate::finding::Finding;
 use crate::happens_before::HappensBefore;
 use crate::memory::Writes;
@@ -18,6 +19,8 @@ use crate::shadow::Shadow;
 
 pub(super) struct Cluster<'m> {
     pub(super) machine: &'m Machine<'m>,
+    /// Among the launch's clusters.
+    pub(super) number: u64,
     pub(super) blocks: Vec<Block>,
     common: Common,
     /// Kept under `sanitize`.
@@ -55,6 +58,7 @@ impl<'m> Cluster<'m> {
         let warps = (0..machine.ranks() * machine.warps).map(|_| Warp::new(machine));
         Self {
             machine,
+            number: 0,
             blocks: blocks.collect(),
             common: Common::default(),
             clocks: HappensBefore::default(),
@@ -84,6 +88,7 @@ impl<'m> Cluster<'m> {
     /// Makes the cluster ready for the launch's cluster `number`.
     pub fn reset(&mut self, number: u64) {
         let machine = self.machine;
+        self.number = number;
         for (rank, block) in self.blocks.iter_mut().enumerate() {
             block.reset(machine, machine.block_index(number, rank), rank);
         }
@@ -95,7 +100,7 @@ impl<'m> Cluster<'m> {
             true => self.warps.len(),
             false => 0,
         };
-        self.clocks = HappensBefore::new(watched);
+        self.clocks = HappensBefore::new(watched, machine.warps, number as u32);
         self.order = (0..self.warps.len()).collect();
         self.random = Random(machine.options.schedule.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number);
         self.expiries = (0, 0);
@@ -107,6 +112,11 @@ impl<'m> Cluster<'m> {
         let mut findings: Vec<Finding> = blocks.flat_map(|block| block.findings.take()).collect();
         findings.sort_by_key(|finding| (finding.is_fatal(), finding.location.instruction));
         findings
+    }
+
+    /// What its threads printed.
+    pub fn printed(&mut self) -> Vec<Printed> {
+        std::mem::take(&mut self.common.printed)
     }
 
     pub fn instructions(&self) -> u64 {

@@ -31,7 +31,7 @@ impl Warp {
             self.cluster_arrived |= own;
             let view = &mut cx.common.arriving;
             if barrier.relaxed {
-                cx.order.release_inits(self.actor, view);
+                cx.order.release_relaxed(self.actor, own, view);
             } else {
                 cx.order.release(self.actor, own, self.alive, view);
             }

@@ -55,6 +55,10 @@ impl Warp {
                     self.b32[d as usize].0[lane] = rank_of(self.get(a, lane)).unwrap_or(own);
                 }
             }
+            ColdOp::Fence(scope) => cx.order.fence(self.actor, mask, self.alive, scope),
+            ColdOp::AwaitPreviousGrid => {
+                cx.order.await_previous_grid(self.actor, mask, self.alive);
+            }
             ColdOp::FenceProxy => cx.order.fence_proxy(self.actor, mask, self.alive),
             ColdOp::FenceInit => cx.order.fence_inits(self.actor, mask),
             ColdOp::ActiveMask { d } => {
@@ -72,6 +76,7 @@ impl Warp {
                     self.set(Reg::predicate(d), lane, is.into());
                 }
             }
+            ColdOp::System(call) => return self.system_call(call, pc, mask, cx),
             ColdOp::Nothing => {}
         }
         Ok(())

@@ -55,6 +55,19 @@ impl GlobalPattern {
         is_new
     }
 
+    /// Whether a full warp's addresses, its registers plus this offset, are this pattern. It saves writing the
+    /// addresses down.
+    #[inline(always)]
+    pub fn repeats(&self, registers: &[u64; LANES], offset: i64) -> bool {
+        let first = registers[0].wrapping_add_signed(offset);
+        let base = (first & !31).wrapping_sub(offset as u64);
+        let mut differs = 0;
+        for i in 0..LANES {
+            differs |= registers[i].wrapping_sub(base) ^ self.relative[i];
+        }
+        differs == 0 && self.active == u32::MAX
+    }
+
     #[inline(never)]
     fn work_out(&mut self, bytes: u32, addresses: &[u64; LANES], active: u32) {
         let base = addresses[0] & !31;

@@ -1,20 +1,25 @@
 //! A launch over all clusters: in parallel over the CPU's cores while they do not talk to each other, and again from the
 //! start, interleaved on one core, as soon as one does. Until a launch ends, memory is as before it.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
 use super::cluster::{Cluster, Turn};
+use super::cross_check::CrossCheck;
+use super::global_check::PreviousGrid;
 use super::machine::{Machine, dynamic_start};
 use super::profiler::Profiler;
+use super::rehearse;
 use super::validate_launch::{Validated, validate};
-use crate::finding::{Finding, Findings};
-use crate::launch::{KernelArg, LaunchConfig, LaunchReport, Options, Simd};
+use crate::finding::{Finding, Findings, Severity};
+use crate::launch::{KernelArg, LaunchConfig, LaunchReport, Options, Progress, Simd};
 use crate::lower::SHARED_BASE;
 use crate::memory::{Memory, Writes};
 use crate::program::Program;
-use crate::{AccessPattern, Error, Wait};
+use crate::shadow::GlobalShadow;
+use crate::{AccessPattern, Error, Printed, Space, Wait};
 
 /// Limits of an H100 (CUDA C++ Programming Guide, "Compute Capabilities", 9.0).
 const SHARED_PER_MULTIPROCESSOR: u32 = 228 << 10;
@@ -35,49 +40,56 @@ pub(crate) struct Request<'a> {
     pub config: &'a LaunchConfig,
     pub args: &'a [KernelArg<'a>],
     pub options: &'a Options,
+    /// What the launch before may still be doing, if this one may overlap with it.
+    pub previous: PreviousGrid,
+}
+
+/// What a launch did, and to which allocations: a bit each, of which the last one stands for all that follow.
+pub(crate) struct Launched {
+    pub report: LaunchReport,
+    pub touched: PreviousGrid,
 }
 
 /// Runs the whole grid; memory is changed only if that ends without an error.
-pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<LaunchReport, Error> {
-    let Validated {
-        params,
-        threads,
-        blocks,
-        cluster,
-    } = validate(request)?;
+pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched, Error> {
+    let validated = validate(request)?;
     let &Request {
         program, options, ..
     } = request;
-    let machine = Machine {
-        program,
-        memory,
-        launch: request.config,
-        options,
-        params,
-        globals: request.globals,
-        constants: request.constants,
-        threads,
-        warps: threads.div_ceil(32),
-        cluster,
-        shared_end: SHARED_BASE + dynamic_start(program) + request.config.dynamic_shared,
-        arch: match options.simd {
-            Simd::Auto => pulp::Arch::new(),
-            Simd::Scalar => pulp::Arch::Scalar,
-        },
+    let shown = options.progress.clone();
+    let parts = if options.sanitize { 2 } else { 1 };
+    let options = Options {
+        progress: shown
+            .map(|shown| -> Progress { Arc::new(move |done, all| shown(done / parts, all)) }),
+        ..options.clone()
     };
-    let clusters = blocks / machine.ranks() as u64;
-    let done = match parallel(&machine, clusters)? {
-        Some(done) => done,
-        None => interleaved(&machine, clusters)?,
-    };
+    let machine = machine(request, &validated, memory, &options);
+    let done = execute(&machine)?;
     drop(machine);
     let fatal = done.findings.iter().any(Finding::is_fatal);
     let mut findings = Findings::default();
     for finding in done.findings {
         findings.add(finding);
     }
-    for writes in done.writes {
+    let mut touched = PreviousGrid::default();
+    if options.sanitize {
+        let mut writes = Writes::default();
+        done.writes.into_iter().for_each(|part| writes.merge(part));
+        touched = PreviousGrid {
+            reads: writes.reads | writes.strong,
+            writes: writes.allocations(),
+        };
+        if !fatal {
+            let more = rehearse::again(request, &validated, memory, &writes);
+            // Of the same mistake the first launch's finding is kept.
+            more.into_iter()
+                .for_each(|finding| findings.add_new(finding));
+        }
         writes.apply(memory);
+    } else {
+        for writes in done.writes {
+            writes.apply(memory);
+        }
     }
     // After a fatal fault, how far the other blocks came depends on chance: no counters then.
     let (counters, waits, patterns) = if fatal {
@@ -89,19 +101,92 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<LaunchRe
             patterns(program, done.profiler.patterns),
         )
     };
-    Ok(LaunchReport {
+    let grade = |mut finding: Finding| {
+        let instruction = program.instructions.get(finding.location.instruction);
+        finding.severity = finding.kind.severity(&options, instruction);
+        finding.symbol = symbol(&finding, program, memory);
+        finding
+    };
+    let all = findings.take().into_iter().map(grade);
+    let (findings, remarks) = all.partition(|finding| finding.severity == Severity::Error);
+    let report = LaunchReport {
         counters,
         waits,
         patterns,
-        findings: findings.take(),
-    })
+        findings,
+        remarks,
+        printed: done.printed.into_values().flatten().collect(),
+    };
+    Ok(Launched { report, touched })
 }
 
-struct WorkerOutput {
+/// What holds the bytes that a finding is about.
+fn symbol(finding: &Finding, program: &Program, memory: &Memory) -> Option<(String, u64)> {
+    let (space, address) = finding.address()?;
+    match space {
+        Space::Shared | Space::Cluster => {
+            let (name, offset) = program.shared_symbol(address)?;
+            Some((name.to_owned(), offset))
+        }
+        Space::Global | Space::Generic => {
+            let (index, offset) = memory.find(address, 1)?;
+            Some((memory.name(index).to_owned(), offset as u64))
+        }
+        Space::Local | Space::Const | Space::Param => None,
+    }
+}
+
+/// The launch on memory as it is, by these options.
+pub(super) fn machine<'a>(
+    request: &Request<'a>,
+    validated: &Validated,
+    memory: &'a Memory,
+    options: &'a Options,
+) -> Machine<'a> {
+    let program = request.program;
+    Machine {
+        program,
+        memory,
+        launch: request.config,
+        options,
+        params: validated.params.clone(),
+        globals: request.globals,
+        constants: request.constants,
+        threads: validated.threads,
+        warps: validated.threads.div_ceil(32),
+        cluster: validated.cluster,
+        clusters: validated.blocks
+            / validated
+                .cluster
+                .iter()
+                .map(|&d| u64::from(d))
+                .product::<u64>(),
+        shared_end: SHARED_BASE + dynamic_start(program) + request.config.dynamic_shared,
+        previous: request.previous,
+        watched: 0,
+        hesitates: false,
+        arch: match options.simd {
+            Simd::Auto => pulp::Arch::new(),
+            Simd::Scalar => pulp::Arch::Scalar,
+        },
+    }
+}
+
+/// Runs all clusters.
+pub(super) fn execute(machine: &Machine<'_>) -> Result<WorkerOutput, Error> {
+    match parallel(machine, machine.clusters)? {
+        Some(done) => Ok(done),
+        None => interleaved(machine, machine.clusters),
+    }
+}
+
+pub(super) struct WorkerOutput {
     profiler: Profiler,
-    findings: Vec<Finding>,
+    pub findings: Vec<Finding>,
     /// In the order of the clusters.
-    writes: Vec<Writes>,
+    pub writes: Vec<Writes>,
+    /// By the number of the cluster.
+    printed: BTreeMap<u64, Vec<Printed>>,
 }
 
 impl WorkerOutput {
@@ -110,6 +195,16 @@ impl WorkerOutput {
             profiler: profiler(machine),
             findings: Vec::new(),
             writes: Vec::new(),
+            printed: BTreeMap::new(),
+        }
+    }
+}
+
+impl WorkerOutput {
+    /// Keeps what a cluster printed; most print nothing.
+    fn print(&mut self, cluster: u64, printed: Vec<Printed>) {
+        if !printed.is_empty() {
+            self.printed.insert(cluster, printed);
         }
     }
 }
@@ -140,15 +235,23 @@ fn profiler(machine: &Machine<'_>) -> Profiler {
     Profiler::new(program.ops.len(), program.slots, machine.options.patterns)
 }
 
-/// What some neighbouring clusters did, each by its number.
+/// What some neighbouring clusters did.
 struct Part {
     profiler: Profiler,
-    clusters: Vec<(u64, Writes, Vec<Finding>)>,
+    clusters: Vec<Done>,
+}
+
+/// What a cluster did.
+struct Done {
+    number: u64,
+    writes: Writes,
+    findings: Vec<Finding>,
+    printed: Vec<Printed>,
 }
 
 /// None if clusters talk to each other.
 fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Option<WorkerOutput>, Error> {
-    let budget = Budget::new();
+    let (budget, crossed) = (Budget::new(), CrossCheck::default());
     let limits = machine.options.limits;
     let at_once = (rayon::current_num_threads() as u64).min(clusters);
     if at_once.saturating_mul(Cluster::bytes(machine)) > limits.memory {
@@ -165,7 +268,7 @@ fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Option<WorkerOutput>
                 (Cluster::new(machine), part)
             },
             |(mut cluster, mut part), number| {
-                budget.cluster(machine, number, clusters, &mut cluster, &mut part);
+                budget.cluster(machine, number, &crossed, &mut cluster, &mut part);
                 (cluster, part)
             },
         )
@@ -182,12 +285,14 @@ fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Option<WorkerOutput>
     let last = budget.fault.into_inner();
     for part in parts {
         outcome.profiler.add(&part.profiler);
-        for (number, writes, findings) in part.clusters {
-            if number <= last {
-                outcome.writes.push(writes);
-                outcome.findings.extend(findings);
-            }
+        for done in part.clusters.into_iter().filter(|one| one.number <= last) {
+            outcome.writes.push(done.writes);
+            outcome.findings.extend(done.findings);
+            outcome.print(done.number, done.printed);
         }
+    }
+    if last == u64::MAX {
+        outcome.findings.extend(crossed.findings(machine));
     }
     Ok(Some(outcome))
 }
@@ -198,7 +303,7 @@ impl Budget {
         &self,
         machine: &Machine<'_>,
         number: u64,
-        clusters: u64,
+        crossed: &CrossCheck,
         cluster: &mut Cluster<'_>,
         part: &mut Part,
     ) {
@@ -210,6 +315,9 @@ impl Budget {
             return;
         }
         let mut writes = Writes::default();
+        if machine.watched != 0 {
+            writes.accesses = Some(Box::new(shadow(machine)));
+        }
         cluster.reset(number);
         loop {
             let left = limits
@@ -239,14 +347,28 @@ impl Budget {
             self.fault.fetch_min(number, Ordering::Relaxed);
             break;
         }
+        crossed.add(machine, &writes);
+        writes.accesses = None;
         let written = self.written.fetch_add(writes.bytes(), Ordering::Relaxed);
         if written.saturating_add(writes.bytes()) > limits.memory {
             self.broken.fetch_max(2, Ordering::Relaxed);
         }
-        part.clusters.push((number, writes, cluster.findings()));
+        part.clusters.push(Done {
+            number,
+            writes,
+            findings: cluster.findings(),
+            printed: cluster.printed(),
+        });
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        report_progress(machine, done, clusters);
+        report_progress(machine, done, machine.clusters);
     }
+}
+
+/// For what the sanitizer remembers of global memory.
+fn shadow(machine: &Machine<'_>) -> GlobalShadow {
+    let memory = machine.options.limits.memory / 2;
+    let grain = machine.program.global_grain;
+    GlobalShadow::new(machine.watched, grain, machine.warps, memory)
 }
 
 /// Clusters that may talk to each other: as many at a time as the card holds, in turns.
@@ -266,6 +388,9 @@ fn interleaved(machine: &Machine<'_>, all: u64) -> Result<WorkerOutput, Error> {
         return Err(limits.out_of_memory());
     }
     let mut writes = Writes::default();
+    if machine.options.sanitize {
+        writes.accesses = Some(Box::new(shadow(machine)));
+    }
     let mut outcome = WorkerOutput::new(machine);
     let mut next = 0;
     let (mut clusters, mut spare) = (Vec::<Cluster<'_>>::new(), Vec::new());
@@ -296,6 +421,7 @@ fn interleaved(machine: &Machine<'_>, all: u64) -> Result<WorkerOutput, Error> {
                     stuck = false;
                     let mut cluster = clusters.remove(i);
                     outcome.findings.extend(cluster.findings());
+                    outcome.print(cluster.number, cluster.printed());
                     spare.push(cluster);
                     done += 1;
                     report_progress(machine, done, all);
@@ -315,8 +441,10 @@ fn interleaved(machine: &Machine<'_>, all: u64) -> Result<WorkerOutput, Error> {
         }
     }
     // Of those that a fault or a deadlock has stopped.
-    let stopped = clusters.iter_mut().flat_map(Cluster::findings);
-    outcome.findings.extend(stopped);
+    for cluster in &mut clusters {
+        outcome.findings.extend(cluster.findings());
+        outcome.print(cluster.number, cluster.printed());
+    }
     outcome.writes.push(writes);
     Ok(outcome)
 }

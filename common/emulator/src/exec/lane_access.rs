@@ -1,10 +1,12 @@
 //! One lane's access: checked against every rule, byte by byte.
 use super::block::Execution;
+use super::global_check::Does;
 use super::warp::Warp;
 use super::warp_access::cut;
 use crate::Space;
 use crate::finding::{AccessKind, FindingKind, MemoryAccess};
 use crate::lower::{SHARED_BASE, window};
+use crate::op::Order;
 use crate::shadow::{AccessMode, Site};
 
 /// The launch cannot go on; the finding is noted.
@@ -17,6 +19,7 @@ pub(super) struct LaneAccess {
     pub space: Space,
     pub address: u64,
     pub bytes: u32,
+    pub order: Order,
     pub site: Site,
 }
 
@@ -26,8 +29,13 @@ impl LaneAccess {
             space,
             address,
             bytes,
+            order: Order::default(),
             site,
         }
+    }
+
+    pub fn ordered(self, order: Order) -> Self {
+        Self { order, ..self }
     }
 }
 
@@ -76,6 +84,13 @@ pub(super) fn shared_write(shared: &mut [u32], address: u32, bytes: u32, value: 
             shared[at] = shared[at] & !mask | (value as u32) << shift & mask;
         }
     }
+}
+
+/// Where a strong access goes: rank and address in shared memory, or allocation and offset in global memory.
+#[derive(Clone, Copy)]
+enum Flag {
+    Shared(usize, u32),
+    Global(usize, usize),
 }
 
 /// A checked address.
@@ -176,14 +191,15 @@ impl Execution<'_> {
                 let rank = mapped.unwrap_or(0) as usize;
                 let at = address & u64::from(u32::MAX >> (32 - RANK));
                 let inside = at >= SHARED_BASE.into() && at + u64::from(bytes) <= shared_end.into();
-                match self.block_of(rank).map(|block| block.alive) {
-                    Some(0) => {
-                        let reason = format!(
-                            "{verb} of size {bytes} bytes in the shared memory of block {rank} of the cluster"
-                        );
-                        self.report(FindingKind::ExitedBlock(reason), site);
-                        return Err(Fatal);
-                    }
+                let alive = self.block_of(rank).map(|block| block.alive);
+                if alive == Some(0) && inside {
+                    // What becomes of it is undefined; here the memory is as the block left it.
+                    let reason = format!(
+                        "{verb} of size {bytes} bytes in the shared memory of block {rank} of the cluster"
+                    );
+                    self.report(FindingKind::ExitedBlock(reason), site);
+                }
+                match alive {
                     Some(_) if inside && rank == self.rank => Some(Target::Shared(at as u32)),
                     Some(_) if inside => Some(Target::Remote(rank, at as u32)),
                     Some(_) | None => None,
@@ -267,29 +283,81 @@ impl Execution<'_> {
         }
     }
 
-    /// Shows a checked access to the sanitizer.
-    pub fn show(&mut self, how: AccessMode, place: &Target, touch: &LaneAccess) {
-        let &LaneAccess { bytes, site, .. } = touch;
-        match *place {
-            Target::Shared(at) => self.check(how, at, bytes, site),
+    /// Shows a checked access to the sanitizer; for a write, `new` is what it writes.
+    pub fn show(&mut self, does: Does, place: &Target, touch: &LaneAccess, new: Option<&[u8]>) {
+        let &LaneAccess {
+            bytes, order, site, ..
+        } = touch;
+        if !self.machine.options.sanitize {
+            return;
+        }
+        let how = match (does, order.strong) {
+            (Does::Read, None) => AccessMode::Read,
+            (Does::Read, Some(_)) => AccessMode::StrongRead,
+            (Does::Write, None) => AccessMode::Write,
+            (Does::Write, Some(_)) => AccessMode::StrongWrite,
+            (Does::Atomic, _) => AccessMode::Atomic,
+        };
+        let flag = match *place {
+            Target::Shared(at) => {
+                self.check(how, at, bytes, site);
+                Flag::Shared(self.rank, at)
+            }
             Target::Remote(rank, at) => {
                 self.check_remote(how, (rank, at), bytes, site);
+                Flag::Shared(rank, at)
             }
-            // The sanitizer watches shared memory only.
-            Target::Global(..) | Target::Local(_) | Target::Const(_) | Target::Param(_) => {}
+            Target::Global(allocation, offset) => {
+                self.check_global(does, order, (allocation, offset), bytes, new, site);
+                Flag::Global(allocation, offset)
+            }
+            Target::Local(_) | Target::Const(_) | Target::Param(_) => return,
+        };
+        if order.strong.is_some() {
+            self.use_flag(does, order, flag, site);
+        }
+    }
+
+    /// A strong access passes on what was released, and finds what others have released there.
+    fn use_flag(&mut self, does: Does, order: Order, flag: Flag, site: Site) {
+        let lane = (site.warp, 1 << site.lane, u32::MAX);
+        let mut known = match (flag, &mut self.writes.accesses) {
+            (Flag::Shared(rank, at), _) => self.common.flags.remove(&(rank, at)),
+            (Flag::Global(allocation, offset), Some(shadow)) => {
+                shadow.flags.remove(&(allocation, offset))
+            }
+            (Flag::Global(..), None) => return,
+        };
+        if let (Does::Read | Does::Atomic, Some(known)) = (does, &known) {
+            self.order.observe(lane, order, known);
+        }
+        if let Does::Write | Does::Atomic = does
+            && (known.is_some() || order.release || self.order.has_released(lane))
+        {
+            let rmw = matches!(does, Does::Atomic);
+            let to = known.get_or_insert_default();
+            self.order.publish(lane, order, rmw, to);
+        }
+        let Some(known) = known else { return };
+        match (flag, &mut self.writes.accesses) {
+            (Flag::Shared(rank, at), _) => drop(self.common.flags.insert((rank, at), known)),
+            (Flag::Global(allocation, offset), Some(shadow)) => {
+                drop(shadow.flags.insert((allocation, offset), known));
+            }
+            (Flag::Global(..), None) => {}
         }
     }
 
     pub fn read(&mut self, warp: &Warp, touch: &LaneAccess, out: &mut [u8]) -> Result<()> {
         let place = self.locate(touch, AccessKind::Read)?;
-        self.show(AccessMode::Read, &place, touch);
+        self.show(Does::Read, &place, touch, None);
         self.get(warp, &place, out);
         Ok(())
     }
 
     pub fn write(&mut self, warp: &mut Warp, touch: &LaneAccess, bytes: &[u8]) -> Result<()> {
         let place = self.locate(touch, AccessKind::Write)?;
-        self.show(AccessMode::Write, &place, touch);
+        self.show(Does::Write, &place, touch, Some(bytes));
         self.put(warp, &place, bytes);
         Ok(())
     }

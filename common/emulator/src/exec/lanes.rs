@@ -17,9 +17,13 @@ pub(super) type LanesB64 = Lanes<u64>;
 
 impl LanesB32 {
     pub const ZERO: Self = Self([0; LANES]);
+    /// What a register holds that no instruction has written: NaN as an f32, and in both halves as an f16 or a bf16.
+    pub const POISON: Self = Self([0x7fff_7fff; LANES]);
 }
 impl LanesB64 {
     pub const ZERO: Self = Self([0; LANES]);
+    /// NaN as an f64 too, and in no space as an address.
+    pub const POISON: Self = Self([0x7fff_7fff_7fff_7fff; LANES]);
 }
 
 /// The active lanes, in order.

@@ -2,13 +2,13 @@
 use super::block::Execution;
 use super::global_pattern::{Placed, Shape};
 use super::lane_access::{LaneAccess, Result, shared_read};
-use super::lanes::{Lanes, LanesB32, LanesB64, lanes, put};
+use super::lanes::{ALL, Lanes, LanesB32, LanesB64, lanes, put};
 use super::profiler::Request;
 use super::warp::Warp;
 use super::warp_access::{cut, resolve, shared_window};
 use crate::Space;
 use crate::banks::{LANES, SharedAccess};
-use crate::op::{Class, LoadStore, Reg};
+use crate::op::{Address, Class, LoadStore, Reg};
 use crate::shadow::AccessMode;
 
 /// An element as its register holds it.
@@ -31,12 +31,17 @@ impl Warp {
         mask: u32,
         cx: &mut Execution<'_>,
     ) -> Result<()> {
-        let mut addresses = self.addresses(access.address, mask);
-        let (space, mask_left) = resolve(access.space, &mut addresses, mask);
         let bytes = access.bytes * access.count;
         let request = Request::new(op, access.slot, access.space, bytes, SharedAccess::Load);
+        if mask == ALL && !SANITIZE && self.load_again(access, request, cx) {
+            return Ok(());
+        }
+        let mut addresses = self.addresses(access.address, mask);
+        let (space, mask_left) = resolve(access.space, &mut addresses, mask);
+        let strong = SANITIZE && access.order.strong.is_some();
         if space == Space::Shared
             && mask_left == 0
+            && !strong
             && let Some(addresses) = shared_window(&addresses, bytes, cx.machine.shared_end)
         {
             cx.profiler.shared(request, &addresses, mask);
@@ -48,13 +53,18 @@ impl Warp {
         }
         if space == Space::Global
             && mask_left == 0
+            && !strong
             && let Some(placed) =
                 cx.profiler
                     .global_in_one(request, &addresses, mask, cx.machine.memory)
         {
             if !cx.writes.touched(placed.allocation) {
+                if SANITIZE {
+                    let at = (placed.allocation, placed.base);
+                    cx.check_global_load(at, &addresses, bytes, op, self, mask);
+                }
                 let data = cx.machine.memory.data(placed.allocation);
-                self.load_global(access, &addresses, &placed, data, mask);
+                self.load_global(access, addresses[0], &placed, data, mask);
                 return Ok(());
             }
             return self.load_slowly(access, op, mask, cx);
@@ -62,6 +72,39 @@ impl Warp {
         // Checked lane by lane.
         cx.count_slowly(request, &addresses, mask);
         self.load_slowly(access, op, mask, cx)
+    }
+
+    /// A full warp's load at the addresses of the instruction's last one, all moved by the same distance; else it does
+    /// nothing. Nearly every load in a loop is one, and its addresses need not be written down.
+    #[inline(always)]
+    fn load_again(&mut self, access: &LoadStore, request: Request, cx: &mut Execution<'_>) -> bool {
+        let Address { base, offset } = access.address;
+        match (access.space, base.class) {
+            (Space::Global, Class::B64) => {
+                let registers = &self.b64[base.index as usize].0;
+                let first = registers[0].wrapping_add_signed(offset);
+                let memory = cx.machine.memory;
+                let untouched = |allocation| !cx.writes.touched(allocation);
+                let Some(placed) =
+                    (cx.profiler).global_repeats(request, registers, offset, memory, untouched)
+                else {
+                    return false;
+                };
+                self.load_global(access, first, &placed, memory.data(placed.allocation), ALL);
+                true
+            }
+            (Space::Shared, Class::B32) => {
+                let registers = &self.b32[base.index as usize].0;
+                let (offset, end) = (offset as u32, cx.machine.shared_end);
+                let repeats = cx.profiler.shared_repeats(request, registers, offset, end);
+                if repeats {
+                    let addresses = registers.map(|register| register.wrapping_add(offset));
+                    self.load_shared(access, &addresses, ALL, cx);
+                }
+                repeats
+            }
+            _ => false,
+        }
     }
 
     #[inline(always)]
@@ -125,13 +168,13 @@ impl Warp {
     fn load_global(
         &mut self,
         access: &LoadStore,
-        addresses: &[u64; LANES],
+        first: u64,
         placed: &Placed,
         data: &[u8],
         mask: u32,
     ) {
         let base = placed.base;
-        let first = (addresses[0] - base) as usize;
+        let first = (first - base) as usize;
         let as_it_is = access.class == Class::B32 && !access.signed;
         // A lane of a row has its place in it, so that the loop becomes a few vector instructions.
         macro_rules! row {
@@ -155,6 +198,7 @@ impl Warp {
             (Shape::Same, 8, 1) => return self.load_same::<8>(access, first, data, mask),
             _ => {}
         }
+        let addresses = self.addresses(access.address, mask);
         macro_rules! gather {
             ($bytes:literal, $count:literal, $int:ty) => {{
                 let mut out = [[0u64; LANES]; $count];
@@ -242,13 +286,16 @@ impl Warp {
             let mut raw = [0; 16];
             let raw = &mut raw[..bytes as usize];
             let touch = LaneAccess::new(access.space, addresses[lane], bytes, self.site(op, lane));
-            cx.read(self, &touch, raw)?;
+            cx.read(self, &touch.ordered(access.order), raw)?;
             for (i, piece) in raw.chunks_exact(access.bytes as usize).enumerate() {
                 let mut wide = [0; 8];
                 wide[..piece.len()].copy_from_slice(piece);
                 let value = extend(u64::from_le_bytes(wide), access.bytes, access.signed);
                 self.set(access.reg(i), lane, value);
             }
+        }
+        if access.order.strong.is_some() {
+            cx.order.unite_lanes(self.actor, self.alive);
         }
         Ok(())
     }

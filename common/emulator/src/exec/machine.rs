@@ -1,10 +1,12 @@
 //! What stays the same during a launch: the program, its arguments, and memory as it was before.
+use super::global_check::PreviousGrid;
 use super::load::extend;
 use crate::finding::Location;
 use crate::launch::{LaunchConfig, Options};
 use crate::lower::SHARED_BASE;
 use crate::memory::Memory;
 use crate::program::{Fixed, Program, Special};
+use crate::shadow::Site;
 
 pub(super) struct Machine<'a> {
     pub program: &'a Program,
@@ -20,10 +22,17 @@ pub(super) struct Machine<'a> {
     /// Threads and warps of a block.
     pub threads: usize,
     pub warps: usize,
-    /// Blocks of a cluster in x, y and z.
+    /// Blocks of a cluster in x, y and z, and how many clusters there are.
     pub cluster: [u32; 3],
+    pub clusters: u64,
     /// Bytes of shared memory, from the start of its window.
     pub shared_end: u32,
+    /// What the launch before may still be doing.
+    pub previous: PreviousGrid,
+    /// Allocations of which the sanitizer remembers every access: a bit each, as in [`Writes`](crate::memory::Writes).
+    pub watched: u64,
+    /// The second launch under `sanitize`: every `try_wait` gives up now and then, as the hardware's may.
+    pub hesitates: bool,
     pub arch: pulp::Arch,
 }
 
@@ -119,6 +128,12 @@ impl Machine<'_> {
     /// Number of a thread in its block, from its warp in the cluster and its lane.
     pub fn thread_of(&self, warp: usize, lane: usize) -> usize {
         warp % self.warps * 32 + lane
+    }
+
+    /// The same for a thread of any cluster.
+    pub fn location_in(&self, cluster: u32, site: Site) -> Location {
+        let block = self.block_index(cluster.into(), site.warp / self.warps);
+        self.location(site.op, self.thread_of(site.warp, site.lane), block)
     }
 
     /// A thread and the operation it was at, for a finding.

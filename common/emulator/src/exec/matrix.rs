@@ -1,6 +1,6 @@
-//! Matrix instructions of one warp: which lane holds which element (PTX ISA, "Matrix Fragments for
-//! mma.m16n8k16" and its neighbours, "ldmatrix", "stmatrix"), and asynchronous copies.
+//! `ldmatrix` and `stmatrix`: which lane holds which element; and asynchronous copies.
 use super::block::Execution;
+use super::global_check::Does;
 use super::lane_access::{LaneAccess, Result, Target};
 use super::lanes::{LanesB32, fill_inactive, lanes, put};
 use super::profiler::Request;
@@ -9,9 +9,8 @@ use crate::Space;
 use crate::banks::{LANES, SharedAccess};
 use crate::finding::AccessKind;
 use crate::happens_before::Engine;
-use crate::op::{AsyncCopy, MatrixMove, Mma};
+use crate::op::{AsyncCopy, MatrixMove, Order};
 use crate::shadow::{AccessMode, AsyncOp};
-use crate::{Card, tensor};
 
 impl Warp {
     /// `ldmatrix` and `stmatrix`: lane `8 m + r` names row `r` of matrix `m`, 16 bytes. Of each matrix,
@@ -81,73 +80,9 @@ impl Warp {
         Ok(())
     }
 
-    /// `mma.sync` m16n8k8 and m16n8k16. With g = lane / 4 and t = lane % 4, register r of A holds row
-    /// `g + 8 (r % 2)`, columns `2 t + 8 (r / 2)` and the next; register r of B rows `2 t + 8 r` and the
-    /// next, column g; register r of C row `g + 8 (r / 2)`, column `2 t + r % 2`.
-    #[inline(always)]
-    pub(super) fn mma(&mut self, mma: &Mma, card: Card) {
-        self.products += 1;
-        match mma.k {
-            8 => self.mma_k::<8, 128, 64>(mma, card),
-            _ => self.mma_k::<16, 256, 128>(mma, card),
-        }
-    }
-
-    #[inline(always)]
-    fn mma_k<const K: usize, const A: usize, const B: usize>(&mut self, mma: &Mma, card: Card) {
-        let (mut a, mut b) = ([0u16; A], [0u16; B]);
-        // Four neighbouring lanes hold eight elements of a row.
-        for (r, &reg) in mma.a.iter().enumerate().take(K / 4) {
-            for (g, words) in self.b32[reg as usize]
-                .0
-                .as_chunks::<4>()
-                .0
-                .iter()
-                .enumerate()
-            {
-                let at = (g + 8 * (r % 2)) * K + 8 * (r / 2);
-                if let Some(row) = a.get_mut(at..at + 8) {
-                    row.copy_from_slice(&halves_of(*words));
-                }
-            }
-        }
-        for r in 0..K / 8 {
-            let values = &self.b32[mma.b[r] as usize].0;
-            for lane in 0..LANES {
-                let at = (2 * (lane % 4) + 8 * r) * 8 + lane / 4;
-                (b[at], b[at + 8]) = (values[lane] as u16, (values[lane] >> 16) as u16);
-            }
-        }
-        let c = self.sums(&mma.c);
-        let d = tensor::mma::<K, A, B>(card, mma.factor, &a, &b, &c);
-        self.put_sums(&mma.d, &d);
-    }
-
-    /// A 16 x 8 matrix of sums from its four registers. Row and column of register r in lane l come to number
-    /// `64 (r / 2) + 2 l + r % 2`, row-major.
-    #[inline(always)]
-    pub(super) fn sums(&self, regs: &[u32; 4]) -> [u32; 128] {
-        let mut sums = [0; 128];
-        for (sums, &[even, odd]) in sums.as_chunks_mut::<64>().0.iter_mut().zip(pairs(regs)) {
-            let [even, odd] = [even, odd].map(|reg| &self.b32[reg as usize].0);
-            for lane in 0..LANES {
-                (sums[2 * lane], sums[2 * lane + 1]) = (even[lane], odd[lane]);
-            }
-        }
-        sums
-    }
-
-    /// The other way round.
-    #[inline(always)]
-    pub(super) fn put_sums(&mut self, regs: &[u32; 4], sums: &[u32; 128]) {
-        for (sums, &pair) in sums.as_chunks::<64>().0.iter().zip(pairs(regs)) {
-            for (i, reg) in pair.into_iter().enumerate() {
-                let to = &mut self.b32[reg as usize].0;
-                for lane in 0..LANES {
-                    to[lane] = sums[2 * lane + i];
-                }
-            }
-        }
+    /// `movmatrix`
+    pub(super) fn transpose(&mut self, [d, a]: [u32; 2]) {
+        self.b32[d as usize] = transposed(&self.b32[a as usize]);
     }
 
     /// Notes a copy; it lands when the thread waits for it, as late as the program allows.
@@ -162,6 +97,13 @@ impl Warp {
         let from = self.addresses(copy.from, mask);
         let mut starts = [0u32; LANES];
         let issued = self.steps(cx);
+        let request = |slot| Request::new(op, slot, Space::Shared, copy.bytes, SharedAccess::Store);
+        let [shared, global] = copy.slots;
+        // With a size given, a lane may read nothing, from anywhere.
+        let placed = match copy.size {
+            None => (cx.profiler).global_in_one(request(global), &from, mask, cx.machine.memory),
+            Some(_) => None,
+        };
         for lane in lanes(mask) {
             // With a size given, the rest of the bytes is zero (PTX ISA, "cp.async").
             let wanted = copy.size.map_or(copy.bytes, |size| {
@@ -174,13 +116,20 @@ impl Warp {
                 continue;
             };
             starts[lane] = at;
-            let source = match wanted {
-                0 => None,
-                _ => match cx.locate(&touch(Space::Global, from[lane]), AccessKind::Read)? {
-                    Target::Global(allocation, offset) => Some((allocation, offset)),
-                    _ => None,
-                },
+            let source = match (wanted, &placed) {
+                (0, _) => None,
+                (_, Some(placed)) => Some((placed.allocation, (from[lane] - placed.base) as usize)),
+                (_, None) => {
+                    match cx.locate(&touch(Space::Global, from[lane]), AccessKind::Read)? {
+                        Target::Global(allocation, offset) => Some((allocation, offset)),
+                        _ => None,
+                    }
+                }
             };
+            if let (Some(source), true) = (source, cx.machine.options.sanitize) {
+                let (site, order) = (self.site(op, lane), Order::default());
+                cx.check_global(Does::Read, order, source, wanted, None, site);
+            }
             cx.check(AccessMode::Launch, at, copy.bytes, self.site(op, lane));
             let group = self.commits[lane];
             self.pending.push(Pending {
@@ -198,10 +147,10 @@ impl Warp {
             self.copies += 1;
         }
         fill_inactive(&mut starts, mask);
-        let request = |slot| Request::new(op, slot, Space::Shared, copy.bytes, SharedAccess::Store);
-        let [shared, global] = copy.slots;
         cx.profiler.shared(request(shared), &starts, mask);
-        cx.profiler.global(request(global), &from, mask);
+        if placed.is_none() {
+            cx.profiler.global(request(global), &from, mask);
+        }
         cx.block.activity += 1;
         Ok(())
     }
@@ -211,10 +160,10 @@ impl Warp {
         lanes(mask).for_each(|lane| self.commits[lane] += 1);
     }
 
-    /// Lands the copies of these threads, but for the latest `pending` groups; all of them if `None`.
+    /// Lands the copies of these threads, but for the latest `groups`; all of them if `None`.
     pub(super) fn wait_async(
         &mut self,
-        pending: Option<u32>,
+        groups: Option<u32>,
         op: usize,
         mask: u32,
         cx: &mut Execution<'_>,
@@ -223,21 +172,23 @@ impl Warp {
             return;
         }
         let commits = self.commits;
-        let lands = |copy: &mut Pending| {
+        let lands = |copy: &Pending| {
             mask >> copy.lane & 1 == 1
-                && pending.is_none_or(|n| {
+                && groups.is_none_or(|n| {
                     u64::from(copy.group) + u64::from(n) < u64::from(commits[copy.lane])
                 })
         };
-        let landing: Vec<Pending> = self.pending.extract_if(.., lands).collect();
-        if let Some(issued) = landing.iter().map(|copy| copy.issued).max() {
-            self.wait_for_copies(op, issued, &landing, cx);
-        }
-        for copy in &landing {
-            self.land_copy(copy, cx);
-            let site = self.site(copy.op, copy.lane);
-            cx.check(AccessMode::Land, copy.to, copy.bytes, site);
-        }
+        let mut pending = std::mem::take(&mut self.pending);
+        self.wait_for_copies(op, pending.iter().filter(|copy| lands(copy)), cx);
+        pending.retain(|copy| {
+            if lands(copy) {
+                self.land_copy(copy, cx);
+                let site = self.site(copy.op, copy.lane);
+                cx.check(AccessMode::Land, copy.to, copy.bytes, site);
+            }
+            !lands(copy)
+        });
+        self.pending = pending;
     }
 
     /// The copies that `cp.async.mbarrier.arrive` has named land, and the mbarrier is told.
@@ -267,40 +218,37 @@ impl Warp {
     /// Puts what a copy brings into shared memory.
     fn land_copy(&self, copy: &Pending, cx: &mut Execution<'_>) {
         let mut bytes = [0; 16];
-        let bytes = &mut bytes[..copy.bytes as usize];
         if let Some((allocation, offset)) = copy.source {
-            cx.writes.read(cx.machine.memory, allocation, offset, bytes);
-            bytes[copy.wanted as usize..].fill(0);
+            let read = &mut bytes[..copy.bytes as usize];
+            cx.writes.read(cx.machine.memory, allocation, offset, read);
+            read[copy.wanted as usize..].fill(0);
         }
-        for (i, pair) in bytes.chunks_exact(2).enumerate() {
-            let value = u16::from_le_bytes([pair[0], pair[1]]);
-            put_half(&mut cx.block.shared, copy.to as usize / 2 + i, value);
+        // 4, 8 or 16 bytes, aligned.
+        let (at, words) = (copy.to as usize / 4, copy.bytes as usize / 4);
+        let to = &mut cx.block.shared[at..at + words];
+        for (word, bytes) in to.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u32::from_le_bytes(*bytes);
         }
     }
 }
 
-/// Registers of even and of odd columns, for the upper rows and the lower.
-fn pairs(regs: &[u32; 4]) -> &[[u32; 2]] {
-    regs.as_chunks().0
-}
-
-/// The low and the high half of each word.
-#[inline(always)]
-fn halves_of(words: [u32; 4]) -> [u16; 8] {
-    std::array::from_fn(|i| (words[i / 2] >> (16 * (i % 2))) as u16)
-}
-
 /// What `ldmatrix` gives each lane of a matrix whose rows start here.
 #[inline(always)]
-fn load_matrix(shared: &[u32], starts: &[u32; 8], transposed: bool) -> LanesB32 {
+fn load_matrix(shared: &[u32], starts: &[u32; 8], transpose: bool) -> LanesB32 {
     let mut words = LanesB32::ZERO;
     for (row, &start) in words.0.as_chunks_mut::<4>().0.iter_mut().zip(starts) {
         let at = start as usize / 4;
         row.copy_from_slice(&shared[at..at + 4]);
     }
-    if !transposed {
-        return words;
+    match transpose {
+        true => transposed(&words),
+        false => words,
     }
+}
+
+/// Lane `4 g + t` gets elements `2 t` and the next of column g.
+#[inline(always)]
+fn transposed(words: &LanesB32) -> LanesB32 {
     let mut turned = LanesB32::ZERO;
     for lane in 0..LANES {
         let (row, column) = (lane % 4 * 2, lane / 4);

@@ -1,14 +1,15 @@
 //! mbarriers: phases, pending arrivals, bytes that are still to come (PTX ISA, "mbarrier").
-use super::block::Execution;
+use super::block::{Execution, Unheeded};
 use super::lane_access::{Fatal, LaneAccess, Result};
-use super::lanes::lanes;
+use super::lanes::{lanes, mask_of};
 use super::step::Stop;
 use super::warp::{Signal, Split, State, Warp};
 use super::warp_sync::{Arrival, Pause, Synced};
 use crate::Space;
 use crate::finding::{AccessKind, FindingKind};
-use crate::happens_before::{HappensBefore, View};
-use crate::op::{Class, MbarrierAccess, MbarrierAction, MbarrierWait};
+use crate::happens_before::{Actor, HappensBefore, View};
+use crate::op::{Class, MbarrierAccess, MbarrierAction, MbarrierWait, Scope};
+use crate::random::random;
 use crate::shadow::{AccessMode, Site};
 
 /// Arrivals that an mbarrier can count, and bytes either way (PTX ISA, "Contents of the mbarrier object").
@@ -281,10 +282,10 @@ impl Warp {
             cx.visit(rank, site);
         }
         let relaxed = access.relaxed;
-        let release = |barrier: &mut Mbarrier, order: &mut HappensBefore| {
-            if !relaxed {
-                order.release(actor, bit, alive, &mut barrier.arriving);
-            }
+        let scope = if own { Scope::Block } else { Scope::Cluster };
+        let release = |barrier: &mut Mbarrier, order: &mut HappensBefore| match relaxed {
+            true => order.release_fenced(actor, bit, scope, &mut barrier.arriving),
+            false => order.release(actor, bit, alive, &mut barrier.arriving),
         };
         let tx = |count: u32| -> Checked<i64> {
             match count {
@@ -413,6 +414,15 @@ impl Warp {
                 Ok(false) => {}
             }
         }
+        let hesitates = cx.machine.hesitates && wait.blocking && complete != 0 && self.hesitate(op);
+        if hesitates {
+            complete = 0;
+            views.clear();
+        }
+        if cx.machine.hesitates {
+            let at = |lane: usize| addresses[lane] as u32;
+            cx.note_heeded(self.actor, op, complete, active, at);
+        }
         match views.first() {
             Some(&(_, at)) => {
                 let barrier = cx.block.mbarriers.get(&at);
@@ -425,12 +435,20 @@ impl Warp {
             }
         }
         let expired = self.expired & active != 0;
-        if complete == 0 && wait.blocking && !expired {
+        if complete == 0 && wait.blocking && !expired && !hesitates {
             let own = self.part(arrival, |_| true);
             let state = State::Mbarrier(cx.block.phases, self.steps(cx));
             return self.wait(arrival, own, state, cx);
         }
         self.expired &= !active;
+        if complete == 0 && wait.blocking && cx.machine.hesitates {
+            let lane = active.trailing_zeros() as usize & 31;
+            cx.common.unheeded.push(Unheeded {
+                lanes: active,
+                mbarrier: addresses[lane] as u32,
+                site: self.site(op, lane),
+            });
+        }
         let p = &mut self.predicates[wait.d as usize];
         *p = *p & !active | complete;
         if !wait.relaxed && cx.machine.options.sanitize {
@@ -448,6 +466,17 @@ impl Warp {
             }
         }
         Ok((arrival.mask, arrival.join))
+    }
+
+    /// Whether a `try_wait` whose phase is complete comes back as if it were not, as one does that is complete just after
+    /// its time was up: the first time at each, and now and then.
+    fn hesitate(&mut self, op: usize) -> bool {
+        if !self.hesitated.contains(&op) {
+            self.hesitated.push(op);
+            return true;
+        }
+        let mut state = self.clock ^ (op as u64) << 32 ^ (self.actor as u64) << 48;
+        random(&mut state).is_multiple_of(16)
     }
 
     /// What a split that waits at an mbarrier waits for, in words.
@@ -477,6 +506,29 @@ impl Warp {
     pub(super) fn waits_at(&self, wait: &MbarrierWait, split: &Split) -> u32 {
         let addresses = self.addresses(wait.address, split.mask);
         addresses[split.mask.trailing_zeros() as usize & 31] as u32
+    }
+}
+
+impl Execution<'_> {
+    /// Lanes of a warp come to a wait again, or a wait for the same mbarrier is over: they have heeded that they had to.
+    fn note_heeded(
+        &mut self,
+        actor: Actor,
+        op: usize,
+        complete: u32,
+        active: u32,
+        at: impl Fn(usize) -> u32,
+    ) {
+        self.common.unheeded.retain_mut(|one| {
+            if one.site.warp == actor {
+                let here = lanes(complete).filter(|&lane| at(lane) == one.mbarrier);
+                one.lanes &= !mask_of(here);
+                if one.site.op == op {
+                    one.lanes &= !active;
+                }
+            }
+            one.lanes != 0
+        });
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::global_pattern::{GlobalPattern, Placed};
 use crate::banks::{LANES, SharedAccess, shared_wavefronts};
+use crate::lower::SHARED_BASE;
 use crate::memory::Memory;
 use crate::{AccessPattern, Counters, Space, Wait, Wavefronts};
 
@@ -14,20 +15,70 @@ pub(super) struct Profiler {
     pub waits: BTreeMap<(usize, Option<u32>), Wait>,
     /// Every pattern once, if that was asked for; the instruction is an operation here.
     pub patterns: Option<BTreeSet<AccessPattern>>,
+    /// The last pattern of each shared-memory instruction, and a few before it: the warps of a block take turns, and
+    /// in a swizzled tile each may have its own.
     shared: Vec<SharedPattern>,
+    older: Vec<Vec<SharedPattern>>,
     global: Vec<GlobalPattern>,
 }
 
 /// Patterns that are kept of a launch: any kernel of ours has far fewer.
 const MOST_PATTERNS: usize = 1 << 16;
 
-/// The last pattern of a shared-memory instruction. Moving all addresses by a multiple of 128 bytes
+/// Patterns of an instruction that are remembered besides its last.
+const OLDER_PATTERNS: usize = 3;
+
+/// A pattern of a shared-memory instruction. Moving all addresses by a multiple of 128 bytes
 /// changes neither banks nor distinct words, so they are kept relative to one.
 #[derive(Clone, Default)]
 struct SharedPattern {
     active: u32,
     relative: [u32; LANES],
     cost: Wavefronts,
+    /// The lowest and the highest address, relative too.
+    low: i64,
+    high: i64,
+    /// Bits that any address has.
+    bits: u32,
+}
+
+impl SharedPattern {
+    #[inline(never)]
+    fn new(kind: SharedAccess, bytes: u32, addresses: &[u32; LANES], active: u32) -> Self {
+        let base = addresses[0] & !127;
+        let (mut low, mut high, mut bits) = (i64::MAX, i64::MIN, 0);
+        for &address in addresses {
+            let relative = i64::from(address) - i64::from(base);
+            (low, high, bits) = (low.min(relative), high.max(relative), bits | address);
+        }
+        Self {
+            active,
+            relative: addresses.map(|address| address.wrapping_sub(base)),
+            cost: shared_wavefronts(kind, bytes, addresses, active),
+            low,
+            high,
+            bits,
+        }
+    }
+
+    #[inline(always)]
+    fn is_of(&self, addresses: &[u32; LANES], active: u32) -> bool {
+        let base = addresses[0] & !127;
+        let mut differs = 0;
+        for i in 0..LANES {
+            differs |= addresses[i].wrapping_sub(base) ^ self.relative[i];
+        }
+        differs == 0 && self.active == active
+    }
+
+    /// Whether the pattern is aligned, and within a block's shared memory if it begins at `base`.
+    #[inline(always)]
+    fn fits(&self, base: u32, bytes: u32, end: u32) -> bool {
+        let base = i64::from(base);
+        self.bits & (bytes - 1) == 0
+            && base + self.low >= i64::from(SHARED_BASE)
+            && base + self.high + i64::from(bytes) <= i64::from(end)
+    }
 }
 
 /// A warp's access to memory.
@@ -59,6 +110,7 @@ impl Profiler {
             ops: vec![Counters::default(); ops],
             waits: BTreeMap::new(),
             shared: vec![SharedPattern::default(); slots],
+            older: vec![Vec::new(); slots],
             global: vec![GlobalPattern::default(); slots],
         }
     }
@@ -69,26 +121,57 @@ impl Profiler {
         let Request {
             op, bytes, kind, ..
         } = request;
-        let base = addresses[0] & !127;
         let pattern = &mut self.shared[request.slot as usize];
-        let mut differs = 0;
-        for i in 0..LANES {
-            differs |= addresses[i].wrapping_sub(base) ^ pattern.relative[i];
-        }
-        if pattern.active != active || differs != 0 {
-            pattern.active = active;
-            pattern.relative = addresses.map(|address| address.wrapping_sub(base));
-            pattern.cost = shared_wavefronts(kind, bytes, addresses, active);
-            keep(&mut self.patterns, || AccessPattern {
-                instruction: op,
-                shared: Some(kind),
-                bytes,
-                offsets: offsets(&addresses.map(u64::from), active),
-            });
+        if !pattern.is_of(addresses, active) {
+            let older = &mut self.older[request.slot as usize];
+            let known = older
+                .iter_mut()
+                .find(|older| older.is_of(addresses, active));
+            match known {
+                Some(known) => std::mem::swap(pattern, known),
+                None => {
+                    let new = SharedPattern::new(kind, bytes, addresses, active);
+                    older.truncate(OLDER_PATTERNS - 1);
+                    older.insert(0, std::mem::replace(pattern, new));
+                    keep(&mut self.patterns, || AccessPattern {
+                        instruction: op,
+                        shared: Some(kind),
+                        bytes,
+                        offsets: offsets(&addresses.map(u64::from), active),
+                    });
+                }
+            }
         }
         let counters = &mut self.ops[op];
         counters.bytes += u64::from(bytes * active.count_ones());
         counters.shared += pattern.cost;
+    }
+
+    /// Counts the access of a full warp whose addresses, these registers plus an offset, are the instruction's last
+    /// pattern, aligned and below `end`; else it does nothing. It saves writing the addresses down.
+    #[inline(always)]
+    pub fn shared_repeats(
+        &mut self,
+        request: Request,
+        registers: &[u32; LANES],
+        offset: u32,
+        end: u32,
+    ) -> bool {
+        let pattern = &self.shared[request.slot as usize];
+        let base = registers[0].wrapping_add(offset) & !127;
+        let shift = base.wrapping_sub(offset);
+        let mut differs = 0;
+        for i in 0..LANES {
+            differs |= registers[i].wrapping_sub(shift) ^ pattern.relative[i];
+        }
+        let repeats =
+            differs == 0 && pattern.active == u32::MAX && pattern.fits(base, request.bytes, end);
+        if repeats {
+            let counters = &mut self.ops[request.op];
+            counters.bytes += u64::from(request.bytes) * LANES as u64;
+            counters.shared += pattern.cost;
+        }
+        repeats
     }
 
     /// Addresses of inactive lanes must be those of an active one.
@@ -112,6 +195,29 @@ impl Profiler {
         let pattern = &mut self.global[request.slot as usize];
         let placed = pattern.place(addresses[0], request.bytes, memory)?;
         self.count_global(request, active);
+        Some(placed)
+    }
+
+    /// The same for a full warp whose addresses, these registers plus an offset, are the instruction's last pattern, in
+    /// an allocation that `may` be read so.
+    #[inline(always)]
+    pub fn global_repeats(
+        &mut self,
+        request: Request,
+        registers: &[u64; LANES],
+        offset: i64,
+        memory: &Memory,
+        may: impl Fn(usize) -> bool,
+    ) -> Option<Placed> {
+        let pattern = &mut self.global[request.slot as usize];
+        if !pattern.repeats(registers, offset) {
+            return None;
+        }
+        let first = registers[0].wrapping_add_signed(offset);
+        let placed = pattern
+            .place(first, request.bytes, memory)
+            .filter(|placed| may(placed.allocation))?;
+        self.count_global(request, u32::MAX);
         Some(placed)
     }
 

@@ -9,6 +9,7 @@ use super::warp::Warp;
 use crate::Space;
 use crate::finding::{AccessKind, Conflict, Finding, FindingKind, Location, MemoryAccess};
 use crate::happens_before::{Actor, Engine, Observer, View};
+use crate::op::{Code, LaneOp};
 use crate::shadow::{AccessCheck, AccessMode, AsyncOp, Hazard, Site};
 
 impl Execution<'_> {
@@ -66,8 +67,38 @@ impl Execution<'_> {
             }
         }
         for (lane, check) in wrong {
-            self.found(check, how, addresses[lane], bytes, warp.site(op, lane));
+            if !self.writes_the_same(&check, how, (op, lane), addresses, warp, mask) {
+                self.found(check, how, addresses[lane], bytes, warp.site(op, lane));
+            }
         }
+    }
+
+    /// Whether two lanes of one store write the same to one address: then it does not matter which of them does.
+    fn writes_the_same(
+        &self,
+        check: &AccessCheck,
+        how: AccessMode,
+        (op, lane): (usize, usize),
+        addresses: &[u32; 32],
+        warp: &Warp,
+        mask: u32,
+    ) -> bool {
+        let (AccessCheck::Race(other), AccessMode::Write) = (check, how) else {
+            return false;
+        };
+        let Code::Lane(LaneOp::Store(access)) = &self.machine.program.ops[op].code else {
+            return false;
+        };
+        let Site {
+            warp: actor,
+            lane: of,
+            op: at,
+        } = other.site;
+        other.how == AccessMode::Write
+            && (actor, at) == (warp.actor, op)
+            && mask >> of & 1 == 1
+            && addresses[of] == addresses[lane]
+            && warp.raw(access, of) == warp.raw(access, lane)
     }
 
     /// The same in another block of the cluster, which must not exit before it.
@@ -152,7 +183,7 @@ impl Execution<'_> {
         }
     }
 
-    fn location(&self, site: Site) -> Location {
+    pub fn location(&self, site: Site) -> Location {
         let thread = self.machine.thread_of(site.warp, site.lane);
         let block = self.index_of(site.warp / self.machine.warps);
         self.machine.location(site.op, thread, block)
@@ -164,6 +195,16 @@ impl Execution<'_> {
         self.block.findings.add(Finding::new(kind, location));
     }
 
+    /// The `try_wait` after whose failure this thread has gone on as if the phase were complete, if it has.
+    fn unheeded_wait(&self, check: &AccessCheck, site: Site) -> Option<Site> {
+        if matches!(check, AccessCheck::Fine) {
+            return None;
+        }
+        let mut waits = self.common.unheeded.iter().rev();
+        let wait = waits.find(|one| one.site.warp == site.warp && one.lanes >> site.lane & 1 == 1);
+        wait.map(|one| one.site)
+    }
+
     pub fn found(
         &mut self,
         check: AccessCheck,
@@ -172,12 +213,18 @@ impl Execution<'_> {
         bytes: u32,
         site: Site,
     ) {
+        if let Some(wait) = self.unheeded_wait(&check, site) {
+            let access = Box::new(self.location(site));
+            return self.report(FindingKind::UnheededWait { access }, wait);
+        }
         let (access, address) = (verb(how), address.into());
         let conflict = |hazard: Hazard| Conflict {
             access,
             other_access: verb(hazard.how),
             other: Box::new(self.location(hazard.site)),
+            space: Space::Shared,
             address,
+            of_one_instruction: (hazard.site.warp, hazard.site.op) == (site.warp, site.op),
         };
         let kind = match check {
             AccessCheck::Fine => return,
@@ -197,10 +244,12 @@ impl Execution<'_> {
 
 fn verb(how: AccessMode) -> AccessKind {
     match how {
-        AccessMode::Read => AccessKind::Read,
-        AccessMode::Write | AccessMode::Land | AccessMode::Init | AccessMode::Invalidate => {
-            AccessKind::Write
-        }
+        AccessMode::Read | AccessMode::StrongRead => AccessKind::Read,
+        AccessMode::StrongWrite
+        | AccessMode::Write
+        | AccessMode::Land
+        | AccessMode::Init
+        | AccessMode::Invalidate => AccessKind::Write,
         AccessMode::Atomic => AccessKind::Atomic,
         AccessMode::AsyncRead => AccessKind::AsyncRead,
         AccessMode::Launch | AccessMode::AsyncWrite => AccessKind::AsyncWrite,

@@ -110,6 +110,9 @@ impl Warp {
             if SANITIZE && active != 0 && !program.watched.is_empty() {
                 self.touch(pc, active, cx);
             }
+            if SANITIZE && program.flows.get(pc as usize).is_some_and(Option::is_some) {
+                self.trace(pc, mask, active, cx);
+            }
             match &op.code {
                 Code::Branch {
                     target,
@@ -171,8 +174,16 @@ impl Warp {
                     }
                     let done = match op {
                         MatrixOp::Move(access) => self.matrix(access, pc as usize, together, cx),
+                        MatrixOp::Transpose(regs) => {
+                            self.transpose(*regs);
+                            Ok(())
+                        }
                         MatrixOp::Mma(mma) => {
                             self.mma(mma, cx.machine.options.card);
+                            Ok(())
+                        }
+                        MatrixOp::MmaF64(mma) => {
+                            self.mma_f64(mma);
                             Ok(())
                         }
                         MatrixOp::Wgmma(op) => match self.wgmma(op, pc as usize, together, cx) {

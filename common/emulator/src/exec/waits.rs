@@ -58,23 +58,28 @@ impl Warp {
         };
     }
 
-    /// `cp.async`s land now, because these lanes wait for them; the last of them was issued at the step `issued`.
-    pub(super) fn wait_for_copies(
+    /// These `cp.async`s land now, because their lanes wait for them.
+    pub(super) fn wait_for_copies<'a>(
         &self,
         pc: usize,
-        issued: u64,
-        landing: &[Pending],
+        landing: impl Iterator<Item = &'a Pending>,
         cx: &mut Execution<'_>,
     ) {
+        let (mut issued, mut bytes, mut products) = (None, 0, 0);
+        for copy in landing {
+            let wanted = u64::from(copy.wanted);
+            issued = issued.max(Some(copy.issued));
+            bytes += wanted;
+            products += wanted * self.products.saturating_sub(copy.products);
+        }
+        let Some(issued) = issued else { return };
         let ahead = self.steps(cx).saturating_sub(issued);
-        let bytes = |copy: &Pending| u64::from(copy.wanted);
-        let since = |copy: &Pending| self.products.saturating_sub(copy.products);
         *cx.profiler.waits.entry((pc, None)).or_default() += Wait {
             times: 1,
             copied: 1,
             ahead,
-            bytes: landing.iter().map(bytes).sum(),
-            products: landing.iter().map(|copy| bytes(copy) * since(copy)).sum(),
+            bytes,
+            products,
             ..Wait::default()
         };
     }

@@ -2,6 +2,7 @@
 use super::bulk::Store;
 use super::lanes::{LanesB32, LanesB64, lanes};
 use super::machine::Machine;
+use super::undefined::Undefined;
 use super::waits::Begun;
 use super::warpgroup::Tracker;
 use crate::op::{Address, Class, Reg};
@@ -114,6 +115,8 @@ pub(super) struct Warp {
     pub commits: [u32; 32],
     /// What is on its way to and from the registers of `wgmma`; kept under `sanitize`.
     pub matrices: Tracker,
+    /// What of its registers and local memory no instruction has written; kept under `sanitize`.
+    pub undefined: Undefined,
     /// Copies begun so far, and who will be told of them.
     pub copies: u64,
     pub signals: Vec<Signal>,
@@ -122,6 +125,8 @@ pub(super) struct Warp {
     pub bulk_commits: [u32; 32],
     /// Lanes whose `try_wait` has waited for long enough.
     pub expired: u32,
+    /// `try_wait`s that have come back too early once, if they do.
+    pub hesitated: Vec<usize>,
     /// Waits at mbarriers that have not ended.
     pub waits: Vec<Begun>,
     /// Lanes that have arrived at the cluster's barrier, in this phase and in the last.
@@ -146,22 +151,23 @@ impl Warp {
         }
     }
 
-    /// Nothing but registers and local memory, all zero.
+    /// Nothing but registers and local memory, which hold anything on a GPU and the same everywhere here.
     fn cleared(mut self) -> Self {
-        self.b32.fill(LanesB32::ZERO);
-        self.b64.fill(LanesB64::ZERO);
-        self.predicates.fill(0);
-        self.local.fill(0);
+        self.b32.fill(LanesB32::POISON);
+        self.b64.fill(LanesB64::POISON);
+        self.predicates.fill(0x5555_5555);
+        self.local.fill(0x7f);
         Self {
             b32: self.b32,
             b64: self.b64,
             predicates: self.predicates,
             local: self.local,
+            undefined: self.undefined,
             ..Self::default()
         }
     }
 
-    /// Makes the warp ready for a block: registers zero but for the fixed ones.
+    /// Makes the warp ready for a block: registers poisoned but for the fixed ones.
     pub fn reset(&mut self, machine: &Machine<'_>, actor: usize, block: [u32; 3]) {
         let index = actor % machine.warps;
         let threads = machine.threads - index * 32;
@@ -173,6 +179,7 @@ impl Warp {
             matrices: Tracker::new(machine),
             ..std::mem::take(self).cleared()
         };
+        self.undefined.reset(machine);
         self.split(0, alive, NONE, State::Ready);
         for (register, &fixed) in self.b32.iter_mut().zip(&machine.program.fixed_b32) {
             register.0 = std::array::from_fn(|i| machine.fixed(fixed, index, i, block) as u32);

@@ -3,6 +3,7 @@
 //! The common cases, a whole warp in one allocation or in shared memory, are checked and served as
 //! vectors. Everything else goes thread by thread through [`Execution::read`] and [`Execution::write`].
 use super::block::Execution;
+use super::global_check::Does;
 use super::global_pattern::Placed;
 use super::lane_access::{LaneAccess, Result, Target, shared_write, space_of};
 use super::lanes::{fill_inactive, lanes, mask_of};
@@ -65,8 +66,10 @@ impl Warp {
         let (space, mask_left) = resolve(access.space, &mut addresses, mask);
         let bytes = access.bytes * access.count;
         let request = Request::new(op, access.slot, access.space, bytes, SharedAccess::Store);
+        let strong = SANITIZE && access.order.strong.is_some();
         if space == Space::Shared
             && mask_left == 0
+            && !strong
             && let Some(addresses) = shared_window(&addresses, bytes, cx.machine.shared_end)
         {
             cx.profiler.shared(request, &addresses, mask);
@@ -92,6 +95,7 @@ impl Warp {
         }
         if space == Space::Global
             && mask_left == 0
+            && !strong
             && let Some(Placed {
                 allocation, base, ..
             }) = cx
@@ -101,6 +105,10 @@ impl Warp {
             for lane in lanes(mask) {
                 let raw = &self.raw(access, lane)[..bytes as usize];
                 let offset = (addresses[lane] - base) as usize;
+                if SANITIZE {
+                    let (at, site) = ((allocation, offset), self.site(op, lane));
+                    cx.check_global(Does::Write, access.order, at, bytes, Some(raw), site);
+                }
                 cx.writes.write(cx.machine.memory, allocation, offset, raw);
             }
             return Ok(());
@@ -111,13 +119,14 @@ impl Warp {
         for lane in lanes(mask) {
             let raw = self.raw(access, lane);
             let touch = LaneAccess::new(access.space, addresses[lane], bytes, self.site(op, lane));
+            let touch = touch.ordered(access.order);
             cx.write(self, &touch, &raw[..bytes as usize])?;
         }
         Ok(())
     }
 
     /// What a lane stores, as bytes.
-    fn raw(&self, access: &LoadStore, lane: usize) -> [u8; 16] {
+    pub(super) fn raw(&self, access: &LoadStore, lane: usize) -> [u8; 16] {
         let mut raw = [0; 16];
         for i in 0..access.count as usize {
             let (at, bytes) = (i * access.bytes as usize, access.bytes as usize);
@@ -149,9 +158,10 @@ impl Warp {
             let bytes = access.bytes as usize;
             let site = self.site(op, lane);
             let touch = LaneAccess::new(access.space, addresses[lane], access.bytes, site);
+            let touch = touch.ordered(access.order);
             let address = cx.locate(&touch, AccessKind::Atomic)?;
             cx.get(self, &address, &mut raw[..bytes]);
-            cx.show(AccessMode::Atomic, &address, &touch);
+            cx.show(Does::Atomic, &address, &touch, None);
             let old = u64::from_le_bytes(raw);
             let f = match address {
                 Target::Global(..) => access.on_global,

@@ -50,8 +50,12 @@ impl Warp {
             return self.wait(at, own, state, cx);
         };
         recount(at, there, cx);
-        let orders_memory = self.exchange(op, there & members);
-        if orders_memory {
+        if cx.machine.options.sanitize {
+            self.trace_exchange(op, at.pc, there & members, cx);
+        }
+        self.exchange(op, there & members);
+        // Shuffles, votes, `match` and `redux` order no memory (CUDA C++ Programming Guide, "Warp Shuffle Functions").
+        if matches!(op, WarpOp::Barrier) {
             cx.order
                 .synchronize_lanes(self.actor, there & members, self.alive);
         }
@@ -201,8 +205,8 @@ impl Warp {
         true
     }
 
-    /// A warp-level instruction, for all lanes that take part. Whether it orders memory among them.
-    fn exchange(&mut self, op: &WarpOp, mask: u32) -> bool {
+    /// A warp-level instruction, for all lanes that take part.
+    pub(super) fn exchange(&mut self, op: &WarpOp, mask: u32) {
         match op {
             WarpOp::Barrier => {}
             WarpOp::Shuffle(s) => {
@@ -247,7 +251,6 @@ impl Warp {
                 lanes(mask).for_each(|lane| self.b32[*d as usize].0[lane] = leader);
                 let p = &mut self.predicates[*p as usize];
                 *p = *p & !mask | mask & mask.wrapping_neg();
-                return false;
             }
             WarpOp::Match(m) => {
                 let values: Vec<u64> = (0..32).map(|lane| self.get(m.a, lane)).collect();
@@ -267,7 +270,6 @@ impl Warp {
                 lanes(mask).for_each(|lane| self.b32[*d as usize].0[lane] = result as u32);
             }
         }
-        true
     }
 }
 

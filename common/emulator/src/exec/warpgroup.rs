@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use super::block::Execution;
 use super::machine::Machine;
 use super::warp::Warp;
+use crate::MatrixProduct;
 use crate::finding::{Finding, FindingKind};
 
 /// Warps of a warpgroup: contiguous, the first one's number a multiple of this.
@@ -136,8 +137,8 @@ enum LastAccess {
     Ordinary,
     /// The fence itself.
     Fence,
-    /// Of a `wgmma` with so many columns, which it is an accumulator of.
-    Accumulator(u32),
+    /// Of a `wgmma` that computes this, which it is an accumulator of.
+    Accumulator(MatrixProduct),
     /// Of a `wgmma` that it is the A of.
     A,
 }
@@ -170,13 +171,12 @@ impl Tracker {
         (reg.taken > landed).then_some(reg.op)
     }
 
-    /// The `wgmma` of this number and operation takes its accumulators, with `n` columns, and what it has of A
-    /// in registers. What is wrong with that, if anything.
+    /// The `wgmma` of this number and operation takes its accumulators, and what it has of A in registers. What is wrong with that, if anything.
     pub fn take(
         &mut self,
         number: u64,
         op: usize,
-        (d, n): (&[u32], u32),
+        (d, product): (&[u32], MatrixProduct),
         a: &[u32],
     ) -> Option<Unordered> {
         let mut wrong = None;
@@ -187,11 +187,11 @@ impl Tracker {
             let reg = &mut self.registers[reg as usize];
             match reg.last {
                 LastAccess::Fence => {}
-                LastAccess::Accumulator(before) if before == n => {}
+                LastAccess::Accumulator(before) if is_same_shape(before, product) => {}
                 LastAccess::Accumulator(before) => wrong = Some(Unordered::Shape(before)),
                 LastAccess::Ordinary | LastAccess::A => wrong = Some(Unordered::Fence),
             }
-            (reg.last, reg.taken, reg.op) = (LastAccess::Accumulator(n), number + 1, op);
+            (reg.last, reg.taken, reg.op) = (LastAccess::Accumulator(product), number + 1, op);
         }
         for &reg in a {
             let reg = &mut self.registers[reg as usize];
@@ -208,12 +208,17 @@ impl Tracker {
     }
 }
 
+/// Accumulators of the same shape and format: in the same registers, whatever was multiplied.
+fn is_same_shape(a: MatrixProduct, b: MatrixProduct) -> bool {
+    (a.m, a.n, a.sums) == (b.m, b.n, b.sums)
+}
+
 /// What a `wgmma` finds its registers in.
 pub(super) enum Unordered {
     /// No fence since they were touched.
     Fence,
-    /// No fence since they were accumulators of another shape, with so many columns.
-    Shape(u32),
+    /// No fence since they were accumulators of another shape.
+    Shape(MatrixProduct),
     /// Its A has not landed: it is the accumulator of this operation.
     InFlight(usize),
 }

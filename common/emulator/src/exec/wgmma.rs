@@ -16,7 +16,7 @@ use crate::happens_before::Engine;
 use crate::lower::SHARED_BASE;
 use crate::op::{Code, MatrixOp, Wgmma, WgmmaA, WgmmaOp};
 use crate::shadow::{AccessMode, AsyncOp};
-use crate::tensor::{self, Factor};
+use crate::tensor::{self, Arithmetic};
 
 /// Rows of the whole instruction.
 const ROWS: u32 = 64;
@@ -144,7 +144,7 @@ impl Warp {
         }
         self.show_operands(wgmma, &descriptors, (at, pc), cx);
         let a = wgmma.a_registers();
-        let reason = match self.matrices.take(at, pc, (&wgmma.d, wgmma.n), a) {
+        let reason = match self.matrices.take(at, pc, (&wgmma.d, wgmma.product), a) {
             None => return Ok(()),
             Some(Unordered::Fence) => {
                 "wgmma.fence is missing: its registers were accessed since the last one, \
@@ -152,8 +152,9 @@ impl Warp {
                     .to_string()
             }
             Some(Unordered::Shape(before)) => format!(
-                "wgmma.fence is missing: its accumulators were those of an m64n{before}k16 before, and only \
-                 accumulators of the same shape are ordered without it"
+                "wgmma.fence is missing: its accumulators were those of an m64n{}k{} before, and only \
+                 accumulators of the same shape are ordered without it",
+                before.n, before.k
             ),
             Some(Unordered::InFlight(op)) => format!(
                 "its A is in registers that the wgmma at {} writes: wgmma.wait_group is missing",
@@ -193,7 +194,12 @@ impl Warp {
         };
         let operands = [
             ("A", descriptors.a, ROWS, wgmma.transposed[0]),
-            ("B", Some(descriptors.b), wgmma.n, wgmma.transposed[1]),
+            (
+                "B",
+                Some(descriptors.b),
+                wgmma.product.n,
+                wgmma.transposed[1],
+            ),
         ];
         for (name, bits, mn, transposed) in operands {
             let Some(Ok(descriptor)) = bits.map(Descriptor::decode) else {
@@ -263,7 +269,8 @@ impl Warp {
         let a = descriptors
             .a
             .map(|a| ("A", "row", a, ROWS, wgmma.transposed[0]));
-        let b = ("B", "column", descriptors.b, wgmma.n, wgmma.transposed[1]);
+        let n = wgmma.product.n;
+        let b = ("B", "column", descriptors.b, n, wgmma.transposed[1]);
         let end = cx.machine.shared_end;
         for (name, side, bits, mn, transposed) in a.into_iter().chain([b]) {
             let checked = Descriptor::decode(bits)
@@ -275,6 +282,8 @@ impl Warp {
             for (row, k) in units(mn, transposed) {
                 let address = descriptor.unit(transposed, row, k);
                 if address < SHARED_BASE || address.saturating_add(16) > end {
+                    // The unit's first element, of whatever size.
+                    let k = k * wgmma.product.k / K;
                     let reason = format!(
                         "operand {name}: {side} {row}, k {k} lies at 0x{address:x}, outside the block's {} bytes of \
                          shared memory, which start at 0x{SHARED_BASE:x}; the descriptor is 0x{bits:016x}",
@@ -327,19 +336,19 @@ impl Warp {
     }
 
     /// D = A B + D of this warp's 16 rows. With g = lane / 4 and t = lane % 4, register r of D holds row
-    /// `g + 8 (r / 2 % 2)`, column `8 (r / 4) + 2 t + r % 2`; register r of A row `g + 8 (r % 2)`, columns
-    /// `2 t + 8 (r / 2)` and the next.
+    /// `g + 8 (r / 2 % 2)`, column `8 (r / 4) + 2 t + r % 2`; register r of A row `g + 8 (r % 2)`, bytes
+    /// `4 t + 16 (r / 2)` and on.
     fn land(&mut self, wgmma: &Wgmma, scale_d: bool, operands: &Operands) {
         let mut own = [0; 256];
         let a = match (&wgmma.a, &operands.a) {
             (WgmmaA::Registers(regs), _) => {
-                let sign = sign(wgmma.negate[0]);
+                let sign = sign(wgmma, 0);
                 for (r, &reg) in regs.iter().enumerate() {
                     for lane in 0..LANES {
-                        let value = self.b32[reg as usize].0[lane];
+                        let value = self.b32[reg as usize].0[lane] ^ sign;
                         let (row, k) = (lane / 4 + 8 * (r % 2), lane % 4 * 2 + 8 * (r / 2));
-                        own[16 * row + k] = value as u16 ^ sign;
-                        own[16 * row + k + 1] = (value >> 16) as u16 ^ sign;
+                        own[16 * row + k] = value as u16;
+                        own[16 * row + k + 1] = (value >> 16) as u16;
                     }
                 }
                 &own
@@ -347,16 +356,17 @@ impl Warp {
             (WgmmaA::Descriptor(_), Some(a)) => &a[self.index % WARPS],
             (WgmmaA::Descriptor(_), None) => return,
         };
-        for (panel, b) in operands.b.iter().enumerate() {
-            let Some(regs) = wgmma.d.as_chunks().0.get(panel) else {
-                return;
-            };
+        let packed = wgmma.arithmetic.is_packed();
+        let panels = wgmma.d.chunks_exact(if packed { 2 } else { 4 });
+        for (b, regs) in operands.b.iter().zip(panels) {
             let addend = match scale_d {
-                true => self.sums(regs),
+                true => self.sums(packed, regs),
                 false => [0; 128],
             };
-            let sums = multiply(wgmma.factor, a, b, &addend);
-            self.put_sums(regs, &sums);
+            // No other card has it.
+            let sums =
+                tensor::multiply::<16, 256, 128>(Card::H100, wgmma.arithmetic, a, b, &addend);
+            self.put_sums(packed, regs, &sums);
         }
     }
 
@@ -378,15 +388,16 @@ impl Warp {
     }
 }
 
-/// One warp's rows by eight columns.
-fn multiply(factor: Factor, a: &[u16; 256], b: &[u16; 128], c: &[u32; 128]) -> [u32; 128] {
-    // No other card has it.
-    tensor::mma::<16, 256, 128>(Card::H100, factor, a, b, c)
-}
-
-/// Flips the sign of an element.
-fn sign(negate: bool) -> u16 {
-    if negate { 0x8000 } else { 0 }
+/// What flips the signs of the elements in 32 bits of an operand.
+fn sign(wgmma: &Wgmma, operand: usize) -> u32 {
+    match (wgmma.negate[operand], wgmma.arithmetic) {
+        (false, _) => 0,
+        (true, Arithmetic::Half(..)) => 0x8000_8000,
+        (true, Arithmetic::Tf32) => 0x8000_0000,
+        (true, Arithmetic::E4m3 | Arithmetic::Unpacked(..)) => 0x8080_8080,
+        // They have no scale.
+        (true, Arithmetic::Integer { .. } | Arithmetic::Bits(_)) => 0,
+    }
 }
 
 /// The first element (mn, k) of each 16 bytes of an operand.
@@ -399,16 +410,17 @@ fn units(mn: u32, transposed: bool) -> impl Iterator<Item = (u32, u32)> {
 fn gather(wgmma: &Wgmma, descriptors: &Descriptors, shared: &[u32]) -> Option<Operands> {
     let read = |bits: u64, mn: u32, operand: usize, put: &mut dyn FnMut(usize, usize, u16)| {
         let descriptor = Descriptor::decode(bits).ok()?;
-        let (transposed, sign) = (wgmma.transposed[operand], sign(wgmma.negate[operand]));
+        let (transposed, sign) = (wgmma.transposed[operand], sign(wgmma, operand));
         for (row, k) in units(mn, transposed) {
             let at = descriptor.unit(transposed, row, k) as usize / 4;
             for (i, word) in shared.get(at..at + 4)?.iter().enumerate() {
-                for (half, value) in [*word as u16, (word >> 16) as u16].into_iter().enumerate() {
+                let word = word ^ sign;
+                for (half, value) in [word as u16, (word >> 16) as u16].into_iter().enumerate() {
                     let element = 2 * i + half;
                     let (row, k) = (row as usize, k as usize);
                     match transposed {
-                        true => put(row + element, k, value ^ sign),
-                        false => put(row, k + element, value ^ sign),
+                        true => put(row + element, k, value),
+                        false => put(row, k + element, value),
                     }
                 }
             }
@@ -425,10 +437,15 @@ fn gather(wgmma: &Wgmma, descriptors: &Descriptors, shared: &[u32]) -> Option<Op
             Some(a)
         }
     };
-    let mut b = vec![[0; 128]; wgmma.n as usize / 8];
-    read(descriptors.b, wgmma.n, 1, &mut |column, k, value| {
-        b[column / 8][k * 8 + column % 8] = value;
-    })?;
+    let mut b = vec![[0; 128]; wgmma.product.n as usize / 8];
+    read(
+        descriptors.b,
+        wgmma.product.n,
+        1,
+        &mut |column, k, value| {
+            b[column / 8][k * 8 + column % 8] = value;
+        },
+    )?;
     Some(Operands { a, b })
 }
 
@@ -439,7 +456,7 @@ fn count(wgmma: &Wgmma, pc: usize, cx: &mut Execution<'_>) {
         WgmmaA::Descriptor(_) => ROWS,
         WgmmaA::Registers(_) => 0,
     };
-    let bytes = u64::from(2 * K * (a + wgmma.n));
+    let bytes = u64::from(2 * K * (a + wgmma.product.n));
     let counters = &mut cx.profiler.ops[pc];
     counters.bytes += bytes;
     counters.shared.wavefronts += bytes / 128;

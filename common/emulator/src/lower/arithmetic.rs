@@ -9,8 +9,12 @@ impl Lowering<'_> {
         if instr.opcode[0] == "isspacep" {
             return self.isspacep(instr);
         }
+        if Self::is_extended(instr) {
+            return self.extended(instr);
+        }
         let ty = instr.last_type()?;
         match instr.opcode[0].as_str() {
+            "testp" => self.testp(instr, ty),
             "mov" => self.mov(instr, ty),
             "setp" => self.setp(instr),
             "set" => self.set(instr, &types),
@@ -30,15 +34,14 @@ impl Lowering<'_> {
     fn compute(&mut self, instr: &Instr, ty: Type) -> Result<()> {
         let found = scalar::find(instr).filter(|_| ty.kind != TypeKind::Predicate && ty.bits <= 64);
         let Some(f) = found else {
-            return Err(self.refuse(instr));
+            return Err(instr.unsupported());
         };
         let name = instr.opcode[0].as_str();
         let (first, rest) = instr.result()?;
         let wanted = match name {
-            "not" | "neg" | "abs" | "popc" | "clz" | "brev" | "bfind" | "cnot" | "rcp" | "sqrt" => {
-                1
-            }
-            "mad" | "mad24" | "fma" | "bfe" | "sad" | "shf" | "dp4a" => 3,
+            "not" | "neg" | "abs" | "popc" | "clz" | "brev" | "bfind" | "cnot" | "rcp" | "sqrt"
+            | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => 1,
+            "mad" | "mad24" | "fma" | "bfe" | "sad" | "shf" | "dp4a" | "dp2a" | "fns" => 3,
             _ => 2,
         };
         if rest.len() != wanted {
@@ -120,16 +123,6 @@ impl Lowering<'_> {
             "PTX line {}: `{}` leaves its rounding to ptxas, so the GPU's bits may differ; {remedy}",
             instr.line, instr.text
         ));
-    }
-
-    pub(super) fn refuse(&self, instr: &Instr) -> crate::PtxError {
-        if instr.has("approx") || instr.has("full") {
-            return instr.error(format!(
-                "the emulator cannot execute `{}`: the bits of approximate instructions are not documented; use the .rn form (without --use_fast_math)",
-                instr.text
-            ));
-        }
-        instr.unsupported()
     }
 }
 

@@ -57,6 +57,31 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// `testp.op.f32 p, a` (PTX ISA, "testp"): zero is a normal number.
+    pub(super) fn testp(&mut self, instr: &Instr, ty: Type) -> Result<()> {
+        instr.require(instr.opcode.len() == 3 && ty.kind == TypeKind::Float && !ty.pair)?;
+        let f: Scalar = match (instr.opcode[1].as_str(), ty.bits) {
+            ("finite", 32) => |v| f(v[0]).is_finite().into(),
+            ("finite", 64) => |v| d(v[0]).is_finite().into(),
+            ("infinite", 32) => |v| f(v[0]).is_infinite().into(),
+            ("infinite", 64) => |v| d(v[0]).is_infinite().into(),
+            ("number", 32) => |v| (!f(v[0]).is_nan()).into(),
+            ("number", 64) => |v| (!d(v[0]).is_nan()).into(),
+            ("notanumber", 32) => |v| f(v[0]).is_nan().into(),
+            ("notanumber", 64) => |v| d(v[0]).is_nan().into(),
+            ("normal", 32) => |v| (f(v[0]).is_normal() || f(v[0]) == 0.0).into(),
+            ("normal", 64) => |v| (d(v[0]).is_normal() || d(v[0]) == 0.0).into(),
+            ("subnormal", 32) => |v| f(v[0]).is_subnormal().into(),
+            ("subnormal", 64) => |v| d(v[0]).is_subnormal().into(),
+            _ => return Err(instr.unsupported()),
+        };
+        let [p, a] = self.operands::<2>(instr)?;
+        let p = self.dest_of(instr, p, Class::Predicate)?;
+        let a = self.source(instr, a, class_of(ty))?;
+        self.push(ColdOp::Scalar(f, p, [a; 3]));
+        Ok(())
+    }
+
     fn boolean(&self, instr: &Instr) -> Result<Logic> {
         match () {
             () if instr.has("and") => Ok(Logic::And),

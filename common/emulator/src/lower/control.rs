@@ -1,11 +1,11 @@
 //! Branches, barriers, and what the lanes of a warp tell each other.
 use std::collections::HashMap;
 
-use super::{Lowering, Result, scalar};
+use super::{Lowering, Result, order, scalar};
 use crate::PtxError;
 use crate::op::{
-    Barrier, Class, Code, ColdOp, Compare, LaneOp, Match, Op, Reduction, Shuffle, ShuffleMode,
-    SyncOp, Vote, VoteMode, WarpOp,
+    Barrier, Class, Code, ColdOp, Compare, LaneOp, Match, Op, Reduction, Scope, Shuffle,
+    ShuffleMode, SyncOp, Vote, VoteMode, WarpOp,
 };
 use crate::ptx::{Instr, Operand};
 
@@ -32,7 +32,8 @@ impl Lowering<'_> {
             "setmaxnreg" => self.set_registers(instr)?.into(),
             "bar" | "barrier" => self.barrier(instr)?.into(),
             "membar" | "fence" => self.fence(instr)?.into(),
-            // Grids of the emulator run one after another: there is none to wait for, and none waits.
+            // Grids of the emulator run one after another: there is none to wait for, but for the sanitizer.
+            "griddepcontrol" if instr.has("wait") => ColdOp::AwaitPreviousGrid.into(),
             "griddepcontrol" | "nanosleep" | "prefetch" | "prefetchu" | "pmevent" | "discard"
             | "applypriority" => ColdOp::Nothing.into(),
             "activemask" => {
@@ -50,8 +51,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Fences. Of those between proxies and of `mbarrier.init`, the sanitizer takes note; the others order
-    /// what the emulator keeps in order anyway.
+    /// Fences: the sanitizer takes note of them. They order what the emulator keeps in order anyway.
     fn fence(&mut self, instr: &Instr) -> Result<ColdOp> {
         let rest: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
         Ok(match rest[..] {
@@ -81,8 +81,9 @@ impl Lowering<'_> {
             ["proxy", ..] => return Err(instr.unsupported()),
             _ => {
                 // Blocks of a cluster run together anyway.
-                self.communicates |= instr.has_any(&["gl", "sys", "gpu"]);
-                ColdOp::Nothing
+                let scope = order::scope(instr).unwrap_or(Scope::Gpu);
+                self.communicates |= scope == Scope::Gpu;
+                ColdOp::Fence(scope)
             }
         })
     }

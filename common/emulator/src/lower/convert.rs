@@ -37,15 +37,15 @@ macro_rules! to_integer {
 
 impl Lowering<'_> {
     pub(super) fn cvt(&mut self, instr: &Instr, types: &[Type]) -> Result<()> {
+        if self.cvt_packed(instr)? {
+            return Ok(());
+        }
         let &[to, from] = types else {
             return Err(instr.unsupported());
         };
-        if to.pair && (from.kind, from.bits, from.pair) == (TypeKind::Float, 32, false) {
-            return self.cvt_pair(instr, to);
-        }
         let [d, a] = self.operands::<2>(instr)?;
         let Some(steps) = steps(instr, to, from) else {
-            return Err(self.refuse(instr));
+            return Err(instr.unsupported());
         };
         let is_16 = self.is_16(d);
         let d = self.dest(instr, d)?;
@@ -71,25 +71,6 @@ impl Lowering<'_> {
         if is_16 {
             self.push_16(d.index);
         }
-        Ok(())
-    }
-
-    /// `cvt.rn.f16x2.f32 d, a, b`: a into the upper half.
-    fn cvt_pair(&mut self, instr: &Instr, to: Type) -> Result<()> {
-        let [d, a, b] = self.operands::<3>(instr)?;
-        let suffixes: Vec<&str> = instr.opcode.iter().skip(1).map(String::as_str).collect();
-        instr.require(matches!(suffixes[..], ["rn", _, _]))?;
-        let d = self.dest_of(instr, d, Class::B32)?;
-        let [a, b] = self.sources(instr, [a, b], Class::B32)?;
-        let halves: Scalar = match to.kind == TypeKind::Float {
-            true => |v| pair(v, F16),
-            false => |v| pair(v, BF16),
-        };
-        fn pair(v: [u64; 3], format: Format) -> u64 {
-            let half = |x: u64| u64::from(narrow(f(x).into(), format, Rounding::Rn));
-            half(v[0]) << 16 | half(v[1])
-        }
-        self.push(ColdOp::Scalar(halves, d, [a, b, a]));
         Ok(())
     }
 }

@@ -17,6 +17,11 @@ pub(crate) struct Format {
     mantissa: u32,
     exponent: u32,
 }
+impl Format {
+    pub const fn new(mantissa: u32, exponent: u32) -> Self {
+        Self { mantissa, exponent }
+    }
+}
 pub(crate) const F16: Format = Format {
     mantissa: 10,
     exponent: 5,

@@ -51,10 +51,7 @@ pub(super) fn float32(name: &str, instr: &Instr) -> Option<Scalar> {
             ("fma" | "mad", false, false, _) => |v| put(f(v[0]).mul_add(f(v[1]), f(v[2]))),
             ("add", true, false, _) => |v| put(flush(flush(f(v[0])) + flush(f(v[1])))),
             ("sub", true, false, _) => |v| put(flush(flush(f(v[0])) - flush(f(v[1])))),
-            ("mul", true, false, _) => |v| {
-                let [a, b, _] = v.map(|x| flush(f(x)));
-                flush_tiny(f64::from(a) * f64::from(b), put(a * b))
-            },
+            ("mul", true, false, _) => mul_ftz,
             ("fma" | "mad", true, false, _) => |v| {
                 let [a, b, c] = v.map(|x| flush(f(x)));
                 let exact = fma_to_odd(a.into(), b.into(), c.into());
@@ -77,6 +74,11 @@ pub(super) fn float32(name: &str, instr: &Instr) -> Option<Scalar> {
             _ => return None,
         },
     )
+}
+/// `mul.ftz.f32`
+pub(crate) fn mul_ftz(v: [u64; 3]) -> u64 {
+    let [a, b, _] = v.map(|x| flush(f(x)));
+    flush_tiny(f64::from(a) * f64::from(b), put(a * b))
 }
 /// A result is flushed if it is tiny even after rounding to 24 bits at any exponent.
 fn flush_tiny(exact: f64, rounded: u64) -> u64 {
@@ -136,7 +138,7 @@ pub(super) fn float64(name: &str, instr: &Instr) -> Option<Scalar> {
         ("sub", Rounding::Rp) => |v| sum64(v, |a, b| directed64(a, -b, Rounding::Rp)),
         (_, rounding) if rounding != Rounding::Rn => return None,
         ("mul", _) => |v| nan64([v[0], v[1]], d(v[0]) * d(v[1])),
-        ("fma" | "mad", _) => |v| nan64([v[1], v[2], v[0]], d(v[0]).mul_add(d(v[1]), d(v[2]))),
+        ("fma" | "mad", _) => |v| fma_f64(v[0], v[1], v[2]),
         ("div", _) => |v| nan64([v[0], v[1]], d(v[0]) / d(v[1])),
         ("rcp", _) => |v| nan64([v[0]], 1.0 / d(v[0])),
         ("sqrt", _) => |v| nan64([v[0]], d(v[0]).sqrt()),
@@ -150,12 +152,16 @@ pub(super) fn float64(name: &str, instr: &Instr) -> Option<Scalar> {
 }
 /// An f64 result. NaN is that of the first operand that is one, made quiet (seen on an H100: fma
 /// looks at its second operand, its third and its first, add and sub at their second and their first); the NaN of an invalid operation has its sign set.
-pub(super) fn nan64<const N: usize>(operands: [u64; N], result: f64) -> u64 {
+pub(crate) fn nan64<const N: usize>(operands: [u64; N], result: f64) -> u64 {
     if !result.is_nan() {
         return put64(result);
     }
     let first = operands.into_iter().find(|&x| d(x).is_nan());
     first.unwrap_or(0xfff0_0000_0000_0000) | 1 << 51
+}
+/// `fma.rn.f64`
+pub(crate) fn fma_f64(a: u64, b: u64, c: u64) -> u64 {
+    nan64([b, c, a], d(a).mul_add(d(b), d(c)))
 }
 fn sum64(v: [u64; 3], add: fn(f64, f64) -> f64) -> u64 {
     nan64([v[1], v[0]], add(d(v[0]), d(v[1])))

@@ -1,14 +1,16 @@
 //! What an instruction does, from what it was lowered to.
-use crate::instruction_kind::{Base, Fence, InstructionKind, MatrixShape, Number, Transfer};
+use crate::instruction_kind::{
+    Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, SumFormat, Transfer,
+};
 use crate::op::{Code, ColdOp, LaneOp, MatrixOp, MbarrierAction, Op, SyncOp, WarpOp, WgmmaOp};
-use crate::ptx::{Instr, Operand, TypeKind};
+use crate::ptx::{Instr, Operand, Type, TypeKind};
 
 /// The first of an instruction's operations that is more than arithmetic tells what it does; else its name does.
 pub(super) fn kind_of(instr: &Instr, ops: &[Op]) -> InstructionKind {
     ops.iter()
         .find_map(|op| match &op.code {
             Code::Lane(op) => of_lane(instr, op),
-            Code::Matrix(op) => Some(of_matrix(op)),
+            Code::Matrix(op) => of_matrix(instr, op),
             Code::Sync(op) => Some(of_sync(op)),
             Code::Branch { .. } => Some(InstructionKind::Branch),
             Code::Exit => Some(InstructionKind::Exit),
@@ -55,6 +57,7 @@ fn of_cold(op: &ColdOp) -> Option<InstructionKind> {
         | ColdOp::Pack(..)
         | ColdOp::Unpack(..)
         | ColdOp::Clock { .. }
+        | ColdOp::AwaitPreviousGrid
         | ColdOp::Nothing => return None,
         ColdOp::Mbarrier(access) => InstructionKind::Mbarrier {
             space: access.space,
@@ -73,15 +76,20 @@ fn of_cold(op: &ColdOp) -> Option<InstructionKind> {
         },
         ColdOp::BulkCommit | ColdOp::BulkWait { .. } => InstructionKind::BulkCopyGroup,
         ColdOp::MapShared(..) | ColdOp::RankOf { .. } => InstructionKind::ClusterAddress,
+        ColdOp::Fence(_) => InstructionKind::Fence(Fence::Memory),
         ColdOp::FenceProxy => InstructionKind::Fence(Fence::AsyncProxy),
         ColdOp::FenceInit => InstructionKind::Fence(Fence::MbarrierInit),
         ColdOp::ActiveMask { .. } => InstructionKind::Vote,
         ColdOp::IsSpace(space, ..) => InstructionKind::IsSpace(*space),
+        ColdOp::System(_) => InstructionKind::SystemCall,
     })
 }
 
-fn of_matrix(op: &MatrixOp) -> InstructionKind {
-    match op {
+fn of_matrix(instr: &Instr, op: &MatrixOp) -> Option<InstructionKind> {
+    Some(match op {
+        MatrixOp::Transpose(_) if instr.opcode[0] == "movmatrix" => InstructionKind::Shuffle,
+        // Of a `wmma` that loads or stores.
+        MatrixOp::Transpose(_) => return None,
         MatrixOp::Move(access) => {
             let (count, transposed) = (access.count, access.transposed);
             match access.store {
@@ -89,20 +97,19 @@ fn of_matrix(op: &MatrixOp) -> InstructionKind {
                 false => InstructionKind::LoadMatrix { count, transposed },
             }
         }
-        MatrixOp::Mma(mma) => InstructionKind::Mma(MatrixShape {
-            m: 16,
+        MatrixOp::Mma(mma) => InstructionKind::Mma(mma.product),
+        MatrixOp::MmaF64(_) => InstructionKind::Mma(MatrixProduct {
+            m: 8,
             n: 8,
-            k: mma.k,
+            k: 4,
+            factors: FactorFormat::F64,
+            sums: SumFormat::F64,
         }),
-        MatrixOp::Wgmma(WgmmaOp::Mma(wgmma)) => InstructionKind::Wgmma(MatrixShape {
-            m: 64,
-            n: wgmma.n,
-            k: 16,
-        }),
+        MatrixOp::Wgmma(WgmmaOp::Mma(wgmma)) => InstructionKind::Wgmma(wgmma.product),
         MatrixOp::Wgmma(WgmmaOp::Fence | WgmmaOp::Commit | WgmmaOp::Wait { .. }) => {
             InstructionKind::WgmmaGroup
         }
-    }
+    })
 }
 
 fn of_sync(op: &SyncOp) -> InstructionKind {
@@ -142,20 +149,33 @@ fn of_name(instr: &Instr) -> InstructionKind {
         "cp" => InstructionKind::Hint { bulk: true },
         "griddepcontrol" | "createpolicy" | "nanosleep" | "prefetch" | "prefetchu" | "pmevent"
         | "discard" | "applypriority" => InstructionKind::Hint { bulk: false },
+        _ if instr.has_any(&["approx", "full"]) => InstructionKind::Approximate {
+            number: number(&types),
+            mufu: if types.last().is_some_and(|ty| ty.pair) {
+                2
+            } else {
+                1
+            },
+        },
         name => InstructionKind::Arithmetic {
-            number: types.last().map_or(Number::Integer, |ty| match ty.kind {
-                TypeKind::Predicate => Number::Predicate,
-                TypeKind::Signed | TypeKind::Unsigned | TypeKind::Bits => Number::Integer,
-                TypeKind::Brain => Number::Half,
-                TypeKind::Float => match (ty.bits, ty.pair) {
-                    (32, false) => Number::F32,
-                    (64, _) => Number::F64,
-                    _ => Number::Half,
-                },
-            }),
+            number: number(&types),
             multiply_add: ["fma", "mad", "add", "sub", "mul"].contains(&name),
         },
     }
+}
+
+/// What arithmetic with these types computes in.
+fn number(types: &[Type]) -> Number {
+    types.last().map_or(Number::Integer, |ty| match ty.kind {
+        TypeKind::Predicate => Number::Predicate,
+        TypeKind::Signed | TypeKind::Unsigned | TypeKind::Bits => Number::Integer,
+        TypeKind::Brain => Number::Half,
+        TypeKind::Float => match (ty.bits, ty.pair) {
+            (32, false) => Number::F32,
+            (64, _) => Number::F64,
+            _ => Number::Half,
+        },
+    })
 }
 
 /// Arguments of an inlined call are local variables here, but parameters by name, and registers to ptxas.

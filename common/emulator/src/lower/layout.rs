@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 
 use super::{Result, SHARED_BASE};
-use crate::program::Param;
+use crate::program::{Param, Symbol};
 use crate::ptx::{Kernel, Parsed, PtxError, Variable, VariableSpace};
 
 /// Bytes of parameters (PTX ISA, "Kernel Function Parameters", since 8.1).
@@ -32,6 +32,8 @@ pub(super) struct Layout<'a> {
     pub shared: u32,
     pub dynamic_align: u32,
     pub local: u32,
+    /// What is in shared memory.
+    pub symbols: Vec<Symbol>,
 }
 
 /// The place of a variable that persists from launch to launch.
@@ -98,30 +100,37 @@ fn append(variable: &Variable, used: &mut u32, most: u64) -> Result<u32> {
     Ok(at)
 }
 
+/// The kernel's parameters, each at its offset.
+pub(crate) fn params(kernel: &Kernel) -> Result<Vec<Param>> {
+    let (mut params, mut bytes) = (Vec::new(), 0u32);
+    for param in &kernel.params {
+        let offset = bytes.next_multiple_of(param.align.max(1));
+        bytes = offset + param.bytes;
+        if bytes > MAX_PARAMS {
+            let message = format!("more than {MAX_PARAMS} bytes of parameters");
+            return Err(PtxError::new(kernel.line, message));
+        }
+        params.push(Param {
+            name: param.name.clone(),
+            bytes: param.bytes,
+            kind: param.kind,
+            offset,
+        });
+    }
+    Ok(params)
+}
+
 impl<'a> Layout<'a> {
     pub fn new(module: &'a Parsed, kernel: &'a Kernel) -> Result<Self> {
         let mut layout = Layout {
             places: HashMap::new(),
-            params: Vec::new(),
+            params: params(kernel)?,
             shared: 0,
             dynamic_align: 16,
             local: 0,
+            symbols: Vec::new(),
         };
-        let mut param_bytes = 0u32;
-        for param in &kernel.params {
-            let offset = param_bytes.next_multiple_of(param.align.max(1));
-            param_bytes = offset + param.bytes;
-            // PTX ISA, "Kernel Function Parameters".
-            if param_bytes > MAX_PARAMS {
-                let message = format!("more than {MAX_PARAMS} bytes of parameters");
-                return Err(PtxError::new(kernel.line, message));
-            }
-            layout.params.push(Param {
-                name: param.name.clone(),
-                bytes: param.bytes,
-                offset,
-            });
-        }
+        let mut dynamic = None;
         for (variable, place) in variables(module)? {
             let place = match place {
                 VariablePlace::Global(index) => VariableAddress::Global(index),
@@ -133,11 +142,17 @@ impl<'a> Layout<'a> {
             let place = match variable.space {
                 VariableSpace::DynamicShared => {
                     layout.dynamic_align = layout.dynamic_align.max(variable.align);
+                    dynamic = Some(source_name(&variable.name));
                     VariableAddress::Dynamic
                 }
                 VariableSpace::Global | VariableSpace::Const => continue,
                 VariableSpace::Shared => {
                     let at = append(variable, &mut layout.shared, MAX_STATIC_SHARED)?;
+                    layout.symbols.push(Symbol {
+                        name: source_name(&variable.name),
+                        start: SHARED_BASE + at,
+                        bytes: Some(variable.bytes as u32),
+                    });
                     VariableAddress::Shared(SHARED_BASE + at)
                 }
                 VariableSpace::Local => {
@@ -146,6 +161,46 @@ impl<'a> Layout<'a> {
             };
             layout.places.insert(&variable.name, place);
         }
+        let start = (SHARED_BASE + layout.shared).next_multiple_of(layout.dynamic_align);
+        layout.symbols.extend(dynamic.map(|name| Symbol {
+            name,
+            start,
+            bytes: None,
+        }));
         Ok(layout)
+    }
+}
+
+/// A variable's name as the source has it: of a mangled one, `_ZZ3sumE2As`, what comes last (Itanium C++ ABI, "Mangling").
+pub(crate) fn source_name(mangled: &str) -> String {
+    let plain = |rest: &str| {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let length: usize = rest[..digits].parse().ok()?;
+        Some(rest[digits..].get(..length)?.to_owned())
+    };
+    let ends = mangled.match_indices('E').map(|(at, _)| at);
+    let local = mangled.starts_with("_ZZ");
+    let found = ends.rev().find_map(|at| plain(&mangled[at + 1..]));
+    found
+        .filter(|_| local)
+        .unwrap_or_else(|| mangled.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::source_name;
+
+    #[test]
+    fn names_as_the_source_has_them() {
+        for (mangled, name) in [
+            ("_ZZ3sumE2As", "As"),
+            ("_ZZ6kernelPfiE4tile", "tile"),
+            ("_ZZN3foo3barEvE7counter_0", "counter"),
+            ("room", "room"),
+            ("_ZN3foo1xE", "_ZN3foo1xE"),
+            ("_ZZE", "_ZZE"),
+        ] {
+            assert_eq!(source_name(mangled), name);
+        }
     }
 }

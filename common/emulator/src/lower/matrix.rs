@@ -1,8 +1,7 @@
-//! Matrix instructions and asynchronous copies.
+//! `ldmatrix`, `stmatrix` and asynchronous copies.
 use super::{Lowering, Result, wrong_registers};
-use crate::op::{AsyncCopy, Class, LaneOp, MatrixMove, MatrixOp, Mma};
+use crate::op::{AsyncCopy, Class, LaneOp, MatrixMove, MatrixOp};
 use crate::ptx::{Instr, Operand};
-use crate::tensor::Factor;
 
 impl Lowering<'_> {
     /// `ldmatrix.sync.aligned.m8n8.xN{.trans}{.shared}.b16` and `stmatrix` likewise.
@@ -36,35 +35,14 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// `mma.sync.aligned.m16n8kK.row.col.f32.{f16,bf16}.{f16,bf16}.f32`
-    pub(super) fn mma(&mut self, instr: &Instr) -> Result<()> {
-        let is_shape =
-            |part: &&str| part.starts_with('m') && part.contains('n') && part.contains('k');
-        let parts = instr.opcode.iter().map(String::as_str);
-        let parts: Vec<&str> = parts.skip_while(|part| !is_shape(part)).collect();
-        let (k, factor) = match parts[..] {
-            [shape, "row", "col", "f32", a, b, "f32"] if a == b => match (shape, a) {
-                ("m16n8k8", "f16") => (8, Factor::F16),
-                ("m16n8k8", "bf16") => (8, Factor::Bf16),
-                ("m16n8k16", "f16") => (16, Factor::F16),
-                ("m16n8k16", "bf16") => (16, Factor::Bf16),
-                _ => return Err(instr.unsupported()),
-            },
-            _ => return Err(instr.unsupported()),
-        };
-        let [d, a, b, c] = self.operands::<4>(instr)?;
-        let d = self.b32_array(instr, d, 4, true)?;
-        let a = self.b32_array(instr, a, k / 4, false)?;
-        let b = self.b32_array(instr, b, k / 8, false)?;
-        let c = self.b32_array(instr, c, 4, false)?;
-        self.push(MatrixOp::Mma(Box::new(Mma {
-            factor,
-            k: k as u32,
-            d,
-            a,
-            b,
-            c,
-        })));
+    /// `movmatrix.sync.aligned.m8n8.trans.b16`
+    pub(super) fn movmatrix(&mut self, instr: &Instr) -> Result<()> {
+        let parts: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
+        instr.require(parts == ["sync", "aligned", "m8n8", "trans", "b16"])?;
+        let [d, a] = self.operands::<2>(instr)?;
+        let d = self.b32_array::<1>(instr, d, 1, true)?;
+        let a = self.b32_array::<1>(instr, a, 1, false)?;
+        self.push(MatrixOp::Transpose([d[0], a[0]]));
         Ok(())
     }
 
@@ -116,7 +94,7 @@ impl Lowering<'_> {
     }
 
     /// `{%r1, %r2, …}`: so many 32-bit registers, or one without braces.
-    fn b32_array<const N: usize>(
+    pub(super) fn b32_array<const N: usize>(
         &mut self,
         instr: &Instr,
         operand: &Operand,

@@ -1,8 +1,9 @@
 //! Loads, stores and atomics.
 use super::layout::VariableAddress;
+use super::order::{order, scope};
 use super::{Lowering, Result, class_of, moves, scalar, wrong_registers};
 use crate::Space;
-use crate::op::{Address, Atomic, Class, LaneOp, LoadStore, Reg};
+use crate::op::{Address, Atomic, Class, LaneOp, LoadStore, Order, Reg, Scope};
 use crate::program::Fixed;
 use crate::ptx::{Instr, Operand, Type};
 
@@ -43,7 +44,7 @@ impl Lowering<'_> {
                 _ => return Err(instr.unsupported()),
             }
         }
-        let ordered = instr.has_any(&["volatile", "relaxed", "acquire", "release", "cv"]);
+        let ordered = order(instr).strong.is_some() || instr.has("cv");
         self.communicates |= ordered && matches!(space, Space::Global | Space::Generic);
         let ty = instr.last_type()?;
         instr.require(ty != Type::PRED && ty.bits <= 64 && ty.bytes() * count <= 16)?;
@@ -51,10 +52,13 @@ impl Lowering<'_> {
         Ok((ty, count))
     }
 
-    /// Notes how narrow an access to shared memory is.
+    /// Notes how narrow an access to shared or global memory is.
     fn see_grain(&mut self, space: Space, ty: Type) {
         if matches!(space, Space::Shared | Space::Cluster | Space::Generic) {
             self.program.grain = self.program.grain.min(ty.bytes());
+        }
+        if matches!(space, Space::Global | Space::Generic) {
+            self.program.global_grain = self.program.global_grain.min(ty.bytes());
         }
     }
 
@@ -120,7 +124,7 @@ impl Lowering<'_> {
         let [d, address] = self.operands::<2>(instr)?;
         let address = self.address(instr, address)?;
         let (class, regs) = self.elements(instr, d, ty, count, true)?;
-        let access = self.load_store(space, address, (ty, count), (class, regs));
+        let access = self.load_store(instr, space, address, (ty, count), (class, regs));
         self.push(LaneOp::Load(access));
         self.clear_upper(instr, d, ty);
         Ok(())
@@ -134,13 +138,14 @@ impl Lowering<'_> {
         let [address, a] = self.operands::<2>(instr)?;
         let address = self.address(instr, address)?;
         let (class, regs) = self.elements(instr, a, ty, count, false)?;
-        let access = self.load_store(space, address, (ty, count), (class, regs));
+        let access = self.load_store(instr, space, address, (ty, count), (class, regs));
         self.push(LaneOp::Store(access));
         Ok(())
     }
 
     fn load_store(
         &mut self,
+        instr: &Instr,
         space: Space,
         address: Address,
         (ty, count): (Type, u32),
@@ -148,6 +153,7 @@ impl Lowering<'_> {
     ) -> Box<LoadStore> {
         Box::new(LoadStore {
             space,
+            order: order(instr),
             address,
             bytes: ty.bytes(),
             count,
@@ -230,8 +236,14 @@ impl Lowering<'_> {
         self.communicates |= matches!(space, Space::Global | Space::Generic);
         self.see_grain(space, ty);
         let on_global = scalar::atomic_on_global(ty).filter(|_| instr.has("add"));
+        // Without a scope it is that of the GPU, and without an order relaxed (PTX ISA, "atom").
+        let order = Order {
+            strong: Some(scope(instr).unwrap_or(Scope::Gpu)),
+            ..order(instr)
+        };
         let access = Atomic {
             space,
+            order,
             address,
             bytes: ty.bytes(),
             f,

@@ -1,10 +1,14 @@
 //! Statements to typed operations: every name, type and branch target is settled here, once.
 mod arithmetic;
+mod bit_set;
+mod bits;
 mod bulk;
 mod cluster;
 mod compare;
 mod control;
 mod convert;
+mod convert_packed;
+mod extended;
 mod float_format;
 mod float_ops;
 mod graph;
@@ -14,17 +18,24 @@ mod layout;
 mod matrix;
 mod mbarrier;
 mod memory;
+mod mma;
 mod moves;
+mod order;
 mod registers;
 mod scalar;
+mod system_call;
+mod undefined;
 mod wgmma;
+mod wmma;
+mod wmma_memory;
 
 use std::collections::HashMap;
 
 use layout::{Layout, VariableAddress};
 
-pub(crate) use float_format::NAN_F32;
-pub(crate) use layout::{VariablePlace, variables};
+pub(crate) use float_format::{F16, NAN_F32, Rounding, canonical, f16_to_f64, narrow};
+pub(crate) use float_ops::{fma_f64, mul_ftz, nan64};
+pub(crate) use layout::{VariablePlace, params, variables};
 pub(crate) use scalar::Scalar;
 
 use crate::Error;
@@ -63,6 +74,8 @@ pub(crate) struct Lowering<'a> {
     instruction: u32,
     guard: Guard,
     communicates: bool,
+    /// CC.CF, if anything uses it.
+    carry: Option<Reg>,
 }
 
 /// A bound for hostile input: operations of a kernel. The sanitizer counts them in 22 bits.
@@ -76,10 +89,7 @@ pub(crate) fn kernel(ptx: &Ptx, name: &str) -> std::result::Result<Program, Erro
     let module = ptx.parsed();
     match module.kernels.iter().find(|kernel| kernel.name == name) {
         Some(kernel) => Ok(program(module, kernel)?),
-        None => Err(Error::NoKernel {
-            name: name.into(),
-            kernels: ptx.kernels().map(str::to_owned).collect(),
-        }),
+        None => Err(ptx.no_kernel(name)),
     }
 }
 
@@ -114,6 +124,7 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
                     kind: instruction_kind::kind_of(instr, &lowering.program.ops[first..]),
                     source,
                     inlined_from,
+                    in_library: in_library(module, instr),
                 });
                 if lowering.program.ops.len() > MAX_OPERATIONS {
                     let message = format!("more than {MAX_OPERATIONS} operations");
@@ -141,9 +152,12 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
     graph::set_reconvergence(ops);
     wgmma::hold_registers(ops);
     let fixed = [&program.fixed_b32, &program.fixed_b64].map(|list| list.len() as u32);
-    let [b32, b64, predicates] = registers::allocate(ops, counts, [fixed[0], fixed[1], 0])
+    let mut allocated = registers::allocate(ops, counts, [fixed[0], fixed[1], 0])
         .map_err(|message| PtxError::new(kernel.line, message))?;
+    let [b32, b64, predicates] = allocated.sizes;
     program.watched = wgmma::watched(ops, b32);
+    program.flows = undefined::flows(ops, &mut allocated, program.local_bytes > 0, &instructions);
+    program.unwritten = allocated.unwritten;
     Ok(Program {
         target: module.target.clone(),
         instructions,
@@ -171,6 +185,22 @@ fn source_lines(module: &Parsed, instr: &Instr) -> (Option<SourceLine>, Option<S
     }
 }
 
+/// Whether the instruction is in an inlined function of NVIDIA's headers that another one of them called. Wrappers of
+/// single instructions, `cuda::ptx`, are the kernel's own words where the kernel calls them.
+fn in_library(module: &Parsed, instr: &Instr) -> bool {
+    let is_nvidias = |file: u32| {
+        let name = module.files.get(&file).map_or("", |name| name);
+        let mut parts = name.split(['/', '\\']).rev();
+        let file = parts.next().unwrap_or_default();
+        let folders: Vec<&str> = parts.collect();
+        file.starts_with("cuda_pipeline")
+            || folders.contains(&"cooperative_groups")
+            || folders.contains(&"cuda") && folders.iter().any(|folder| folder.starts_with("__"))
+    };
+    let called = instr.loc.and_then(|loc| Some((loc.file, loc.caller?)));
+    called.is_some_and(|(file, caller)| is_nvidias(file) && is_nvidias(caller))
+}
+
 impl<'a> Lowering<'a> {
     fn new(kernel: &'a Kernel, layout: &Layout<'a>) -> Self {
         let mut counts = [0; 3];
@@ -188,6 +218,7 @@ impl<'a> Lowering<'a> {
         let program = Program {
             params: layout.params.clone(),
             static_shared: layout.shared,
+            symbols: layout.symbols.clone(),
             local_bytes: layout.local,
             max_threads: kernel.max_threads,
             max_registers: kernel.max_registers,
@@ -196,6 +227,7 @@ impl<'a> Lowering<'a> {
             max_cluster: kernel.max_cluster,
             dynamic_align: layout.dynamic_align,
             grain: 4,
+            global_grain: 4,
             ..Program::default()
         };
         Self {
@@ -211,6 +243,7 @@ impl<'a> Lowering<'a> {
             instruction: 0,
             guard: None,
             communicates: false,
+            carry: None,
         }
     }
 
@@ -353,7 +386,10 @@ impl<'a> Lowering<'a> {
                 return Ok(d);
             }
             _ => {
-                return Err(instr.error(format!("`{name}` is neither a declared register nor a special register that the emulator has")));
+                return Err(instr.error(format!(
+                    "`{name}` is neither a declared register nor a special register that the emulator has, in `{}`",
+                    instr.text
+                )));
             }
         };
         Ok(self.fixed(class, Fixed::Special(special)))
@@ -377,7 +413,10 @@ impl<'a> Lowering<'a> {
             ) => *at,
             None => match self.params.get(name) {
                 Some((at, _)) => *at,
-                None => return Err(instr.error(format!("`{name}` is not declared"))),
+                None => {
+                    let message = format!("`{name}` is not declared, in `{}`", instr.text);
+                    return Err(instr.error(message));
+                }
             },
         };
         Ok(self.constant(class, u64::from(at).wrapping_add_signed(offset)))
@@ -471,6 +510,8 @@ impl<'a> Lowering<'a> {
             "ldmatrix" | "stmatrix" => self.matrix_access(instr),
             "mma" => self.mma(instr),
             "wgmma" => self.wgmma(instr),
+            "wmma" => self.wmma(instr),
+            "movmatrix" => self.movmatrix(instr),
             "mbarrier" => self.mbarrier(instr),
             "mapa" => self.mapa(instr),
             "getctarank" => self.ctarank(instr),
@@ -478,6 +519,7 @@ impl<'a> Lowering<'a> {
             "cp" if instr.opcode.get(2).is_some_and(|part| part == "bulk") => self.bulk(instr),
             "cp" if instr.has("async") => self.copy_async(instr),
             "ld" | "ldu" | "st" | "atom" | "red" => self.memory(instr),
+            "call" => self.system_call(instr),
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence"
             | "shfl" | "vote" | "match" | "redux" | "activemask" | "nanosleep" | "prefetch"
             | "prefetchu" | "pmevent" | "discard" | "applypriority" | "griddepcontrol"

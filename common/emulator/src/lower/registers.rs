@@ -3,56 +3,39 @@
 //!
 //! Valid for every thread by itself, and so for a diverged warp: operations write active lanes only.
 use super::FIXED;
+use super::bit_set::Bits;
 use super::graph::Graph;
 use crate::def_use::DefUse;
-use crate::op::{Class, Op};
-
-/// A set of small numbers.
-#[derive(Clone, PartialEq)]
-struct Bits(Vec<u64>);
-
-impl Bits {
-    fn of(members: &[usize], len: usize) -> Self {
-        let mut bits = vec![0; len.div_ceil(64)];
-        for &i in members {
-            bits[i / 64] |= 1 << (i % 64);
-        }
-        Self(bits)
-    }
-    fn remove(&mut self, i: usize) {
-        self.0[i / 64] &= !(1 << (i % 64));
-    }
-    fn union(&mut self, other: &Bits) {
-        for (a, b) in self.0.iter_mut().zip(&other.0) {
-            *a |= b;
-        }
-    }
-    fn iter(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().enumerate().flat_map(|(word, &bits)| {
-            std::iter::successors((bits != 0).then_some(bits), |b| {
-                Some(b & (b - 1)).filter(|&b| b != 0)
-            })
-            .map(move |b| word * 64 + b.trailing_zeros() as usize)
-        })
-    }
-}
+use crate::op::{Class, Op, Reg};
 
 /// A bound for hostile input: bits of one set for every basic block.
-const MAX_BITS: usize = 1 << 30;
+pub(super) const MAX_BITS: usize = 1 << 30;
 
-/// Renames the registers of `ops` and returns how many of each class there are, fixed ones included.
-/// `counts` are the virtual registers of each class, `fixed` those that keep their numbers.
+/// The registers after allocation.
+pub(super) struct Allocated {
+    /// How many of each class there are, fixed ones included.
+    pub sizes: [usize; 3],
+    /// Those that may be read before they are written.
+    pub unwritten: Vec<Reg>,
+}
+
+/// Renames the registers of `ops`. `counts` are the virtual registers of each class, `fixed` those that keep their
+/// numbers.
 pub(super) fn allocate(
     ops: &mut [Op],
     counts: [u32; 3],
     fixed: [u32; 3],
-) -> Result<[usize; 3], String> {
+) -> Result<Allocated, String> {
     let graph = Graph::new(ops);
-    let mut sizes = [0; 3];
+    let (mut sizes, mut unwritten) = ([0; 3], Vec::new());
     for class in [Class::B32, Class::B64, Class::Predicate] {
         let c = class as usize;
-        let intervals = intervals(ops, &graph, class, counts[c] as usize)?;
+        let (intervals, live) = intervals(ops, &graph, class, counts[c] as usize)?;
         let (names, used) = scan(&intervals);
+        unwritten.extend(live.into_iter().map(|reg| Reg {
+            class,
+            index: fixed[c] + names[reg],
+        }));
         for op in ops.iter_mut() {
             op.registers(|_, of, reg| {
                 if of == class {
@@ -66,17 +49,20 @@ pub(super) fn allocate(
         }
         sizes[c] = (fixed[c] + used) as usize;
     }
-    Ok(sizes)
+    Ok(Allocated { sizes, unwritten })
 }
 
-/// First and last point at which each register of a class holds something. InstructionKind `i` reads at
-/// point `2 i` and writes at `2 i + 1`.
+/// The first and the last point of a register's life.
+type Interval = (usize, usize);
+
+/// First and last point at which each register of a class holds something: operation `i` reads at point `2 i` and
+/// writes at `2 i + 1`. And the registers that are live at the entry.
 fn intervals(
     ops: &mut [Op],
     graph: &Graph,
     class: Class,
     count: usize,
-) -> Result<Vec<Option<(usize, usize)>>, String> {
+) -> Result<(Vec<Option<Interval>>, Vec<usize>), String> {
     let (blocks, total) = (graph.starts.len(), ops.len());
     // What each block reads before it writes it, and what it writes for sure.
     let mut reads = vec![Vec::new(); blocks];
@@ -139,7 +125,7 @@ fn intervals(
             }
         }
     }
-    let mut intervals: Vec<Option<(usize, usize)>> = vec![None; count];
+    let mut intervals: Vec<Option<Interval>> = vec![None; count];
     let mut extend = |reg: usize, at: usize| {
         let (first, last) = intervals[reg].get_or_insert((at, at));
         (*first, *last) = ((*first).min(at), (*last).max(at));
@@ -160,12 +146,13 @@ fn intervals(
             });
         }
     }
-    Ok(intervals)
+    let live = live_in[0].iter().map(|number| crossings[number]);
+    Ok((intervals, live.collect()))
 }
 
 /// Linear scan: a register for each interval, free again after the interval's last point. A result may
 /// take the register of an operand that ends at the same operation, but no two results share one.
-fn scan(intervals: &[Option<(usize, usize)>]) -> (Vec<u32>, u32) {
+fn scan(intervals: &[Option<Interval>]) -> (Vec<u32>, u32) {
     let mut names = vec![0; intervals.len()];
     let mut order: Vec<(usize, usize, usize)> = intervals
         .iter()

@@ -2,8 +2,10 @@
 //!
 //! Operands arrive as the zero-extended bits of their registers; of the result, the low bits count.
 //! Rules: PTX ISA, chapter "Instruction Set", under the instruction's name.
+use super::bits;
 use super::float_format::canonical;
 use super::float_ops::{float16, float32, float64, flush};
+use crate::approximate;
 use crate::ptx::{Instr, Type, TypeKind};
 
 /// One thread's result from up to three operands.
@@ -52,6 +54,9 @@ macro_rules! by_width {
 pub(crate) fn find(instr: &Instr) -> Option<Scalar> {
     let name = instr.opcode[0].as_str();
     let ty = *instr.types().last()?;
+    if instr.has_any(&["approx", "full"]) {
+        return approximate::function(&instr.opcode.join("."));
+    }
     let known = [
         "lo", "hi", "wide", "sat", "rn", "rz", "rm", "rp", "ftz", "NaN", "l", "r", "wrap", "clamp",
         "shiftamt", "noftz", "relu",
@@ -98,6 +103,8 @@ fn integer(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
         "sad" if signed => return by_width!(bits, sad_s),
         "sad" => |v| v[2].wrapping_add(v[0].abs_diff(v[1])),
         "dp4a" => return dp4a(instr),
+        "dp2a" => return bits::dp2a(instr),
+        "fns" | "szext" | "bmsk" => return bits::find(name, instr, signed),
         "div" => return by_width!(bits, signed, div_s, div_u),
         "rem" => return by_width!(bits, signed, rem_s, rem_u),
         "abs" => return by_width!(bits, abs_s),
@@ -161,6 +168,13 @@ fn rem_u<const BITS: u32>(v: [u64; 3]) -> u64 {
 }
 fn sad_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     v[2].wrapping_add(sx::<BITS>(v[0]).abs_diff(sx::<BITS>(v[1])))
+}
+/// One half of a product; the third operand, zero, is added.
+pub(super) fn product(ty: Type, high: bool) -> Option<Scalar> {
+    match high {
+        false => Some(|v| v[0].wrapping_mul(v[1]).wrapping_add(v[2])),
+        true => by_width!(ty.bits, ty.is_signed(), mad_hi_s, mad_hi_u),
+    }
 }
 /// Four products of bytes, added to the third operand; each factor is signed or not.
 fn dp4a(instr: &Instr) -> Option<Scalar> {
@@ -253,7 +267,7 @@ fn field<const BITS: u32>(pos: u64, len: u64) -> (u32, u32) {
     (cut(pos), cut(len))
 }
 /// So many bits from the lowest on.
-fn ones(len: u32) -> u64 {
+pub(super) fn ones(len: u32) -> u64 {
     1u64.unbounded_shl(len).wrapping_sub(1)
 }
 fn bfe_u<const BITS: u32>(v: [u64; 3]) -> u64 {

@@ -1,9 +1,11 @@
 //! `wgmma`: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
+use super::mma::{bits_of, formats_of, integer};
 use super::{Lowering, Result};
+use crate::MatrixProduct;
 use crate::def_use::DefUse;
 use crate::op::{Class, Code, MatrixOp, Op, Wgmma, WgmmaA, WgmmaOp};
 use crate::ptx::{Instr, Operand};
-use crate::tensor::Factor;
+use crate::tensor::{Arithmetic, BitOp, Factor, Sums};
 
 impl Lowering<'_> {
     pub(super) fn wgmma(&mut self, instr: &Instr) -> Result<()> {
@@ -16,19 +18,10 @@ impl Lowering<'_> {
                 // Those of all `wgmma`, put in when all are known.
                 regs: Box::new([]),
             },
-            (["mma_async", "sync", "aligned", shape, "f32", a, b], _) if a == b => {
-                let factor = match *a {
-                    "f16" => Factor::F16,
-                    "bf16" => Factor::Bf16,
-                    _ => return Err(instr.unsupported()),
-                };
-                let n = shape
-                    .strip_prefix("m64n")
-                    .and_then(|shape| shape.strip_suffix("k16"))
-                    .and_then(|n| n.parse::<u32>().ok())
-                    .filter(|n| (8..=256).contains(n) && n.is_multiple_of(8));
-                let n = n.ok_or_else(|| instr.unsupported())?;
-                WgmmaOp::Mma(Box::new(self.mma_async(instr, factor, n)?))
+            (["mma_async", "sync", "aligned", shape, formats @ ..], _) => {
+                let arithmetic = arithmetic(formats).ok_or_else(|| instr.unsupported())?;
+                let product = product(shape, arithmetic).ok_or_else(|| instr.unsupported())?;
+                WgmmaOp::Mma(Box::new(self.mma_async(instr, arithmetic, product)?))
             }
             _ => return Err(instr.unsupported()),
         };
@@ -36,23 +29,44 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// `d, a, b-desc, scale-d, imm-scale-a, imm-scale-b` and a transpose bit for each operand in shared memory.
-    fn mma_async(&mut self, instr: &Instr, factor: Factor, n: u32) -> Result<Wgmma> {
+    /// `d, a, b-desc, scale-d`; for all but integers a scale for A and one for B; and for elements of 16 bits a transpose bit for
+    /// each operand in shared memory.
+    fn mma_async(
+        &mut self,
+        instr: &Instr,
+        arithmetic: Arithmetic,
+        product: MatrixProduct,
+    ) -> Result<Wgmma> {
         let [d, a, b, scale, rest @ ..] = &instr.operands[..] else {
             return Err(instr.unsupported());
         };
-        let d = self.b32_list(instr, d, n as usize / 2, true)?;
+        let sums = if arithmetic.is_packed() { 4 } else { 2 };
+        let d = self.b32_list(instr, d, (product.n / sums) as usize, true)?;
         let in_registers = matches!(a, Operand::Vector(_));
-        let straight = Operand::Int(0);
-        let (scales, transposes) = match (in_registers, rest) {
-            (true, [scale_a, scale_b, b]) => ([scale_a, scale_b], [&straight, b]),
-            (false, [scale_a, scale_b, a, b]) => ([scale_a, scale_b], [a, b]),
-            _ => {
+        let (one, straight) = (Operand::Int(1), Operand::Int(0));
+        let (scales, transposes) = match (arithmetic, in_registers, rest) {
+            (Arithmetic::Half(..), true, [scale_a, scale_b, b]) => {
+                ([scale_a, scale_b], [&straight, b])
+            }
+            (Arithmetic::Half(..), false, [scale_a, scale_b, a, b]) => ([scale_a, scale_b], [a, b]),
+            (Arithmetic::Half(..), ..) => {
                 return Err(instr.error(format!(
                     "`{}` takes, after the predicate, two scales (1 or -1) and a transpose bit for each operand \
                      in shared memory",
                     instr.text
                 )));
+            }
+            (Arithmetic::Integer { .. } | Arithmetic::Bits(_), _, []) => {
+                ([&one, &one], [&straight; 2])
+            }
+            (Arithmetic::Integer { .. } | Arithmetic::Bits(_), ..) => {
+                return Err(instr.wrong("takes nothing after the predicate"));
+            }
+            (Arithmetic::Tf32 | Arithmetic::E4m3, _, [scale_a, scale_b]) => {
+                ([scale_a, scale_b], [&straight; 2])
+            }
+            (Arithmetic::Tf32 | Arithmetic::E4m3 | Arithmetic::Unpacked(..), ..) => {
+                return Err(instr.wrong("takes two scales (1 or -1) after the predicate"));
             }
         };
         let text = &instr.text;
@@ -75,8 +89,8 @@ impl Lowering<'_> {
             WgmmaA::Descriptor(self.descriptor(instr, a)?)
         };
         Ok(Wgmma {
-            factor,
-            n,
+            arithmetic,
+            product,
             d: d.into(),
             a,
             b: self.descriptor(instr, b)?,
@@ -96,6 +110,50 @@ impl Lowering<'_> {
             false => Err(instr.wrong("takes matrix descriptors in 64-bit registers")),
         }
     }
+}
+
+/// What is computed with these formats: D, A, B.
+fn arithmetic(formats: &[&str]) -> Option<Arithmetic> {
+    Some(match formats {
+        ["f32", "f16", "f16"] => Arithmetic::Half(Factor::F16, Sums::F32),
+        ["f16", "f16", "f16"] => Arithmetic::Half(Factor::F16, Sums::F16),
+        ["f32", "bf16", "bf16"] => Arithmetic::Half(Factor::Bf16, Sums::F32),
+        ["f32", "tf32", "tf32"] => Arithmetic::Tf32,
+        ["f32", "e4m3", "e4m3"] => Arithmetic::E4m3,
+        ["s32", "b1", "b1", "and", "popc"] => Arithmetic::Bits(BitOp::And),
+        ["s32", a, b] | ["s32", a, b, "satfinite"] | ["satfinite", "s32", a, b] => {
+            let factors = [integer(a)?, integer(b)?];
+            if factors.iter().any(|factor| factor.bits != 8) {
+                return None;
+            }
+            Arithmetic::Integer {
+                factors,
+                saturate: formats.len() == 4,
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// The shapes that these factors have (PTX ISA, "Matrix Shape" of `wgmma`): 32 bytes along K.
+fn product(shape: &str, arithmetic: Arithmetic) -> Option<MatrixProduct> {
+    let (factors, sums) = formats_of(arithmetic);
+    let k = 256 / bits_of(factors);
+    let n = shape.strip_prefix("m64n")?.strip_suffix(&format!("k{k}"))?;
+    let n = n.parse::<u32>().ok()?;
+    let step = match arithmetic {
+        // 24 is among them.
+        Arithmetic::Integer { .. } | Arithmetic::Bits(_) if n > 32 => 16,
+        _ => 8,
+    };
+    let exists = (8..=256).contains(&n) && n.is_multiple_of(step);
+    exists.then_some(MatrixProduct {
+        m: 64,
+        n,
+        k,
+        factors,
+        sums,
+    })
 }
 
 /// Keeps the registers of every `wgmma` alive up to the waits: until then the hardware may read and write

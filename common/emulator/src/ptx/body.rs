@@ -1,7 +1,7 @@
 //! Statements of a kernel: scopes, labels, directives, instructions and their operands.
 use std::collections::{HashMap, HashSet};
 
-use super::lex::Token;
+use super::lex::{Spanned, Token};
 use super::number::{self, Number};
 use super::parse::{Parser, Result};
 use super::{
@@ -34,6 +34,8 @@ pub(super) struct Body<'a> {
     labels: LabelId,
     names: HashSet<&'a str>,
     loc: Option<Loc>,
+    /// For lines of inlined functions, where the outermost call was when they were last named.
+    outermost: HashMap<(u32, u32), (u32, u32)>,
 }
 
 impl<'a> Body<'a> {
@@ -45,7 +47,12 @@ impl<'a> Body<'a> {
             labels: 0,
             names: HashSet::new(),
             loc: None,
+            outermost: HashMap::new(),
         }
+    }
+    /// The line of the source that the text is at.
+    pub fn loc(&self) -> Option<Loc> {
+        self.loc
     }
     pub fn finish(mut self) -> Kernel {
         self.kernel.labels = self.labels;
@@ -205,16 +212,17 @@ impl<'a> Parser<'a> {
                     }
                 }
                 // A call within an inlined function names the line inside it: follow it outwards.
-                if let Some(at) = inlined_at
-                    && let Some(before) = body.loc
-                    && at == (before.file, before.line)
-                {
-                    inlined_at = before.inlined_at.or(inlined_at);
+                let caller = inlined_at.map(|(file, _)| file);
+                if let Some(at) = inlined_at {
+                    let outermost = *body.outermost.get(&at).unwrap_or(&at);
+                    body.outermost.insert((file, line), outermost);
+                    inlined_at = Some(outermost);
                 }
                 body.loc = Some(Loc {
                     file,
                     line,
                     inlined_at,
+                    caller,
                 });
                 Ok(())
             }
@@ -239,6 +247,25 @@ impl<'a> Parser<'a> {
     }
 
     fn instruction(&mut self, body: &mut Body<'a>) -> Result<()> {
+        let first = self.at;
+        let read = self.statement(body);
+        read.map_err(|error| self.quoting(first, error))
+    }
+
+    /// The error with the text of the statement that begins with this token: inline PTX stands in no file.
+    fn quoting(&self, first: usize, mut error: PtxError) -> PtxError {
+        let rest = self.tokens.get(first..).unwrap_or_default();
+        let ends = |t: &Spanned<'_>| matches!(t.token, Token::Punct(';' | '}'));
+        let length = rest.iter().position(ends).unwrap_or(rest.len());
+        let end = (first + length).min(self.tokens.len().saturating_sub(1));
+        let text = self.excerpt(first, end);
+        if !text.is_empty() && !error.message.contains(&text) {
+            error.message += &format!(", in `{text}`");
+        }
+        error
+    }
+
+    fn statement(&mut self, body: &mut Body<'a>) -> Result<()> {
         let first = self.at;
         let line = self.line();
         let mut guard = None;

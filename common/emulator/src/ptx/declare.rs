@@ -3,7 +3,8 @@ use super::body::Body;
 use super::lex::Token;
 use super::number::{self, Number};
 use super::parse::{Parser, Result};
-use super::{ParamDecl, RegisterId, Type, Variable, VariableSpace};
+use super::{InitialAddress, ParamDecl, RegisterId, Type, Variable, VariableSpace};
+use crate::program::ParamKind;
 
 /// More registers than any kernel of ours or a student's; a bound for hostile input.
 const MAX_REGISTERS: usize = 1 << 20;
@@ -48,9 +49,9 @@ impl<'a> Parser<'a> {
                     }
                 }
             }
-            let init = match self.eat('=') {
+            let (init, addresses) = match self.eat('=') {
                 true => self.initialiser(ty)?,
-                false => Vec::new(),
+                false => Default::default(),
             };
             let bytes = match count {
                 Some(count) => count
@@ -72,6 +73,7 @@ impl<'a> Parser<'a> {
                 align,
                 bytes,
                 init,
+                addresses,
             };
             variables.push((name, variable));
             if !self.eat(',') {
@@ -82,17 +84,26 @@ impl<'a> Parser<'a> {
         Ok(variables)
     }
 
-    fn initialiser(&mut self, ty: Type) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
+    fn initialiser(&mut self, ty: Type) -> Result<(Vec<u8>, Vec<InitialAddress>)> {
+        let width = (ty.bytes() as usize).min(8);
+        let (mut bytes, mut addresses) = (Vec::new(), Vec::new());
         let mut depth = 0;
         loop {
             while self.eat('{') {
                 depth += 1;
             }
+            if let Some(Token::Word(_)) = self.peek() {
+                addresses.push(self.initial_address(bytes.len(), width)?);
+                bytes.resize(bytes.len() + width, 0);
+                if self.next_value(&mut depth) {
+                    continue;
+                }
+                break;
+            }
             let negative = self.eat('-');
             let Token::Number(text) = self.next()? else {
                 self.at -= 1;
-                return self.error("only numbers are supported as initial values");
+                return self.error("numbers and addresses are supported as initial values");
             };
             let value = match number::parse(text) {
                 Some(Number::Int(v)) if negative => v.wrapping_neg(),
@@ -101,19 +112,55 @@ impl<'a> Parser<'a> {
                 Some(Number::F64(v)) => v ^ (u64::from(negative) << 63),
                 None => return self.error(format!("`{text}` is not a number")),
             };
-            let width = (ty.bytes() as usize).min(8);
             bytes.extend_from_slice(&value.to_le_bytes()[..width]);
-            while depth > 0 && self.eat('}') {
-                depth -= 1;
-            }
-            if depth == 0 || !self.eat(',') {
+            if !self.next_value(&mut depth) {
                 break;
             }
         }
         if depth > 0 {
             return self.error("`}` expected");
         }
-        Ok(bytes)
+        Ok((bytes, addresses))
+    }
+
+    /// Closes the braces that end here; whether another value of a list follows.
+    fn next_value(&mut self, depth: &mut u32) -> bool {
+        while *depth > 0 && self.eat('}') {
+            *depth -= 1;
+        }
+        *depth > 0 && self.eat(',')
+    }
+
+    /// `generic(name) + 8`, or without `generic` or the sum.
+    fn initial_address(&mut self, at: usize, width: usize) -> Result<InitialAddress> {
+        let line = self.line();
+        let mut symbol = self.word()?;
+        let generic = symbol == "generic" && self.eat('(');
+        if generic {
+            symbol = self.word()?;
+        }
+        let mut addend = 0_i64;
+        let mut open = generic;
+        loop {
+            if open && self.eat(')') {
+                open = false;
+            } else if self.eat('+') || self.peek() == Some(Token::Punct('-')) {
+                addend = addend.wrapping_add(self.int()? as i64);
+            } else {
+                break;
+            }
+        }
+        if open {
+            return self.error("`)` expected");
+        }
+        Ok(InitialAddress {
+            at,
+            width,
+            symbol: symbol.into(),
+            addend,
+            generic,
+            line,
+        })
     }
 
     /// `(.param …, .param …)`, or nothing.
@@ -128,11 +175,12 @@ impl<'a> Parser<'a> {
 
     /// `.param .u64 .ptr .global .align 4 name[16]`
     fn param(&mut self) -> Result<ParamDecl> {
-        let (mut align, mut ty) = (None, None);
+        let (mut align, mut ty, mut pointer) = (None, None, false);
         while let Some(suffix) = self.suffix() {
             match suffix {
                 "align" => align = Some(self.small()?),
-                "param" | "ptr" | "global" | "const" | "shared" | "local" => {}
+                "ptr" => pointer = true,
+                "param" | "global" | "const" | "shared" | "local" => {}
                 _ => ty = Type::parse(suffix).or(ty),
             }
         }
@@ -141,8 +189,14 @@ impl<'a> Parser<'a> {
         };
         let name = self.word()?.to_string();
         let mut bytes = u64::from(ty.bytes());
+        let mut kind = match () {
+            () if pointer => ParamKind::Pointer,
+            () if ty.is_float() => ParamKind::Float,
+            () => ParamKind::Integer,
+        };
         if self.eat('[') {
             bytes = bytes.saturating_mul(self.int()?);
+            kind = ParamKind::Struct;
             self.expect(']')?;
         }
         // PTX ISA, "Kernel Function Parameters": 32,764 bytes at most since 8.1.
@@ -150,7 +204,12 @@ impl<'a> Parser<'a> {
             return self.error("this parameter is too large");
         };
         let align = self.alignment(align.unwrap_or(ty.bytes()))?;
-        Ok(ParamDecl { name, bytes, align })
+        Ok(ParamDecl {
+            name,
+            bytes,
+            align,
+            kind,
+        })
     }
 
     fn alignment(&self, bytes: u32) -> Result<u32> {

@@ -77,6 +77,17 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Spanned<'_>>, PtxError> {
                 }
                 Token::Number(&text[start..at])
             }
+            // Directives may stand side by side without a blank, `.reg.b32`; a dotted opcode is one word.
+            b'.' => {
+                at += 1;
+                while at < bytes.len()
+                    && bytes[at] != b'.'
+                    && (is_word(bytes[at]) || bytes[at..].starts_with(b"::"))
+                {
+                    at += if bytes[at] == b':' { 2 } else { 1 };
+                }
+                Token::Word(&text[start..at])
+            }
             c if is_word(c) => {
                 while at < bytes.len() && (is_word(bytes[at]) || bytes[at..].starts_with(b"::")) {
                     at += if bytes[at] == b':' { 2 } else { 1 };

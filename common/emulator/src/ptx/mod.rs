@@ -6,12 +6,12 @@ mod number;
 mod parse;
 mod types;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Space;
-use crate::program::SourceLine;
+use crate::program::{Param, ParamKind, SourceLine};
+use crate::{Error, Space, lower};
 
 pub(crate) use types::{Type, TypeKind};
 
@@ -61,6 +61,8 @@ pub(crate) struct Parsed {
     pub(crate) kernels: Vec<Kernel>,
     /// Device functions (`.func`) with a body.
     pub(crate) functions: Vec<Kernel>,
+    /// Names of the device functions that are declared and have no body here.
+    pub(crate) externs: Vec<String>,
 }
 
 /// A state space in which a variable can be declared.
@@ -82,6 +84,21 @@ pub(crate) struct Variable {
     pub bytes: u64,
     /// Initial bytes, no longer than `bytes`; the rest is zero.
     pub init: Vec<u8>,
+    /// Initial values that are addresses, known once the module is loaded.
+    pub addresses: Vec<InitialAddress>,
+}
+
+/// `generic(name) + 8` or `name + 8` in the place of an initial value (PTX ISA, "Initializers").
+#[derive(Clone, Debug)]
+pub(crate) struct InitialAddress {
+    /// Where it is stored in the variable, and in how many bytes.
+    pub at: usize,
+    pub width: usize,
+    pub symbol: String,
+    pub addend: i64,
+    pub generic: bool,
+    /// 1-based line of the PTX text.
+    pub line: u32,
 }
 
 /// A kernel or a device function.
@@ -113,11 +130,40 @@ pub(crate) struct Kernel {
     pub max_cluster: Option<u32>,
 }
 
+impl Kernel {
+    /// Parameters that are converted to addresses of a state space (`cvta.to`): not every compiler declares pointers as
+    /// such.
+    fn pointers(&self) -> HashSet<&str> {
+        let mut loaded: HashMap<RegisterId, &str> = HashMap::new();
+        let mut pointers = HashSet::new();
+        for statement in &self.body {
+            let Statement::Instr(instr) = statement else {
+                continue;
+            };
+            match (instr.opcode[0].as_str(), &instr.operands[..]) {
+                ("ld", [Operand::Register(to), Operand::Address(from, 0)])
+                    if instr.has("param") =>
+                {
+                    if let Operand::Symbol(name, 0) = &**from {
+                        loaded.insert(*to, name);
+                    }
+                }
+                ("cvta", [_, Operand::Register(from)]) if instr.has("to") => {
+                    pointers.extend(loaded.get(from));
+                }
+                _ => {}
+            }
+        }
+        pointers
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct ParamDecl {
     pub name: String,
     pub bytes: u32,
     pub align: u32,
+    pub kind: ParamKind,
 }
 
 pub(crate) type RegisterId = u32;
@@ -136,6 +182,8 @@ pub(crate) struct Loc {
     pub line: u32,
     /// The position of the outermost call, if the code was inlined.
     pub inlined_at: Option<(u32, u32)>,
+    /// The file of the function that it was inlined into, which may be inlined itself.
+    pub caller: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -274,6 +322,43 @@ impl Ptx {
     /// Names of the kernels (`.entry`), in the order of the text.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
         self.0.kernels.iter().map(|kernel| kernel.name.as_str())
+    }
+    /// The parameters of a kernel, in order, whether or not the emulator executes it.
+    ///
+    /// # Errors
+    /// If there is no such kernel, or its parameters are more than a launch can pass.
+    pub fn params(&self, kernel: &str) -> Result<Vec<Param>, Error> {
+        let found = self.0.kernels.iter().find(|k| k.name == kernel);
+        let kernel = found.ok_or_else(|| self.no_kernel(kernel))?;
+        let mut params = lower::params(kernel)?;
+        let pointers = kernel.pointers();
+        for param in &mut params {
+            if pointers.contains(param.name.as_str()) {
+                param.kind = ParamKind::Pointer;
+            }
+        }
+        Ok(params)
+    }
+    /// Whether this is the name of a function, with a body or without.
+    pub(crate) fn is_function(&self, name: &str) -> bool {
+        let Parsed {
+            kernels,
+            functions,
+            externs,
+            ..
+        } = self.parsed();
+        let mut bodies = kernels.iter().chain(functions);
+        bodies.any(|function| function.name == name) || externs.iter().any(|one| one == name)
+    }
+    pub(crate) fn undeclared(&self, address: &InitialAddress) -> PtxError {
+        let message = format!("`{}` is not declared", address.symbol);
+        PtxError::new(address.line, message)
+    }
+    pub(crate) fn no_kernel(&self, name: &str) -> Error {
+        Error::NoKernel {
+            name: name.into(),
+            kernels: self.kernels().map(str::to_owned).collect(),
+        }
     }
     /// The `.target`, such as `sm_80`.
     pub fn target(&self) -> &str {

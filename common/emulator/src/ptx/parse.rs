@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::body::Body;
 use super::lex::{Spanned, Token, lex};
 use super::number::{self, Number};
-use super::{Kernel, Parsed, PtxError, VariableSpace};
+use super::{Kernel, Loc, Parsed, PtxError, VariableSpace};
+use crate::program::SourceLine;
 
 pub(super) type Result<T> = std::result::Result<T, PtxError>;
 
@@ -169,11 +170,12 @@ impl<'a> Parser<'a> {
                 let line = self.line();
                 let returns = self.params()?;
                 let name = self.word()?.to_string();
-                if let Some(function) = self.function(name, line)? {
-                    module.functions.push(Kernel {
+                match self.function(name.clone(), line)? {
+                    Some(function) => module.functions.push(Kernel {
                         returns,
                         ..function
-                    });
+                    }),
+                    None => module.externs.push(name),
                 }
             }
             ".pragma" => self.skip_statement()?,
@@ -207,6 +209,27 @@ impl<'a> Parser<'a> {
             }
         }
         Ok(())
+    }
+    /// A line of the CUDA source. Compilers name the files at the end of the text.
+    fn source_line(&self, loc: Loc) -> Option<SourceLine> {
+        let (file, line) = loc.inlined_at.unwrap_or((loc.file, loc.line));
+        let directives = self.tokens.windows(3);
+        directives
+            .filter_map(
+                |window| match [window[0].token, window[1].token, window[2].token] {
+                    [
+                        Token::Word(".file"),
+                        Token::Number(index),
+                        Token::Text(name),
+                    ] if index.parse() == Ok(file) => Some(name),
+                    _ => None,
+                },
+            )
+            .map(|name| SourceLine {
+                file: Arc::from(name),
+                line,
+            })
+            .next()
     }
     /// A kernel or device function from its parameters on; `None` if only its prototype stands here.
     fn function(&mut self, name: String, line: u32) -> Result<Option<Kernel>> {
@@ -250,7 +273,8 @@ impl<'a> Parser<'a> {
         }
         self.expect('{')?;
         let mut body = Body::new(kernel);
-        self.block(&mut body)?;
+        let read = self.block(&mut body);
+        read.map_err(|error| error.at(body.loc().and_then(|loc| self.source_line(loc))))?;
         Ok(Some(body.finish()))
     }
 }

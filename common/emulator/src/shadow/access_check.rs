@@ -6,6 +6,9 @@ pub(crate) enum AccessMode {
     Read,
     Write,
     Atomic,
+    /// A load or a store that is volatile or has an order.
+    StrongRead,
+    StrongWrite,
     /// A `cp.async` starts. It may land at any time from now on, though here it lands late.
     Launch,
     /// Its thread has waited for it.
@@ -17,6 +20,16 @@ pub(crate) enum AccessMode {
     /// By the async proxy.
     AsyncRead,
     AsyncWrite,
+}
+
+impl AccessMode {
+    /// Whether it does not race with others that are strong too.
+    pub fn is_strong(self) -> bool {
+        matches!(self, Self::Atomic | Self::StrongRead | Self::StrongWrite)
+    }
+    pub fn is_read(self) -> bool {
+        matches!(self, Self::Read | Self::StrongRead)
+    }
 }
 
 /// The other side of a race.

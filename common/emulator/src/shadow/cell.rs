@@ -1,12 +1,12 @@
 //! What is remembered of a few bytes of shared memory: the last write, and who has read since.
-use super::access_check::{AccessMode, Hazard, Site};
-use crate::happens_before::Actor;
+use super::access_check::{AccessCheck, AccessMode, Hazard, Site};
+use crate::happens_before::{Actor, Observer};
 
 /// A past access: the actor's clock at the time (0: none yet), and who and where.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stamp {
     pub clock: u32,
-    /// InstructionKind in the upper 27 bits, lane in the lower 5.
+    /// The operation in the upper 26 bits, whether the access is a strong one, the lane in the lower 5 bits.
     who: u32,
 }
 
@@ -14,11 +14,21 @@ impl Stamp {
     pub fn new(clock: u32, op: usize, lane: u32) -> Self {
         Self {
             clock,
-            who: (op as u32) << 5 | lane & 31,
+            who: (op as u32) << 6 | lane & 31,
         }
     }
+    /// The same of a strong access.
+    pub fn strong(self) -> Self {
+        Self {
+            who: self.who | 1 << 5,
+            ..self
+        }
+    }
+    pub fn is_strong(self) -> bool {
+        self.who >> 5 & 1 == 1
+    }
     pub fn op(self) -> usize {
-        (self.who >> 5) as usize
+        (self.who >> 6) as usize
     }
     pub fn site(self, warp: Actor) -> Site {
         Site {
@@ -50,12 +60,37 @@ impl Write {
         last: LastAccess::Plain,
     };
 
+    pub fn new(stamp: Stamp, actor: Actor, warp: Actor, last: LastAccess) -> Self {
+        Self {
+            stamp,
+            actor: actor as u16,
+            warp: warp as u16,
+            last,
+        }
+    }
+
+    /// Whether it is ordered before an access by an engine that these threads issue, and shown to its proxy.
+    pub fn before_async(&self, issuer: &Observer<'_>) -> AccessCheck {
+        let (stamp, actor) = (self.stamp, usize::from(self.actor));
+        let own = actor == issuer.actor && issuer.lanes >> stamp.lane() & 1 == 1;
+        if !own && !issuer.see(actor, stamp.lane(), stamp.clock) {
+            AccessCheck::Race(self.hazard())
+        } else if self.last != LastAccess::Landed
+            && !issuer.fenced(actor, stamp.lane(), stamp.clock)
+        {
+            AccessCheck::Unfenced(self.hazard())
+        } else {
+            AccessCheck::Fine
+        }
+    }
+
     pub fn hazard(&self) -> Hazard {
         Hazard {
             site: self.stamp.site(self.warp.into()),
             how: match self.last {
                 LastAccess::Plain | LastAccess::Mbarrier => AccessMode::Write,
                 LastAccess::Atomic => AccessMode::Atomic,
+                LastAccess::Strong => AccessMode::StrongWrite,
                 LastAccess::InFlight | LastAccess::Launched | LastAccess::Landed => {
                     AccessMode::AsyncWrite
                 }
@@ -82,8 +117,9 @@ pub(super) struct Column {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LastAccess {
     Plain,
-    /// Atomics do not race with each other.
+    /// Atomics and other strong accesses do not race with each other.
     Atomic,
+    Strong,
     /// A `cp.async` that its thread has not waited for: nobody may touch the cell.
     InFlight,
     /// The same of a bulk copy that has not landed.

@@ -3,12 +3,16 @@
 //! What happens before what is decided by `happens_before.rs`.
 mod access_check;
 mod cell;
+mod global;
 #[cfg(test)]
 mod tests;
+
+use std::collections::HashMap;
 
 use crate::happens_before::{Actor, Engine, Observer};
 pub(crate) use access_check::{AccessCheck, AccessMode, Hazard, Site};
 use cell::{Column, LastAccess, Read, Stamp, Write};
+pub(crate) use global::{GlobalAccess, GlobalMode, GlobalShadow, Known, Place};
 
 /// Shadow of one block's shared memory.
 pub(crate) struct Shadow {
@@ -17,7 +21,10 @@ pub(crate) struct Shadow {
     warps: usize,
     /// log2 of the bytes of a cell.
     shift: u32,
+    /// The last weak write of each cell, and of those cells that have one the last strong write: strong writes order nothing
+    /// by themselves, so one does not hide the weak one before it.
     writes: Vec<Write>,
+    strong: HashMap<usize, Write>,
     /// One for each cell and warp of the block, and the lanes that have read at that clock.
     reads: Vec<Stamp>,
     lanes: Vec<u32>,
@@ -45,6 +52,7 @@ impl Shadow {
             warps,
             shift,
             writes: vec![Write::NONE; cells],
+            strong: HashMap::new(),
             reads: vec![Stamp::default(); cells * warps],
             lanes: vec![0; cells * warps],
             others: Vec::new(),
@@ -92,28 +100,46 @@ impl Shadow {
                 check.worse(AccessCheck::Mbarrier(write.hazard()));
                 continue;
             }
+            let strong = self.strong_write(cell);
+            let ordered = |stamp: Stamp, actor: Actor| {
+                observer.see(actor, stamp.lane(), stamp.clock)
+                    || actor == warp && stamp.lane() == lane
+            };
             if matches!(write.last, LastAccess::InFlight | LastAccess::Launched) {
                 check.worse(AccessCheck::Race(write.hazard()));
             } else if stamp.clock == 0 {
-                if matches!(how, AccessMode::Read | AccessMode::Atomic) {
+                if strong.is_none() && (how.is_read() || how == AccessMode::Atomic) {
                     check.worse(AccessCheck::Uninitialised);
                 }
-            } else if !observer.see(actor, stamp.lane(), stamp.clock)
-                && (actor != warp || stamp.lane() != lane)
-                && !(how == AccessMode::Atomic && write.last == LastAccess::Atomic)
-            {
+            } else if !ordered(stamp, actor) {
                 check.worse(AccessCheck::Race(write.hazard()));
             }
-            if how == AccessMode::Read {
+            if let Some(strong) = strong
+                && !how.is_strong()
+                && !ordered(strong.stamp, strong.actor.into())
+            {
+                check.worse(AccessCheck::Race(strong.hazard()));
+            }
+            if how.is_read() {
+                let now = if how.is_strong() { now.strong() } else { now };
                 self.read(cell, now, warp, warp);
                 continue;
             }
-            self.unordered_reads(cell, observer, &mut check);
+            self.unordered_reads(cell, how, observer, &mut check);
             let last = match how {
-                AccessMode::Atomic => LastAccess::Atomic,
+                AccessMode::Atomic | AccessMode::StrongWrite => {
+                    let last = match how {
+                        AccessMode::Atomic => LastAccess::Atomic,
+                        _ => LastAccess::Strong,
+                    };
+                    let write = Write::new(now, warp, warp, last);
+                    self.strong.insert(cell, write);
+                    continue;
+                }
                 AccessMode::Launch => LastAccess::InFlight,
                 AccessMode::Init => LastAccess::Mbarrier,
                 AccessMode::Read
+                | AccessMode::StrongRead
                 | AccessMode::Write
                 | AccessMode::Land
                 | AccessMode::Invalidate
@@ -149,16 +175,14 @@ impl Shadow {
             // The one that reads last is named.
             let now = Stamp::new(observer.epoch, op, 31 - same.leading_zeros());
             let cells = self.range(address, bytes);
+            let is_weak = cells.clone().all(|cell| self.strong_write(cell).is_none());
             let is_clear = |write: &Write| {
                 let clock = write.stamp.clock;
                 clock != 0
-                    && matches!(
-                        write.last,
-                        LastAccess::Plain | LastAccess::Atomic | LastAccess::Landed
-                    )
+                    && matches!(write.last, LastAccess::Plain | LastAccess::Landed)
                     && observer.all_seen(write.actor.into(), clock)
             };
-            if !self.writes[cells.clone()].iter().all(is_clear) {
+            if !is_weak || !self.writes[cells.clone()].iter().all(is_clear) {
                 unclear |= same;
                 continue;
             }
@@ -186,7 +210,7 @@ impl Shadow {
         let mut check = AccessCheck::Fine;
         for cell in self.range(address, bytes) {
             let write = self.writes[cell];
-            let (stamp, actor) = (write.stamp, usize::from(write.actor));
+            let stamp = write.stamp;
             match write.last {
                 LastAccess::Mbarrier => {
                     check.worse(AccessCheck::Mbarrier(write.hazard()));
@@ -196,30 +220,24 @@ impl Shadow {
                     check.worse(AccessCheck::Race(write.hazard()))
                 }
                 _ if stamp.clock == 0 => {
-                    if how == AccessMode::AsyncRead {
+                    if how == AccessMode::AsyncRead && self.strong_write(cell).is_none() {
                         check.worse(AccessCheck::Uninitialised);
                     }
                 }
-                last => {
-                    for observer in issuers {
-                        let own =
-                            actor == observer.actor && observer.lanes >> stamp.lane() & 1 == 1;
-                        if !own && !observer.see(actor, stamp.lane(), stamp.clock) {
-                            check.worse(AccessCheck::Race(write.hazard()));
-                        } else if last != LastAccess::Landed
-                            && !observer.fenced(actor, stamp.lane(), stamp.clock)
-                        {
-                            check.worse(AccessCheck::Unfenced(write.hazard()));
-                        }
-                    }
-                }
+                _ => issuers
+                    .iter()
+                    .for_each(|observer| check.worse(write.before_async(observer))),
+            }
+            if let Some(strong) = self.strong_write(cell) {
+                let issuers = issuers.iter();
+                issuers.for_each(|observer| check.worse(strong.before_async(observer)));
             }
             if how == AccessMode::AsyncRead {
                 self.read(cell, now, by.actor, by.site.warp);
                 continue;
             }
             for observer in issuers {
-                self.unordered_reads(cell, observer, &mut check);
+                self.unordered_reads(cell, how, observer, &mut check);
             }
             self.write(cell, now, by.actor, by.site.warp, LastAccess::Launched);
         }
@@ -273,12 +291,18 @@ impl Shadow {
     }
 
     fn write(&mut self, cell: usize, stamp: Stamp, actor: Actor, warp: Actor, last: LastAccess) {
-        self.writes[cell] = Write {
-            stamp,
-            actor: actor as u16,
-            warp: warp as u16,
-            last,
-        };
+        self.writes[cell] = Write::new(stamp, actor, warp, last);
+        if !self.strong.is_empty() {
+            self.strong.remove(&cell);
+        }
+    }
+
+    #[inline(always)]
+    fn strong_write(&self, cell: usize) -> Option<Write> {
+        match self.strong.is_empty() {
+            true => None,
+            false => self.strong.get(&cell).copied(),
+        }
     }
 
     fn read(&mut self, cell: usize, now: Stamp, actor: Actor, warp: Actor) {
@@ -300,17 +324,29 @@ impl Shadow {
             (&mut read.stamp, &mut read.lanes)
         };
         let before = if stamp.clock == now.clock { *lanes } else { 0 };
-        (*stamp, *lanes) = (now, before | 1 << now.lane());
+        // Of several at one clock, that of a weak one is kept.
+        if before == 0 || stamp.is_strong() || !now.is_strong() {
+            *stamp = now;
+        }
+        *lanes = before | 1 << now.lane();
     }
 
     /// Looks for reads that are not ordered before a write by these threads.
     #[inline(always)]
-    fn unordered_reads(&self, cell: usize, observer: &Observer<'_>, check: &mut AccessCheck) {
+    fn unordered_reads(
+        &self,
+        cell: usize,
+        how: AccessMode,
+        observer: &Observer<'_>,
+        check: &mut AccessCheck,
+    ) {
         let own = |actor: Actor, read: &Read| {
             actor == observer.actor && read.lanes & !observer.lanes == 0
         };
         let racing = |actor: Actor, read: &Read| {
+            let both_strong = how.is_strong() && read.stamp.is_strong();
             read.stamp.clock != 0
+                && !both_strong
                 && !observer.see_lanes(actor, read.lanes, read.stamp.clock)
                 && !own(actor, read)
         };

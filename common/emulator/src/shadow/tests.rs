@@ -32,7 +32,7 @@ fn barrier(order: &mut HappensBefore, warps: usize) {
 
 #[test]
 fn a_barrier_orders_and_its_absence_races() {
-    let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2));
+    let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2, 2, 0));
     let first = touch(&mut shadow, &order, AccessMode::Read, 0, 4, 0);
     assert!(matches!(first, AccessCheck::Uninitialised));
     assert!(fine(touch(&mut shadow, &order, AccessMode::Write, 8, 4, 0)));
@@ -60,7 +60,7 @@ fn a_warp_reads_as_its_lanes_do() {
     let mut random = |below: u64| (crate::random::random(&mut state) % below) as u32;
     let mut unclear = 0;
     for _ in 0..200 {
-        let (mut together, mut order) = (Shadow::new(256, 0, 3, 2), HappensBefore::new(3));
+        let (mut together, mut order) = (Shadow::new(256, 0, 3, 2), HappensBefore::new(3, 3, 0));
         let mut singly = Shadow::new(256, 0, 3, 2);
         // Nobody has written the last bytes, and some are written after the barrier.
         let written = 128 + 2 * random(60);
@@ -119,7 +119,7 @@ fn a_warp_reads_as_its_lanes_do() {
 
 #[test]
 fn halves_of_a_word_do_not_race_when_the_grain_is_two() {
-    let (mut shadow, order) = (Shadow::new(64, 0, 1, 2), HappensBefore::new(1));
+    let (mut shadow, order) = (Shadow::new(64, 0, 1, 2), HappensBefore::new(1, 1, 0));
     assert!(fine(touch(&mut shadow, &order, AccessMode::Write, 0, 2, 0)));
     assert!(fine(touch(&mut shadow, &order, AccessMode::Write, 2, 2, 1)));
     assert!(race(touch(&mut shadow, &order, AccessMode::Write, 2, 2, 2)));
@@ -153,7 +153,7 @@ fn issue(
 #[test]
 fn the_async_proxy_wants_a_fence_before_the_barrier_or_after_it() {
     for fences in [[false, false], [true, false], [false, true]] {
-        let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2));
+        let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2, 2, 0));
         for thread in 0..4 {
             touch(
                 &mut shadow,
@@ -180,7 +180,7 @@ fn the_async_proxy_wants_a_fence_before_the_barrier_or_after_it() {
 
 #[test]
 fn an_asynchronous_read_ends_when_somebody_has_waited_for_it() {
-    let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2));
+    let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2, 2, 0));
     for thread in 0..4 {
         touch(
             &mut shadow,

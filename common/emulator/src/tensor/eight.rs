@@ -1,19 +1,20 @@
 //! The rule of the parent module in whole vectors: the eight outputs of a row side by side.
-use super::{Card, Factor, LOWEST, M, N, NONE, split_f32};
+use super::format::{NONE, nearest_f16, power};
+use super::{Bits, Card, Format, LOWEST, M, N, Sums};
 
 /// C becomes A B + C for finite numbers: A is 16 x K, B is K x 8, C is 16 x 8. Not where a result is subnormal, which is
 /// rare and left to the rule as it is written: then it is `None`, and C as it was.
-pub(super) fn outputs(
+pub(super) fn outputs<T: Bits>(
     card: Card,
-    factor: Factor,
-    a: &[u16],
-    b: &[u16],
+    formats: (Format, Sums),
+    a: &[T],
+    b: &[T],
     c: &mut [u32; M * N],
 ) -> Option<()> {
     // What the CPU has decides the speed, never the bits: every step is exact.
     let work = Outputs {
         card,
-        factor,
+        formats,
         a,
         b,
         c,
@@ -21,6 +22,9 @@ pub(super) fn outputs(
     match pulp::Arch::new() {
         #[cfg(target_arch = "x86_64")]
         pulp::Arch::V3(v3) => v3.vectorize(On(v3, work)),
+        // Eight words fill the vectors of AVX2; a CPU with AVX-512 has those too.
+        #[cfg(target_arch = "x86_64")]
+        pulp::Arch::V4(v4) => v4.vectorize(On(*v4, work)),
         _ => work.compute(Plain),
     }
 }
@@ -132,10 +136,10 @@ impl Eight for pulp::x86::V3 {
 
 /// The work, to be done with these vectors.
 #[cfg(target_arch = "x86_64")]
-struct On<'a>(pulp::x86::V3, Outputs<'a>);
+struct On<'a, T>(pulp::x86::V3, Outputs<'a, T>);
 
 #[cfg(target_arch = "x86_64")]
-impl pulp::NullaryFnOnce for On<'_> {
+impl<T: Bits> pulp::NullaryFnOnce for On<'_, T> {
     type Output = Option<()>;
 
     #[inline(always)]
@@ -144,52 +148,63 @@ impl pulp::NullaryFnOnce for On<'_> {
     }
 }
 
-struct Outputs<'a> {
+struct Outputs<'a, T> {
     card: Card,
-    factor: Factor,
-    a: &'a [u16],
-    b: &'a [u16],
+    formats: (Format, Sums),
+    a: &'a [T],
+    b: &'a [T],
     c: &'a mut [u32; M * N],
 }
 
-impl Outputs<'_> {
+impl<T: Bits> Outputs<'_, T> {
     #[inline(always)]
     fn compute<V: Eight>(self, v: V) -> Option<()> {
-        // Each card and format with its own constants.
-        match (self.card, self.factor) {
-            (Card::H100, Factor::F16) => self.of(v, Card::H100, Factor::F16),
-            (Card::H100, Factor::Bf16) => self.of(v, Card::H100, Factor::Bf16),
-            (Card::A100, Factor::F16) => self.of(v, Card::A100, Factor::F16),
-            (Card::A100, Factor::Bf16) => self.of(v, Card::A100, Factor::Bf16),
+        use {Format::*, Sums as S};
+        // The common ones each with its own constants.
+        match (self.card, self.formats) {
+            (Card::H100, (F16, S::F32)) => self.of(v, Card::H100, F16, S::F32),
+            (Card::H100, (F16, S::F16)) => self.of(v, Card::H100, F16, S::F16),
+            (Card::H100, (Bf16, S::F32)) => self.of(v, Card::H100, Bf16, S::F32),
+            (Card::H100, (Tf32, S::F32)) => self.of(v, Card::H100, Tf32, S::F32),
+            (Card::A100, (F16, S::F32)) => self.of(v, Card::A100, F16, S::F32),
+            (Card::A100, (Bf16, S::F32)) => self.of(v, Card::A100, Bf16, S::F32),
+            (Card::H100 | Card::A100, _) => None,
         }
     }
 
     #[inline(always)]
-    fn of<V: Eight>(self, v: V, card: Card, factor: Factor) -> Option<()> {
+    fn of<V: Eight>(self, v: V, card: Card, format: Format, sums: Sums) -> Option<()> {
         let kept = card.kept();
         let (mut addend, mut e, mut sum) = ([0; M * N], [0; M * N], [0; M * N]);
         for i in 0..M * N {
-            let (significand, exponent) = split_f32(self.c[i]);
+            let (significand, exponent) = sums.split(self.c[i]);
             (addend[i], e[i]) = (significand, exponent.max(LOWEST));
         }
-        match factor {
-            Factor::F16 => self.by_floats(v, kept, &mut e, &mut sum)?,
-            Factor::Bf16 => self.by_integers(v, kept, &mut e, &mut sum)?,
+        match format {
+            Format::F16 => self.by_floats(v, kept, &mut e, &mut sum)?,
+            Format::Bf16 | Format::Tf32 | Format::E4m3 => {
+                self.by_integers(v, kept, format, &mut e, &mut sum)?;
+            }
         }
         let mut d = [0; M * N];
         let mut subnormal = false;
         for i in 0..M * N {
-            let exponent = split_f32(self.c[i]).1;
+            let exponent = sums.split(self.c[i]).1;
             let magnitude = addend[i].unsigned_abs() << (kept - 23);
             let cut = magnitude.unbounded_shr((e[i] - exponent) as u32) as i32;
             let sign = addend[i] >> 31;
             let addend = (cut ^ sign) - sign;
-            // 33 bits: exact in an f64, which then loses the 29 bits that an f32 does not have, so that
-            // nothing is left to round.
+            // 33 bits: exact in an f64.
             let value = (f64::from(sum[i]) + f64::from(addend)) * power(e[i] - kept);
-            let cut = f64::from_bits(value.to_bits() & !((1 << 29) - 1));
-            subnormal |= value.abs() < f64::from(f32::MIN_POSITIVE) && value != 0.0;
-            d[i] = (cut as f32).to_bits();
+            d[i] = match sums {
+                Sums::F32 => {
+                    // It loses the 29 bits that an f32 does not have, so that nothing is left to round.
+                    let cut = f64::from_bits(value.to_bits() & !((1 << 29) - 1));
+                    subnormal |= value.abs() < f64::from(f32::MIN_POSITIVE) && value != 0.0;
+                    (cut as f32).to_bits()
+                }
+                Sums::F16 => nearest_f16(value),
+            };
         }
         if subnormal {
             return None;
@@ -255,20 +270,21 @@ impl Outputs<'_> {
         &self,
         v: V,
         kept: i32,
+        format: Format,
         e: &mut [i32; M * N],
         sum: &mut [i32; M * N],
     ) -> Option<()> {
         let steps = self.b.len() / N;
         // A's significands are moved up, so that a product is in units of 2^(its exponent - kept).
-        let up = kept - 2 * Factor::Bf16.mantissa_bits() as i32;
-        let a = Split::<{ M * 16 }>::new(Factor::Bf16, self.a, up);
-        let b = Split::<{ 16 * N }>::new(Factor::Bf16, self.b, 0);
+        let up = kept - 2 * format.mantissa_bits() as i32;
+        let a = Split::<{ M * 16 }>::new(format, self.a, up);
+        let b = Split::<{ 16 * N }>::new(format, self.b, 0);
         let rows = e.as_chunks_mut().0.iter_mut().zip(sum.as_chunks_mut().0);
         for (row, (e, sum)) in rows.enumerate() {
             let a = a.range(row * steps, steps)?;
             let top = largest(v, e, a.exponent, b.exponent.as_chunks().0);
             *e = v.store(top);
-            // 16 products below 2^27 - 2^16 fit an i32.
+            // 16 products of bf16 below 2^27 - 2^16 fit an i32, and 8 of tf32 below 2^27.
             let mut total = v.splat(0);
             for k in 0..steps {
                 let b = b.range(k * N, N)?;
@@ -302,14 +318,15 @@ struct Floats<const COUNT: usize> {
 
 impl<const COUNT: usize> Floats<COUNT> {
     #[inline(always)]
-    fn new(bits: &[u16]) -> Self {
+    fn new(bits: &[impl Bits]) -> Self {
         let mut floats = Self {
             value: [0; COUNT],
             exponent: [NONE; COUNT],
         };
         let to = floats.value.iter_mut().zip(&mut floats.exponent);
         for ((value, exponent), &bits) in to.zip(bits) {
-            let (sign, magnitude) = (u32::from(bits >> 15), u32::from(bits & 0x7fff));
+            let bits: u32 = bits.into();
+            let (sign, magnitude) = (bits >> 15, bits & 0x7fff);
             // Exponent and mantissa moved up, and the difference of the biases scaled away: exact for subnormals too.
             let scaled = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);
             *value = (scaled.to_bits() | sign << 31) as i32;
@@ -336,14 +353,14 @@ struct Part<'a> {
 
 impl<const COUNT: usize> Split<COUNT> {
     #[inline(always)]
-    fn new(factor: Factor, bits: &[u16], up: i32) -> Self {
+    fn new(format: Format, bits: &[impl Bits], up: i32) -> Self {
         let mut split = Self {
             sign: [0; COUNT],
             magnitude: [0; COUNT],
             exponent: [NONE; COUNT],
         };
         for (i, &bits) in bits.iter().take(COUNT).enumerate() {
-            let (significand, exponent) = factor.split(bits);
+            let (significand, exponent) = format.split(bits.into());
             split.sign[i] = significand >> 31;
             split.magnitude[i] = significand.abs() << up;
             split.exponent[i] = exponent;
@@ -362,12 +379,6 @@ impl<const COUNT: usize> Split<COUNT> {
     }
 }
 
-/// 2^`exponent`, of a normal f64.
-#[inline(always)]
-fn power(exponent: i32) -> f64 {
-    f64::from_bits(((exponent + 1023) as u64) << 52)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -381,30 +392,59 @@ mod tests {
                 .wrapping_add(1_442_695_040_888_963_407);
             (state >> 32) as u32
         };
-        for factor in [Factor::F16, Factor::Bf16] {
+        /// Exponents up to half of the largest, so that all is finite; of f16 sums, all but the largest.
+        const FINITE: u16 = 0xbfff;
+        for (format, sums) in [
+            (Format::F16, Sums::F32),
+            (Format::F16, Sums::F16),
+            (Format::Bf16, Sums::F32),
+            (Format::Tf32, Sums::F32),
+        ] {
             let mut compared = 0;
             for _ in 0..500 {
-                // Exponents up to half of the largest, so that all is finite.
-                let a: [u16; 256] = std::array::from_fn(|_| random() as u16 & 0xbfff);
-                let b: [u16; 128] = std::array::from_fn(|_| random() as u16 & 0xbfff);
-                let c: [u32; 128] = std::array::from_fn(|_| random() & 0xbfff_ffff);
-                let (a, b) = (&a, &b);
+                let c: [u32; 128] = std::array::from_fn(|_| match sums {
+                    Sums::F32 => random() & 0xbfff_ffff,
+                    Sums::F16 => random() & u32::from(FINITE),
+                });
                 for card in Card::ALL {
-                    let (mut plain, mut vectors) = (c, c);
-                    let work = Outputs {
-                        card,
-                        factor,
-                        a,
-                        b,
-                        c: &mut plain,
+                    let found = match format {
+                        Format::Tf32 => {
+                            let a: [u32; 128] = std::array::from_fn(|_| random() & 0xbfff_ffff);
+                            let b: [u32; 64] = std::array::from_fn(|_| random() & 0xbfff_ffff);
+                            both(card, (format, sums), &a, &b, &c)
+                        }
+                        Format::F16 | Format::Bf16 | Format::E4m3 => {
+                            let a: [u16; 256] = std::array::from_fn(|_| random() as u16 & FINITE);
+                            let b: [u16; 128] = std::array::from_fn(|_| random() as u16 & FINITE);
+                            both(card, (format, sums), &a, &b, &c)
+                        }
                     };
-                    let done = work.compute(Plain);
-                    assert_eq!(done, outputs(card, factor, a, b, &mut vectors));
-                    assert_eq!(plain, vectors);
-                    compared += u32::from(done.is_some());
+                    compared += u32::from(found);
                 }
             }
-            assert!(compared > 800, "{compared}");
+            assert!(compared > 400, "{format:?} {compared}");
         }
+    }
+
+    /// Whether there was a result, which is then that of both.
+    fn both<T: Bits>(
+        card: Card,
+        formats: (Format, Sums),
+        a: &[T],
+        b: &[T],
+        c: &[u32; M * N],
+    ) -> bool {
+        let (mut plain, mut vectors) = (*c, *c);
+        let work = Outputs {
+            card,
+            formats,
+            a,
+            b,
+            c: &mut plain,
+        };
+        let done = work.compute(Plain);
+        assert_eq!(done, outputs(card, formats, a, b, &mut vectors));
+        assert_eq!(plain, vectors);
+        done.is_some()
     }
 }

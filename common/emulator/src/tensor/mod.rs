@@ -1,4 +1,5 @@
-//! Tensor cores: f16 or bf16 in, f32 out, to the bit.
+//! Tensor cores, to the bit: f16, bf16 and tf32 factors by the rule below, in this file; fp8 in `fp8.rs`, integers in
+//! `integer.rs`.
 //!
 //! The H100's rule is measured: it reproduces every output that was compared with an H100
 //! (`calibration/tests/all/hardware.rs` holds a sample). For one output, with K products and the addend:
@@ -9,7 +10,10 @@
 //! 3. E is the largest exponent among the non-zero terms, but at least -133.
 //! 4. Each term is cut to a multiple of 2^(E-25), toward zero.
 //! 5. The sum of those is exact, and is
-//! 6. rounded toward zero to f32; above the largest f32 it is infinite, and a sum of zero is +0.
+//! 6. rounded toward zero to f32; above the largest f32 it is infinite, and a sum of zero is +0. Or, where the
+//!    addend and the result are f16, to the nearest, of two to the even one, and what is rounded to zero is +0.
+//!
+//! K is the whole instruction's: 16 or 8 for f16 and bf16, 8 or 4 for tf32.
 //!
 //! The A100's is **from the literature, not calibrated here**: terms are cut to a multiple of 2^(E-24), and an
 //! instruction of 16 products is two sums of 8 one after the other, k 0 to 7 with the addend, then k 8 to 15 with
@@ -19,13 +23,19 @@
 //! least E is carried over from the H100.
 
 mod eight;
+mod format;
+mod fp8;
+mod integer;
 mod steps;
 
+pub(crate) use format::{Format, Sums};
+pub(crate) use fp8::Fp8;
+pub(crate) use integer::{BitOp, Integer};
 pub use steps::{Steps, Term, steps};
 
 use crate::Card;
 
-/// Format of the factors.
+/// Format of factors of 16 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Factor {
     /// IEEE half precision: 5 bits of exponent, 10 of mantissa.
@@ -34,13 +44,38 @@ pub enum Factor {
     Bf16,
 }
 
-/// The NaN that tensor cores return.
+/// The NaN that tensor cores return where the result is f32.
 pub const NAN: u32 = 0x7fff_ffff;
 
-/// Exponent of a zero: far below any other, so that it never is the largest.
-const NONE: i32 = -100_000;
 /// The smallest E.
 const LOWEST: i32 = -133;
+
+/// What a matrix instruction multiplies, and how it adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arithmetic {
+    /// Factors of 16 bits.
+    Half(Factor, Sums),
+    Tf32,
+    /// fp8 in `mma.sync`: as f16.
+    Unpacked([Fp8; 2], Sums),
+    /// fp8 in `wgmma`, and f32 sums.
+    E4m3,
+    Integer {
+        factors: [Integer; 2],
+        saturate: bool,
+    },
+    Bits(BitOp),
+}
+
+impl Arithmetic {
+    /// Whether two sums share a register: else each is 32 bits wide.
+    pub fn is_packed(self) -> bool {
+        match self {
+            Self::Half(_, sums) | Self::Unpacked(_, sums) => sums == Sums::F16,
+            Self::Tf32 | Self::E4m3 | Self::Integer { .. } | Self::Bits(_) => false,
+        }
+    }
+}
 
 impl Card {
     /// Bits that are kept below E.
@@ -53,31 +88,9 @@ impl Card {
 }
 
 impl Factor {
-    fn mantissa_bits(self) -> u32 {
-        if self == Factor::F16 { 10 } else { 7 }
-    }
-    fn smallest_exponent(self) -> i32 {
-        if self == Factor::F16 { -14 } else { -126 }
-    }
-    /// Signed significand and exponent: the value is `significand x 2^(exponent - mantissa_bits)`.
-    #[inline(always)]
-    fn split(self, bits: u16) -> (i32, i32) {
-        let m = self.mantissa_bits();
-        let field = i32::from(bits & 0x7fff) >> m;
-        let fraction = i32::from(bits) & ((1 << m) - 1);
-        let exponent = self.smallest_exponent() + field.max(1) - 1;
-        signed(bits >> 15 == 1, field, fraction, 1 << m, exponent)
-    }
-    fn is_special(self, bits: u16) -> bool {
-        let top = if self == Factor::F16 { 0x7c00 } else { 0x7f80 };
-        bits & top == top
-    }
     /// What these bits stand for.
     pub fn to_f32(self, bits: u16) -> f32 {
-        match self {
-            Factor::F16 => half::f16::from_bits(bits).to_f32_const(),
-            Factor::Bf16 => f32::from_bits(u32::from(bits) << 16),
-        }
+        Format::from(self).to_f32(bits.into())
     }
     /// The bits of the number of this format that is nearest to `value`; of two, the even one.
     pub fn nearest(self, value: f64) -> u16 {
@@ -88,96 +101,46 @@ impl Factor {
     }
 }
 
-/// Signed significand (24 bits) and exponent of an f32.
-#[inline(always)]
-fn split_f32(bits: u32) -> (i32, i32) {
-    let field = (bits >> 23 & 0xff) as i32;
-    let fraction = (bits & 0x7f_ffff) as i32;
-    signed(
-        bits >> 31 == 1,
-        field,
-        fraction,
-        1 << 23,
-        field.max(1) - 127,
-    )
-}
-
-/// With its hidden bit, unless the exponent's field is zero, and with its sign.
-#[inline(always)]
-fn signed(negative: bool, field: i32, fraction: i32, hidden: i32, exponent: i32) -> (i32, i32) {
-    let magnitude = if field == 0 {
-        fraction
-    } else {
-        fraction | hidden
-    };
-    let exponent = if magnitude == 0 { NONE } else { exponent };
-    let significand = if negative { -magnitude } else { magnitude };
-    (significand, exponent)
-}
-
-/// `sum x 2^unit` as f32, rounded toward zero.
-fn pack(sum: i64, unit: i32) -> u32 {
-    if sum == 0 {
-        return 0;
-    }
-    let sign = if sum < 0 { 1 << 31 } else { 0 };
-    let magnitude = sum.unsigned_abs();
-    let top = 63 - magnitude.leading_zeros() as i32;
-    // The value's exponent, or that of the smallest normal number for a subnormal.
-    let exponent = (unit + top).max(-126);
-    if exponent > 127 {
-        return sign | 0x7f80_0000;
-    }
-    // The unit of the result is 2^(exponent - 23).
-    let shift = (exponent - 23) - unit;
-    let significand = if shift >= 0 {
-        magnitude >> shift.min(63)
-    } else {
-        magnitude << -shift
-    } as u32;
-    if significand < 1 << 23 {
-        return sign | significand;
-    }
-    sign | ((exponent + 127) as u32) << 23 | significand & 0x7f_ffff
-}
-
 /// One output, term by term: the rule as it is written above, and the oracle of the vector path.
-fn dot(
+fn cut_sum(
     kept: i32,
-    factor: Factor,
-    products: impl Iterator<Item = (u16, u16)> + Clone,
+    format: Format,
+    sums: Sums,
+    products: impl Iterator<Item = (u32, u32)> + Clone,
     c: u32,
 ) -> u32 {
-    let mut infinity: Option<u32> = None;
+    let mut infinity: Option<bool> = None;
     let mut see = |value: f32| -> bool {
         if value.is_nan() {
             return true;
         }
         if value.is_infinite() {
-            let bits = value.to_bits();
-            return infinity.replace(bits).is_some_and(|other| other != bits);
+            let negative = value < 0.0;
+            return infinity
+                .replace(negative)
+                .is_some_and(|other| other != negative);
         }
         false
     };
     for (a, b) in products.clone() {
         // Only infinities and NaN matter here; bf16 factors may overflow f32 where the sum does not.
-        if (factor.is_special(a) || factor.is_special(b))
-            && see(factor.to_f32(a) * factor.to_f32(b))
+        if (format.is_special(a) || format.is_special(b))
+            && see(format.to_f32(a) * format.to_f32(b))
         {
-            return NAN;
+            return sums.nan();
         }
     }
-    if see(f32::from_bits(c)) {
-        return NAN;
+    if see(sums.to_f32(c)) {
+        return sums.nan();
     }
-    if let Some(bits) = infinity {
-        return bits;
+    if let Some(negative) = infinity {
+        return sums.infinity(negative);
     }
-    let terms = products.map(|(a, b)| Term::product(factor, a, b));
-    let terms = terms.chain([Term::addend(c)]);
+    let terms = products.map(|(a, b)| Term::product(format, a, b));
+    let terms = terms.chain([Term::addend(sums, c)]);
     let e = largest_exponent(terms.clone());
     let sum: i64 = terms.map(|term| term.cut(kept, e)).sum();
-    pack(sum, e - kept)
+    sums.round(sum, e - kept)
 }
 
 /// E of the rule above.
@@ -201,56 +164,168 @@ pub fn mma<const K: usize, const A: usize, const B: usize>(
     b: &[u16; B],
     c: &[u32; M * N],
 ) -> [u32; M * N] {
-    const { assert!(A == M * K && B == K * N) };
-    let mut d = *c;
-    if card == Card::A100 && K == 16 {
-        halves(factor, a, b, &mut d);
-    } else {
-        sum::<K, A, B>(card, factor, a, b, &mut d);
-    }
-    d
+    half::<K, A, B>(card, factor, Sums::F32, a, b, c)
 }
 
-/// An A100's m16n8k16: the first eight k, then the others.
-fn halves(factor: Factor, a: &[u16], b: &[u16], c: &mut [u32; M * N]) {
-    for half in 0..2 {
-        let part = |i: usize| 16 * (i / 8) + 8 * half + i % 8;
-        let a = std::array::from_fn(|i| a.get(part(i)).copied().unwrap_or_default());
-        let b = std::array::from_fn(|i| b.get(8 * N * half + i).copied().unwrap_or_default());
-        sum::<8, { M * 8 }, { 8 * N }>(Card::A100, factor, &a, &b, c);
-    }
-}
-
-/// All products at once, added to C.
-fn sum<const K: usize, const A: usize, const B: usize>(
+/// The same for any arithmetic. K counts 16 bits, which are as many elements as are packed into them, or half of one; lower
+/// bits come first. C and D have one sum a word.
+#[inline(always)]
+pub(crate) fn multiply<const K: usize, const A: usize, const B: usize>(
     card: Card,
-    factor: Factor,
-    a: &[u16; A],
-    b: &[u16; B],
-    c: &mut [u32; M * N],
-) {
-    let special = |any, &bits: &u16| any | factor.is_special(bits);
-    let special = a.iter().fold(false, special) | b.iter().fold(false, special);
-    let not_finite = |any, &bits: &u32| any | (bits >> 23 & 0xff == 0xff);
-    let rare = c.iter().fold(special, not_finite);
-    if rare || eight::outputs(card, factor, a, b, c).is_none() {
-        *c = slowly::<K, A, B>(card, factor, a, b, c);
-    }
-}
-
-/// The same, output by output.
-#[inline(never)]
-fn slowly<const K: usize, const A: usize, const B: usize>(
-    card: Card,
-    factor: Factor,
+    arithmetic: Arithmetic,
     a: &[u16; A],
     b: &[u16; B],
     c: &[u32; M * N],
 ) -> [u32; M * N] {
+    match arithmetic {
+        Arithmetic::Half(factor, sums) => half::<K, A, B>(card, factor, sums, a, b, c),
+        other => packed(card, other, &bytes(a, b, K), c),
+    }
+}
+
+fn half<const K: usize, const A: usize, const B: usize>(
+    card: Card,
+    factor: Factor,
+    sums: Sums,
+    a: &[u16; A],
+    b: &[u16; B],
+    c: &[u32; M * N],
+) -> [u32; M * N] {
+    const { assert!(A == M * K && B == K * N) };
+    let mut d = *c;
+    if card == Card::A100 && K == 16 {
+        halves(factor, sums, a, b, &mut d);
+    } else {
+        sum::<u16, K, A, B>(card, (factor.into(), sums), a, b, &mut d);
+    }
+    d
+}
+
+/// Rows of A and columns of B, 32 bytes each; zeros behind what an instruction has.
+type Packed = ([[u16; 16]; M], [[u16; 16]; N]);
+
+fn bytes(a: &[u16], b: &[u16], k: usize) -> Packed {
+    let at = |of: &[u16], i: usize| of.get(i).copied().unwrap_or_default();
+    let row = |m| std::array::from_fn(|i| if i < k { at(a, m * k + i) } else { 0 });
+    let column = |n| std::array::from_fn(|i| at(b, i * N + n));
+    (std::array::from_fn(row), std::array::from_fn(column))
+}
+
+/// Zeros in place of missing products change no sum.
+#[inline(never)]
+fn packed(
+    card: Card,
+    arithmetic: Arithmetic,
+    (rows, columns): &Packed,
+    c: &[u32; M * N],
+) -> [u32; M * N] {
+    let words = |halves: &[u16; 16]| -> [u32; 8] {
+        std::array::from_fn(|i| u32::from(halves[2 * i]) | u32::from(halves[2 * i + 1]) << 16)
+    };
+    let operands = || {
+        (
+            rows.map(|row| words(&row)),
+            columns.map(|column| words(&column)),
+        )
+    };
+    match arithmetic {
+        Arithmetic::Half(factor, sums) => {
+            let (a, b) = row_major(rows, columns);
+            half::<16, 256, 128>(card, factor, sums, &a, &b, c)
+        }
+        Arithmetic::Tf32 => {
+            let (rows, columns) = operands();
+            let (a, b) = row_major::<u32, 8, 128, 64>(&rows, &columns);
+            let mut d = *c;
+            sum::<u32, 8, 128, 64>(card, (Format::Tf32, Sums::F32), &a, &b, &mut d);
+            d
+        }
+        Arithmetic::Unpacked(formats, sums) => {
+            let mut product = [0; M * N];
+            for part in 0..2 {
+                let rows = rows.map(|row| fp8::unpacked(formats[0], part, &row));
+                let columns = columns.map(|column| fp8::unpacked(formats[1], part, &column));
+                let (a, b) = row_major(&rows, &columns);
+                product = half::<16, 256, 128>(card, Factor::F16, sums, &a, &b, &product);
+            }
+            std::array::from_fn(|i| fp8::add(sums, product[i], c[i]))
+        }
+        Arithmetic::E4m3 => {
+            let bytes = |halves: &[u16; 16]| -> [u8; 32] {
+                std::array::from_fn(|i| halves[i / 2].to_le_bytes()[i % 2])
+            };
+            let (rows, columns) = (rows.map(|row| bytes(&row)), columns.map(|c| bytes(&c)));
+            fp8::wide(&rows, &columns, c)
+        }
+        Arithmetic::Integer { factors, saturate } => {
+            let (rows, columns) = operands();
+            integer::products(factors, saturate, (&rows, &columns), c)
+        }
+        Arithmetic::Bits(op) => {
+            let (rows, columns) = operands();
+            integer::bits(op, (&rows, &columns), c)
+        }
+    }
+}
+
+/// A by rows, and B by rows.
+fn row_major<T: Copy, const K: usize, const A: usize, const B: usize>(
+    rows: &[[T; K]; M],
+    columns: &[[T; K]; N],
+) -> ([T; A], [T; B]) {
+    const { assert!(A == M * K && B == K * N) };
+    (
+        std::array::from_fn(|i| rows[i / K][i % K]),
+        std::array::from_fn(|i| columns[i % N][i / N]),
+    )
+}
+
+/// An A100's m16n8k16: the first eight k, then the others.
+fn halves(factor: Factor, sums: Sums, a: &[u16], b: &[u16], c: &mut [u32; M * N]) {
+    for half in 0..2 {
+        let part = |i: usize| 16 * (i / 8) + 8 * half + i % 8;
+        let a = std::array::from_fn(|i| a.get(part(i)).copied().unwrap_or_default());
+        let b = std::array::from_fn(|i| b.get(8 * N * half + i).copied().unwrap_or_default());
+        let formats = (factor.into(), sums);
+        sum::<u16, 8, { M * 8 }, { 8 * N }>(Card::A100, formats, &a, &b, c);
+    }
+}
+
+/// All products at once, added to C.
+fn sum<T: Bits, const K: usize, const A: usize, const B: usize>(
+    card: Card,
+    (format, sums): (Format, Sums),
+    a: &[T; A],
+    b: &[T; B],
+    c: &mut [u32; M * N],
+) {
+    let special = |any, &bits: &T| any | format.is_special(bits.into());
+    let special = a.iter().fold(false, special) | b.iter().fold(false, special);
+    let not_finite = |any, &bits: &u32| any | !sums.is_finite(bits);
+    let rare = c.iter().fold(special, not_finite);
+    if rare || eight::outputs(card, (format, sums), a, b, c).is_none() {
+        *c = slowly::<T, K, A, B>(card, (format, sums), a, b, c);
+    }
+}
+
+/// The bits of a factor.
+trait Bits: Copy + Into<u32> {}
+impl Bits for u16 {}
+impl Bits for u32 {}
+
+/// The same, output by output.
+#[inline(never)]
+fn slowly<T: Bits, const K: usize, const A: usize, const B: usize>(
+    card: Card,
+    (format, sums): (Format, Sums),
+    a: &[T; A],
+    b: &[T; B],
+    c: &[u32; M * N],
+) -> [u32; M * N] {
     std::array::from_fn(|i| {
         let (row, n) = (i / N, i % N);
-        let products = (0..K).map(|k| (a[row * K + k], b[k * N + n]));
-        dot(card.kept(), factor, products, c[i])
+        let products = (0..K).map(|k| (a[row * K + k].into(), b[k * N + n].into()));
+        cut_sum(card.kept(), format, sums, products, c[i])
     })
 }
 
@@ -290,11 +365,32 @@ mod tests {
                     a.iter_mut().step_by(round % 3 + 1).for_each(|a| *a = 0);
                 }
                 for card in Card::ALL {
-                    let mut d = c;
-                    sum::<16, 256, 128>(card, factor, &a, &b, &mut d);
-                    assert_eq!(d, slowly::<16, 256, 128>(card, factor, &a, &b, &c));
+                    compare::<u16, 16, 256, 128>(card, (factor.into(), Sums::F32), &a, &b, &c);
                 }
+                // f16 sums, and tf32 of the same bits with some below them.
+                let halves = c.map(|bits| bits >> 16);
+                compare::<u16, 16, 256, 128>(Card::H100, (Format::F16, Sums::F16), &a, &b, &halves);
+                let mut wide = |bits: u16| u32::from(bits) << 16 | random() & 0xffff;
+                let a: [u32; 128] = std::array::from_fn(|i| wide(a[i]));
+                let b: [u32; 64] = std::array::from_fn(|i| wide(b[i]));
+                compare::<u32, 8, 128, 64>(Card::H100, (Format::Tf32, Sums::F32), &a, &b, &c);
             }
         }
+    }
+
+    fn compare<T: Bits, const K: usize, const A: usize, const B: usize>(
+        card: Card,
+        formats: (Format, Sums),
+        a: &[T; A],
+        b: &[T; B],
+        c: &[u32; M * N],
+    ) {
+        let mut d = *c;
+        sum::<T, K, A, B>(card, formats, a, b, &mut d);
+        assert_eq!(
+            d,
+            slowly::<T, K, A, B>(card, formats, a, b, c),
+            "{formats:?}"
+        );
     }
 }

@@ -1,5 +1,5 @@
 //! One output with everything that leads to it: for those who want to see where a bit was lost.
-use super::{Factor, largest_exponent, pack, split_f32};
+use super::{Factor, Format, Sums, largest_exponent};
 use crate::Card;
 
 /// A product or the addend: `significand x 2^(exponent - fraction_bits)`, not normalised.
@@ -31,17 +31,17 @@ pub struct Steps {
 }
 
 impl Term {
-    pub(super) fn product(factor: Factor, a: u16, b: u16) -> Self {
-        let ((a, ea), (b, eb)) = (factor.split(a), factor.split(b));
+    pub(super) fn product(format: Format, a: u32, b: u32) -> Self {
+        let ((a, ea), (b, eb)) = (format.split(a), format.split(b));
         Self {
             significand: i64::from(a) * i64::from(b),
             exponent: ea + eb,
-            fraction_bits: 2 * factor.mantissa_bits() as i32,
+            fraction_bits: 2 * format.mantissa_bits() as i32,
         }
     }
 
-    pub(super) fn addend(bits: u32) -> Self {
-        let (significand, exponent) = split_f32(bits);
+    pub(super) fn addend(sums: Sums, bits: u32) -> Self {
+        let (significand, exponent) = sums.split(bits);
         Self {
             significand: i64::from(significand),
             exponent,
@@ -51,8 +51,12 @@ impl Term {
 
     /// In units of 2^(e - kept), toward zero; `e` is no smaller than its own exponent.
     pub(super) fn cut(self, kept: i32, e: i32) -> i64 {
-        let magnitude = self.significand.unsigned_abs() << (kept - self.fraction_bits);
-        let cut = (magnitude >> (e - self.exponent).min(63)) as i64;
+        let magnitude = self.significand.unsigned_abs();
+        let drop = e - self.exponent - (kept - self.fraction_bits);
+        let cut = match drop {
+            0.. => magnitude >> drop.min(63),
+            _ => magnitude << -drop,
+        } as i64;
         if self.significand < 0 { -cut } else { cut }
     }
 }
@@ -60,7 +64,8 @@ impl Term {
 /// The sums of one instruction for one output, in their order: one for an H100, on an A100 one for each eight
 /// products, whose addend is the result of the one before. `None` if an input is infinite or NaN: then nothing is summed.
 pub fn steps(card: Card, factor: Factor, products: &[(u16, u16)], c: u32) -> Option<Vec<Steps>> {
-    let special = |&(a, b): &(u16, u16)| factor.is_special(a) || factor.is_special(b);
+    let format = Format::from(factor);
+    let special = |&(a, b): &(u16, u16)| format.is_special(a.into()) || format.is_special(b.into());
     if products.iter().any(special) || !f32::from_bits(c).is_finite() {
         return None;
     }
@@ -76,20 +81,21 @@ pub fn steps(card: Card, factor: Factor, products: &[(u16, u16)], c: u32) -> Opt
         if !f32::from_bits(c).is_finite() {
             break;
         }
-        sums.push(one(card, factor, part, c));
+        sums.push(one(card, format, part, c));
     }
     Some(sums)
 }
 
-fn one(card: Card, factor: Factor, products: &[(u16, u16)], c: u32) -> Steps {
-    let products = products.iter().map(|&(a, b)| Term::product(factor, a, b));
-    let terms: Vec<Term> = products.chain([Term::addend(c)]).collect();
+fn one(card: Card, format: Format, products: &[(u16, u16)], c: u32) -> Steps {
+    let product = |&(a, b): &(u16, u16)| Term::product(format, a.into(), b.into());
+    let products = products.iter().map(product);
+    let terms: Vec<Term> = products.chain([Term::addend(Sums::F32, c)]).collect();
     let e = largest_exponent(terms.iter().copied());
     let kept = card.kept();
     let cut: Vec<i64> = terms.iter().map(|term| term.cut(kept, e)).collect();
     let sum = cut.iter().sum();
     let unit = e - kept;
-    let bits = pack(sum, unit);
+    let bits = Sums::F32.round(sum, unit);
     Steps {
         terms,
         e,
@@ -113,7 +119,7 @@ mod tests {
         for round in 0..2000 {
             let factor = [Factor::F16, Factor::Bf16][round % 2];
             let finite = |bits: u16| {
-                if factor.is_special(bits) {
+                if Format::from(factor).is_special(bits.into()) {
                     bits & 0x8fff
                 } else {
                     bits

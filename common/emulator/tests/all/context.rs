@@ -347,6 +347,7 @@ fn progress_counts_blocks_up_to_all_of_them() {
         let launched = context.launch(&function, &config, &[KernelArg::Buffer(&out), second]);
         launched.expect("a launch");
         assert_eq!(most.swap(0, Ordering::Relaxed), 12);
-        assert_eq!(calls.swap(0, Ordering::Relaxed), 12);
+        // Under `sanitize` a launch is made twice.
+        assert_eq!(calls.swap(0, Ordering::Relaxed), 24);
     }
 }

@@ -5,6 +5,7 @@ mod common;
 #[path = "../common/warpgroup.rs"]
 mod warpgroup;
 
+mod approximate;
 mod atomics;
 mod barriers;
 mod bulk_copies;
@@ -15,13 +16,19 @@ mod determinism;
 mod divergence;
 mod examples;
 mod hostile;
+mod integers;
 mod limits;
 mod matrix;
 mod mbarriers;
 mod memory_faults;
 mod memory_spaces;
+mod mma_formats;
+mod printing;
 mod races;
 mod refusals;
+mod sanitizer;
+mod texts;
 mod warp_level;
 mod wgmma;
 mod wgmma_order;
+mod wmma;

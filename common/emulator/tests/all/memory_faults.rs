@@ -85,6 +85,42 @@ fn vectors_that_begin_inside_and_end_outside() {
             if (access.space, access.bytes, access.address) == (Space::Shared, 16, 1024 + 496)));
 }
 
+/// Each turn moves all lanes by the same distance, which loads recognize (`load_again`): the end must be noticed there too.
+#[test]
+fn a_loop_that_walks_out_of_memory() {
+    for (space, address, step) in [
+        ("shared", "mov.u32 %r0, room;", 128),
+        ("shared", "mov.u32 %r0, room;\nadd.u32 %r0, %r0, 384;", -128),
+        ("global", "mov.u64 %d0, buffer;", 128),
+        (
+            "global",
+            "mov.u64 %d0, buffer;\nadd.u64 %d0, %d0, 384;",
+            -128,
+        ),
+    ] {
+        let (base, wide) = match space {
+            "shared" => ("%r0", "mad.lo.u32 %r0, %tid, 4, %r0;"),
+            _ => ("%d0", "mad.wide.u32 %d0, %tid, 4, %d0;"),
+        };
+        let bits = if space == "shared" { "u32" } else { "u64" };
+        let text = format!(
+            "{address}\n{wide}\nmov.u32 %r1, 0;\nAGAIN:\nld.{space}.u32 %r2, [{base}];\n\
+             add.{bits} {base}, {base}, {step};\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p0, %r1, 5;\n@%p0 bra AGAIN;"
+        );
+        let mut setup = threads(32);
+        setup.sanitize = false;
+        let declarations = ".shared .align 128 .b8 room[512]; .global .align 128 .b8 buffer[512];";
+        let outcome = body_with(&setup, declarations, &text);
+        let FindingKind::OutOfBounds { access, .. } = only(&outcome).0 else {
+            panic!("{}", outcome.report())
+        };
+        assert_eq!((access.access, access.bytes), (AccessKind::Read, 4));
+        // Four turns fit; the fifth is refused.
+        let fifth = if step > 0 { 1024 + 512 } else { 1024 - 128 };
+        assert!(space == "global" || access.address == fifth, "{access:?}");
+    }
+}
+
 #[test]
 fn the_gap_between_two_allocations() {
     let outcome = body_with(

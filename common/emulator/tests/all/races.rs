@@ -56,6 +56,7 @@ fn a_barrier_is_missing() {
             "and Read access at kernel.cu:24 (PTX line 24)",
             "by thread (0,0,0) in block (0,0,0)",
             "at __shared__ address 0x480",
+            "which is a + 0x80",
             "64 times in all"
         ]
     );

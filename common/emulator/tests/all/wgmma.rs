@@ -337,10 +337,8 @@ fn what_is_not_there_is_refused_by_name() {
         |kind: &str, operands: &str| format!("wgmma.mma_async.sync.aligned.{kind} {operands};");
     let straight = "%l0, %l1, %yes, 1, 1, 0, 0";
     for (text, why) in [
-        (mma("m64n8k16.f16.f16.f16", &format!("{{%r0, %r1}}, {straight}")), "cannot execute"),
-        (mma("m64n8k8.f32.tf32.tf32", &format!("{d}, %l0, %l1, %yes, 1, 1")), "cannot execute"),
-        (mma("m64n8k32.f32.e4m3.e4m3", &format!("{d}, %l0, %l1, %yes, 1, 1")), "cannot execute"),
-        (mma("m64n8k32.s32.s8.s8", &format!("{d}, %l0, %l1, %yes")), "cannot execute"),
+        (mma("m64n8k32.f32.e5m2.e5m2", &format!("{d}, %l0, %l1, %yes, 1, 1")), "cannot execute"),
+        (mma("m64n8k16.f16.bf16.bf16", &format!("{{%r0, %r1}}, {straight}")), "cannot execute"),
         (mma("m64n12k16.f32.f16.f16", &format!("{d}, {straight}")), "cannot execute"),
         (mma("m64n264k16.f32.f16.f16", &format!("{d}, {straight}")), "cannot execute"),
         ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%d0}, %l0, %l1, %r0, 0, %yes, 1, 1, 0, 0;".into(), "cannot execute"),

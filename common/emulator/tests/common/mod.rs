@@ -1,10 +1,11 @@
 //! Runs a few lines of PTX over some threads.
 #![allow(dead_code, reason = "each test file uses its part")]
+pub mod pairs;
 pub mod tma;
 
 use emulator::{
     Buffer, Context, Counters, Error, Finding, Function, KernelArg, LaunchConfig, LaunchReport,
-    Limits, Options, Wait,
+    Limits, Options, Printed, Wait,
 };
 
 /// What a kernel body is run with.
@@ -51,9 +52,11 @@ pub fn threads(x: u32) -> Setup {
 pub struct Outcome {
     pub words: Vec<u32>,
     pub findings: Vec<Finding>,
+    pub remarks: Vec<Finding>,
     /// Text of each instruction, with its counters.
     pub counters: Vec<(String, Counters)>,
     pub waits: Vec<Wait>,
+    pub printed: Vec<Printed>,
 }
 
 impl Outcome {
@@ -66,6 +69,10 @@ impl Outcome {
     pub fn clean(self) -> Vec<u32> {
         assert!(self.findings.is_empty(), "{}", self.report());
         self.words
+    }
+    /// All that was printed.
+    pub fn text(&self) -> String {
+        self.printed.iter().map(|one| one.text.as_str()).collect()
     }
     /// Counters of the instructions that start with `text`.
     pub fn of(&self, text: &str) -> Vec<Counters> {
@@ -154,6 +161,8 @@ impl Setup {
             counters,
             waits,
             findings,
+            printed,
+            remarks,
             ..
         } = context.launch(function, &config, args)?;
         let texts = function.instructions().iter().map(|i| i.text.clone());
@@ -163,7 +172,9 @@ impl Setup {
                 .flat_map(|buffer| words(context, buffer))
                 .collect(),
             findings,
+            remarks,
             waits,
+            printed,
             counters: texts.zip(counters).collect(),
         })
     }

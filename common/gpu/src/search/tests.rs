@@ -67,13 +67,32 @@ fn headers_are_found_beside_the_library_or_in_a_wheel_of_their_own() -> std::io:
         "cuda_runtime/include/cuda_fp16.h",
     ];
     let root = Folder::new("headers", &files)?;
-    assert_eq!(
-        headers_beside(&root.0.join("cu13/lib/libnvrtc.so.13")),
-        Some(root.0.join("cu13/include"))
-    );
+    let beside = || headers_beside(&root.0.join("cu13/lib/libnvrtc.so.13"));
+    assert_eq!(beside(), [root.0.join("cu13/include")]);
+    fs::create_dir(root.0.join("cu13/include/cccl"))?;
+    let both = ["cu13/include", "cu13/include/cccl"].map(|folder| root.0.join(folder));
+    assert_eq!(beside(), both);
     fs::remove_file(root.0.join(files[0]))?;
     let elsewhere = headers_beside(&root.0.join("cuda_nvrtc/lib/libnvrtc.so.12"));
-    assert_eq!(elsewhere, Some(root.0.join("cuda_runtime/include")));
+    assert_eq!(elsewhere, [root.0.join("cuda_runtime/include")]);
+    Ok(())
+}
+
+/// What is there does not load: that it is named shows that it was found.
+#[test]
+fn the_folder_that_get_nvrtc_fills_will_do() -> std::io::Result<()> {
+    let root = Folder::new("only", &["nvidia/cu13/lib/libnvrtc.so.13"])?;
+    for inside in ["", "nvidia/cu13/lib", "nvidia/cu13/lib/libnvrtc.so.13"] {
+        let place = match inside {
+            "" => root.0.clone(),
+            inside => root.0.join(inside),
+        };
+        let searched = load("nvrtc", &[], Some(&place)).err().unwrap_or_default();
+        let found = searched
+            .iter()
+            .any(|place| place.contains("libnvrtc.so.13 ("));
+        assert!(found, "{inside}: {searched:?}");
+    }
     Ok(())
 }
 

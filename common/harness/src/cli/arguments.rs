@@ -168,6 +168,7 @@ impl Arguments {
             switches: self.switches.clone(),
             emulator: Options {
                 sanitize: self.command == Some(Command::Sanitize),
+                relaunched: true,
                 schedule: self.schedule,
                 limits: Limits {
                     blocks: self.max_blocks,

@@ -97,6 +97,9 @@ fn emulate(
         .sanitize
         .then(|| sanitize::findings(&outcome));
     let clean = findings.as_ref().is_none_or(Vec::is_empty);
+    if !arguments.json {
+        report::print(out, &report::printed(&outcome))?;
+    }
     let text = match (&arguments.command, findings) {
         (_, findings) if arguments.json => json::text(&outcome, findings),
         (_, Some(findings)) => sanitize::text(&findings, right),

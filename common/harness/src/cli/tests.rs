@@ -71,6 +71,31 @@ fn a_kernel_runs_and_is_verified() {
 }
 
 #[test]
+fn what_a_kernel_prints_is_seen() {
+    let prints = |text: String| {
+        let call = "{ .reg .pred q; .reg .b64 f; setp.eq.u32 q, %r22, 5; mov.u64 f, said; cvta.global.u64 f, f;\n\
+            .param .b64 p0; st.param.b64 [p0], f; .param .b64 p1; st.param.b64 [p1], 0;\n\
+            .param .b32 r; @q call.uni (r), vprintf, (p0, p1); }\n\tshr.u32 \t%r23, %r22, 4;";
+        let text = text.replace("shr.u32 \t%r23, %r22, 4;", call);
+        let declared = ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n\
+            .global .b8 said[4] = {104, 105, 10, 0};\n.visible .entry gemm(";
+        text.replace(".visible .entry gemm(", declared)
+    };
+    let mut out = Vec::new();
+    assert!(run_into("prints", prints, &["--size", "8x32x4"], &mut out).expect("it runs"));
+    let text = String::from_utf8(out).expect("a text");
+    assert!(
+        text.starts_with("hi\nhi\n") && text.contains("00_tiny"),
+        "{text}"
+    );
+    let mut out = Vec::new();
+    let words = ["--size", "8x32x4", "--json"];
+    assert!(run_into("prints-json", prints, &words, &mut out).expect("it runs"));
+    let report: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
+    assert_eq!(report["printed"], "hi\nhi\n");
+}
+
+#[test]
 fn a_wrong_kernel_is_found_out() {
     assert!(!run("half", same, &["--size", "64", "--half-only"]).expect("it runs"));
     assert!(

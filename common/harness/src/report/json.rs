@@ -6,7 +6,7 @@ use crate::bound::Bound;
 use crate::lines::{by_line, sum};
 use crate::provenance::Provenance;
 use crate::run::Outcome;
-use crate::{KernelFile, Rung, Size, Source, Verification, Wrong, accesses, bench, waits};
+use crate::{KernelFile, Rung, Size, Source, Verification, Wrong, accesses, bench, report, waits};
 
 /// One run.
 #[derive(Serialize)]
@@ -37,6 +37,9 @@ struct Report<'a> {
     findings: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_log: Option<&'a [u64]>,
+    /// What the kernel printed.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    printed: String,
 }
 
 /// Whose results these are.
@@ -183,6 +186,7 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Report<'a>
         runs: outcome.settings.runs,
         findings,
         clock_log: outcome.clocks.as_deref(),
+        printed: report::printed(outcome),
     }
 }
 

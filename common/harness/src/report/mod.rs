@@ -48,17 +48,34 @@ pub fn text(outcome: &Outcome) -> String {
         }
     }
     if let Some(run) = &outcome.emulated {
-        let totals = lines::totals(outcome.kernel.function.instructions(), &run.counters);
-        section(&mut text, &shared(&totals));
-        section(&mut text, &global(&totals));
-        let sum = lines::sum(&run.counters);
-        let _ = writeln!(
-            text,
-            "\n  emulated {} ({} in threads)",
-            plural(sum.executions, "warp instruction"),
-            thousands(sum.threads)
-        );
+        text += &memory(outcome.kernel.function.instructions(), &run.counters);
     }
+    text
+}
+
+/// What the kernel printed, just as CUDA prints it, on lines of its own.
+pub fn printed(outcome: &Outcome) -> String {
+    let printed = outcome.emulated.iter().flat_map(|run| &run.printed);
+    let mut text: String = printed.map(|one| one.text.as_str()).collect();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+/// What a launch did to shared and to global memory, and how much was executed.
+pub fn memory(instructions: &[emulator::Instruction], counters: &[emulator::Counters]) -> String {
+    let mut text = String::new();
+    let totals = lines::totals(instructions, counters);
+    section(&mut text, &shared(&totals));
+    section(&mut text, &global(&totals));
+    let sum = lines::sum(counters);
+    let _ = writeln!(
+        text,
+        "\n  emulated {} ({} in threads)",
+        plural(sum.executions, "warp instruction"),
+        thousands(sum.threads)
+    );
     text
 }
 

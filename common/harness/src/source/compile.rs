@@ -19,11 +19,7 @@ pub trait Compile: Send + Sync {
 /// sources that are trusted.
 impl Compile for Nvrtc {
     fn compile(&self, source: &str, name: &str, options: &[String]) -> Result<String> {
-        let mut options = options.to_vec();
-        if let Some(include) = self.include_dir() {
-            options.push(format!("--include-path={}", include.display()));
-        }
-        match Self::compile(self, source, name, &options) {
+        match Self::compile(self, source, name, options) {
             Ok(compiled) => Ok(compiled.ptx),
             Err(GpuError::Compile { log }) => Err(Error::Compile {
                 file: name.into(),

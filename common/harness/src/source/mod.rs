@@ -247,7 +247,7 @@ pub fn compile_text(
     options: &[String],
     file: &str,
 ) -> Result<String> {
-    match compiler.compile(&header::included(source, name), name, options) {
+    match compiler.compile(&prepared(source, name), name, options) {
         Err(Error::Compile { log, .. }) => Err(Error::Compile {
             file: file.into(),
             log: log.replace(name, file).trim_end().into(),
@@ -256,8 +256,13 @@ pub fn compile_text(
     }
 }
 
+/// A kernel's text as it is compiled: with `hopper.cuh` in the place of its `#include`.
+pub fn prepared<'a>(source: &'a str, name: &str) -> std::borrow::Cow<'a, str> {
+    header::included(source, name)
+}
+
 /// The path as an absolute one: NVRTC puts the current folder before any other.
-fn name_in_ptx(path: &Path) -> String {
+pub fn name_in_ptx(path: &Path) -> String {
     if path.is_absolute() {
         return path.display().to_string();
     }

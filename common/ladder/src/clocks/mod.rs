@@ -1,7 +1,9 @@
 //! `cargo ladder clocks`: when the consumers of a rung's kernel begin, wait for a tile, pause between two tiles of C, and end.
 mod draw;
 mod instrument;
+mod recorded;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -12,17 +14,21 @@ use harness::table::table;
 use harness::{LaunchSpec, Size};
 use serde_json::Value;
 
+use crate::layout::Format;
 use crate::tiles;
 use instrument::{BLOCKS, EVENTS, Event, WARPS, event};
 
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The rung, from 06 on
-    #[arg(required_unless_present = "draw")]
+    #[arg(required_unless_present = "recorded")]
     rung: Option<String>,
-    /// Draw the logs in this folder, as SVG; no GPU is needed
+    /// Sum up the logs in this folder; no GPU is needed
     #[arg(long, value_name = "DIR", conflicts_with = "rung")]
-    draw: Option<PathBuf>,
+    recorded: Option<PathBuf>,
+    /// How the sum of recorded logs is printed
+    #[arg(long, value_enum, default_value_t = Format::Text, requires = "recorded")]
+    format: Format,
     /// The size
     #[arg(long, default_value = "4096")]
     size: Size,
@@ -35,8 +41,9 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    if let Some(folder) = &arguments.draw {
-        anstream::print!("{}", draw::svg(folder)?);
+    if let Some(folder) = &arguments.recorded {
+        let logs = recorded::all(folder)?;
+        anstream::print!("{}", summary(&logs, arguments.format)?);
         return Ok(true);
     }
     let rung = rungs::find(arguments.rung.as_deref().unwrap_or_default())?;
@@ -136,6 +143,18 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
          next, the median; pause: how much longer the first step of each further tile of C takes; end: from the last step on"
     );
     Ok(true)
+}
+
+/// Recorded logs in a few numbers each. As JSON it is an object with the rungs' names, from which the book takes its numbers.
+fn summary(logs: &[recorded::Recorded], format: Format) -> Result<String> {
+    Ok(match format {
+        Format::Text => recorded::text(logs),
+        Format::Svg => draw::svg(logs),
+        Format::Json => {
+            let named: BTreeMap<_, _> = logs.iter().map(|log| (&log.rung, log)).collect();
+            serde_json::to_string_pretty(&named)? + "\n"
+        }
+    })
 }
 
 /// Steps along K for each tile of C, if a block computes several; each kernel waits once a step.

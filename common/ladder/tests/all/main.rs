@@ -2,10 +2,12 @@
 mod calibrate;
 mod classes;
 mod commands;
+mod emulate;
 mod export;
 mod gradescope;
 mod layout;
 mod records;
 mod sandbox;
+mod strangers;
 mod timings;
 mod untrusted;

@@ -112,7 +112,7 @@ fn hostile() -> Vec<(&'static str, String, &'static str)> {
                 "extern \"C\" int printf(const char*, ...);",
                 "for (;;) printf(\"on and on %d\", K);",
             ),
-            "vprintf",
+            "bytes of memory",
         ),
         (
             "malloc",

@@ -49,6 +49,10 @@ fn advice(kind: &FindingKind) -> (&'static str, &'static str) {
             "of what is this address a multiple, and what would it have to be one of?",
         ),
         FindingKind::Uninitialised(_) => ("uninitialised", ORDER),
+        FindingKind::UndefinedRegister { .. } => (
+            "uninitialised-variable",
+            "which variable is read here before it has got a value?",
+        ),
         FindingKind::Deadlock { .. } => ("deadlock", "who is to end this, and can it?"),
         FindingKind::MissingProxyFence(_) => ("proxy-fence", ORDER),
         FindingKind::UnorderedWgmma(_) => ("wgmma-wait", ORDER),
@@ -62,6 +66,22 @@ fn advice(kind: &FindingKind) -> (&'static str, &'static str) {
         FindingKind::UnfinishedCopy(_) => (
             "bulk-wait",
             "who waits for this copy before the block exits?",
+        ),
+        FindingKind::Assertion { .. } => (
+            NO_MISTAKE,
+            "what does this assertion of yours say must hold here?",
+        ),
+        FindingKind::UnheededWait { .. } => (
+            "try-wait-once",
+            "what does the thread do if the wait comes back with false?",
+        ),
+        FindingKind::BeforePreviousGrid(_) => (
+            "early-access",
+            "what may the launch before still be doing when this is executed?",
+        ),
+        FindingKind::StateLeft { .. } => (
+            "state-left",
+            "what does a second launch find in these variables, and what the first?",
         ),
         FindingKind::MbarrierTouched(_)
         | FindingKind::InvalidMbarrier(_)

@@ -30,7 +30,7 @@ pub fn read(words: &str) -> Result<Directive> {
     if !parts.all(|part| !part.is_empty() && !part.starts_with('.') && part.chars().all(plain)) {
         bail!(
             "the words are a file of the record (`bench.md#by-rung`, `tiles.csv`, `rungs.svg | what it shows`), another \
-             recording (`calibration/h100/stalls.csv | rows … | columns …`) or `bench RUNG SIZE percent|tflops|time_us`"
+             recording (`calibration/h100/stalls.csv | rows … | columns …`) or `bench RUNG SIZE percent|tflops|time_us|clocks`"
         );
     }
     if file.contains('/') {
@@ -81,7 +81,7 @@ fn recorded_on(provenance: &str) -> String {
 }
 
 /// The table in a section.
-fn of_section(text: &str, name: &str) -> Result<String> {
+pub fn of_section(text: &str, name: &str) -> Result<String> {
     let lines =
         transcript::section(text, name).with_context(|| format!("it has no section {name}"))?;
     let rows: Vec<&str> = lines

@@ -3,7 +3,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::provenance::{self, Provenance};
-use crate::directives::predict::grouped;
+use crate::directives::number::{grouped, rounded_to};
 use crate::world::World;
 
 /// Its folder, and what its bench.json says.
@@ -37,6 +37,8 @@ struct Time {
 struct Contestant {
     name: String,
     median_ms: f64,
+    /// As the SMs counted it; none in a run that did not have them count.
+    sm_mhz: Option<f64>,
     kernel_speed: f64,
 }
 
@@ -60,7 +62,7 @@ impl Record {
         world.read(&format!("{}/{name}", self.folder))
     }
 
-    /// `percent` of cuBLAS, `tflops` or `time_us` of a rung at a size.
+    /// `percent` of cuBLAS, `tflops`, `time_us` or `clocks` of a rung at a size.
     pub fn number(&self, rung: &str, size: &str, field: &str) -> Result<String> {
         let cube = format!("{size}x{size}x{size}");
         let size = if size.contains('x') { size } else { &cube };
@@ -94,7 +96,13 @@ impl Record {
                     micros.round()
                 })
             }
-            _ => bail!("there is no `{field}`; there are percent, tflops, time_us"),
+            "clocks" => {
+                let kernel = contestant("kernel")?;
+                let mhz = kernel.sm_mhz;
+                let mhz = mhz.with_context(|| format!("no SM counted its clocks at {size}"))?;
+                rounded_to(3, kernel.median_ms * 1000.0 * mhz)
+            }
+            _ => bail!("there is no `{field}`; there are percent, tflops, time_us, clocks"),
         })
     }
 

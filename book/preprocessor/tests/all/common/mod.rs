@@ -14,7 +14,7 @@ const RUST: &str = "/// One step.\npub fn step() -> u32 {\n    // ANCHOR: inner\
 const BENCH: &str = r#"[
   {"rung": "05_swizzle", "sizes": [
     {"size": "4096x4096x4096", "time": {"tflops": 316.74, "contestants": [
-      {"name": "kernel", "median_ms": 0.4339, "kernel_speed": 1.0},
+      {"name": "kernel", "median_ms": 0.4339, "sm_mhz": 1363.6, "kernel_speed": 1.0},
       {"name": "cuBLAS f16", "median_ms": 0.2, "kernel_speed": 0.4471}]},
      "provenance": {"gpu": "NVIDIA H100", "driver": "580", "cuda": "13.0", "commit": "abc", "date": "2026-11-21T17:25:41Z"}},
     {"size": "4096x4096x1024", "time": {"tflops": 300, "contestants": [{"name": "kernel", "median_ms": 1.2345678, "kernel_speed": 1.0}]},

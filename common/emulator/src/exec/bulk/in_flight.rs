@@ -126,6 +126,7 @@ impl Warp {
                 *known = None;
             }
         }
+        let mut is_read = false;
         for rank in ranks {
             let Some(block) = cx.block_of(rank) else {
                 continue;
@@ -133,7 +134,7 @@ impl Warp {
             if block.alive == 0 {
                 let reason = format!("a bulk copy to block {rank} of the cluster");
                 cx.report(FindingKind::ExitedBlock(reason), site);
-                return Err(Fatal);
+                continue;
             }
             let Some(number) = block.mbarriers.get(&mbarrier).map(|barrier| barrier.number) else {
                 let reason = format!(
@@ -152,6 +153,11 @@ impl Warp {
                 from: from.clone(),
                 issued: self.steps(cx),
             };
+            // Each block has an mbarrier of its own; the source is read once.
+            if let (Source::Global(payload), false) = (&transfer.from, is_read) {
+                is_read = true;
+                cx.check_source(payload, &by);
+            }
             if let Source::Shared(rank, at, bytes) = transfer.from {
                 cx.asynchronous(AccessMode::AsyncRead, &by, (rank, at), bytes, &issuer);
             }

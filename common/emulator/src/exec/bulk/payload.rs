@@ -1,12 +1,13 @@
 //! What a bulk copy moves: a run of bytes or a tile of a tensor, and how it lies in shared memory.
 use super::super::block::Execution;
+use super::super::global_check::Does;
 use super::super::lane_access::{Fatal, LaneAccess, Result, Target};
 use super::super::warp::Warp;
 use super::{RUN, TILE};
 use crate::Space;
 use crate::finding::{AccessKind, FindingKind, MemoryAccess};
 use crate::op::BulkCopy;
-use crate::shadow::Site;
+use crate::shadow::{AsyncOp, Site};
 use crate::tensor_map::{Swizzle, Tile};
 
 /// What a copy moves: bytes of global memory and where they stand in the tile, row after row.
@@ -97,6 +98,16 @@ impl Execution<'_> {
                 }
             }
             block.activity += 1;
+        }
+    }
+
+    /// Shows the sanitizer what a load reads.
+    pub(super) fn check_source(&mut self, payload: &Payload, by: &AsyncOp) {
+        if self.machine.options.sanitize {
+            for piece in &payload.pieces {
+                self.check_before_bulk(Does::Read, piece.global, piece.bytes, by.site);
+                self.check_global_bulk(Does::Read, by, piece.global, piece.bytes, None);
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! A bulk copy to global memory: its thread waits for the group that it is of.
 use super::super::block::Execution;
+use super::super::global_check::Does;
 use super::super::lanes::lanes;
 use super::super::warp::Warp;
 use super::MAX_IN_FLIGHT;
@@ -13,7 +14,9 @@ pub(in crate::exec) struct Store {
     lane: usize,
     /// The lane's bulk group.
     group: u32,
+    /// The copy as it reads shared memory, and as it writes global memory.
     by: AsyncOp,
+    to: AsyncOp,
     from: u32,
     payload: Payload,
     /// What was read from shared memory, once it was.
@@ -28,6 +31,10 @@ impl Execution<'_> {
         for piece in &store.payload.pieces {
             let (allocation, offset) = piece.global;
             let bytes = &data[piece.at as usize..(piece.at + piece.bytes) as usize];
+            if self.machine.options.sanitize {
+                let (to, place) = (&store.to, piece.global);
+                self.check_global_bulk(Does::Write, to, place, piece.bytes, Some(bytes));
+            }
             self.writes
                 .write_run(self.machine.memory, allocation, offset, bytes);
         }
@@ -39,12 +46,17 @@ impl Warp {
     pub(super) fn send(&mut self, from: u32, payload: Payload, site: Site, cx: &mut Execution<'_>) {
         let bytes = payload.footprint();
         let by = cx.begin(Engine::Bulk(self.actor), site);
+        let to = cx.begin(Engine::Store(self.actor), site);
+        for piece in &payload.pieces {
+            cx.check_before_bulk(Does::Write, piece.global, piece.bytes, site);
+        }
         let issuer = [(self.actor, 1 << site.lane)];
         cx.asynchronous(AccessMode::AsyncRead, &by, (cx.rank, from), bytes, &issuer);
         self.stores.push(Store {
             lane: site.lane,
             group: self.bulk_commits[site.lane],
             by,
+            to,
             from,
             payload,
             data: None,
@@ -82,6 +94,7 @@ impl Warp {
                 self.read_source(store, cx);
                 if !read {
                     cx.deliver(store);
+                    cx.completed(store.to.engine, store.to.clock, self, mask);
                 }
                 cx.completed(store.by.engine, store.by.clock, self, mask);
             }

@@ -112,8 +112,12 @@ fn a_pipeline_is_clean_in_any_order_and_its_mistakes_are_not() {
         ),
         // Its parity is that of the consumers.
         ("[%r5+16], %r4", "[%r5+16], %r3", "Deadlock"),
-        // The consumers' parity is that of the producer.
-        ("[%r5], %r3", "[%r5], %r4", "Race reported"),
+        // The consumers' parity is always that of the first round.
+        (
+            "F: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], %r3;",
+            "mov.u32 %r4, 0; F: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], %r4;",
+            "Race reported",
+        ),
         // A stage off by one.
         (
             "mad.lo.u32 %r6, %r2, 1024, %s; mad.lo.u32 %r6, %tid",

@@ -51,8 +51,16 @@ fn runs_of_bytes() {
     }
     // `wait_group.read` says nothing of what has been written.
     let early = text.replace("wait_group 0;", "wait_group.read 0;");
-    let words = run(&setup(64), &tile, &early).expect("a map").clean();
-    assert_eq!((words[0], words[1025]), (0xdead, 0xdead + 1));
+    let outcome = run(&setup(64), &tile, &early).expect("a map");
+    assert_eq!(
+        (outcome.words[0], outcome.words[1025]),
+        (0xdead, 0xdead + 1)
+    );
+    assert!(
+        outcome
+            .report()
+            .starts_with("Race reported between Asynchronous Write access")
+    );
 }
 
 #[test]

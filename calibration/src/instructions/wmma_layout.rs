@@ -1,0 +1,158 @@
+//! `wmma_layout.csv`: which element of a matrix each register of a `wmma` fragment holds.
+//!
+//! A row is a matrix (`a`, `b`, or `c`, the sums), a shape, a type, a layout, and the [`Digest`] of the fragment, lane by lane, register
+//! by register, where the matrix in memory counts its elements from 0 on: as numbers of the type, of 8 bits the low ones.
+use anyhow::{Context, Result, bail};
+
+use super::{Digest, Experiment, Row};
+
+/// Elements of memory: the largest matrix has 512.
+const ELEMENTS: u32 = 512;
+
+/// A row of the file.
+#[derive(Clone, Debug)]
+pub(super) struct Fragment {
+    matrix: String,
+    shape: String,
+    /// Type, bytes of an element, registers.
+    element: (String, u32, u32),
+    layout: String,
+    /// Elements from one row of memory to the next.
+    stride: u32,
+}
+
+impl Fragment {
+    fn new(matrix: &str, shape: &str, ty: &str, layout: &str) -> Option<Self> {
+        let [m, n, k] = match shape {
+            "m16n16k16" => [16, 16, 16],
+            "m32n8k16" => [32, 8, 16],
+            "m8n32k16" => [8, 32, 16],
+            "m16n16k8" => [16, 16, 8],
+            _ => return None,
+        };
+        let (rows, columns) = match matrix {
+            "a" => (m, k),
+            "b" => (k, n),
+            "c" => (m, n),
+            _ => return None,
+        };
+        let (bytes, registers) = match (matrix, ty) {
+            ("a" | "b", "f16") => (2, 8),
+            ("a" | "b", "bf16") => (2, rows * columns / 64),
+            ("a" | "b", "tf32") => (4, 4),
+            ("a" | "b", "u8" | "s8") => (1, rows * columns / 128),
+            ("c", "f16") => (2, 4),
+            ("c", "f32" | "s32") => (4, 8),
+            _ => return None,
+        };
+        let stride = match layout {
+            "row" => columns,
+            "col" => rows,
+            _ => return None,
+        };
+        Some(Self {
+            matrix: matrix.into(),
+            shape: shape.into(),
+            element: (ty.into(), bytes, registers),
+            layout: layout.into(),
+            stride,
+        })
+    }
+
+    fn input(&self) -> Vec<u8> {
+        let element = |i: u32| match self.element.0.as_str() {
+            "f16" => half::f16::from_f32(i as f32).to_bits().to_le_bytes().into(),
+            "bf16" => ((i as f32).to_bits() >> 16).to_le_bytes()[..2].to_vec(),
+            "tf32" | "f32" => (i as f32).to_bits().to_le_bytes().into(),
+            "s32" => i.to_le_bytes().into(),
+            _ => vec![i as u8],
+        };
+        (0..ELEMENTS).flat_map(element).collect()
+    }
+
+    fn experiment(&self) -> Experiment {
+        let (ty, _, registers) = &self.element;
+        let names: Vec<String> = (0..*registers).map(|i| format!("%r{i}")).collect();
+        let class = if ty == "f32" { "f32" } else { "b32" };
+        let mut body = format!(
+            ".reg .{class} %r<8>;\n.reg .b32 %lane;\n.reg .b64 %at;\n\
+             wmma.load.{}.sync.aligned.{}.{}.global.{ty} {{{}}}, [%in], {};\n\
+             mov.u32 %lane, %tid.x;\nmad.wide.u32 %at, %lane, {}, %out;\n",
+            self.matrix,
+            self.layout,
+            self.shape,
+            names.join(", "),
+            self.stride,
+            4 * registers,
+        );
+        for (i, name) in names.iter().enumerate() {
+            body += &format!("st.global.{class} [%at+{}], {name};\n", 4 * i);
+        }
+        Experiment {
+            ptx: Experiment::module("", &body),
+            blocks: 1,
+            threads: 32,
+            dynamic_shared: 0,
+            input: self.input(),
+            output_bytes: (32 * 4 * registers) as usize,
+            tensor: None,
+        }
+    }
+}
+
+impl Row for Fragment {
+    type Measured = Digest;
+
+    const HEADER: &'static str = "matrix,shape,type,layout,digest";
+
+    fn parse(_: usize, fields: &[&str]) -> Result<(Self, Digest)> {
+        let [matrix, shape, ty, layout, digest] = *fields else {
+            bail!("a fragment has 5 fields");
+        };
+        let fragment = Self::new(matrix, shape, ty, layout);
+        let fragment = fragment.with_context(|| {
+            format!("there is no fragment {matrix:?} of {shape:?}, {ty:?}, {layout:?}")
+        })?;
+        Ok((fragment, Digest::parse(digest)?))
+    }
+
+    fn experiments(&self) -> Result<Vec<Experiment>> {
+        Ok(vec![self.experiment()])
+    }
+
+    fn measured(&self, outputs: &[Vec<u8>]) -> Result<Digest> {
+        Ok(Digest::of(&outputs.concat()))
+    }
+
+    fn fields(&self, digest: &Digest) -> Vec<String> {
+        vec![digest.to_string()]
+    }
+
+    fn difference(&self, recorded: &Digest, found: &Digest) -> [String; 3] {
+        let Self { matrix, shape, .. } = self;
+        let what = format!("{matrix}, {shape}, {}, {}", self.element.0, self.layout);
+        let [expected, found] = Digest::sides(recorded, found);
+        [what, expected, found]
+    }
+}
+
+/// The rows to be recorded. The digests are zero.
+pub(super) fn plan() -> String {
+    let mut text = Fragment::HEADER.to_owned() + "\n";
+    let types = ["f16", "bf16", "tf32", "u8", "f32", "s32"];
+    for matrix in ["a", "b", "c"] {
+        for shape in ["m16n16k16", "m32n8k16", "m8n32k16", "m16n16k8"] {
+            for ty in types {
+                // tf32 has a shape of its own, with f32 sums.
+                let fits = (shape == "m16n16k8") == (ty == "tf32")
+                    || (matrix, shape, ty) == ("c", "m16n16k8", "f32");
+                for layout in ["row", "col"] {
+                    if fits && Fragment::new(matrix, shape, ty, layout).is_some() {
+                        text += &format!("{matrix},{shape},{ty},{layout},{:016x}\n", 0);
+                    }
+                }
+            }
+        }
+    }
+    text
+}

@@ -1,0 +1,309 @@
+//! Every kernel with every setting.
+
+/// One launch of a kernel of this folder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// Its file, without the ending.
+    pub file: &'static str,
+    /// The kernel's name.
+    pub kernel: String,
+    /// Blocks of the grid.
+    pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared: u32,
+    /// The kernel's `bytes`: of `data`, all of it or each block's part.
+    pub bytes: u32,
+    /// The kernel's `step`.
+    pub step: u32,
+    /// Bytes from one row of the matrix that TMA reads to the next; 0 without TMA.
+    pub pitch: u32,
+    /// How often its loop turns.
+    pub times: u32,
+}
+
+/// The warps that a pipe is measured with: one, one on each scheduler, and more, until intervals show and not latencies.
+const THREADS: [u32; 5] = [32, 128, 256, 512, 1024];
+/// A fraction of the SMs, and all of an H100 or H200.
+const BLOCKS: [u32; 5] = [1, 8, 33, 66, 132];
+
+const INSTRUCTIONS: &[&str] = &[
+    "imad",
+    "lop3",
+    "viaddmnmx",
+    "vimnmx",
+    "shf",
+    "prmt",
+    "popc",
+    "isetp_sel",
+    "fma_f32",
+    "add_f32",
+    "mul_f32",
+    "fma_f16x2",
+    "f16_to_f32_and_back",
+    "mufu_ex2",
+    "mufu_rsqrt",
+    "ffma_beside_imad",
+    "ffma_beside_lop3",
+    "ffma_beside_shf",
+    "imad_beside_shf",
+    "shfl",
+    "isetp_vote",
+    "bar_sync",
+    "membar_cta",
+    "membar_gl",
+    "fence_acq_rel_cluster",
+    "fence_proxy_async",
+    "fence_proxy_async_shared",
+];
+
+/// Name, and the bytes of a lane, which its distances are multiples of.
+const SHARED: &[(&str, u32)] = &[
+    ("ld_b32", 4),
+    ("ld_b64", 8),
+    ("ld_b128", 16),
+    ("ldmatrix_x1", 16),
+    ("ldmatrix_x2", 16),
+    ("ldmatrix_x4", 16),
+    ("atom_add", 4),
+    ("st_b32", 4),
+    ("st_b128", 16),
+    ("stmatrix_x4", 16),
+];
+
+const MMA_SYNC: &[&str] = &[
+    "m16n8k16_chain",
+    "m16n8k16_of_2",
+    "m16n8k16_of_4",
+    "m16n8k16_of_8",
+    "m16n8k8_chain",
+    "m16n8k8_of_8",
+];
+
+/// Name, and the most warpgroups that its registers allow.
+const WGMMA: &[(&str, u32)] = &[
+    ("n64", 4),
+    ("n128", 4),
+    ("n256", 3),
+    ("n64_one_pending", 4),
+    ("n128_one_pending", 4),
+    ("n256_one_pending", 3),
+];
+
+const KIB: u32 = 1 << 10;
+const MIB: u32 = 1 << 20;
+
+/// All of them; those of TMA and `wgmma` only for a GPU that has these.
+pub fn experiments(hopper: bool) -> Vec<Experiment> {
+    let mut all = Vec::new();
+    all.extend(instructions());
+    all.extend(shared());
+    all.extend(mma_sync());
+    all.extend(memory());
+    if hopper {
+        all.extend(wgmma());
+        all.extend(tma());
+        all.extend(barriers());
+    }
+    all.extend(launches());
+    all
+}
+
+fn one(file: &'static str, kernel: &str) -> Experiment {
+    Experiment {
+        file,
+        kernel: kernel.into(),
+        blocks: 1,
+        threads: 32,
+        shared: 0,
+        bytes: 16,
+        step: 0,
+        pitch: 0,
+        times: 50,
+    }
+}
+
+fn instructions() -> impl Iterator<Item = Experiment> {
+    INSTRUCTIONS.iter().flat_map(|kernel| {
+        THREADS.map(|threads| Experiment {
+            threads,
+            ..one("instructions", kernel)
+        })
+    })
+}
+
+fn shared() -> impl Iterator<Item = Experiment> {
+    let steps = |bytes: u32| {
+        [0, 4, 8, 16, 32, 64, 128]
+            .into_iter()
+            .filter(move |step| step % bytes == 0)
+    };
+    let settings = SHARED
+        .iter()
+        .flat_map(move |&(kernel, bytes)| steps(bytes).map(move |step| (kernel, step)));
+    settings.flat_map(|(kernel, step)| {
+        THREADS.map(|threads| Experiment {
+            threads,
+            step,
+            ..one("shared", kernel)
+        })
+    })
+}
+
+fn mma_sync() -> impl Iterator<Item = Experiment> {
+    MMA_SYNC.iter().flat_map(|kernel| {
+        THREADS.map(|threads| Experiment {
+            threads,
+            ..one("mma_sync", kernel)
+        })
+    })
+}
+
+fn wgmma() -> impl Iterator<Item = Experiment> {
+    WGMMA.iter().flat_map(|&(kernel, most)| {
+        (1..=most).map(move |groups| Experiment {
+            threads: 128 * groups,
+            times: 200,
+            ..one("wgmma", kernel)
+        })
+    })
+}
+
+fn memory() -> Vec<Experiment> {
+    let mut all = Vec::new();
+    // A line of 128 bytes a step, of as many bytes: in L1, in L2, in both halves of L2, and beyond.
+    for (kernel, bytes) in [
+        ("chase_ca", 16 * KIB),
+        ("chase_cg", 16 * KIB),
+        ("chase_cg", MIB),
+        ("chase_cg", 16 * MIB),
+        ("chase_cg", 32 * MIB),
+    ] {
+        for blocks in [1, 132] {
+            all.push(Experiment {
+                blocks,
+                threads: 1,
+                bytes,
+                times: (bytes / 128).min(4096),
+                ..one("memory", kernel)
+            });
+        }
+    }
+    // More lines than L2 holds, so that none is left there from the launch before.
+    all.push(Experiment {
+        threads: 1,
+        bytes: 1024 * MIB,
+        times: 1 << 20,
+        ..one("memory", "chase_cg_once")
+    });
+    let own_or_shared = [(256 * KIB, 0), (256 * KIB, 1), (16 * MIB, 0), (16 * MIB, 1)];
+    for blocks in BLOCKS {
+        for (bytes, step) in own_or_shared {
+            let setting = Experiment {
+                blocks,
+                bytes,
+                step,
+                times: 300,
+                ..one("memory", "")
+            };
+            for threads in [128, 512, 1024] {
+                for kernel in ["loads_1", "loads_2", "loads_4", "loads_8"] {
+                    all.push(Experiment {
+                        kernel: kernel.into(),
+                        threads,
+                        ..setting.clone()
+                    });
+                }
+            }
+            for threads in [128, 256, 512] {
+                for ahead in [1, 2, 4, 8, 16] {
+                    all.push(Experiment {
+                        kernel: format!("copies_{ahead}"),
+                        threads,
+                        shared: threads * 16 * ahead,
+                        ..setting.clone()
+                    });
+                }
+            }
+            if step == 1 {
+                all.push(Experiment {
+                    kernel: "stores".into(),
+                    threads: 512,
+                    ..setting
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Boxes of a matrix with rows of 128 bytes, in which one box follows the other, and of 8192, which are tiles of a large matrix.
+fn tma() -> Vec<Experiment> {
+    let mut all = Vec::new();
+    for (kernel, boxes, rows) in [
+        ("one", 1, 8),
+        ("one", 1, 64),
+        ("one", 1, 128),
+        ("one", 1, 256),
+        ("four", 4, 8),
+        ("four", 4, 64),
+    ] {
+        let bytes = rows * 128;
+        for pitch in [128, 8192] {
+            for slots in [1, 2, 3, 4, 6, 12] {
+                for blocks in [1, 33, 66, 132] {
+                    for step in [0, 1] {
+                        all.push(Experiment {
+                            blocks,
+                            shared: slots * boxes * bytes,
+                            bytes,
+                            step,
+                            pitch,
+                            times: 300,
+                            ..one("tma", kernel)
+                        });
+                    }
+                }
+            }
+        }
+    }
+    all.retain(|experiment| experiment.shared <= 224 * KIB);
+    all
+}
+
+fn barriers() -> impl Iterator<Item = Experiment> {
+    ["mbarrier_cta", "mbarrier_cluster"]
+        .into_iter()
+        .map(|kernel| Experiment {
+            threads: 64,
+            times: 1000,
+            ..one("barriers", kernel)
+        })
+}
+
+fn launches() -> Vec<Experiment> {
+    let mut all = Vec::new();
+    for shared in [0, 200 * KIB] {
+        for threads in [128, 384] {
+            for blocks in [1, 132, 1320, 13200] {
+                all.push(Experiment {
+                    blocks,
+                    threads,
+                    shared,
+                    ..one("launches", "nothing")
+                });
+            }
+        }
+    }
+    for threads in [128, 384] {
+        all.push(Experiment {
+            blocks: 8 * 132,
+            threads,
+            shared: 200 * KIB,
+            step: 20_000,
+            ..one("launches", "spin")
+        });
+    }
+    all
+}

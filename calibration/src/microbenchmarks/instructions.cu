@@ -1,0 +1,60 @@
+// Chains of one instruction, or of two, each of which needs the result of the one before. One warp shows the latency; more
+// warps hide it, until the pipe's interval shows: 4 warps are one on each scheduler.
+constexpr int CHAIN = 32;                              // turns of the chain in one turn of the loop
+
+// The first four words of `data` are operands that the compiler does not know. x differs from lane to lane, so that the chain
+// is not moved to the registers of the warp. `step` and `bytes` are not used.
+#define KERNEL(name, instructions, text, ...)                                                        \
+extern "C" __global__ void name(PARAMETERS)                                                          \
+{                                                                                                    \
+    unsigned x = data[0] + threadIdx.x, y = data[1], z = data[2], w = data[3];                       \
+    float f = __uint_as_float(y), g = __uint_as_float(z);                                            \
+    (void)w; (void)g;                                                                                \
+    __syncthreads();                                                                                 \
+    const long long start = clock64();                                                               \
+    _Pragma("unroll 1")                                                                              \
+    for (unsigned n = 0; n < times; ++n)                                                             \
+        _Pragma("unroll")                                                                            \
+        for (int i = 0; i < CHAIN; ++i)                                                              \
+            asm volatile(text __VA_ARGS__);                                                          \
+    finish(result, sink, start, (u64)times * CHAIN * instructions, x ^ y ^ __float_as_uint(f));      \
+}
+
+// ---- integers ----
+KERNEL(imad, 1, "mad.lo.s32 %0, %0, %1, %2;", : "+r"(x) : "r"(y), "r"(z))
+KERNEL(lop3, 2, "lop3.b32 %0, %0, %1, %2, 0x96;\nlop3.b32 %0, %0, %2, %3, 0xe8;", : "+r"(x) : "r"(y), "r"(z), "r"(w))
+KERNEL(viaddmnmx, 1, "{.reg .s32 sum;\nadd.s32 sum, %0, %1;\nmin.s32 %0, sum, %2;}", : "+r"(x) : "r"(y), "r"(z))
+KERNEL(vimnmx, 2, "min.s32 %0, %0, %1;\nmax.s32 %0, %0, %2;", : "+r"(x) : "r"(y), "r"(z))
+KERNEL(shf, 1, "shf.l.wrap.b32 %0, %0, %1, %2;", : "+r"(x) : "r"(y), "r"(z))
+KERNEL(prmt, 1, "prmt.b32 %0, %0, %1, %2;", : "+r"(x) : "r"(y), "r"(z))
+KERNEL(popc, 1, "popc.b32 %0, %0;", : "+r"(x))
+KERNEL(isetp_sel, 2, "{.reg .pred p;\nsetp.lt.s32 p, %0, %1;\nselp.b32 %0, %2, %0, p;}", : "+r"(x) : "r"(y), "r"(z))
+
+// ---- floating point ----
+KERNEL(fma_f32, 1, "fma.rn.f32 %0, %0, %1, %1;", : "+f"(f) : "f"(g))
+KERNEL(add_f32, 1, "add.rn.f32 %0, %0, %1;", : "+f"(f) : "f"(g))
+KERNEL(mul_f32, 1, "mul.rn.f32 %0, %0, %1;", : "+f"(f) : "f"(g))
+KERNEL(fma_f16x2, 1, "fma.rn.f16x2 %0, %0, %1, %2;", : "+r"(x) : "r"(y), "r"(z))
+KERNEL(f16_to_f32_and_back, 2, "{.reg .b16 h;\ncvt.rn.f16.f32 h, %0;\ncvt.f32.f16 %0, h;}", : "+f"(f))
+KERNEL(mufu_ex2, 1, "ex2.approx.ftz.f32 %0, %0;", : "+f"(f))
+// A square root, so that the chain does not fold: two reciprocals are a number again.
+KERNEL(mufu_rsqrt, 1, "rsqrt.approx.ftz.f32 %0, %0;", : "+f"(f))
+
+// ---- two kinds that do not depend on each other: do their pipes overlap? ----
+KERNEL(ffma_beside_imad, 2, "fma.rn.f32 %0, %0, %2, %2;\nmad.lo.s32 %1, %1, %3, %3;", : "+f"(f), "+r"(x) : "f"(g), "r"(z))
+KERNEL(ffma_beside_lop3, 2, "fma.rn.f32 %0, %0, %2, %2;\nlop3.b32 %1, %1, %3, %4, 0x96;", : "+f"(f), "+r"(x) : "f"(g), "r"(z), "r"(w))
+KERNEL(ffma_beside_shf, 2, "fma.rn.f32 %0, %0, %2, %2;\nshf.l.wrap.b32 %1, %1, %3, %4;", : "+f"(f), "+r"(x) : "f"(g), "r"(z), "r"(w))
+KERNEL(imad_beside_shf, 2, "mad.lo.s32 %0, %0, %2, %2;\nshf.l.wrap.b32 %1, %1, %2, %3;", : "+r"(y), "+r"(x) : "r"(z), "r"(w))
+
+// ---- among the lanes of a warp ----
+// The distance changes with each turn, so that no two cancel.
+KERNEL(shfl, 1, "shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;", : "+r"(x) : "r"(i + 1))
+KERNEL(isetp_vote, 2, "{.reg .pred p;\nsetp.ne.u32 p, %0, %1;\nvote.sync.ballot.b32 %0, p, 0xffffffff;}", : "+r"(x) : "r"(y))
+
+// ---- ordering ----
+KERNEL(bar_sync, 1, "bar.sync 0;", ::: "memory")
+KERNEL(membar_cta, 1, "membar.cta;", ::: "memory")
+KERNEL(membar_gl, 1, "membar.gl;", ::: "memory")
+KERNEL(fence_acq_rel_cluster, 1, "fence.acq_rel.cluster;", ::: "memory")
+KERNEL(fence_proxy_async, 1, "fence.proxy.async;", ::: "memory")
+KERNEL(fence_proxy_async_shared, 1, "fence.proxy.async.shared::cta;", ::: "memory")

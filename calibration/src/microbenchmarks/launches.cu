@@ -1,0 +1,16 @@
+// Launches: blocks that do nothing, and blocks that spin for `step` clocks and write down when and where.
+extern "C" __global__ void nothing(PARAMETERS) {}
+
+// result: three numbers a block, its first and its last clock and its SM.
+extern "C" __global__ void spin(PARAMETERS)
+{
+    const long long start = clock64();
+    while (clock64() - start < step) {}
+    if (threadIdx.x > 0)
+        return;
+    unsigned sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    result[3 * blockIdx.x] = start;
+    result[3 * blockIdx.x + 1] = clock64();
+    result[3 * blockIdx.x + 2] = sm;
+}

@@ -1,0 +1,292 @@
+//! Experiments on a GPU, one after the other.
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail};
+use gpu::{
+    Buffer, Contestant, Context, Element, Fill, Function, KernelArg, LaunchConfig, Module, Nvrtc,
+    Swizzle, TensorMap, Timing, alternate,
+};
+use serde::Serialize;
+
+use super::experiments::{Experiment, experiments};
+use harness::ptx_file;
+
+/// What one experiment came to: a line of `microbenchmarks.csv`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measurement {
+    /// The kernel's file, without its ending.
+    pub file: &'static str,
+    /// The kernel's name.
+    pub kernel: String,
+    /// Blocks of the grid.
+    pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared: u32,
+    /// As the kernel has it.
+    pub bytes: u32,
+    /// As the kernel has it.
+    pub step: u32,
+    /// Bytes from one row of TMA's matrix to the next.
+    pub pitch: u32,
+    /// How often the loop turned.
+    pub times: u32,
+    /// Clocks of a block's loop: the median over the blocks.
+    pub clocks: u64,
+    /// What one warp of it did in them.
+    pub operations: u64,
+    /// One by the other.
+    pub clocks_each: f64,
+    /// The launch by events: the median.
+    pub microseconds: f64,
+}
+
+const COMMON: &str = include_str!("common.cuh");
+
+macro_rules! sources {
+    ($($name:literal),*) => {
+        /// The files of this folder.
+        const SOURCES: &[(&str, &str)] = &[$(($name, include_str!(concat!($name, ".cu")))),*];
+    };
+}
+sources!(
+    "instructions",
+    "shared",
+    "mma_sync",
+    "wgmma",
+    "memory",
+    "tma",
+    "barriers",
+    "launches"
+);
+
+/// Runs every experiment that this GPU can; `tell` hears of each file before it is measured.
+///
+/// # Errors
+/// Without a GPU or a compiler, and if a launch fails.
+pub fn measure(
+    gpu: &Context,
+    nvrtc: &Nvrtc,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Vec<Measurement>> {
+    let mut modules = BTreeMap::new();
+    let mut measurements = Vec::new();
+    for experiment in experiments(gpu.info().sm == (9, 0)) {
+        if !modules.contains_key(experiment.file) {
+            tell(experiment.file);
+            modules.insert(experiment.file, load(gpu, nvrtc, experiment.file)?);
+        }
+        let module = &modules[experiment.file];
+        let measured = run(gpu, module, &experiment);
+        let what = || format!("{}, {}", experiment.file, experiment.kernel);
+        measurements.extend(measured.with_context(what)?);
+    }
+    Ok(measurements)
+}
+
+fn load(gpu: &Context, nvrtc: &Nvrtc, file: &str) -> Result<Module> {
+    let (major, minor) = gpu.info().sm;
+    let feature = if (major, minor) == (9, 0) { "a" } else { "" };
+    let ptx = compile(nvrtc, file, &format!("sm_{major}{minor}{feature}"))?;
+    Ok(gpu.load_module(&ptx)?)
+}
+
+fn compile(nvrtc: &Nvrtc, file: &str, arch: &str) -> Result<String> {
+    let Some((_, source)) = SOURCES.iter().find(|(name, _)| *name == file) else {
+        bail!("there is no {file}.cu");
+    };
+    let path = format!("/microbenchmarks/{file}.cu");
+    // The definitions that all files share stand before it, and the lines stay the file's.
+    let text = format!("{COMMON}\n#line 1 \"{path}\"\n{source}");
+    let options = ptx_file::options(arch, "");
+    let ptx = harness::compile_text(nvrtc, &text, &path, &options, &format!("{file}.cu"));
+    ptx.map_err(anyhow::Error::msg)
+}
+
+/// Bytes of global memory that it needs.
+fn data_bytes(experiment: &Experiment) -> u64 {
+    let parts = if experiment.step == 1 {
+        experiment.blocks
+    } else {
+        1
+    };
+    match experiment.file {
+        "tma" => u64::from(parts) * ROWS * u64::from(experiment.pitch),
+        "memory" => u64::from(parts) * u64::from(experiment.bytes),
+        _ => 16,
+    }
+}
+
+/// Rows of a block's part of the matrix in `tma.cu`.
+const ROWS: u64 = 1024;
+
+/// Words that a block writes to `result`.
+fn words(experiment: &Experiment) -> usize {
+    if experiment.kernel == "spin" { 3 } else { 2 }
+}
+
+/// `None` if its registers do not allow a block so large.
+fn run(gpu: &Context, module: &Module, experiment: &Experiment) -> Result<Option<Measurement>> {
+    let kernel = module.function(&experiment.kernel)?;
+    if experiment.threads > kernel.max_threads() {
+        return Ok(None);
+    }
+    let (blocks, threads) = (experiment.blocks as usize, experiment.threads as usize);
+    let result = gpu.alloc("result", 8 * words(experiment) * blocks)?;
+    let sink = gpu.alloc("sink", 4 * threads * blocks)?;
+    let data = match experiment.kernel.starts_with("chase") {
+        true => gpu.upload("data", &chain(experiment.bytes))?,
+        false => gpu.alloc("data", usize::try_from(data_bytes(experiment))?)?,
+    };
+    if experiment.file == "instructions" {
+        gpu.write(&data, &OPERANDS.map(u32::to_le_bytes).concat())?;
+    }
+    let microseconds = 1e3 * launch(gpu, &kernel, experiment, [&result, &sink, &data])?;
+    let words: Vec<u64> = gpu
+        .read(&result)?
+        .as_chunks()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .collect();
+    let (clocks, operations) = match experiment.kernel.as_str() {
+        "nothing" => (0, 1),
+        "spin" => (gap(&words), 1),
+        _ => (median(words.iter().step_by(2).copied()), words[1]),
+    };
+    Ok(Some(Measurement {
+        file: experiment.file,
+        kernel: experiment.kernel.clone(),
+        blocks: experiment.blocks,
+        threads: experiment.threads,
+        shared: experiment.shared,
+        bytes: experiment.bytes,
+        step: experiment.step,
+        pitch: experiment.pitch,
+        times: experiment.times,
+        clocks,
+        operations,
+        clocks_each: clocks as f64 / operations.max(1) as f64,
+        microseconds,
+    }))
+}
+
+/// What the chains of `instructions.cu` are made of: integers and f32 whose chains neither overflow nor become subnormal.
+const OPERANDS: [u32; 4] = [5, 0x3f80_0000, 0x3f80_0000, 0x1234_5678];
+
+/// Milliseconds.
+fn launch(
+    gpu: &Context,
+    kernel: &Function,
+    experiment: &Experiment,
+    buffers: [&Buffer; 3],
+) -> Result<f64> {
+    let config = LaunchConfig {
+        grid: [experiment.blocks, 1, 1],
+        block: [experiment.threads, 1, 1],
+        dynamic_shared: experiment.shared,
+        ..LaunchConfig::default()
+    };
+    let map = match experiment.file {
+        "tma" => Some(map(gpu, buffers[2], experiment)?),
+        _ => None,
+    };
+    let numbers = [experiment.bytes, experiment.step, experiment.times].map(KernelArg::U32);
+    let map = map.iter().map(|map| KernelArg::Bytes(map));
+    let arguments: Vec<_> = map
+        .chain(buffers.map(KernelArg::Buffer))
+        .chain(numbers)
+        .collect();
+    let contestant = Contestant {
+        name: experiment.kernel.clone(),
+        enqueue: Box::new(|_| gpu.launch(kernel, &config, &arguments)),
+    };
+    // Of a launch that does nothing its share of many.
+    let timing = Timing {
+        rounds: 5,
+        warmup: 2,
+        launches_per_sample: if experiment.kernel == "nothing" {
+            100
+        } else {
+            1
+        },
+        graph: experiment.kernel == "nothing",
+        ..Timing::default()
+    };
+    Ok(alternate(gpu, &[contestant], &timing)?[0].median())
+}
+
+/// 64 f16 of each row, in boxes of the experiment's bytes.
+fn map(gpu: &Context, data: &Buffer, experiment: &Experiment) -> Result<[u8; 128]> {
+    let pitch = u64::from(experiment.pitch);
+    let map = TensorMap {
+        element: Element::F16,
+        dimensions: &[pitch / 2, data_bytes(experiment) / pitch],
+        strides: &[pitch],
+        tile: &[64, experiment.bytes / 128],
+        element_strides: &[],
+        swizzle: Swizzle::B128,
+        fill: Fill::default(),
+    };
+    Ok(gpu.tensor_map(data, &map)?)
+}
+
+/// Of each line of 128 bytes the first word is the index of the next, in an order that no prefetcher guesses.
+fn chain(bytes: u32) -> Vec<u8> {
+    let lines = (bytes / 128) as usize;
+    // A permutation of one cycle: each line is led to by that before it in a shuffled order.
+    let mut order: Vec<usize> = (0..lines).collect();
+    let mut state = 1u64;
+    for i in (1..lines).rev() {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        order.swap(i, (state >> 33) as usize % (i + 1));
+    }
+    // It is entered at line 0.
+    if let Some(zero) = order.iter().position(|line| *line == 0) {
+        order.rotate_left(zero);
+    }
+    let mut words = vec![0u8; bytes as usize];
+    for (i, line) in order.iter().enumerate() {
+        let next = (order[(i + 1) % lines] * 32) as u32;
+        words[line * 128..line * 128 + 4].copy_from_slice(&next.to_le_bytes());
+    }
+    words
+}
+
+fn median(values: impl Iterator<Item = u64>) -> u64 {
+    let mut values: Vec<u64> = values.collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// From a block's last clock to the first of the next on the same SM, where one block fits at a time.
+fn gap(words: &[u64]) -> u64 {
+    let mut of_sm: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
+    for [first, last, sm] in words.as_chunks().0 {
+        of_sm.entry(*sm).or_default().push((*first, *last));
+    }
+    let gaps = of_sm.values_mut().flat_map(|blocks| {
+        blocks.sort_unstable();
+        let gaps = blocks
+            .windows(2)
+            .map(|pair| pair[1].0.saturating_sub(pair[0].1));
+        gaps.collect::<Vec<_>>()
+    });
+    median(gaps)
+}
+
+/// The measurements as a file.
+///
+/// # Errors
+/// None that is known of.
+pub fn csv(measurements: &[Measurement]) -> Result<String> {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    measurements
+        .iter()
+        .try_for_each(|row| table.serialize(row))?;
+    let bytes = table.into_inner().context("the table is not complete")?;
+    Ok(String::from_utf8(bytes)?)
+}

@@ -1,0 +1,98 @@
+// Global memory. Latency: one thread's chain through `data`, where each word is the index of the next. Bandwidth: every thread
+// reads or copies 16 bytes at a time, with several under way; a block has `bytes` of its own if `step` is 1, else all share them.
+
+// `step` is not used. ld.global.ca may hit L1, .cg may not; what has not been read before may be in DRAM.
+#define CHASE(name, text, twice)                                                                     \
+extern "C" __global__ void name(PARAMETERS)                                                          \
+{                                                                                                    \
+    unsigned at = 0;                                                                                 \
+    long long start = 0;                                                                             \
+    for (int pass = 0; pass <= twice; ++pass) {                                                      \
+        start = clock64();                                                                           \
+        for (unsigned n = 0; n < times; ++n)                                                         \
+            asm volatile(text : "=r"(at) : "l"(data + at) : "memory");                               \
+    }                                                                                                \
+    finish(result, sink, start, times, at);                                                          \
+}
+CHASE(chase_ca, "ld.global.ca.u32 %0, [%1];", 1)
+CHASE(chase_cg, "ld.global.cg.u32 %0, [%1];", 1)
+CHASE(chase_cg_once, "ld.global.cg.u32 %0, [%1];", 0)
+
+__device__ const char* begin(const unsigned* data, unsigned bytes, unsigned step)
+{
+    return (const char*)data + (u64)blockIdx.x * bytes * step;
+}
+
+// Loads to registers, AHEAD at a time.
+template <int AHEAD>
+__device__ void loads(PARAMETERS)
+{
+    const char* from = begin(data, bytes, step);
+    unsigned at = threadIdx.x * 16, sum = 0;
+    __syncthreads();
+    const long long start = clock64();
+    for (unsigned n = 0; n < times; ++n) {
+        uint4 got[AHEAD];
+        #pragma unroll
+        for (int i = 0; i < AHEAD; ++i) {
+            got[i] = __ldcg((const uint4*)(from + at));
+            at += blockDim.x * 16;
+            if (at >= bytes)
+                at = threadIdx.x * 16;
+        }
+        #pragma unroll
+        for (int i = 0; i < AHEAD; ++i)
+            sum += got[i].x ^ got[i].w;
+    }
+    finish(result, sink, start, (u64)times * AHEAD, sum);
+}
+
+// cp.async to shared memory, each thread a ring of AHEAD.
+template <int AHEAD>
+__device__ void copies(PARAMETERS)
+{
+    extern __shared__ __align__(128) unsigned char ring[];
+    const char* from = begin(data, bytes, step);
+    const unsigned to = (unsigned)__cvta_generic_to_shared(ring) + threadIdx.x * 16;
+    unsigned at = threadIdx.x * 16;
+    __syncthreads();
+    const long long start = clock64();
+    for (unsigned n = 0; n < times; ++n) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\ncp.async.commit_group;\ncp.async.wait_group %2;"
+                     :: "r"(to + n % AHEAD * blockDim.x * 16), "l"(from + at), "n"(AHEAD - 1) : "memory");
+        at += blockDim.x * 16;
+        if (at >= bytes)
+            at = threadIdx.x * 16;
+    }
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    finish(result, sink, start, times, *(unsigned*)ring);
+}
+
+#define KERNEL(name, function, ahead) extern "C" __global__ void name##_##ahead(PARAMETERS) \
+{ function<ahead>(result, sink, data, bytes, step, times); }
+KERNEL(loads, loads, 1)
+KERNEL(loads, loads, 2)
+KERNEL(loads, loads, 4)
+KERNEL(loads, loads, 8)
+KERNEL(copies, copies, 1)
+KERNEL(copies, copies, 2)
+KERNEL(copies, copies, 4)
+KERNEL(copies, copies, 8)
+KERNEL(copies, copies, 16)
+
+// Stores, and the fence that waits for them.
+extern "C" __global__ void stores(PARAMETERS)
+{
+    char* to = (char*)begin(data, bytes, step);
+    unsigned at = threadIdx.x * 16;
+    __syncthreads();
+    const long long start = clock64();
+    for (unsigned n = 0; n < times; ++n) {
+        __stcg((uint4*)(to + at), make_uint4(n, n, n, n));
+        at += blockDim.x * 16;
+        if (at >= bytes)
+            at = threadIdx.x * 16;
+    }
+    __threadfence();
+    finish(result, sink, start, times, 0);
+}

@@ -1,0 +1,52 @@
+// Shared memory: chains of loads, whose address is what was loaded, and stores. Lane l begins at byte l * step, so `step` says
+// how many lanes meet in a bank. `data` is not used.
+constexpr int CHAIN = 32;                              // accesses in one turn of the loop
+constexpr unsigned BYTES = 32768;                      // of shared memory, all 0
+
+__device__ unsigned first(unsigned step)
+{
+    __shared__ __align__(1024) unsigned words[BYTES / 4];
+    for (unsigned i = threadIdx.x; i < BYTES / 4; i += blockDim.x)
+        words[i] = 0;
+    __syncthreads();
+    return (unsigned)__cvta_generic_to_shared(words) + threadIdx.x % 32 * step % BYTES;
+}
+
+// One more instruction, an addition, is a part of the chain.
+#define LOADS(name, text)                                                                            \
+extern "C" __global__ void name(PARAMETERS)                                                          \
+{                                                                                                    \
+    unsigned at = first(step), x = 0, y = 0, z = 0, w = 0;                                           \
+    const long long start = clock64();                                                               \
+    _Pragma("unroll 1")                                                                              \
+    for (unsigned n = 0; n < times; ++n)                                                             \
+        _Pragma("unroll")                                                                            \
+        for (int i = 0; i < CHAIN; ++i)                                                              \
+            asm volatile(text "\nadd.u32 %0, %0, %1;" : "+r"(at), "+r"(x), "+r"(y), "+r"(z), "+r"(w) :: "memory"); \
+    finish(result, sink, start, (u64)times * CHAIN, at ^ y ^ z ^ w);                                 \
+}
+
+LOADS(ld_b32, "ld.shared.b32 %1, [%0];")
+LOADS(ld_b64, "ld.shared.v2.b32 {%1, %2}, [%0];")
+LOADS(ld_b128, "ld.shared.v4.b32 {%1, %2, %3, %4}, [%0];")
+LOADS(ldmatrix_x1, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%1}, [%0];")
+LOADS(ldmatrix_x2, "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%1, %2}, [%0];")
+LOADS(ldmatrix_x4, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%1, %2, %3, %4}, [%0];")
+LOADS(atom_add, "atom.shared.add.u32 %1, [%0], 0;")
+
+#define STORES(name, text)                                                                           \
+extern "C" __global__ void name(PARAMETERS)                                                          \
+{                                                                                                    \
+    const unsigned at = first(step), x = threadIdx.x;                                                \
+    const long long start = clock64();                                                               \
+    _Pragma("unroll 1")                                                                              \
+    for (unsigned n = 0; n < times; ++n)                                                             \
+        _Pragma("unroll")                                                                            \
+        for (int i = 0; i < CHAIN; ++i)                                                              \
+            asm volatile(text :: "r"(at), "r"(x) : "memory");                                        \
+    finish(result, sink, start, (u64)times * CHAIN, at);                                             \
+}
+
+STORES(st_b32, "st.volatile.shared.b32 [%0], %1;")
+STORES(st_b128, "st.volatile.shared.v4.b32 [%0], {%1, %1, %1, %1};")
+STORES(stmatrix_x4, "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %1, %1, %1};")

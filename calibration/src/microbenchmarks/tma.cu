@@ -1,0 +1,49 @@
+// TMA: one thread keeps a ring of boxes in flight, 64 f16 wide and `bytes` large, in the 128-byte swizzle, as many as dynamic
+// shared memory holds. BOXES of them share an mbarrier. Blocks share the matrix's first rows if `step` is 0; else each has its
+// own. `data` is not used.
+#include "hopper.cuh"
+constexpr int ROWS = 1024;                             // of the matrix that a block reads, again and again
+
+template <int BOXES>
+__device__ void boxes(const TensorMap& map, PARAMETERS)
+{
+    extern __shared__ __align__(1024) unsigned char ring[];
+    __shared__ __align__(8) u64 full[32];
+    if (threadIdx.x > 0)
+        return;
+    unsigned room;
+    asm volatile("mov.u32 %0, %%dynamic_smem_size;" : "=r"(room));
+    const unsigned slots = room / (BOXES * bytes), rows = bytes / 128, top = blockIdx.x * ROWS * step;
+    for (unsigned slot = 0; slot < slots; ++slot)
+        mbarrier_init(&full[slot], 1);
+    fence_mbarrier_init();
+    unsigned row = 0, slot = 0, parity = 0;
+    const long long start = clock64();
+    for (unsigned n = 0; n < times + slots; ++n) {
+        if (n >= slots)
+            mbarrier_wait(&full[slot], parity);
+        if (n < times) {
+            mbarrier_expect(&full[slot], BOXES * bytes);
+            for (int box = 0; box < BOXES; ++box) {
+                tma_load(ring + (slot * BOXES + box) * bytes, map, 0, top + row, &full[slot]);
+                row = row + rows < ROWS ? row + rows : 0;
+            }
+        }
+        if (++slot == slots) {
+            slot = 0;
+            parity ^= n >= slots;
+        }
+    }
+    result[2 * blockIdx.x] = clock64() - start;
+    result[2 * blockIdx.x + 1] = (u64)times * BOXES;
+}
+
+extern "C" __global__ void one(const __grid_constant__ TensorMap map, PARAMETERS)
+{
+    boxes<1>(map, result, sink, data, bytes, step, times);
+}
+
+extern "C" __global__ void four(const __grid_constant__ TensorMap map, PARAMETERS)
+{
+    boxes<4>(map, result, sink, data, bytes, step, times);
+}

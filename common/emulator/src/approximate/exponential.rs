@@ -1,0 +1,34 @@
+//! `MUFU.EX2`: 2^x, from 64 segments of x's fraction, to which x's whole part is the exponent.
+use super::coefficients;
+use super::interpolator::{INFINITY, Segment, to_f32};
+use crate::lower::NAN_F32;
+
+static SEGMENTS: [Segment; 64] = coefficients::of("ex2");
+const CONSTANT: i64 = 24456;
+/// Bits of x below the point; the rest is cut off.
+const FRACTION: i32 = 23;
+
+/// Of an f32. A subnormal result is zero.
+pub(super) fn mufu_ex2(x: u32) -> u32 {
+    let (negative, exponent) = (x >> 31 == 1, (x >> 23 & 0xff) as i32 - 127);
+    let significand = x & 0x7f_ffff | 1 << 23;
+    let magnitude = match exponent {
+        128 if x & 0x7f_ffff != 0 => return NAN_F32,
+        8.. => return if negative { 0 } else { INFINITY },
+        0..8 => significand << exponent,
+        -24..0 => significand >> -exponent,
+        _ => 0,
+    } as i32;
+    // A negative x is inverted, not negated, unless it is whole.
+    let whole = magnitude & ((1 << FRACTION) - 1) == 0;
+    let x = match (negative, whole) {
+        (false, _) => magnitude,
+        (true, false) => !magnitude,
+        (true, true) => -magnitude,
+    };
+    let segment = SEGMENTS[(x >> 17 & 63) as usize];
+    to_f32(
+        segment.at::<17>(x as u32 & 0x1_ffff, CONSTANT),
+        x >> FRACTION,
+    )
+}

@@ -1,0 +1,42 @@
+//! `MUFU.EX2.F16`, `.BF16`, `MUFU.TANH.F16` and `.BF16`: the function of the number as an f32, cut off to the format. So
+//! all 65,536 inputs of each came out on an H200.
+use super::exponential::mufu_ex2;
+use super::hyperbolic_tangent::mufu_tanh;
+
+pub(super) fn ex2_f16(x: u64) -> u64 {
+    f32_to_f16(mufu_ex2(f16_to_f32(x)))
+}
+
+pub(super) fn tanh_f16(x: u64) -> u64 {
+    f32_to_f16(mufu_tanh(f16_to_f32(x)))
+}
+
+pub(super) fn ex2_bf16(x: u64) -> u64 {
+    u64::from(mufu_ex2((x as u32) << 16) >> 16)
+}
+
+pub(super) fn tanh_bf16(x: u64) -> u64 {
+    u64::from(mufu_tanh((x as u32) << 16) >> 16)
+}
+
+/// A pair: one MUFU for each half.
+pub(super) fn both(x: u64, f: fn(u64) -> u64) -> u64 {
+    f(x & 0xffff) | f(x >> 16 & 0xffff) << 16
+}
+
+fn f16_to_f32(x: u64) -> u32 {
+    half::f16::from_bits(x as u16).to_f32_const().to_bits()
+}
+
+/// Towards zero, but infinity above the largest f16.
+fn f32_to_f16(x: u32) -> u64 {
+    let (sign, exponent, mantissa) = (x >> 16 & 0x8000, x >> 23 & 0xff, x & 0x7f_ffff);
+    let magnitude = match exponent as i32 - 127 + 15 {
+        _ if exponent == 255 && mantissa != 0 => return 0x7fff,
+        31.. => 0x7c00,
+        normal @ 1..31 => (normal as u32) << 10 | mantissa >> 13,
+        subnormal @ -10..1 => (mantissa | 1 << 23) >> (14 - subnormal),
+        _ => 0,
+    };
+    u64::from(sign | magnitude)
+}

@@ -1,0 +1,42 @@
+//! `MUFU.TANH`: the newest function, from 51 segments. It reads as many bits below the leading one as its segments need: below
+//! 2^-8 the result is x itself, from 8 on it is 1.
+use super::coefficients;
+use super::interpolator::{INFINITY, SIGN, Segment, to_f32};
+use crate::lower::NAN_F32;
+
+static SEGMENTS: [Segment; 51] = coefficients::of("tanh");
+/// The biased exponent of 2^-8.
+const FIRST: u32 = 127 - 8;
+/// For each exponent from 2^-8 on: the first of its segments, and how many bits of the mantissa choose among them.
+const BINADES: [(u32, u32); 11] = [
+    (0, 0),
+    (1, 0),
+    (2, 0),
+    (3, 1),
+    (5, 1),
+    (7, 2),
+    (11, 2),
+    (15, 2),
+    (19, 3),
+    (27, 4),
+    (43, 3),
+];
+
+/// Of an f32; subnormal numbers are kept.
+pub(super) fn mufu_tanh(x: u32) -> u32 {
+    let (sign, magnitude) = (x & SIGN, x & !SIGN);
+    let binade = (magnitude >> 23).checked_sub(FIRST);
+    match (binade, magnitude) {
+        (_, INFINITY..) if magnitude > INFINITY => NAN_F32,
+        (None, _) => x,
+        (Some(binade), _) => match BINADES.get(binade as usize) {
+            None => sign | 1f32.to_bits(),
+            Some(&(first, bits)) => {
+                let mantissa = magnitude & 0x7f_ffff;
+                let segment = SEGMENTS[(first + (mantissa >> (23 - bits))) as usize];
+                let x = mantissa >> (6 - bits) & 0x1_ffff;
+                sign | to_f32(segment.at::<17>(x, 0), 0)
+            }
+        },
+    }
+}

@@ -1,0 +1,107 @@
+//! The interpolator: a quadratic polynomial for each segment of a function's argument, in whole numbers.
+//!
+//! Oberman and Siu, "A high-performance area-efficient multifunction interpolator" (IEEE ARITH 2005), describe the unit:
+//! the leading bits of a significand choose three coefficients, the trailing bits are the polynomial's argument, a
+//! truncated squarer gives their square, and one sum is cut off, not rounded. That this is so bit for bit, and where the
+//! squarer is truncated, was found from all 2^23 results of a binade on an H200: `square` is the only one of many
+//! candidates for which coefficients exist, and they are then unique.
+
+/// Bits below the point of a sum. The unit itself shifts each function's coefficients (26, 16 and 10 bits wide) to a scale
+/// of their own; in this one scale all of them are whole.
+const FRACTION: i32 = 40;
+/// Bits below the point of `c0`.
+const C0_FRACTION: i32 = 26;
+/// Bits of the argument that the squarer takes.
+const SQUARED: u32 = 16;
+
+/// A quadratic polynomial: one row of `coefficients.csv`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// In units of 2^-26.
+    pub c0: i32,
+    /// In units of 2^-40, for each step of the argument.
+    pub c1: i32,
+    /// In units of 2^-40, for each step of the square.
+    pub c2: i32,
+}
+
+impl Segment {
+    pub const ZERO: Self = Self {
+        c0: 0,
+        c1: 0,
+        c2: 0,
+    };
+
+    /// The polynomial at `x`, of `BITS` bits, plus the function's constant: in units of 2^-40.
+    #[inline(always)]
+    pub fn at<const BITS: u32>(self, x: u32, constant: i64) -> u64 {
+        let [c0, c1, c2] = [self.c0, self.c1, self.c2].map(i64::from);
+        let square = i64::from(square(x >> (BITS - SQUARED)));
+        let sum = (c0 << (FRACTION - C0_FRACTION)) + c1 * i64::from(x) + c2 * square + constant;
+        sum as u64
+    }
+}
+
+/// The square of 16 bits in units of 2^17, without the partial products below.
+///
+/// Bits i < j of x make one partial product, of weight 2^(i+j+1), and bit i alone one of 2^2i. With x = 256 h + l, those
+/// of h make h^2 without its lowest bit, those of l are all too small, and of those between h and l half are left.
+#[inline(always)]
+fn square(x: u32) -> u32 {
+    let (h, l) = (x >> 8, x & 0xff);
+    let cross: u32 = (1..8).map(|bit| (h >> bit & 1) * (l >> (8 - bit))).sum();
+    ((h * h) >> 1) + cross
+}
+
+/// `sum` x 2^`exponent` as an f32, where `sum` is in units of 2^-40: 24 bits, the rest cut off. What is too small is 0.
+#[inline(always)]
+pub(super) fn to_f32(sum: u64, exponent: i32) -> u32 {
+    if sum == 0 {
+        return 0;
+    }
+    let top = 63 - sum.leading_zeros();
+    let significand = (sum << (63 - top) >> 40) as u32;
+    match exponent + top as i32 - FRACTION + 127 {
+        ..=0 => 0,
+        biased @ 1..255 => (biased as u32) << 23 | significand & 0x7f_ffff,
+        255.. => INFINITY,
+    }
+}
+
+pub(super) const INFINITY: u32 = 0x7f80_0000;
+pub(super) const SIGN: u32 = 0x8000_0000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_square_lacks_the_partial_products_below_2_to_the_17() {
+        for x in 0..1u32 << 16 {
+            let bit = |i: u32| u64::from(x >> i & 1);
+            let mut sum = 0;
+            for i in 0..16 {
+                let products = (i + 1..16).map(|j| (i + j + 1, bit(i) * bit(j)));
+                let kept = products
+                    .chain([(2 * i, bit(i))])
+                    .filter(|(weight, _)| *weight >= 17);
+                sum += kept
+                    .map(|(weight, product)| product << (weight - 17))
+                    .sum::<u64>();
+            }
+            assert_eq!(u64::from(square(x)), sum, "{x:#06x}");
+        }
+    }
+
+    #[test]
+    fn sums_are_cut_off_to_24_bits() {
+        let one = 1u64 << 40;
+        assert_eq!(to_f32(one, 0), 1f32.to_bits());
+        assert_eq!(to_f32(one, -3), 0.125f32.to_bits());
+        assert_eq!(to_f32(2 * one - 1, 0), 2f32.next_down().to_bits());
+        assert_eq!(to_f32(3, 0), (3.0 * 2f32.powi(-40)).to_bits());
+        assert_eq!(to_f32(one, 128), INFINITY);
+        assert_eq!(to_f32(2 * one - 1, -127), 0);
+        assert_eq!(to_f32(0, 0), 0);
+    }
+}

@@ -1,0 +1,40 @@
+//! `MUFU.RCP` and `MUFU.RCP64H`: 1/x, from 128 segments of a significand.
+use super::coefficients;
+use super::interpolator::{INFINITY, SIGN, Segment, to_f32};
+use super::upper_word::{self, UpperWord};
+use crate::lower::NAN_F32;
+
+static SEGMENTS: [Segment; 128] = coefficients::of("rcp");
+const CONSTANT: i64 = 4046;
+
+/// 1 / (1 + mantissa 2^-23), in units of 2^-40.
+#[inline(always)]
+fn of_significand(mantissa: u32) -> u64 {
+    SEGMENTS[(mantissa >> 16) as usize].at::<16>(mantissa & 0xffff, CONSTANT)
+}
+
+/// Of an f32. Subnormal numbers are zeros, as operand and as result.
+pub(super) fn mufu_rcp(x: u32) -> u32 {
+    let (sign, exponent, mantissa) = (x & SIGN, x >> 23 & 0xff, x & 0x7f_ffff);
+    match exponent {
+        0 => sign | INFINITY,
+        255 if mantissa != 0 => NAN_F32,
+        255 => sign,
+        _ => sign | to_f32(of_significand(mantissa), 127 - exponent as i32),
+    }
+}
+
+/// Of an f64, from its upper word to the result's.
+pub(super) fn mufu_rcp64h(x: u32) -> u32 {
+    let UpperWord {
+        sign,
+        exponent,
+        mantissa,
+    } = UpperWord::new(x);
+    match exponent {
+        0 => sign | upper_word::INFINITY,
+        2047 if mantissa != 0 => upper_word::NAN,
+        2047 => sign,
+        _ => sign | upper_word::of_sum(of_significand(mantissa), 1023 - exponent as i32),
+    }
+}

@@ -1,0 +1,47 @@
+//! `MUFU.SIN` and `MUFU.COS`: of x revolutions, from 64 segments of a quarter of one.
+use super::coefficients;
+use super::interpolator::{SIGN, Segment, to_f32};
+use crate::lower::NAN_F32;
+
+static SEGMENTS: [Segment; 64] = coefficients::of("sin");
+/// Bits of the revolutions below the point; the rest is cut off.
+const FRACTION: i32 = 25;
+const QUARTER: u32 = 1 << (FRACTION - 2);
+
+/// The sine of an f32 in revolutions. A subnormal number is a zero.
+pub(super) fn mufu_sin(revolutions: u32) -> u32 {
+    match angle(revolutions) {
+        Some(angle) => sine(angle, revolutions & SIGN),
+        None => NAN_F32,
+    }
+}
+
+/// The cosine of an f32 in revolutions: the sine of a quarter more.
+pub(super) fn mufu_cos(revolutions: u32) -> u32 {
+    match angle(revolutions) {
+        Some(angle) => sine(angle.wrapping_add(QUARTER), 0),
+        None => NAN_F32,
+    }
+}
+
+/// The magnitude in units of 2^-25 revolutions, modulo a few of them; none of infinity and NaN.
+fn angle(x: u32) -> Option<u32> {
+    let (exponent, significand) = ((x >> 23 & 0xff) as i32, x & 0x7f_ffff | 1 << 23);
+    match exponent - (127 + 23 - FRACTION) {
+        _ if exponent == 255 => None,
+        left @ 0..FRACTION => Some(significand << left),
+        right @ -23..0 => Some(significand >> -right),
+        _ => Some(0),
+    }
+}
+
+/// Quarters 1 and 3 run backwards, with an inverted angle, and 2 and 3 change the sign.
+fn sine(angle: u32, sign: u32) -> u32 {
+    let quarter = (angle / QUARTER) & 3;
+    let x = match quarter & 1 {
+        0 => angle,
+        _ => !angle,
+    } % QUARTER;
+    let segment = SEGMENTS[(x >> 17) as usize];
+    sign ^ quarter >> 1 << 31 | to_f32(segment.at::<17>(x & 0x1_ffff, 0), 0)
+}

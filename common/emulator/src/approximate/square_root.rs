@@ -1,0 +1,68 @@
+//! `MUFU.RSQ`, `MUFU.RSQ64H` and `MUFU.SQRT`: 1/sqrt(x) and sqrt(x), each from 64 segments of a significand below 2 and 64 of
+//! one from 2 to 4, whichever leaves an even exponent.
+use super::coefficients;
+use super::interpolator::{INFINITY, SIGN, Segment, to_f32};
+use super::upper_word::{self, UpperWord};
+use crate::lower::NAN_F32;
+
+static RECIPROCAL_ROOT: [Segment; 128] = coefficients::of("rsqrt");
+static ROOT: [Segment; 128] = coefficients::of("sqrt");
+const CONSTANT: i64 = -1;
+
+/// A function of (1 + mantissa 2^-23) 2^odd, in units of 2^-40.
+#[inline(always)]
+fn of_significand(segments: &[Segment; 128], odd: bool, mantissa: u32) -> u64 {
+    let segment = usize::from(odd) << 6 | (mantissa >> 17) as usize;
+    segments[segment].at::<17>(mantissa & 0x1_ffff, CONSTANT)
+}
+
+/// 2^exponent as 2^odd and the square of 2^half.
+#[inline(always)]
+fn halve(exponent: i32) -> (bool, i32) {
+    (exponent & 1 == 1, exponent >> 1)
+}
+
+/// 1/sqrt(x). A subnormal number is a zero. A power of 4 has an exact result.
+pub(super) fn mufu_rsq(x: u32) -> u32 {
+    let (sign, exponent, mantissa) = (x & SIGN, x >> 23 & 0xff, x & 0x7f_ffff);
+    let (odd, half) = halve(exponent as i32 - 127);
+    match exponent {
+        255 if mantissa != 0 => NAN_F32,
+        0 => sign | INFINITY,
+        _ if sign != 0 => NAN_F32,
+        255 => 0,
+        _ if mantissa == 0 && !odd => ((127 - half) as u32) << 23,
+        _ => to_f32(of_significand(&RECIPROCAL_ROOT, odd, mantissa), -half),
+    }
+}
+
+/// 1/sqrt(x) of an f64, from its upper word to the result's.
+pub(super) fn mufu_rsq64h(x: u32) -> u32 {
+    let UpperWord {
+        sign,
+        exponent,
+        mantissa,
+    } = UpperWord::new(x);
+    let (odd, half) = halve(exponent as i32 - 1023);
+    match exponent {
+        2047 if mantissa != 0 => upper_word::NAN,
+        0 => sign | upper_word::INFINITY,
+        _ if sign != 0 => upper_word::NAN,
+        2047 => 0,
+        _ if mantissa == 0 && !odd => ((1023 - half) as u32) << 20,
+        _ => upper_word::of_sum(of_significand(&RECIPROCAL_ROOT, odd, mantissa), -half),
+    }
+}
+
+/// sqrt(x). A subnormal number is a zero.
+pub(super) fn mufu_sqrt(x: u32) -> u32 {
+    let (sign, exponent, mantissa) = (x & SIGN, x >> 23 & 0xff, x & 0x7f_ffff);
+    let (odd, half) = halve(exponent as i32 - 127);
+    match exponent {
+        255 if mantissa != 0 => NAN_F32,
+        0 => sign,
+        _ if sign != 0 => NAN_F32,
+        255 => INFINITY,
+        _ => to_f32(of_significand(&ROOT, odd, mantissa), half),
+    }
+}

@@ -1,0 +1,127 @@
+//! `mma.sync`: which lane holds which element (PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbours).
+//!
+//! They are the same for every format if bytes are counted: with g = lane / 4 and t = lane % 4, register r of A holds
+//! row `g + 8 (r % 2)`, bytes `4 t + 16 (r / 2)` and on; register r of B column g, bytes `4 t + 16 r` and on; register r
+//! of C row `g + 8 (r / 2)`, column `2 t + r % 2`, or where it holds two f16, row `g + 8 r`, columns `2 t` and the next.
+use super::warp::Warp;
+use crate::banks::LANES;
+use crate::op::{Mma, MmaF64};
+use crate::tensor::{self, Arithmetic, M, N, Sums};
+use crate::{Card, lower};
+
+impl Warp {
+    #[inline(always)]
+    pub(super) fn mma(&mut self, mma: &Mma, card: Card) {
+        self.products += 1;
+        match (mma.arithmetic, mma.row) {
+            (Arithmetic::Half(_, Sums::F32), 16) => self.mma_of::<8, 128, 64, true>(mma, card),
+            (Arithmetic::Half(_, Sums::F32), _) => self.mma_of::<16, 256, 128, true>(mma, card),
+            (_, 16) => self.mma_of::<8, 128, 64, false>(mma, card),
+            _ => self.mma_of::<16, 256, 128, false>(mma, card),
+        }
+    }
+
+    /// K counts 16 bits. `PLAIN`: C is 16 x 8 with one sum a register, as the compiler is to know for what is most common.
+    #[inline(always)]
+    fn mma_of<const K: usize, const A: usize, const B: usize, const PLAIN: bool>(
+        &mut self,
+        mma: &Mma,
+        card: Card,
+    ) {
+        let (mut a, mut b) = ([0u16; A], [0u16; B]);
+        let ([a_count, _, c_count], packed) = match PLAIN {
+            true => ([K / 4, K / 8, 4], false),
+            false => (mma.counts(), mma.arithmetic.is_packed()),
+        };
+        // Four neighbouring lanes hold 16 bytes of a row.
+        for (r, &reg) in mma.a.iter().enumerate().take(a_count) {
+            let lanes = &self.b32[reg as usize].0;
+            for (g, words) in lanes.as_chunks::<4>().0.iter().enumerate() {
+                let at = (g + 8 * (r % 2)) * K + 8 * (r / 2);
+                if let Some(row) = a.get_mut(at..at + 8) {
+                    row.copy_from_slice(&halves_of(*words));
+                }
+            }
+        }
+        for r in 0..K / 8 {
+            let values = &self.b32[mma.b[r] as usize].0;
+            for lane in 0..LANES {
+                let at = (2 * (lane % 4) + 8 * r) * 8 + lane / 4;
+                (b[at], b[at + 8]) = (values[lane] as u16, (values[lane] >> 16) as u16);
+            }
+        }
+        let c = self.sums(packed, &mma.c[..c_count]);
+        let d = tensor::multiply::<K, A, B>(card, mma.arithmetic, &a, &b, &c);
+        self.put_sums(packed, &mma.d[..c_count], &d);
+    }
+
+    /// A matrix of sums from its registers, one a word; rows that an instruction lacks are zero.
+    #[inline(always)]
+    pub(super) fn sums(&self, packed: bool, regs: &[u32]) -> [u32; M * N] {
+        let mut sums = [0; M * N];
+        let eights = sums.as_chunks_mut::<64>().0;
+        if packed {
+            for (sums, &reg) in eights.iter_mut().zip(regs) {
+                let words = &self.b32[reg as usize].0;
+                for lane in 0..LANES {
+                    (sums[2 * lane], sums[2 * lane + 1]) =
+                        (words[lane] & 0xffff, words[lane] >> 16);
+                }
+            }
+            return sums;
+        }
+        for (sums, &[even, odd]) in eights.iter_mut().zip(regs.as_chunks().0) {
+            let [even, odd] = [even, odd].map(|reg| &self.b32[reg as usize].0);
+            for lane in 0..LANES {
+                (sums[2 * lane], sums[2 * lane + 1]) = (even[lane], odd[lane]);
+            }
+        }
+        sums
+    }
+
+    /// The other way round.
+    #[inline(always)]
+    pub(super) fn put_sums(&mut self, packed: bool, regs: &[u32], sums: &[u32; M * N]) {
+        let eights = sums.as_chunks::<64>().0;
+        if packed {
+            for (sums, &reg) in eights.iter().zip(regs) {
+                let to = &mut self.b32[reg as usize].0;
+                for lane in 0..LANES {
+                    to[lane] = sums[2 * lane] & 0xffff | sums[2 * lane + 1] << 16;
+                }
+            }
+            return;
+        }
+        for (sums, &pair) in eights.iter().zip(regs.as_chunks::<2>().0) {
+            for (i, reg) in pair.into_iter().enumerate() {
+                let to = &mut self.b32[reg as usize].0;
+                for lane in 0..LANES {
+                    to[lane] = sums[2 * lane + i];
+                }
+            }
+        }
+    }
+
+    /// m8n8k4: lane `4 g + t` holds A's row g and B's column g at k = t, and C's row g, columns `2 t` and the next.
+    /// Each product is added by an `fma` of its own, k 0 first (recorded).
+    pub(super) fn mma_f64(&mut self, mma: &MmaF64) {
+        self.products += 1;
+        let lanes = |reg: u32| self.b64[reg as usize].0;
+        let (a, b, c) = (lanes(mma.a), lanes(mma.b), mma.c.map(lanes));
+        for (i, reg) in mma.d.into_iter().enumerate() {
+            let to = &mut self.b64[reg as usize].0;
+            for (lane, d) in to.iter_mut().enumerate() {
+                let (row, column) = (lane / 4, 2 * (lane % 4) + i);
+                *d = (0..4).fold(c[i][lane], |sum, k| {
+                    lower::fma_f64(a[4 * row + k], b[4 * column + k], sum)
+                });
+            }
+        }
+    }
+}
+
+/// The low and the high half of each word.
+#[inline(always)]
+fn halves_of(words: [u32; 4]) -> [u16; 8] {
+    std::array::from_fn(|i| (words[i / 2] >> (16 * (i % 2))) as u16)
+}

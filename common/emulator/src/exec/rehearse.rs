@@ -1,0 +1,109 @@
+//! What else `sanitize` runs after a launch that has ended: the same once more in another order of warps, and, if it has
+//! changed variables of its module, once more on what it has left in them.
+use std::sync::Arc;
+
+use super::grid::{Request, WorkerOutput, execute, machine};
+use super::validate_launch::Validated;
+use crate::finding::{Finding, FindingKind};
+use crate::launch::{Options, Progress};
+use crate::memory::{Memory, Writes};
+
+/// What both find, after a launch that wrote `first`. The variables in `memory` are then as that one left them.
+pub(super) fn again(
+    request: &Request<'_>,
+    validated: &Validated,
+    memory: &mut Memory,
+    first: &Writes,
+) -> Vec<Finding> {
+    let mut findings = in_another_order(request, validated, memory, first);
+    findings.extend(on_what_is_left(request, validated, memory, first));
+    findings
+}
+
+/// The launch in another order of warps, with `try_wait`s that give up now and then. It watches those allocations of global
+/// memory in which the first launch has seen that there may be races.
+fn in_another_order(
+    request: &Request<'_>,
+    validated: &Validated,
+    memory: &Memory,
+    first: &Writes,
+) -> Vec<Finding> {
+    let schedule = request.options.schedule.wrapping_add(1).max(1);
+    let shown = request.options.progress.clone();
+    let options = Options {
+        schedule,
+        progress: shown
+            .map(|shown| -> Progress { Arc::new(move |done, all| shown((all + done) / 2, all)) }),
+        ..request.options.clone()
+    };
+    let mut machine = machine(request, validated, memory, &options);
+    machine.watched = first.allocations() & (first.reads | first.strong | first.rewritten);
+    machine.hesitates = true;
+    // A limit that only another order meets says nothing about the kernel.
+    let findings = execute(&machine).map_or(Vec::new(), |done| done.findings);
+    // What stops it may depend on the order; the others are only looked for here.
+    let seen = findings.into_iter().map(|finding| Finding {
+        schedule: finding.is_fatal().then_some(schedule),
+        ..finding
+    });
+    seen.collect()
+}
+
+/// The same launch after the first, which nobody has cleared up after: does it find what it takes for granted?
+fn on_what_is_left(
+    request: &Request<'_>,
+    validated: &Validated,
+    memory: &mut Memory,
+    first: &Writes,
+) -> Option<Finding> {
+    let nothing = Writes::default();
+    let variables: Vec<usize> = memory.variables().collect();
+    let is_changed = |&&variable: &&usize| {
+        let difference = first.difference(&nothing, memory, |one| one == variable);
+        difference.is_some()
+    };
+    let changed: Vec<usize> = variables.iter().filter(is_changed).copied().collect();
+    first.apply_to(memory, |allocation| variables.contains(&allocation));
+    if changed.is_empty() {
+        return None;
+    }
+    let options = Options {
+        sanitize: false,
+        progress: None,
+        ..request.options.clone()
+    };
+    let done = execute(&machine(request, validated, memory, &options));
+    let consequence = match done {
+        Err(error) => error.to_string(),
+        Ok(done) => consequence(done, memory, first)?,
+    };
+    // Of the variables that have changed, those that count something are to blame.
+    let counts = |&&variable: &&usize| first.strong >> variable.min(63) & 1 == 1;
+    let counting: Vec<usize> = changed.iter().filter(counts).copied().collect();
+    let blamed = if counting.is_empty() {
+        changed
+    } else {
+        counting
+    };
+    let variables = blamed.into_iter().map(|one| memory.name(one).to_owned());
+    let kind = FindingKind::StateLeft {
+        variables: variables.collect(),
+        consequence,
+    };
+    Some(Finding::new(kind, request.program.entry()))
+}
+
+/// How a launch has come out otherwise than the first, if it has.
+fn consequence(done: WorkerOutput, memory: &Memory, first: &Writes) -> Option<String> {
+    if let Some(fault) = done.findings.iter().find(|finding| finding.is_fatal()) {
+        return Some(fault.to_string());
+    }
+    let mut writes = Writes::default();
+    done.writes.into_iter().for_each(|part| writes.merge(part));
+    let is_buffer = |allocation| !memory.is_variable(allocation);
+    let (buffer, offset) = first.difference(&writes, memory, is_buffer)?;
+    let name = memory.name(buffer);
+    Some(format!(
+        "it writes something else to {name}, at byte {offset}"
+    ))
+}

@@ -1,0 +1,470 @@
+//! Values that no instruction has written: traced through registers and local memory, and reported where they decide
+//! something: an address, a branch, a store, a matrix product. As Valgrind's memcheck does, computing with them is fine.
+//!
+//! What of a result depends on undefined bits is found by executing the operation with several patterns in their place:
+//! bits of the result that stay the same are defined. So `x & 0`, `x ^ x` and a selection that does not take it are.
+use super::block::Execution;
+use super::lane_access::space_of;
+use super::lanes::lanes;
+use super::load::extend;
+use super::machine::Machine;
+use super::warp::Warp;
+use super::warp_access::cut;
+use crate::Space;
+use crate::banks::LANES;
+use crate::finding::{FindingKind, UndefinedUse};
+use crate::lower::window;
+use crate::op::{
+    Address, Class, Code, ColdOp, LaneOp, LoadStore, MatrixOp, Reg, SyncOp, SystemCall, WarpOp,
+    WgmmaOp,
+};
+use crate::program::{DataFlow, Flow};
+
+/// The undefined bits of a warp's registers and of its local memory; empty where none can be read.
+#[derive(Default)]
+pub(super) struct Undefined {
+    registers: [Vec<Option<Box<Mark>>>; 3],
+    /// Bits of each byte of local memory, laid out as it is.
+    local: Vec<u8>,
+}
+
+/// Undefined bits of one register.
+#[derive(Clone)]
+struct Mark {
+    /// Lanes in which any bit is undefined.
+    lanes: u32,
+    /// Lanes in which an undefined value was computed with, and not only moved.
+    computed: u32,
+    bits: [u64; LANES],
+    /// The first operation that read the undefined value, if one did.
+    read_at: Option<usize>,
+}
+
+impl Mark {
+    const NONE: Mark = Mark {
+        lanes: 0,
+        computed: 0,
+        bits: [0; LANES],
+        read_at: None,
+    };
+}
+
+/// What stands for undefined bits, by run and by the place of the operand: no two operands hold the same in every run.
+const PATTERNS: [[u64; 3]; 4] = [
+    [0; 3],
+    [u64::MAX; 3],
+    [
+        0xaaaa_aaaa_aaaa_aaaa,
+        0x5555_5555_5555_5555,
+        0xcccc_cccc_cccc_cccc,
+    ],
+    [
+        0x5555_5555_5555_5555,
+        0xaaaa_aaaa_aaaa_aaaa,
+        0x3333_3333_3333_3333,
+    ],
+];
+
+impl Undefined {
+    /// Everything is undefined that may be read before it is written.
+    pub fn reset(&mut self, machine: &Machine<'_>) {
+        let program = machine.program;
+        if !machine.options.sanitize || program.flows.is_empty() {
+            return;
+        }
+        let sizes = [program.b32, program.b64, program.predicates];
+        for (marks, size) in self.registers.iter_mut().zip(sizes) {
+            marks.resize(size, None);
+            marks
+                .iter_mut()
+                .flatten()
+                .for_each(|mark| **mark = Mark::NONE);
+        }
+        for &reg in &program.unwritten {
+            let bits = [cut(u64::MAX, bytes_of(reg.class)) & mask_of_class(reg.class); LANES];
+            self.registers[reg.class as usize][reg.index as usize] = Some(Box::new(Mark {
+                lanes: u32::MAX,
+                bits,
+                ..Mark::NONE
+            }));
+        }
+        self.local.clear();
+        self.local
+            .resize(program.local_bytes as usize * LANES, 0xff);
+    }
+
+    fn mark(&self, reg: Reg) -> Option<&Mark> {
+        let mark = self.registers[reg.class as usize].get(reg.index as usize)?;
+        mark.as_deref().filter(|mark| mark.lanes != 0)
+    }
+
+    /// Lanes of `mask` in which any bit of the register is undefined.
+    fn lanes(&self, reg: Reg, mask: u32) -> u32 {
+        self.mark(reg).map_or(0, |mark| mark.lanes & mask)
+    }
+
+    /// These lanes have been written with what is defined.
+    fn define(&mut self, reg: Reg, mask: u32) {
+        if let Some(Some(mark)) = self.registers[reg.class as usize].get_mut(reg.index as usize) {
+            mark.lanes &= !mask;
+            mark.computed &= !mask;
+        }
+    }
+
+    /// These lanes have been written; what of that is undefined is in `new`.
+    fn set(&mut self, reg: Reg, mask: u32, new: &Mark) {
+        self.define(reg, mask);
+        if new.lanes & mask == 0 {
+            return;
+        }
+        let Some(mark) = self.registers[reg.class as usize].get_mut(reg.index as usize) else {
+            return;
+        };
+        let mark = mark.get_or_insert_with(|| Box::new(Mark::NONE));
+        mark.lanes |= new.lanes & mask;
+        mark.computed |= new.computed & mask;
+        mark.read_at = new.read_at;
+        for lane in lanes(new.lanes & mask) {
+            mark.bits[lane] = new.bits[lane];
+        }
+    }
+}
+
+fn bytes_of(class: Class) -> u32 {
+    match class {
+        Class::B64 => 8,
+        Class::B32 | Class::Predicate => 4,
+    }
+}
+
+fn mask_of_class(class: Class) -> u64 {
+    match class {
+        Class::B32 | Class::B64 => u64::MAX,
+        Class::Predicate => 1,
+    }
+}
+
+impl Warp {
+    /// An operation that may read what no instruction has written. `mask`: the lanes that come to it, of which the
+    /// `active` ones execute it.
+    #[inline(never)]
+    pub(super) fn trace(&mut self, pc: u32, mask: u32, active: u32, cx: &mut Execution<'_>) {
+        let program = cx.machine.program;
+        let op = &program.ops[pc as usize];
+        let Some(Some(flow)) = program.flows.get(pc as usize) else {
+            return;
+        };
+        let mut unclear = 0;
+        if let (Some((p, _)), Some((&guard, _))) = (op.guard, flow.uses.split_last()) {
+            debug_assert_eq!(p, guard.index);
+            unclear = self.undefined.lanes(guard, mask);
+            if !matches!(flow.flow, Flow::Moves | Flow::Computes) {
+                self.use_undefined(guard, mask, UndefinedUse::Condition, pc, cx);
+            }
+        }
+        let uses = match op.guard {
+            Some(_) => &flow.uses[..flow.uses.len() - 1],
+            None => &flow.uses[..],
+        };
+        match (&op.code, flow.flow) {
+            (Code::Lane(code), Flow::Moves | Flow::Computes) => {
+                self.trace_result(flow, uses, pc, active, active, cx, |warp, cx| {
+                    warp.execute_once(code, pc as usize, active, cx);
+                });
+                // Whether these are written is open.
+                for &d in &flow.defs {
+                    let bits = [mask_of_class(d.class) & cut(u64::MAX, bytes_of(d.class)); LANES];
+                    let open = Mark {
+                        lanes: unclear,
+                        computed: unclear,
+                        bits,
+                        read_at: Some(pc as usize),
+                    };
+                    self.undefined.set(d, unclear, &open);
+                }
+                return;
+            }
+            (Code::Sync(SyncOp::Warp { mask: members, .. }), Flow::Computes) => {
+                // The rest is done where all lanes are there.
+                let members = Reg {
+                    class: Class::B32,
+                    index: *members,
+                };
+                return self.use_undefined(members, active, UndefinedUse::Operand, pc, cx);
+            }
+            (Code::Lane(LaneOp::Load(access)), Flow::Loads) => {
+                self.use_undefined(access.address.base, active, UndefinedUse::Address, pc, cx);
+                return self.trace_load(access, pc, active);
+            }
+            (Code::Lane(LaneOp::Store(access)), _) => {
+                self.use_undefined(access.address.base, active, UndefinedUse::Address, pc, cx);
+                return self.trace_store(access, pc, active, cx);
+            }
+            (Code::Lane(LaneOp::Cold(cold)), Flow::Stores) => {
+                if let ColdOp::System(SystemCall::Print {
+                    result: Some(at), ..
+                }) = **cold
+                {
+                    for lane in lanes(active) {
+                        if let Some(bits) = self.local_bits(lane, at as usize, 4) {
+                            bits.fill(0);
+                        }
+                    }
+                }
+            }
+            (Code::Lane(LaneOp::Atomic(access)), _) => {
+                self.use_undefined(access.address.base, active, UndefinedUse::Address, pc, cx);
+                for reg in [access.b, access.c] {
+                    self.use_undefined(reg, active, UndefinedUse::Store, pc, cx);
+                }
+            }
+            (Code::Matrix(MatrixOp::Wgmma(WgmmaOp::Mma(wgmma))), _) => {
+                let (p, negated) = wgmma.scale_d;
+                let adds = self.get(Reg::predicate(p), 0) != u64::from(negated);
+                let sums = wgmma.d.len();
+                let looked = if adds { uses.len() } else { uses.len() - sums };
+                for &reg in &uses[..looked] {
+                    self.use_undefined(reg, active, UndefinedUse::Matrix, pc, cx);
+                }
+            }
+            (code, _) => {
+                let of = match code {
+                    Code::Matrix(MatrixOp::Mma(_)) => UndefinedUse::Matrix,
+                    Code::Matrix(MatrixOp::Move(access)) if access.store => UndefinedUse::Store,
+                    Code::Matrix(_) => UndefinedUse::Address,
+                    Code::Lane(LaneOp::Load(_) | LaneOp::AsyncCopy(_)) => UndefinedUse::Address,
+                    Code::Lane(_) | Code::Sync(_) => UndefinedUse::Operand,
+                    Code::Branch { .. } | Code::Exit | Code::Trap => UndefinedUse::Condition,
+                };
+                for &reg in uses {
+                    self.use_undefined(reg, active, of, pc, cx);
+                }
+            }
+        }
+        for &d in &flow.defs {
+            self.undefined.define(d, active);
+        }
+    }
+
+    /// What lanes exchange: whatever one of them gets from another.
+    #[inline(never)]
+    pub(super) fn trace_exchange(
+        &mut self,
+        op: &WarpOp,
+        pc: u32,
+        mask: u32,
+        cx: &mut Execution<'_>,
+    ) {
+        let Some(Some(flow)) = cx.machine.program.flows.get(pc as usize) else {
+            return;
+        };
+        if flow.flow == Flow::Computes {
+            self.trace_result(flow, &flow.uses, pc, mask, mask, cx, |warp, _| {
+                warp.exchange(op, mask);
+            });
+        }
+    }
+
+    #[inline(never)]
+    fn execute_once(&mut self, op: &LaneOp, pc: usize, mask: u32, cx: &mut Execution<'_>) {
+        // What only computes cannot fail.
+        let _ = self.execute::<false>(op, pc, mask, cx);
+    }
+
+    /// Marks the results of an operation in the lanes `written`, which depend on its sources in the lanes `read`.
+    #[expect(clippy::too_many_arguments, reason = "two callers, side by side")]
+    fn trace_result(
+        &mut self,
+        flow: &DataFlow,
+        uses: &[Reg],
+        pc: u32,
+        read: u32,
+        written: u32,
+        cx: &mut Execution<'_>,
+        execute: impl Fn(&mut Warp, &mut Execution<'_>),
+    ) {
+        let mut sources: Vec<(Reg, Mark)> = Vec::new();
+        for &reg in uses {
+            let known = sources.iter().any(|(known, _)| *known == reg);
+            if let Some(mark) = self.undefined.mark(reg)
+                && mark.lanes & read != 0
+                && !known
+            {
+                sources.push((reg, mark.clone()));
+            }
+        }
+        if sources.is_empty() {
+            let defs = flow.defs.iter();
+            return defs.for_each(|&d| self.undefined.define(d, written));
+        }
+        let values = |warp: &Warp, reg: Reg| -> [u64; LANES] {
+            std::array::from_fn(|lane| warp.get(reg, lane))
+        };
+        let held = uses.iter().chain(&flow.defs);
+        let held: Vec<(Reg, [u64; LANES])> = held.map(|&reg| (reg, values(self, reg))).collect();
+        let restore = |warp: &mut Warp| {
+            for (reg, values) in &held {
+                (0..LANES).for_each(|lane| warp.set(*reg, lane, values[lane]));
+            }
+        };
+        let runs = PATTERNS.map(|patterns| {
+            restore(self);
+            for (place, (reg, mark)) in sources.iter().enumerate() {
+                for lane in lanes(mark.lanes & read) {
+                    let (old, bits) = (self.get(*reg, lane), mark.bits[lane]);
+                    self.set(*reg, lane, old & !bits | patterns[place % 3] & bits);
+                }
+            }
+            execute(self, cx);
+            let results = flow.defs.iter().map(|&d| values(self, d));
+            results.collect::<Vec<_>>()
+        });
+        restore(self);
+        let union = |of: fn(&Mark) -> u32| sources.iter().fold(0, |all, (_, mark)| all | of(mark));
+        let read_at = sources.iter().find_map(|(_, mark)| mark.read_at);
+        for (i, &d) in flow.defs.iter().enumerate() {
+            let mut mark = Mark::NONE;
+            for lane in lanes(written) {
+                let bits = |run: &Vec<[u64; LANES]>| run[i][lane] ^ runs[0][i][lane];
+                mark.bits[lane] = runs.iter().map(bits).fold(0, |all, bits| all | bits);
+                mark.lanes |= u32::from(mark.bits[lane] != 0) << lane;
+            }
+            mark.computed = match flow.flow {
+                Flow::Computes => mark.lanes,
+                _ => union(|mark| mark.computed) & mark.lanes,
+            };
+            mark.read_at = read_at.or(Some(pc as usize));
+            self.undefined.set(d, written, &mark);
+        }
+    }
+
+    /// Reports that undefined bits of a register decide something, and takes them as defined from now on.
+    fn use_undefined(
+        &mut self,
+        reg: Reg,
+        mask: u32,
+        of: UndefinedUse,
+        pc: u32,
+        cx: &mut Execution<'_>,
+    ) {
+        let Some(mark) = self.undefined.mark(reg) else {
+            return;
+        };
+        let (wrong, read_at) = (mark.lanes & mask, mark.read_at);
+        if wrong != 0 {
+            self.report_undefined(of, wrong, read_at, pc, cx);
+            self.undefined.define(reg, wrong);
+        }
+    }
+
+    fn report_undefined(
+        &self,
+        of: UndefinedUse,
+        mask: u32,
+        read_at: Option<usize>,
+        pc: u32,
+        cx: &mut Execution<'_>,
+    ) {
+        let thread = self.first_thread(mask);
+        let first_read = read_at.filter(|&at| at != pc as usize);
+        let first_read = first_read.map(|at| {
+            let location = cx.machine.location(at, thread, cx.block.index);
+            Box::new(location)
+        });
+        let kind = FindingKind::UndefinedRegister { of, first_read };
+        self.report(kind, pc, mask, cx);
+    }
+
+    /// Where in its local memory a lane's address points, if it points there.
+    fn local_at(&self, space: Space, address: u64, bytes: u32) -> Option<usize> {
+        let offset = match space {
+            Space::Local => address,
+            Space::Generic if space_of(address) == Space::Local => address - window::LOCAL,
+            Space::Generic
+            | Space::Global
+            | Space::Shared
+            | Space::Cluster
+            | Space::Const
+            | Space::Param => return None,
+        };
+        let each = (self.undefined.local.len() / LANES) as u64;
+        (offset.checked_add(bytes.into())? <= each).then_some(offset as usize)
+    }
+
+    fn local_bits(&mut self, lane: usize, at: usize, bytes: u32) -> Option<&mut [u8]> {
+        let each = self.undefined.local.len() / LANES;
+        let at = lane * each + at;
+        self.undefined.local.get_mut(at..at + bytes as usize)
+    }
+
+    /// What is loaded is as undefined as the local memory that it comes from.
+    fn trace_load(&mut self, access: &LoadStore, pc: u32, mask: u32) {
+        let addresses = self.lane_addresses(access.address, mask);
+        for i in 0..access.count as usize {
+            let mut mark = Mark {
+                read_at: Some(pc as usize),
+                ..Mark::NONE
+            };
+            for lane in lanes(mask) {
+                let address = addresses[lane].wrapping_add(i as u64 * u64::from(access.bytes));
+                let at = self.local_at(access.space, address, access.bytes);
+                let bits = at.and_then(|at| self.local_bits(lane, at, access.bytes));
+                let mut raw = [0; 8];
+                if let Some(bits) = bits {
+                    raw[..bits.len()].copy_from_slice(bits);
+                }
+                let bits = extend(u64::from_le_bytes(raw), access.bytes, access.signed);
+                mark.bits[lane] = bits & cut(u64::MAX, bytes_of(access.class));
+                mark.lanes |= u32::from(bits != 0) << lane;
+            }
+            self.undefined.set(access.reg(i), mask, &mark);
+        }
+    }
+
+    /// To local memory undefined bits may go; elsewhere they are a mistake, but as padding: what a vector store or a
+    /// packed word writes beside what is defined, if nobody has computed with it.
+    fn trace_store(&mut self, access: &LoadStore, pc: u32, mask: u32, cx: &mut Execution<'_>) {
+        let addresses = self.lane_addresses(access.address, mask);
+        let size = access.bytes * access.count;
+        let (mut wrong, mut read_at) = (0, None);
+        for lane in lanes(mask) {
+            let (mut any, mut computed, mut defined) = (false, false, false);
+            let mut raw = [0; 16];
+            for i in 0..access.count as usize {
+                let mark = self.undefined.mark(access.reg(i));
+                let mark = mark.filter(|mark| mark.lanes >> lane & 1 == 1);
+                let all = cut(u64::MAX, access.bytes);
+                let bits = mark.map_or(0, |mark| mark.bits[lane]) & all;
+                defined |= bits != all;
+                if let Some(mark) = mark
+                    && bits != 0
+                {
+                    any = true;
+                    computed |= mark.computed >> lane & 1 == 1;
+                    read_at = read_at.or(mark.read_at);
+                }
+                let (at, bytes) = (i * access.bytes as usize, access.bytes as usize);
+                raw[at..at + bytes].copy_from_slice(&bits.to_le_bytes()[..bytes]);
+            }
+            match self.local_at(access.space, addresses[lane], size) {
+                Some(at) => {
+                    if let Some(bits) = self.local_bits(lane, at, size) {
+                        bits.copy_from_slice(&raw[..size as usize]);
+                    }
+                }
+                None if any && (computed || !defined) => wrong |= 1 << lane,
+                None => {}
+            }
+        }
+        if wrong != 0 {
+            self.report_undefined(UndefinedUse::Store, wrong, read_at, pc, cx);
+            for i in 0..access.count as usize {
+                self.undefined.define(access.reg(i), wrong);
+            }
+        }
+    }
+
+    fn lane_addresses(&self, at: Address, mask: u32) -> [u64; LANES] {
+        self.addresses(at, mask)
+    }
+}

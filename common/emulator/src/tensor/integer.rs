@@ -1,0 +1,68 @@
+//! Products of integers and of single bits: exact.
+use super::{M, N};
+
+/// A format of integer factors, packed into words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Integer {
+    /// 8 or 4.
+    pub bits: u32,
+    pub signed: bool,
+}
+
+impl Integer {
+    /// The factors in a word, lowest bits first.
+    #[inline(always)]
+    fn of_word(self, word: u32) -> impl Iterator<Item = i64> {
+        let unused = 32 - self.bits;
+        (0..32 / self.bits).map(move |i| {
+            let top = word << (unused - i * self.bits);
+            match self.signed {
+                true => i64::from(top as i32 >> unused),
+                false => i64::from(top >> unused),
+            }
+        })
+    }
+}
+
+/// What becomes of each pair of bits before they are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BitOp {
+    And,
+    Xor,
+}
+
+/// Words of A by rows, of B by columns. The sum with C is exact and then cut to 32 bits, or held within them
+/// (`.satfinite`; recorded: all products count before anything is held).
+pub(super) fn products<const W: usize>(
+    [a, b]: [Integer; 2],
+    saturate: bool,
+    (rows, columns): (&[[u32; W]; M], &[[u32; W]; N]),
+    c: &[u32; M * N],
+) -> [u32; M * N] {
+    std::array::from_fn(|i| {
+        let words = rows[i / N].iter().zip(&columns[i % N]);
+        let products = words.flat_map(|(&x, &y)| a.of_word(x).zip(b.of_word(y)));
+        let sum: i64 = products.map(|(x, y)| x * y).sum();
+        let sum = sum + i64::from(c[i] as i32);
+        match saturate {
+            true => sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32,
+            false => sum as u32,
+        }
+    })
+}
+
+/// How many pairs of bits are left set, and C.
+pub(super) fn bits<const W: usize>(
+    op: BitOp,
+    (rows, columns): (&[[u32; W]; M], &[[u32; W]; N]),
+    c: &[u32; M * N],
+) -> [u32; M * N] {
+    std::array::from_fn(|i| {
+        let words = rows[i / N].iter().zip(&columns[i % N]);
+        let set = words.map(|(x, y)| match op {
+            BitOp::And => (x & y).count_ones(),
+            BitOp::Xor => (x ^ y).count_ones(),
+        });
+        c[i].wrapping_add(set.sum())
+    })
+}

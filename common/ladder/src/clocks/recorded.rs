@@ -1,0 +1,293 @@
+//! Recorded clock logs, as `cargo ladder clocks` printed them: read, and summed up.
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use emulator::Ptx;
+use harness::ceilings::Ceilings;
+use harness::table::table;
+use harness::{LaunchSpec, Size, TENSOR_FLOP_PER_CLOCK, occupancy, rungs, thousands};
+use serde::Serialize;
+
+/// A log, in clocks of an SM.
+#[derive(Serialize)]
+pub struct Recorded {
+    /// Such as `06_pipeline`.
+    pub rung: String,
+    /// Of each block that was logged.
+    blocks: Vec<Block>,
+    /// Steps along K of a block.
+    pub steps: u64,
+    /// Until A and B of the first step are there.
+    pub prologue: Spread,
+    /// From one step to the next.
+    pub step: Spread,
+    /// What nine of ten steps do not exceed.
+    slowest: Spread,
+    /// How much longer the first step of each further tile of C takes; none if there is no further tile.
+    pub pause: Option<Spread>,
+    /// From the last step on.
+    pub end: Spread,
+    /// From the first step to the last.
+    steps_in_all: Spread,
+    in_all: Spread,
+    /// What the tensor cores need for a step of all blocks that an SM holds.
+    pub needed: Needed,
+    /// For how much of all its clocks that is, in percent, if `wgmma` multiplies.
+    busy_percent: f64,
+    /// How many clocks of a step, with its share of everything else, are fewer than in the log before, in percent.
+    fewer_percent: Option<f64>,
+    /// A pause less what the tensor cores still multiply in it: a step.
+    idle_in_a_pause: Option<f64>,
+}
+
+/// A row of the log.
+#[derive(Clone, Copy, Serialize)]
+struct Block {
+    prologue: u64,
+    steps: u64,
+    step: u64,
+    slowest: u64,
+    pause: Option<u64>,
+    end: u64,
+    in_all: u64,
+}
+
+/// A number of all blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    least: u64,
+    pub median: u64,
+    most: u64,
+}
+
+/// Clocks of a step, by the instruction that multiplies.
+#[derive(Serialize)]
+pub struct Needed {
+    /// As documented.
+    pub wgmma: f64,
+    /// At the rate that was measured.
+    mma_sync: f64,
+}
+
+/// All logs of this folder, by the rungs' numbers.
+///
+/// # Errors
+/// If there is none, or one of them is not what `cargo ladder clocks` prints.
+pub fn all(folder: &Path) -> Result<Vec<Recorded>> {
+    let mut logs: Vec<Recorded> = Vec::new();
+    for rung in rungs::all()? {
+        let number: String = rung.name.chars().take(2).collect();
+        let file = folder.join(format!("{number}.txt"));
+        let Ok(text) = std::fs::read_to_string(&file) else {
+            continue;
+        };
+        let log = Recorded::of(&rung, &text);
+        logs.push(log.with_context(|| format!("{} is no clock log", file.display()))?);
+    }
+    let clocks: Vec<f64> = logs.iter().map(Recorded::clocks_of_a_step).collect();
+    for (log, clocks) in logs.iter_mut().skip(1).zip(clocks.windows(2)) {
+        log.fewer_percent = Some(tenths((1.0 - clocks[1] / clocks[0]) * 100.0));
+    }
+    ensure!(
+        !logs.is_empty(),
+        "no clock log NN.txt in {}",
+        folder.display()
+    );
+    Ok(logs)
+}
+
+impl Recorded {
+    /// What was printed of this rung.
+    fn of(rung: &rungs::Rung, text: &str) -> Result<Self> {
+        let (head, _) = text.split_once(", clocks on").context("its first line")?;
+        let (head, tile) = match head.split_once(", tile ") {
+            Some((head, tile)) => (head, Some(tile)),
+            None => (head, None),
+        };
+        let size = head.rsplit(' ').next().unwrap_or_default();
+        let size: Size = size.parse().map_err(anyhow::Error::msg)?;
+        let blocks = blocks(text)?;
+        let spread = |of: &dyn Fn(&Block) -> u64| Spread::of(blocks.iter().map(of));
+        let steps = blocks.first().context("no block")?.steps;
+        let pause = blocks.iter().map(|block| block.pause);
+        let pause = pause.collect::<Option<Vec<u64>>>().map(Spread::of);
+        let flop = flop_of_a_step(rung, tile, size, pause.is_none().then_some(steps))?;
+        let wgmma = flop / TENSOR_FLOP_PER_CLOCK;
+        let in_all = spread(&|block| block.in_all);
+        let busy = wgmma * steps as f64 / in_all.median as f64 * 100.0;
+        Ok(Self {
+            rung: rung.name.clone(),
+            steps,
+            prologue: spread(&|block| block.prologue),
+            step: spread(&|block| block.step),
+            slowest: spread(&|block| block.slowest),
+            end: spread(&|block| block.end),
+            steps_in_all: spread(&|block| block.in_all - block.prologue - block.end),
+            in_all,
+            needed: Needed {
+                wgmma,
+                mma_sync: (flop / Ceilings::recorded()?.per_clock("mma_sync")?).round(),
+            },
+            busy_percent: tenths(busy),
+            fewer_percent: None,
+            idle_in_a_pause: pause.map(|pause| (pause.median as f64 - wgmma).max(0.0)),
+            pause,
+            blocks,
+        })
+    }
+
+    /// For each that the tensor cores need, so that steps of any size compare.
+    fn clocks_of_a_step(&self) -> f64 {
+        self.in_all.median as f64 / self.steps as f64 / self.needed.wgmma
+    }
+}
+
+fn tenths(number: f64) -> f64 {
+    (number * 10.0).round() / 10.0
+}
+
+impl Spread {
+    /// Of at least one number.
+    fn of(numbers: impl IntoIterator<Item = u64>) -> Self {
+        let mut numbers: Vec<u64> = numbers.into_iter().collect();
+        numbers.sort_unstable();
+        let at = |place: usize| numbers.get(place).copied().unwrap_or(0);
+        Self {
+            least: at(0),
+            median: at(numbers.len() / 2),
+            most: at(numbers.len().saturating_sub(1)),
+        }
+    }
+}
+
+/// FLOP of a step along K of all blocks that an SM holds. `of_k`: in how many steps a block takes K, if that is known.
+fn flop_of_a_step(
+    rung: &rungs::Rung,
+    tile: Option<&str>,
+    size: Size,
+    of_k: Option<u64>,
+) -> Result<f64> {
+    let mut specs = Vec::new();
+    for kernel in rung.kernels()? {
+        let kernel = kernel.kernel();
+        if tile.is_none_or(|tile| tile == kernel.tile()) {
+            let ptx = Ptx::parse(&kernel.current_ptx(&rung.place())?)?;
+            specs.push(LaunchSpec::of(&ptx).map_err(|why| anyhow::anyhow!("{why:?}"))?);
+        }
+    }
+    // A log of a kernel with several tiles names the one; older ones are of the largest.
+    let largest = |spec: &LaunchSpec| spec.tile.bm * spec.tile.bn;
+    let spec = specs.into_iter().max_by_key(largest).context("its tile")?;
+    let [bm, bn, bk] = [spec.tile.bm, spec.tile.bn, spec.tile.bk].map(f64::from);
+    // What the host pads K to may be several steps of a block with a single tile.
+    let bk = of_k.map_or(bk, |steps| f64::from(size.k) / steps as f64);
+    let blocks = f64::from(occupancy::at_most(spec.threads, spec.dynamic_shared).blocks);
+    Ok(blocks * 2.0 * bm * bn * bk)
+}
+
+/// The rows of a log; no pause where a block has a single tile.
+fn blocks(text: &str) -> Result<Vec<Block>> {
+    let is_row = |line: &&str| {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        first.parse::<u32>().is_ok()
+    };
+    let rows = text.lines().filter(is_row).map(|line| {
+        let numbers = line.split_whitespace().skip(1);
+        let numbers = numbers.map(|cell| cell.replace(',', "").parse::<u64>());
+        let numbers = numbers.collect::<Result<Vec<_>, _>>();
+        let numbers = numbers.with_context(|| line.to_owned())?;
+        let (prologue, steps, step, slowest, pause, end, in_all) = match numbers[..] {
+            [prologue, steps, step, slowest, pause, end, in_all] => {
+                (prologue, steps, step, slowest, Some(pause), end, in_all)
+            }
+            [prologue, steps, step, slowest, end, in_all] => {
+                (prologue, steps, step, slowest, None, end, in_all)
+            }
+            _ => anyhow::bail!("a block has 6 or 7 numbers: {line}"),
+        };
+        ensure!(
+            in_all >= prologue + end,
+            "the parts are more than all: {line}"
+        );
+        Ok(Block {
+            prologue,
+            steps,
+            step,
+            slowest,
+            pause,
+            end,
+            in_all,
+        })
+    });
+    rows.collect()
+}
+
+/// The medians of all logs, for a terminal.
+pub fn text(logs: &[Recorded]) -> String {
+    let head = [
+        "rung", "steps", "a step", "needed", "prologue", "pause", "end", "in all", "busy",
+    ];
+    let row = |log: &Recorded| {
+        let median = |spread: Spread| thousands(spread.median);
+        vec![
+            log.rung.clone(),
+            log.steps.to_string(),
+            median(log.step),
+            thousands(log.needed.wgmma as u64),
+            median(log.prologue),
+            log.pause.map_or(String::new(), median),
+            median(log.end),
+            median(log.in_all),
+            format!("{:.1}%", log.busy_percent),
+        ]
+    };
+    let lines = table(&head, &logs.iter().map(row).collect::<Vec<_>>());
+    lines.join("\n")
+        + "\n\nmedians of the logged blocks. needed: what the tensor cores need by wgmma for a step of all blocks that an SM holds;\n\
+           busy: that for all steps, of all clocks of a block\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_tile_has_no_pause() {
+        let three = "13_persistent at 4096x4096x4096, clocks on X\n\nblock prologue steps\n\
+            0  4,954  256  1,016  1,142  3,223  4,111  277,319\n1  4,956  256  1,018  1,142  3,225  4,113  277,319\n\
+            2  4,951  256  1,018  1,142  3,220  4,119  277,319\n";
+        let rows = blocks(three).expect("rows");
+        let spread = Spread::of(rows.iter().map(|row| row.prologue));
+        assert_eq!(
+            (spread.least, spread.median, spread.most),
+            (4951, 4954, 4956)
+        );
+        assert_eq!(rows[1].pause, Some(3225));
+        let none = "0  3,068  64  2,007  2,188  3,078  131,123\n";
+        let row = blocks(none).expect("a row")[0];
+        assert_eq!((row.pause, row.end, row.in_all), (None, 3078, 131_123));
+        for wrong in ["0 a b c d e f\n", "0 1 2 3\n", "0 9 64 1 1 9 5\n"] {
+            assert!(blocks(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_record_of_this_repository_is_read() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/h200/clocks");
+        let logs = all(&folder).expect("clock logs");
+        let of = |rung: &str| logs.iter().find(|log| log.rung == rung).expect("its log");
+        // Two blocks of 128x128 by 64, and one of 128x256.
+        for rung in ["06_pipeline", "10_wgmma", "16_stream_k"] {
+            assert_eq!(of(rung).needed.wgmma, 1024.0, "{rung}");
+        }
+        assert_eq!(of("06_pipeline").steps, 64);
+        let first = of("11_specialized").blocks[0];
+        assert_eq!(first.in_all - first.prologue - first.end, 63_793);
+        assert!(of("13_persistent").busy_percent > of("12_multicast").busy_percent);
+        assert!(
+            of("13_persistent")
+                .fewer_percent
+                .is_some_and(|percent| percent > 5.0)
+        );
+    }
+}

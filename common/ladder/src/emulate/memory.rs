@@ -1,0 +1,180 @@
+//! The launch's memory: what each argument and each variable holds before, and what it holds afterwards.
+use anyhow::{Result, anyhow, bail};
+use harness::{Arg, Buffer, Device, Module};
+
+use super::argument::{Argument, BufferSpec, Described};
+use super::element::Element;
+use super::fill::{Fill, read_npy};
+use super::launch::Symbol;
+use super::npy::{self, Array};
+use super::program::Program;
+
+/// The buffer of an argument.
+pub struct Held {
+    /// The number of the argument.
+    pub argument: usize,
+    pub buffer: Buffer,
+    /// What it held before the launch.
+    pub before: Array,
+}
+
+/// What is launched with.
+pub struct Arguments {
+    pub args: Vec<Arg>,
+    pub buffers: Vec<Held>,
+}
+
+/// Puts the arguments into the device's memory. A buffer may have as many bytes as `limit` says.
+///
+/// # Errors
+/// If they do not fit the kernel's parameters.
+pub fn place(
+    device: &mut Device,
+    program: &Program,
+    given: &[Argument],
+    limit: u64,
+) -> Result<Arguments> {
+    let params = &program.params;
+    if given.len() != params.len() {
+        bail!(
+            "{} takes {} arguments and was given {}:{}",
+            program.kernel.name,
+            params.len(),
+            given.len(),
+            listed(program)
+        );
+    }
+    let (mut args, mut buffers) = (Vec::new(), Vec::<Held>::new());
+    for (position, (argument, param)) in given.iter().zip(params).enumerate() {
+        let declared = program.types.get(position).and_then(Option::as_deref);
+        let described = Described {
+            position,
+            param,
+            declared,
+        };
+        if let Some(value) = argument.by_value(&described).map_err(|why| anyhow!(why))? {
+            args.push(Arg::Bytes(value.into()));
+            continue;
+        }
+        match argument {
+            Argument::Same(other) => {
+                let found = buffers.iter().find(|held| held.argument == *other);
+                let found = found.ok_or_else(|| {
+                    anyhow!("{described}: @{other} is no buffer of an argument before it")
+                })?;
+                args.push(found.buffer.arg());
+            }
+            Argument::Buffer(spec) => {
+                let before = array(spec, None, position as u64, limit)
+                    .map_err(|why| anyhow!("{described}: {why}"))?;
+                let buffer = device.upload(&format!("argument {position}"), &before.bytes)?;
+                args.push(buffer.arg());
+                buffers.push(Held {
+                    argument: position,
+                    buffer,
+                    before,
+                });
+            }
+            Argument::Null | Argument::Number(_) | Argument::Typed(..) | Argument::Bytes(_) => {}
+        }
+    }
+    Ok(Arguments { args, buffers })
+}
+
+/// The parameters of a kernel, a line each.
+pub fn listed(program: &Program) -> String {
+    let lines = program.params.iter().zip(&program.types).enumerate();
+    let lines = lines.map(|(position, (param, declared))| {
+        let described = Described {
+            position,
+            param,
+            declared: declared.as_deref(),
+        };
+        format!("\n  {described}")
+    });
+    lines.collect()
+}
+
+/// Writes a variable of the module.
+///
+/// # Errors
+/// If there is none of this name, or it has another size.
+pub fn write_symbol(
+    device: &mut Device,
+    module: &Module,
+    symbol: &Symbol,
+    limit: u64,
+) -> Result<()> {
+    let buffer = module.global(&symbol.name)?;
+    let bytes = device.read(&buffer)?.len();
+    let array = array(&symbol.holds, Some(bytes), 0, limit)
+        .map_err(|why| anyhow!("{}: {why}", symbol.name))?;
+    if array.bytes.len() != bytes {
+        bail!(
+            "{} has {bytes} bytes, and {} were given",
+            symbol.name,
+            array.bytes.len()
+        );
+    }
+    Ok(device.write(&buffer, &array.bytes)?)
+}
+
+/// What a buffer holds; where its shape is not given, as many elements as fit so many bytes.
+fn array(spec: &BufferSpec, bytes: Option<usize>, seed: u64, limit: u64) -> Result<Array, String> {
+    if let Fill::Npy(path) = &spec.fill {
+        let found = read_npy(path)?;
+        return as_asked(found, spec).map_err(|why| format!("{}: {why}", path.display()));
+    }
+    let element = spec.element.ok_or("its type is not given")?;
+    let shape = match (&spec.shape, bytes) {
+        (Some(shape), _) => shape.clone(),
+        (None, Some(bytes)) => vec![(bytes / element.bytes()) as u64],
+        (None, None) => return Err(format!("how many elements? Write {}[4096]", element.name())),
+    };
+    let count = npy::count(&shape);
+    let bytes = count.and_then(|count| count.checked_mul(element.bytes()));
+    match (count, bytes) {
+        (Some(count), Some(bytes)) if bytes as u64 <= limit => {
+            let bytes = spec.fill.bytes(element, count, seed)?;
+            Ok(Array {
+                element,
+                shape,
+                bytes,
+            })
+        }
+        _ => Err(format!(
+            "a buffer may have {limit} bytes; --max-memory allows more"
+        )),
+    }
+}
+
+/// An array of a file as the type and shape that are asked for. Floats are rounded to other floats.
+fn as_asked(found: Array, spec: &BufferSpec) -> Result<Array, String> {
+    let element = spec.element.unwrap_or(found.element);
+    let bits = |element: Element| (element.bytes(), element.is_float());
+    let bytes = match (found.element, element) {
+        (is, asked) if is == asked => found.bytes,
+        // NumPy has no bf16, and integers without a sign may stand for their bits.
+        (Element::U16, Element::Bf16) => found.bytes,
+        (is, asked) if is.is_float() && asked.is_float() => {
+            let values = is.values(&found.bytes);
+            values
+                .flat_map(|value| asked.of_f64(value.as_f64()))
+                .collect()
+        }
+        (is, asked) if bits(is) == bits(asked) => found.bytes,
+        (is, asked) => return Err(format!("it holds {}, not {}", is.name(), asked.name())),
+    };
+    let shape = match &spec.shape {
+        Some(shape) if npy::count(shape) != npy::count(&found.shape) => {
+            return Err(format!("its shape is {:?}, not {shape:?}", found.shape));
+        }
+        Some(shape) => shape.clone(),
+        None => found.shape,
+    };
+    Ok(Array {
+        element,
+        shape,
+        bytes,
+    })
+}

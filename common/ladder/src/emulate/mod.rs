@@ -1,0 +1,302 @@
+//! `cargo ladder emulate FILE.cu|FILE.ptx`: any kernel, launched as its user says; bits, counters, findings out.
+//!
+//! | file | what it answers |
+//! | --- | --- |
+//! | `mod` | what happens, in which order? |
+//! | `launch` | what is launched: by flags, or by the head of the file? |
+//! | `argument`, `fill`, `element`, `npy` | what does each argument hold? |
+//! | `program`, `names` | which PTX, and which kernel of it? |
+//! | `device_code/` | which part of a source is the device's? |
+//! | `memory` | what is in the device's memory, before and after? |
+//! | `compare` | is that as expected? |
+//! | `report`, `json`, `metrics` | how does the reader see it? |
+mod argument;
+mod compare;
+pub mod device_code;
+mod element;
+mod fill;
+mod json;
+mod launch;
+mod memory;
+mod metrics;
+mod names;
+mod npy;
+mod program;
+mod report;
+#[cfg(test)]
+mod tests;
+pub mod untrusted;
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, anyhow, bail};
+use emulator::{Card, Limits, Options};
+use harness::{Bytes, LaunchConfig, Need, Target, Wanted, explained};
+use owo_colors::OwoColorize;
+
+use launch::{HEAD, Launch, Numbered};
+use memory::Held;
+use npy::Array;
+use program::Program;
+use report::Summary;
+
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Arguments {
+    /// CUDA source, of which the host's part is skipped, or PTX
+    file: PathBuf,
+    #[command(flatten)]
+    launch: Launch,
+    /// Write what an argument's buffer holds after the launch
+    #[arg(long = "out", value_name = "N=FILE.npy")]
+    outputs: Vec<Numbered>,
+    /// Show the source line by line, with what each line does to the memory system
+    #[arg(long)]
+    profile: bool,
+    /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
+    #[arg(long)]
+    sanitize: bool,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print the counters as `ncu --csv --page raw` prints them
+    #[arg(long, conflicts_with = "sanitize")]
+    csv: bool,
+    /// Where to run: emulator, gpu or gpu:N
+    #[arg(long, value_name = "DEVICE", default_value = "emulator")]
+    device: Wanted,
+    /// The GPU to emulate: h100 or a100 [default: h100]
+    #[arg(long, value_name = "CARD", value_parser = Card::from_str)]
+    emulate: Option<Card>,
+    /// A folder of headers
+    #[arg(short = 'I', long = "include", value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// The emulator's order of warps and blocks; 0 is the plain one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    schedule: u64,
+    /// Stop after N warp instructions
+    #[arg(long, value_name = "N", default_value_t = 10_000_000_000)]
+    max_instructions: u64,
+    /// Bytes of device memory, such as 512M or 4G
+    #[arg(long, value_name = "BYTES", default_value = "4G")]
+    max_memory: Bytes,
+    /// Blocks of a launch
+    #[arg(long, value_name = "N", default_value_t = Limits::default().blocks)]
+    max_blocks: u64,
+}
+
+const AFTER_HELP: &str = "\
+The launch may stand in comments at the head of the file, and flags win:\n  \
+// cargo ladder emulate: --kernel 'reduce<float, 256>' --grid 8 --block 256\n  \
+//   --arg 'f32[4096]=normal' --arg 'f32[8]=nan' --arg 4096\n\
+Exit code 0: it ran, and all is as expected. 1: a value differs, or a fault was found. 2: it cannot run.";
+
+/// Launches and reports; whether all was well.
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    match execute(arguments) {
+        Err(error) => match error.downcast::<harness::Error>() {
+            // The kernel's own fault, and none of the command's.
+            Ok(error) if error.exit_code() == 1 => {
+                anstream::eprintln!("{} {}", "error:".red().bold(), explained(&error));
+                Ok(false)
+            }
+            Ok(error) => Err(anyhow!(explained(&error))),
+            Err(error) => Err(error),
+        },
+        done => done,
+    }
+}
+
+fn execute(arguments: &Arguments) -> Result<bool> {
+    let path = &arguments.file;
+    let text = std::fs::read(path).map_err(|error| harness::Error::Read {
+        path: path.clone(),
+        error,
+    })?;
+    let head = Launch::of_head(&String::from_utf8_lossy(&text), path);
+    let head = head.map_err(|why| anyhow!("{}: {why}", path.display()))?;
+    let launch = arguments.launch.clone().or(head.unwrap_or_default());
+    let counts = arguments.profile || arguments.sanitize || arguments.csv;
+    let need = if counts { Need::Emulator } else { Need::Any };
+    let target = Target::choose(arguments.device, arguments.emulate, need)?;
+    let arch = launch.arch.clone().unwrap_or_else(|| newest(&target));
+    let program = Program::read(path, &launch, &arch, &arguments.folders)?;
+    target.check_arch(&program.source.arch)?;
+    let config = config(&launch, &program)?;
+
+    let mut device = target.open(options(arguments))?;
+    let module = device.load_module(&program.source)?;
+    let function = module.function(&program.kernel.entry)?;
+    let limit = arguments.max_memory.0;
+    for symbol in &launch.symbols {
+        memory::write_symbol(&mut device, &module, symbol, limit)?;
+    }
+    let placed = memory::place(&mut device, &program, &launch.arguments, limit)?;
+    check_numbers(
+        &placed.buffers,
+        arguments.outputs.iter().chain(&launch.expectations),
+    )?;
+    let run = device.launch(&function, &config, &placed.args)?;
+
+    let mut summaries = Vec::new();
+    let mut after = Vec::new();
+    for held in &placed.buffers {
+        let array = Array {
+            bytes: device.read(&held.buffer)?,
+            ..held.before.clone()
+        };
+        summaries.push(Summary::new(held.argument, &held.before, &array));
+        after.push((held.argument, array));
+    }
+    let array_of = |number: usize| {
+        after
+            .iter()
+            .find(|(argument, _)| *argument == number)
+            .map(|(_, array)| array)
+    };
+    for output in &arguments.outputs {
+        if let Some(array) = array_of(output.argument) {
+            let file = output.file.display();
+            std::fs::write(&output.file, npy::write(array))
+                .with_context(|| format!("cannot write {file}"))?;
+        }
+    }
+    let mut comparisons = Vec::new();
+    for expected in &launch.expectations {
+        if let Some(array) = array_of(expected.argument) {
+            let wanted = fill::read_npy(&expected.file).map_err(|why| anyhow!(why))?;
+            let tolerance = launch.tolerance.unwrap_or_default();
+            let compared = compare::compare(expected.argument, array, &wanted, tolerance);
+            comparisons
+                .push(compared.map_err(|why| anyhow!("{}: {why}", expected.file.display()))?);
+        }
+    }
+
+    let findings: Vec<String> = run
+        .iter()
+        .flat_map(|run| &run.findings)
+        .map(ToString::to_string)
+        .collect();
+    let right = comparisons.iter().all(|one| one.different == 0);
+    let counted = run.as_ref().filter(|run| !run.counters.is_empty());
+    let metrics = counted.map(|run| {
+        metrics::of(
+            function.instructions(),
+            &run.counters,
+            &config,
+            function.static_shared(),
+        )
+    });
+    let out = match &run {
+        _ if arguments.json => json::text(&json::Launched {
+            program: &program,
+            config: &config,
+            target: &target,
+            function: &function,
+            run: run.as_ref(),
+            buffers: &summaries,
+            expected: &comparisons,
+            metrics: metrics.as_deref(),
+            profile: arguments.profile,
+        }),
+        Some(_) if arguments.csv => match (&metrics, target.emulated()) {
+            (Some(metrics), Some(card)) => {
+                metrics::csv(metrics, &program.kernel.shown(), &config, card)?
+            }
+            _ => harness::findings(&findings, true),
+        },
+        _ => {
+            let mut text = String::new();
+            if let Some(run) = &run {
+                text += &match arguments.sanitize {
+                    true => report::printed_by(&run.printed),
+                    false => report::printed(&run.printed),
+                };
+                if !text.is_empty() && !text.ends_with('\n') {
+                    text.push('\n');
+                }
+            }
+            text += &report::head(&program, &config, &target, function.warnings());
+            text += &report::buffers(&summaries);
+            text += &report::comparisons(&comparisons);
+            if let (Some(run), true) = (counted, arguments.profile) {
+                text += &report::profile(&program, &function, run);
+            }
+            if arguments.sanitize || !findings.is_empty() {
+                text += "\n";
+                text += &harness::findings(&findings, right);
+            }
+            text
+        }
+    };
+    harness::print(&mut anstream::stdout(), &out)?;
+    Ok(right && findings.is_empty())
+}
+
+/// The newest architecture that runs there.
+fn newest(target: &Target) -> String {
+    match target {
+        Target::Emulator(Card::H100) => "sm_90a".into(),
+        Target::Emulator(_) => "sm_80".into(),
+        Target::Gpu(info) if info.sm == (9, 0) => "sm_90a".into(),
+        Target::Gpu(info) => format!("sm_{}{}", info.sm.0, info.sm.1),
+    }
+}
+
+fn config(launch: &Launch, program: &Program) -> Result<LaunchConfig> {
+    let (Some(grid), Some(block)) = (launch.grid, launch.block) else {
+        bail!(
+            "how many blocks, and how many threads? Give --grid and --block, or write them at the head of the file:\n  \
+             // {HEAD} --grid 8 --block 256 --arg …\n{} takes{}",
+            program.kernel.shown(),
+            match program.params.is_empty() {
+                true => " no arguments".to_owned(),
+                false => memory::listed(program),
+            }
+        );
+    };
+    let dynamic_shared = launch.shared.map_or(0, |bytes| bytes.0);
+    Ok(LaunchConfig {
+        grid: grid.0,
+        block: block.0,
+        dynamic_shared: u32::try_from(dynamic_shared)
+            .context("--shared is more than any block has")?,
+        cluster: launch.cluster.map_or([1; 3], |cluster| cluster.0),
+        ..LaunchConfig::default()
+    })
+}
+
+fn options(arguments: &Arguments) -> Options {
+    Options {
+        sanitize: arguments.sanitize,
+        schedule: arguments.schedule,
+        limits: Limits {
+            instructions: arguments.max_instructions,
+            memory: arguments.max_memory.0,
+            blocks: arguments.max_blocks,
+        },
+        ..Options::default()
+    }
+}
+
+/// That each number is that of an argument with a buffer.
+fn check_numbers<'a>(buffers: &[Held], numbers: impl Iterator<Item = &'a Numbered>) -> Result<()> {
+    for Numbered { argument, file } in numbers {
+        if !buffers.iter().any(|held| held.argument == *argument) {
+            let known: Vec<String> = buffers
+                .iter()
+                .map(|held| held.argument.to_string())
+                .collect();
+            bail!(
+                "{argument}={}: argument {argument} is no buffer; {}",
+                file.display(),
+                match known.is_empty() {
+                    true => "there is none".into(),
+                    false => format!("those are {}, counted from 0", known.join(", ")),
+                }
+            );
+        }
+    }
+    Ok(())
+}

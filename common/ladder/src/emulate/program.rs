@@ -1,0 +1,220 @@
+//! A file to PTX and the kernel in it that is meant.
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use emulator::{Param, Ptx};
+use harness::{GpuError, Nvrtc, Origin, Source, TranslationUnit, name_in_ptx, prepared, ptx_file};
+
+use super::device_code::{self, DeviceCode, Search, base_name};
+use super::launch::Launch;
+use super::names::{self, KernelName};
+
+/// What can be launched.
+pub struct Program {
+    pub source: Source,
+    pub kernel: KernelName,
+    pub params: Vec<Param>,
+    /// The parameters' types in the source, as far as they are known.
+    pub types: Vec<Option<String>>,
+}
+
+/// What nvcc has every file include, and what programs rely on having with it.
+const IMPLICIT: (&str, &str) = (
+    "stand_in_for_cuda_runtime.h",
+    "#include <cmath>\n#include <cstddef>\n#include <cstdint>\n#include <climits>\n#include <cfloat>\n",
+);
+
+impl Program {
+    /// Reads a file, and compiles it for `arch` if it is CUDA source; `folders` hold headers of the user's.
+    ///
+    /// # Errors
+    /// If it cannot be read or compiled, or does not say which kernel is meant.
+    pub fn read(path: &Path, launch: &Launch, arch: &str, folders: &[PathBuf]) -> Result<Self> {
+        let file = path.display().to_string();
+        let ending = path
+            .extension()
+            .map(|ending| ending.to_string_lossy().to_lowercase());
+        let (source, declared, lowered) = match ending.as_deref() {
+            Some("cu" | "cuh") => compiled(path, &file, launch, arch, folders)?,
+            Some("ptx") => (of_ptx(path, &file)?, DeviceCode::default(), None),
+            _ => bail!(harness::Error::KernelEnding(path.to_owned())),
+        };
+        let ptx = Ptx::parse(&source.ptx).map_err(|error| harness::Error::Ptx {
+            file: file.clone(),
+            error,
+        })?;
+        let kernel = match lowered {
+            Some(entry) => KernelName::of(&entry),
+            None => {
+                let wanted = launch.kernel.as_deref();
+                names::choose(&ptx, wanted, &declared.kernels)
+                    .map_err(|why| anyhow!("{file}: {why}"))?
+            }
+        };
+        let params = ptx.params(&kernel.entry)?;
+        let types = types(&kernel, &declared, params.len());
+        let source = Source {
+            arch: ptx.target().to_owned(),
+            ..source
+        };
+        Ok(Self {
+            source,
+            kernel,
+            params,
+            types,
+        })
+    }
+}
+
+fn of_ptx(path: &Path, file: &str) -> Result<Source> {
+    let ptx = std::fs::read_to_string(path).map_err(|error| harness::Error::Read {
+        path: path.to_owned(),
+        error,
+    })?;
+    Ok(Source {
+        file: file.to_owned(),
+        name: file.to_owned(),
+        text: None,
+        arch: String::new(),
+        origin: Origin::File,
+        ptx,
+    })
+}
+
+/// The types of a kernel's parameters: from its name in the PTX, else as the source declares them.
+fn types(kernel: &KernelName, declared: &DeviceCode, count: usize) -> Vec<Option<String>> {
+    let declarations = declared
+        .kernels
+        .iter()
+        .filter(|one| one.name == base_name(&kernel.name));
+    let listed = declarations.map(|one| {
+        let inside = one.parameters.trim_start_matches('(');
+        names::split(inside.strip_suffix(')').unwrap_or(inside))
+    });
+    let mut known = kernel.types.iter().cloned().chain(listed);
+    match known.find(|types| types.len() == count) {
+        Some(types) => types.into_iter().map(Some).collect(),
+        None => vec![None; count],
+    }
+}
+
+/// PTX, what the source declares, and the name in the PTX of an instance of a template.
+fn compiled(
+    path: &Path,
+    file: &str,
+    launch: &Launch,
+    arch: &str,
+    folders: &[PathBuf],
+) -> Result<(Source, DeviceCode, Option<String>)> {
+    let nvrtc = Nvrtc::find().map_err(|why| harness::Error::NoNvrtc {
+        file: file.to_owned(),
+        why,
+    })?;
+    let has_header = |name: &str| nvrtc.has_header(name);
+    let search = Search {
+        folders,
+        has_header: &has_header,
+    };
+    let read = device_code::read(path, &launch.defines, &search);
+    let whole = read.map_err(|(path, error)| harness::Error::Read { path, error })?;
+    let code = whole.device_code(launch.kernel.as_deref());
+    let (main, own) = code
+        .files
+        .split_first()
+        .context("a source without a file")?;
+    let name = name_in_ptx(path);
+    let mut headers: Vec<(String, String)> = own
+        .iter()
+        .map(|file| (file.name.clone(), file.text.clone()))
+        .collect();
+    headers.extend(
+        whole
+            .missing
+            .iter()
+            .map(|name| (name.clone(), String::new())),
+    );
+    headers.push((IMPLICIT.0.to_owned(), IMPLICIT.1.to_owned()));
+    let mut options = ptx_file::options(arch, "");
+    options.push("--device-as-default-execution-space".into());
+    options.push(format!("--pre-include={}", IMPLICIT.0));
+    options.extend(
+        launch
+            .defines
+            .iter()
+            .map(|define| format!("--define-macro={define}")),
+    );
+    let expressions: Vec<String> = launch
+        .kernel
+        .iter()
+        .filter(|name| name.contains('<'))
+        .cloned()
+        .collect();
+    let unit = TranslationUnit {
+        source: &prepared(&main.text, &name),
+        name: &name,
+        options: &options,
+        headers: &headers,
+        expressions: &expressions,
+    };
+    let compiled = match nvrtc.compile_unit(&unit) {
+        Ok(compiled) => compiled,
+        Err(GpuError::Compile { log }) => {
+            let log = log.replace(&name, file);
+            let log = format!("{}{}", log.trim_end(), hints(&log, &code, &whole.missing));
+            bail!(harness::Error::Compile {
+                file: file.to_owned(),
+                log
+            });
+        }
+        Err(error) => bail!(harness::Error::from(error)),
+    };
+    let source = Source {
+        file: file.to_owned(),
+        name,
+        text: whole.files.first().map(|file| file.text.clone()),
+        arch: arch.to_owned(),
+        origin: Origin::Nvrtc(ptx_file::compiler(&compiled.ptx)),
+        ptx: compiled.ptx,
+    };
+    Ok((source, code, compiled.lowered.into_iter().next()))
+}
+
+/// What a compiler cannot know: that a name is the host's, that a header was not there, which kernels there are.
+fn hints(log: &str, code: &DeviceCode, missing: &[String]) -> String {
+    let mut hints = String::new();
+    let mut named: Vec<&str> = Vec::new();
+    for part in log.split("identifier \"").skip(1) {
+        let name = part.split('"').next().unwrap_or_default();
+        let host = code.host.iter().find(|host| host.name == name);
+        if let Some(host) = host.filter(|_| !named.contains(&name)) {
+            named.push(name);
+            hints += &format!(
+                "\n{name} (line {}) is the host's: write __device__ before a function, const or constexpr before a value that kernels use",
+                host.line
+            );
+        }
+    }
+    if log.contains("__nv_name_map") {
+        let kernels: Vec<&str> = code
+            .kernels
+            .iter()
+            .map(|kernel| kernel.name.as_str())
+            .collect();
+        hints += &format!(
+            "\n--kernel names no instance of a kernel here; the kernels are {}",
+            kernels.join(", ")
+        );
+    }
+    let missing: Vec<&str> = missing
+        .iter()
+        .map(String::as_str)
+        .filter(|name| *name != "hopper.cuh")
+        .collect();
+    if !missing.is_empty() {
+        hints += &format!(
+            "\nnot found, and taken as empty: {}; -I names a folder of headers, and `cargo ladder get-nvrtc` fetches CUDA's",
+            missing.join(", ")
+        );
+    }
+    hints
+}
