@@ -164,7 +164,7 @@ fn what_architecture_md_says_of_ptx_is_so() {
         .map(|line| line.split('|').skip(1).map(str::to_owned).collect())
         .collect();
     let (executed, refused) = (names(&table, 1), names(&table, 3));
-    assert!(executed.len() > 50 && refused.len() > 20, "{table:?}");
+    assert!(executed.len() > 50 && refused.len() > 8, "{table:?}");
     let mut seen = BTreeSet::new();
     for line in SAMPLES.lines().filter(|line| !line.is_empty()) {
         // The longest name is meant: `ex2.approx` may be refused where another `ex2` is not.
