@@ -1,6 +1,7 @@
 //! What a launch is given, and what comes back.
 use std::sync::Arc;
 
+use crate::trace::{TraceRequest, WarpTrace};
 use crate::{AccessPattern, Buffer, Card, Counters, Error, Finding, Location, Wait};
 
 /// One kernel argument: as many bytes as the parameter has.
@@ -110,6 +111,8 @@ pub struct Options {
     pub simd: Simd,
     /// Keep the patterns of addresses that warps ask for.
     pub patterns: bool,
+    /// Keep what the warps of these blocks execute.
+    pub trace: Option<TraceRequest>,
     /// Called with (blocks done, blocks in all), from any thread.
     pub progress: Option<Progress>,
 }
@@ -126,6 +129,8 @@ pub struct LaunchReport {
     pub waits: Vec<Wait>,
     /// Every pattern of addresses once, by instruction, if [`Options::patterns`] asked for them.
     pub patterns: Vec<AccessPattern>,
+    /// What warps executed, by block and warp, if [`Options::trace`] asked for it; none after a fatal finding.
+    pub traces: Vec<WarpTrace>,
     /// Mistakes of the kernel; empty if nothing was found wrong.
     pub findings: Vec<Finding>,
     /// What is not, or not surely, one: warnings and notes, as [`Finding::severity`] says.

@@ -20,6 +20,7 @@
 //! | what happens before what | `happens_before.rs` |
 //! | races and uninitialised reads | `shadow/` |
 //! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |
+//! | what warps executed, in order | [`WarpTrace`], `trace.rs` |
 //! | what was found wrong | [`Finding`], `finding.rs` |
 pub mod approximate;
 mod banks;
@@ -44,6 +45,7 @@ mod random;
 mod shadow;
 pub mod tensor;
 mod tensor_map;
+mod trace;
 mod vector_clock;
 
 pub use banks::{LANES, SharedAccess, global_sectors, shared_wavefronts};
@@ -61,6 +63,7 @@ pub use launch::{KernelArg, LaunchConfig, LaunchReport, Limits, Options, Printed
 pub use program::{Instruction, Param, ParamKind, SourceLine};
 pub use ptx::{Ptx, PtxError};
 pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};
+pub use trace::{Effect, TraceEffect, TraceEvent, TraceLine, TraceRequest, WarpTrace};
 
 /// The README's first program is compiled and run.
 #[cfg(doctest)]

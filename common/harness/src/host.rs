@@ -6,6 +6,7 @@ use half::f16;
 
 use crate::device::{Arg, Buffer, Device, LaunchConfig, Tiling};
 use crate::problem::{from_bytes, pad, to_bytes};
+use crate::predict;
 use crate::progress::Progress;
 use crate::{
     Error, Kernel, Problem, Result, Rung, Settings, Size, Source, Target, TensorBox, choose,
@@ -26,6 +27,8 @@ pub struct Host {
     downloads: bool,
     /// Where the emulator gives up in this run, unless the settings say where.
     most_instructions: Option<u64>,
+    /// How many CTAs an SM holds, if those of one SM are to be traced.
+    traced: Option<u32>,
     launched: Option<(RecordedLaunch, Option<LaunchReport>)>,
     finished: Option<Finished>,
 }
@@ -68,6 +71,7 @@ impl Host {
             problem: None,
             downloads: true,
             most_instructions: None,
+            traced: None,
             launched: None,
             finished: None,
         })
@@ -183,6 +187,11 @@ impl Host {
         self.most_instructions = Some(most);
     }
 
+    /// Has the emulator trace what the CTAs of one SM do, of which it holds so many at a time.
+    pub(crate) fn trace(&mut self, resident: u32) {
+        (self.traced, self.downloads) = (Some(resident), false);
+    }
+
     /// Launches the kernel (`cuLaunchKernelEx`).
     ///
     /// # Errors
@@ -204,6 +213,10 @@ impl Host {
                     (None, None) => limits.instructions,
                 };
                 context.options_mut().progress = Some(progress.observer());
+                if let Some(resident) = self.traced {
+                    let sms = self.target.sms();
+                    context.options_mut().trace = Some(predict::of_one_sm(&config, resident, sms));
+                }
                 Some(progress)
             }
             Device::Gpu(_) => None,

@@ -50,7 +50,7 @@ mod warp_access;
 
 use report::{accesses, json, profile, progress, sanitize, waits};
 use source::{choose, compile, on_disk};
-use timing::{bench, bound, contest, cool, provenance, regime, sustained};
+use timing::{bench, bound, contest, cool, predict, provenance, regime, sustained};
 
 pub use report::{lines, table};
 pub use source::ptx_file;

@@ -92,13 +92,16 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
         }
     }
     // After a fatal fault, how far the other blocks came depends on chance: no counters then.
-    let (counters, waits, patterns) = if fatal {
+    let mut profiler = done.profiler;
+    let (counters, waits, patterns, traces) = if fatal {
         Default::default()
     } else {
+        let tracer = profiler.tracer.take();
         (
-            per_instruction(program, &done.profiler),
-            waits(program, &done.profiler),
-            patterns(program, done.profiler.patterns),
+            per_instruction(program, &profiler),
+            waits(program, &profiler),
+            patterns(program, profiler.patterns),
+            tracer.map(|tracer| tracer.finish()).unwrap_or_default(),
         )
     };
     let grade = |mut finding: Finding| {
@@ -113,6 +116,7 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
         counters,
         waits,
         patterns,
+        traces,
         findings,
         remarks,
         printed: done.printed.into_values().flatten().collect(),
@@ -232,7 +236,13 @@ impl Budget {
 
 fn profiler(machine: &Machine<'_>) -> Profiler {
     let program = machine.program;
-    Profiler::new(program.ops.len(), program.slots, machine.options.patterns)
+    let options = machine.options;
+    Profiler::new(
+        program.ops.len(),
+        program.slots,
+        options.patterns,
+        options.trace.as_ref(),
+    )
 }
 
 /// What some neighbouring clusters did.
@@ -257,7 +267,7 @@ fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Option<WorkerOutput>
     if at_once.saturating_mul(Cluster::bytes(machine)) > limits.memory {
         return Err(limits.out_of_memory());
     }
-    let parts: Vec<Part> = (0..clusters)
+    let parts: Vec<Part> = sampled(machine, clusters)
         .into_par_iter()
         .fold(
             || {
@@ -284,7 +294,7 @@ fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Option<WorkerOutput>
     // How far the clusters after a fatal fault came depends on chance: nothing of them is kept.
     let last = budget.fault.into_inner();
     for part in parts {
-        outcome.profiler.add(&part.profiler);
+        outcome.profiler.add(part.profiler);
         for done in part.clusters.into_iter().filter(|one| one.number <= last) {
             outcome.writes.push(done.writes);
             outcome.findings.extend(done.findings);
@@ -295,6 +305,18 @@ fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Option<WorkerOutput>
         outcome.findings.extend(crossed.findings(machine));
     }
     Ok(Some(outcome))
+}
+
+/// The clusters to run: all, or those of the traced blocks only.
+fn sampled(machine: &Machine<'_>, clusters: u64) -> Vec<u64> {
+    match &machine.options.trace {
+        Some(request) if request.only => {
+            let of = |&block: &[u32; 3]| machine.cluster_of(block);
+            let chosen: BTreeSet<u64> = request.blocks.iter().map(of).collect();
+            chosen.into_iter().filter(|&one| one < clusters).collect()
+        }
+        _ => (0..clusters).collect(),
+    }
 }
 
 impl Budget {

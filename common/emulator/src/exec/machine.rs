@@ -111,6 +111,13 @@ impl Machine<'_> {
         x + nx * (y + ny * z)
     }
 
+    /// The number of the cluster that holds the block with this index.
+    pub fn cluster_of(&self, block: [u32; 3]) -> u64 {
+        let [x, y, z] = [0, 1, 2].map(|dim| u64::from(block[dim] / self.cluster[dim]));
+        let [nx, ny] = [0, 1].map(|dim| u64::from(self.launch.grid[dim] / self.cluster[dim]));
+        x + nx * (y + ny * z)
+    }
+
     /// Index of the block of this rank in the cluster of this number: clusters are numbered as blocks are,
     /// x first, and so are the blocks of one (PTX ISA, "Special Registers: %cluster_ctarank").
     pub fn block_index(&self, cluster: u64, rank: usize) -> [u32; 3] {

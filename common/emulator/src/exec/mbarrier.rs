@@ -11,6 +11,7 @@ use crate::happens_before::{Actor, HappensBefore, View};
 use crate::op::{Class, MbarrierAccess, MbarrierAction, MbarrierWait, Scope};
 use crate::random::random;
 use crate::shadow::{AccessMode, Site};
+use crate::trace::Effect;
 
 /// Arrivals that an mbarrier can count, and bytes either way (PTX ISA, "Contents of the mbarrier object").
 const MAX_COUNT: u32 = (1 << 20) - 1;
@@ -293,6 +294,23 @@ impl Warp {
                 _ => Err(format!("{count} bytes; a tx-count takes up to {MAX_COUNT}")),
             }
         };
+        cx.profiler.effect(|| {
+            let arrive = |count, bytes| Effect::MbarrierArrive {
+                rank: rank as u32,
+                at,
+                count,
+                bytes,
+            };
+            match access.action {
+                MbarrierAction::Init => Effect::MbarrierInit { at, count },
+                MbarrierAction::Invalidate => arrive(0, 0),
+                MbarrierAction::ExpectTx => arrive(0, count.into()),
+                MbarrierAction::CompleteTx => arrive(0, -i64::from(count)),
+                MbarrierAction::Arrive { .. } => arrive(count, 0),
+                MbarrierAction::ArriveExpectTx { .. } => arrive(1, count.into()),
+                MbarrierAction::Copies { noinc } => Effect::MbarrierCopies { at, noinc },
+            }
+        });
         let state = match access.action {
             MbarrierAction::Invalidate => {
                 cx.change_mbarrier(rank, at, |_, _| Ok(()))?;
@@ -386,6 +404,16 @@ impl Warp {
         let (op, active) = (arrival.pc as usize, arrival.active);
         let addresses = self.addresses(wait.address, active);
         let (mut complete, mut views) = (0, Vec::new());
+        let first = active.trailing_zeros() as usize & 31;
+        let parity = match wait.phase.class {
+            Class::B32 => self.get(wait.phase, first),
+            // A state: the phase that it was taken in.
+            Class::B64 | Class::Predicate => self.get(wait.phase, first) >> 40,
+        };
+        cx.profiler.effect(|| Effect::MbarrierWait {
+            at: addresses[first] as u32,
+            parity: parity as u32 & 1,
+        });
         for lane in lanes(active) {
             let site = self.site(op, lane);
             let found = cx.find_mbarrier(wait.space, addresses[lane], AccessKind::Read, site);

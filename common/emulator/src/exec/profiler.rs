@@ -6,6 +6,7 @@ use super::global_pattern::{GlobalPattern, Placed};
 use crate::banks::{LANES, SharedAccess, shared_wavefronts};
 use crate::lower::SHARED_BASE;
 use crate::memory::Memory;
+use crate::trace::{Effect, TraceRequest, Tracer};
 use crate::{AccessPattern, Counters, Space, Wait, Wavefronts};
 
 pub(super) struct Profiler {
@@ -20,6 +21,8 @@ pub(super) struct Profiler {
     shared: Vec<SharedPattern>,
     older: Vec<Vec<SharedPattern>>,
     global: Vec<GlobalPattern>,
+    /// Present if warps are traced.
+    pub tracer: Option<Box<Tracer>>,
 }
 
 /// Patterns that are kept of a launch: any kernel of ours has far fewer.
@@ -104,8 +107,9 @@ impl Request {
 }
 
 impl Profiler {
-    pub fn new(ops: usize, slots: usize, patterns: bool) -> Self {
+    pub fn new(ops: usize, slots: usize, patterns: bool, trace: Option<&TraceRequest>) -> Self {
         Self {
+            tracer: trace.map(|request| Box::new(Tracer::new(request))),
             patterns: patterns.then(BTreeSet::new),
             ops: vec![Counters::default(); ops],
             waits: BTreeMap::new(),
@@ -145,6 +149,8 @@ impl Profiler {
         let counters = &mut self.ops[op];
         counters.bytes += u64::from(bytes * active.count_ones());
         counters.shared += pattern.cost;
+        let wavefronts = pattern.cost.wavefronts as u32;
+        self.effect(|| Effect::Shared { wavefronts });
     }
 
     /// Counts the access of a full warp whose addresses, these registers plus an offset, are the instruction's last
@@ -157,6 +163,9 @@ impl Profiler {
         offset: u32,
         end: u32,
     ) -> bool {
+        if self.tracer.is_some() {
+            return false;
+        }
         let pattern = &self.shared[request.slot as usize];
         let base = registers[0].wrapping_add(offset) & !127;
         let shift = base.wrapping_sub(offset);
@@ -210,7 +219,7 @@ impl Profiler {
         may: impl Fn(usize) -> bool,
     ) -> Option<Placed> {
         let pattern = &mut self.global[request.slot as usize];
-        if !pattern.repeats(registers, offset) {
+        if self.tracer.is_some() || !pattern.repeats(registers, offset) {
             return None;
         }
         let first = registers[0].wrapping_add_signed(offset);
@@ -224,6 +233,9 @@ impl Profiler {
     #[inline(always)]
     fn see_global(&mut self, request: Request, addresses: &[u64; LANES], active: u32) {
         let Request { op, bytes, .. } = request;
+        if let Some(tracer) = &mut self.tracer {
+            tracer.global(bytes, addresses, active);
+        }
         if self.global[request.slot as usize].update(bytes, addresses, active) {
             keep(&mut self.patterns, || AccessPattern {
                 instruction: op,
@@ -257,9 +269,30 @@ impl Profiler {
             (inside, next) = (inside + u64::from(bytes), end);
         }
         counters.global_sectors_ideal += inside.div_ceil(32);
+        if let Some(tracer) = &mut self.tracer {
+            let (first, count) = tracer.lines(rows.iter().copied());
+            tracer.effect(Effect::BulkCopy {
+                bytes,
+                first,
+                count,
+                mbarrier: None,
+                ranks: 0,
+            });
+        }
     }
 
-    pub fn add(&mut self, other: &Profiler) {
+    /// Notes what the running instruction did, if warps are traced.
+    #[inline(always)]
+    pub fn effect(&mut self, effect: impl FnOnce() -> Effect) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.effect(effect());
+        }
+    }
+
+    pub fn add(&mut self, mut other: Profiler) {
+        if let (Some(tracer), Some(other)) = (&mut self.tracer, other.tracer.take()) {
+            tracer.add(*other);
+        }
         for (a, b) in self.ops.iter_mut().zip(&other.ops) {
             *a += *b;
         }

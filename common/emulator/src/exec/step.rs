@@ -42,6 +42,9 @@ impl<const SANITIZE: bool> WithSimd for Interpreter<'_, '_, SANITIZE> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) -> Stop {
         let end = self.warp.clock.saturating_add(self.budget);
+        if let Some(tracer) = &mut self.cx.profiler.tracer {
+            tracer.enter(self.cx.block.index, self.cx.rank as u32, self.warp.index as u32);
+        }
         loop {
             let Some(next) = self
                 .warp
@@ -107,6 +110,11 @@ impl Warp {
             let counters = &mut cx.profiler.ops[pc as usize];
             counters.executions += 1;
             counters.threads += u64::from(active.count_ones());
+            if let Some(tracer) = &mut cx.profiler.tracer
+                && op.first
+            {
+                tracer.execute(op.instruction, active);
+            }
             if SANITIZE && active != 0 && !program.watched.is_empty() {
                 self.touch(pc, active, cx);
             }

@@ -3,6 +3,7 @@ use super::block::{BARRIERS, Execution};
 use super::lanes::{lanes, mask_of};
 use super::step::Stop;
 use super::warp::{State, Warp};
+use crate::trace::Effect;
 use crate::finding::FindingKind;
 use crate::op::{Barrier, Reg, ShuffleMode, SyncOp, VoteMode, WarpOp};
 
@@ -121,6 +122,9 @@ impl Warp {
         let counters = &mut cx.profiler.ops[at.pc as usize];
         counters.executions -= 1;
         counters.threads -= u64::from(at.active.count_ones());
+        if let Some(tracer) = &mut cx.profiler.tracer {
+            tracer.take_back();
+        }
         self.split(at.pc, mask, at.join, state);
         Err(Pause::Waiting)
     }
@@ -178,6 +182,10 @@ impl Warp {
             state.yes += (votes & own).count_ones();
             state.waiting += own.count_ones();
         }
+        cx.profiler.effect(|| Effect::Barrier {
+            number: id,
+            threads,
+        });
         if barrier.wait {
             self.split(pc, own, join, State::Barrier(id));
             return Err(Pause::Waiting);

@@ -77,6 +77,8 @@ pub enum Command {
     Profile,
     /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
     Sanitize,
+    /// Predict how long it takes, and where the clocks go, with no GPU
+    Time,
     /// Time it on a GPU, against cuBLAS in the same run
     Bench(Bench),
     /// Say which of the kernel's tiles is taken at which size, and nothing else
@@ -187,7 +189,7 @@ impl Arguments {
         match &self.command {
             None | Some(Command::Run | Command::Launch | Command::Tiles { .. }) => Need::Any,
             Some(Command::Profile) => Need::Counters,
-            Some(Command::Sanitize) => Need::Emulator,
+            Some(Command::Sanitize | Command::Time) => Need::Emulator,
             Some(Command::Bench { .. }) => Need::Gpu,
         }
     }

@@ -12,7 +12,7 @@ use owo_colors::OwoColorize;
 
 use crate::bench::{self, Effort};
 use crate::target::Target;
-use crate::{Error, Result, Rung, Size, choose, json, profile, report, run, sanitize, table};
+use crate::{Error, Result, Rung, Size, choose, json, predict, profile, report, run, sanitize, table};
 pub use arguments::Bytes;
 use arguments::{Arguments, Bench, Command, Sizes};
 pub use remedy::explained;
@@ -52,6 +52,12 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
     match (&arguments.command, &target) {
         (Some(Command::Tiles(Sizes { sizes })), _) => {
             report::print(out, &tiles(rung, arguments, &target, sizes)?)?;
+            Ok(true)
+        }
+        (Some(Command::Time), _) => {
+            let settings = arguments.settings(arguments.size.unwrap_or(Target::FULL));
+            let prediction = predict::Prediction::new(rung, &settings, &target)?;
+            report::print(out, &report::prediction(&prediction))?;
             Ok(true)
         }
         (Some(Command::Bench(bench)), _) => time(rung, arguments, &target, bench, out),

@@ -15,6 +15,7 @@ pub mod profile;
 pub mod progress;
 pub mod sanitize;
 pub mod table;
+mod time;
 pub mod waits;
 
 use std::fmt::Write as _;
@@ -26,6 +27,7 @@ use crate::run::Outcome;
 use crate::table::{factor, plural, table, thousands};
 use crate::{Error, Result, Target, Verification, alone, bench, occupancy};
 use lines::Row;
+pub use time::prediction;
 
 /// Writes a report. A reader who has seen enough (`| head`) is no error.
 pub fn print(out: &mut dyn std::io::Write, text: &str) -> Result<()> {

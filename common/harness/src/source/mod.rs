@@ -7,10 +7,12 @@
 //! | `compile` | which compiler: NVRTC in this process, or in a sandbox? |
 //! | `header` | what does `#include "hopper.cuh"` bring, without opening a file? |
 //! | `ptx_file` | what does a committed `kernel.ptx` look like, and is it current? |
+//! | `machine_code` | what did ptxas make of it? |
 //! | `on_disk` | which kernels are in a rung's folder? |
 pub mod choose;
 pub mod compile;
 mod header;
+pub mod machine_code;
 pub mod on_disk;
 pub mod ptx_file;
 

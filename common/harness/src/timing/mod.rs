@@ -9,6 +9,7 @@
 //! | `contest` | what do the samples say? |
 //! | `occupancy` | what a block takes of an SM, and how many blocks fit |
 //! | `ceilings`, `bound` | what limits a kernel, and how fast could it be at most? |
+//! | `predict` | how long does it take by the clock of the emulator? |
 //! | `provenance` | what do the numbers belong to? |
 pub mod alone;
 pub mod bench;
@@ -17,6 +18,7 @@ pub mod ceilings;
 pub mod contest;
 pub mod cool;
 pub mod occupancy;
+pub mod predict;
 pub mod provenance;
 pub mod regime;
 pub mod sustained;

@@ -11,6 +11,7 @@ use crate::finding::{AccessKind, FindingKind};
 use crate::happens_before::Engine;
 use crate::op::BulkCopy;
 use crate::shadow::{AccessMode, AsyncOp, Site};
+use crate::trace::Effect;
 
 /// A copy on its way that will tell an mbarrier.
 pub(in crate::exec) struct Transfer {
@@ -125,6 +126,19 @@ impl Warp {
             if *known != Some(width) {
                 *known = None;
             }
+        }
+        if let Source::Shared(_, _, bytes) = from {
+            cx.profiler.effect(|| Effect::BulkCopy {
+                bytes,
+                first: 0,
+                count: 0,
+                mbarrier: None,
+                ranks: 0,
+            });
+        }
+        if let Some(tracer) = &mut cx.profiler.tracer {
+            let to = ranks.iter().fold(0, |to, rank| to | 1 << rank);
+            tracer.tells(mbarrier, to);
         }
         let mut is_read = false;
         for rank in ranks {

@@ -1,0 +1,119 @@
+//! A card's constants: one file each, `cards/`.
+use serde::Deserialize;
+
+/// What an SM of a card does in a clock. The comments of `cards/*.toml` name the source of each number.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Card {
+    /// As the driver names it.
+    pub name: String,
+    /// Streaming multiprocessors.
+    pub sms: u32,
+    /// Their clock in MHz where nothing throttles it.
+    pub mhz: f64,
+    /// Clocks between two warp instructions of a pipe.
+    pub interval: Interval,
+    /// Clocks from an instruction's issue to its result.
+    pub latency: Latency,
+    /// Bytes a clock and SM.
+    pub bytes: Bytes,
+    /// Sizes of queues and caches.
+    pub queue: Queue,
+}
+
+/// Clocks between two warp instructions of a pipe of a sub-partition; of tensor cores, FLOP a clock.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "each is explained in cards/*.toml")]
+pub struct Interval {
+    pub fma: f64,
+    pub alu: f64,
+    pub imad: f64,
+    pub half: f64,
+    pub double: f64,
+    pub uniform: f64,
+    pub special: f64,
+    pub convert: f64,
+    pub mma_flop: f64,
+    pub wgmma_flop: f64,
+    pub shuffle: f64,
+}
+
+/// Clocks from issue to result.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "each is explained in cards/*.toml")]
+pub struct Latency {
+    pub special: f64,
+    pub constant: f64,
+    pub shared: f64,
+    pub shared_wavefront: f64,
+    pub l1: f64,
+    pub l2: f64,
+    pub dram: f64,
+    pub tma: f64,
+    pub mma: f64,
+    pub wgmma_drain: f64,
+    pub barrier: f64,
+    pub barrier_warp: f64,
+    pub mbarrier: f64,
+    pub mbarrier_arrive: f64,
+    pub mbarrier_remote: f64,
+    pub cluster_barrier: f64,
+    pub membar_cta: f64,
+    pub membar_gpu: f64,
+    pub proxy_fence: f64,
+    pub launch: f64,
+    pub cta: f64,
+    pub branch: f64,
+}
+
+/// Bytes a clock and SM.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "each is explained in cards/*.toml")]
+pub struct Bytes {
+    pub l2_port: f64,
+    pub l2_port_copy: f64,
+    pub l2_own: f64,
+    pub dram: f64,
+    pub store: f64,
+}
+
+/// Queues and caches.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "each is explained in cards/*.toml")]
+pub struct Queue {
+    pub memory_instructions: f64,
+    pub l1_bytes: u32,
+}
+
+impl Card {
+    /// The constants of a file.
+    ///
+    /// # Errors
+    /// If it is not TOML, a constant is missing, or one is there that the model does not know.
+    pub fn of_toml(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// An H200: the SMs of an H100 with faster memory.
+    ///
+    /// # Errors
+    /// If the file that was compiled in is wrong; a test holds that it is not.
+    pub fn h200() -> Result<Self, toml::de::Error> {
+        Self::of_toml(include_str!("../cards/h200.toml"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cards_are_read() {
+        let card = Card::h200().unwrap();
+        assert_eq!((card.sms, card.name.as_str()), (132, "NVIDIA H200"));
+    }
+}

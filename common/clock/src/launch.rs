@@ -1,0 +1,126 @@
+//! A launch of any number of waves, from the CTAs of one SM.
+use std::collections::BTreeMap;
+
+use emulator::{Instruction, WarpTrace};
+
+use crate::card::Card;
+use crate::machine_code::MachineCode;
+use crate::memory::Sharing;
+use crate::path::Walk;
+use crate::simulate::{Job, Program, Simulation, SimulationError, simulate};
+
+/// A launch as the model sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// The card.
+    pub card: &'a Card,
+    /// ptxas's machine code.
+    pub code: &'a MachineCode,
+    /// The kernel's PTX, as [`emulator::Function::instructions`] lists it.
+    pub instructions: &'a [Instruction],
+    /// What the warps of some clusters executed.
+    pub traces: &'a [WarpTrace],
+    /// Blocks of the grid and of a cluster.
+    pub blocks: u64,
+    /// Blocks of a cluster in x, y and z.
+    pub cluster: [u32; 3],
+    /// CTAs that an SM holds at a time.
+    pub resident: u32,
+    /// Bytes of shared memory that a CTA takes.
+    pub shared_bytes: u32,
+    /// What of memory the launch as a whole shares.
+    pub sharing: Sharing,
+    /// Keep the spans of warps between these clocks.
+    pub window: Option<(f64, f64)>,
+}
+
+/// How long it takes.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// Clocks from the start of the launch to its end.
+    pub clocks: f64,
+    /// Clusters that the busiest SM runs, one after the other or side by side.
+    pub clusters: u64,
+    /// Those of them that were simulated.
+    pub simulated: u64,
+    /// Anchors of the traces that no machine instruction was found for, and all.
+    pub unmatched: (usize, usize),
+    /// The simulation.
+    pub simulation: Simulation,
+}
+
+/// Why there is no estimate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// The machine code is not of this PTX.
+    #[error("of {all} instructions of the trace {unmatched} have no machine instruction: the machine code is of another kernel")]
+    Unmatched {
+        /// Instructions without one.
+        unmatched: usize,
+        /// All that were looked for.
+        all: usize,
+    },
+    /// The simulation did not end.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+}
+
+impl Launch<'_> {
+    /// The estimate. A few clusters are simulated, and the rest of the launch takes as long as they do in the steady state.
+    ///
+    /// # Errors
+    /// If the machine code does not fit the traces, or the simulation does not end.
+    pub fn estimate(&self) -> Result<Estimate, LaunchError> {
+        let walk = Walk::new(self.code, self.instructions);
+        let (mut unmatched, mut all) = (0, 0);
+        let mut clusters: BTreeMap<[u32; 3], BTreeMap<u32, BTreeMap<u32, Program<'_>>>> =
+            BTreeMap::new();
+        for trace in self.traces {
+            let (steps, missed) = walk.of(trace);
+            unmatched += missed;
+            all += trace.events.len();
+            let cluster = std::array::from_fn(|dim| trace.block[dim] / self.cluster[dim].max(1));
+            let ranks = clusters.entry(cluster).or_default();
+            let warps = ranks.entry(trace.rank).or_default();
+            warps.insert(trace.warp, Program::new(steps, trace));
+        }
+        if unmatched * 4 > all {
+            return Err(LaunchError::Unmatched { unmatched, all });
+        }
+        let ranks = u64::from(self.cluster.iter().product::<u32>().max(1));
+        let groups = (u64::from(self.card.sms) / ranks).max(1);
+        let count = (self.blocks / ranks).div_ceil(groups).max(1);
+        let resident = self.resident.max(1);
+        let simulated = count.min(3 * u64::from(resident));
+        let job = Job {
+            clusters: (clusters.into_values())
+                .map(|ranks| {
+                    let ctas = ranks.into_values();
+                    ctas.map(|warps| warps.into_values().collect()).collect()
+                })
+                .collect(),
+            resident,
+            count: simulated,
+            shared_bytes: self.shared_bytes,
+            sharing: self.sharing,
+            window: self.window,
+        };
+        let simulation = simulate(self.card, self.code, &job)?;
+        let mut ends = simulation.ends.clone();
+        ends.sort_by(f64::total_cmp);
+        let last = ends.last().copied().unwrap_or(0.0);
+        let first = ends.get(resident as usize - 1).copied().unwrap_or(last);
+        let steady = match simulated.checked_sub(resident.into()) {
+            Some(rest @ 1..) => (last - first) / rest as f64,
+            _ => last / resident as f64,
+        };
+        let clocks = self.card.latency.launch + last + steady * (count - simulated) as f64;
+        Ok(Estimate {
+            clocks,
+            clusters: count,
+            simulated,
+            unmatched: (unmatched, all),
+            simulation,
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! How long a launch takes, without a GPU: a small explicit model of one SM and the memory behind it.
+//!
+//! | what | from | where |
+//! | --- | --- | --- |
+//! | trip counts, wavefronts, addresses, mbarriers | the emulator's trace | [`emulator::WarpTrace`] |
+//! | order, stall counts, scoreboards | ptxas's machine code | [`MachineCode`], `machine_code.rs` |
+//! | which machine instructions a warp issued | both | [`Walk`], `path.rs` |
+//! | what an instruction asks of its SM | its opcode | [`Class`], `class.rs` |
+//! | intervals, latencies, rates | microbenchmarks on a card | [`Card`], `cards/` |
+//! | when each warp issues what | all of them | [`simulate()`], `simulate.rs` |
+//! | a launch of many waves | a few CTAs of one SM | [`Launch`], `launch.rs` |
+mod card;
+mod class;
+mod launch;
+mod machine_code;
+mod memory;
+mod path;
+mod simulate;
+mod stall;
+
+pub use card::{Bytes, Card, Interval, Latency, Queue};
+pub use class::{Class, Does, PIPES, Pipe};
+pub use launch::{Estimate, Launch, LaunchError};
+pub use machine_code::{MachineCode, MachineCodeError, MachineInstruction};
+pub use memory::Sharing;
+pub use path::{Step, Walk};
+pub use simulate::{Job, PARTITIONS, Program, Simulation, SimulationError, Span, simulate};
+pub use stall::{STALLS, Stall};

@@ -1,0 +1,83 @@
+//! What an SM sees of the memory behind it: an L1 of its own, its port to the L2, and its share of the L2 and of DRAM.
+use emulator::TraceLine;
+
+use crate::card::Card;
+
+/// Lines of the L1 in a set.
+const WAYS: usize = 8;
+
+/// What the launch as a whole asks of the memory behind the SMs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sharing {
+    /// Of the bytes that all SMs ask of the L2 at a time, the part that no other SM asks for as well.
+    pub distinct: f64,
+    /// Of the requests, the part that waits for DRAM, because no SM has asked for the line before or all ask for it at
+    /// the same time.
+    pub cold: f64,
+}
+
+/// The memory that one SM sees.
+pub(crate) struct Memory {
+    sharing: Sharing,
+    /// Lines by set, the one used last at the front: number and sectors.
+    l1: Vec<Vec<(u64, u8)>>,
+    port_free: f64,
+    l2_free: f64,
+    dram_free: f64,
+    store_free: f64,
+    /// Clocks for which the port was busy.
+    pub port_busy: f64,
+}
+
+impl Memory {
+    pub fn new(card: &Card, shared_bytes: u32, sharing: Sharing) -> Self {
+        let bytes = card.queue.l1_bytes.saturating_sub(shared_bytes);
+        let sets = (bytes as usize / 128 / WAYS).max(1);
+        Self {
+            sharing,
+            l1: vec![Vec::new(); sets],
+            port_free: 0.0,
+            l2_free: 0.0,
+            dram_free: 0.0,
+            store_free: 0.0,
+            port_busy: 0.0,
+        }
+    }
+
+    /// Sectors of these lines that the L1 does not have; it has them from now on.
+    pub fn missing(&mut self, lines: &[TraceLine]) -> u32 {
+        let sets = self.l1.len() as u64;
+        let mut missing = 0;
+        for line in lines {
+            let set = &mut self.l1[(line.number % sets) as usize];
+            let at = set.iter().position(|&(number, _)| number == line.number);
+            let had = at.map_or(0, |at| set.remove(at).1);
+            missing += (line.sectors & !had).count_ones();
+            set.insert(0, (line.number, had | line.sectors));
+            set.truncate(WAYS);
+        }
+        missing
+    }
+
+    /// When bytes that are asked for at a time have come from the L2 or from DRAM; `rate` is that of the port.
+    pub fn fetch(&mut self, card: &Card, time: f64, bytes: f64, rate: f64, latency: f64) -> f64 {
+        let queue = |free: &mut f64, clocks: f64| {
+            *free = free.max(time) + clocks;
+            *free
+        };
+        let sharing = self.sharing;
+        self.port_busy += bytes / rate;
+        let port = queue(&mut self.port_free, bytes / rate);
+        let own = bytes * sharing.distinct;
+        let l2 = queue(&mut self.l2_free, own / card.bytes.l2_own);
+        let dram = queue(&mut self.dram_free, own * sharing.cold / card.bytes.dram);
+        let farther = (card.latency.dram - card.latency.l2) * sharing.cold;
+        port.max(l2).max(dram) + latency + farther
+    }
+
+    /// When the L2 has taken bytes that are stored.
+    pub fn store(&mut self, card: &Card, time: f64, bytes: f64) -> f64 {
+        self.store_free = self.store_free.max(time) + bytes / card.bytes.store;
+        self.store_free
+    }
+}

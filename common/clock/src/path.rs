@@ -1,0 +1,354 @@
+//! Which machine instructions a warp executed: the walk through the machine code that does what the trace of the PTX says.
+//!
+//! Machine code branches elsewhere than PTX does: ptxas unrolls loops, turns branches into guards and moves instructions
+//! within a block. But each machine instruction knows its PTX line, so an *anchor*, an instruction that ptxas neither
+//! duplicates nor removes (memory, barriers, matrix products), names the place in the trace that it stands for. At a
+//! branch the walk takes the side whose anchors come next in the trace.
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+
+use emulator::{Instruction, InstructionKind, Space, WarpTrace};
+
+use crate::machine_code::MachineCode;
+
+/// A machine instruction that a warp issues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Index into [`MachineCode::instructions`].
+    pub instruction: u32,
+    /// The event of the trace that it stands for; none if it has no effect of its own, or its guard was false.
+    pub event: Option<u32>,
+}
+
+/// Where a PTX instruction was executed.
+#[derive(Default)]
+struct Visits {
+    /// Events, in their order.
+    events: Vec<u32>,
+    /// By opcode, how many of them were consumed.
+    consumed: HashMap<u32, usize>,
+}
+
+/// The walk of one kernel.
+pub struct Walk<'a> {
+    code: &'a MachineCode,
+    /// Of each machine instruction that is an anchor the PTX instruction that it stands for, and the number of its opcode.
+    anchors: Vec<Option<(u32, u32)>>,
+}
+
+/// Steps of a warp: no kernel of interest has more, and a walk that went astray ends.
+const MOST_STEPS: usize = 40_000_000;
+
+/// Anchors that are compared at a branch.
+const LOOKAHEAD: usize = 64;
+
+impl<'a> Walk<'a> {
+    /// Of a kernel with these PTX instructions.
+    pub fn new(code: &'a MachineCode, instructions: &[Instruction]) -> Self {
+        let mut lines: BTreeMap<u32, u32> = BTreeMap::new();
+        for (index, one) in (0..).zip(instructions) {
+            if !matches!(anchors_of(&one.kind), []) {
+                lines.insert(one.ptx_line, index);
+            }
+        }
+        let stands_for = |line: u32, root: &str| {
+            let fits = |index: &u32| anchors_of(&instructions[*index as usize].kind).contains(&root);
+            if let Some(index) = lines.get(&line).filter(|index| fits(index)) {
+                return Some(*index);
+            }
+            // Of a loop that waits ptxas peels the first round, and names a line beside it.
+            let near = lines.range(line.saturating_sub(NEAR)..=line.saturating_add(NEAR));
+            let near = near.filter(|(_, index)| fits(index));
+            near.min_by_key(|&(&at, _)| at.abs_diff(line)).map(|(_, &index)| index)
+        };
+        let mut opcodes: HashMap<&str, u32> = HashMap::new();
+        let mut anchors = Vec::new();
+        for one in &code.instructions {
+            let root = root(&one.opcode);
+            let next = opcodes.len() as u32;
+            let instruction = stands_for(one.ptx_line, root);
+            anchors.push(instruction.map(|index| (index, *opcodes.entry(root).or_insert(next))));
+        }
+        Self { code, anchors }
+    }
+
+    /// The machine instructions that a warp issued, and how many anchors of its trace found no machine instruction.
+    pub fn of(&self, trace: &WarpTrace) -> (Vec<Step>, usize) {
+        let mut visits: HashMap<u32, Visits> = HashMap::new();
+        for &(instruction, _) in self.anchors.iter().flatten() {
+            visits.entry(instruction).or_default();
+        }
+        let mut total = 0;
+        for (at, event) in (0..).zip(&trace.events) {
+            if let Some(visits) = visits.get_mut(&event.instruction) {
+                visits.events.push(at);
+                total += 1;
+            }
+        }
+        let mut walker = Walker {
+            walk: self,
+            visits,
+            frontier: 0,
+            done: 0,
+        };
+        let steps = walker.run();
+        (steps, total - walker.done.min(total))
+    }
+}
+
+struct Walker<'a, 'b> {
+    walk: &'b Walk<'a>,
+    visits: HashMap<u32, Visits>,
+    /// One more than the latest event that was consumed.
+    frontier: u32,
+    done: usize,
+}
+
+impl Walker<'_, '_> {
+    fn run(&mut self) -> Vec<Step> {
+        let code = &self.walk.code.instructions;
+        let (mut steps, mut at) = (Vec::new(), 0);
+        // The block that is walked through, and the last event of its anchors.
+        let mut horizon = self.horizon(0);
+        while at < code.len() && steps.len() < MOST_STEPS {
+            let one = &code[at];
+            let event = self.consume(at, horizon);
+            steps.push(Step {
+                instruction: at as u32,
+                event,
+            });
+            let next = at + 1;
+            at = match (one.opcode.as_str(), one.target) {
+                ("EXIT", _) if !one.guarded || !self.remains(next) => break,
+                (opcode, Some(target)) if is_jump(opcode) => {
+                    let target = target as usize;
+                    match one.guarded {
+                        false => target,
+                        true => self.choose(next, target),
+                    }
+                }
+                _ => next,
+            };
+            if is_jump(&one.opcode) || one.opcode == "EXIT" {
+                horizon = self.horizon(at);
+            }
+        }
+        steps
+    }
+
+    /// Where the next execution of this anchor is in the trace, `ahead` others before it; none if there is no more.
+    fn next(&self, at: usize, ahead: usize) -> Option<u32> {
+        let visits = self.visits_at(at)?;
+        let consumed = visits.consumed.get(&self.walk.anchors[at]?.1);
+        let nth = consumed.copied().unwrap_or(0) + ahead;
+        visits.events.get(nth).copied()
+    }
+
+    fn visits_at(&self, at: usize) -> Option<&Visits> {
+        self.visits.get(&self.walk.anchors[at]?.0)
+    }
+
+    /// The latest event among the anchors of the block that begins here.
+    fn horizon(&self, from: usize) -> u32 {
+        let (anchors, _) = self.anchors_from(from, LOOKAHEAD);
+        let latest = anchors.iter().flatten().max();
+        latest.copied().unwrap_or(self.frontier).max(self.frontier)
+    }
+
+    /// Events of the unguarded anchors from here to the next branch; and where that is.
+    fn anchors_from(&self, from: usize, most: usize) -> (Vec<Option<u32>>, usize) {
+        let code = &self.walk.code.instructions;
+        let (mut found, mut at) = (Vec::new(), from);
+        let mut ahead: HashMap<(u32, u32), usize> = HashMap::new();
+        let mut looked = 0;
+        while at < code.len() && found.len() < most && looked < 4096 {
+            looked += 1;
+            let one = &code[at];
+            if let Some(anchor) = self.walk.anchors[at]
+                && !one.guarded
+            {
+                let before = ahead.entry(anchor).or_default();
+                found.push(self.next(at, *before));
+                *before += 1;
+            }
+            match (one.opcode.as_str(), one.target) {
+                ("EXIT", _) => break,
+                (opcode, Some(target)) if is_jump(opcode) => {
+                    if one.guarded {
+                        break;
+                    }
+                    at = target as usize;
+                }
+                _ => at += 1,
+            }
+        }
+        (found, at)
+    }
+
+    /// How well what begins here fits the trace.
+    fn fit(&self, from: usize, depth: u32) -> Fit {
+        let (anchors, end) = self.anchors_from(from, LOOKAHEAD);
+        if anchors.is_empty() {
+            let code = &self.walk.code.instructions;
+            let branch = code.get(end).filter(|one| is_jump(&one.opcode));
+            let Some(target) = branch.and_then(|one| one.target) else {
+                // The end of the kernel: right if nothing of the trace is left.
+                let left = self.visits.values().any(|visits| {
+                    let consumed = visits.consumed.values().max().copied().unwrap_or(0);
+                    consumed < visits.events.len()
+                });
+                return if left { Fit::NONE } else { Fit::END };
+            };
+            if depth == 0 {
+                return Fit::NONE;
+            }
+            let sides = [end + 1, target as usize].map(|side| self.fit(side, depth - 1));
+            return match sides[1].is_better_than(sides[0]) {
+                true => sides[1],
+                false => sides[0],
+            };
+        }
+        let count = anchors.len();
+        let Some(known) = anchors.into_iter().collect::<Option<Vec<u32>>>() else {
+            return Fit::NONE;
+        };
+        let earliest = known.iter().copied().min().unwrap_or(0);
+        let latest = known.iter().copied().max().unwrap_or(0);
+        let span = f64::from(latest.saturating_sub(self.frontier) + 1);
+        Fit {
+            earliest,
+            density: count as f64 / span,
+            count,
+        }
+    }
+
+    fn choose(&self, next: usize, target: usize) -> usize {
+        let (stays, jumps) = (self.fit(next, 6), self.fit(target, 6));
+        if jumps.is_better_than(stays) {
+            target
+        } else {
+            next
+        }
+    }
+
+    /// Whether anchors from here on are still to come in the trace.
+    fn remains(&self, from: usize) -> bool {
+        self.fit(from, 6).earliest != u32::MAX
+    }
+
+    fn consume(&mut self, at: usize, horizon: u32) -> Option<u32> {
+        let one = &self.walk.code.instructions[at];
+        let (instruction, opcode) = self.walk.anchors[at]?;
+        let event = self.next(at, 0)?;
+        // A guard was true if what comes behind it in the code comes behind it in the trace.
+        if one.guarded && event > horizon && event > self.fit(at + 1, 6).earliest {
+            return None;
+        }
+        let visits = self.visits.get_mut(&instruction)?;
+        let before = visits.consumed.values().max().copied().unwrap_or(0);
+        let consumed = visits.consumed.entry(opcode).or_default();
+        *consumed += 1;
+        self.done += usize::from(*consumed > before);
+        self.frontier = self.frontier.max(event + 1);
+        Some(event)
+    }
+}
+
+/// How well a block fits what comes next in the trace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Fit {
+    /// The first event of its anchors.
+    earliest: u32,
+    /// Its anchors for each event from the frontier to the last of theirs.
+    density: f64,
+    /// Its anchors.
+    count: usize,
+}
+
+impl Fit {
+    /// It does what the trace does not.
+    const NONE: Self = Self {
+        earliest: u32::MAX,
+        density: 0.0,
+        count: 0,
+    };
+    /// The end of the kernel, where the trace ends.
+    const END: Self = Self {
+        earliest: 0,
+        density: 1.0,
+        count: 0,
+    };
+
+    /// What comes first in the trace; of an unrolled loop and its remainder, which begin alike, the longer one.
+    fn is_better_than(self, other: Self) -> bool {
+        let margin = 1e-9;
+        match self.earliest.cmp(&other.earliest) {
+            Ordering::Less => true,
+            Ordering::Greater => false,
+            Ordering::Equal => {
+                self.density > other.density + margin
+                    || (self.density > other.density - margin && self.count > other.count)
+            }
+        }
+    }
+}
+
+fn is_jump(opcode: &str) -> bool {
+    opcode.starts_with("BRA") || opcode.starts_with("JMP")
+}
+
+fn root(opcode: &str) -> &str {
+    opcode.split('.').next().unwrap_or_default()
+}
+
+/// Lines beside its own at which a machine instruction's PTX is looked for.
+const NEAR: u32 = 16;
+
+/// The machine instructions by which a PTX instruction is known again; none if ptxas may remove or duplicate them.
+fn anchors_of(kind: &InstructionKind) -> &'static [&'static str] {
+    match kind {
+        InstructionKind::Load(transfer) => match transfer.space {
+            Space::Shared | Space::Cluster => &["LDS", "LD"],
+            Space::Global | Space::Generic => &["LDG", "LD"],
+            Space::Local => &["LDL"],
+            Space::Param | Space::Const => &[],
+        },
+        InstructionKind::Store(transfer) => match transfer.space {
+            Space::Shared | Space::Cluster => &["STS", "ST"],
+            Space::Global | Space::Generic => &["STG", "ST"],
+            Space::Local => &["STL"],
+            Space::Param | Space::Const => &[],
+        },
+        InstructionKind::Atomic { .. } => &["ATOM", "ATOMG", "ATOMS", "RED", "REDG"],
+        InstructionKind::LoadMatrix { .. } => &["LDSM"],
+        InstructionKind::StoreMatrix { .. } => &["STSM"],
+        InstructionKind::AsyncCopy { .. } => &["LDGSTS"],
+        InstructionKind::AsyncCopyGroup => &["LDGDEPBAR", "DEPBAR"],
+        InstructionKind::BulkCopy { .. } => &["UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED"],
+        InstructionKind::BulkCopyGroup => &["UTMACMDFLUSH", "DEPBAR"],
+        InstructionKind::Mma(_) => &["HMMA", "IMMA", "DMMA"],
+        InstructionKind::Wgmma(_) => &["HGMMA", "IGMMA", "QGMMA", "BGMMA"],
+        InstructionKind::WgmmaGroup => &["WARPGROUP"],
+        InstructionKind::Barrier => &["BAR"],
+        InstructionKind::ClusterBarrier => &["UCGABAR_ARV", "UCGABAR_WAIT"],
+        InstructionKind::Mbarrier { .. } => &["SYNCS", "ARRIVES"],
+        InstructionKind::MbarrierWait { .. } => &["SYNCS"],
+        InstructionKind::Approximate { .. } => &["MUFU"],
+        InstructionKind::Shuffle => &["SHFL", "MOVM"],
+        InstructionKind::Arithmetic { .. }
+        | InstructionKind::Vote
+        | InstructionKind::Elect
+        | InstructionKind::WarpBarrier
+        | InstructionKind::Fence(_)
+        | InstructionKind::Move
+        | InstructionKind::ConvertAddress(_)
+        | InstructionKind::IsSpace(_)
+        | InstructionKind::ClusterAddress
+        | InstructionKind::SetRegisters
+        | InstructionKind::Branch
+        | InstructionKind::Exit
+        | InstructionKind::Trap
+        | InstructionKind::SystemCall
+        | InstructionKind::Hint { .. } => &[],
+    }
+}

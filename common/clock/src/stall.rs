@@ -1,0 +1,56 @@
+//! Why a warp does not issue, under the names of Nsight Compute ("Warp Stall Reasons").
+
+/// A reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "explained in Nsight Compute's documentation")]
+pub enum Stall {
+    Selected,
+    NotSelected,
+    Wait,
+    ShortScoreboard,
+    LongScoreboard,
+    MathPipeThrottle,
+    MioThrottle,
+    LgThrottle,
+    Barrier,
+    Membar,
+    Gmma,
+    BranchResolving,
+}
+
+/// All, in the order of the enum.
+pub const STALLS: [Stall; 12] = [
+    Stall::Selected,
+    Stall::NotSelected,
+    Stall::Wait,
+    Stall::ShortScoreboard,
+    Stall::LongScoreboard,
+    Stall::MathPipeThrottle,
+    Stall::MioThrottle,
+    Stall::LgThrottle,
+    Stall::Barrier,
+    Stall::Membar,
+    Stall::Gmma,
+    Stall::BranchResolving,
+];
+
+impl Stall {
+    /// As ncu's metrics name it: `smsp__average_warps_issue_stalled_<name>_per_issue_active`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Selected => "selected",
+            Self::NotSelected => "not_selected",
+            Self::Wait => "wait",
+            Self::ShortScoreboard => "short_scoreboard",
+            Self::LongScoreboard => "long_scoreboard",
+            Self::MathPipeThrottle => "math_pipe_throttle",
+            Self::MioThrottle => "mio_throttle",
+            Self::LgThrottle => "lg_throttle",
+            Self::Barrier => "barrier",
+            Self::Membar => "membar",
+            Self::Gmma => "gmma",
+            Self::BranchResolving => "branch_resolving",
+        }
+    }
+}

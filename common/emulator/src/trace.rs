@@ -1,0 +1,249 @@
+//! What warps executed, in their order: what a model of time is driven by.
+use std::collections::BTreeMap;
+
+use crate::banks::LANES;
+
+/// Which blocks of a launch are traced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceRequest {
+    /// Their `blockIdx`.
+    pub blocks: Vec<[u32; 3]>,
+    /// Run no other clusters than theirs. What those would have written is then missing from memory, and so the option
+    /// has no effect on a kernel whose blocks communicate with each other.
+    pub only: bool,
+}
+
+/// What one warp of a traced block executed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WarpTrace {
+    /// `blockIdx`.
+    pub block: [u32; 3],
+    /// The rank of the block in its cluster.
+    pub rank: u32,
+    /// The warp's number in its block.
+    pub warp: u32,
+    /// Warp instructions, in the order in which they were executed.
+    pub events: Vec<TraceEvent>,
+    /// What they did beyond computing, in the same order.
+    pub effects: Vec<TraceEffect>,
+    /// Lines of global memory that [`Effect::Global`] and [`Effect::BulkCopy`] refer to.
+    pub lines: Vec<TraceLine>,
+}
+
+/// A warp instruction that was executed once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceEvent {
+    /// Index into [`crate::Function::instructions`].
+    pub instruction: u32,
+    /// Lanes whose guard was true.
+    pub active: u32,
+}
+
+/// An effect of an instruction that was executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceEffect {
+    /// Index into [`WarpTrace::events`].
+    pub event: u32,
+    /// What it did.
+    pub effect: Effect,
+}
+
+/// 128 bytes of global memory, as the L1 keeps them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceLine {
+    /// Address divided by 128.
+    pub number: u64,
+    /// Sectors of 32 bytes that were accessed, a bit each.
+    pub sectors: u8,
+}
+
+/// What an instruction did beyond computing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Accessed shared memory.
+    Shared {
+        /// Passes through the data pipe, by the rule for bank conflicts ([`crate::shared_wavefronts`]).
+        wavefronts: u32,
+    },
+    /// Accessed global memory.
+    Global {
+        /// The first of its lines in [`WarpTrace::lines`].
+        first: u32,
+        /// How many follow each other there.
+        count: u32,
+    },
+    /// Issued a bulk copy (`cp.async.bulk`).
+    BulkCopy {
+        /// Bytes that each block receives, or that are stored.
+        bytes: u32,
+        /// Lines of global memory, as of [`Effect::Global`].
+        first: u32,
+        /// How many.
+        count: u32,
+        /// The mbarrier that is told, at this address in shared memory; none of a copy to global memory.
+        mbarrier: Option<u32>,
+        /// Ranks of the blocks that receive it, a bit each.
+        ranks: u32,
+    },
+    /// Initialised an mbarrier of its own block (`mbarrier.init`).
+    MbarrierInit {
+        /// Address in shared memory.
+        at: u32,
+        /// Arrivals that each phase takes.
+        count: u32,
+    },
+    /// Arrived at an mbarrier (`mbarrier.arrive`), with or without more bytes to expect.
+    MbarrierArrive {
+        /// Rank of its block.
+        rank: u32,
+        /// Address in shared memory.
+        at: u32,
+        /// Arrivals; 0 of `expect_tx` and `complete_tx`.
+        count: u32,
+        /// Bytes to expect; fewer than 0 of `complete_tx`.
+        bytes: i64,
+    },
+    /// Lets the completion of the thread's `cp.async`s arrive at an mbarrier (`cp.async.mbarrier.arrive`).
+    MbarrierCopies {
+        /// Address in shared memory.
+        at: u32,
+        /// `.noinc`
+        noinc: bool,
+    },
+    /// Waited for a phase of an mbarrier (`mbarrier.try_wait`, `.test_wait`).
+    MbarrierWait {
+        /// Address in shared memory.
+        at: u32,
+        /// Parity of the phase.
+        parity: u32,
+    },
+    /// Came to a barrier of the block (`barrier`).
+    Barrier {
+        /// Its number.
+        number: u32,
+        /// Threads that take part, if the instruction names their number.
+        threads: Option<u32>,
+    },
+}
+
+/// Collects what warps execute.
+#[derive(Default)]
+pub(crate) struct Tracer {
+    blocks: Vec<[u32; 3]>,
+    warps: BTreeMap<([u32; 3], u32), WarpTrace>,
+    current: Option<([u32; 3], u32)>,
+    trace: WarpTrace,
+}
+
+impl Tracer {
+    pub fn new(request: &TraceRequest) -> Self {
+        Self {
+            blocks: request.blocks.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// A warp runs from here on.
+    pub fn enter(&mut self, block: [u32; 3], rank: u32, warp: u32) {
+        self.leave();
+        if self.blocks.contains(&block) {
+            let new = || WarpTrace {
+                block,
+                rank,
+                warp,
+                ..WarpTrace::default()
+            };
+            self.trace = self.warps.remove(&(block, warp)).unwrap_or_else(new);
+            self.current = Some((block, warp));
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Some(at) = self.current.take() {
+            self.warps.insert(at, std::mem::take(&mut self.trace));
+        }
+    }
+
+    pub fn execute(&mut self, instruction: u32, active: u32) {
+        if self.current.is_some() {
+            self.trace.events.push(TraceEvent {
+                instruction,
+                active,
+            });
+        }
+    }
+
+    /// Takes the last instruction back: it will be executed later.
+    pub fn take_back(&mut self) {
+        if self.current.is_some() {
+            self.trace.events.pop();
+            let events = self.trace.events.len();
+            while (self.trace.effects.last()).is_some_and(|last| last.event as usize >= events) {
+                self.trace.effects.pop();
+            }
+        }
+    }
+
+    pub fn effect(&mut self, effect: Effect) {
+        if self.current.is_some() && !self.trace.events.is_empty() {
+            let event = self.trace.events.len() as u32 - 1;
+            self.trace.effects.push(TraceEffect { event, effect });
+        }
+    }
+
+    /// Adds lines of global memory; where they begin and how many there are.
+    pub fn lines(&mut self, runs: impl Iterator<Item = (u64, u32)>) -> (u32, u32) {
+        let first = self.trace.lines.len();
+        if self.current.is_none() {
+            return (0, 0);
+        }
+        for (address, bytes) in runs {
+            let (start, end) = (address / 32, (address + u64::from(bytes)).div_ceil(32));
+            for sector in start..end {
+                let (number, bit) = (sector / 4, 1 << (sector % 4));
+                let known = self.trace.lines[first..]
+                    .iter_mut()
+                    .rev()
+                    .find(|line| line.number == number);
+                match known {
+                    Some(line) => line.sectors |= bit,
+                    None => self.trace.lines.push(TraceLine {
+                        number,
+                        sectors: bit,
+                    }),
+                }
+            }
+        }
+        (first as u32, (self.trace.lines.len() - first) as u32)
+    }
+
+    /// The bulk copy that was issued last tells this mbarrier in these blocks.
+    pub fn tells(&mut self, at: u32, to: u32) {
+        if let Some(TraceEffect {
+            effect: Effect::BulkCopy { mbarrier, ranks, .. },
+            ..
+        }) = self.trace.effects.last_mut()
+        {
+            (*mbarrier, *ranks) = (Some(at), to);
+        }
+    }
+
+    pub fn global(&mut self, bytes: u32, addresses: &[u64; LANES], active: u32) {
+        let lanes = (0..LANES).filter(|lane| active >> lane & 1 == 1);
+        let (first, count) = self.lines(lanes.map(|lane| (addresses[lane], bytes)));
+        self.effect(Effect::Global { first, count });
+    }
+
+    /// Takes over what another thread has traced.
+    pub fn add(&mut self, mut other: Self) {
+        self.leave();
+        other.leave();
+        self.warps.append(&mut other.warps);
+    }
+
+    /// All that were traced, by block and warp.
+    pub fn finish(mut self) -> Vec<WarpTrace> {
+        self.leave();
+        self.warps.into_values().collect()
+    }
+}
