@@ -34,6 +34,11 @@ pub struct Walk<'a> {
     code: &'a MachineCode,
     /// Of each machine instruction that is an anchor the PTX instruction that it stands for, and the number of its opcode.
     anchors: Vec<Option<(u32, u32)>>,
+    /// All `wgmma`s of the PTX stand for the first one: the machine code keeps their order and not their lines.
+    wgmmas: Option<u32>,
+    is_wgmma: Vec<bool>,
+    /// Loads that other threads' stores are waited for with: volatile, or with a memory order.
+    polls: Vec<bool>,
 }
 
 /// Steps of a warp: no kernel of interest has more, and a walk that went astray ends.
@@ -51,7 +56,14 @@ impl<'a> Walk<'a> {
                 lines.insert(one.ptx_line, index);
             }
         }
+        let is_wgmma: Vec<bool> = (instructions.iter())
+            .map(|one| matches!(one.kind, InstructionKind::Wgmma(_)))
+            .collect();
+        let wgmmas = is_wgmma.iter().position(|&is| is).map(|at| at as u32);
         let stands_for = |line: u32, root: &str| {
+            if root.ends_with("GMMA") {
+                return wgmmas;
+            }
             let fits = |index: &u32| anchors_of(&instructions[*index as usize].kind).contains(&root);
             if let Some(index) = lines.get(&line).filter(|index| fits(index)) {
                 return Some(*index);
@@ -69,7 +81,15 @@ impl<'a> Walk<'a> {
             let instruction = stands_for(one.ptx_line, root);
             anchors.push(instruction.map(|index| (index, *opcodes.entry(root).or_insert(next))));
         }
-        Self { code, anchors }
+        Self {
+            code,
+            anchors,
+            wgmmas,
+            is_wgmma,
+            polls: (instructions.iter())
+                .map(|one| matches!(&one.kind, InstructionKind::Load(load) if load.ordered))
+                .collect(),
+        }
     }
 
     /// The machine instructions that a warp issued, and how many anchors of its trace found no machine instruction.
@@ -78,11 +98,21 @@ impl<'a> Walk<'a> {
         for &(instruction, _) in self.anchors.iter().flatten() {
             visits.entry(instruction).or_default();
         }
-        let mut total = 0;
+        let (mut total, mut last) = (0, None);
         for (at, event) in (0..).zip(&trace.events) {
-            if let Some(visits) = visits.get_mut(&event.instruction) {
+            let instruction = match (self.wgmmas, self.is_wgmma[event.instruction as usize]) {
+                (Some(first), true) => first,
+                _ => event.instruction,
+            };
+            if let Some(visits) = visits.get_mut(&instruction) {
+                // How often a loop polls is the emulator's schedule, and not the card's: the last time counts.
+                if last == Some(instruction) && self.polls[instruction as usize] {
+                    visits.events.pop();
+                    total -= 1;
+                }
                 visits.events.push(at);
                 total += 1;
+                last = Some(instruction);
             }
         }
         let mut walker = Walker {
@@ -90,6 +120,7 @@ impl<'a> Walk<'a> {
             visits,
             frontier: 0,
             done: 0,
+            undecided: HashMap::new(),
         };
         let steps = walker.run();
         (steps, total - walker.done.min(total))
@@ -102,6 +133,8 @@ struct Walker<'a, 'b> {
     /// One more than the latest event that was consumed.
     frontier: u32,
     done: usize,
+    /// How often a branch was met of which neither side fits the trace.
+    undecided: HashMap<usize, u32>,
 }
 
 impl Walker<'_, '_> {
@@ -172,7 +205,7 @@ impl Walker<'_, '_> {
                 *before += 1;
             }
             match (one.opcode.as_str(), one.target) {
-                ("EXIT", _) => break,
+                ("EXIT", _) if !one.guarded || found.is_empty() => break,
                 (opcode, Some(target)) if is_jump(opcode) => {
                     if one.guarded {
                         break;
@@ -190,14 +223,15 @@ impl Walker<'_, '_> {
         let (anchors, end) = self.anchors_from(from, LOOKAHEAD);
         if anchors.is_empty() {
             let code = &self.walk.code.instructions;
+            if code.get(end).is_some_and(|one| one.opcode == "EXIT" && one.guarded)
+                && self.is_left()
+            {
+                return self.fit(end + 1, depth);
+            }
             let branch = code.get(end).filter(|one| is_jump(&one.opcode));
             let Some(target) = branch.and_then(|one| one.target) else {
                 // The end of the kernel: right if nothing of the trace is left.
-                let left = self.visits.values().any(|visits| {
-                    let consumed = visits.consumed.values().max().copied().unwrap_or(0);
-                    consumed < visits.events.len()
-                });
-                return if left { Fit::NONE } else { Fit::END };
+                return if self.is_left() { Fit::NONE } else { Fit::END };
             };
             if depth == 0 {
                 return Fit::NONE;
@@ -222,8 +256,22 @@ impl Walker<'_, '_> {
         }
     }
 
-    fn choose(&self, next: usize, target: usize) -> usize {
+    /// Whether anything of the trace has not been consumed.
+    fn is_left(&self) -> bool {
+        self.visits.values().any(|visits| {
+            let consumed = visits.consumed.values().max().copied().unwrap_or(0);
+            consumed < visits.events.len()
+        })
+    }
+
+    fn choose(&mut self, next: usize, target: usize) -> usize {
         let (stays, jumps) = (self.fit(next, 6), self.fit(target, 6));
+        if stays == Fit::NONE && jumps == Fit::NONE {
+            // Nothing is known of either side: take turns, so that no loop is for ever.
+            let turns = self.undecided.entry(next).or_default();
+            *turns += 1;
+            return if *turns % 2 == 1 { next } else { target };
+        }
         if jumps.is_better_than(stays) {
             target
         } else {
