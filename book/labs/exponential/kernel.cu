@@ -1,5 +1,5 @@
 // Powers: `y[i] = f(x[i])` for one `f` a kernel, the same loop around each. What `f` takes is what its kernel executes
-// beyond `copy`. The numbers to watch are instructions and the error beside f64. `cargo run -p labs -- exponential`.
+// beyond `copy`. The counter to watch is instructions, beside the error. `cargo run -p labs -- exponential`.
 
 constexpr float LOG2E = 1.4426950408889634f;           // log2(e): e^x = 2^(x log2(e))
 
