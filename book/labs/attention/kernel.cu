@@ -53,19 +53,12 @@ __device__ unsigned float2_to_half2(float low, float high)
     return h;
 }
 
-// 2^x for x <= 0. The hardware has ex2.approx for it, whose bits are not documented, so that no emulator can promise
-// them. Here x = n + f, n whole and |f| <= 1/2: a polynomial gives 2^f, and n is added to its exponent.
+// 2^x, by the unit for approximate instructions. `.ftz`: a result below 2^-126 is 0, which no weight needs.
 __device__ float power_of_two(float x)
 {
-    x = fmaxf(x, -126.0f);
-    const float shifted = x + 12582912.0f;             // 1.5 * 2^23, where floats are 1 apart: n is in the last bits
-    const float f = x - (shifted - 12582912.0f);
-    float p = fmaf(f, 0.0013333558f, 0.0096181291f);
-    p = fmaf(f, p, 0.0555041087f);
-    p = fmaf(f, p, 0.2402265070f);
-    p = fmaf(f, p, 0.6931471806f);
-    p = fmaf(f, p, 1.0f);
-    return __int_as_float(__float_as_int(p) + (__float_as_int(shifted) << 23));
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
 }
 
 // Q, K, V and O are (heads, N, D) f16; N is a multiple of 64. A block along x for each tile of Q, along y for each head.

@@ -10,6 +10,8 @@ pub enum Expected {
     Near(Vec<Near>),
     /// The same of bf16.
     NearBf16(Vec<Near>),
+    /// The same of f32.
+    NearF32(Vec<Near>),
 }
 
 /// A number that rounding may have moved.
@@ -42,7 +44,12 @@ impl Comparison {
         self.wrong == 0 && self.checked > 0
     }
 
-    fn add_all(&mut self, output: &[u8], values: &[Near], read: fn([u8; 2]) -> f64) {
+    fn add_all<const BYTES: usize>(
+        &mut self,
+        output: &[u8],
+        values: &[Near],
+        read: fn([u8; BYTES]) -> f64,
+    ) {
         for near in values {
             let got = element(output, near.place, read);
             self.add(near.place, got, near.value, near.bound);
@@ -80,6 +87,9 @@ impl Expected {
             }
             Self::NearBf16(values) => {
                 verdict.add_all(output, values, |half| bf16::from_le_bytes(half).into());
+            }
+            Self::NearF32(values) => {
+                verdict.add_all(output, values, |word| f32::from_le_bytes(word).into());
             }
         }
         verdict
@@ -127,8 +137,12 @@ mod tests {
             unreachable!("as above")
         };
         let halves = |values: [f32; 2]| values.map(|v| bf16::from_f32(v).to_le_bytes()).concat();
-        let near = Expected::NearBf16(values);
+        let near = Expected::NearBf16(values.clone());
         assert!(near.check(&halves([9.0, 0.505])).ok());
         assert!(!near.check(&halves([9.0, 0.52])).ok());
+        let near = Expected::NearF32(values);
+        let words = |values: [f32; 2]| values.map(f32::to_le_bytes).concat();
+        assert!(near.check(&words([9.0, 0.505])).ok());
+        assert!(!near.check(&words([9.0, 0.52])).ok());
     }
 }

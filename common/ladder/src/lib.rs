@@ -8,6 +8,7 @@
 //! | `plot` | makes a record's tables and plots anew, or checks them |
 //! | `bound` | what limits every rung, beside what was measured |
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
+//! | `approximate` | shows how the unit for approximate instructions gets from an operand to a result |
 //! | `banks` | costs a user's own accesses to shared memory, and draws them |
 //! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
 //! | `emulate` | launches any kernel: bits, counters, findings |
@@ -20,6 +21,7 @@
 //!
 //! [`untrusted`] is what reads files of others, for those who test it. `timing` has the rungs time themselves, `record` and `draw` turn timings into
 //! files, tables and plots. The teacher's commands are `grader`'s, those for the owner of a GPU `calibration`'s.
+mod approximate;
 mod banks;
 mod bench;
 mod bits;
@@ -57,7 +59,7 @@ struct Arguments {
 /// Who needs which command, as `--help` groups them.
 const GROUPS: [(&str, &str); 6] = [
     ("To run your own kernels", "emulate get-nvrtc"),
-    ("To learn", "diff layout banks round sass bound"),
+    ("To learn", "diff layout banks round approximate sass bound"),
     ("To teach", "grade exam export-course"),
     (
         "With a GPU",
@@ -121,6 +123,8 @@ enum Command {
     Layout(layout::Arguments),
     /// How a tensor core rounds: one output, step by step
     Round(round::Arguments),
+    /// How an approximate instruction computes: one input, step by step, or its errors
+    Approximate(approximate::Arguments),
     /// Show a rung's machine code, where ptxas and nvdisasm are found
     Sass(sass::Arguments),
     /// Regenerate every rung's kernel.ptx, or check that they are current
@@ -151,6 +155,7 @@ pub fn main() -> ExitCode {
         Command::Banks(arguments) => banks::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),
         Command::Round(arguments) => round::run(&arguments),
+        Command::Approximate(arguments) => approximate::run(&arguments),
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),
         Command::Bits(arguments) => bits::run(&arguments),

@@ -3,6 +3,7 @@ mod attention;
 pub mod bf16_tn;
 mod broadcast;
 mod double_buffer;
+mod exponential;
 mod fragment_store;
 mod fragments;
 mod half_masks;
@@ -30,6 +31,7 @@ pub const ALL: &[Lab] = &[
     fragment_store::LAB,
     double_buffer::LAB,
     attention::LAB,
+    exponential::LAB,
     modes::LAB,
     mismatch::LAB,
     bf16_tn::LAB,

@@ -1,4 +1,5 @@
-//! `{{#figure …}}`: a picture within the page, drawn by `cargo ladder layout` or `cargo ladder clocks`, or by hand in book/figures/.
+//! `{{#figure …}}`: a picture within the page, drawn by `cargo ladder layout`, `clocks` or `approximate`, or by
+//! hand in book/figures/.
 use anyhow::{Context, Result, bail};
 use html_escape::encode_double_quoted_attribute as escape;
 use transcript::CommandLine;
@@ -11,7 +12,7 @@ use crate::world::exit_code;
 const DRAWN: &str = "book/figures";
 
 /// Commands of the ladder that print text, SVG and JSON, as `--format` says.
-pub const LADDER: [&str; 2] = ["layout", "clocks"];
+pub const LADDER: [&str; 3] = ["layout", "clocks", "approximate"];
 
 /// Understands the words.
 pub fn read(words: &str) -> Result<Directive> {

@@ -1,6 +1,7 @@
 //! `MUFU.EX2`: 2^x, from 64 segments of x's fraction, to which x's whole part is the exponent.
 use super::coefficients;
-use super::interpolator::{INFINITY, Segment, to_f32};
+use super::interpolator::{INFINITY, Segment, interpolate, to_f32};
+use super::trace::{Observer, Reduction};
 use crate::lower::NAN_F32;
 
 static SEGMENTS: [Segment; 64] = coefficients::of("ex2");
@@ -9,7 +10,8 @@ const CONSTANT: i64 = 24456;
 const FRACTION: i32 = 23;
 
 /// Of an f32. A subnormal result is zero.
-pub(super) fn mufu_ex2(x: u32) -> u32 {
+// ANCHOR: ex2
+pub(super) fn mufu_ex2(x: u32, observer: &mut impl Observer) -> u32 {
     let (negative, exponent) = (x >> 31 == 1, (x >> 23 & 0xff) as i32 - 127);
     let significand = x & 0x7f_ffff | 1 << 23;
     let magnitude = match exponent {
@@ -26,9 +28,11 @@ pub(super) fn mufu_ex2(x: u32) -> u32 {
         (true, false) => !magnitude,
         (true, true) => -magnitude,
     };
-    let segment = SEGMENTS[(x >> 17 & 63) as usize];
-    to_f32(
-        segment.at::<17>(x as u32 & 0x1_ffff, CONSTANT),
-        x >> FRACTION,
-    )
+    let (whole, fraction) = (x >> FRACTION, x as u32 & ((1 << FRACTION) - 1));
+    observer.reduced(Reduction::FixedPoint { whole, fraction });
+    let segment = (fraction >> 17) as usize;
+    let x = fraction & 0x1_ffff;
+    let sum = interpolate::<17>(&SEGMENTS, segment, x, CONSTANT, observer);
+    to_f32(sum, whole)
 }
+// ANCHOR_END: ex2

@@ -2,26 +2,46 @@
 //! all 65,536 inputs of each came out on an H200.
 use super::exponential::mufu_ex2;
 use super::hyperbolic_tangent::mufu_tanh;
+use super::trace::{Format, Observer, Value};
 
-pub(super) fn ex2_f16(x: u64) -> u64 {
-    f32_to_f16(mufu_ex2(f16_to_f32(x)))
+pub(super) fn ex2_f16<O: Observer>(x: u64, observer: &mut O) -> u64 {
+    let result = f32_to_f16(mufu_ex2(f16_to_f32(x), observer));
+    told(observer, "MUFU.EX2.F16", Format::F16, x, result)
 }
 
-pub(super) fn tanh_f16(x: u64) -> u64 {
-    f32_to_f16(mufu_tanh(f16_to_f32(x)))
+pub(super) fn tanh_f16<O: Observer>(x: u64, observer: &mut O) -> u64 {
+    let result = f32_to_f16(mufu_tanh(f16_to_f32(x), observer));
+    told(observer, "MUFU.TANH.F16", Format::F16, x, result)
 }
 
-pub(super) fn ex2_bf16(x: u64) -> u64 {
-    u64::from(mufu_ex2((x as u32) << 16) >> 16)
+pub(super) fn ex2_bf16<O: Observer>(x: u64, observer: &mut O) -> u64 {
+    let result = u64::from(mufu_ex2((x as u32) << 16, observer) >> 16);
+    told(observer, "MUFU.EX2.BF16", Format::Bf16, x, result)
 }
 
-pub(super) fn tanh_bf16(x: u64) -> u64 {
-    u64::from(mufu_tanh((x as u32) << 16) >> 16)
+pub(super) fn tanh_bf16<O: Observer>(x: u64, observer: &mut O) -> u64 {
+    let result = u64::from(mufu_tanh((x as u32) << 16, observer) >> 16);
+    told(observer, "MUFU.TANH.BF16", Format::Bf16, x, result)
+}
+
+/// Tells of one MUFU, and returns its result.
+#[inline(always)]
+fn told(
+    observer: &mut impl Observer,
+    instruction: &'static str,
+    format: Format,
+    x: u64,
+    result: u64,
+) -> u64 {
+    let [operand, value] = [x & 0xffff, result].map(|bits| Value { bits, format });
+    observer.mufu(instruction, operand, value);
+    result
 }
 
 /// A pair: one MUFU for each half.
-pub(super) fn both(x: u64, f: fn(u64) -> u64) -> u64 {
-    f(x & 0xffff) | f(x >> 16 & 0xffff) << 16
+pub(super) fn both<O>(x: u64, observer: &mut O, f: fn(u64, &mut O) -> u64) -> u64 {
+    let low = f(x & 0xffff, observer);
+    low | f(x >> 16 & 0xffff, observer) << 16
 }
 
 fn f16_to_f32(x: u64) -> u32 {

@@ -1,7 +1,8 @@
 //! `MUFU.TANH`: the newest function, from 51 segments. It reads as many bits below the leading one as its segments need: below
 //! 2^-8 the result is x itself, from 8 on it is 1.
 use super::coefficients;
-use super::interpolator::{INFINITY, SIGN, Segment, to_f32};
+use super::interpolator::{INFINITY, SIGN, Segment, interpolate, to_f32};
+use super::trace::{Observer, Reduction};
 use crate::lower::NAN_F32;
 
 static SEGMENTS: [Segment; 51] = coefficients::of("tanh");
@@ -23,7 +24,7 @@ const BINADES: [(u32, u32); 11] = [
 ];
 
 /// Of an f32; subnormal numbers are kept.
-pub(super) fn mufu_tanh(x: u32) -> u32 {
+pub(super) fn mufu_tanh(x: u32, observer: &mut impl Observer) -> u32 {
     let (sign, magnitude) = (x & SIGN, x & !SIGN);
     let binade = (magnitude >> 23).checked_sub(FIRST);
     match (binade, magnitude) {
@@ -33,9 +34,16 @@ pub(super) fn mufu_tanh(x: u32) -> u32 {
             None => sign | 1f32.to_bits(),
             Some(&(first, bits)) => {
                 let mantissa = magnitude & 0x7f_ffff;
-                let segment = SEGMENTS[(first + (mantissa >> (23 - bits))) as usize];
+                let exponent = binade as i32 + FIRST as i32 - 127;
+                observer.reduced(Reduction::Significand {
+                    mantissa,
+                    exponent,
+                    chosen_by: bits,
+                });
+                let segment = (first + (mantissa >> (23 - bits))) as usize;
                 let x = mantissa >> (6 - bits) & 0x1_ffff;
-                sign | to_f32(segment.at::<17>(x, 0), 0)
+                let sum = interpolate::<17>(&SEGMENTS, segment, x, 0, observer);
+                sign | to_f32(sum, 0)
             }
         },
     }

@@ -5,6 +5,7 @@
 //! truncated squarer gives their square, and one sum is cut off, not rounded. That this is so bit for bit, and where the
 //! squarer is truncated, was found from all 2^23 results of a binade on an H200: `square` is the only one of many
 //! candidates for which coefficients exist, and they are then unique.
+use super::trace::{Interpolation, Observer};
 
 /// Bits below the point of a sum. The unit itself shifts each function's coefficients (26, 16 and 10 bits wide) to a scale
 /// of their own; in this one scale all of them are whole.
@@ -32,14 +33,37 @@ impl Segment {
         c2: 0,
     };
 
-    /// The polynomial at `x`, of `BITS` bits, plus the function's constant: in units of 2^-40.
+    /// The polynomial at `x` plus the function's constant: in units of 2^-40.
+    // ANCHOR: polynomial
     #[inline(always)]
-    pub fn at<const BITS: u32>(self, x: u32, constant: i64) -> u64 {
+    fn at(self, x: u32, square: u32, constant: i64) -> u64 {
         let [c0, c1, c2] = [self.c0, self.c1, self.c2].map(i64::from);
-        let square = i64::from(square(x >> (BITS - SQUARED)));
-        let sum = (c0 << (FRACTION - C0_FRACTION)) + c1 * i64::from(x) + c2 * square + constant;
+        let [x, square] = [x, square].map(i64::from);
+        let sum = (c0 << (FRACTION - C0_FRACTION)) + c1 * x + c2 * square + constant;
         sum as u64
     }
+    // ANCHOR_END: polynomial
+}
+
+/// The polynomial of this segment at `x`, of `BITS` bits, plus the function's constant: in units of 2^-40.
+#[inline(always)]
+pub(super) fn interpolate<const BITS: u32>(
+    segments: &[Segment],
+    segment: usize,
+    x: u32,
+    constant: i64,
+    observer: &mut impl Observer,
+) -> u64 {
+    let polynomial = segments[segment];
+    let square = square(x >> (BITS - SQUARED));
+    let sum = polynomial.at(x, square, constant);
+    observer.interpolated(Interpolation::new(
+        (segment, segments.len()),
+        polynomial,
+        (x, BITS),
+        (square, constant, sum),
+    ));
+    sum
 }
 
 /// The square of 16 bits in units of 2^17, without the partial products below.

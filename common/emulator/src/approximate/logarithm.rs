@@ -1,6 +1,7 @@
 //! `MUFU.LG2`: the logarithm to base 2, from 64 segments of a significand, with the exponent before it.
 use super::coefficients;
-use super::interpolator::{INFINITY, SIGN, Segment, to_f32};
+use super::interpolator::{INFINITY, SIGN, Segment, interpolate, to_f32};
+use super::trace::{Observer, Reduction};
 use crate::lower::NAN_F32;
 
 static SEGMENTS: [Segment; 64] = coefficients::of("lg2");
@@ -9,7 +10,7 @@ const CONSTANT: i64 = 3348;
 const DROPPED: i32 = 4;
 
 /// Of an f32. A subnormal number is a zero. A sum below zero is inverted, not negated.
-pub(super) fn mufu_lg2(x: u32) -> u32 {
+pub(super) fn mufu_lg2(x: u32, observer: &mut impl Observer) -> u32 {
     let (sign, exponent, mantissa) = (x & SIGN, x >> 23 & 0xff, x & 0x7f_ffff);
     match exponent {
         255 if mantissa != 0 => return NAN_F32,
@@ -19,9 +20,16 @@ pub(super) fn mufu_lg2(x: u32) -> u32 {
         127 if mantissa == 0 => return 0,
         _ => {}
     }
-    let segment = SEGMENTS[(mantissa >> 17) as usize];
-    let fraction = segment.at::<17>(mantissa & 0x1_ffff, CONSTANT) >> DROPPED;
-    let sum = ((i64::from(exponent) - 127) << (40 - DROPPED)) + fraction as i64;
+    let exponent = exponent as i32 - 127;
+    observer.reduced(Reduction::Significand {
+        mantissa,
+        exponent,
+        chosen_by: 6,
+    });
+    let segment = (mantissa >> 17) as usize;
+    let sum = interpolate::<17>(&SEGMENTS, segment, mantissa & 0x1_ffff, CONSTANT, observer);
+    let fraction = sum >> DROPPED;
+    let sum = (i64::from(exponent) << (40 - DROPPED)) + fraction as i64;
     match sum < 0 {
         true => SIGN | to_f32(!sum as u64, DROPPED),
         false => to_f32(sum as u64, DROPPED),

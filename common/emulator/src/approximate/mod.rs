@@ -12,9 +12,11 @@
 //! | a quadratic polynomial | `interpolator.rs`, `coefficients.csv` |
 //! | cutting off to the format | `interpolator.rs`, `upper_word.rs`, `half.rs` |
 //!
-//! **Measured:** for all 2^32 inputs of every f32 instruction, and for the upper words of f64, a digest of the results for
-//! each sign and exponent was recorded on an H200, and every one comes out here (`calibration/h200/approximate*.csv`); so do
-//! those of all inputs in f16 and bf16. That the unit of an A100 has the same bits is not known.
+//! [`function`] is what a kernel executes; [`trace`] is the same code with its steps kept.
+//!
+//! **Measured:** for all 2^32 inputs of every f32 instruction, and for the upper words of f64, an H200 summed a digest of the
+//! results for each sign and exponent, and every sum comes out here; so do those of all inputs in f16 and bf16. That the unit
+//! of an A100 has the same bits is not known.
 mod coefficients;
 mod exponential;
 mod half;
@@ -25,74 +27,113 @@ mod reciprocal;
 mod sequence;
 mod sine;
 mod square_root;
+mod trace;
 mod upper_word;
+
+pub use trace::{Format, Interpolation, Reduction, Step, Trace, Value};
 
 /// A result's bits from the bits of up to two operands; the third is not read.
 pub type Function = fn([u64; 3]) -> u64;
 
-/// A `MUFU` alone, on an f32.
-macro_rules! mufu {
-    ($function:path) => {
-        |v| u64::from($function(v[0] as u32))
+/// An instruction: how it is executed, and how it is executed while somebody looks on.
+struct Instruction {
+    opcode: &'static str,
+    function: Function,
+    traced: fn([u64; 3], &mut Trace) -> u64,
+}
+
+/// Each instruction from one expression, for both of its functions.
+macro_rules! instructions {
+    ($($opcode:literal => |$operands:ident, $observer:ident| $result:expr;)*) => {
+        [$(Instruction {
+            opcode: $opcode,
+            function: |$operands| {
+                let $observer = &mut ();
+                $result
+            },
+            traced: |$operands, $observer| $result,
+        }),*]
     };
 }
 
 /// Every approximate instruction of the PTX ISA ("Floating Point Instructions", "Half Precision Floating Point
 /// Instructions") that sm_90a has, by its opcode.
-const INSTRUCTIONS: [(&str, Function); 30] = [
-    ("ex2.approx.f32", |v| sequence::ex2(v[0])),
-    ("ex2.approx.ftz.f32", mufu!(exponential::mufu_ex2)),
-    ("ex2.approx.f16", |v| half::ex2_f16(v[0])),
-    ("ex2.approx.f16x2", |v| half::both(v[0], half::ex2_f16)),
-    ("ex2.approx.ftz.bf16", |v| half::ex2_bf16(v[0])),
-    ("ex2.approx.ftz.bf16x2", |v| {
-        half::both(v[0], half::ex2_bf16)
-    }),
-    ("lg2.approx.f32", |v| sequence::lg2(v[0])),
-    ("lg2.approx.ftz.f32", mufu!(logarithm::mufu_lg2)),
-    ("rcp.approx.f32", |v| sequence::rcp(v[0])),
-    ("rcp.approx.ftz.f32", mufu!(reciprocal::mufu_rcp)),
-    ("rcp.approx.ftz.f64", |v| {
-        upper(v[0], reciprocal::mufu_rcp64h)
-    }),
-    ("rsqrt.approx.f32", |v| sequence::rsqrt(v[0])),
-    ("rsqrt.approx.ftz.f32", mufu!(square_root::mufu_rsq)),
-    ("rsqrt.approx.f64", |v| sequence::rsqrt_f64(v[0])),
-    ("rsqrt.approx.ftz.f64", |v| {
-        upper(v[0], square_root::mufu_rsq64h)
-    }),
-    ("sqrt.approx.f32", |v| sequence::sqrt(v[0])),
-    ("sqrt.approx.ftz.f32", mufu!(square_root::mufu_sqrt)),
-    ("sin.approx.f32", |v| sequence::sin(v[0])),
-    ("sin.approx.ftz.f32", |v| sequence::sin(v[0])),
-    ("cos.approx.f32", |v| sequence::cos(v[0])),
-    ("cos.approx.ftz.f32", |v| sequence::cos(v[0])),
-    ("tanh.approx.f32", mufu!(hyperbolic_tangent::mufu_tanh)),
-    ("tanh.approx.f16", |v| half::tanh_f16(v[0])),
-    ("tanh.approx.f16x2", |v| half::both(v[0], half::tanh_f16)),
-    ("tanh.approx.bf16", |v| half::tanh_bf16(v[0])),
-    ("tanh.approx.bf16x2", |v| half::both(v[0], half::tanh_bf16)),
-    ("div.approx.f32", |v| sequence::div_approx(v[0], v[1])),
-    ("div.approx.ftz.f32", |v| {
-        sequence::div_approx_ftz(v[0], v[1])
-    }),
-    ("div.full.f32", |v| sequence::div_full(v[0], v[1])),
-    ("div.full.ftz.f32", |v| sequence::div_full_ftz(v[0], v[1])),
-];
+static INSTRUCTIONS: [Instruction; 30] = instructions! {
+    "ex2.approx.f32" => |v, o| sequence::ex2(v[0], o);
+    "ex2.approx.ftz.f32" => |v, o| mufu("MUFU.EX2", exponential::mufu_ex2, v[0], o);
+    "ex2.approx.f16" => |v, o| half::ex2_f16(v[0], o);
+    "ex2.approx.f16x2" => |v, o| half::both(v[0], o, half::ex2_f16);
+    "ex2.approx.ftz.bf16" => |v, o| half::ex2_bf16(v[0], o);
+    "ex2.approx.ftz.bf16x2" => |v, o| half::both(v[0], o, half::ex2_bf16);
+    "lg2.approx.f32" => |v, o| sequence::lg2(v[0], o);
+    "lg2.approx.ftz.f32" => |v, o| mufu("MUFU.LG2", logarithm::mufu_lg2, v[0], o);
+    "rcp.approx.f32" => |v, o| sequence::rcp(v[0], o);
+    "rcp.approx.ftz.f32" => |v, o| mufu("MUFU.RCP", reciprocal::mufu_rcp, v[0], o);
+    "rcp.approx.ftz.f64" => |v, o| sequence::upper("MUFU.RCP64H", reciprocal::mufu_rcp64h, v[0], o);
+    "rsqrt.approx.f32" => |v, o| sequence::rsqrt(v[0], o);
+    "rsqrt.approx.ftz.f32" => |v, o| mufu("MUFU.RSQ", square_root::mufu_rsq, v[0], o);
+    "rsqrt.approx.f64" => |v, o| sequence::rsqrt_f64(v[0], o);
+    "rsqrt.approx.ftz.f64" => |v, o| sequence::upper("MUFU.RSQ64H", square_root::mufu_rsq64h, v[0], o);
+    "sqrt.approx.f32" => |v, o| sequence::sqrt(v[0], o);
+    "sqrt.approx.ftz.f32" => |v, o| mufu("MUFU.SQRT", square_root::mufu_sqrt, v[0], o);
+    "sin.approx.f32" => |v, o| sequence::sin(v[0], o);
+    "sin.approx.ftz.f32" => |v, o| sequence::sin(v[0], o);
+    "cos.approx.f32" => |v, o| sequence::cos(v[0], o);
+    "cos.approx.ftz.f32" => |v, o| sequence::cos(v[0], o);
+    "tanh.approx.f32" => |v, o| mufu("MUFU.TANH", hyperbolic_tangent::mufu_tanh, v[0], o);
+    "tanh.approx.f16" => |v, o| half::tanh_f16(v[0], o);
+    "tanh.approx.f16x2" => |v, o| half::both(v[0], o, half::tanh_f16);
+    "tanh.approx.bf16" => |v, o| half::tanh_bf16(v[0], o);
+    "tanh.approx.bf16x2" => |v, o| half::both(v[0], o, half::tanh_bf16);
+    "div.approx.f32" => |v, o| sequence::div_approx(v[0], v[1], o);
+    "div.approx.ftz.f32" => |v, o| sequence::div_approx_ftz(v[0], v[1], o);
+    "div.full.f32" => |v, o| sequence::div_full(v[0], v[1], o);
+    "div.full.ftz.f32" => |v, o| sequence::div_full_ftz(v[0], v[1], o);
+};
 
-/// The upper word through a function, with a lower one of 0.
-fn upper(x: u64, function: fn(u32) -> u32) -> u64 {
-    u64::from(function((x >> 32) as u32)) << 32
+/// A `MUFU` alone, on an f32.
+#[inline(always)]
+fn mufu<O: trace::Observer>(
+    name: &'static str,
+    function: impl Fn(u32, &mut O) -> u32,
+    x: u64,
+    observer: &mut O,
+) -> u64 {
+    u64::from(sequence::unit(name, function, x as u32, observer))
+}
+
+fn find(opcode: &str) -> Option<&'static Instruction> {
+    INSTRUCTIONS
+        .iter()
+        .find(|instruction| instruction.opcode == opcode)
 }
 
 /// The function of the approximate instruction with this opcode, such as `ex2.approx.ftz.f32`; none if there is no such
 /// instruction.
 pub fn function(opcode: &str) -> Option<Function> {
-    let found = INSTRUCTIONS.iter().find(|(name, _)| *name == opcode);
-    found.map(|&(_, function)| function)
+    Some(find(opcode)?.function)
+}
+
+/// What the approximate instruction with this opcode returns for these operands, the bits that [`function`] returns, and
+/// the machine instructions that it takes; none if there is no such instruction.
+///
+/// ```
+/// use emulator::approximate;
+///
+/// let x = u64::from(0.3f32.to_bits());
+/// let (bits, trace) = approximate::trace("ex2.approx.ftz.f32", [x, 0, 0]).ok_or("no such opcode")?;
+/// assert_eq!(f32::from_bits(bits as u32), 1.2311444);
+/// let interpolation = trace.steps[0].interpolation.ok_or("a special value")?;
+/// assert_eq!((interpolation.segment, interpolation.segments), (19, 64));
+/// # Ok::<(), &str>(())
+/// ```
+pub fn trace(opcode: &str, operands: [u64; 3]) -> Option<(u64, Trace)> {
+    let mut trace = Trace::default();
+    let bits = (find(opcode)?.traced)(operands, &mut trace);
+    Some((bits, trace))
 }
 
 /// The opcodes of all approximate instructions.
 pub fn opcodes() -> impl Iterator<Item = &'static str> {
-    INSTRUCTIONS.iter().map(|&(name, _)| name)
+    INSTRUCTIONS.iter().map(|instruction| instruction.opcode)
 }

@@ -1,31 +1,41 @@
 //! `MUFU.RCP` and `MUFU.RCP64H`: 1/x, from 128 segments of a significand.
 use super::coefficients;
-use super::interpolator::{INFINITY, SIGN, Segment, to_f32};
+use super::interpolator::{INFINITY, SIGN, Segment, interpolate, to_f32};
+use super::trace::{Observer, Reduction};
 use super::upper_word::{self, UpperWord};
 use crate::lower::NAN_F32;
 
 static SEGMENTS: [Segment; 128] = coefficients::of("rcp");
 const CONSTANT: i64 = 4046;
 
-/// 1 / (1 + mantissa 2^-23), in units of 2^-40.
+/// 1 / (1 + mantissa 2^-23), in units of 2^-40, of a number with this exponent.
 #[inline(always)]
-fn of_significand(mantissa: u32) -> u64 {
-    SEGMENTS[(mantissa >> 16) as usize].at::<16>(mantissa & 0xffff, CONSTANT)
+fn of_significand(mantissa: u32, exponent: i32, observer: &mut impl Observer) -> u64 {
+    observer.reduced(Reduction::Significand {
+        mantissa,
+        exponent,
+        chosen_by: 7,
+    });
+    let segment = (mantissa >> 16) as usize;
+    interpolate::<16>(&SEGMENTS, segment, mantissa & 0xffff, CONSTANT, observer)
 }
 
 /// Of an f32. Subnormal numbers are zeros, as operand and as result.
-pub(super) fn mufu_rcp(x: u32) -> u32 {
+pub(super) fn mufu_rcp(x: u32, observer: &mut impl Observer) -> u32 {
     let (sign, exponent, mantissa) = (x & SIGN, x >> 23 & 0xff, x & 0x7f_ffff);
     match exponent {
         0 => sign | INFINITY,
         255 if mantissa != 0 => NAN_F32,
         255 => sign,
-        _ => sign | to_f32(of_significand(mantissa), 127 - exponent as i32),
+        _ => {
+            let exponent = exponent as i32 - 127;
+            sign | to_f32(of_significand(mantissa, exponent, observer), -exponent)
+        }
     }
 }
 
 /// Of an f64, from its upper word to the result's.
-pub(super) fn mufu_rcp64h(x: u32) -> u32 {
+pub(super) fn mufu_rcp64h(x: u32, observer: &mut impl Observer) -> u32 {
     let UpperWord {
         sign,
         exponent,
@@ -35,6 +45,10 @@ pub(super) fn mufu_rcp64h(x: u32) -> u32 {
         0 => sign | upper_word::INFINITY,
         2047 if mantissa != 0 => upper_word::NAN,
         2047 => sign,
-        _ => sign | upper_word::of_sum(of_significand(mantissa), 1023 - exponent as i32),
+        _ => {
+            let exponent = exponent as i32 - 1023;
+            let sum = of_significand(mantissa, exponent, observer);
+            sign | upper_word::of_sum(sum, -exponent)
+        }
     }
 }

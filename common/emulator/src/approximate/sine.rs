@@ -1,6 +1,7 @@
 //! `MUFU.SIN` and `MUFU.COS`: of x revolutions, from 64 segments of a quarter of one.
 use super::coefficients;
-use super::interpolator::{SIGN, Segment, to_f32};
+use super::interpolator::{SIGN, Segment, interpolate, to_f32};
+use super::trace::{Observer, Reduction};
 use crate::lower::NAN_F32;
 
 static SEGMENTS: [Segment; 64] = coefficients::of("sin");
@@ -9,17 +10,17 @@ const FRACTION: i32 = 25;
 const QUARTER: u32 = 1 << (FRACTION - 2);
 
 /// The sine of an f32 in revolutions. A subnormal number is a zero.
-pub(super) fn mufu_sin(revolutions: u32) -> u32 {
+pub(super) fn mufu_sin(revolutions: u32, observer: &mut impl Observer) -> u32 {
     match angle(revolutions) {
-        Some(angle) => sine(angle, revolutions & SIGN),
+        Some(angle) => sine(angle, revolutions & SIGN, observer),
         None => NAN_F32,
     }
 }
 
 /// The cosine of an f32 in revolutions: the sine of a quarter more.
-pub(super) fn mufu_cos(revolutions: u32) -> u32 {
+pub(super) fn mufu_cos(revolutions: u32, observer: &mut impl Observer) -> u32 {
     match angle(revolutions) {
-        Some(angle) => sine(angle.wrapping_add(QUARTER), 0),
+        Some(angle) => sine(angle.wrapping_add(QUARTER), 0, observer),
         None => NAN_F32,
     }
 }
@@ -36,12 +37,13 @@ fn angle(x: u32) -> Option<u32> {
 }
 
 /// Quarters 1 and 3 run backwards, with an inverted angle, and 2 and 3 change the sign.
-fn sine(angle: u32, sign: u32) -> u32 {
+fn sine(angle: u32, sign: u32, observer: &mut impl Observer) -> u32 {
     let quarter = (angle / QUARTER) & 3;
     let x = match quarter & 1 {
         0 => angle,
         _ => !angle,
     } % QUARTER;
-    let segment = SEGMENTS[(x >> 17) as usize];
-    sign ^ quarter >> 1 << 31 | to_f32(segment.at::<17>(x & 0x1_ffff, 0), 0)
+    observer.reduced(Reduction::Angle { quarter, offset: x });
+    let sum = interpolate::<17>(&SEGMENTS, (x >> 17) as usize, x & 0x1_ffff, 0, observer);
+    sign ^ quarter >> 1 << 31 | to_f32(sum, 0)
 }

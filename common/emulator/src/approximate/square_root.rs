@@ -1,7 +1,8 @@
 //! `MUFU.RSQ`, `MUFU.RSQ64H` and `MUFU.SQRT`: 1/sqrt(x) and sqrt(x), each from 64 segments of a significand below 2 and 64 of
 //! one from 2 to 4, whichever leaves an even exponent.
 use super::coefficients;
-use super::interpolator::{INFINITY, SIGN, Segment, to_f32};
+use super::interpolator::{INFINITY, SIGN, Segment, interpolate, to_f32};
+use super::trace::{Observer, Reduction};
 use super::upper_word::{self, UpperWord};
 use crate::lower::NAN_F32;
 
@@ -9,11 +10,21 @@ static RECIPROCAL_ROOT: [Segment; 128] = coefficients::of("rsqrt");
 static ROOT: [Segment; 128] = coefficients::of("sqrt");
 const CONSTANT: i64 = -1;
 
-/// A function of (1 + mantissa 2^-23) 2^odd, in units of 2^-40.
+/// A function of (1 + mantissa 2^-23) 2^odd, in units of 2^-40, of a number whose exponent is halved so.
 #[inline(always)]
-fn of_significand(segments: &[Segment; 128], odd: bool, mantissa: u32) -> u64 {
+fn of_significand(
+    segments: &[Segment; 128],
+    (odd, half): (bool, i32),
+    mantissa: u32,
+    observer: &mut impl Observer,
+) -> u64 {
+    observer.reduced(Reduction::EvenExponent {
+        mantissa,
+        odd,
+        half,
+    });
     let segment = usize::from(odd) << 6 | (mantissa >> 17) as usize;
-    segments[segment].at::<17>(mantissa & 0x1_ffff, CONSTANT)
+    interpolate::<17>(segments, segment, mantissa & 0x1_ffff, CONSTANT, observer)
 }
 
 /// 2^exponent as 2^odd and the square of 2^half.
@@ -23,7 +34,7 @@ fn halve(exponent: i32) -> (bool, i32) {
 }
 
 /// 1/sqrt(x). A subnormal number is a zero. A power of 4 has an exact result.
-pub(super) fn mufu_rsq(x: u32) -> u32 {
+pub(super) fn mufu_rsq(x: u32, observer: &mut impl Observer) -> u32 {
     let (sign, exponent, mantissa) = (x & SIGN, x >> 23 & 0xff, x & 0x7f_ffff);
     let (odd, half) = halve(exponent as i32 - 127);
     match exponent {
@@ -32,12 +43,15 @@ pub(super) fn mufu_rsq(x: u32) -> u32 {
         _ if sign != 0 => NAN_F32,
         255 => 0,
         _ if mantissa == 0 && !odd => ((127 - half) as u32) << 23,
-        _ => to_f32(of_significand(&RECIPROCAL_ROOT, odd, mantissa), -half),
+        _ => {
+            let sum = of_significand(&RECIPROCAL_ROOT, (odd, half), mantissa, observer);
+            to_f32(sum, -half)
+        }
     }
 }
 
 /// 1/sqrt(x) of an f64, from its upper word to the result's.
-pub(super) fn mufu_rsq64h(x: u32) -> u32 {
+pub(super) fn mufu_rsq64h(x: u32, observer: &mut impl Observer) -> u32 {
     let UpperWord {
         sign,
         exponent,
@@ -50,12 +64,15 @@ pub(super) fn mufu_rsq64h(x: u32) -> u32 {
         _ if sign != 0 => upper_word::NAN,
         2047 => 0,
         _ if mantissa == 0 && !odd => ((1023 - half) as u32) << 20,
-        _ => upper_word::of_sum(of_significand(&RECIPROCAL_ROOT, odd, mantissa), -half),
+        _ => {
+            let sum = of_significand(&RECIPROCAL_ROOT, (odd, half), mantissa, observer);
+            upper_word::of_sum(sum, -half)
+        }
     }
 }
 
 /// sqrt(x). A subnormal number is a zero.
-pub(super) fn mufu_sqrt(x: u32) -> u32 {
+pub(super) fn mufu_sqrt(x: u32, observer: &mut impl Observer) -> u32 {
     let (sign, exponent, mantissa) = (x & SIGN, x >> 23 & 0xff, x & 0x7f_ffff);
     let (odd, half) = halve(exponent as i32 - 127);
     match exponent {
@@ -63,6 +80,9 @@ pub(super) fn mufu_sqrt(x: u32) -> u32 {
         0 => sign,
         _ if sign != 0 => NAN_F32,
         255 => INFINITY,
-        _ => to_f32(of_significand(&ROOT, odd, mantissa), half),
+        _ => {
+            let sum = of_significand(&ROOT, (odd, half), mantissa, observer);
+            to_f32(sum, half)
+        }
     }
 }

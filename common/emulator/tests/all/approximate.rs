@@ -251,3 +251,61 @@ fn every_opcode_is_lowered_to_the_same_function() {
     }
     assert!(approximate::function("ex2.approx.f64").is_none());
 }
+
+/// Operands of an instruction of this name: special values, and some from everywhere.
+fn operands(opcode: &str) -> Vec<u64> {
+    let specials = [0, 1, 0x3f80_0000, 0x7f80_0000, 0x7f80_0001, 0x7f7f_ffff];
+    let mut bits: Vec<u64> = specials
+        .iter()
+        .flat_map(|&word: &u64| [word, word | 1 << 31, word << 32, word << 16])
+        .collect();
+    let mut word = 1u64;
+    for _ in 0..20_000 {
+        word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        bits.push(word ^ word >> 29);
+    }
+    if !opcode.ends_with("f64") {
+        bits.iter_mut().for_each(|bits| *bits &= 0xffff_ffff);
+    }
+    bits
+}
+
+#[test]
+fn a_trace_has_the_result_and_the_sum_of_what_it_shows() {
+    for opcode in approximate::opcodes() {
+        let function = approximate::function(opcode).expect("an opcode");
+        let (mut mufus, mut sums) = (0, 0);
+        let all = operands(opcode);
+        for (&x, &y) in all.iter().zip(all.iter().rev()) {
+            let (bits, trace) = approximate::trace(opcode, [x, y, 0]).expect("an opcode");
+            assert_eq!(bits, function([x, y, 0]), "{opcode} {x:#x} {y:#x}");
+            mufus += trace
+                .steps
+                .iter()
+                .filter(|step| step.operand.is_some())
+                .count();
+            for sum in trace.steps.iter().filter_map(|step| step.interpolation) {
+                let [c0, c1, c2] = sum.coefficients.map(i64::from);
+                let terms = (c0 << 14) + c1 * i64::from(sum.argument) + c2 * i64::from(sum.square);
+                assert_eq!(sum.sum as i64, terms + sum.constant, "{opcode} {x:#x}");
+                assert!(sum.segment < sum.segments && sum.argument >> sum.argument_bits == 0);
+                // The partial products below 2^17 are little more than 8 times that, if all bits are set.
+                let exact = f64::from(sum.argument >> (sum.argument_bits - 16)).powi(2)
+                    / f64::from(1 << 17);
+                assert!(
+                    (0.0..8.001).contains(&(exact - f64::from(sum.square))),
+                    "{opcode} {sum:?}"
+                );
+                sums += 1;
+            }
+            if let Some(last) = trace.steps.last()
+                && !opcode.ends_with("x2")
+                && !opcode.ends_with("f64")
+            {
+                assert_eq!(last.result.bits, bits, "{opcode} {x:#x}");
+            }
+        }
+        assert!(mufus > 5_000 && sums > 500, "{opcode} {mufus} {sums}");
+    }
+    assert!(approximate::trace("ex2.approx.f64", [0; 3]).is_none());
+}

@@ -219,6 +219,21 @@ fn the_recorded_step_with_and_without_a_vote_is_current() {
     is_current("sass_vote.txt", &[with, without].concat());
 }
 
+/// What the book says of powers: a polynomial, `ex2` with and without `.ftz`, and `expf`.
+#[test]
+fn the_recorded_powers_are_current() {
+    if !can_record() {
+        return;
+    }
+    let code = sass_of("book/labs/exponential/kernel.ptx");
+    let words = ["FMNMX", "FADD", "FFMA", "FMUL", "FSETP", "MUFU", "0x800000"];
+    let is_shown =
+        |line: &&str| line.starts_with(".text") || words.iter().any(|word| line.contains(word));
+    let shown = code.lines().filter(is_shown);
+    let shown: Vec<String> = shown.map(|line| line.trim().to_owned()).collect();
+    is_current("sass_powers.txt", &shown);
+}
+
 /// The tables that the book shows, and takes numbers from, where there is no `ptxas`.
 #[test]
 fn the_recorded_comparisons_are_current() {

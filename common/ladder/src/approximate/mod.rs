@@ -1,0 +1,190 @@
+//! `cargo ladder approximate`: how the unit for approximate instructions gets from an operand to a result.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `operand` | reads numbers, and knows each instruction's mathematical function |
+//! | `show` | one input, step by step |
+//! | `errors` | the errors over an interval |
+mod errors;
+mod operand;
+mod show;
+
+use anyhow::{Result, ensure};
+
+use crate::layout::Format;
+use operand::Opcode;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "A number is decimal, a power of two such as 2^-13, or bits such as 0x3e99999a. It is rounded to the operand's format. \
+    `div` takes two, and so does a pair such as ex2.approx.f16x2, the lower half first.\n\
+    For example: approximate ex2.approx.ftz.f32 0.3 | approximate div.full.f32 1 3 | approximate sin.approx.f32 --errors 0..0.5\n\
+    approximate list has all opcodes."
+)]
+pub struct Arguments {
+    /// The instruction, such as ex2.approx.ftz.f32, or `list`
+    opcode: String,
+    /// Its operands
+    #[arg(value_name = "X", allow_negative_numbers = true)]
+    operands: Vec<String>,
+    /// In place of an operand: the errors of 65,536 numbers between these two
+    #[arg(
+        long,
+        value_name = "FROM..TO",
+        allow_hyphen_values = true,
+        conflicts_with = "operands"
+    )]
+    errors: Option<String>,
+    /// How it is printed; svg is a picture of `--errors`
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    anstream::print!("{}", output(arguments)?);
+    Ok(true)
+}
+
+fn output(arguments: &Arguments) -> Result<String> {
+    let format = match arguments.json {
+        true => Format::Json,
+        false => arguments.format,
+    };
+    if arguments.opcode == "list" {
+        return Ok(match format {
+            Format::Json => harness::pretty(&emulator::approximate::opcodes().collect::<Vec<_>>()),
+            Format::Text | Format::Svg => operand::list(),
+        });
+    }
+    let opcode = Opcode::find(&arguments.opcode)?;
+    if let Some(interval) = &arguments.errors {
+        let errors = errors::Errors::over(opcode, interval)?;
+        return Ok(match format {
+            Format::Text => errors.text(),
+            Format::Svg => errors.svg(),
+            Format::Json => harness::pretty(&errors.json()),
+        });
+    }
+    let shown = show::Shown::new(opcode, &arguments.operands)?;
+    ensure!(
+        format != Format::Svg,
+        "there is a picture of many inputs only: add --errors FROM..TO in place of the operand"
+    );
+    Ok(match format {
+        Format::Json => harness::pretty(&shown.json()),
+        Format::Text | Format::Svg => shown.text(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(opcode: &str, operands: &[&str]) -> Result<String> {
+        output(&Arguments {
+            opcode: opcode.into(),
+            operands: operands.iter().map(|text| (*text).to_owned()).collect(),
+            errors: None,
+            format: Format::Text,
+            json: false,
+        })
+    }
+
+    #[test]
+    fn one_input_of_each_kind() {
+        let inputs: [(&str, &[&str]); 9] = [
+            ("ex2.approx.ftz.f32", &["0.3"]),
+            ("ex2.approx.f32", &["-130.25"]),
+            ("rcp.approx.ftz.f32", &["3"]),
+            ("rsqrt.approx.f32", &["2^-140"]),
+            ("lg2.approx.ftz.f32", &["0.75"]),
+            ("sin.approx.f32", &["2"]),
+            ("tanh.approx.f32", &["-0.5"]),
+            ("ex2.approx.f16x2", &["0.5", "-0x3c00"]),
+            ("ex2.approx.f16x2", &["0.5", "inf"]),
+        ];
+        let texts = inputs.map(|(opcode, operands)| match of(opcode, operands) {
+            Ok(text) => text,
+            Err(error) => format!("{opcode} {operands:?}: {error:#}\n"),
+        });
+        insta::assert_snapshot!(texts.join("\n"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_there_is() {
+        for (opcode, operands, why) in [
+            ("ex2.approx", &["1"][..], "ex2.approx.ftz.f32"),
+            ("mul.f32", &["1"], "cargo ladder approximate list"),
+            ("ex2.approx.f32", &[], "takes a number"),
+            ("ex2.approx.f32", &["1", "2"], "takes a number"),
+            ("div.full.f32", &["1"], "takes two numbers"),
+            ("tanh.approx.bf16x2", &["1"], "lower half first"),
+            ("ex2.approx.f32", &["one"], "write 0.3"),
+            ("ex2.approx.f16", &["0x12345"], "16 bits"),
+        ] {
+            let error = of(opcode, operands).expect_err(opcode);
+            assert!(format!("{error:#}").contains(why), "{opcode}: {error:#}");
+        }
+    }
+
+    #[test]
+    fn every_opcode_is_listed_and_shown() {
+        let list = of("list", &[]).expect("a list");
+        for opcode in emulator::approximate::opcodes() {
+            assert!(list.contains(opcode), "{opcode}");
+            let operands = match opcode {
+                _ if opcode.starts_with("div") || opcode.ends_with("x2") => &["0.75", "0.5"][..],
+                _ => &["0.75"],
+            };
+            let text = of(opcode, operands).expect(opcode);
+            assert!(text.contains("error"), "{opcode}\n{text}");
+        }
+    }
+
+    #[test]
+    fn json_has_the_numbers_of_the_text() {
+        let arguments = Arguments {
+            opcode: "ex2.approx.ftz.f32".into(),
+            operands: vec!["0.3".into()],
+            errors: None,
+            format: Format::Text,
+            json: true,
+        };
+        let json: serde_json::Value =
+            serde_json::from_str(&output(&arguments).expect("an output")).expect("JSON");
+        assert_eq!(json["steps"][0]["segment"], 19);
+        assert_eq!(json["result"]["bits"], "0x3f9d9624");
+        let text = of("ex2.approx.ftz.f32", &["0.3"]).expect("a text");
+        assert!(
+            text.contains("19 of 64") && text.contains("0x3f9d9624"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn errors_over_an_interval() {
+        let arguments = |errors: &str, format| Arguments {
+            opcode: "ex2.approx.ftz.f32".into(),
+            operands: Vec::new(),
+            errors: Some(errors.into()),
+            format,
+            json: false,
+        };
+        let text = output(&arguments("0..1", Format::Text)).expect("a text");
+        insta::assert_snapshot!(text);
+        let svg = output(&arguments("0..0.0625", Format::Svg)).expect("a picture");
+        assert!(svg.starts_with("<svg") && svg.contains("ulp"), "{svg}");
+        for (interval, why) in [
+            ("0", "FROM..TO"),
+            ("1..0", "below"),
+            ("0..inf", "finite"),
+            ("a..1", "write 0.3"),
+        ] {
+            let error = output(&arguments(interval, Format::Text)).expect_err(interval);
+            assert!(format!("{error:#}").contains(why), "{interval}: {error:#}");
+        }
+    }
+}
