@@ -133,38 +133,67 @@ impl Class {
             "DFMA" | "DADD" | "DMUL" | "DSETP" => {
                 new(Pipe::Double, interval.double, 16.0, Does::Scoreboard)
             }
-            "MUFU" => new(Pipe::Special, interval.special, latency.special, Does::Scoreboard),
-            "F2I" | "I2F" | "F2F" | "FRND" | "POPC" | "FLO" | "BREV" => {
-                new(Pipe::Special, interval.convert, latency.special, Does::Scoreboard)
-            }
+            "MUFU" => new(
+                Pipe::Special,
+                interval.special,
+                latency.special,
+                Does::Scoreboard,
+            ),
+            "F2I" | "I2F" | "F2F" | "FRND" | "POPC" | "FLO" | "BREV" => new(
+                Pipe::Special,
+                interval.convert,
+                latency.special,
+                Does::Scoreboard,
+            ),
             "LDC" | "ULDC" | "S2R" | "S2UR" | "R2UR" | "CS2UR" => {
                 new(Pipe::None, 1.0, latency.constant, Does::Scoreboard)
             }
             "HMMA" | "IMMA" | "DMMA" => {
                 // Products of 8 bits take half the time of those of f16 (H100 whitepaper).
                 let rate = if root == "IMMA" { 2.0 } else { 1.0 } * interval.mma_flop;
-                new(Pipe::Tensor, flop(opcode) / rate, latency.mma, Does::Scoreboard)
+                new(
+                    Pipe::Tensor,
+                    flop(opcode) / rate,
+                    latency.mma,
+                    Does::Scoreboard,
+                )
             }
             "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA" => {
                 // A warp has 16 of the 64 rows.
                 let rate = if root == "HGMMA" { 1.0 } else { 2.0 } * interval.wgmma_flop;
                 let ends = one.operands.contains("gsb0");
-                new(Pipe::Tensor, flop(opcode) / 4.0 / rate, 0.0, Does::Wgmma(ends))
+                new(
+                    Pipe::Tensor,
+                    flop(opcode) / 4.0 / rate,
+                    0.0,
+                    Does::Wgmma(ends),
+                )
             }
-            "WARPGROUP" if opcode.contains("DEPBAR") => {
-                new(Pipe::None, 1.0, 0.0, Does::WaitWgmma(last_number(&one.operands)))
-            }
+            "WARPGROUP" if opcode.contains("DEPBAR") => new(
+                Pipe::None,
+                1.0,
+                0.0,
+                Does::WaitWgmma(last_number(&one.operands)),
+            ),
             "LDS" | "LDSM" | "STS" | "STSM" => memory(Does::Shared),
             "ATOMS" => memory(Does::Shared),
-            "SHFL" | "MOVM" | "REDUX" => {
-                new(Pipe::Memory, interval.shuffle, latency.shared, Does::Scoreboard)
-            }
+            "SHFL" | "MOVM" | "REDUX" => new(
+                Pipe::Memory,
+                interval.shuffle,
+                latency.shared,
+                Does::Scoreboard,
+            ),
             "LDG" | "LD" | "LDL" => memory(Does::GlobalLoad),
             "STG" | "ST" | "STL" => memory(Does::GlobalStore),
             "ATOM" | "ATOMG" | "RED" | "REDG" => memory(Does::Atomic),
             "LDGSTS" => memory(Does::AsyncCopy),
             "LDGDEPBAR" => new(Pipe::None, 1.0, 0.0, Does::CommitCopies),
-            "DEPBAR" => new(Pipe::None, 1.0, 0.0, Does::WaitGroups(last_number(&one.operands))),
+            "DEPBAR" => new(
+                Pipe::None,
+                1.0,
+                0.0,
+                Does::WaitGroups(last_number(&one.operands)),
+            ),
             "BAR" => {
                 let waits = !opcode.contains(".ARV");
                 new(Pipe::None, 1.0, 0.0, Does::Barrier { waits })
@@ -185,7 +214,9 @@ impl Class {
             "BRA" | "JMP" | "BRX" | "CALL" | "RET" => new(Pipe::None, 1.0, 0.0, Does::Branch),
             "NOP" | "BSSY" | "BSYNC" | "EXIT" | "WARPSYNC" | "WARPGROUP" | "ELECT" | "VOTE"
             | "VOTEU" | "ERRBAR" | "CCTL" | "UTMACCTL" | "UTMAPF" | "ACQBULK" | "PREEXIT"
-            | "USETMAXREG" | "YIELD" | "NANOSLEEP" | "BMOV" | "DEPBAR_ALL" => plain(Pipe::None, 1.0),
+            | "USETMAXREG" | "YIELD" | "NANOSLEEP" | "BMOV" | "DEPBAR_ALL" => {
+                plain(Pipe::None, 1.0)
+            }
             _ if root.starts_with('U') => plain(Pipe::Uniform, interval.uniform),
             _ => plain(Pipe::Alu, interval.alu),
         }

@@ -53,7 +53,9 @@ pub struct Estimate {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
     /// The machine code is not of this PTX.
-    #[error("of {all} instructions of the trace {unmatched} have no machine instruction: the machine code is of another kernel")]
+    #[error(
+        "of {all} instructions of the trace {unmatched} have no machine instruction: the machine code is of another kernel"
+    )]
     Unmatched {
         /// Instructions without one.
         unmatched: usize,

@@ -254,7 +254,15 @@ fn is_conditional(opcode: &str, operands: &str) -> bool {
 
 /// Operands on which time depends.
 fn kept(opcode: &str, operands: &str) -> String {
-    let kept = ["DEPBAR", "WARPGROUP.DEPBAR", "BAR", "HGMMA", "IGMMA", "QGMMA", "BGMMA"];
+    let kept = [
+        "DEPBAR",
+        "WARPGROUP.DEPBAR",
+        "BAR",
+        "HGMMA",
+        "IGMMA",
+        "QGMMA",
+        "BGMMA",
+    ];
     match kept.iter().any(|kept| opcode.starts_with(kept)) {
         true => operands.replace(' ', ""),
         false => String::new(),

@@ -64,14 +64,16 @@ impl<'a> Walk<'a> {
             if root.ends_with("GMMA") {
                 return wgmmas;
             }
-            let fits = |index: &u32| anchors_of(&instructions[*index as usize].kind).contains(&root);
+            let fits =
+                |index: &u32| anchors_of(&instructions[*index as usize].kind).contains(&root);
             if let Some(index) = lines.get(&line).filter(|index| fits(index)) {
                 return Some(*index);
             }
             // Of a loop that waits ptxas peels the first round, and names a line beside it.
             let near = lines.range(line.saturating_sub(NEAR)..=line.saturating_add(NEAR));
             let near = near.filter(|(_, index)| fits(index));
-            near.min_by_key(|&(&at, _)| at.abs_diff(line)).map(|(_, &index)| index)
+            near.min_by_key(|&(&at, _)| at.abs_diff(line))
+                .map(|(_, &index)| index)
         };
         let mut opcodes: HashMap<&str, u32> = HashMap::new();
         let mut anchors = Vec::new();
@@ -223,7 +225,9 @@ impl Walker<'_, '_> {
         let (anchors, end) = self.anchors_from(from, LOOKAHEAD);
         if anchors.is_empty() {
             let code = &self.walk.code.instructions;
-            if code.get(end).is_some_and(|one| one.opcode == "EXIT" && one.guarded)
+            if code
+                .get(end)
+                .is_some_and(|one| one.opcode == "EXIT" && one.guarded)
                 && self.is_left()
             {
                 return self.fit(end + 1, depth);
@@ -372,7 +376,9 @@ fn anchors_of(kind: &InstructionKind) -> &'static [&'static str] {
         InstructionKind::StoreMatrix { .. } => &["STSM"],
         InstructionKind::AsyncCopy { .. } => &["LDGSTS"],
         InstructionKind::AsyncCopyGroup => &["LDGDEPBAR", "DEPBAR"],
-        InstructionKind::BulkCopy { .. } => &["UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED"],
+        InstructionKind::BulkCopy { .. } => {
+            &["UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED"]
+        }
         InstructionKind::BulkCopyGroup => &["UTMACMDFLUSH", "DEPBAR"],
         InstructionKind::Mma(_) => &["HMMA", "IMMA", "DMMA"],
         InstructionKind::Wgmma(_) => &["HGMMA", "IGMMA", "QGMMA", "BGMMA"],

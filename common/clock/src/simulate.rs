@@ -406,9 +406,10 @@ impl<'a> Simulator<'a> {
             }
         }
         if let Some(cta) = self.ctas.iter().position(|cta| cta.alive > 0) {
-            let waiting = self.warps.iter().find(|warp| {
-                warp.cta == cta && warp.at < warp.program.steps.len()
-            });
+            let waiting = self
+                .warps
+                .iter()
+                .find(|warp| warp.cta == cta && warp.at < warp.program.steps.len());
             let line = waiting.map_or(0, |warp| {
                 let step = warp.program.steps[warp.at];
                 self.code[step.instruction as usize].ptx_line
@@ -441,7 +442,11 @@ impl<'a> Simulator<'a> {
             }
         }
         if let Does::WaitGroups(left) = class.does {
-            let groups = if warp.waits_bulk { &warp.bulk } else { &warp.copies };
+            let groups = if warp.waits_bulk {
+                &warp.bulk
+            } else {
+                &warp.copies
+            };
             let until = groups.len().checked_sub(left as usize + 1);
             let done = until.map_or(0.0, |last| {
                 groups[..=last].iter().copied().fold(0.0, f64::max)
@@ -585,7 +590,8 @@ impl<'a> Simulator<'a> {
                     .sum();
                 let wavefronts = f64::from(wavefronts);
                 let start = self.enqueue(number, time, wavefronts);
-                let done = start + latency.shared + latency.shared_wavefront * (wavefronts - 1.0).max(0.0);
+                let done =
+                    start + latency.shared + latency.shared_wavefront * (wavefronts - 1.0).max(0.0);
                 self.release(number, write, done, Stall::ShortScoreboard);
                 self.release(number, read, start + wavefronts, Stall::ShortScoreboard);
             }
@@ -657,7 +663,12 @@ impl<'a> Simulator<'a> {
             Does::WaitGroups(_) => {}
             Does::Barrier { waits } => return self.barrier(number, effects, waits, time),
             Does::Mbarrier => {
-                self.release(number, write, time + latency.mbarrier_arrive, Stall::ShortScoreboard);
+                self.release(
+                    number,
+                    write,
+                    time + latency.mbarrier_arrive,
+                    Stall::ShortScoreboard,
+                );
                 self.release(number, read, time + 4.0, Stall::ShortScoreboard);
                 self.mbarrier(number, effects, time);
             }
@@ -738,7 +749,11 @@ impl<'a> Simulator<'a> {
                 } => {
                     let cluster = &self.clusters[self.ctas[own].cluster];
                     let cta = cluster.ctas.get(rank as usize).copied().unwrap_or(own);
-                    let remote = if cta == own { 0.0 } else { latency.mbarrier_remote };
+                    let remote = if cta == own {
+                        0.0
+                    } else {
+                        latency.mbarrier_remote
+                    };
                     let due = time + latency.mbarrier_arrive + remote;
                     self.push(
                         due,
@@ -844,7 +859,10 @@ impl<'a> Simulator<'a> {
             let targets: Vec<usize> = (0..32)
                 .filter(|rank| ranks >> rank & 1 == 1)
                 .filter_map(|rank: usize| {
-                    self.clusters[self.ctas[own].cluster].ctas.get(rank).copied()
+                    self.clusters[self.ctas[own].cluster]
+                        .ctas
+                        .get(rank)
+                        .copied()
                 })
                 .collect();
             for cta in targets {

@@ -220,7 +220,9 @@ impl Tracer {
     /// The bulk copy that was issued last tells this mbarrier in these blocks.
     pub fn tells(&mut self, at: u32, to: u32) {
         if let Some(TraceEffect {
-            effect: Effect::BulkCopy { mbarrier, ranks, .. },
+            effect: Effect::BulkCopy {
+                mbarrier, ranks, ..
+            },
             ..
         }) = self.trace.effects.last_mut()
         {

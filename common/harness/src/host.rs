@@ -5,8 +5,8 @@ use emulator::LaunchReport;
 use half::f16;
 
 use crate::device::{Arg, Buffer, Device, LaunchConfig, Tiling};
-use crate::problem::{from_bytes, pad, to_bytes};
 use crate::predict;
+use crate::problem::{from_bytes, pad, to_bytes};
 use crate::progress::Progress;
 use crate::{
     Error, Kernel, Problem, Result, Rung, Settings, Size, Source, Target, TensorBox, choose,

@@ -7,6 +7,7 @@
 //! | `tiles` | times every tile of a kernel, and holds the host's choice against it |
 //! | `plot` | makes a record's tables and plots anew, or checks them |
 //! | `bound` | what limits every rung, beside what was measured |
+//! | `clock` | how long every rung takes by the emulator's clock, beside what was measured |
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
 //! | `approximate` | shows how the unit for approximate instructions gets from an operand to a result |
 //! | `banks` | costs a user's own accesses to shared memory, and draws them |
@@ -26,6 +27,7 @@ mod banks;
 mod bench;
 mod bits;
 mod bound;
+mod clock;
 mod clocks;
 mod compare;
 mod diff;
@@ -59,7 +61,10 @@ struct Arguments {
 /// Who needs which command, as `--help` groups them.
 const GROUPS: [(&str, &str); 6] = [
     ("To run your own kernels", "emulate get-nvrtc"),
-    ("To learn", "diff layout banks round approximate sass bound"),
+    (
+        "To learn",
+        "diff layout banks round approximate sass bound clock",
+    ),
     ("To teach", "grade exam export-course"),
     (
         "With a GPU",
@@ -109,6 +114,8 @@ enum Command {
     Plot(plot::Arguments),
     /// What limits every rung, as the emulator's counters predict it, beside what was measured
     Bound(bound::Arguments),
+    /// How long the emulator's clock says that every rung takes, beside what a card took
+    Clock(clock::Arguments),
     /// Compare the bits of every rung's C on the GPU with those on the emulator
     Bits(bits::Arguments),
     /// When the consumers of a rung's kernel begin, wait for a tile, pause and end, in clocks
@@ -150,6 +157,7 @@ pub fn main() -> ExitCode {
         Command::Tiles(arguments) => tiles::run(&arguments),
         Command::Plot(arguments) => plot::run(&arguments),
         Command::Bound(arguments) => bound::run(&arguments),
+        Command::Clock(arguments) => clock::run(&arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Banks(arguments) => banks::run(&arguments),

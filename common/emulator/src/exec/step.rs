@@ -43,7 +43,11 @@ impl<const SANITIZE: bool> WithSimd for Interpreter<'_, '_, SANITIZE> {
     fn with_simd<S: Simd>(self, _simd: S) -> Stop {
         let end = self.warp.clock.saturating_add(self.budget);
         if let Some(tracer) = &mut self.cx.profiler.tracer {
-            tracer.enter(self.cx.block.index, self.cx.rank as u32, self.warp.index as u32);
+            tracer.enter(
+                self.cx.block.index,
+                self.cx.rank as u32,
+                self.warp.index as u32,
+            );
         }
         loop {
             let Some(next) = self

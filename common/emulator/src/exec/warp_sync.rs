@@ -3,9 +3,9 @@ use super::block::{BARRIERS, Execution};
 use super::lanes::{lanes, mask_of};
 use super::step::Stop;
 use super::warp::{State, Warp};
-use crate::trace::Effect;
 use crate::finding::FindingKind;
 use crate::op::{Barrier, Reg, ShuffleMode, SyncOp, VoteMode, WarpOp};
+use crate::trace::Effect;
 
 /// How a split fared at an instruction that concerns other threads too: these lanes go on together, on their way to
 /// this join.

@@ -12,7 +12,9 @@ use owo_colors::OwoColorize;
 
 use crate::bench::{self, Effort};
 use crate::target::Target;
-use crate::{Error, Result, Rung, Size, choose, json, predict, profile, report, run, sanitize, table};
+use crate::{
+    Error, Result, Rung, Size, choose, json, predict, profile, report, run, sanitize, table,
+};
 pub use arguments::Bytes;
 use arguments::{Arguments, Bench, Command, Sizes};
 pub use remedy::explained;
@@ -57,7 +59,11 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
         (Some(Command::Time), _) => {
             let settings = arguments.settings(arguments.size.unwrap_or(Target::FULL));
             let prediction = predict::Prediction::new(rung, &settings, &target)?;
-            report::print(out, &report::prediction(&prediction))?;
+            let text = match arguments.json {
+                true => json::pretty(&report::Answer::new(&prediction)),
+                false => report::prediction(&prediction),
+            };
+            report::print(out, &text)?;
             Ok(true)
         }
         (Some(Command::Bench(bench)), _) => time(rung, arguments, &target, bench, out),

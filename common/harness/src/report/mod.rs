@@ -7,6 +7,7 @@
 //! | `waits` | which warps waited for which mbarrier |
 //! | `sanitize` | what was found wrong |
 //! | `json`, `accesses` | the same for programs |
+//! | `time` | how long a kernel takes by the clock of the emulator |
 //! | `table`, `progress` | tables and bars for a terminal |
 pub mod accesses;
 pub mod json;
@@ -27,7 +28,7 @@ use crate::run::Outcome;
 use crate::table::{factor, plural, table, thousands};
 use crate::{Error, Result, Target, Verification, alone, bench, occupancy};
 use lines::Row;
-pub use time::prediction;
+pub use time::{Answer, prediction};
 
 /// Writes a report. A reader who has seen enough (`| head`) is no error.
 pub fn print(out: &mut dyn std::io::Write, text: &str) -> Result<()> {

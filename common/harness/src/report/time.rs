@@ -1,49 +1,210 @@
-//! What the clock says of a kernel, as text.
-use clock::{PARTITIONS, Pipe, STALLS};
+//! What the clock says of a kernel, as text and for programs.
+use clock::{PARTITIONS, Pipe, STALLS, Stall};
+use serde::Serialize;
 
 use crate::predict::Prediction;
-use crate::table::thousands;
+use crate::table::{plural, table, thousands};
 
-/// A prediction.
-pub fn prediction(prediction: &Prediction) -> String {
-    let estimate = &prediction.estimate;
-    let simulation = &estimate.simulation;
-    let milliseconds = prediction.milliseconds(prediction.card.mhz);
-    let mut text = format!(
-        "{}: {} clocks, {milliseconds:.4} ms at {} MHz, {:.1} TFLOP/s\n",
-        prediction.size,
-        thousands(estimate.clocks as u64),
-        prediction.card.mhz,
-        prediction.size.flop() / milliseconds / 1e9,
-    );
-    text += &format!(
-        "  {} CTAs an SM, {} of {} simulated; {} of {} traced instructions unmatched; {} registers\n",
-        prediction.resident,
-        estimate.simulated,
-        estimate.clusters,
-        estimate.unmatched.0,
-        estimate.unmatched.1,
-        prediction.code.registers,
-    );
-    let end = simulation.ends.iter().copied().fold(1.0, f64::max);
-    let all = end * f64::from(simulation.sms);
-    let tensor = simulation.busy[Pipe::Tensor as usize] / all / PARTITIONS as f64;
-    text += &format!(
-        "  tensor {:.1}%, shared memory {:.1}%, L2 port {:.1}%, issue {:.1}%\n",
-        100.0 * tensor,
-        100.0 * simulation.shared_busy / all,
-        100.0 * simulation.port_busy / all,
-        100.0 * simulation.issued as f64 / all / PARTITIONS as f64,
-    );
-    let mut sums = [0.0; STALLS.len()];
-    for stalls in &simulation.stalls {
+/// Lines of the source that are listed.
+const LINES: usize = 12;
+
+/// A prediction, for programs: `time --json`.
+#[derive(Serialize)]
+pub struct Answer {
+    /// The rung's name.
+    pub rung: String,
+    /// Its C's tile.
+    pub tile: String,
+    /// The problem.
+    pub size: String,
+    /// The card whose constants these are.
+    pub card: String,
+    /// Clocks of an SM, the launch included.
+    pub clocks: f64,
+    /// Its clock in MHz, where nothing throttles it.
+    pub mhz: f64,
+    /// Milliseconds at that clock.
+    pub milliseconds: f64,
+    /// TFLOP/s at that clock.
+    pub tflops: f64,
+    /// CTAs that an SM holds at a time.
+    pub resident: u32,
+    /// Clusters of the busiest SM, and those of them that were simulated.
+    pub clusters: u64,
+    /// See `clusters`.
+    pub simulated: u64,
+    /// Of the time of the simulated SMs, the part that each pipe was busy.
+    pub busy: Busy,
+    /// Clocks of warps for each instruction that was issued, under ncu's names.
+    pub stalls: Vec<Reason>,
+    /// Where the clocks of warps go, by line of the source.
+    pub lines: Vec<Line>,
+}
+
+/// How busy the pipes of an SM are, from 0 to 1.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Busy {
+    pub tensor: f64,
+    pub fma: f64,
+    pub alu: f64,
+    pub special: f64,
+    pub uniform: f64,
+    pub shared_memory: f64,
+    pub l2_port: f64,
+    pub issue: f64,
+}
+
+/// A stall reason.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Reason {
+    /// Under ncu's name.
+    pub name: Stall,
+    /// Clocks of warps for each instruction that was issued.
+    pub per_issue: f64,
+}
+
+/// A line of the source.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    /// `kernel.cu:97`
+    pub source: String,
+    /// The part of the warps' clocks that is spent there, from 0 to 1.
+    pub share: f64,
+    /// What most of it is.
+    pub mostly: Stall,
+    /// The part of the line's clocks that this is.
+    pub mostly_share: f64,
+}
+
+impl Answer {
+    /// Of a prediction.
+    pub fn new(prediction: &Prediction) -> Self {
+        let (estimate, card) = (&prediction.estimate, &prediction.card);
+        let simulation = &estimate.simulation;
+        let milliseconds = estimate.clocks / card.mhz / 1e3;
+        let end = simulation.ends.iter().copied().fold(1.0, f64::max);
+        let all = end * f64::from(simulation.sms);
+        let pipe = |pipe: Pipe| simulation.busy[pipe as usize] / all / PARTITIONS as f64;
+        let mut sums = [0.0; STALLS.len()];
+        for stalls in &simulation.stalls {
+            for (sum, one) in sums.iter_mut().zip(stalls) {
+                *sum += one;
+            }
+        }
+        let issued = (simulation.issued as f64).max(1.0);
+        let stalls = STALLS.iter().zip(sums);
+        Self {
+            rung: prediction.rung.clone(),
+            tile: prediction.tile.clone(),
+            size: prediction.size.to_string(),
+            card: card.name.clone(),
+            clocks: estimate.clocks,
+            mhz: card.mhz,
+            milliseconds,
+            tflops: prediction.size.flop() / milliseconds / 1e9,
+            resident: prediction.resident,
+            clusters: estimate.clusters,
+            simulated: estimate.simulated,
+            busy: Busy {
+                tensor: pipe(Pipe::Tensor),
+                fma: pipe(Pipe::Fma),
+                alu: pipe(Pipe::Alu),
+                special: pipe(Pipe::Special),
+                uniform: pipe(Pipe::Uniform),
+                shared_memory: simulation.shared_busy / all,
+                l2_port: simulation.port_busy / all,
+                issue: issued / all / PARTITIONS as f64,
+            },
+            stalls: stalls
+                .map(|(&name, sum)| Reason {
+                    name,
+                    per_issue: sum / issued,
+                })
+                .collect(),
+            lines: lines(prediction),
+        }
+    }
+}
+
+/// The source lines with the most clocks first.
+fn lines(prediction: &Prediction) -> Vec<Line> {
+    let mut by_line = std::collections::BTreeMap::<&str, [f64; STALLS.len()]>::new();
+    let code = &prediction.code.instructions;
+    for (one, stalls) in code.iter().zip(&prediction.estimate.simulation.stalls) {
+        let before = prediction.sources.range(..=one.ptx_line).next_back();
+        let source = before.map_or("(no line)", |(_, source)| source);
+        let sums = by_line.entry(source).or_insert([0.0; STALLS.len()]);
         for (sum, one) in sums.iter_mut().zip(stalls) {
             *sum += one;
         }
     }
-    let issued = simulation.issued as f64;
-    for (stall, sum) in STALLS.iter().zip(sums) {
-        text += &format!("  {:20} {:6.2}\n", stall.name(), sum / issued);
-    }
-    text
+    let all = by_line.values().flatten().sum::<f64>().max(1.0);
+    let mut lines: Vec<Line> = (by_line.into_iter())
+        .map(|(source, stalls)| {
+            let own = stalls.iter().sum::<f64>();
+            let reasons = STALLS.iter().zip(stalls);
+            let most = reasons.max_by(|a, b| a.1.total_cmp(&b.1));
+            let (&mostly, clocks) = most.unwrap_or((&Stall::Selected, 0.0));
+            Line {
+                source: source.to_owned(),
+                share: own / all,
+                mostly,
+                mostly_share: clocks / own.max(1.0),
+            }
+        })
+        .collect();
+    lines.sort_by(|a, b| b.share.total_cmp(&a.share));
+    lines.truncate(LINES);
+    lines
+}
+
+/// A prediction, for a reader.
+pub fn prediction(prediction: &Prediction) -> String {
+    let answer = Answer::new(prediction);
+    let percent = |part: f64| format!("{:.1}%", 100.0 * part);
+    let text = format!(
+        "rung {}, {}, tile {}: {} clocks of an SM predicted\n\
+         {:.4} ms and {:.1} TFLOP/s at {} MHz, the clock of an {} that nothing throttles\n\
+         {} an SM at a time; of the busiest SM's {}, {} simulated and the rest extended\n\n",
+        answer.rung,
+        answer.size,
+        answer.tile,
+        thousands(answer.clocks as u64),
+        answer.milliseconds,
+        answer.tflops,
+        answer.mhz,
+        answer.card,
+        plural(answer.resident.into(), "CTA"),
+        plural(answer.clusters, "cluster"),
+        answer.simulated,
+    );
+    let busy = answer.busy;
+    let pipes = [
+        ("tensor cores", busy.tensor),
+        ("shared memory's data pipe", busy.shared_memory),
+        ("port to the L2", busy.l2_port),
+        ("issue slots", busy.issue),
+        ("FMA", busy.fma),
+        ("ALU", busy.alu),
+        ("uniform", busy.uniform),
+        ("MUFU and conversions", busy.special),
+    ];
+    let rows = |rows: &mut dyn Iterator<Item = Vec<String>>| rows.collect::<Vec<_>>();
+    let pipes =
+        rows(&mut (pipes.iter()).map(|(name, part)| vec![(*name).to_owned(), percent(*part)]));
+    let reasons = answer.stalls.iter().filter(|one| one.per_issue >= 0.005);
+    let reasons = rows(
+        &mut reasons.map(|one| vec![one.name.name().to_owned(), format!("{:.2}", one.per_issue)]),
+    );
+    let lines = rows(&mut answer.lines.iter().map(|line| {
+        let mostly = format!("{} {}", line.mostly.name(), percent(line.mostly_share));
+        vec![line.source.clone(), percent(line.share), mostly]
+    }));
+    let tables = [
+        table(&["pipe", "busy"], &pipes),
+        table(&["stall reason", "clocks an instruction"], &reasons),
+        table(&["line", "clocks of warps", "mostly"], &lines),
+    ];
+    let tables: Vec<String> = tables.iter().map(|lines| lines.join("\n") + "\n").collect();
+    text + &tables.join("\n")
 }

@@ -25,21 +25,29 @@ pub fn assemble(ptx: &str, name: &str, target: &str) -> anyhow::Result<MachineCo
     let scratch = tempfile::tempdir()?;
     let place = scratch.path();
     fs::write(place.join("kernel.ptx"), ptx)?;
-    let said = output(&ptxas, place, &[
-        "--gpu-name",
-        arch,
-        "--verbose",
-        "--generate-line-info",
-        "kernel.ptx",
-        "--output-file",
-        "kernel.cubin",
-    ])?;
-    let text = output(&nvdisasm, place, &[
-        "--print-code",
-        "--print-line-info-ptx",
-        "--print-instruction-encoding",
-        "kernel.cubin",
-    ])?;
+    let said = output(
+        &ptxas,
+        place,
+        &[
+            "--gpu-name",
+            arch,
+            "--verbose",
+            "--generate-line-info",
+            "kernel.ptx",
+            "--output-file",
+            "kernel.cubin",
+        ],
+    )?;
+    let text = output(
+        &nvdisasm,
+        place,
+        &[
+            "--print-code",
+            "--print-line-info-ptx",
+            "--print-instruction-encoding",
+            "kernel.cubin",
+        ],
+    )?;
     let mut code = MachineCode::of_nvdisasm(&text, name)?;
     code.registers = registers(&said, name).unwrap_or(255);
     Ok(code)
@@ -53,7 +61,10 @@ fn registers(said: &str, name: &str) -> Option<u32> {
 }
 
 fn output(program: &Path, place: &Path, arguments: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new(program).current_dir(place).args(arguments).output()?;
+    let output = Command::new(program)
+        .current_dir(place)
+        .args(arguments)
+        .output()?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {

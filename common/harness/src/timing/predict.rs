@@ -1,4 +1,6 @@
 //! How long a kernel takes by the clock of the emulator, without a GPU.
+use std::collections::BTreeMap;
+
 use clock::{Card, Estimate, Launch, Sharing};
 use emulator::TraceRequest;
 
@@ -10,6 +12,8 @@ use crate::{Error, Host, Result, Rung, Settings, Size, Target, choose};
 /// What the clock says of a kernel at a size.
 #[derive(Clone, Debug)]
 pub struct Prediction {
+    /// The rung's name.
+    pub rung: String,
     /// The problem.
     pub size: Size,
     /// The part of C that a CTA computes at a time.
@@ -20,15 +24,10 @@ pub struct Prediction {
     pub resident: u32,
     /// The machine code's PTX lines and opcodes, by which the estimate's lists are numbered.
     pub code: clock::MachineCode,
+    /// Lines of the source by the line of the PTX that each begins at.
+    pub sources: BTreeMap<u32, String>,
     /// The estimate.
     pub estimate: Estimate,
-}
-
-impl Prediction {
-    /// Milliseconds at a clock in MHz.
-    pub fn milliseconds(&self, mhz: f64) -> f64 {
-        self.estimate.clocks / mhz / 1e3
-    }
 }
 
 /// The blocks that the first of `sms` SMs holds, where the scheduler deals clusters out to all SMs in turn.
@@ -36,7 +35,10 @@ pub(crate) fn of_one_sm(config: &LaunchConfig, resident: u32, sms: u32) -> Trace
     let cluster = config.cluster;
     let ranks = cluster.iter().product::<u32>().max(1);
     let counts: [u32; 3] = std::array::from_fn(|dim| config.grid[dim] / cluster[dim].max(1));
-    let all = counts.iter().map(|&count| u64::from(count)).product::<u64>();
+    let all = counts
+        .iter()
+        .map(|&count| u64::from(count))
+        .product::<u64>();
     let step = u64::from((sms / ranks).max(1));
     let mut blocks = Vec::new();
     for number in (0..u64::from(resident)).map(|nth| nth * step) {
@@ -71,8 +73,13 @@ impl Prediction {
         let code = machine_code::assemble(&ptx, kernel.name, &arch)
             .map_err(|error| no(error.to_string()))?;
         let spec = kernel.spec;
-        let shared = kernel.function.static_shared().saturating_add(spec.dynamic_shared);
-        let resident = Sm::new((9, 0), 227 * 1024).holds(spec.threads, code.registers, shared).blocks;
+        let shared = kernel
+            .function
+            .static_shared()
+            .saturating_add(spec.dynamic_shared);
+        let resident = Sm::new((9, 0), 227 * 1024)
+            .holds(spec.threads, code.registers, shared)
+            .blocks;
         host.trace(resident);
         let finished = host.run()?;
         let report = finished.report.unwrap_or_default();
@@ -81,7 +88,8 @@ impl Prediction {
         // Each element of A and B is read by every tile of its row or column.
         let padded = finished.problem.padded;
         let [m, n, k] = [padded.m, padded.n, padded.k].map(f64::from);
-        let asked = 2.0 * m * n * k * (1.0 / f64::from(spec.tile.bm) + 1.0 / f64::from(spec.tile.bn));
+        let asked =
+            2.0 * m * n * k * (1.0 / f64::from(spec.tile.bm) + 1.0 / f64::from(spec.tile.bn));
         let tiles = m / f64::from(spec.tile.bm) * n / f64::from(spec.tile.bn);
         let waves = (tiles / f64::from(card.sms * resident)).max(1.0);
         let cold = (1.0 + 0.5 * (waves - 1.0)) / waves;
@@ -94,7 +102,11 @@ impl Prediction {
             code: &code,
             instructions: kernel.function.instructions(),
             traces: &report.traces,
-            blocks: config.grid.iter().map(|&blocks| u64::from(blocks)).product(),
+            blocks: config
+                .grid
+                .iter()
+                .map(|&blocks| u64::from(blocks))
+                .product(),
             cluster: config.cluster,
             resident,
             shared_bytes: shared,
@@ -102,7 +114,12 @@ impl Prediction {
             window: None,
         };
         let estimate = launch.estimate().map_err(|error| no(error.to_string()))?;
+        let sources = kernel.function.instructions().iter();
+        let sources =
+            sources.filter_map(|one| Some((one.ptx_line, one.source.as_ref()?.to_string())));
         Ok(Self {
+            rung: rung.name.to_owned(),
+            sources: sources.collect(),
             size: settings.size,
             tile: format!("{}x{}", spec.tile.bm, spec.tile.bn),
             card,

@@ -1,0 +1,202 @@
+//! `cargo ladder clock`: how long the clock says that every rung takes, beside what a card took.
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::record::{Record, Run};
+use crate::timing::printed;
+use harness::Size;
+use harness::rungs::{self, Variant};
+use harness::table::{head, markdown_table, thousands};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The rungs, by number or name [default: all]
+    rungs: Vec<String>,
+    /// Cubes of these sizes
+    #[arg(long, value_delimiter = ',', default_values_t = [1024, 2048, 4096, 8192])]
+    sizes: Vec<u32>,
+    /// A record of `cargo ladder bench` on a card whose clocks the SMs counted [default: results/h200]
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
+}
+
+/// A rung at a size.
+struct Line {
+    rung: String,
+    size: Size,
+    /// As in the record; older ones do not say.
+    tile: Option<String>,
+    /// Clocks of an SM, predicted and measured.
+    predicted: Result<f64, String>,
+    measured: f64,
+}
+
+impl Line {
+    /// How far the prediction is off, as a part of what was measured.
+    fn error(&self) -> Option<f64> {
+        let predicted = self.predicted.as_ref().ok()?;
+        Some(predicted / self.measured - 1.0)
+    }
+}
+
+/// # Errors
+/// If there is no such rung or record, or a rung cannot be built.
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let record = match &arguments.against {
+        Some(folder) => folder.clone(),
+        None => rungs::root()
+            .context("the record is not here; name one with `--against DIR`")?
+            .join("results/h200"),
+    };
+    let record = Record::read(&record)?;
+    let chosen = match arguments.rungs.as_slice() {
+        [] => rungs::all()?,
+        names => (names.iter())
+            .map(|name| rungs::find(name))
+            .collect::<Result<Vec<_>>>()?,
+    };
+    rungs::build(&chosen)?;
+    let mut lines = Vec::new();
+    for variant in Variant::all(&chosen)? {
+        for &side in &arguments.sizes {
+            let size = Size::cube(side);
+            if let Some(run) = record.run(&variant.label(), size)
+                && let Some(measured) = clocks(run)
+            {
+                lines.push(Line {
+                    rung: variant.label(),
+                    size,
+                    tile: run.tile.clone(),
+                    predicted: predicted(&variant, size, run.tile.as_deref()),
+                    measured,
+                });
+            }
+        }
+    }
+    anstream::print!("{}", table(&lines));
+    Ok(lines.iter().all(|line| line.predicted.is_ok()))
+}
+
+/// Clocks of an SM: the median time by the clock that the SMs counted.
+fn clocks(run: &Run) -> Option<f64> {
+    let kernel = run.time.as_ref()?.contestants.first()?;
+    Some(kernel.median_ms * kernel.sm_mhz? * 1e3)
+}
+
+/// What the rung's `time --json` says.
+fn predicted(variant: &Variant, size: Size, tile: Option<&str>) -> Result<f64, String> {
+    let size = size.to_string();
+    let mut flags = vec!["time", "--json", "--device", "emulator", "--size", &size];
+    // Only a kernel with several tiles takes one.
+    let tiles = variant.rung.kernels().map_err(|error| error.to_string())?;
+    if let Some(tile) = tile.filter(|_| tiles.len() > 1) {
+        flags.extend(["--tile", tile]);
+    }
+    let printed = printed(variant, &flags).map_err(|error| error.to_string())?;
+    let answer: Value = serde_json::from_slice(&printed)
+        .map_err(|_| "not predicted; its message is above".to_owned())?;
+    answer["clocks"].as_f64().ok_or("no clocks".to_owned())
+}
+
+fn table(lines: &[Line]) -> String {
+    let mut rows = vec![head(
+        [
+            "rung",
+            "size",
+            "tile",
+            "clocks predicted",
+            "measured",
+            "error",
+        ]
+        .into_iter(),
+    )];
+    for line in lines {
+        let (predicted, error) = match (&line.predicted, line.error()) {
+            (Ok(clocks), Some(error)) => {
+                (thousands(*clocks as u64), format!("{:+.1}%", 100.0 * error))
+            }
+            (Err(why), _) => (why.clone(), String::new()),
+            (Ok(_), None) => (String::new(), String::new()),
+        };
+        rows.push(vec![
+            line.rung.clone(),
+            line.size.to_string(),
+            line.tile.clone().unwrap_or_default(),
+            predicted,
+            thousands(line.measured as u64),
+            error,
+        ]);
+    }
+    let mut errors: Vec<f64> = lines
+        .iter()
+        .filter_map(|line| line.error().map(f64::abs))
+        .collect();
+    errors.sort_by(f64::total_cmp);
+    let mut text = markdown_table(&rows);
+    if let (Some(median), Some(worst)) = (errors.get(errors.len() / 2), errors.last()) {
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        let (right, pairs) = ordered(lines);
+        text += &format!(
+            "\nerror: {:.1}% in the median, {:.1}% in the mean, {:.1}% at worst, over {} of {}\n\
+             order: {right} of {pairs} pairs at a size that differ by more than 5% are in the measured order\n",
+            100.0 * median,
+            100.0 * mean,
+            100.0 * worst,
+            errors.len(),
+            lines.len(),
+        );
+    }
+    text
+}
+
+/// Pairs of rungs at a size whose times differ by more than 5%: those that are predicted in their order, and all.
+fn ordered(lines: &[Line]) -> (usize, usize) {
+    let (mut right, mut pairs) = (0, 0);
+    for (index, one) in lines.iter().enumerate() {
+        for other in &lines[index + 1..] {
+            let differ = (one.measured / other.measured).ln().abs() > 0.05;
+            if one.size == other.size
+                && differ
+                && let (Ok(first), Ok(second)) = (&one.predicted, &other.predicted)
+            {
+                pairs += 1;
+                right += usize::from((first < second) == (one.measured < other.measured));
+            }
+        }
+    }
+    (right, pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(predicted: f64, measured: f64) -> Line {
+        Line {
+            rung: "05_swizzle".into(),
+            size: Size::cube(1024),
+            tile: None,
+            predicted: Ok(predicted),
+            measured,
+        }
+    }
+
+    #[test]
+    fn pairs_within_five_percent_have_no_order() {
+        let lines = [line(100.0, 100.0), line(90.0, 104.0), line(80.0, 200.0)];
+        assert_eq!(ordered(&lines), (0, 2));
+        let lines = [line(100.0, 100.0), line(110.0, 150.0), line(180.0, 200.0)];
+        assert_eq!(ordered(&lines), (3, 3));
+    }
+
+    #[test]
+    fn the_table_ends_with_the_errors() {
+        let text = table(&[line(90.0, 100.0), line(120.0, 100.0), line(100.0, 100.0)]);
+        assert!(
+            text.contains("error: 10.0% in the median, 10.0% in the mean, 20.0% at worst"),
+            "{text}"
+        );
+    }
+}
