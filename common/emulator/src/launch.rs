@@ -32,6 +32,9 @@ pub struct LaunchConfig {
     /// (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`). The emulator runs launches one after the other all
     /// the same, which is one of the orders that a GPU may choose.
     pub overlap: bool,
+    /// Whether all blocks must be resident at the same time, so that they can wait for each other, as
+    /// `this_grid().sync()` of cooperative groups does (`cuLaunchCooperativeKernel`, `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`).
+    pub cooperative: bool,
 }
 
 impl Default for LaunchConfig {
@@ -43,6 +46,7 @@ impl Default for LaunchConfig {
             dynamic_shared: 0,
             cluster: [1; 3],
             overlap: false,
+            cooperative: false,
         }
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Memory {
     /// Bytes allocated.
     used: u64,
     /// Bytes of addresses that each region has given away; none is used twice until the region is cleared.
-    given: [u64; 3],
+    given: [u64; 4],
     /// In the order of their addresses.
     allocations: Vec<Allocation>,
 }
@@ -28,6 +28,8 @@ pub(crate) enum Region {
     /// `__constant__` variables of modules, by the addresses that the host has for them. Findings name none of them as
     /// the nearest allocation: kernels read them as a bank, at other addresses.
     Constants,
+    /// What the driver allocates for a launch: the workspace of a cooperative one. No finding names it either.
+    Driver,
 }
 
 impl Region {
@@ -37,6 +39,7 @@ impl Region {
             Region::Buffers => 1 << 40,
             Region::Variables => 1 << 45,
             Region::Constants => 3 << 44,
+            Region::Driver => 1 << 46,
         }
     }
 }

@@ -221,4 +221,7 @@ pub(crate) enum Special {
     ClusterRank,
     ClusterRanks,
     ExplicitCluster,
+    /// `%envreg`: read-only and set by the driver. Cooperative groups find the grid's workspace by 1 and 2, the upper and
+    /// the lower half of its address, which is 0 unless the launch is cooperative.
+    Environment(u8),
 }

@@ -50,7 +50,7 @@ pub(crate) type Result<T> = std::result::Result<T, PtxError>;
 /// Shared memory starts here in its window; the bytes below belong to the system, as on an H100.
 pub(crate) const SHARED_BASE: u32 = 1024;
 
-/// Where generic addresses of each space start. Global allocations lie between 2^40 and 2^46.
+/// Where generic addresses of each space start. Global allocations are between 2^40 and 2^47.
 pub(crate) mod window {
     pub const SHARED: u64 = 0x7000_0000_0000;
     pub const LOCAL: u64 = 0x7100_0000_0000;
@@ -377,6 +377,7 @@ impl<'a> Lowering<'a> {
             "%lanemask_lt" => Special::LaneMaskLt,
             "%lanemask_ge" => Special::LaneMaskGe,
             "%lanemask_gt" => Special::LaneMaskGt,
+            _ if let Some(number) = envreg(base) => Special::Environment(number),
             "%dynamic_smem_size" => Special::DynamicShared,
             "%total_smem_size" => Special::TotalShared,
             "%clock" | "%clock_hi" | "%clock64" | "%globaltimer" | "%globaltimer_lo"
@@ -527,6 +528,13 @@ impl<'a> Lowering<'a> {
             _ => self.arithmetic(instr),
         }
     }
+}
+
+/// The number of `%envreg0` to `%envreg31`.
+fn envreg(name: &str) -> Option<u8> {
+    let digits = name.strip_prefix("%envreg")?;
+    let number = digits.parse().ok()?;
+    (number < 32 && (digits.len() == 1 || !digits.starts_with('0'))).then_some(number)
 }
 
 fn wrong_width(instr: &Instr) -> PtxError {

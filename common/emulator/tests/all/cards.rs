@@ -116,6 +116,7 @@ fn on(card: Card, text: &str, dynamic_shared: u32, cluster: u32) -> Result<Vec<u
         dynamic_shared,
         cluster: [cluster, 1, 1],
         overlap: false,
+        cooperative: false,
     };
     context.launch(&function, &config, &[KernelArg::Buffer(&out)])?;
     context.read(&out)

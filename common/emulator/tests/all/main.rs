@@ -12,6 +12,7 @@ mod bulk_copies;
 mod cards;
 mod clusters;
 mod context;
+mod cooperative;
 mod determinism;
 mod divergence;
 mod examples;

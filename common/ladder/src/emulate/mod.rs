@@ -263,6 +263,7 @@ fn config(launch: &Launch, program: &Program) -> Result<LaunchConfig> {
         dynamic_shared: u32::try_from(dynamic_shared)
             .context("--shared is more than any block has")?,
         cluster: launch.cluster.map_or([1; 3], |cluster| cluster.0),
+        cooperative: launch.cooperative,
         ..LaunchConfig::default()
     })
 }
