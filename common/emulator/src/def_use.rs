@@ -138,6 +138,10 @@ impl ColdOp {
                 uses_any(see, copy.mbarrier.as_mut().map(|at| &mut at.base));
                 uses(see, B32, copy.multicast.as_mut_slice());
             }
+            Self::StoreAsync(store) => {
+                uses_any(see, [&mut store.address.base, &mut store.mbarrier.base]);
+                uses(see, store.class, &mut store.regs[..store.count as usize]);
+            }
             Self::MapShared([d, a], rank) => {
                 uses_any(see, [a]);
                 see(Use, B32, rank);

@@ -91,6 +91,7 @@ pub(super) fn emulate(bytes: &[u8]) {
         dynamic_shared,
         cluster: [cluster, 1, 1],
         overlap: false,
+        cooperative: setup >> 5 & 1 == 1,
     };
     let args: Vec<KernelArg<'_>> = args.iter().map(|bytes| KernelArg::Bytes(bytes)).collect();
     match context.launch(&function, &config, &args) {

@@ -1,6 +1,6 @@
 //! What an instruction does, from what it was lowered to.
 use crate::instruction_kind::{
-    Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, SumFormat, Transfer,
+    Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, Space, SumFormat, Transfer,
 };
 use crate::op::{Code, ColdOp, LaneOp, MatrixOp, MbarrierAction, Op, SyncOp, WarpOp, WgmmaOp};
 use crate::ptx::{Instr, Operand, Type, TypeKind};
@@ -46,11 +46,11 @@ fn of_lane(instr: &Instr, op: &LaneOp) -> Option<InstructionKind> {
             through_l1: instr.has("ca"),
         },
         LaneOp::AsyncCommit | LaneOp::AsyncWait { .. } => InstructionKind::AsyncCopyGroup,
-        LaneOp::Cold(op) => return of_cold(op),
+        LaneOp::Cold(op) => return of_cold(instr, op),
     })
 }
 
-fn of_cold(op: &ColdOp) -> Option<InstructionKind> {
+fn of_cold(instr: &Instr, op: &ColdOp) -> Option<InstructionKind> {
     Some(match op {
         ColdOp::Scalar(..)
         | ColdOp::Lop3(..)
@@ -74,6 +74,14 @@ fn of_cold(op: &ColdOp) -> Option<InstructionKind> {
         ColdOp::BulkCopy(copy) => InstructionKind::BulkCopy {
             tensor: !copy.coordinates.is_empty(),
         },
+        ColdOp::StoreAsync(store) if store.reduction.is_some() => InstructionKind::Atomic {
+            space: Space::Cluster,
+            bytes: store.bytes,
+        },
+        ColdOp::StoreAsync(store) => InstructionKind::Store(Transfer {
+            space: Space::Cluster,
+            ..transfer(instr, store.bytes)
+        }),
         ColdOp::BulkCommit | ColdOp::BulkWait { .. } => InstructionKind::BulkCopyGroup,
         ColdOp::MapShared(..) | ColdOp::RankOf { .. } => InstructionKind::ClusterAddress,
         ColdOp::Fence(_) => InstructionKind::Fence(Fence::Memory),

@@ -83,7 +83,7 @@ impl Lowering<'_> {
     }
 
     /// The registers of a load or store, all of one class.
-    fn elements(
+    pub(super) fn elements(
         &mut self,
         instr: &Instr,
         operand: &Operand,

@@ -21,6 +21,7 @@ mod memory;
 mod mma;
 mod moves;
 mod order;
+mod reduction;
 mod registers;
 mod scalar;
 mod system_call;
@@ -518,7 +519,11 @@ impl<'a> Lowering<'a> {
             "getctarank" => self.ctarank(instr),
             "createpolicy" => self.policy(instr),
             "cp" if instr.opcode.get(2).is_some_and(|part| part == "bulk") => self.bulk(instr),
+            "cp" if instr.opcode.get(1).is_some_and(|part| part == "reduce") => {
+                self.bulk_reduction(instr)
+            }
             "cp" if instr.has("async") => self.copy_async(instr),
+            "st" | "red" if instr.has("async") => self.store_async(instr),
             "ld" | "ldu" | "st" | "atom" | "red" => self.memory(instr),
             "call" => self.system_call(instr),
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence"

@@ -223,6 +223,7 @@ fn flow(op: &Op, has_local: bool, instructions: &[Instruction]) -> Flow {
                 ColdOp::System(_) => Flow::Stores,
                 ColdOp::Mbarrier(_)
                 | ColdOp::BulkCopy(_)
+                | ColdOp::StoreAsync(_)
                 | ColdOp::BulkCommit
                 | ColdOp::BulkWait { .. }
                 | ColdOp::MapShared(..)
