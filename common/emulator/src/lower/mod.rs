@@ -44,6 +44,7 @@ use crate::op::{B32Op, Class, Code, ColdOp, Compare, Guard, LaneOp, Logic, Op, R
 use crate::program::{Fixed, Instruction, Program, SourceLine, Special};
 use crate::ptx::{
     Instr, Kernel, Operand, Parsed, Ptx, PtxError, RegisterId, Statement, Type, TypeKind,
+    check_availability,
 };
 
 pub(crate) type Result<T> = std::result::Result<T, PtxError>;
@@ -110,8 +111,8 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
                 let (source, inlined_from) = source_lines(module, instr);
                 let first = lowering.program.ops.len();
                 lowering.communicates = false;
-                lowering
-                    .instr(instr)
+                check_availability(instr, module.version, &module.target)
+                    .and_then(|()| lowering.instr(instr))
                     .map_err(|error| error.at(source.clone()))?;
                 if lowering.communicates {
                     let these = first..lowering.program.ops.len();

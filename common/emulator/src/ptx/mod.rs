@@ -1,9 +1,11 @@
 //! PTX text in, statements out: what the text says, before anything is known of what it means.
+mod availability;
 mod body;
 mod declare;
 mod lex;
 mod number;
 mod parse;
+mod targets;
 mod types;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -13,6 +15,7 @@ use std::sync::Arc;
 use crate::program::{Param, ParamKind, SourceLine};
 use crate::{Error, Space, lower};
 
+pub(crate) use availability::check as check_availability;
 pub(crate) use types::{Type, TypeKind};
 
 /// Why PTX was refused, and where.
