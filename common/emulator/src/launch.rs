@@ -61,6 +61,9 @@ pub struct Limits {
     /// Bytes of this machine's memory for what is allocated; and again as much for what the blocks of a launch write,
     /// and for the registers, local and shared memory of those that run at the same time.
     pub memory: u64,
+    /// Bytes of a thread's call stack, of kernels that call functions by their address or recursively
+    /// (`CU_LIMIT_STACK_SIZE`). A GPU's default is 1 KiB, and its frames hold registers too.
+    pub stack: u64,
 }
 
 impl Default for Limits {
@@ -69,6 +72,7 @@ impl Default for Limits {
             instructions: 1 << 40,
             blocks: 1 << 24,
             memory: 8 << 30,
+            stack: 16 << 10,
         }
     }
 }

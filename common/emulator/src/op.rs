@@ -98,6 +98,9 @@ pub(crate) enum Code {
     },
     Exit,
     Trap,
+    /// A call that is not inlined, and the end of what it calls.
+    Call(Box<Call>),
+    Return,
     /// `.sync.aligned`: every thread of the warp takes part.
     Matrix(MatrixOp),
     /// May wait for other threads.
@@ -197,12 +200,33 @@ pub(crate) enum ColdOp {
     Clock {
         d: Reg,
     },
+    /// b32 = where the frame of the running function begins in local memory
+    FrameBase {
+        d: u32,
+    },
     /// predicate = whether the generic address is in a space
     IsSpace(Space, u32, Reg),
     /// A call of a function that the system brings.
     System(SystemCall),
     /// Other fences, prefetches and hints.
     Nothing,
+}
+
+/// A call of a function that has a frame on the call stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub target: CallTarget,
+    /// Offset and bytes of each in the caller's frame.
+    pub arguments: Box<[(u32, u32)]>,
+    pub results: Box<[(u32, u32)]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CallTarget {
+    /// Index into [`crate::program::Program::functions`].
+    Function(u32),
+    /// Its address (b64).
+    Pointer(Reg),
 }
 
 /// Functions that the system brings (CUDA C++ Programming Guide, "Formatted Output" and "Assertion"). Arguments and

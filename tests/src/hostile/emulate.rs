@@ -43,6 +43,7 @@ pub(super) fn emulate(bytes: &[u8]) {
             instructions: 20_000,
             blocks: 32,
             memory: 1 << 26,
+            ..Limits::default()
         },
         ..Options::default()
     };

@@ -137,8 +137,7 @@ impl Context {
             for one in &variable.addresses {
                 let named = named.get(one.symbol.as_str());
                 let address = named.map(|variable| variable.address(one.generic));
-                // A function: calls through pointers are refused where they stand.
-                let address = match address.or_else(|| ptx.is_function(&one.symbol).then_some(0)) {
+                let address = match address.or_else(|| ptx.function_address(&one.symbol)) {
                     Some(address) => address.wrapping_add_signed(one.addend),
                     None => {
                         self.remove(&variables);

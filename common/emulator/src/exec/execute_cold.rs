@@ -66,6 +66,9 @@ impl Warp {
                 lanes(mask).for_each(|lane| self.b32[d as usize].0[lane] = mask)
             }
             ColdOp::Clock { d } => lanes(mask).for_each(|lane| self.set(d, lane, self.clock)),
+            ColdOp::FrameBase { d } => {
+                lanes(mask).for_each(|lane| self.b32[d as usize].0[lane] = self.calls.base(lane));
+            }
             ColdOp::IsSpace(space, d, a) => {
                 for lane in lanes(mask) {
                     let address = self.get(a, lane);

@@ -22,6 +22,9 @@ use crate::program::Program;
 use crate::shadow::GlobalShadow;
 use crate::{AccessPattern, Error, Printed, Space, Wait};
 
+/// Local memory of a thread (CUDA C++ Programming Guide, "Compute Capabilities").
+const MAX_STACK: u64 = 512 << 10;
+
 /// Instructions that a cluster runs before another one's turn, where they are interleaved.
 const TURN: u64 = 1 << 14;
 
@@ -158,6 +161,10 @@ pub(super) fn machine<'a>(
                 .iter()
                 .map(|&d| u64::from(d))
                 .product::<u64>(),
+        local: match program.functions.is_empty() {
+            true => program.local_bytes,
+            false => program.local_bytes + options.limits.stack.min(MAX_STACK) as u32,
+        },
         workspace: request.workspace,
         shared_end: SHARED_BASE + dynamic_start(program) + request.config.dynamic_shared,
         previous: request.previous,

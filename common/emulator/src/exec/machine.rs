@@ -25,6 +25,8 @@ pub(super) struct Machine<'a> {
     /// Blocks of a cluster in x, y and z, and how many clusters there are.
     pub cluster: [u32; 3],
     pub clusters: u64,
+    /// Bytes of a thread's local memory: the kernel's, and its call stack.
+    pub local: u32,
     /// The address of a cooperative launch's workspace, else 0.
     pub workspace: u64,
     /// Bytes of shared memory, from the start of its window.

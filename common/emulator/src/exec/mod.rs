@@ -6,6 +6,7 @@
 
 mod block;
 mod bulk;
+mod call;
 mod cluster;
 mod cluster_barrier;
 mod convert;

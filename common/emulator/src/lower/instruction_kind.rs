@@ -12,8 +12,8 @@ pub(super) fn kind_of(instr: &Instr, ops: &[Op]) -> InstructionKind {
             Code::Lane(op) => of_lane(instr, op),
             Code::Matrix(op) => of_matrix(instr, op),
             Code::Sync(op) => Some(of_sync(op)),
-            Code::Branch { .. } => Some(InstructionKind::Branch),
-            Code::Exit => Some(InstructionKind::Exit),
+            Code::Branch { .. } | Code::Call(_) => Some(InstructionKind::Branch),
+            Code::Exit | Code::Return => Some(InstructionKind::Exit),
             Code::Trap => Some(InstructionKind::Trap),
         })
         .unwrap_or_else(|| of_name(instr))
@@ -57,6 +57,7 @@ fn of_cold(instr: &Instr, op: &ColdOp) -> Option<InstructionKind> {
         | ColdOp::Pack(..)
         | ColdOp::Unpack(..)
         | ColdOp::Clock { .. }
+        | ColdOp::FrameBase { .. }
         | ColdOp::AwaitPreviousGrid
         | ColdOp::Nothing => return None,
         ColdOp::Mbarrier(access) => InstructionKind::Mbarrier {

@@ -3,6 +3,7 @@ mod arithmetic;
 mod bit_set;
 mod bits;
 mod bulk;
+mod call;
 mod cluster;
 mod compare;
 mod control;
@@ -59,10 +60,15 @@ pub(crate) mod window {
     pub const CONST: u64 = 0x7200_0000_0000;
     pub const PARAM: u64 = 0x7300_0000_0000;
     pub const END: u64 = 0x7400_0000_0000;
+    /// Functions, 16 bytes each: nothing can be read there.
+    pub const CODE: u64 = 0x7500_0000_0000;
 }
 
 /// Everything that one kernel's lowering knows.
 pub(crate) struct Lowering<'a> {
+    module: &'a Parsed,
+    /// The function that is being lowered, if it is one with a frame of its own.
+    function: Option<u32>,
     kernel: &'a Kernel,
     places: HashMap<&'a str, VariableAddress>,
     params: HashMap<&'a str, (u32, u32)>,
@@ -96,14 +102,23 @@ pub(crate) fn kernel(ptx: &Ptx, name: &str) -> std::result::Result<Program, Erro
 }
 
 fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
-    let kernel = &*inline::inlined(module, kernel)?;
+    let inline::Inlined {
+        kernel,
+        subroutines,
+    } = inline::inlined(module, kernel)?;
+    let kernel = &*kernel;
     let layout = Layout::new(module, kernel)?;
-    let mut lowering = Lowering::new(kernel, &layout);
+    let mut lowering = Lowering::new(module, kernel, &layout);
+    lowering.declare(&subroutines, &layout);
     let mut instructions = Vec::new();
     let mut labels: HashMap<u32, u32> = HashMap::new();
     for statement in &kernel.body {
         match statement {
             Statement::Label(label) => {
+                if let Some(number) = subroutines.iter().position(|one| one.entry == *label) {
+                    lowering.close();
+                    lowering.function = Some(number as u32);
+                }
                 labels.insert(*label, lowering.program.ops.len() as u32);
             }
             Statement::Instr(instr) => {
@@ -135,12 +150,7 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
             }
         }
     }
-    // Falling off the end is an exit.
-    lowering.push_always(Code::Exit);
-    let last = instructions.len().saturating_sub(1) as u32;
-    if let Some(op) = lowering.program.ops.last_mut() {
-        (op.instruction, op.first) = (last, false);
-    }
+    lowering.close();
     if instructions.is_empty() {
         return Err(PtxError::new(
             kernel.line,
@@ -151,6 +161,8 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
     let mut program = lowering.program;
     let ops = &mut program.ops;
     control::resolve(ops, &labels, kernel.line)?;
+    call::resolve(&mut program.functions, &subroutines, &labels);
+    call::check(ops, &instructions)?;
     graph::set_reconvergence(ops);
     wgmma::hold_registers(ops);
     let fixed = [&program.fixed_b32, &program.fixed_b64].map(|list| list.len() as u32);
@@ -158,7 +170,11 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
         .map_err(|message| PtxError::new(kernel.line, message))?;
     let [b32, b64, predicates] = allocated.sizes;
     program.watched = wgmma::watched(ops, b32);
-    program.flows = undefined::flows(ops, &mut allocated, program.local_bytes > 0, &instructions);
+    // What is saved on the call stack is not traced.
+    if program.functions.is_empty() {
+        let has_local = program.local_bytes > 0;
+        program.flows = undefined::flows(ops, &mut allocated, has_local, &instructions);
+    }
     program.unwritten = allocated.unwritten;
     Ok(Program {
         target: module.target.clone(),
@@ -204,7 +220,7 @@ fn in_library(module: &Parsed, instr: &Instr) -> bool {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(kernel: &'a Kernel, layout: &Layout<'a>) -> Self {
+    fn new(module: &'a Parsed, kernel: &'a Kernel, layout: &Layout<'a>) -> Self {
         let mut counts = [0; 3];
         let registers = kernel
             .registers
@@ -233,6 +249,8 @@ impl<'a> Lowering<'a> {
             ..Program::default()
         };
         Self {
+            module,
+            function: None,
             kernel,
             places: layout.places.clone(),
             params: params
@@ -406,6 +424,9 @@ impl<'a> Lowering<'a> {
             Some(&VariableAddress::Global(index)) => {
                 return Ok(self.fixed(class, Fixed::Global { index, offset }));
             }
+            Some(&VariableAddress::Frame(at)) => {
+                return self.frame_address(at, offset, class);
+            }
             Some(VariableAddress::Dynamic) => {
                 return Ok(self.fixed(class, Fixed::Dynamic { offset }));
             }
@@ -416,6 +437,9 @@ impl<'a> Lowering<'a> {
             ) => *at,
             None => match self.params.get(name) {
                 Some((at, _)) => *at,
+                None if let Some(address) = self.module.function_address(name) => {
+                    return Ok(self.constant(class, address.wrapping_add_signed(offset)));
+                }
                 None => {
                     let message = format!("`{name}` is not declared, in `{}`", instr.text);
                     return Err(instr.error(message));
@@ -526,7 +550,7 @@ impl<'a> Lowering<'a> {
             "cp" if instr.has("async") => self.copy_async(instr),
             "st" | "red" if instr.has("async") => self.store_async(instr),
             "ld" | "ldu" | "st" | "atom" | "red" => self.memory(instr),
-            "call" => self.system_call(instr),
+            "call" => self.call(instr),
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence"
             | "shfl" | "vote" | "match" | "redux" | "activemask" | "nanosleep" | "prefetch"
             | "prefetchu" | "pmevent" | "discard" | "applypriority" | "griddepcontrol"

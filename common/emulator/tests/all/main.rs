@@ -9,6 +9,7 @@ mod approximate;
 mod atomics;
 mod barriers;
 mod bulk_copies;
+mod calls;
 mod cards;
 mod clusters;
 mod context;

@@ -50,16 +50,6 @@ fn calls_that_cannot_be_inlined() {
             "there is no device-side malloc in the emulator",
         ),
         (
-            ".func again() { call.uni again; ret; }",
-            "call.uni again",
-            "recursion is not supported",
-        ),
-        (
-            "",
-            "call (r0), %d1, (p0), prototype",
-            "calls through pointers are not supported",
-        ),
-        (
             ".func two(.param .b32 a, .param .b32 b) { ret; }",
             "call.uni two, (p0)",
             "`two` takes 2 arguments and returns 0 values",

@@ -81,6 +81,9 @@ pub struct Arguments {
     /// Bytes of device memory, such as 512M or 4G
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     max_memory: Bytes,
+    /// Call stack of a thread, in bytes, for functions that are called by their address or recursively
+    #[arg(long, value_name = "BYTES", default_value = "16K")]
+    stack: Bytes,
     /// Blocks of a launch
     #[arg(long, value_name = "N", default_value_t = Limits::default().blocks)]
     max_blocks: u64,
@@ -276,6 +279,7 @@ fn options(arguments: &Arguments) -> Options {
             instructions: arguments.max_instructions,
             memory: arguments.max_memory.0,
             blocks: arguments.max_blocks,
+            stack: arguments.stack.0,
         },
         ..Options::default()
     }

@@ -1,7 +1,7 @@
 // A reduction in one cooperative launch: its blocks wait for each other.
 // cargo ladder emulate: --cooperative --grid 8 --block 64 --arg 'f32[4096]=ones' --arg 'f32[8]=nan' --arg 'f32[4096]=nan' --arg 4096
-// expect 1: 512 512 512 512 512 512 512 512
-// expect 2: 0.000244140625 0.000244140625 0.000244140625 0.000244140625 0.000244140625 0.000244140625 0.000244140625 0.000244140625
+// expect 1: 512 512 512 512 512 512
+// expect 2: 0.000244140625 0.000244140625 0.000244140625 0.000244140625 0.000244140625 0.000244140625
 #include <cooperative_groups.h>
 #include <cstdio>
 namespace cg = cooperative_groups;
