@@ -235,8 +235,9 @@ pub(crate) struct Writes {
     touched: u64,
     /// Changes so far: whether anything has happened at all.
     pub activity: u64,
-    /// Bytes that were printed.
+    /// Bytes that were printed, and those of registers on call stacks.
     printed: u64,
+    saved: u64,
     /// The same bits for allocations of which a byte was written again, with another value.
     pub rewritten: u64,
     /// For those that were read, and for those that strong accesses touched; kept under `sanitize`.
@@ -282,7 +283,15 @@ impl Writes {
 
     /// What is kept of the writes and of the printed text, in bytes.
     pub fn bytes(&self) -> u64 {
-        (self.pages.len() * size_of::<Page>()) as u64 + self.printed
+        (self.pages.len() * size_of::<Page>()) as u64 + self.printed + self.saved
+    }
+
+    /// Notes that registers of so many bytes are on a call stack, or are not any more.
+    pub fn save(&mut self, bytes: u64) {
+        self.saved += bytes;
+    }
+    pub fn restore(&mut self, bytes: u64) {
+        self.saved = self.saved.saturating_sub(bytes);
     }
 
     /// Notes that so many bytes were printed.

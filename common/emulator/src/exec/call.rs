@@ -13,6 +13,13 @@ use crate::program::Program;
 #[derive(Default)]
 pub(super) struct CallStacks(Vec<CallStack>);
 
+impl Frame {
+    /// What it takes of this machine's memory.
+    fn bytes(&self) -> u64 {
+        (size_of::<Self>() + size_of_val(&self.registers[..])) as u64
+    }
+}
+
 #[derive(Clone, Default)]
 struct CallStack {
     /// The first byte of the running function's frame in local memory, and the first one behind it.
@@ -35,6 +42,13 @@ impl CallStacks {
     /// Where the frame of the running function begins.
     pub fn base(&self, lane: usize) -> u32 {
         self.0.get(lane).map_or(0, |stack| stack.base)
+    }
+
+    /// Forgets all frames, and says how many bytes they took.
+    pub fn clear(&mut self) -> u64 {
+        let stacks = std::mem::take(&mut self.0);
+        let frames = stacks.iter().flat_map(|stack| &stack.frames);
+        frames.map(Frame::bytes).sum()
     }
 
     /// Everything but the saved registers, for a digest.
@@ -73,7 +87,18 @@ impl Warp {
     ) -> Option<Stop> {
         let mut groups: Vec<(u32, u32)> = Vec::new();
         for lane in lanes(active) {
-            let function = match self.push_frame(call, pc, lane, cx.machine) {
+            let pushed = self.push_frame(call, pc, lane, cx.machine);
+            let pushed = pushed.and_then(|(function, bytes)| {
+                cx.writes.save(bytes);
+                let limit = cx.machine.options.limits.memory;
+                match cx.writes.bytes() <= limit {
+                    true => Ok(function),
+                    false => Err(format!(
+                        "the call stacks need more than {limit} bytes of memory; raise the limit if the machine has them"
+                    )),
+                }
+            });
+            let function = match pushed {
                 Ok(function) => function,
                 Err(reason) => {
                     let site = self.site(pc as usize, lane);
@@ -122,14 +147,15 @@ impl Warp {
         }
     }
 
-    /// Which function a lane calls, whose frame is then on its stack; or what is wrong with the call.
+    /// Which function a lane calls, whose frame is then on its stack, and what that takes of this machine's memory; or what is
+    /// wrong with the call.
     fn push_frame(
         &mut self,
         call: &Call,
         pc: u32,
         lane: usize,
         machine: &Machine<'_>,
-    ) -> Result<usize, String> {
+    ) -> Result<(usize, u64), String> {
         let program = machine.program;
         let number = match call.target {
             CallTarget::Function(number) => number as usize,
@@ -172,21 +198,23 @@ impl Warp {
                 stack.frames.len()
             ));
         }
-        stack.frames.push(Frame {
+        let frame = Frame {
             call: pc,
             base: from,
             top: to,
             registers,
-        });
+        };
+        let bytes = frame.bytes();
+        stack.frames.push(frame);
         (stack.base, stack.top) = (to, top);
-        for (&(at, bytes), &(param, _)) in call.arguments.iter().zip(&function.params) {
-            self.copy_local(lane, from + at, to + param, bytes, machine);
+        for (&(at, size), &(param, _)) in call.arguments.iter().zip(&function.params) {
+            self.copy_local(lane, from + at, to + param, size, machine);
         }
-        Ok(number)
+        Ok((number, bytes))
     }
 
     /// Ends a lane's function and says where it goes on.
-    fn pop_frame(&mut self, lane: usize, pc: u32, cx: &Execution<'_>) -> u32 {
+    fn pop_frame(&mut self, lane: usize, pc: u32, cx: &mut Execution<'_>) -> u32 {
         let program = cx.machine.program;
         let from = self.calls.base(lane);
         let Some(stack) = self.calls.0.get_mut(lane) else {
@@ -196,6 +224,7 @@ impl Warp {
             return pc + 1;
         };
         (stack.base, stack.top) = (frame.base, frame.top);
+        cx.writes.restore(frame.bytes());
         for (reg, &value) in registers(program).zip(&frame.registers) {
             self.set(reg, lane, value);
         }

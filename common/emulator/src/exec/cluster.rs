@@ -389,6 +389,7 @@ fn close_block(cx: &mut Execution<'_>, warps: &mut [Warp]) {
     let first = cx.rank * cx.machine.warps;
     for warp in &mut warps[first..first + cx.machine.warps] {
         warp.finish_bulk(cx);
+        cx.writes.restore(warp.calls.clear());
     }
     report_unfinished(cx);
     cx.depart();

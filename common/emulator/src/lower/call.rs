@@ -2,7 +2,7 @@
 //! local memory; arguments and results are copied from frame to frame.
 use std::collections::HashMap;
 
-use super::inline::{self, is_call};
+use super::inline;
 use super::layout::{Layout, VariableAddress};
 use super::{Lowering, Result, system_call};
 use crate::op::{Call, CallTarget, Class, Code, ColdOp, LaneOp, MatrixOp, Op, Reg};
@@ -77,7 +77,6 @@ impl Lowering<'_> {
 
     /// `call (results), target, (arguments), prototype;`
     pub(super) fn call(&mut self, instr: &Instr) -> Result<()> {
-        debug_assert!(is_call(instr), "a call");
         let (results, target, arguments) = inline::parts(instr);
         let target = match target {
             Some(Operand::Symbol(name, 0)) if system_call::is_known(name) => {

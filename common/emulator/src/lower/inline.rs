@@ -52,6 +52,7 @@ pub(super) fn inlined<'a>(module: &Parsed, kernel: &'a Kernel) -> Result<Inlined
         calls: 0,
         recursive: recursive(module),
         subroutines: Vec::new(),
+        by_address: false,
         frame: None,
     };
     for variable in &kernel.variables {
@@ -179,6 +180,8 @@ struct Flat<'m> {
     calls: usize,
     recursive: HashSet<&'m str>,
     subroutines: Vec<Subroutine>,
+    /// Whether there is a call by address.
+    by_address: bool,
     /// The one whose statements are being copied.
     frame: Option<u32>,
 }
@@ -257,8 +260,9 @@ impl<'m> Flat<'m> {
         let name = match target {
             Some(Operand::Symbol(name, _)) => name,
             Some(Operand::Register(_)) => {
-                for index in address_taken(self.module) {
-                    self.want(index);
+                if !std::mem::replace(&mut self.by_address, true) {
+                    let taken = address_taken(self.module);
+                    taken.into_iter().for_each(|index| self.want(index));
                 }
                 return self.keep(call);
             }

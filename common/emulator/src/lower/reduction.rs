@@ -90,9 +90,10 @@ impl Lowering<'_> {
                 let mut copy = self.bulk_copy(instr, &names, Some(dims))?;
                 let of = |element| {
                     let ty = type_of(operation, element)?;
-                    let listed = to_global(operation, ty).then_some(())?;
-                    let () = listed;
-                    reduce(instr, operation, ty, true)
+                    match to_global(operation, ty) {
+                        true => reduce(instr, operation, ty, true),
+                        false => None,
+                    }
                 };
                 let each = Element::ALL.map(of).into();
                 copy.reduction = Some(BulkReduction::Tensor(operation, each));

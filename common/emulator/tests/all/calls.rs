@@ -135,6 +135,20 @@ fn a_stack_that_is_full_is_a_finding_that_names_the_remedy() {
     };
     let report = body_with(&setup, endless, body).report();
     assert!(report.contains("is full after 4 calls"), "{report}");
+    // Registers on the stack are memory of this machine.
+    let setup = Setup {
+        limits: Limits {
+            memory: 1 << 20,
+            ..Setup::default().limits
+        },
+        sanitize: false,
+        ..threads(32)
+    };
+    let report = body_with(&setup, endless, body).report();
+    assert!(
+        report.contains("the call stacks need more than 1048576 bytes"),
+        "{report}"
+    );
 }
 
 #[test]
