@@ -101,6 +101,7 @@ impl Warp {
             let function = match pushed {
                 Ok(function) => function,
                 Err(reason) => {
+                    cx.writes.restore(self.calls.clear());
                     let site = self.site(pc as usize, lane);
                     cx.report(FindingKind::InvalidCall(reason), site);
                     return Some(Stop::Fatal);
@@ -218,10 +219,10 @@ impl Warp {
         let program = cx.machine.program;
         let from = self.calls.base(lane);
         let Some(stack) = self.calls.0.get_mut(lane) else {
-            return pc + 1;
+            return pc;
         };
         let Some(frame) = stack.frames.pop() else {
-            return pc + 1;
+            return pc;
         };
         (stack.base, stack.top) = (frame.base, frame.top);
         cx.writes.restore(frame.bytes());
