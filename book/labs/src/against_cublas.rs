@@ -163,6 +163,7 @@ impl Tile {
                 dynamic_shared: spec.dynamic_shared,
                 cluster: [spec.cluster, 1, 1],
                 overlap: true, // it waits itself for the launch before it
+                cooperative: false,
             },
             args,
         })

@@ -62,7 +62,7 @@ impl Experiment {
     pub(super) fn module(declarations: &str, body: &str) -> String {
         let entry = Self::ENTRY;
         format!(
-            ".version 8.0\n.target {HOPPER}\n.address_size 64\n{declarations}\
+            ".version 8.1\n.target {HOPPER}\n.address_size 64\n{declarations}\
              .visible .entry {entry}(.param .u64 in, .param .u64 out)\n{{\n\
              .reg .b64 %in, %out;\n\
              ld.param.u64 %in, [in];\n\

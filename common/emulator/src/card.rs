@@ -62,6 +62,14 @@ impl Card {
         }
     }
 
+    /// Bytes of shared memory of an SM (same table).
+    pub(crate) fn shared_of_an_sm(self) -> u32 {
+        match self {
+            Self::H100 => 228 << 10,
+            Self::A100 => 164 << 10,
+        }
+    }
+
     /// The newest `.target` that it runs.
     fn newest_target(self) -> &'static str {
         match self {

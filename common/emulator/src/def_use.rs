@@ -1,5 +1,7 @@
 //! Which registers an operation reads (uses) and writes (defines).
-use crate::op::{Class, Code, ColdOp, LaneOp, MatrixOp, Op, Reg, SyncOp, WarpOp, WgmmaA, WgmmaOp};
+use crate::op::{
+    CallTarget, Class, Code, ColdOp, LaneOp, MatrixOp, Op, Reg, SyncOp, WarpOp, WgmmaA, WgmmaOp,
+};
 
 /// How an operation touches a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +23,12 @@ impl Op {
             Code::Lane(op) => op.registers(&mut see),
             Code::Matrix(op) => op.registers(&mut see),
             Code::Sync(op) => op.registers(&mut see),
-            Code::Branch { .. } | Code::Exit | Code::Trap => {}
+            Code::Call(call) => {
+                if let CallTarget::Pointer(target) = &mut call.target {
+                    see(Use, target.class, &mut target.index);
+                }
+            }
+            Code::Branch { .. } | Code::Return | Code::Exit | Code::Trap => {}
         }
     }
 }
@@ -138,6 +145,10 @@ impl ColdOp {
                 uses_any(see, copy.mbarrier.as_mut().map(|at| &mut at.base));
                 uses(see, B32, copy.multicast.as_mut_slice());
             }
+            Self::StoreAsync(store) => {
+                uses_any(see, [&mut store.address.base, &mut store.mbarrier.base]);
+                uses(see, store.class, &mut store.regs[..store.count as usize]);
+            }
             Self::MapShared([d, a], rank) => {
                 uses_any(see, [a]);
                 see(Use, B32, rank);
@@ -149,6 +160,7 @@ impl ColdOp {
             }
             Self::ActiveMask { d } => see(Def, B32, d),
             Self::Clock { d } => defines_any(see, [d]),
+            Self::FrameBase { d } => see(Def, B32, d),
             Self::IsSpace(_, d, a) => {
                 uses_any(see, [a]);
                 see(Def, Predicate, d);

@@ -170,6 +170,8 @@ pub enum FindingKind {
     ExitedBlock(String),
     /// synccheck: a cluster's barrier used out of turn, or a block that the cluster does not have.
     InvalidCluster(String),
+    /// A call by an address that is no function's, or a call stack that is full.
+    InvalidCall(String),
     /// `setmaxnreg` that the block's registers cannot satisfy.
     InvalidRegisters(String),
     /// synccheck: a `wgmma` that no hardware can execute: its descriptor, or who executes it.
@@ -263,6 +265,7 @@ impl Finding {
             | FindingKind::UnfinishedCopy(_)
             | FindingKind::ExitedBlock(_)
             | FindingKind::InvalidCluster(_)
+            | FindingKind::InvalidCall(_)
             | FindingKind::InvalidRegisters(_)
             | FindingKind::InvalidWgmma(_)
             | FindingKind::UnorderedWgmma(_)
@@ -295,6 +298,7 @@ impl Finding {
             | FindingKind::UnfinishedCopy(_)
             | FindingKind::ExitedBlock(_)
             | FindingKind::InvalidCluster(_)
+            | FindingKind::InvalidCall(_)
             | FindingKind::InvalidRegisters(_)
             | FindingKind::InvalidWgmma(_)
             | FindingKind::UnorderedWgmma(_)
@@ -335,6 +339,7 @@ impl FindingKind {
             | FindingKind::InvalidMbarrier(_)
             | FindingKind::InvalidBulkCopy(_)
             | FindingKind::InvalidCluster(_)
+            | FindingKind::InvalidCall(_)
             | FindingKind::InvalidRegisters(_)
             | FindingKind::InvalidWgmma(_)
             | FindingKind::Deadlock { .. }
@@ -369,6 +374,7 @@ impl FindingKind {
             | FindingKind::InvalidBulkCopy(_)
             | FindingKind::UnfinishedCopy(_)
             | FindingKind::InvalidCluster(_)
+            | FindingKind::InvalidCall(_)
             | FindingKind::InvalidRegisters(_)
             | FindingKind::InvalidWgmma(_)
             | FindingKind::UnorderedWgmma(_)
@@ -537,6 +543,7 @@ impl fmt::Display for Finding {
                 report("Invalid access to a block that has exited", why)
             }
             FindingKind::InvalidCluster(why) => report("Invalid use of a cluster", why),
+            FindingKind::InvalidCall(why) => report("Invalid call", why),
             FindingKind::InvalidRegisters(why) => report("Invalid setmaxnreg", why),
             FindingKind::InvalidWgmma(why) => report("Invalid wgmma", why),
             FindingKind::UnorderedWgmma(why) => report("Unordered wgmma", why),

@@ -123,7 +123,7 @@ pub enum InstructionKind {
     ClusterAddress,
     /// `setmaxnreg`
     SetRegisters,
-    /// `bra`, `brx`
+    /// `bra`, `brx`, and `call` of a function that is not inlined
     Branch,
     /// `ret`, `exit`
     Exit,

@@ -33,6 +33,9 @@ pub struct LaunchConfig {
     /// (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`). The emulator runs launches one after the other all
     /// the same, which is one of the orders that a GPU may choose.
     pub overlap: bool,
+    /// Whether all blocks must be resident at the same time, so that they can wait for each other, as
+    /// `this_grid().sync()` of cooperative groups does (`cuLaunchCooperativeKernel`, `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`).
+    pub cooperative: bool,
 }
 
 impl Default for LaunchConfig {
@@ -44,6 +47,7 @@ impl Default for LaunchConfig {
             dynamic_shared: 0,
             cluster: [1; 3],
             overlap: false,
+            cooperative: false,
         }
     }
 }
@@ -58,6 +62,9 @@ pub struct Limits {
     /// Bytes of this machine's memory for what is allocated; and again as much for what the blocks of a launch write,
     /// and for the registers, local and shared memory of those that run at the same time.
     pub memory: u64,
+    /// Bytes of a thread's call stack, of kernels that call functions by their address or recursively
+    /// (`CU_LIMIT_STACK_SIZE`). A GPU's default is 1 KiB, and its frames hold registers too.
+    pub stack: u64,
 }
 
 impl Default for Limits {
@@ -66,6 +73,7 @@ impl Default for Limits {
             instructions: 1 << 40,
             blocks: 1 << 24,
             memory: 8 << 30,
+            stack: 16 << 10,
         }
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Memory {
     /// Bytes allocated.
     used: u64,
     /// Bytes of addresses that each region has given away; none is used twice until the region is cleared.
-    given: [u64; 3],
+    given: [u64; 4],
     /// In the order of their addresses.
     allocations: Vec<Allocation>,
 }
@@ -28,6 +28,8 @@ pub(crate) enum Region {
     /// `__constant__` variables of modules, by the addresses that the host has for them. Findings name none of them as
     /// the nearest allocation: kernels read them as a bank, at other addresses.
     Constants,
+    /// What the driver allocates for a launch: the workspace of a cooperative one. No finding names it either.
+    Driver,
 }
 
 impl Region {
@@ -37,6 +39,7 @@ impl Region {
             Region::Buffers => 1 << 40,
             Region::Variables => 1 << 45,
             Region::Constants => 3 << 44,
+            Region::Driver => 1 << 46,
         }
     }
 }
@@ -232,8 +235,9 @@ pub(crate) struct Writes {
     touched: u64,
     /// Changes so far: whether anything has happened at all.
     pub activity: u64,
-    /// Bytes that were printed.
+    /// Bytes that were printed, and those of registers on call stacks.
     printed: u64,
+    saved: u64,
     /// The same bits for allocations of which a byte was written again, with another value.
     pub rewritten: u64,
     /// For those that were read, and for those that strong accesses touched; kept under `sanitize`.
@@ -279,7 +283,15 @@ impl Writes {
 
     /// What is kept of the writes and of the printed text, in bytes.
     pub fn bytes(&self) -> u64 {
-        (self.pages.len() * size_of::<Page>()) as u64 + self.printed
+        (self.pages.len() * size_of::<Page>()) as u64 + self.printed + self.saved
+    }
+
+    /// Notes that registers of so many bytes are on a call stack, or are not any more.
+    pub fn save(&mut self, bytes: u64) {
+        self.saved += bytes;
+    }
+    pub fn restore(&mut self, bytes: u64) {
+        self.saved = self.saved.saturating_sub(bytes);
     }
 
     /// Notes that so many bytes were printed.

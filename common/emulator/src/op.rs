@@ -98,6 +98,9 @@ pub(crate) enum Code {
     },
     Exit,
     Trap,
+    /// A call that is not inlined, and the end of what it calls.
+    Call(Box<Call>),
+    Return,
     /// `.sync.aligned`: every thread of the warp takes part.
     Matrix(MatrixOp),
     /// May wait for other threads.
@@ -163,8 +166,10 @@ pub(crate) enum ColdOp {
     Unpack(u32, Box<[Reg]>, Reg),
     /// `mbarrier` instructions that do not wait, and `cp.async.mbarrier.arrive`
     Mbarrier(Box<MbarrierAccess>),
-    /// `cp.async.bulk` and `cp.async.bulk.tensor`
+    /// `cp.async.bulk`, `cp.reduce.async.bulk`, and the same of tensors
     BulkCopy(Box<BulkCopy>),
+    /// `st.async` and `red.async`
+    StoreAsync(Box<StoreAsync>),
     /// `cp.async.bulk.commit_group`
     BulkCommit,
     /// `cp.async.bulk.wait_group`: all groups but the latest `pending` are complete, or with `read` have read their
@@ -195,12 +200,33 @@ pub(crate) enum ColdOp {
     Clock {
         d: Reg,
     },
+    /// b32 = where the frame of the running function begins in local memory
+    FrameBase {
+        d: u32,
+    },
     /// predicate = whether the generic address is in a space
     IsSpace(Space, u32, Reg),
     /// A call of a function that the system brings.
     System(SystemCall),
     /// Other fences, prefetches and hints.
     Nothing,
+}
+
+/// A call of a function that has a frame on the call stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub target: CallTarget,
+    /// Offset and bytes of each in the caller's frame.
+    pub arguments: Box<[(u32, u32)]>,
+    pub results: Box<[(u32, u32)]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CallTarget {
+    /// Index into [`crate::program::Program::functions`].
+    Function(u32),
+    /// Its address (b64).
+    Pointer(Reg),
 }
 
 /// Functions that the system brings (CUDA C++ Programming Guide, "Formatted Output" and "Assertion"). Arguments and
@@ -594,6 +620,55 @@ pub(crate) struct BulkCopy {
     pub mbarrier: Option<Address>,
     /// Ranks of the blocks that receive it, a bit each (b32).
     pub multicast: Option<u32>,
+    /// `cp.reduce`: what is done with the bytes that are there.
+    pub reduction: Option<BulkReduction>,
+}
+
+/// The operation of a `cp.reduce.async.bulk`.
+#[derive(Clone, Debug)]
+pub(crate) enum BulkReduction {
+    Elements(Reduce),
+    /// The element's type is the tensor map's: an entry for each of [`crate::Element::ALL`].
+    Tensor(&'static str, Box<[Option<Reduce>]>),
+}
+
+/// What an asynchronous reduction does with each element: (old, new) to what is left there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reduce {
+    /// Bytes of an element.
+    pub bytes: u32,
+    pub f: Scalar,
+}
+
+impl Reduce {
+    /// Reduces `new` into what was there; `new` is then what is left.
+    pub fn apply(self, old: &[u8], new: &mut [u8]) {
+        let bytes = self.bytes as usize;
+        let value = |raw: &[u8]| {
+            let mut wide = [0; 8];
+            wide[..bytes].copy_from_slice(raw);
+            u64::from_le_bytes(wide)
+        };
+        for (old, new) in old.chunks_exact(bytes).zip(new.chunks_exact_mut(bytes)) {
+            let left = (self.f)([value(old), value(new), value(new)]);
+            new.copy_from_slice(&left.to_le_bytes()[..bytes]);
+        }
+    }
+}
+
+/// `st.async` and `red.async`: each lane's registers to shared memory of the cluster, and an mbarrier of the same block is
+/// told.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreAsync {
+    pub space: Space,
+    pub address: Address,
+    pub mbarrier: Address,
+    /// Of one element.
+    pub bytes: u32,
+    pub count: u32,
+    pub class: Class,
+    pub regs: [u32; 4],
+    pub reduction: Option<Reduce>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -89,7 +89,10 @@ pub struct Program {
     pub(crate) static_shared: u32,
     /// Variables in shared memory, by their addresses; the last one may be dynamic, and then has no end.
     pub(crate) symbols: Vec<Symbol>,
+    /// Of the kernel; frames of functions come behind.
     pub(crate) local_bytes: u32,
+    /// Those that are not inlined.
+    pub(crate) functions: Vec<Subroutine>,
     pub(crate) max_threads: Option<[u32; 3]>,
     pub(crate) max_registers: Option<u32>,
     /// The cluster that the kernel is compiled for.
@@ -113,6 +116,20 @@ pub struct Program {
     pub(crate) flows: Vec<Option<Box<DataFlow>>>,
     /// Registers that may be read before they are written.
     pub(crate) unwritten: Vec<Reg>,
+}
+
+/// A function that is called by its address or that may call itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Subroutine {
+    pub(crate) name: String,
+    pub(crate) address: u64,
+    /// Its first operation.
+    pub(crate) entry: u32,
+    /// Bytes of its frame.
+    pub(crate) frame: u32,
+    /// Offset and bytes of each in its frame.
+    pub(crate) params: Vec<(u32, u32)>,
+    pub(crate) returns: Vec<(u32, u32)>,
 }
 
 /// A variable in shared memory.
@@ -221,4 +238,7 @@ pub(crate) enum Special {
     ClusterRank,
     ClusterRanks,
     ExplicitCluster,
+    /// `%envreg`: read-only and set by the driver. Cooperative groups find the grid's workspace by 1 and 2, the upper and
+    /// the lower half of its address, which is 0 unless the launch is cooperative.
+    Environment(u8),
 }

@@ -79,7 +79,7 @@ pub enum Element {
 }
 
 impl Element {
-    const ALL: [Element; 10] = [
+    pub(crate) const ALL: [Element; 10] = [
         Element::U8,
         Element::U16,
         Element::U32,

@@ -19,6 +19,8 @@ pub struct LaunchConfig {
     /// Whether the launch may begin while the one before it ends: then the kernel says where it waits for that one,
     /// by `griddepcontrol.wait` (CUDA C++ Programming Guide, Programmatic Dependent Launch).
     pub overlap: bool,
+    /// Whether all blocks must be resident at the same time (`cuLaunchCooperativeKernel`).
+    pub cooperative: bool,
 }
 
 impl Default for LaunchConfig {
@@ -30,6 +32,7 @@ impl Default for LaunchConfig {
             dynamic_shared: 0,
             cluster: [1; 3],
             overlap: false,
+            cooperative: false,
         }
     }
 }
@@ -150,6 +153,12 @@ fn attributes(config: &LaunchConfig) -> Vec<sys::CUlaunchAttribute> {
             sys::CUlaunchAttributeValue {
                 programmaticStreamSerializationAllowed: 1,
             },
+        ));
+    }
+    if config.cooperative {
+        attributes.push(attribute(
+            Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+            sys::CUlaunchAttributeValue { cooperative: 1 },
         ));
     }
     attributes

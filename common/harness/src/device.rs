@@ -329,6 +329,7 @@ pub fn on_gpu<'a>(
         dynamic_shared,
         cluster,
         overlap,
+        cooperative,
     } = config;
     let config = gpu::LaunchConfig {
         grid,
@@ -336,6 +337,7 @@ pub fn on_gpu<'a>(
         dynamic_shared,
         cluster,
         overlap,
+        cooperative,
     };
     let args = args.iter().map(|arg| {
         Ok(match arg {

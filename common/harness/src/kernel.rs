@@ -109,6 +109,7 @@ impl Kernel {
             dynamic_shared: self.spec.dynamic_shared,
             cluster: [self.spec.cluster, 1, 1],
             overlap: self.overlaps,
+            cooperative: false,
         }
     }
 }

@@ -51,6 +51,7 @@ fn multiply(host: &mut Host) -> Result<()> {
         block: [threads, 1, 1],
         dynamic_shared: kernel.spec.dynamic_shared,
         overlap: kernel.overlaps, // it waits itself for the launch before it (programmatic dependent launch)
+        ..LaunchConfig::default()
     };
     host.launch(&kernel, config, args)?;
 

@@ -43,6 +43,7 @@ pub(super) fn emulate(bytes: &[u8]) {
             instructions: 20_000,
             blocks: 32,
             memory: 1 << 26,
+            ..Limits::default()
         },
         ..Options::default()
     };
@@ -91,6 +92,7 @@ pub(super) fn emulate(bytes: &[u8]) {
         dynamic_shared,
         cluster: [cluster, 1, 1],
         overlap: false,
+        cooperative: setup >> 5 & 1 == 1,
     };
     let args: Vec<KernelArg<'_>> = args.iter().map(|bytes| KernelArg::Bytes(bytes)).collect();
     match context.launch(&function, &config, &args) {

@@ -77,6 +77,7 @@ applypriority.global.L2::evict_normal [%rd1], 128;
 createpolicy.fractional.L2::evict_last.b64 %rd1;
 cp.async.cg.shared.global [%r1], [%rd1], 16;
 cp.async.bulk.commit_group;
+cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [%r1], 16;
 mapa.shared::cluster.u32 %r1, %r2, %r3;
 getctarank.shared::cluster.u32 %r1, %r2;
 multimem.ld_reduce.relaxed.sys.global.add.u32 %r1, [%rd1];
@@ -97,7 +98,7 @@ membar.gl;
 fence.acq_rel.gpu;
 atom.global.add.u32 %r1, [%rd1], %r2;
 red.global.add.u32 [%rd1], %r2;
-red.async.relaxed.cluster.global.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r1], %r2, [%r3];
+red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r1], %r2, [%r3];
 shfl.sync.bfly.b32 %r1, %r2, %r3, 31, -1;
 vote.sync.ballot.b32 %r1, %p1, -1;
 match.any.sync.b32 %r1, %r2, -1;
@@ -147,7 +148,7 @@ fn is_called(line: &str, name: &str) -> bool {
 
 fn is_executed(line: &str) -> bool {
     let ptx = format!(
-        ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{{\n.reg .b32 %r<9>;\n.reg .f32 %f<9>;\n\
+        ".version 8.8\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{{\n.reg .b32 %r<9>;\n.reg .f32 %f<9>;\n\
          .reg .b64 %rd<9>;\n.reg .pred %p<9>;\ntargets: .branchtargets $end;\n{line}\n$end:\nret;\n}}\n"
     );
     let module = Context::new(Options::default()).load_module(&ptx);

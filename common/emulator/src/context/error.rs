@@ -147,6 +147,22 @@ pub enum Error {
         /// Which card.
         card: Card,
     },
+    /// A cooperative launch of more blocks than are resident at once (`CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`).
+    #[error(
+        "too many blocks in a cooperative launch: {blocks}, and an {} holds {most} at once, {per_sm} on each of its {} SMs; launch \
+         no more, each with more of the work, or with less shared memory or fewer threads a block",
+        .card.name().to_uppercase(), .card.sms()
+    )]
+    CooperativeLaunchTooLarge {
+        /// Blocks of the grid.
+        blocks: u64,
+        /// Blocks that the card holds, as far as threads and shared memory decide; registers may allow fewer on a GPU.
+        most: u64,
+        /// Blocks that an SM holds.
+        per_sm: u32,
+        /// Which card.
+        card: Card,
+    },
     /// The number of arguments.
     #[error("the kernel takes {takes} parameters, not {given}")]
     ParameterCount {

@@ -33,6 +33,9 @@ pub struct Context {
     last: LastLaunch,
 }
 
+/// Bytes of `grid_workspace` in `cooperative_groups/details/driver_abi.h`: a size, and the barrier.
+const WORKSPACE: usize = 8;
+
 /// The launch before, as `sanitize` knows it.
 enum LastLaunch {
     /// There was none in this context: whatever came before it may have touched everything.
@@ -134,8 +137,7 @@ impl Context {
             for one in &variable.addresses {
                 let named = named.get(one.symbol.as_str());
                 let address = named.map(|variable| variable.address(one.generic));
-                // A function: calls through pointers are refused where they stand.
-                let address = match address.or_else(|| ptx.is_function(&one.symbol).then_some(0)) {
+                let address = match address.or_else(|| ptx.function_address(&one.symbol)) {
                     Some(address) => address.wrapping_add_signed(one.addend),
                     None => {
                         self.remove(&variables);
@@ -299,7 +301,21 @@ impl Context {
                 }
             }
         }
+        // Zero before each launch: the barrier of the grid.
+        let workspace = match config.cooperative {
+            true => {
+                let limit = self.options.limits.memory;
+                self.memory.alloc(
+                    Region::Driver,
+                    "the grid's workspace",
+                    vec![0; WORKSPACE],
+                    limit,
+                )?
+            }
+            false => 0,
+        };
         let request = Request {
+            workspace,
             program: &function.program,
             globals: &globals,
             constants: &constants,
@@ -311,7 +327,9 @@ impl Context {
                 false => PreviousGrid::default(),
             },
         };
-        let done = exec::run(&request, &mut self.memory)?;
+        let done = exec::run(&request, &mut self.memory);
+        self.memory.clear(Region::Driver);
+        let done = done?;
         self.last = match self.options.sanitize {
             true => LastLaunch::Known {
                 reads: self.memory.bases(done.touched.reads),
@@ -378,7 +396,7 @@ impl Context {
                 Region::Buffers => Owner::Host {
                     generation: self.generation,
                 },
-                Region::Variables | Region::Constants => Owner::Module,
+                Region::Variables | Region::Constants | Region::Driver => Owner::Module,
             },
         })
     }

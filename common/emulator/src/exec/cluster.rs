@@ -75,7 +75,7 @@ impl<'m> Cluster<'m> {
         let warp = program.b32 * size_of::<LanesB32>()
             + program.b64 * size_of::<LanesB64>()
             + program.predicates * size_of::<u32>()
-            + program.local_bytes as usize * 32;
+            + machine.local as usize * 32;
         let shared = machine.shared_end as usize;
         let shadow = match machine.options.sanitize {
             true => Shadow::bytes(shared, machine.warps, program.grain),
@@ -389,6 +389,7 @@ fn close_block(cx: &mut Execution<'_>, warps: &mut [Warp]) {
     let first = cx.rank * cx.machine.warps;
     for warp in &mut warps[first..first + cx.machine.warps] {
         warp.finish_bulk(cx);
+        cx.writes.restore(warp.calls.clear());
     }
     report_unfinished(cx);
     cx.depart();

@@ -46,6 +46,7 @@ impl Warp {
             }
             ColdOp::Mbarrier(ref access) => return self.mbarrier(access, pc, mask, cx),
             ColdOp::BulkCopy(ref copy) => return self.bulk_copy(copy, pc, mask, cx),
+            ColdOp::StoreAsync(ref store) => return self.store_async(store, pc, mask, cx),
             ColdOp::BulkCommit => self.commit_bulk(mask),
             ColdOp::BulkWait { pending, read } => self.wait_bulk(pending, read, mask, cx),
             ColdOp::MapShared(regs, rank) => return self.map_shared(regs, rank, pc, mask, cx),
@@ -65,6 +66,9 @@ impl Warp {
                 lanes(mask).for_each(|lane| self.b32[d as usize].0[lane] = mask)
             }
             ColdOp::Clock { d } => lanes(mask).for_each(|lane| self.set(d, lane, self.clock)),
+            ColdOp::FrameBase { d } => {
+                lanes(mask).for_each(|lane| self.b32[d as usize].0[lane] = self.calls.base(lane));
+            }
             ColdOp::IsSpace(space, d, a) => {
                 for lane in lanes(mask) {
                     let address = self.get(a, lane);

@@ -5,7 +5,7 @@ use super::lanes::lanes;
 use super::warp::Warp;
 use crate::Space;
 use crate::finding::{AccessKind, Conflict, FindingKind, MemoryAccess};
-use crate::op::Order;
+use crate::op::{Order, Scope};
 use crate::shadow::{AsyncOp, GlobalAccess, GlobalMode, Place, Site};
 
 /// What the launch before this one may still be doing until `griddepcontrol.wait` (a bit for each allocation, of which the
@@ -99,7 +99,12 @@ impl Execution<'_> {
         bytes: u32,
         new: Option<&[u8]>,
     ) {
-        self.mark(does, Order::default(), place.0);
+        // Reductions are relaxed at the scope of the GPU (PTX ISA, "cp.reduce.async.bulk").
+        let order = Order {
+            strong: matches!(does, Does::Atomic).then_some(Scope::Gpu),
+            ..Order::default()
+        };
+        self.mark(does, order, place.0);
         if !self.is_watched(place.0) {
             return;
         }
@@ -111,7 +116,7 @@ impl Execution<'_> {
         };
         let access = GlobalAccess {
             mode,
-            order: Order::default(),
+            order,
             actor: by.actor,
             clock: by.clock,
             site: by.site,

@@ -10,6 +10,7 @@ use super::cluster::{Cluster, Turn};
 use super::cross_check::CrossCheck;
 use super::global_check::PreviousGrid;
 use super::machine::{Machine, dynamic_start};
+use super::occupancy;
 use super::profiler::Profiler;
 use super::rehearse;
 use super::validate_launch::{Validated, validate};
@@ -21,11 +22,8 @@ use crate::program::Program;
 use crate::shadow::GlobalShadow;
 use crate::{AccessPattern, Error, Printed, Space, Wait};
 
-/// Limits of an H100 (CUDA C++ Programming Guide, "Compute Capabilities", 9.0).
-const SHARED_PER_MULTIPROCESSOR: u32 = 228 << 10;
-const THREADS_PER_MULTIPROCESSOR: usize = 2048;
-const BLOCKS_PER_MULTIPROCESSOR: usize = 32;
-const MULTIPROCESSORS: usize = 132;
+/// Local memory of a thread (CUDA C++ Programming Guide, "Compute Capabilities").
+const MAX_STACK: u64 = 512 << 10;
 
 /// Instructions that a cluster runs before another one's turn, where they are interleaved.
 const TURN: u64 = 1 << 14;
@@ -40,6 +38,8 @@ pub(crate) struct Request<'a> {
     pub config: &'a LaunchConfig,
     pub args: &'a [KernelArg<'a>],
     pub options: &'a Options,
+    /// The address of a cooperative launch's workspace, else 0.
+    pub workspace: u64,
     /// What the launch before may still be doing, if this one may overlap with it.
     pub previous: PreviousGrid,
 }
@@ -165,6 +165,11 @@ pub(super) fn machine<'a>(
                 .iter()
                 .map(|&d| u64::from(d))
                 .product::<u64>(),
+        local: match program.functions.is_empty() {
+            true => program.local_bytes,
+            false => program.local_bytes + options.limits.stack.min(MAX_STACK) as u32,
+        },
+        workspace: request.workspace,
         shared_end: SHARED_BASE + dynamic_start(program) + request.config.dynamic_shared,
         previous: request.previous,
         watched: 0,
@@ -395,14 +400,9 @@ fn shadow(machine: &Machine<'_>) -> GlobalShadow {
 
 /// Clusters that may talk to each other: as many at a time as the card holds, in turns.
 fn interleaved(machine: &Machine<'_>, all: u64) -> Result<WorkerOutput, Error> {
-    // The system takes 1 KiB of shared memory a block.
-    let by_shared = SHARED_PER_MULTIPROCESSOR / machine.shared_end;
-    let by_threads = THREADS_PER_MULTIPROCESSOR / (machine.warps * 32);
-    let resident = MULTIPROCESSORS
-        * (by_shared as usize)
-            .min(by_threads)
-            .clamp(1, BLOCKS_PER_MULTIPROCESSOR);
-    let resident = (resident / machine.ranks()).max(1);
+    let card = machine.options.card;
+    let blocks = occupancy::blocks_per_sm(card, machine.shared_end, machine.threads);
+    let resident = (blocks as usize * card.sms() as usize / machine.ranks()).max(1);
     let limits = machine.options.limits;
     let at_once = (resident as u64).min(all);
     let held = at_once.saturating_mul(Cluster::bytes(machine));
@@ -417,6 +417,9 @@ fn interleaved(machine: &Machine<'_>, all: u64) -> Result<WorkerOutput, Error> {
     let mut next = 0;
     let (mut clusters, mut spare) = (Vec::<Cluster<'_>>::new(), Vec::new());
     let (mut instructions, mut done) = (0, 0);
+    // The last block to arrive at a barrier of the grid must not come to the next one before the others have left this one:
+    // what it did in between would be ordered before them.
+    let budget = if machine.hesitates { 1 } else { TURN };
     'launch: loop {
         while clusters.len() < resident && next < all {
             let mut cluster = spare.pop().unwrap_or_else(|| Cluster::new(machine));
@@ -431,7 +434,7 @@ fn interleaved(machine: &Machine<'_>, all: u64) -> Result<WorkerOutput, Error> {
         let mut i = 0;
         while i < clusters.len() {
             let before = clusters[i].instructions();
-            let turn = clusters[i].run(&mut writes, &mut outcome.profiler, TURN);
+            let turn = clusters[i].run(&mut writes, &mut outcome.profiler, budget);
             instructions += clusters[i].instructions() - before;
             match turn {
                 Turn::Stuck => i += 1,

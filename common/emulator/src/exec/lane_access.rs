@@ -177,7 +177,7 @@ impl Execution<'_> {
             self.report(FindingKind::Misaligned(access), site);
             return Err(Fatal);
         }
-        let local = self.machine.program.local_bytes;
+        let local = self.machine.local;
         let last = address.checked_add(bytes.into());
         let within = |from: u64, end: u64| address >= from && last.is_some_and(|last| last <= end);
         let shared_end = self.machine.shared_end;

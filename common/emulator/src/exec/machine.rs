@@ -25,6 +25,10 @@ pub(super) struct Machine<'a> {
     /// Blocks of a cluster in x, y and z, and how many clusters there are.
     pub cluster: [u32; 3],
     pub clusters: u64,
+    /// Bytes of a thread's local memory: the kernel's, and its call stack.
+    pub local: u32,
+    /// The address of a cooperative launch's workspace, else 0.
+    pub workspace: u64,
     /// Bytes of shared memory, from the start of its window.
     pub shared_end: u32,
     /// What the launch before may still be doing.
@@ -88,6 +92,9 @@ impl Machine<'_> {
             Special::ExplicitCluster => {
                 u32::from(self.ranks() > 1 || self.program.explicit_cluster)
             }
+            Special::Environment(1) => (self.workspace >> 32) as u32,
+            Special::Environment(2) => self.workspace as u32,
+            Special::Environment(_) => 0,
             Special::TotalShared => self.shared_end - SHARED_BASE,
         }
     }

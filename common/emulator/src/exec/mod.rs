@@ -6,6 +6,7 @@
 
 mod block;
 mod bulk;
+mod call;
 mod cluster;
 mod cluster_barrier;
 mod convert;
@@ -23,6 +24,7 @@ mod machine;
 mod matrix;
 mod mbarrier;
 mod mma;
+mod occupancy;
 mod profiler;
 mod race_check;
 mod rehearse;

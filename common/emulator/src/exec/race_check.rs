@@ -142,7 +142,14 @@ impl Execution<'_> {
             .iter()
             .filter_map(|&(warp, mask)| order.observer(warp, mask))
             .collect();
-        let check = shadow.asynchronous(how, address, bytes, by, &observers);
+        let mut check = shadow.asynchronous(how, address, bytes, by, &observers);
+        let generic = matches!(
+            how,
+            AccessMode::AsyncStore | AccessMode::AsyncReduce { generic: true }
+        );
+        if generic && matches!(check, AccessCheck::Unfenced(_)) {
+            check = AccessCheck::Fine;
+        }
         self.found(check, how, address, bytes, by.site);
     }
 
@@ -152,6 +159,14 @@ impl Execution<'_> {
         let block = self.block_of(rank);
         if let Some(shadow) = block.and_then(|block| block.shadow.as_mut()) {
             shadow.land(address, bytes, by, generic);
+        }
+    }
+
+    /// The same of a reduction.
+    pub fn reduced(&mut self, by: &AsyncOp, rank: usize, address: u32, bytes: u32) {
+        let block = self.block_of(rank);
+        if let Some(shadow) = block.and_then(|block| block.shadow.as_mut()) {
+            shadow.land_reduction(address, bytes, by);
         }
     }
 
@@ -252,6 +267,9 @@ fn verb(how: AccessMode) -> AccessKind {
         | AccessMode::Invalidate => AccessKind::Write,
         AccessMode::Atomic => AccessKind::Atomic,
         AccessMode::AsyncRead => AccessKind::AsyncRead,
-        AccessMode::Launch | AccessMode::AsyncWrite => AccessKind::AsyncWrite,
+        AccessMode::Launch
+        | AccessMode::AsyncWrite
+        | AccessMode::AsyncStore
+        | AccessMode::AsyncReduce { .. } => AccessKind::AsyncWrite,
     }
 }

@@ -161,6 +161,18 @@ impl Warp {
                         join_pc = self.join_pc(join);
                     }
                 }
+                Code::Call(call) => {
+                    if active != 0 {
+                        let stop = self.call(call, pc, (mask, active), join, cx);
+                        return stop.or((self.clock >= end).then_some(Stop::Paused));
+                    }
+                }
+                Code::Return => {
+                    if active != 0 {
+                        self.ret(pc, (mask, active), join, cx);
+                        return (self.clock >= end).then_some(Stop::Paused);
+                    }
+                }
                 Code::Matrix(op) => {
                     let mut together = active;
                     if active != self.alive {

@@ -107,7 +107,7 @@ impl Warp {
 
     /// Where a variable of a lane is in the warp's local memory.
     fn local_place(&self, lane: usize, offset: u32, cx: &Execution<'_>) -> usize {
-        lane * cx.machine.program.local_bytes as usize + offset as usize
+        lane * cx.machine.local as usize + (self.calls.base(lane) + offset) as usize
     }
 
     /// A `.param` variable of a lane; lowering has seen that it holds so many bytes.

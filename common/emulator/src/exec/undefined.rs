@@ -234,7 +234,11 @@ impl Warp {
                     Code::Matrix(_) => UndefinedUse::Address,
                     Code::Lane(LaneOp::Load(_) | LaneOp::AsyncCopy(_)) => UndefinedUse::Address,
                     Code::Lane(_) | Code::Sync(_) => UndefinedUse::Operand,
-                    Code::Branch { .. } | Code::Exit | Code::Trap => UndefinedUse::Condition,
+                    Code::Branch { .. }
+                    | Code::Call(_)
+                    | Code::Return
+                    | Code::Exit
+                    | Code::Trap => UndefinedUse::Condition,
                 };
                 for &reg in uses {
                     self.use_undefined(reg, active, of, pc, cx);

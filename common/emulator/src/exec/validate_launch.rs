@@ -1,8 +1,10 @@
 //! What a GPU would refuse to launch.
 use super::grid::Request;
 use super::machine::dynamic_start;
+use super::occupancy;
 use crate::Error;
 use crate::launch::KernelArg;
+use crate::lower::SHARED_BASE;
 
 /// Limits of an H100 (CUDA C++ Programming Guide, "Compute Capabilities", 9.0).
 const MAX_THREADS: u64 = 1024;
@@ -93,6 +95,19 @@ pub(super) fn validate(request: &Request<'_>) -> Result<Validated, Error> {
             most,
             card: options.card,
         });
+    }
+    if launch.cooperative {
+        let card = options.card;
+        let per_sm = occupancy::blocks_per_sm(card, SHARED_BASE + shared, threads as usize);
+        let most = u64::from(per_sm) * u64::from(card.sms());
+        if blocks > most {
+            return Err(Error::CooperativeLaunchTooLarge {
+                blocks,
+                most,
+                per_sm,
+                card,
+            });
+        }
     }
     if args.len() != program.params.len() {
         return Err(Error::ParameterCount {

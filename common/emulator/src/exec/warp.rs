@@ -1,5 +1,6 @@
 //! One warp: its registers, and its threads as groups that diverge and reconverge.
 use super::bulk::Store;
+use super::call::CallStacks;
 use super::lanes::{LanesB32, LanesB64, lanes};
 use super::machine::Machine;
 use super::undefined::Undefined;
@@ -99,7 +100,7 @@ pub(super) struct Warp {
     pub b32: Vec<LanesB32>,
     pub b64: Vec<LanesB64>,
     pub predicates: Vec<u32>,
-    /// Local memory: `local_bytes` for each lane, one lane after the other.
+    /// Local memory: [`Machine::local`] bytes for each lane, one lane after the other.
     pub local: Vec<u8>,
     /// Index of the warp in its block.
     pub index: usize,
@@ -108,6 +109,8 @@ pub(super) struct Warp {
     /// Threads that have not exited.
     pub alive: u32,
     pub splits: Vec<Split>,
+    /// Of functions that are not inlined.
+    pub calls: CallStacks,
     joins: Vec<Join>,
     /// Asynchronous copies that have not landed, in the order of the program.
     pub pending: Vec<Pending>,
@@ -146,7 +149,7 @@ impl Warp {
             b32: vec![LanesB32::ZERO; program.b32],
             b64: vec![LanesB64::ZERO; program.b64],
             predicates: vec![0; program.predicates],
-            local: vec![0; program.local_bytes as usize * 32],
+            local: vec![0; machine.local as usize * 32],
             ..Self::default()
         }
     }
@@ -391,6 +394,7 @@ impl Warp {
         for split in &self.splits {
             mix(u64::from(split.pc) << 32 | u64::from(split.mask));
         }
+        self.calls.state().for_each(&mut mix);
         hash
     }
 

@@ -3,6 +3,12 @@ use super::{Lowering, Result};
 use crate::op::{BulkCopy, BulkDirection, Class, ColdOp};
 use crate::ptx::{Instr, Operand};
 
+/// `1d` to `5d`
+pub(super) fn dimensions(name: &str) -> Option<usize> {
+    let known = ["1d", "2d", "3d", "4d", "5d"];
+    Some(known.iter().position(|one| *one == name)? + 1)
+}
+
 impl Lowering<'_> {
     /// Everything that starts with `cp.async.bulk`.
     pub(super) fn bulk(&mut self, instr: &Instr) -> Result<()> {
@@ -21,21 +27,24 @@ impl Lowering<'_> {
             // What lies in a cache changes no bit and no counter here.
             ["prefetch", ..] => ColdOp::Nothing,
             ["tensor", dims, ref rest @ ..] => {
-                let known = ["1d", "2d", "3d", "4d", "5d"].iter();
-                let dims = known.zip(1..).find(|(name, _)| **name == dims);
-                let (_, dims) = dims.ok_or_else(|| instr.unsupported())?;
+                let dims = dimensions(dims).ok_or_else(|| instr.unsupported())?;
                 let parts = rest.iter().copied();
                 let rest: Vec<&str> = parts.filter(|part| *part != "tile").collect();
-                self.bulk_copy(instr, &rest, Some(dims))?
+                ColdOp::BulkCopy(Box::new(self.bulk_copy(instr, &rest, Some(dims))?))
             }
-            _ => self.bulk_copy(instr, &rest, None)?,
+            _ => ColdOp::BulkCopy(Box::new(self.bulk_copy(instr, &rest, None)?)),
         };
         self.push(code);
         Ok(())
     }
 
     /// The destination's space, the source's, how it completes, and what may follow.
-    fn bulk_copy(&mut self, instr: &Instr, parts: &[&str], dims: Option<usize>) -> Result<ColdOp> {
+    pub(super) fn bulk_copy(
+        &mut self,
+        instr: &Instr,
+        parts: &[&str],
+        dims: Option<usize>,
+    ) -> Result<BulkCopy> {
         let (way, to_cta, modifiers) = match parts {
             [
                 to @ ("shared::cluster" | "shared::cta"),
@@ -113,7 +122,7 @@ impl Lowering<'_> {
         let mbarrier = mbarrier.map(|at| self.address(instr, at)).transpose()?;
         let mask = mask.map(|mask| self.source(instr, mask, Class::B32));
         let multicast = mask.transpose()?.map(|mask| mask.index);
-        Ok(ColdOp::BulkCopy(Box::new(BulkCopy {
+        Ok(BulkCopy {
             way,
             to,
             to_cta,
@@ -122,6 +131,7 @@ impl Lowering<'_> {
             bytes: bytes.index,
             mbarrier,
             multicast,
-        })))
+            reduction: None,
+        })
     }
 }

@@ -21,6 +21,7 @@ impl Lowering<'_> {
                 _ => return Err(instr.unsupported()),
             },
             "brx" => return self.indirect(instr),
+            "ret" if self.function.is_some() => Code::Return,
             "ret" | "exit" => Code::Exit,
             "trap" => Code::Trap,
             "bar" if instr.has("warp") => {

@@ -18,8 +18,8 @@ impl Graph {
                     leader[target as usize] = true;
                     leader[i + 1] = true;
                 }
-                Code::Exit | Code::Trap => leader[i + 1] = true,
-                Code::Lane(_) | Code::Matrix(_) | Code::Sync(_) => {}
+                Code::Exit | Code::Return | Code::Trap => leader[i + 1] = true,
+                Code::Lane(_) | Code::Matrix(_) | Code::Sync(_) | Code::Call(_) => {}
             }
         }
         let starts: Vec<usize> = (0..ops.len()).filter(|&i| leader[i]).collect();
@@ -33,8 +33,8 @@ impl Graph {
                         next.push(block_of(target as usize));
                         ops[last].guard.is_some()
                     }
-                    Code::Exit | Code::Trap => ops[last].guard.is_some(),
-                    Code::Lane(_) | Code::Matrix(_) | Code::Sync(_) => true,
+                    Code::Exit | Code::Return | Code::Trap => ops[last].guard.is_some(),
+                    Code::Lane(_) | Code::Matrix(_) | Code::Sync(_) | Code::Call(_) => true,
                 };
                 if falls && last + 1 < ops.len() {
                     next.push(block_of(last + 1));

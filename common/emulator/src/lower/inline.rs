@@ -1,21 +1,45 @@
 //! Calls: the called function's statements take the call's place, as deep as calls go. What is left is one
-//! body without calls, in which arguments and results are local variables.
+//! body, in which arguments and results are local variables. Functions that may call themselves or that are called by their
+//! address are not inlined: their statements follow those of the kernel, once each, and their variables are in a frame.
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Result, source_lines, system_call};
-use crate::ptx::{Instr, Kernel, LabelId, Loc, Operand, Parsed, PtxError, Statement};
+use crate::ptx::{
+    Instr, Kernel, LabelId, Loc, Operand, ParamDecl, Parsed, PtxError, Statement, Variable,
+    VariableSpace,
+};
 
 /// Bounds for hostile input: statements and registers after inlining, and calls within calls.
 const MAX_STATEMENTS: usize = 1 << 20;
 const MAX_REGISTERS: usize = 1 << 22;
 const MAX_DEPTH: usize = 64;
 
-/// The kernel with all calls inlined.
-pub(super) fn inlined<'a>(module: &Parsed, kernel: &'a Kernel) -> Result<Cow<'a, Kernel>> {
+/// A kernel, and the functions behind it that are not inlined.
+pub(super) struct Inlined<'a> {
+    pub kernel: Cow<'a, Kernel>,
+    pub subroutines: Vec<Subroutine>,
+}
+
+/// A function that is not inlined.
+pub(super) struct Subroutine {
+    pub name: String,
+    pub address: u64,
+    /// The label before its statements.
+    pub entry: LabelId,
+    /// The variables of its frame that hold them, and their bytes.
+    pub params: Vec<(String, u32)>,
+    pub returns: Vec<(String, u32)>,
+}
+
+/// The kernel with all calls inlined that can be.
+pub(super) fn inlined<'a>(module: &Parsed, kernel: &'a Kernel) -> Result<Inlined<'a>> {
     let calls = |statement: &Statement| matches!(statement, Statement::Instr(i) if is_call(i));
     if !kernel.body.iter().any(calls) {
-        return Ok(Cow::Borrowed(kernel));
+        return Ok(Inlined {
+            kernel: Cow::Borrowed(kernel),
+            subroutines: Vec::new(),
+        });
     }
     let mut flat = Flat {
         module,
@@ -26,6 +50,10 @@ pub(super) fn inlined<'a>(module: &Parsed, kernel: &'a Kernel) -> Result<Cow<'a,
         sizes: HashMap::new(),
         stack: Vec::new(),
         calls: 0,
+        recursive: recursive(module),
+        subroutines: Vec::new(),
+        by_address: false,
+        frame: None,
     };
     for variable in &kernel.variables {
         flat.sizes.insert(variable.name.clone(), variable.bytes);
@@ -34,15 +62,112 @@ pub(super) fn inlined<'a>(module: &Parsed, kernel: &'a Kernel) -> Result<Cow<'a,
         registers: 0,
         labels: 0,
         names: HashMap::new(),
-        end: None,
+        called: Called::Kernel,
         called_from: None,
     };
     flat.copy(kernel, &scope)?;
-    Ok(Cow::Owned(flat.kernel))
+    // Each may ask for more of them.
+    let mut number = 0;
+    while number < flat.subroutines.len() {
+        flat.subroutine(number)?;
+        number += 1;
+    }
+    Ok(Inlined {
+        kernel: Cow::Owned(flat.kernel),
+        subroutines: flat.subroutines,
+    })
 }
 
-fn is_call(instr: &Instr) -> bool {
+pub(super) fn is_call(instr: &Instr) -> bool {
     instr.opcode[0] == "call"
+}
+
+/// Results, target and arguments of a call.
+pub(super) fn parts(call: &Instr) -> (&[Operand], Option<&Operand>, &[Operand]) {
+    let list = |operand: Option<&'_ Operand>| matches!(operand, Some(Operand::Vector(_)));
+    let at = usize::from(list(call.operands.first()));
+    fn elements(operand: Option<&Operand>) -> &[Operand] {
+        match operand {
+            Some(Operand::Vector(list)) => list,
+            _ => &[],
+        }
+    }
+    let results = elements(call.operands.first().filter(|_| at == 1));
+    (
+        results,
+        call.operands.get(at),
+        elements(call.operands.get(at + 1)),
+    )
+}
+
+/// The functions that may call themselves, and those that call one of them: what is left when those are taken away, again
+/// and again, that call nothing which is left.
+fn recursive(module: &Parsed) -> HashSet<&str> {
+    let called = |function: &Kernel| -> Vec<String> {
+        let calls = function
+            .body
+            .iter()
+            .filter_map(|statement| match statement {
+                Statement::Instr(instr) if is_call(instr) => match parts(instr).1 {
+                    Some(Operand::Symbol(name, _)) => Some(name.clone()),
+                    _ => None,
+                },
+                Statement::Instr(_) | Statement::Label(_) => None,
+            });
+        calls.collect()
+    };
+    let mut callers: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut open: Vec<usize> = Vec::new();
+    let bodies: HashSet<&str> = module
+        .functions
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    for (index, function) in module.functions.iter().enumerate() {
+        let mut names = called(function);
+        names.retain(|name| bodies.contains(name.as_str()));
+        open.push(names.len());
+        for name in names {
+            callers.entry(name).or_default().push(index);
+        }
+    }
+    let mut left: HashSet<&str> = bodies;
+    let mut done: Vec<usize> = (0..open.len()).filter(|&index| open[index] == 0).collect();
+    while let Some(index) = done.pop() {
+        let name = module.functions[index].name.as_str();
+        left.remove(name);
+        for &caller in callers.get(name).into_iter().flatten() {
+            open[caller] -= 1;
+            if open[caller] == 0 {
+                done.push(caller);
+            }
+        }
+    }
+    left
+}
+
+/// The functions whose address is taken somewhere in the module.
+fn address_taken(module: &Parsed) -> Vec<usize> {
+    let bodies = module.kernels.iter().chain(&module.functions);
+    let statements = bodies.flat_map(|function| &function.body);
+    let named = statements.flat_map(|statement| match statement {
+        Statement::Instr(instr) if !is_call(instr) => &instr.operands[..],
+        Statement::Instr(_) | Statement::Label(_) => &[],
+    });
+    let named = named.filter_map(|operand| match operand {
+        Operand::Symbol(name, _) => Some(name.as_str()),
+        _ => None,
+    });
+    let initial = module
+        .variables
+        .iter()
+        .flat_map(|variable| &variable.addresses);
+    let taken: HashSet<&str> = named
+        .chain(initial.map(|one| one.symbol.as_str()))
+        .collect();
+    let functions = module.functions.iter().enumerate();
+    let taken = functions.filter(|(_, function)| taken.contains(function.name.as_str()));
+    taken.map(|(index, _)| index).collect()
 }
 
 struct Flat<'m> {
@@ -53,6 +178,20 @@ struct Flat<'m> {
     /// The functions that are being copied.
     stack: Vec<&'m str>,
     calls: usize,
+    recursive: HashSet<&'m str>,
+    subroutines: Vec<Subroutine>,
+    /// Whether there is a call by address.
+    by_address: bool,
+    /// The one whose statements are being copied.
+    frame: Option<u32>,
+}
+
+/// What is being copied, by what `ret` means there.
+enum Called {
+    Kernel,
+    /// `ret` goes to this label.
+    Inlined(LabelId),
+    Subroutine,
 }
 
 /// What the names and numbers of a copied function have become.
@@ -60,8 +199,7 @@ struct Scope {
     registers: u32,
     labels: LabelId,
     names: HashMap<String, String>,
-    /// Where `ret` goes; a kernel's own `ret` stays one.
-    end: Option<LabelId>,
+    called: Called,
     /// File and line of the outermost call.
     called_from: Option<(u32, u32)>,
 }
@@ -100,11 +238,13 @@ impl<'m> Flat<'m> {
         if is_call(&copy) {
             return self.call(&copy);
         }
-        if let Some(end) = scope.end {
-            if copy.opcode[0] == "ret" {
-                copy.opcode = vec!["bra".into()];
-                copy.operands = vec![Operand::Label(end)];
-            }
+        if let Called::Inlined(end) = scope.called
+            && copy.opcode[0] == "ret"
+        {
+            copy.opcode = vec!["bra".into()];
+            copy.operands = vec![Operand::Label(end)];
+        }
+        if !matches!(scope.called, Called::Kernel) {
             let by_register = |operand: &Operand| matches!(operand, Operand::Address(base, _) if !matches!(**base, Operand::Symbol(..)));
             if copy.has("param") && copy.operands.iter().any(by_register) {
                 return Err(instr.unsupported());
@@ -116,35 +256,29 @@ impl<'m> Flat<'m> {
 
     /// `call (results), function, (arguments);`
     fn call(&mut self, call: &Instr) -> Result<()> {
-        let list = |operand: Option<&Operand>| match operand {
-            Some(Operand::Vector(list)) => list.clone(),
-            _ => Vec::new(),
+        let (results, target, arguments) = parts(call);
+        let name = match target {
+            Some(Operand::Symbol(name, _)) => name,
+            Some(Operand::Register(_)) => {
+                if !std::mem::replace(&mut self.by_address, true) {
+                    let taken = address_taken(self.module);
+                    taken.into_iter().for_each(|index| self.want(index));
+                }
+                return self.keep(call);
+            }
+            _ => return Err(call.unsupported()),
         };
-        let at = usize::from(matches!(call.operands.first(), Some(Operand::Vector(_))));
-        let (results, arguments) = (
-            list(call.operands.first().filter(|_| at == 1)),
-            list(call.operands.get(at + 1)),
-        );
-        let Some(Operand::Symbol(name, _)) = call.operands.get(at) else {
-            return Err(refuse(call, "calls through pointers are not supported"));
-        };
-        let Some(function) = self.module.functions.iter().find(|f| f.name == *name) else {
+        let mut functions = self.module.functions.iter();
+        let Some(index) = functions.position(|function| function.name == *name) else {
             if system_call::is_known(name) {
-                let call = Statement::Instr(Box::new(call.clone()));
-                self.kernel.body.push(call);
-                return Ok(());
+                return self.keep(call);
             }
             return Err(refuse(call, without_body(name)));
         };
-        if self.stack.contains(&function.name.as_str()) {
-            return Err(refuse(call, "recursion is not supported"));
-        }
+        let function = &self.module.functions[index];
         let registers = self.kernel.registers.len() + function.registers.len();
         if self.stack.len() >= MAX_DEPTH || registers > MAX_REGISTERS {
             return Err(refuse(call, "too much is called from here"));
-        }
-        if call.guard.is_some() {
-            return Err(refuse(call, "calls under a predicate are not supported"));
         }
         let expected = (function.params.len(), function.returns.len());
         if (arguments.len(), results.len()) != expected {
@@ -154,7 +288,7 @@ impl<'m> Flat<'m> {
         }
         let mut names = HashMap::new();
         let declared = function.params.iter().chain(&function.returns);
-        for (declared, given) in declared.zip(arguments.iter().chain(&results)) {
+        for (declared, given) in declared.zip(arguments.iter().chain(results)) {
             let variable = match given {
                 Operand::Symbol(name, 0) if self.holds(name, declared.bytes) => name,
                 _ => {
@@ -164,25 +298,23 @@ impl<'m> Flat<'m> {
             };
             names.insert(declared.name.clone(), variable.clone());
         }
-        self.calls += 1;
-        for variable in &function.variables {
-            let name = format!("{}@call{}", variable.name, self.calls);
-            names.insert(variable.name.clone(), name.clone());
-            self.sizes.insert(name.clone(), variable.bytes);
-            self.kernel.variables.push(crate::ptx::Variable {
-                name,
-                ..variable.clone()
-            });
+        if self.recursive.contains(function.name.as_str()) || call.guard.is_some() {
+            self.want(index);
+            return self.keep(call);
         }
+        self.calls += 1;
+        let suffix = format!("call{}", self.calls);
+        self.add_variables(function, &suffix, &mut names);
         let called_from = call.loc.map(|loc: Loc| match loc.inlined_at {
             Some(outermost) => outermost,
             None => (loc.file, loc.line),
         });
+        let end = self.kernel.labels + function.labels;
         let scope = Scope {
             registers: self.kernel.registers.len() as u32,
             labels: self.kernel.labels,
             names,
-            end: Some(self.kernel.labels + function.labels),
+            called: Called::Inlined(end),
             called_from,
         };
         self.kernel.labels += function.labels + 1;
@@ -190,8 +322,101 @@ impl<'m> Flat<'m> {
         self.stack.push(&function.name);
         self.copy(function, &scope)?;
         self.stack.pop();
-        self.kernel.body.extend(scope.end.map(Statement::Label));
+        self.kernel.body.push(Statement::Label(end));
         Ok(())
+    }
+
+    fn keep(&mut self, call: &Instr) -> Result<()> {
+        let call = Statement::Instr(Box::new(call.clone()));
+        self.kernel.body.push(call);
+        Ok(())
+    }
+
+    /// The variables of a copied function, under names of their own.
+    fn add_variables(
+        &mut self,
+        function: &Kernel,
+        suffix: &str,
+        names: &mut HashMap<String, String>,
+    ) {
+        for variable in &function.variables {
+            let name = format!("{}@{suffix}", variable.name);
+            names.insert(variable.name.clone(), name.clone());
+            self.sizes.insert(name.clone(), variable.bytes);
+            let space = match (variable.space, self.frame) {
+                (VariableSpace::Local, Some(number)) => VariableSpace::Frame(number),
+                (space, _) => space,
+            };
+            self.kernel.variables.push(Variable {
+                name,
+                space,
+                ..variable.clone()
+            });
+        }
+    }
+
+    /// A function that is not inlined is called.
+    fn want(&mut self, index: usize) {
+        let name = &self.module.functions[index].name;
+        if self.subroutines.iter().any(|one| one.name == *name) {
+            return;
+        }
+        self.subroutines.push(Subroutine {
+            name: name.clone(),
+            address: self.module.function_address(name).unwrap_or(0),
+            entry: self.kernel.labels,
+            params: Vec::new(),
+            returns: Vec::new(),
+        });
+        self.kernel.labels += 1;
+    }
+
+    /// Copies one of them behind what is there.
+    fn subroutine(&mut self, number: usize) -> Result<()> {
+        let module = self.module;
+        let name = &self.subroutines[number].name;
+        let Some(function) = module.functions.iter().find(|one| one.name == *name) else {
+            return Ok(());
+        };
+        if self.kernel.registers.len() + function.registers.len() > MAX_REGISTERS {
+            let message = format!("more than {MAX_REGISTERS} registers after inlining");
+            return Err(PtxError::new(function.line, message));
+        }
+        self.frame = Some(number as u32);
+        let mut names = HashMap::new();
+        let suffix = format!("function{number}");
+        self.add_variables(function, &suffix, &mut names);
+        let mut place = |list: &[ParamDecl]| -> Vec<(String, u32)> {
+            let placed = list.iter().map(|declared| {
+                let name = format!("{}@{suffix}", declared.name);
+                names.insert(declared.name.clone(), name.clone());
+                self.sizes.insert(name.clone(), declared.bytes.into());
+                self.kernel.variables.push(Variable {
+                    name: name.clone(),
+                    space: VariableSpace::Frame(number as u32),
+                    align: declared.align,
+                    bytes: declared.bytes.into(),
+                    init: Vec::new(),
+                    addresses: Vec::new(),
+                });
+                (name, declared.bytes)
+            });
+            placed.collect()
+        };
+        let (params, returns) = (place(&function.params), place(&function.returns));
+        let one = &mut self.subroutines[number];
+        (one.params, one.returns) = (params, returns);
+        self.kernel.body.push(Statement::Label(one.entry));
+        let scope = Scope {
+            registers: self.kernel.registers.len() as u32,
+            labels: self.kernel.labels,
+            names,
+            called: Called::Subroutine,
+            called_from: None,
+        };
+        self.kernel.labels += function.labels;
+        self.kernel.registers.extend(&function.registers);
+        self.copy(function, &scope)
     }
 
     /// Whether there is a variable of this name and of so many bytes.

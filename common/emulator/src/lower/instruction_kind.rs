@@ -1,6 +1,6 @@
 //! What an instruction does, from what it was lowered to.
 use crate::instruction_kind::{
-    Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, SumFormat, Transfer,
+    Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, Space, SumFormat, Transfer,
 };
 use crate::op::{Code, ColdOp, LaneOp, MatrixOp, MbarrierAction, Op, SyncOp, WarpOp, WgmmaOp};
 use crate::ptx::{Instr, Operand, Type, TypeKind};
@@ -12,8 +12,8 @@ pub(super) fn kind_of(instr: &Instr, ops: &[Op]) -> InstructionKind {
             Code::Lane(op) => of_lane(instr, op),
             Code::Matrix(op) => of_matrix(instr, op),
             Code::Sync(op) => Some(of_sync(op)),
-            Code::Branch { .. } => Some(InstructionKind::Branch),
-            Code::Exit => Some(InstructionKind::Exit),
+            Code::Branch { .. } | Code::Call(_) => Some(InstructionKind::Branch),
+            Code::Exit | Code::Return => Some(InstructionKind::Exit),
             Code::Trap => Some(InstructionKind::Trap),
         })
         .unwrap_or_else(|| of_name(instr))
@@ -46,17 +46,18 @@ fn of_lane(instr: &Instr, op: &LaneOp) -> Option<InstructionKind> {
             through_l1: instr.has("ca"),
         },
         LaneOp::AsyncCommit | LaneOp::AsyncWait { .. } => InstructionKind::AsyncCopyGroup,
-        LaneOp::Cold(op) => return of_cold(op),
+        LaneOp::Cold(op) => return of_cold(instr, op),
     })
 }
 
-fn of_cold(op: &ColdOp) -> Option<InstructionKind> {
+fn of_cold(instr: &Instr, op: &ColdOp) -> Option<InstructionKind> {
     Some(match op {
         ColdOp::Scalar(..)
         | ColdOp::Lop3(..)
         | ColdOp::Pack(..)
         | ColdOp::Unpack(..)
         | ColdOp::Clock { .. }
+        | ColdOp::FrameBase { .. }
         | ColdOp::AwaitPreviousGrid
         | ColdOp::Nothing => return None,
         ColdOp::Mbarrier(access) => InstructionKind::Mbarrier {
@@ -74,6 +75,14 @@ fn of_cold(op: &ColdOp) -> Option<InstructionKind> {
         ColdOp::BulkCopy(copy) => InstructionKind::BulkCopy {
             tensor: !copy.coordinates.is_empty(),
         },
+        ColdOp::StoreAsync(store) if store.reduction.is_some() => InstructionKind::Atomic {
+            space: Space::Cluster,
+            bytes: store.bytes,
+        },
+        ColdOp::StoreAsync(store) => InstructionKind::Store(Transfer {
+            space: Space::Cluster,
+            ..transfer(instr, store.bytes)
+        }),
         ColdOp::BulkCommit | ColdOp::BulkWait { .. } => InstructionKind::BulkCopyGroup,
         ColdOp::MapShared(..) | ColdOp::RankOf { .. } => InstructionKind::ClusterAddress,
         ColdOp::Fence(_) => InstructionKind::Fence(Fence::Memory),

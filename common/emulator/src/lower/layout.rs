@@ -24,6 +24,8 @@ pub(super) enum VariableAddress {
     Shared(u32),
     Dynamic,
     Local(u32),
+    /// In the frame of the function that names it.
+    Frame(u32),
 }
 
 pub(super) struct Layout<'a> {
@@ -32,6 +34,8 @@ pub(super) struct Layout<'a> {
     pub shared: u32,
     pub dynamic_align: u32,
     pub local: u32,
+    /// Bytes of the frame of each function that is not inlined.
+    pub frames: Vec<u32>,
     /// What is in shared memory.
     pub symbols: Vec<Symbol>,
 }
@@ -68,7 +72,10 @@ pub(crate) fn variables(module: &Parsed) -> Result<Vec<(&Variable, VariablePlace
                 }
                 VariablePlace::Const(at as u32)
             }
-            VariableSpace::Shared | VariableSpace::DynamicShared | VariableSpace::Local => continue,
+            VariableSpace::Shared
+            | VariableSpace::DynamicShared
+            | VariableSpace::Local
+            | VariableSpace::Frame(_) => continue,
         };
         placed.push((variable, place));
     }
@@ -83,7 +90,8 @@ fn too_large(variable: &Variable) -> PtxError {
         VariableSpace::Global
         | VariableSpace::Const
         | VariableSpace::DynamicShared
-        | VariableSpace::Local => "",
+        | VariableSpace::Local
+        | VariableSpace::Frame(_) => "",
     };
     let name = &variable.name;
     let message = format!("the variable `{name}` does not fit its memory{hint}");
@@ -128,6 +136,7 @@ impl<'a> Layout<'a> {
             shared: 0,
             dynamic_align: 16,
             local: 0,
+            frames: Vec::new(),
             symbols: Vec::new(),
         };
         let mut dynamic = None;
@@ -157,6 +166,14 @@ impl<'a> Layout<'a> {
                 }
                 VariableSpace::Local => {
                     VariableAddress::Local(append(variable, &mut layout.local, MAX_LOCAL)?)
+                }
+                VariableSpace::Frame(function) => {
+                    let function = function as usize;
+                    if layout.frames.len() <= function {
+                        layout.frames.resize(function + 1, 0);
+                    }
+                    let frame = &mut layout.frames[function];
+                    VariableAddress::Frame(append(variable, frame, MAX_LOCAL)?)
                 }
             };
             layout.places.insert(&variable.name, place);

@@ -13,7 +13,7 @@ impl Lowering<'_> {
         // Arguments and results of an inlined call are local variables.
         let local = |operand: &Operand| {
             matches!(operand, Operand::Address(base, _) if matches!(&**base, Operand::Symbol(name, _)
-                if matches!(self.places.get(name.as_str()), Some(VariableAddress::Local(_)))))
+                if matches!(self.places.get(name.as_str()), Some(VariableAddress::Local(_) | VariableAddress::Frame(_)))))
         };
         if space == Space::Param && instr.operands.iter().any(local) {
             space = Space::Local;
@@ -68,6 +68,13 @@ impl Lowering<'_> {
         };
         let base = match &**base {
             Operand::Register(id) => self.reg(*id),
+            Operand::Symbol(name, inner)
+                if let Some(&VariableAddress::Frame(at)) = self.places.get(name.as_str()) =>
+            {
+                let base = self.frame_base();
+                let offset = offset.wrapping_add(*inner).wrapping_add(at.into());
+                return Ok(Address { base, offset });
+            }
             base => self.source(instr, base, Class::B64)?,
         };
         if base.class == Class::Predicate {
@@ -83,7 +90,7 @@ impl Lowering<'_> {
     }
 
     /// The registers of a load or store, all of one class.
-    fn elements(
+    pub(super) fn elements(
         &mut self,
         instr: &Instr,
         operand: &Operand,

@@ -3,6 +3,7 @@ mod arithmetic;
 mod bit_set;
 mod bits;
 mod bulk;
+mod call;
 mod cluster;
 mod compare;
 mod control;
@@ -21,6 +22,7 @@ mod memory;
 mod mma;
 mod moves;
 mod order;
+mod reduction;
 mod registers;
 mod scalar;
 mod system_call;
@@ -43,6 +45,7 @@ use crate::op::{B32Op, Class, Code, ColdOp, Compare, Guard, LaneOp, Logic, Op, R
 use crate::program::{Fixed, Instruction, Program, SourceLine, Special};
 use crate::ptx::{
     Instr, Kernel, Operand, Parsed, Ptx, PtxError, RegisterId, Statement, Type, TypeKind,
+    check_availability,
 };
 
 pub(crate) type Result<T> = std::result::Result<T, PtxError>;
@@ -50,17 +53,22 @@ pub(crate) type Result<T> = std::result::Result<T, PtxError>;
 /// Shared memory starts here in its window; the bytes below belong to the system, as on an H100.
 pub(crate) const SHARED_BASE: u32 = 1024;
 
-/// Where generic addresses of each space start. Global allocations lie between 2^40 and 2^46.
+/// Where generic addresses of each space start. Global allocations are between 2^40 and 2^47.
 pub(crate) mod window {
     pub const SHARED: u64 = 0x7000_0000_0000;
     pub const LOCAL: u64 = 0x7100_0000_0000;
     pub const CONST: u64 = 0x7200_0000_0000;
     pub const PARAM: u64 = 0x7300_0000_0000;
     pub const END: u64 = 0x7400_0000_0000;
+    /// Functions, 16 bytes each: nothing can be read there.
+    pub const CODE: u64 = 0x7500_0000_0000;
 }
 
 /// Everything that one kernel's lowering knows.
 pub(crate) struct Lowering<'a> {
+    module: &'a Parsed,
+    /// The function that is being lowered, if it is one with a frame of its own.
+    function: Option<u32>,
     kernel: &'a Kernel,
     places: HashMap<&'a str, VariableAddress>,
     params: HashMap<&'a str, (u32, u32)>,
@@ -94,14 +102,23 @@ pub(crate) fn kernel(ptx: &Ptx, name: &str) -> std::result::Result<Program, Erro
 }
 
 fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
-    let kernel = &*inline::inlined(module, kernel)?;
+    let inline::Inlined {
+        kernel,
+        subroutines,
+    } = inline::inlined(module, kernel)?;
+    let kernel = &*kernel;
     let layout = Layout::new(module, kernel)?;
-    let mut lowering = Lowering::new(kernel, &layout);
+    let mut lowering = Lowering::new(module, kernel, &layout);
+    lowering.declare(&subroutines, &layout);
     let mut instructions = Vec::new();
     let mut labels: HashMap<u32, u32> = HashMap::new();
     for statement in &kernel.body {
         match statement {
             Statement::Label(label) => {
+                if let Some(number) = subroutines.iter().position(|one| one.entry == *label) {
+                    lowering.close();
+                    lowering.function = Some(number as u32);
+                }
                 labels.insert(*label, lowering.program.ops.len() as u32);
             }
             Statement::Instr(instr) => {
@@ -109,8 +126,8 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
                 let (source, inlined_from) = source_lines(module, instr);
                 let first = lowering.program.ops.len();
                 lowering.communicates = false;
-                lowering
-                    .instr(instr)
+                check_availability(instr, module.version, &module.target)
+                    .and_then(|()| lowering.instr(instr))
                     .map_err(|error| error.at(source.clone()))?;
                 if lowering.communicates {
                     let these = first..lowering.program.ops.len();
@@ -133,12 +150,7 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
             }
         }
     }
-    // Falling off the end is an exit.
-    lowering.push_always(Code::Exit);
-    let last = instructions.len().saturating_sub(1) as u32;
-    if let Some(op) = lowering.program.ops.last_mut() {
-        (op.instruction, op.first) = (last, false);
-    }
+    lowering.close();
     if instructions.is_empty() {
         return Err(PtxError::new(
             kernel.line,
@@ -149,6 +161,8 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
     let mut program = lowering.program;
     let ops = &mut program.ops;
     control::resolve(ops, &labels, kernel.line)?;
+    call::resolve(&mut program.functions, &subroutines, &labels);
+    call::check(ops, &instructions)?;
     graph::set_reconvergence(ops);
     wgmma::hold_registers(ops);
     let fixed = [&program.fixed_b32, &program.fixed_b64].map(|list| list.len() as u32);
@@ -156,7 +170,11 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
         .map_err(|message| PtxError::new(kernel.line, message))?;
     let [b32, b64, predicates] = allocated.sizes;
     program.watched = wgmma::watched(ops, b32);
-    program.flows = undefined::flows(ops, &mut allocated, program.local_bytes > 0, &instructions);
+    // What is saved on the call stack is not traced.
+    if program.functions.is_empty() {
+        let has_local = program.local_bytes > 0;
+        program.flows = undefined::flows(ops, &mut allocated, has_local, &instructions);
+    }
     program.unwritten = allocated.unwritten;
     Ok(Program {
         target: module.target.clone(),
@@ -202,7 +220,7 @@ fn in_library(module: &Parsed, instr: &Instr) -> bool {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(kernel: &'a Kernel, layout: &Layout<'a>) -> Self {
+    fn new(module: &'a Parsed, kernel: &'a Kernel, layout: &Layout<'a>) -> Self {
         let mut counts = [0; 3];
         let registers = kernel
             .registers
@@ -231,6 +249,8 @@ impl<'a> Lowering<'a> {
             ..Program::default()
         };
         Self {
+            module,
+            function: None,
             kernel,
             places: layout.places.clone(),
             params: params
@@ -377,6 +397,7 @@ impl<'a> Lowering<'a> {
             "%lanemask_lt" => Special::LaneMaskLt,
             "%lanemask_ge" => Special::LaneMaskGe,
             "%lanemask_gt" => Special::LaneMaskGt,
+            _ if let Some(number) = envreg(base) => Special::Environment(number),
             "%dynamic_smem_size" => Special::DynamicShared,
             "%total_smem_size" => Special::TotalShared,
             "%clock" | "%clock_hi" | "%clock64" | "%globaltimer" | "%globaltimer_lo"
@@ -403,6 +424,9 @@ impl<'a> Lowering<'a> {
             Some(&VariableAddress::Global(index)) => {
                 return Ok(self.fixed(class, Fixed::Global { index, offset }));
             }
+            Some(&VariableAddress::Frame(at)) => {
+                return self.frame_address(at, offset, class);
+            }
             Some(VariableAddress::Dynamic) => {
                 return Ok(self.fixed(class, Fixed::Dynamic { offset }));
             }
@@ -413,6 +437,9 @@ impl<'a> Lowering<'a> {
             ) => *at,
             None => match self.params.get(name) {
                 Some((at, _)) => *at,
+                None if let Some(address) = self.module.function_address(name) => {
+                    return Ok(self.constant(class, address.wrapping_add_signed(offset)));
+                }
                 None => {
                     let message = format!("`{name}` is not declared, in `{}`", instr.text);
                     return Err(instr.error(message));
@@ -517,9 +544,13 @@ impl<'a> Lowering<'a> {
             "getctarank" => self.ctarank(instr),
             "createpolicy" => self.policy(instr),
             "cp" if instr.opcode.get(2).is_some_and(|part| part == "bulk") => self.bulk(instr),
+            "cp" if instr.opcode.get(1).is_some_and(|part| part == "reduce") => {
+                self.bulk_reduction(instr)
+            }
             "cp" if instr.has("async") => self.copy_async(instr),
+            "st" | "red" if instr.has("async") => self.store_async(instr),
             "ld" | "ldu" | "st" | "atom" | "red" => self.memory(instr),
-            "call" => self.system_call(instr),
+            "call" => self.call(instr),
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" | "membar" | "fence"
             | "shfl" | "vote" | "match" | "redux" | "activemask" | "nanosleep" | "prefetch"
             | "prefetchu" | "pmevent" | "discard" | "applypriority" | "griddepcontrol"
@@ -527,6 +558,13 @@ impl<'a> Lowering<'a> {
             _ => self.arithmetic(instr),
         }
     }
+}
+
+/// The number of `%envreg0` to `%envreg31`.
+fn envreg(name: &str) -> Option<u8> {
+    let digits = name.strip_prefix("%envreg")?;
+    let number = digits.parse().ok()?;
+    (number < 32 && (digits.len() == 1 || !digits.starts_with('0'))).then_some(number)
 }
 
 fn wrong_width(instr: &Instr) -> PtxError {

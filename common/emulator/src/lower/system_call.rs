@@ -45,7 +45,7 @@ impl Lowering<'_> {
     }
 
     /// Where a `.param` variable of at least so many bytes is in local memory.
-    fn call_place(&self, instr: &Instr, operand: &Operand, bytes: u64) -> Result<u32> {
+    pub(super) fn call_place(&self, instr: &Instr, operand: &Operand, bytes: u64) -> Result<u32> {
         let Operand::Symbol(name, 0) = operand else {
             return Err(instr.unsupported());
         };
@@ -54,7 +54,7 @@ impl Lowering<'_> {
             .iter()
             .any(|variable| variable.name == *name && variable.bytes >= bytes);
         match self.places.get(name.as_str()) {
-            Some(VariableAddress::Local(at)) if holds => Ok(*at),
+            Some(VariableAddress::Local(at) | VariableAddress::Frame(at)) if holds => Ok(*at),
             _ => Err(instr.error(format!("`{name}` holds no argument of {bytes} bytes"))),
         }
     }

@@ -184,7 +184,7 @@ fn touched(
         // Names the registers of every `wgmma`, and looks at none.
         Code::Matrix(MatrixOp::Wgmma(WgmmaOp::Wait { .. })) => uses.clear(),
         Code::Matrix(_) | Code::Lane(_) | Code::Sync(_) => {}
-        Code::Branch { .. } | Code::Exit | Code::Trap => {}
+        Code::Branch { .. } | Code::Call(_) | Code::Return | Code::Exit | Code::Trap => {}
     }
     // The guard comes last.
     uses.extend(guard.map(|(p, _)| registers.number(Reg::predicate(p))));
@@ -223,6 +223,7 @@ fn flow(op: &Op, has_local: bool, instructions: &[Instruction]) -> Flow {
                 ColdOp::System(_) => Flow::Stores,
                 ColdOp::Mbarrier(_)
                 | ColdOp::BulkCopy(_)
+                | ColdOp::StoreAsync(_)
                 | ColdOp::BulkCommit
                 | ColdOp::BulkWait { .. }
                 | ColdOp::MapShared(..)
@@ -233,6 +234,7 @@ fn flow(op: &Op, has_local: bool, instructions: &[Instruction]) -> Flow {
                 | ColdOp::FenceInit
                 | ColdOp::ActiveMask { .. }
                 | ColdOp::Clock { .. }
+                | ColdOp::FrameBase { .. }
                 | ColdOp::IsSpace(..)
                 | ColdOp::Nothing => Flow::Sink,
             },
@@ -253,7 +255,12 @@ fn flow(op: &Op, has_local: bool, instructions: &[Instruction]) -> Flow {
                 Flow::Computes
             }
         },
-        Code::Sync(_) | Code::Branch { .. } | Code::Exit | Code::Trap => Flow::Sink,
+        Code::Sync(_)
+        | Code::Branch { .. }
+        | Code::Call(_)
+        | Code::Return
+        | Code::Exit
+        | Code::Trap => Flow::Sink,
     }
 }
 

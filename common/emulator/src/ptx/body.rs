@@ -131,8 +131,8 @@ impl<'a> Parser<'a> {
             }
             return self.expect(';');
         }
-        // The type of a function behind a pointer; the call itself is refused.
-        if self.peek() == Some(Token::Word(".callprototype")) {
+        // The type of a function behind a pointer, or those that it may point to: the arguments of the call say as much.
+        if let Some(Token::Word(".callprototype" | ".calltargets")) = self.peek() {
             return self.skip_statement();
         }
         let depth = body.scopes.len();

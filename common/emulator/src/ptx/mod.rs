@@ -1,9 +1,11 @@
 //! PTX text in, statements out: what the text says, before anything is known of what it means.
+mod availability;
 mod body;
 mod declare;
 mod lex;
 mod number;
 mod parse;
+mod targets;
 mod types;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -13,6 +15,7 @@ use std::sync::Arc;
 use crate::program::{Param, ParamKind, SourceLine};
 use crate::{Error, Space, lower};
 
+pub(crate) use availability::check as check_availability;
 pub(crate) use types::{Type, TypeKind};
 
 /// Why PTX was refused, and where.
@@ -65,6 +68,14 @@ pub(crate) struct Parsed {
     pub(crate) externs: Vec<String>,
 }
 
+impl Parsed {
+    /// The address of a device function with a body, as kernels have it.
+    pub(crate) fn function_address(&self, name: &str) -> Option<u64> {
+        let index = self.functions.iter().position(|one| one.name == name)?;
+        Some(lower::window::CODE + 16 * (index as u64 + 1))
+    }
+}
+
 /// A state space in which a variable can be declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VariableSpace {
@@ -74,6 +85,8 @@ pub(crate) enum VariableSpace {
     /// `.extern .shared`: the dynamic shared memory of the launch.
     DynamicShared,
     Local,
+    /// On the call stack, in the frame of the function of this number.
+    Frame(u32),
 }
 
 #[derive(Clone, Debug)]
@@ -349,6 +362,11 @@ impl Ptx {
         } = self.parsed();
         let mut bodies = kernels.iter().chain(functions);
         bodies.any(|function| function.name == name) || externs.iter().any(|one| one == name)
+    }
+    /// The address of a device function with a body; 0 of any other function, which nothing can call by its address.
+    pub(crate) fn function_address(&self, name: &str) -> Option<u64> {
+        let of_body = self.0.function_address(name);
+        of_body.or_else(|| self.is_function(name).then_some(0))
     }
     pub(crate) fn undeclared(&self, address: &InitialAddress) -> PtxError {
         let message = format!("`{}` is not declared", address.symbol);

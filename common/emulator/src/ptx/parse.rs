@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::body::Body;
 use super::lex::{Spanned, Token, lex};
 use super::number::{self, Number};
+use super::targets;
 use super::{Kernel, Loc, Parsed, PtxError, VariableSpace};
 use crate::program::SourceLine;
 
@@ -25,7 +26,24 @@ pub(super) fn module(text: &str) -> Result<Parsed> {
     while parser.at < tokens.len() {
         parser.item(&mut module)?;
     }
+    if module.target.is_empty() {
+        return Err(PtxError::new(1, "`.target` is missing behind `.version`"));
+    }
     Ok(module)
+}
+
+impl Parsed {
+    /// That no kernel and no function has this name.
+    fn is_new(&self, name: &str, line: u32) -> Result<()> {
+        let mut known = self.kernels.iter().chain(&self.functions);
+        match known.find(|known| known.name == name) {
+            None => Ok(()),
+            Some(first) => {
+                let message = format!("`{name}` is defined twice; first in line {}", first.line);
+                Err(PtxError::new(line, message))
+            }
+        }
+    }
 }
 
 pub(super) struct Parser<'a> {
@@ -121,14 +139,32 @@ impl<'a> Parser<'a> {
                 };
                 let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
                 match (major.parse(), minor.parse()) {
-                    (Ok(major), Ok(minor)) => module.version = (major, minor),
+                    (Ok(_), Ok(_)) if module.version != (0, 0) => {
+                        self.at -= 1;
+                        return self.error("`.version` is stated twice");
+                    }
+                    (Ok(major), Ok(minor)) => {
+                        if let Err(why) = targets::check_version((major, minor)) {
+                            self.at -= 1;
+                            return self.error(why);
+                        }
+                        module.version = (major, minor);
+                    }
                     _ => return self.error("a version such as 7.0 expected"),
                 }
             }
             ".target" => {
                 module.target = self.word()?.to_string();
+                if let Err(why) = targets::check_target(&module.target, module.version) {
+                    self.at -= 1;
+                    return self.error(why);
+                }
                 while self.eat(',') {
-                    self.word()?;
+                    let word = self.word()?;
+                    if !targets::is_option(word) {
+                        self.at -= 1;
+                        return self.error(format!("there is no .target {word}"));
+                    }
                 }
             }
             ".address_size" => {
@@ -163,6 +199,7 @@ impl<'a> Parser<'a> {
                 let line = self.line();
                 let name = self.word()?.to_string();
                 if let Some(kernel) = self.function(name, line)? {
+                    module.is_new(&kernel.name, line)?;
                     module.kernels.push(kernel);
                 }
             }
@@ -171,10 +208,13 @@ impl<'a> Parser<'a> {
                 let returns = self.params()?;
                 let name = self.word()?.to_string();
                 match self.function(name.clone(), line)? {
-                    Some(function) => module.functions.push(Kernel {
-                        returns,
-                        ..function
-                    }),
+                    Some(function) => {
+                        module.is_new(&function.name, line)?;
+                        module.functions.push(Kernel {
+                            returns,
+                            ..function
+                        });
+                    }
                     None => module.externs.push(name),
                 }
             }
@@ -189,8 +229,15 @@ impl<'a> Parser<'a> {
 
     fn variables(&mut self, module: &mut Parsed, space: VariableSpace) -> Result<()> {
         let declared = self.variable(space)?;
-        let declared = declared.into_iter().map(|(_, variable)| variable);
-        module.variables.extend(declared);
+        for (name, variable) in declared {
+            // Each part of a program may declare the launch's dynamic memory.
+            let known = module.variables.iter().find(|known| known.name == name);
+            if known.is_some_and(|known| known.space != VariableSpace::DynamicShared) {
+                self.at -= 1;
+                return self.error(format!("the variable `{name}` is defined twice"));
+            }
+            module.variables.push(variable);
+        }
         Ok(())
     }
 

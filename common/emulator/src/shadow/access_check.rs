@@ -20,6 +20,12 @@ pub(crate) enum AccessMode {
     /// By the async proxy.
     AsyncRead,
     AsyncWrite,
+    /// `st.async`: asynchronous, in the generic proxy.
+    AsyncStore,
+    /// A reduction that lands later, of the async proxy or of the generic one. Reductions do not race with each other.
+    AsyncReduce {
+        generic: bool,
+    },
 }
 
 impl AccessMode {

@@ -75,7 +75,7 @@ impl Write {
         let own = actor == issuer.actor && issuer.lanes >> stamp.lane() & 1 == 1;
         if !own && !issuer.see(actor, stamp.lane(), stamp.clock) {
             AccessCheck::Race(self.hazard())
-        } else if self.last != LastAccess::Landed
+        } else if !matches!(self.last, LastAccess::Landed | LastAccess::Reduced)
             && !issuer.fenced(actor, stamp.lane(), stamp.clock)
         {
             AccessCheck::Unfenced(self.hazard())
@@ -91,9 +91,11 @@ impl Write {
                 LastAccess::Plain | LastAccess::Mbarrier => AccessMode::Write,
                 LastAccess::Atomic => AccessMode::Atomic,
                 LastAccess::Strong => AccessMode::StrongWrite,
-                LastAccess::InFlight | LastAccess::Launched | LastAccess::Landed => {
-                    AccessMode::AsyncWrite
-                }
+                LastAccess::InFlight
+                | LastAccess::Launched
+                | LastAccess::Landed
+                | LastAccess::Reducing
+                | LastAccess::Reduced => AccessMode::AsyncWrite,
             },
         }
     }
@@ -126,6 +128,9 @@ pub(super) enum LastAccess {
     Launched,
     /// A bulk copy has landed.
     Landed,
+    /// An asynchronous reduction that has not landed, and one that has.
+    Reducing,
+    Reduced,
     /// An mbarrier lies here.
     Mbarrier,
 }

@@ -105,7 +105,12 @@ impl Shadow {
                 observer.see(actor, stamp.lane(), stamp.clock)
                     || actor == warp && stamp.lane() == lane
             };
-            if matches!(write.last, LastAccess::InFlight | LastAccess::Launched) {
+            let on_its_way = [
+                LastAccess::InFlight,
+                LastAccess::Launched,
+                LastAccess::Reducing,
+            ];
+            if on_its_way.contains(&write.last) {
                 check.worse(AccessCheck::Race(write.hazard()));
             } else if stamp.clock == 0 {
                 if strong.is_none() && (how.is_read() || how == AccessMode::Atomic) {
@@ -144,7 +149,9 @@ impl Shadow {
                 | AccessMode::Land
                 | AccessMode::Invalidate
                 | AccessMode::AsyncRead
-                | AccessMode::AsyncWrite => LastAccess::Plain,
+                | AccessMode::AsyncWrite
+                | AccessMode::AsyncStore
+                | AccessMode::AsyncReduce { .. } => LastAccess::Plain,
             };
             self.write(cell, now, warp, warp, last);
         }
@@ -208,6 +215,11 @@ impl Shadow {
     ) -> AccessCheck {
         let now = Stamp::new(by.clock, by.site.op, by.site.lane as u32);
         let mut check = AccessCheck::Fine;
+        let reduces = matches!(how, AccessMode::AsyncReduce { .. });
+        let last = match reduces {
+            true => LastAccess::Reducing,
+            false => LastAccess::Launched,
+        };
         for cell in self.range(address, bytes) {
             let write = self.writes[cell];
             let stamp = write.stamp;
@@ -216,11 +228,13 @@ impl Shadow {
                     check.worse(AccessCheck::Mbarrier(write.hazard()));
                     continue;
                 }
-                LastAccess::InFlight | LastAccess::Launched => {
+                LastAccess::Reducing | LastAccess::Reduced if reduces => {}
+                LastAccess::InFlight | LastAccess::Launched | LastAccess::Reducing => {
                     check.worse(AccessCheck::Race(write.hazard()))
                 }
                 _ if stamp.clock == 0 => {
-                    if how == AccessMode::AsyncRead && self.strong_write(cell).is_none() {
+                    let reads = reduces || how == AccessMode::AsyncRead;
+                    if reads && self.strong_write(cell).is_none() {
                         check.worse(AccessCheck::Uninitialised);
                     }
                 }
@@ -239,18 +253,27 @@ impl Shadow {
             for observer in issuers {
                 self.unordered_reads(cell, how, observer, &mut check);
             }
-            self.write(cell, now, by.actor, by.site.warp, LastAccess::Launched);
+            self.write(cell, now, by.actor, by.site.warp, last);
         }
         check
     }
 
-    /// A bulk copy has landed: whoever is ordered after its completion may touch the bytes.
+    /// A bulk copy has landed: an access that is ordered after its completion may touch the bytes.
     pub fn land(&mut self, address: u32, bytes: u32, by: &AsyncOp, generic: bool) {
         let last = if generic {
             LastAccess::Plain
         } else {
             LastAccess::Landed
         };
+        self.set_landed(address, bytes, by, last);
+    }
+
+    /// The same of a reduction.
+    pub fn land_reduction(&mut self, address: u32, bytes: u32, by: &AsyncOp) {
+        self.set_landed(address, bytes, by, LastAccess::Reduced);
+    }
+
+    fn set_landed(&mut self, address: u32, bytes: u32, by: &AsyncOp, last: LastAccess) {
         let now = Stamp::new(by.clock, by.site.op, by.site.lane as u32);
         for cell in self.range(address, bytes) {
             self.write(cell, now, by.actor, by.site.warp, last);

@@ -358,6 +358,7 @@ fn survive(random: &mut Random, text: &str) -> bool {
             instructions: 2000,
             blocks: 16,
             memory: 1 << 26,
+            ..Limits::default()
         },
         ..Options::default()
     };
@@ -518,6 +519,7 @@ fn a_limit_of_nothing() {
             instructions: 0,
             blocks: 0,
             memory: 0,
+            stack: 0,
         },
         ..threads(32)
     };

@@ -345,7 +345,7 @@ fn an_a100_has_what_is_exact() {
             card: Card::A100,
             ..Options::default()
         });
-        let text = module("", &format!("{instruction};")).replace("sm_90", "sm_80");
+        let text = module("", &format!("{instruction};")).replace("sm_90a", "sm_80");
         let function = context
             .load_module(&text)
             .and_then(|module| module.function("k"))?;

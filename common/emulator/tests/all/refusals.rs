@@ -13,10 +13,8 @@ fn refusal(text: &str) -> String {
 fn instructions_that_come_later_are_refused_by_name() {
     for text in [
         "cp.async.bulk.tensor.2d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r4], [%d1, {%r3, %r3}], [%r4]",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], [%r4], 16",
         "tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d2",
         "multimem.red.add.u32 [%d1], %r1",
-        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3]",
         "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f0, %f1}]",
         "vabsdiff4.u32.u32.u32 %r1, %r2, %r3, %r4",
     ] {
@@ -50,16 +48,6 @@ fn calls_that_cannot_be_inlined() {
             ".extern .func (.param .b64 p) malloc(.param .b64 n);",
             "call.uni (r0), malloc, (p0)",
             "there is no device-side malloc in the emulator",
-        ),
-        (
-            ".func again() { call.uni again; ret; }",
-            "call.uni again",
-            "recursion is not supported",
-        ),
-        (
-            "",
-            "call (r0), %d1, (p0), prototype",
-            "calls through pointers are not supported",
         ),
         (
             ".func two(.param .b32 a, .param .b32 b) { ret; }",
@@ -99,11 +87,11 @@ fn text_that_is_not_ptx() {
             "PTX line 1: this is not PTX: it does not start with `.version`",
         ),
         (
-            ".version 8.0\n.entry k() {",
+            ".version 8.0 .target sm_90\n.entry k() {",
             "PTX line 2: a kernel's closing `}` is missing",
         ),
         (
-            ".version 8.0\n.entry k() { bra NOWHERE; }",
+            ".version 8.0 .target sm_90\n.entry k() { bra NOWHERE; }",
             "PTX line 2: the label `NOWHERE` stands nowhere",
         ),
         (
@@ -111,7 +99,7 @@ fn text_that_is_not_ptx() {
             "PTX line 2: a comment that starts with /* never ends",
         ),
         (
-            ".version 8.0\n.entry k() { mov.u32 %r0, 1; ret; }",
+            ".version 8.0 .target sm_90\n.entry k() { mov.u32 %r0, 1; ret; }",
             "PTX line 2: `mov.u32 %r0, 1` has no register to write to",
         ),
         (
@@ -119,18 +107,18 @@ fn text_that_is_not_ptx() {
             "PTX line 2: PTX is ASCII text, and this is not",
         ),
         (
-            ".version 8.0\n.global .b8 a[99999999999];",
+            ".version 8.0 .target sm_90\n.global .b8 a[99999999999];",
             "PTX line 2: `a` is larger than 268435456 bytes",
         ),
         (
-            ".version 8.0\n.entry k() { }",
+            ".version 8.0 .target sm_90\n.entry k() { }",
             "PTX line 2: the kernel `k` is empty",
         ),
     ] {
         let error = lower(text).expect_err("a refusal").to_string();
         assert_eq!(error, message);
     }
-    let error = lower(".version 8.0\n.entry other() { ret; }")
+    let error = lower(".version 8.0\n.target sm_90\n.entry other() { ret; }")
         .expect_err("a refusal")
         .to_string();
     assert!(
@@ -184,4 +172,107 @@ fn the_line_of_an_inlined_function_and_of_its_call() {
             "kernel.cu:7 helper.cuh:50"
         ]
     );
+}
+
+#[test]
+fn what_a_version_or_a_target_does_not_have_is_refused() {
+    let at = |version: &str, target: &str, line: &str| {
+        let text = module("", line)
+            .replace("8.8", version)
+            .replace("sm_90a", target);
+        lower(&text).map(drop).map_err(|error| error.to_string())
+    };
+    let copy = "cp.async.cg.shared.global [%r1], [%d1], 16;";
+    assert_eq!(at("7.0", "sm_80", copy), Ok(()));
+    assert_eq!(
+        at("6.5", "sm_75", copy),
+        Err("PTX line 17 (kernel.cu:17): `cp.async.cg.shared.global [%r1], [%d1], 16` requires PTX ISA .version 7.0 or later, and this \
+             module's is 6.5: compile it by a newer CUDA (PTX ISA, \"cp.async\")".into())
+    );
+    let error = at("7.0", "sm_75", copy).expect_err("too old a target");
+    assert!(
+        error.contains(
+            "requires .target sm_80 or higher, and this module's is sm_75: compile it for sm_80"
+        ),
+        "{error}"
+    );
+    let error = at("8.0", "sm_90", "wgmma.fence.sync.aligned;").expect_err("not specific");
+    assert!(
+        error
+            .contains("requires .target sm_90a, and this module's is sm_90: compile it for sm_90a"),
+        "{error}"
+    );
+    let error = at("7.8", "sm_80", "mov.u32 %r0, %clusterid.x;").expect_err("no clusters");
+    assert!(
+        error.contains("requires .target sm_90 or higher"),
+        "{error}"
+    );
+    let error = at(
+        "7.8",
+        "sm_90",
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r1], %r2;",
+    );
+    assert!(
+        error
+            .expect_err("an old version")
+            .contains("requires PTX ISA .version 8.0 or later")
+    );
+}
+
+#[test]
+fn versions_and_targets_that_there_are_not_and_duplicates() {
+    let head = ".version 8.0 .target sm_90\n";
+    for (text, message) in [
+        (
+            ".version 7.9\n.target sm_90\n".to_owned(),
+            "PTX line 1: there is no PTX ISA .version 7.9; the newest that is known here is 9.2",
+        ),
+        (
+            ".version 8.0\n.target sm_85\n".into(),
+            "PTX line 2: there is no .target sm_85; sm_80, sm_90 and sm_90a are some",
+        ),
+        (
+            ".version 7.7\n.target sm_90\n".into(),
+            "PTX line 2: PTX ISA .version 7.7 does not have .target sm_90, which came with 7.8",
+        ),
+        (
+            ".version 8.0\n.target sm_90, fast\n".into(),
+            "PTX line 2: there is no .target fast",
+        ),
+        (
+            ".version 8.0\n".into(),
+            "PTX line 1: `.target` is missing behind `.version`",
+        ),
+        (
+            format!("{head}.version 8.0"),
+            "PTX line 2: `.version` is stated twice",
+        ),
+        (
+            format!("{head}.entry k() {{ ret; }}\n.entry k() {{ ret; }}"),
+            "PTX line 3: `k` is defined twice; first in line 2",
+        ),
+        (
+            format!("{head}.func f() {{ ret; }}\n.func f() {{ ret; }}"),
+            "PTX line 3: `f` is defined twice; first in line 2",
+        ),
+        (
+            format!("{head}.entry k() {{ ret; }}\n.func k() {{ ret; }}"),
+            "PTX line 3: `k` is defined twice; first in line 2",
+        ),
+        (
+            format!("{head}.global .u32 x;\n.global .u32 x;\n"),
+            "PTX line 3: the variable `x` is defined twice",
+        ),
+    ] {
+        assert_eq!(
+            Ptx::parse(&text)
+                .map(drop)
+                .map_err(|error| error.to_string()),
+            Err(message.into())
+        );
+    }
+    let prototypes = format!(
+        "{head}.func f();\n.func f();\n.func f() {{ ret; }}\n.entry k() {{ call f; ret; }}"
+    );
+    assert!(lower(&prototypes).is_ok());
 }

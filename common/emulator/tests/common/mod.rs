@@ -88,7 +88,7 @@ impl Outcome {
 pub fn module(declarations: &str, body: &str) -> String {
     assert!(!declarations.contains('\n'), "declarations are one line");
     let mut text = format!(
-        ".version 8.0\n.target sm_90\n.address_size 64\n{declarations}
+        ".version 8.8\n.target sm_90a\n.address_size 64\n{declarations}
 .visible .entry k(.param .u64 out)
 {{
 .reg .b32 %tid, %r<32>;

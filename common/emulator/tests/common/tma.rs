@@ -36,7 +36,7 @@ pub fn matrix<'a>(
 /// 23.
 pub fn module(body: &str) -> String {
     let mut text = "
-.version 8.0\n.target sm_90a\n.address_size 64
+.version 8.8\n.target sm_90a\n.address_size 64
 .shared .align 1024 .b8 tile[32768]; .shared .align 8 .b64 bars[8];
 .visible .entry k(.param .align 64 .b8 map[128], .param .u64 out)
 {

@@ -161,7 +161,7 @@ impl Warpgroup {
     pub fn ptx(&self, body: &str) -> String {
         let registers = self.n / 2;
         let mut text = format!(
-            ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 window[];
+            ".version 8.8\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 window[];
 .visible .entry k(.param .u64 in, .param .u64 out)\n{{
 .reg .b32 %tid, %r<10>, %s<10>, %a<4>;\n.reg .b64 %in, %out, %base, %l<10>, %t<10>;\n.reg .f32 %d<260>, %x<10>;
 .reg .pred %yes, %no, %p<10>;

@@ -66,6 +66,7 @@ pub fn plain(grid: u32, block: u32) -> LaunchConfig {
         dynamic_shared: 0,
         cluster: [1; 3],
         overlap: false,
+        cooperative: false,
     }
 }
 
@@ -170,6 +171,7 @@ pub fn cluster(gpu: &Context) -> Outcome {
     let config = LaunchConfig {
         cluster: [4, 1, 1],
         overlap: false,
+        cooperative: false,
         ..plain(8, 32)
     };
     gpu.launch(&kernel, &config, &[KernelArg::Buffer(&out)])?;

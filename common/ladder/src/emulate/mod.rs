@@ -81,6 +81,9 @@ pub struct Arguments {
     /// Bytes of device memory, such as 512M or 4G
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     max_memory: Bytes,
+    /// Call stack of a thread, in bytes, for functions that are called by their address or recursively
+    #[arg(long, value_name = "BYTES", default_value = "16K")]
+    stack: Bytes,
     /// Blocks of a launch
     #[arg(long, value_name = "N", default_value_t = Limits::default().blocks)]
     max_blocks: u64,
@@ -263,6 +266,7 @@ fn config(launch: &Launch, program: &Program) -> Result<LaunchConfig> {
         dynamic_shared: u32::try_from(dynamic_shared)
             .context("--shared is more than any block has")?,
         cluster: launch.cluster.map_or([1; 3], |cluster| cluster.0),
+        cooperative: launch.cooperative,
         ..LaunchConfig::default()
     })
 }
@@ -275,6 +279,7 @@ fn options(arguments: &Arguments) -> Options {
             instructions: arguments.max_instructions,
             memory: arguments.max_memory.0,
             blocks: arguments.max_blocks,
+            stack: arguments.stack.0,
         },
         ..Options::default()
     }

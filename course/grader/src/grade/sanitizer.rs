@@ -89,6 +89,7 @@ fn advice(kind: &FindingKind) -> (&'static str, &'static str) {
         | FindingKind::InvalidBulkCopy(_)
         | FindingKind::ExitedBlock(_)
         | FindingKind::InvalidCluster(_)
+        | FindingKind::InvalidCall(_)
         | FindingKind::InvalidRegisters(_)
         | FindingKind::InvalidWgmma(_)
         | FindingKind::Trap => (NO_MISTAKE, ORDER),

@@ -9,7 +9,7 @@ use super::payload::{Payload, Shape};
 use crate::Space;
 use crate::finding::{AccessKind, FindingKind};
 use crate::happens_before::Engine;
-use crate::op::BulkCopy;
+use crate::op::{BulkCopy, Reduce};
 use crate::shadow::{AccessMode, AsyncOp, Site};
 use crate::trace::Effect;
 
@@ -21,6 +21,7 @@ pub(in crate::exec) struct Transfer {
     to: u32,
     pub mbarrier: u32,
     from: Source,
+    reduction: Option<Reduce>,
     /// The step at which it was issued.
     issued: u64,
 }
@@ -30,6 +31,8 @@ pub(super) enum Source {
     Global(Arc<Payload>),
     /// Rank, shared address and bytes.
     Shared(usize, u32, u32),
+    /// The first so many bytes, of a `st.async` or `red.async`.
+    Registers([u8; 16], u32),
 }
 
 impl Transfer {
@@ -37,7 +40,7 @@ impl Transfer {
     fn bytes(&self) -> (u32, u32) {
         match &self.from {
             Source::Global(payload) => (payload.bytes, payload.footprint()),
-            &Source::Shared(_, _, bytes) => (bytes, bytes),
+            &(Source::Shared(_, _, bytes) | Source::Registers(_, bytes)) => (bytes, bytes),
         }
     }
 }
@@ -67,11 +70,23 @@ impl Execution<'_> {
                 self.scatter(rank, to, &data, payload.shape);
             }
             &Source::Shared(from, at, bytes) => {
-                let data = self.gather(from, at, bytes, Shape::plain(bytes));
+                let mut data = self.gather(from, at, bytes, Shape::plain(bytes));
+                if let Some(reduce) = transfer.reduction {
+                    let old = self.gather(rank, to, bytes, Shape::plain(bytes));
+                    reduce.apply(&old, &mut data);
+                }
                 self.scatter(rank, to, &data, Shape::plain(bytes));
             }
+            Source::Registers(data, bytes) => {
+                self.put_registers(rank, to, &data[..*bytes as usize], transfer.reduction);
+            }
         }
-        self.landed(&by, rank, to, footprint, false);
+        if transfer.reduction.is_some() {
+            self.reduced(&by, rank, to, footprint);
+        } else {
+            let generic = matches!(transfer.from, Source::Registers(..));
+            self.landed(&by, rank, to, footprint, generic);
+        }
         let told = self.change_mbarrier(rank, transfer.mbarrier, |barrier, order| {
             order.complete(by.engine, by.clock, &mut barrier.arriving);
             barrier.issued = barrier.issued.max(Some(transfer.issued));
@@ -92,6 +107,7 @@ impl Warp {
         copy: &BulkCopy,
         (rank, to): (usize, u32),
         from: Source,
+        reduction: Option<Reduce>,
         site: Site,
         cx: &mut Execution<'_>,
     ) -> Result<()> {
@@ -140,50 +156,97 @@ impl Warp {
             let to = ranks.iter().fold(0, |to, rank| to | 1 << rank);
             tracer.tells(mbarrier, to);
         }
-        let mut is_read = false;
-        for rank in ranks {
-            let Some(block) = cx.block_of(rank) else {
-                continue;
-            };
-            if block.alive == 0 {
-                let reason = format!("a bulk copy to block {rank} of the cluster");
-                cx.report(FindingKind::ExitedBlock(reason), site);
-                continue;
-            }
-            let Some(number) = block.mbarriers.get(&mbarrier).map(|barrier| barrier.number) else {
-                let reason = format!(
-                    "a bulk copy names the mbarrier at 0x{mbarrier:x} of block {rank}, which is not initialised"
-                );
-                return Err(cx.invalid_mbarrier(reason, site));
-            };
-            cx.check_mbarrier(rank, mbarrier, true, site);
-            let by = cx.begin(Engine::Mbarrier(number), site);
-            let issuer = [(self.actor, 1 << site.lane)];
-            let transfer = Transfer {
-                by,
-                rank,
-                to,
+        // Each block has an mbarrier of its own; the source is read once.
+        for (i, rank) in ranks.into_iter().enumerate() {
+            let flight = Flight {
+                place: (rank, to),
                 mbarrier,
                 from: from.clone(),
-                issued: self.steps(cx),
+                reduction,
+                is_read: i > 0,
             };
-            // Each block has an mbarrier of its own; the source is read once.
-            if let (Source::Global(payload), false) = (&transfer.from, is_read) {
-                is_read = true;
-                cx.check_source(payload, &by);
-            }
-            if let Source::Shared(rank, at, bytes) = transfer.from {
-                cx.asynchronous(AccessMode::AsyncRead, &by, (rank, at), bytes, &issuer);
-            }
-            let footprint = transfer.bytes().1;
-            cx.asynchronous(AccessMode::AsyncWrite, &by, (rank, to), footprint, &issuer);
-            cx.common.in_flight.push_back(transfer);
-            if cx.common.in_flight.len() > MAX_IN_FLIGHT
-                && let Some(oldest) = cx.common.in_flight.pop_front()
-            {
-                cx.land(&oldest)?;
-            }
+            self.take_off(flight, site, cx)?;
         }
         Ok(())
     }
+
+    /// One block's part of a copy is issued.
+    pub(super) fn take_off(
+        &mut self,
+        flight: Flight,
+        site: Site,
+        cx: &mut Execution<'_>,
+    ) -> Result<()> {
+        let Flight {
+            place: (rank, to),
+            mbarrier,
+            from,
+            reduction,
+            is_read,
+        } = flight;
+        let Some(block) = cx.block_of(rank) else {
+            return Ok(());
+        };
+        if block.alive == 0 {
+            let what = match from {
+                Source::Global(_) | Source::Shared(..) => "a bulk copy",
+                Source::Registers(..) => "an asynchronous store",
+            };
+            let reason = format!("{what} to block {rank} of the cluster");
+            cx.report(FindingKind::ExitedBlock(reason), site);
+            return Ok(());
+        }
+        let Some(number) = block.mbarriers.get(&mbarrier).map(|barrier| barrier.number) else {
+            let reason = format!(
+                "a bulk copy names the mbarrier at 0x{mbarrier:x} of block {rank}, which is not initialised"
+            );
+            return Err(cx.invalid_mbarrier(reason, site));
+        };
+        // What threads store is in the generic proxy, though asynchronous (PTX ISA, "Async proxy", names bulk copies only).
+        let generic = matches!(from, Source::Registers(..));
+        cx.check_mbarrier(rank, mbarrier, !generic, site);
+        let by = cx.begin(Engine::Mbarrier(number), site);
+        let issuer = [(self.actor, 1 << site.lane)];
+        let transfer = Transfer {
+            by,
+            rank,
+            to,
+            mbarrier,
+            from,
+            reduction,
+            issued: self.steps(cx),
+        };
+        if let (Source::Global(payload), false) = (&transfer.from, is_read) {
+            cx.check_source(payload, &by);
+        }
+        if let Source::Shared(rank, at, bytes) = transfer.from {
+            cx.asynchronous(AccessMode::AsyncRead, &by, (rank, at), bytes, &issuer);
+        }
+        let how = match (reduction, generic) {
+            (None, false) => AccessMode::AsyncWrite,
+            (None, true) => AccessMode::AsyncStore,
+            (Some(_), false) => AccessMode::AsyncReduce { generic: false },
+            (Some(_), true) => AccessMode::AsyncReduce { generic: true },
+        };
+        let footprint = transfer.bytes().1;
+        cx.asynchronous(how, &by, (rank, to), footprint, &issuer);
+        cx.common.in_flight.push_back(transfer);
+        if cx.common.in_flight.len() > MAX_IN_FLIGHT
+            && let Some(oldest) = cx.common.in_flight.pop_front()
+        {
+            cx.land(&oldest)?;
+        }
+        Ok(())
+    }
+}
+
+/// One block's part of a copy.
+pub(super) struct Flight {
+    /// The block that receives it, and the address there.
+    pub place: (usize, u32),
+    pub mbarrier: u32,
+    pub from: Source,
+    pub reduction: Option<Reduce>,
+    /// The sanitizer has seen what it reads.
+    pub is_read: bool,
 }

@@ -6,6 +6,7 @@
 mod in_flight;
 mod payload;
 mod store;
+mod store_async;
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use super::lanes::lanes;
 use super::warp::Warp;
 use crate::Space;
 use crate::finding::{AccessKind, FindingKind};
-use crate::op::{BulkCopy, BulkDirection};
+use crate::op::{BulkCopy, BulkDirection, BulkReduction};
 use crate::shadow::Site;
 use in_flight::Source;
 pub(super) use in_flight::Transfer;
@@ -58,6 +59,10 @@ impl Warp {
                     (from, AccessKind::Read)
                 }
             };
+            let mut reduction = match &copy.reduction {
+                Some(BulkReduction::Elements(reduce)) => Some(*reduce),
+                Some(BulkReduction::Tensor(..)) | None => None,
+            };
             let payload = match (copy.way, tensor) {
                 (BulkDirection::SharedToCluster, _) => None,
                 (BulkDirection::GlobalToShared | BulkDirection::SharedToGlobal, true) => {
@@ -67,6 +72,16 @@ impl Warp {
                     Some(self.run(copy, global, verb, site, cx)?)
                 }
             };
+            if let (Some(BulkReduction::Tensor(name, of)), Some(payload)) =
+                (&copy.reduction, &payload)
+            {
+                let Some(reduce) = of.get(payload.element as usize).copied().flatten() else {
+                    let element = payload.element;
+                    let reason = format!("there is no .{name} of elements of type {element:?}");
+                    return Err(cx.invalid_copy(reason, site));
+                };
+                reduction = Some(reduce);
+            }
             let bytes = match &payload {
                 Some(payload) => payload.footprint(),
                 None => self.size(copy, site, cx)?,
@@ -80,7 +95,7 @@ impl Warp {
                 (BulkDirection::SharedToGlobal, Some(payload)) => {
                     let source = (Space::Shared, from, bytes, align);
                     let (_, from) = self.shared_side(source, AccessKind::Read, site, cx)?;
-                    self.send(from, payload, site, cx);
+                    self.send(from, payload, reduction, site, cx);
                 }
                 (_, payload) => {
                     let target = (end, to, bytes, align);
@@ -94,7 +109,7 @@ impl Warp {
                             Source::Shared(rank, at, bytes)
                         }
                     };
-                    self.launch(copy, place, source, site, cx)?;
+                    self.launch(copy, place, source, reduction, site, cx)?;
                 }
             }
             cx.block.activity += 1;

@@ -8,7 +8,7 @@ use crate::Space;
 use crate::finding::{AccessKind, FindingKind, MemoryAccess};
 use crate::op::BulkCopy;
 use crate::shadow::{AsyncOp, Site};
-use crate::tensor_map::{Swizzle, Tile};
+use crate::tensor_map::{Element, Swizzle, Tile};
 
 /// What a copy moves: bytes of global memory and where they stand in the tile, row after row.
 pub(super) struct Payload {
@@ -18,6 +18,8 @@ pub(super) struct Payload {
     pub shape: Shape,
     /// What stands for an element outside the tensor, and its size in bytes.
     outside: (u64, u32),
+    /// Of a tensor's elements; bytes otherwise.
+    pub element: Element,
 }
 
 /// How a tile lies in shared memory. Its rows stand one behind the other; swizzled, each has a line as wide as
@@ -164,6 +166,7 @@ impl Warp {
             }],
             shape: Shape::plain(bytes),
             outside: (0, 1),
+            element: Element::U8,
         })
     }
 
@@ -272,6 +275,7 @@ impl Warp {
                 swizzle: tile.swizzle,
             },
             outside: (tile.outside(), tile.element.bytes()),
+            element: tile.element,
         })
     }
 }

@@ -7,6 +7,7 @@ use super::MAX_IN_FLIGHT;
 use super::payload::Payload;
 use crate::finding::FindingKind;
 use crate::happens_before::Engine;
+use crate::op::Reduce;
 use crate::shadow::{AccessMode, AsyncOp, Site};
 
 /// A copy to global memory that its thread has not waited for.
@@ -19,6 +20,7 @@ pub(in crate::exec) struct Store {
     to: AsyncOp,
     from: u32,
     payload: Payload,
+    reduction: Option<Reduce>,
     /// What was read from shared memory, once it was.
     data: Option<Vec<u8>>,
 }
@@ -30,10 +32,23 @@ impl Execution<'_> {
         };
         for piece in &store.payload.pieces {
             let (allocation, offset) = piece.global;
-            let bytes = &data[piece.at as usize..(piece.at + piece.bytes) as usize];
+            let mut reduced = Vec::new();
+            let mut bytes = &data[piece.at as usize..(piece.at + piece.bytes) as usize];
+            if let Some(reduce) = store.reduction {
+                let mut old = vec![0; bytes.len()];
+                self.writes
+                    .read_run(self.machine.memory, allocation, offset, &mut old);
+                reduced.extend_from_slice(bytes);
+                reduce.apply(&old, &mut reduced);
+                bytes = &reduced;
+            }
             if self.machine.options.sanitize {
                 let (to, place) = (&store.to, piece.global);
-                self.check_global_bulk(Does::Write, to, place, piece.bytes, Some(bytes));
+                let does = match store.reduction {
+                    Some(_) => Does::Atomic,
+                    None => Does::Write,
+                };
+                self.check_global_bulk(does, to, place, piece.bytes, Some(bytes));
             }
             self.writes
                 .write_run(self.machine.memory, allocation, offset, bytes);
@@ -43,7 +58,14 @@ impl Execution<'_> {
 
 impl Warp {
     /// A copy to global memory takes off.
-    pub(super) fn send(&mut self, from: u32, payload: Payload, site: Site, cx: &mut Execution<'_>) {
+    pub(super) fn send(
+        &mut self,
+        from: u32,
+        payload: Payload,
+        reduction: Option<Reduce>,
+        site: Site,
+        cx: &mut Execution<'_>,
+    ) {
         let bytes = payload.footprint();
         let by = cx.begin(Engine::Bulk(self.actor), site);
         let to = cx.begin(Engine::Store(self.actor), site);
@@ -59,6 +81,7 @@ impl Warp {
             to,
             from,
             payload,
+            reduction,
             data: None,
         });
         if self.stores.len() > MAX_IN_FLIGHT {

@@ -3,6 +3,7 @@
 use crate::common;
 mod loads;
 mod pipeline;
+mod reductions;
 mod runs;
 mod stores;
 mod tiles;
