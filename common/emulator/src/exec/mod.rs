@@ -23,6 +23,7 @@ mod machine;
 mod matrix;
 mod mbarrier;
 mod mma;
+mod never_executed;
 mod profiler;
 mod race_check;
 mod rehearse;

@@ -24,6 +24,9 @@ pub struct Launch {
     /// Blocks of a cluster in x, y and z
     #[arg(long, value_name = "X,Y,Z")]
     pub cluster: Option<Dimensions>,
+    /// The launch may begin before the one before it has ended (programmatic dependent launch)
+    #[arg(long)]
+    pub overlap: bool,
     /// Dynamic shared memory of a block, in bytes
     #[arg(long, value_name = "BYTES")]
     pub shared: Option<harness::Bytes>,
@@ -110,6 +113,7 @@ impl Launch {
             grid: self.grid.or(other.grid),
             block: self.block.or(other.block),
             cluster: self.cluster.or(other.cluster),
+            overlap: self.overlap || other.overlap,
             shared: self.shared.or(other.shared),
             arguments: either(self.arguments, other.arguments),
             symbols: either(self.symbols, other.symbols),
