@@ -1,7 +1,7 @@
 //! What an experiment says of itself.
 use std::ops::Range;
 
-use emulator::{Counters, Instruction, InstructionKind, LaunchReport};
+use emulator::{Counters, Finding, Instruction, InstructionKind, LaunchReport};
 use harness::lines::sum;
 use harness::{Function, KernelFile, Source, Tiling};
 
@@ -168,6 +168,11 @@ impl Done {
         run.flat_map(|run| &run.findings)
             .map(ToString::to_string)
             .collect()
+    }
+
+    /// Warnings and notes.
+    pub fn remarks(&self) -> &[Finding] {
+        self.emulated.as_ref().map_or(&[], |(_, run)| &run.remarks)
     }
 
     /// The counters of all instructions.

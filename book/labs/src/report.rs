@@ -199,7 +199,11 @@ pub fn findings(done: &[Done]) -> String {
     for one in done {
         let right = one.verdict.as_ref().is_none_or(|verdict| verdict.ok());
         let _ = writeln!(text, "{}", one.launch.name.bold());
-        text += &harness::findings(&one.findings(), right || one.launch.meant == Meant::Wrong);
+        text += &harness::findings(
+            &one.findings(),
+            one.remarks(),
+            right || one.launch.meant == Meant::Wrong,
+        );
     }
     text
 }

@@ -81,6 +81,21 @@ pub enum UndefinedUse {
     Operand,
 }
 
+/// What an instruction does for the order of others, what says most about a line first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Synchronization {
+    /// An asynchronous copy.
+    Copy,
+    /// A wait for an mbarrier, for copies, for a `wgmma` or for the grid before.
+    Wait,
+    /// A barrier of a warp, a block or a cluster.
+    Barrier,
+    /// A fence.
+    Fence,
+    /// Another operation on an mbarrier: its initialisation, an arrival, the bytes that it expects.
+    Arrival,
+}
+
 /// An access that memcheck or initcheck reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryAccess {
@@ -189,6 +204,13 @@ pub enum FindingKind {
     /// Global memory that the launch before may still be using is accessed before `griddepcontrol.wait`, in a launch that
     /// may overlap with it (PTX ISA, "griddepcontrol").
     BeforePreviousGrid(MemoryAccess),
+    /// No thread has come to it in this launch, so that nothing is known about it.
+    NeverExecuted {
+        /// What it does.
+        what: Synchronization,
+        /// A launch that executes it, in the words of the caller who has tried it.
+        executed_by: Option<String>,
+    },
     /// Nobody can go on.
     Deadlock {
         /// What each warp that is left waits for.
@@ -271,6 +293,7 @@ impl Finding {
             | FindingKind::UnorderedWgmma(_)
             | FindingKind::BeforePreviousGrid(_)
             | FindingKind::StateLeft { .. }
+            | FindingKind::NeverExecuted { .. }
             | FindingKind::Deadlock { .. }
             | FindingKind::Trap
             | FindingKind::Assertion { .. } => None,
@@ -303,6 +326,7 @@ impl Finding {
             | FindingKind::InvalidWgmma(_)
             | FindingKind::UnorderedWgmma(_)
             | FindingKind::StateLeft { .. }
+            | FindingKind::NeverExecuted { .. }
             | FindingKind::Deadlock { .. }
             | FindingKind::Trap
             | FindingKind::Assertion { .. } => None,
@@ -331,6 +355,7 @@ impl FindingKind {
             | FindingKind::ExitedBlock(_)
             | FindingKind::BeforePreviousGrid(_)
             | FindingKind::StateLeft { .. }
+            | FindingKind::NeverExecuted { .. }
             | FindingKind::UnorderedWgmma(_) => false,
             FindingKind::OutOfBounds { .. }
             | FindingKind::Misaligned(_)
@@ -356,6 +381,7 @@ impl FindingKind {
                 Severity::Note
             }
             FindingKind::StateLeft { .. } if !options.relaunched => Severity::Note,
+            FindingKind::NeverExecuted { .. } => Severity::Note,
             FindingKind::StateLeft { .. }
             | FindingKind::ExitedBlock(_)
             | FindingKind::MissingProxyFence(_)
@@ -411,6 +437,28 @@ impl fmt::Display for UndefinedUse {
     }
 }
 
+impl fmt::Display for Synchronization {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Synchronization::Copy => "an asynchronous copy",
+            Synchronization::Wait => "a wait",
+            Synchronization::Barrier => "a barrier",
+            Synchronization::Fence => "a fence",
+            Synchronization::Arrival => "an operation on an mbarrier",
+        })
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        })
+    }
+}
+
 impl fmt::Display for AccessKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.title().to_lowercase())
@@ -429,7 +477,8 @@ impl Location {
             None => Spot::Instruction(self.instruction),
         }
     }
-    pub(crate) fn at(&self) -> String {
+    /// The line of the source, and that of the PTX.
+    pub fn at(&self) -> String {
         match &self.source {
             Some(source) => format!("{source} (PTX line {})", self.ptx_line),
             None => format!("PTX line {}", self.ptx_line),
@@ -555,6 +604,13 @@ impl fmt::Display for Finding {
                 &format!("State left for the next launch: {}", variables.join(", ")),
                 &format!("a second launch on the same inputs comes out otherwise: {consequence}"),
             ),
+            FindingKind::NeverExecuted { what, executed_by } => {
+                let at = self.location.at();
+                write!(f, "Never executed in this launch: {what}\n    at {at}")?;
+                executed_by.as_ref().map_or(Ok(()), |by| {
+                    write!(f, "\n    a launch with {by} executes it")
+                })
+            }
             FindingKind::BeforePreviousGrid(access) => report(
                 &format!("Access before griddepcontrol.wait: {access}"),
                 &format!(

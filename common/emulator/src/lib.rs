@@ -54,7 +54,8 @@ pub use context::{Buffer, Context, Error, Function, Module};
 pub use counters::{AccessPattern, Counters, Wait, Wavefronts};
 pub use demand::Demand;
 pub use finding::{
-    AccessKind, Conflict, Finding, FindingKind, Location, MemoryAccess, Severity, UndefinedUse,
+    AccessKind, Conflict, Finding, FindingKind, Location, MemoryAccess, Severity, Synchronization,
+    UndefinedUse,
 };
 pub use instruction_kind::{
     Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, Space, SumFormat, Transfer,

@@ -375,6 +375,8 @@ pub(crate) enum Scope {
 pub(crate) struct Order {
     /// None of a weak access, such as an ordinary load. `.volatile` is as strong as `.relaxed.sys`.
     pub strong: Option<Scope>,
+    /// `.volatile`
+    pub volatile: bool,
     pub acquire: bool,
     pub release: bool,
 }

@@ -302,6 +302,11 @@ impl Host {
         finished
     }
 
+    /// Where it runs.
+    pub(crate) fn device_mut(&mut self) -> &mut Device {
+        &mut self.device
+    }
+
     /// The GPU.
     pub(crate) fn gpu(&self) -> Result<&gpu::Context> {
         match &self.device {

@@ -12,7 +12,7 @@ use crate::host::Finished;
 use crate::provenance::{OnGpu, Provenance};
 use crate::{
     Error, Host, Kernel, KernelChoice, Result, Rung, Settings, Size, Target, Verification, choose,
-    verify,
+    other_sizes, verify,
 };
 
 /// What a run found.
@@ -93,6 +93,10 @@ pub fn on_emulator<'a>(
         return Err(Error::Fault(findings.collect()));
     }
     let mut outcome = outcome(rung, settings, target, &first);
+    if settings.emulator.sanitize && report.findings.is_empty() {
+        let spec = first.kernel.spec;
+        other_sizes::propose(rung, settings, target, &mut host, &mut report, &spec);
+    }
     outcome.emulated = Some(report);
     Ok(outcome)
 }

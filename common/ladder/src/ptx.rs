@@ -1,4 +1,4 @@
-//! `cargo ladder ptx`: makes the PTX of every rung, and of the book's experiments, from their kernels.
+//! `cargo ladder ptx`: makes the PTX of every rung, of the book's experiments and of the planted faults, from their kernels.
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -18,7 +18,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let mut current = true;
     let of_rung = |rung: &rungs::Rung| Ok((rung.place(), rung.kernels()?));
     let rungs: Result<Vec<_>> = rungs::all()?.iter().map(of_rung).collect();
-    for (place, kernels) in rungs?.into_iter().chain(rungs::labs()?) {
+    for (place, kernels) in rungs?
+        .into_iter()
+        .chain(rungs::labs()?)
+        .chain(rungs::faults()?)
+    {
         for kernel in kernels {
             current &= one(&place, &kernel, arguments.check)?;
         }

@@ -325,3 +325,25 @@ fn bad_input_is_named_and_never_a_panic() {
         }
     }
 }
+
+/// A pipeline of one step never frees a stage: `sanitize` says so, and with which size it would. There it says nothing.
+#[test]
+fn what_was_never_executed_is_named_with_a_size_that_executes_it() {
+    let rung = rungs()
+        .into_iter()
+        .find(|path| path.ends_with("13_persistent"))
+        .expect("rung 13");
+    let object = json(&rung, &["sanitize", "--size", "128x256x64"]);
+    assert_eq!(object["findings"], serde_json::json!([]));
+    let remark = &object["remarks"][0];
+    assert_eq!(remark["severity"], "note");
+    let text = remark["text"].as_str().unwrap_or_default();
+    assert!(
+        text.starts_with("Never executed in this launch: an operation on an mbarrier\n"),
+        "{text}"
+    );
+    let (_, by) = text.split_once("a launch with --size ").expect("a size");
+    let (size, _) = by.split_once(" executes it").expect("a size");
+    let object = json(&rung, &["sanitize", "--size", size]);
+    assert_eq!(object["remarks"], Value::Null, "{size}");
+}

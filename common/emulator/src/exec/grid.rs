@@ -10,6 +10,7 @@ use super::cluster::{Cluster, Turn};
 use super::cross_check::CrossCheck;
 use super::global_check::PreviousGrid;
 use super::machine::{Machine, dynamic_start};
+use super::never_executed;
 use super::occupancy;
 use super::profiler::Profiler;
 use super::rehearse;
@@ -110,7 +111,11 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
         finding.symbol = symbol(&finding, program, memory);
         finding
     };
-    let all = findings.take().into_iter().map(grade);
+    let mut all = findings.take();
+    if options.sanitize && !fatal {
+        all.extend(never_executed::notes(program, &counters));
+    }
+    let all = all.into_iter().map(grade);
     let (findings, remarks) = all.partition(|finding| finding.severity == Severity::Error);
     let report = LaunchReport {
         counters,

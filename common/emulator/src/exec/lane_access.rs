@@ -293,6 +293,7 @@ impl Execution<'_> {
         }
         let how = match (does, order.strong) {
             (Does::Read, None) => AccessMode::Read,
+            (Does::Read, Some(_)) if order.volatile => AccessMode::VolatileRead,
             (Does::Read, Some(_)) => AccessMode::StrongRead,
             (Does::Write, None) => AccessMode::Write,
             (Does::Write, Some(_)) => AccessMode::StrongWrite,

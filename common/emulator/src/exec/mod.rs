@@ -24,6 +24,7 @@ mod machine;
 mod matrix;
 mod mbarrier;
 mod mma;
+mod never_executed;
 mod occupancy;
 mod profiler;
 mod race_check;

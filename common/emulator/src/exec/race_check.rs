@@ -259,7 +259,7 @@ impl Execution<'_> {
 
 fn verb(how: AccessMode) -> AccessKind {
     match how {
-        AccessMode::Read | AccessMode::StrongRead => AccessKind::Read,
+        AccessMode::Read | AccessMode::StrongRead | AccessMode::VolatileRead => AccessKind::Read,
         AccessMode::StrongWrite
         | AccessMode::Write
         | AccessMode::Land

@@ -22,6 +22,7 @@ pub(super) fn order(instr: &Instr) -> Order {
     let strong = acquire || release || instr.has_any(&["relaxed", "volatile"]);
     Order {
         strong: strong.then(|| scope(instr).unwrap_or(Scope::Gpu)),
+        volatile: instr.has("volatile"),
         acquire,
         release,
     }

@@ -8,6 +8,8 @@ pub(crate) enum AccessMode {
     Atomic,
     /// A load or a store that is volatile or has an order.
     StrongRead,
+    /// A volatile load, which some write where a warp used to run in lockstep: see [`Shadow::access`](super::Shadow::access).
+    VolatileRead,
     StrongWrite,
     /// A `cp.async` starts. It may land at any time from now on, though here it lands late.
     Launch,
@@ -31,10 +33,13 @@ pub(crate) enum AccessMode {
 impl AccessMode {
     /// Whether it does not race with others that are strong too.
     pub fn is_strong(self) -> bool {
-        matches!(self, Self::Atomic | Self::StrongRead | Self::StrongWrite)
+        matches!(
+            self,
+            Self::Atomic | Self::StrongRead | Self::VolatileRead | Self::StrongWrite
+        )
     }
     pub fn is_read(self) -> bool {
-        matches!(self, Self::Read | Self::StrongRead)
+        matches!(self, Self::Read | Self::StrongRead | Self::VolatileRead)
     }
 }
 

@@ -125,6 +125,18 @@ impl Shadow {
             {
                 check.worse(AccessCheck::Race(strong.hazard()));
             }
+            // Volatile accesses are strong, and no data race (PTX ISA, "Memory Consistency Model: volatile"). But what one lane
+            // has stored another one only finds by chance: a warp has not run in lockstep since Volta (CUDA C++ Programming
+            // Guide, "Independent Thread Scheduling"). Who polls reads again.
+            if let Some(strong) = strong
+                && how == AccessMode::VolatileRead
+                && strong.last == LastAccess::Strong
+                && usize::from(strong.actor) == warp
+                && !ordered(strong.stamp, warp)
+                && !self.has_read(cell, warp, op)
+            {
+                check.worse(AccessCheck::Race(strong.hazard()));
+            }
             if how.is_read() {
                 let now = if how.is_strong() { now.strong() } else { now };
                 self.read(cell, now, warp, warp);
@@ -145,6 +157,7 @@ impl Shadow {
                 AccessMode::Init => LastAccess::Mbarrier,
                 AccessMode::Read
                 | AccessMode::StrongRead
+                | AccessMode::VolatileRead
                 | AccessMode::Write
                 | AccessMode::Land
                 | AccessMode::Invalidate
@@ -156,6 +169,13 @@ impl Shadow {
             self.write(cell, now, warp, warp, last);
         }
         check
+    }
+
+    /// Whether the last read of a cell by a warp of the block was by this operation.
+    fn has_read(&self, cell: usize, warp: Actor, op: usize) -> bool {
+        let own = warp.wrapping_sub(self.first);
+        let last = self.reads.get(cell * self.warps + own);
+        own < self.warps && last.is_some_and(|last| last.clock > 0 && last.op() == op)
     }
 
     /// Notes what these lanes read, each at its address, and looks at lanes of one address together; `observer`

@@ -114,7 +114,7 @@ fn emulate(
     }
     let text = match (&arguments.command, findings) {
         (_, findings) if arguments.json => json::text(&outcome, findings),
-        (_, Some(findings)) => sanitize::text(&findings, right),
+        (_, Some(findings)) => sanitize::text(&findings, sanitize::remarks(&outcome), right),
         (Some(Command::Profile), None) => profile::text(&outcome),
         (_, None) => report::text(&outcome),
     };

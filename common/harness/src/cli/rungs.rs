@@ -145,25 +145,35 @@ pub fn all() -> Result<Vec<Rung>> {
 }
 
 /// The folders with kernels of the book's experiments, from the workspace's root and sorted, such as
-/// `book/labs/transpose`: with those of the rungs, all that `cargo ladder ptx` keeps current.
+/// `book/labs/transpose`: with those of the rungs and of the [`faults`], all that `cargo ladder ptx` keeps current.
 pub fn labs() -> Result<Vec<(String, Vec<KernelOnDisk>)>> {
-    const FOLDER: &str = "book/labs";
-    let Some(folder) = root()
-        .map(|root| root.join(FOLDER))
-        .filter(|folder| folder.is_dir())
+    kernels_below("book/labs", KernelOnDisk::in_folder)
+}
+
+/// The folders with planted faults, which the sanitizer has to find, such as `tests/faults/race_warp`.
+pub fn faults() -> Result<Vec<(String, Vec<KernelOnDisk>)>> {
+    kernels_below("tests/faults", KernelOnDisk::all_in_folder)
+}
+
+fn kernels_below(
+    folder: &str,
+    kernels: impl Fn(&Path) -> std::io::Result<Vec<KernelOnDisk>>,
+) -> Result<Vec<(String, Vec<KernelOnDisk>)>> {
+    let Some(path) = root()
+        .map(|root| root.join(folder))
+        .filter(|path| path.is_dir())
     else {
         return Ok(Vec::new());
     };
-    let mut labs = Vec::new();
-    for folder in entries(&folder)?.into_iter().filter(|path| path.is_dir()) {
-        let kernels = KernelOnDisk::in_folder(&folder)
-            .with_context(|| format!("cannot read {}", folder.display()))?;
-        if let (Some(name), false) = (folder.file_name(), kernels.is_empty()) {
-            labs.push((format!("{FOLDER}/{}", name.to_string_lossy()), kernels));
+    let mut found = Vec::new();
+    for path in entries(&path)?.into_iter().filter(|path| path.is_dir()) {
+        let kernels = kernels(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        if let (Some(name), false) = (path.file_name(), kernels.is_empty()) {
+            found.push((format!("{folder}/{}", name.to_string_lossy()), kernels));
         }
     }
-    labs.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(labs)
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(found)
 }
 
 /// The rung called `3`, `03`, `03_padded` or `rung03_padded`.

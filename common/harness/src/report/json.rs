@@ -6,6 +6,7 @@ use crate::bound::Bound;
 use crate::lines::{by_line, sum};
 use crate::provenance::Provenance;
 use crate::run::Outcome;
+use crate::sanitize::{self, Remark};
 use crate::{KernelFile, Rung, Size, Source, Verification, Wrong, accesses, bench, report, waits};
 
 /// One run.
@@ -35,6 +36,9 @@ struct Report<'a> {
     runs: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<Vec<String>>,
+    /// Warnings and notes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remarks: Vec<Remark>,
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_log: Option<&'a [u64]>,
     /// What the kernel printed.
@@ -185,6 +189,10 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Report<'a>
         c_sha256: &outcome.c_sha256,
         runs: outcome.settings.runs,
         findings,
+        remarks: sanitize::remarks(outcome)
+            .iter()
+            .map(Remark::from)
+            .collect(),
         clock_log: outcome.clocks.as_deref(),
         printed: report::printed(outcome),
     }

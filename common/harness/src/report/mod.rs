@@ -21,7 +21,7 @@ pub mod waits;
 
 use std::fmt::Write as _;
 
-use emulator::Card;
+use emulator::{Card, Severity};
 use owo_colors::OwoColorize;
 
 use crate::run::Outcome;
@@ -152,6 +152,13 @@ pub fn head(outcome: &Outcome) -> String {
     }
     for warning in kernel.function.warnings() {
         line("warning", warning.yellow().to_string());
+    }
+    let found = sanitize::remarks(outcome).iter();
+    for warning in found.filter(|one| one.severity == Severity::Warning) {
+        for (index, part) in warning.to_string().lines().enumerate() {
+            let label = if index == 0 { "warning" } else { "" };
+            line(label, part.yellow().to_string());
+        }
     }
     let (label, verdict) = verdict(&outcome.verification, *size);
     line(label, verdict);

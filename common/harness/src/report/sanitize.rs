@@ -1,21 +1,97 @@
-//! What the emulator found wrong, as compute-sanitizer prints it.
+//! What the emulator found, as compute-sanitizer prints it.
+//!
+//! Findings are graded (`emulator::Severity`), and each grade appears in the same way wherever a launch is reported:
+//!
+//! | | error | warning | note |
+//! | --- | --- | --- | --- |
+//! | what it is | a mistake | a mistake that a plain launch goes on after | what may be meant so, what the kernel's author cannot mend, what this launch never executed |
+//! | `sanitize`, text | the finding | the finding, behind `Warning:` | the finding, behind `Note:`; what was never executed in one list |
+//! | a plain run, text | ends it | in the head, as `warning` | not looked for |
+//! | `--json` | in `findings` | in `remarks`, with its severity | in `remarks`, with its severity |
+//! | exit code | 1 | unchanged | unchanged |
+use emulator::{Finding, FindingKind, Severity};
+use serde::Serialize;
+
 use crate::run::Outcome;
 use crate::table::plural;
 
-/// The findings and their number.
-pub fn text(findings: &[String], c_is_right: bool) -> String {
+/// The findings, the warnings and notes, and their numbers.
+pub fn text(findings: &[String], remarks: &[Finding], c_is_right: bool) -> String {
     let mut text = String::new();
-    for line in findings.iter().flat_map(|finding| finding.lines()) {
-        text += &format!("========= {line}\n");
+    let mut say = |line: &str| text += &format!("========= {line}\n");
+    findings
+        .iter()
+        .flat_map(|finding| finding.lines())
+        .for_each(&mut say);
+    let (unseen, others): (Vec<&Finding>, Vec<&Finding>) = remarks
+        .iter()
+        .partition(|one| never_executed(one).is_some());
+    for remark in others {
+        let grade = match remark.severity {
+            Severity::Note => "Note",
+            Severity::Warning => "Warning",
+            Severity::Error => "Error",
+        };
+        let remark = format!("{grade}: {remark}");
+        remark.lines().for_each(&mut say);
     }
+    if !unseen.is_empty() {
+        say("Note: Never executed in this launch, so that nothing is known about it:");
+        let lines = unseen.into_iter().filter_map(never_executed);
+        lines.for_each(|line| say(&format!("    {line}")));
+    }
+    let count = |severity, what| {
+        let all = remarks.iter().filter(|one| one.severity == severity);
+        match all.count() {
+            0 => String::new(),
+            count => format!(", {}", plural(count as u64, what)),
+        }
+    };
     text += &format!(
-        "========= ERROR SUMMARY: {}\n",
-        plural(findings.len() as u64, "error")
+        "========= ERROR SUMMARY: {}{}{}\n",
+        plural(findings.len() as u64, "error"),
+        count(Severity::Warning, "warning"),
+        count(Severity::Note, "note")
     );
     if findings.is_empty() && !c_is_right {
         text += "========= and yet C is wrong; a run without `sanitize` shows where\n";
     }
     text
+}
+
+/// A line for what was never executed.
+fn never_executed(finding: &Finding) -> Option<String> {
+    let FindingKind::NeverExecuted { what, executed_by } = &finding.kind else {
+        return None;
+    };
+    let line = format!("{what} at {}", finding.location.at());
+    Some(match executed_by {
+        Some(by) => format!("{line}; {by} executes it"),
+        None => line,
+    })
+}
+
+/// A warning or a note, for programs.
+#[derive(Serialize)]
+pub struct Remark {
+    severity: String,
+    text: String,
+    file: Option<String>,
+    line: Option<u32>,
+    ptx_line: u32,
+}
+
+impl From<&Finding> for Remark {
+    fn from(finding: &Finding) -> Self {
+        let source = finding.location.source.as_ref();
+        Self {
+            severity: finding.severity.to_string(),
+            text: finding.to_string(),
+            file: source.map(|source| source.file.to_string()),
+            line: source.map(|source| source.line),
+            ptx_line: finding.location.ptx_line,
+        }
+    }
 }
 
 /// The findings, as text.
@@ -26,4 +102,9 @@ pub fn findings(outcome: &Outcome) -> Vec<String> {
         .flat_map(|run| &run.findings)
         .map(ToString::to_string)
         .collect()
+}
+
+/// The warnings and notes.
+pub fn remarks<'a>(outcome: &'a Outcome) -> &'a [Finding] {
+    outcome.emulated.as_ref().map_or(&[], |run| &run.remarks)
 }

@@ -23,6 +23,18 @@ impl KernelOnDisk {
     /// # Errors
     /// If the folder or a source cannot be read. PTX that is not there reads as empty.
     pub fn in_folder(folder: &Path) -> io::Result<Vec<Self>> {
+        Self::named(folder, |name| name.starts_with("kernel"))
+    }
+
+    /// The same of a folder in which every source is a kernel.
+    ///
+    /// # Errors
+    /// As [`Self::in_folder`].
+    pub fn all_in_folder(folder: &Path) -> io::Result<Vec<Self>> {
+        Self::named(folder, |_| true)
+    }
+
+    fn named(folder: &Path, is_kernel: impl Fn(&str) -> bool) -> io::Result<Vec<Self>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(folder)? {
             names.extend(entry?.file_name().into_string());
@@ -31,7 +43,7 @@ impl KernelOnDisk {
         let mut kernels = Vec::new();
         for file in names
             .iter()
-            .filter(|name| name.starts_with("kernel") && name.ends_with(".cu"))
+            .filter(|name| is_kernel(name) && name.ends_with(".cu"))
         {
             let source = fs::read_to_string(folder.join(file))?;
             for configuration in ptx_file::configurations(file, names.iter().map(String::as_str)) {

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use emulator::{Finding, LaunchReport, Printed};
-use harness::{Function, LaunchConfig, Target, counted_lines, pretty};
+use harness::{Function, LaunchConfig, Remark, Target, counted_lines, pretty};
 use serde::Serialize;
 
 use super::compare::Comparison;
@@ -26,6 +26,9 @@ struct Report<'a> {
     expected: &'a [Comparison],
     printed: Vec<Text<'a>>,
     findings: Vec<Found>,
+    /// Warnings and notes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remarks: Vec<Remark>,
     warnings: &'a [String],
     /// Under Nsight Compute's names; none after a fatal finding.
     metrics: Option<BTreeMap<&'a str, u64>>,
@@ -125,6 +128,11 @@ pub fn text(launched: &Launched<'_>) -> String {
             .iter()
             .flat_map(|run| &run.findings)
             .map(Found::from)
+            .collect(),
+        remarks: run
+            .iter()
+            .flat_map(|run| &run.remarks)
+            .map(Remark::from)
             .collect(),
         warnings: launched.function.warnings(),
         metrics: launched

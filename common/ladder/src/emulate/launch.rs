@@ -27,6 +27,9 @@ pub struct Launch {
     /// Launch cooperatively: all blocks are resident at once, and can wait for each other by this_grid().sync()
     #[arg(long)]
     pub cooperative: bool,
+    /// The launch may begin before the one before it has ended (programmatic dependent launch)
+    #[arg(long)]
+    pub overlap: bool,
     /// Dynamic shared memory of a block, in bytes
     #[arg(long, value_name = "BYTES")]
     pub shared: Option<harness::Bytes>,
@@ -114,6 +117,7 @@ impl Launch {
             block: self.block.or(other.block),
             cluster: self.cluster.or(other.cluster),
             cooperative: self.cooperative || other.cooperative,
+            overlap: self.overlap || other.overlap,
             shared: self.shared.or(other.shared),
             arguments: either(self.arguments, other.arguments),
             symbols: either(self.symbols, other.symbols),

@@ -8,6 +8,7 @@
 //! | `program`, `names` | which PTX, and which kernel of it? |
 //! | `device_code/` | which part of a source is the device's? |
 //! | `memory` | what is in the device's memory, before and after? |
+//! | `other_launches` | which launch executes what this one does not? |
 //! | `compare` | is that as expected? |
 //! | `report`, `json`, `metrics` | how does the reader see it? |
 mod argument;
@@ -21,6 +22,7 @@ mod memory;
 mod metrics;
 mod names;
 mod npy;
+mod other_launches;
 mod program;
 mod report;
 #[cfg(test)]
@@ -31,8 +33,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
-use emulator::{Card, Limits, Options};
-use harness::{Bytes, LaunchConfig, Need, Target, Wanted, explained};
+use emulator::{Card, Finding, Limits, Options};
+use harness::{Bytes, Device, Function, LaunchConfig, Need, Target, Wanted, explained};
 use owo_colors::OwoColorize;
 
 use launch::{HEAD, Launch, Numbered};
@@ -126,21 +128,22 @@ fn execute(arguments: &Arguments) -> Result<bool> {
     let arch = launch.arch.clone().unwrap_or_else(|| newest(&target));
     let program = Program::read(path, &launch, &arch, &arguments.folders)?;
     target.check_arch(&program.source.arch)?;
-    let config = config(&launch, &program)?;
-
-    let mut device = target.open(options(arguments))?;
-    let module = device.load_module(&program.source)?;
-    let function = module.function(&program.kernel.entry)?;
-    let limit = arguments.max_memory.0;
-    for symbol in &launch.symbols {
-        memory::write_symbol(&mut device, &module, symbol, limit)?;
-    }
-    let placed = memory::place(&mut device, &program, &launch.arguments, limit)?;
+    let options = options(arguments);
+    let ready = prepared(&program, &launch, &target, options.clone())?;
+    let Prepared {
+        mut device,
+        function,
+        config,
+        placed,
+    } = ready;
     check_numbers(
         &placed.buffers,
         arguments.outputs.iter().chain(&launch.expectations),
     )?;
-    let run = device.launch(&function, &config, &placed.args)?;
+    let mut run = device.launch(&function, &config, &placed.args)?;
+    if let Some(run) = run.as_mut().filter(|run| run.findings.is_empty()) {
+        other_launches::propose(&program, &launch, &target, &options, run);
+    }
 
     let mut summaries = Vec::new();
     let mut after = Vec::new();
@@ -181,6 +184,7 @@ fn execute(arguments: &Arguments) -> Result<bool> {
         .flat_map(|run| &run.findings)
         .map(ToString::to_string)
         .collect();
+    let remarks: &[Finding] = run.as_ref().map_or(&[], |run| &run.remarks);
     let right = comparisons.iter().all(|one| one.different == 0);
     let counted = run.as_ref().filter(|run| !run.counters.is_empty());
     let metrics = counted.map(|run| {
@@ -207,7 +211,7 @@ fn execute(arguments: &Arguments) -> Result<bool> {
             (Some(metrics), Some(card)) => {
                 metrics::csv(metrics, &program.kernel.shown(), &config, card)?
             }
-            _ => harness::findings(&findings, true),
+            _ => harness::findings(&findings, remarks, true),
         },
         _ => {
             let mut text = String::new();
@@ -226,15 +230,47 @@ fn execute(arguments: &Arguments) -> Result<bool> {
             if let (Some(run), true) = (counted, arguments.profile) {
                 text += &report::profile(&program, &function, run);
             }
-            if arguments.sanitize || !findings.is_empty() {
+            if arguments.sanitize || !findings.is_empty() || !remarks.is_empty() {
                 text += "\n";
-                text += &harness::findings(&findings, right);
+                text += &harness::findings(&findings, remarks, right);
             }
             text
         }
     };
     harness::print(&mut anstream::stdout(), &out)?;
     Ok(right && findings.is_empty())
+}
+
+/// A launch that only has to be made.
+struct Prepared {
+    device: Device,
+    function: Function,
+    config: LaunchConfig,
+    placed: memory::Arguments,
+}
+
+/// Opens the device, loads the kernel, and puts its arguments and variables into memory.
+fn prepared(
+    program: &Program,
+    launch: &Launch,
+    target: &Target,
+    options: Options,
+) -> Result<Prepared> {
+    let config = config(launch, program)?;
+    let limit = options.limits.memory;
+    let mut device = target.open(options)?;
+    let module = device.load_module(&program.source)?;
+    let function = module.function(&program.kernel.entry)?;
+    for symbol in &launch.symbols {
+        memory::write_symbol(&mut device, &module, symbol, limit)?;
+    }
+    let placed = memory::place(&mut device, program, &launch.arguments, limit)?;
+    Ok(Prepared {
+        device,
+        function,
+        config,
+        placed,
+    })
 }
 
 /// The newest architecture that runs there.
@@ -267,7 +303,7 @@ fn config(launch: &Launch, program: &Program) -> Result<LaunchConfig> {
             .context("--shared is more than any block has")?,
         cluster: launch.cluster.map_or([1; 3], |cluster| cluster.0),
         cooperative: launch.cooperative,
-        ..LaunchConfig::default()
+        overlap: launch.overlap,
     })
 }
 

@@ -1,5 +1,5 @@
-//! NumPy's `.npy` files: a type, a shape and the numbers. Read here and not by a crate: those that there are multiply a
-//! file's shape without looking whether it fits, and allocate whatever a header's length says.
+//! NumPy's `.npy` files: a type, a shape and the numbers. Read here and not by the crate `npyz`, which panics where a shape
+//! overflows and allocates whatever a header's length says: ARCHITECTURE.md, "Libraries that were weighed".
 use super::element::Element;
 
 /// The first bytes of a file.

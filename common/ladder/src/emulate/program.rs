@@ -3,7 +3,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use emulator::{Param, Ptx};
-use harness::{GpuError, Nvrtc, Origin, Source, TranslationUnit, name_in_ptx, prepared, ptx_file};
+use harness::{
+    GpuError, KernelFile, Nvrtc, Origin, Source, TranslationUnit, name_in_ptx, prepared, ptx_file,
+};
 
 use super::device_code::{self, DeviceCode, Search, base_name};
 use super::launch::Launch;
@@ -98,6 +100,35 @@ fn types(kernel: &KernelName, declared: &DeviceCode, count: usize) -> Vec<Option
     }
 }
 
+/// Without a compiler, the PTX that was committed beside the source, if it belongs to it.
+fn committed(path: &Path, file: &str) -> Option<Source> {
+    let source = std::fs::read_to_string(path).ok()?;
+    let ptx = std::fs::read_to_string(path.with_extension("ptx")).ok()?;
+    let name = path.file_name()?.to_str()?;
+    let kernel = KernelFile {
+        file: name,
+        arch: ptx_file::arch_of(name, &source),
+        source: &source,
+        ptx: &ptx,
+        configuration: "",
+    };
+    ptx_file::check(&kernel).ok()?;
+    // As the compiler was given it.
+    let files = ptx
+        .lines()
+        .filter(|line| line.trim_start().starts_with(".file"));
+    let mut files = files.filter_map(|line| line.split('"').nth(1));
+    let name = files.find(|file| file.rsplit('/').next() == Some(name))?;
+    Some(Source {
+        file: file.to_owned(),
+        name: name.to_owned(),
+        arch: kernel.arch.to_owned(),
+        origin: Origin::Committed(ptx_file::compiler_of(&ptx).to_owned()),
+        ptx: ptx.clone(),
+        text: Some(source),
+    })
+}
+
 /// PTX, what the source declares, and the name in the PTX of an instance of a template.
 fn compiled(
     path: &Path,
@@ -106,10 +137,16 @@ fn compiled(
     arch: &str,
     folders: &[PathBuf],
 ) -> Result<(Source, DeviceCode, Option<String>)> {
-    let nvrtc = Nvrtc::find().map_err(|why| harness::Error::NoNvrtc {
-        file: file.to_owned(),
-        why,
-    })?;
+    let nvrtc = match Nvrtc::find() {
+        Ok(nvrtc) => nvrtc,
+        Err(why) => match committed(path, file) {
+            Some(source) => return Ok((source, DeviceCode::default(), None)),
+            None => bail!(harness::Error::NoNvrtc {
+                file: file.to_owned(),
+                why,
+            }),
+        },
+    };
     let has_header = |name: &str| nvrtc.has_header(name);
     let search = Search {
         folders,

@@ -4,6 +4,7 @@ mod classes;
 mod commands;
 mod emulate;
 mod export;
+mod faults;
 mod gradescope;
 mod layout;
 mod records;

@@ -83,6 +83,10 @@ fn advice(kind: &FindingKind) -> (&'static str, &'static str) {
             "state-left",
             "what does a second launch find in these variables, and what the first?",
         ),
+        // A note, which costs nothing.
+        FindingKind::NeverExecuted { .. } => {
+            (NO_MISTAKE, "which size would have a thread come here?")
+        }
         FindingKind::MbarrierTouched(_)
         | FindingKind::InvalidMbarrier(_)
         | FindingKind::TransactionCount(_)

@@ -1,0 +1,118 @@
+//! What a launch could not check: barriers, waits, copies and fences that no thread came to.
+use std::collections::BTreeMap;
+
+use crate::finding::{Finding, FindingKind, Location};
+use crate::program::{Instruction, Program, SourceLine};
+use crate::{Counters, InstructionKind, Synchronization};
+
+/// A line of the source; without one the instruction.
+type Place<'a> = (Option<&'a SourceLine>, usize);
+
+/// One note for each line that has instructions of such a class, of which no thread has executed any. A compiler makes
+/// several instructions of one line where it unrolls a loop: one of them is enough.
+pub(super) fn notes(program: &Program, counters: &[Counters]) -> Vec<Finding> {
+    let mut lines: BTreeMap<Place<'_>, Line> = BTreeMap::new();
+    for (index, (instruction, counters)) in program.instructions.iter().zip(counters).enumerate() {
+        let Some(what) = Synchronization::of(instruction) else {
+            continue;
+        };
+        // What NVIDIA's headers wait for is theirs to know.
+        if instruction.in_library {
+            continue;
+        }
+        let place = match &instruction.source {
+            Some(source) => (Some(source), 0),
+            None => (None, index),
+        };
+        let line = lines.entry(place).or_default();
+        let known = line.classes.entry(what).or_insert((index, false));
+        known.1 |= counters.threads > 0;
+    }
+    let mut notes: Vec<Finding> = lines
+        .into_values()
+        .filter_map(|line| {
+            let (what, index) = line.never_executed()?;
+            let instruction = &program.instructions[index];
+            let kind = FindingKind::NeverExecuted {
+                what,
+                executed_by: None,
+            };
+            Some(Finding::new(kind, location(instruction, index)))
+        })
+        .collect();
+    notes.sort_by_key(|note| note.location.instruction);
+    notes
+}
+
+/// By class, the first instruction of the line, and whether any was executed.
+#[derive(Default)]
+struct Line {
+    classes: BTreeMap<Synchronization, (usize, bool)>,
+}
+
+impl Line {
+    /// Of the classes that were not executed the one that says most, and its first instruction.
+    fn never_executed(self) -> Option<(Synchronization, usize)> {
+        let mut classes = self.classes.into_iter();
+        classes.find_map(|(what, (index, executed))| (!executed).then_some((what, index)))
+    }
+}
+
+fn location(instruction: &Instruction, index: usize) -> Location {
+    Location {
+        thread: [0; 3],
+        block: [0; 3],
+        instruction: index,
+        ptx_line: instruction.ptx_line,
+        source: instruction.source.clone(),
+    }
+}
+
+impl Synchronization {
+    /// What an instruction does for the order of others; none if nothing.
+    pub fn of(instruction: &Instruction) -> Option<Self> {
+        let has = |word: &str| instruction.opcode.split('.').any(|part| part == word);
+        let waits = |otherwise| match instruction.opcode.contains("wait") {
+            true => Some(Self::Wait),
+            false => otherwise,
+        };
+        match instruction.kind {
+            InstructionKind::AsyncCopy { .. } | InstructionKind::BulkCopy { .. } => {
+                Some(Self::Copy)
+            }
+            InstructionKind::MbarrierWait { .. } => Some(Self::Wait),
+            InstructionKind::AsyncCopyGroup | InstructionKind::BulkCopyGroup => waits(None),
+            InstructionKind::WgmmaGroup => waits(has("fence").then_some(Self::Fence)),
+            InstructionKind::Barrier
+            | InstructionKind::ClusterBarrier
+            | InstructionKind::WarpBarrier => Some(Self::Barrier),
+            InstructionKind::Mbarrier { .. } => Some(Self::Arrival),
+            InstructionKind::Fence(_) => Some(Self::Fence),
+            // `griddepcontrol.wait` is lowered to nothing, or to what `sanitize` checks.
+            InstructionKind::Hint { .. } => {
+                (instruction.opcode == "griddepcontrol.wait").then_some(Self::Wait)
+            }
+            InstructionKind::Load(_)
+            | InstructionKind::Store(_)
+            | InstructionKind::Atomic { .. }
+            | InstructionKind::LoadMatrix { .. }
+            | InstructionKind::StoreMatrix { .. }
+            | InstructionKind::Mma(_)
+            | InstructionKind::Wgmma(_)
+            | InstructionKind::Shuffle
+            | InstructionKind::Vote
+            | InstructionKind::Elect
+            | InstructionKind::Arithmetic { .. }
+            | InstructionKind::Approximate { .. }
+            | InstructionKind::Move
+            | InstructionKind::ConvertAddress(_)
+            | InstructionKind::IsSpace(_)
+            | InstructionKind::ClusterAddress
+            | InstructionKind::SetRegisters
+            | InstructionKind::Branch
+            | InstructionKind::Exit
+            | InstructionKind::Trap
+            | InstructionKind::SystemCall => None,
+        }
+    }
+}

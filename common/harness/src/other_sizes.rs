@@ -1,0 +1,171 @@
+//! Sizes at which a kernel executes what it does not at the reader's: tried, not guessed.
+use emulator::{Finding, FindingKind, LaunchReport, Options};
+
+use crate::device::Device;
+use crate::{Host, KernelChoice, LaunchSpec, Result, Rung, Settings, Size, Target, choose};
+
+/// Multiplications of one trial: a tile more than are resident, of the largest of the rungs' tiles. And of all trials, which
+/// together take one or two seconds in the development profile.
+const MOST_OF_ONE: u64 = 1 << 29;
+const MOST_OF_ALL: u64 = 1 << 30;
+
+/// Steps along K: both parities, and more than a pipeline has stages. Of several tiles only those numbers in the second list.
+const STEPS: [u32; 6] = [1, 2, 3, 4, 6, 9];
+const STEPS_OF_TILES: [u32; 2] = [1, 4];
+
+/// Looks for sizes that execute what `report` says was never executed, and names the smallest of each.
+pub(crate) fn propose(
+    rung: &Rung,
+    settings: &Settings,
+    target: &Target,
+    host: &mut Host,
+    report: &mut LaunchReport,
+    spec: &LaunchSpec,
+) {
+    let mut left: Vec<&mut Finding> = report.remarks.iter_mut().filter(is_unseen).collect();
+    let mut work = 0;
+    for size in candidates(spec, target.sms()) {
+        work += multiplications(size);
+        if left.is_empty() || work > MOST_OF_ALL {
+            return;
+        }
+        if size == settings.size {
+            continue;
+        }
+        // A size at which the kernel cannot be launched or goes wrong proves nothing.
+        let Ok(Some(executed)) = executed(host, settings, size) else {
+            continue;
+        };
+        let by = words(rung, settings, target, spec, size);
+        left.retain_mut(|finding| {
+            let seen = executed(finding.location.instruction);
+            if let (true, FindingKind::NeverExecuted { executed_by, .. }) =
+                (seen, &mut finding.kind)
+            {
+                *executed_by = Some(by.clone());
+            }
+            !seen
+        });
+    }
+}
+
+fn is_unseen(finding: &&mut Finding) -> bool {
+    matches!(finding.kind, FindingKind::NeverExecuted { .. })
+}
+
+/// Which instructions a plain launch of this size executes; none if something is found wrong with it.
+fn executed(
+    host: &mut Host,
+    settings: &Settings,
+    size: Size,
+) -> Result<Option<impl Fn(usize) -> bool>> {
+    let finished = host.run_plainly(size, settings.seed, settings.emulator.schedule)?;
+    let report = finished.report.unwrap_or_default();
+    if !report.findings.is_empty() {
+        return Ok(None);
+    }
+    let sources: Vec<_> = finished
+        .kernel
+        .function
+        .instructions()
+        .iter()
+        .map(|instruction| {
+            (
+                instruction.source.clone(),
+                emulator::Synchronization::of(instruction),
+            )
+        })
+        .collect();
+    let counters = report.counters;
+    // One instruction of the line is enough, as for the note.
+    Ok(Some(move |index: usize| {
+        let wanted = &sources[index];
+        let mut all = sources.iter().zip(&counters).enumerate();
+        all.any(|(at, (source, counters))| {
+            let same = at == index || (source.0.is_some() && source == wanted);
+            same && counters.threads > 0
+        })
+    }))
+}
+
+fn multiplications(Size { m, n, k }: Size) -> u64 {
+    u64::from(m) * u64::from(n) * u64::from(k)
+}
+
+/// Sizes that differ in what a kernel may decide by: steps along K, tiles, whether the last ones are whole, and whether
+/// persistent blocks take several tiles. The smallest first.
+fn candidates(spec: &LaunchSpec, sms: u32) -> Vec<Size> {
+    let (tile, whole) = (spec.tile, spec.whole);
+    let rows = tile.bm.saturating_mul(spec.cluster);
+    let mut all = Vec::new();
+    for steps in STEPS {
+        let k = tile.bk.saturating_mul(steps);
+        all.push((tile.bm, tile.bn, k));
+        // A last tile that is not whole, which kernels see only where TMA knows where a matrix ends.
+        all.push((rows + whole.bm, tile.bn + whole.bn, k + whole.bk));
+        if !STEPS_OF_TILES.contains(&steps) {
+            continue;
+        }
+        all.push((rows.saturating_mul(2), tile.bn.saturating_mul(2), k));
+        let resident = sms * spec.persistent_per_sm / spec.cluster;
+        if resident > 0 {
+            all.push((rows, tile.bn.saturating_mul(resident + 1), k));
+        }
+    }
+    let sizes = all.into_iter().map(|(m, n, k)| Size { m, n, k });
+    let mut sizes: Vec<Size> = sizes
+        .filter(|&size| multiplications(size) <= MOST_OF_ONE)
+        .collect();
+    sizes.sort_by_key(|&size| (multiplications(size), size.m, size.n));
+    sizes.dedup();
+    sizes
+}
+
+/// The flags that make this launch, with the tile where the size would choose another one.
+fn words(
+    rung: &Rung,
+    settings: &Settings,
+    target: &Target,
+    spec: &LaunchSpec,
+    size: Size,
+) -> String {
+    let chosen = |choice: &KernelChoice, size| {
+        choose::kernel(rung, target, choice, size).map_or(String::new(), |kernel| kernel.tile())
+    };
+    let choice = &settings.kernel;
+    let (here, there) = (chosen(choice, settings.size), chosen(choice, size));
+    let tile = match choice.file.is_none() && choice.tile.is_none() && here != there {
+        true => format!(" --tile {}x{}", spec.tile.bm, spec.tile.bn),
+        false => String::new(),
+    };
+    format!("--size {size}{tile}")
+}
+
+impl Host {
+    /// The same on other numbers, without the sanitizer.
+    fn run_plainly(
+        &mut self,
+        size: Size,
+        seed: u64,
+        schedule: u64,
+    ) -> Result<crate::host::Finished> {
+        let plain = |options: &Options| Options {
+            sanitize: false,
+            patterns: false,
+            ..options.clone()
+        };
+        let before = match self.device_mut() {
+            Device::Emulator(context) => {
+                let before = context.options().clone();
+                *context.options_mut() = plain(&before);
+                Some(before)
+            }
+            Device::Gpu(_) => None,
+        };
+        let finished = self.run_on(size, seed, schedule);
+        if let (Some(before), Device::Emulator(context)) = (before, self.device_mut()) {
+            *context.options_mut() = before;
+        }
+        finished
+    }
+}

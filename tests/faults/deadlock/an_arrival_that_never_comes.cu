@@ -1,0 +1,17 @@
+// A producer that leaves early never arrives.
+// cargo ladder emulate: --grid 1 --block 64 --arg u32[256]
+#include "hopper.cuh"
+extern "C" __global__ void k(unsigned* out)
+{
+    __shared__ unsigned long long barrier;
+    if (threadIdx.x == 0)
+        mbarrier_init(&barrier, 32);
+    __syncthreads();
+    if (threadIdx.x >= 32) {
+        if (threadIdx.x > 40)
+            mbarrier_arrive(&barrier);
+        return;
+    }
+    mbarrier_wait(&barrier, 0); //~ ERROR Deadlock: no thread can go on
+    out[threadIdx.x] = 1;
+}

@@ -1,0 +1,9 @@
+// All lanes store to one word, each its own value.
+// cargo ladder emulate: --grid 1 --block 32 --arg u32[256]
+extern "C" __global__ void k(unsigned* out)
+{
+    __shared__ unsigned value;
+    value = threadIdx.x; //~ ERROR which of them is kept is undefined
+    __syncthreads();
+    out[threadIdx.x] = value;
+}

@@ -1,0 +1,13 @@
+// The barrier waits for more threads than arrive.
+// cargo ladder emulate: --grid 1 --block 64 --arg u32[256]
+#include "hopper.cuh"
+extern "C" __global__ void k(unsigned* out)
+{
+    __shared__ unsigned long long barrier;
+    if (threadIdx.x == 0)
+        mbarrier_init(&barrier, 65);
+    __syncthreads();
+    mbarrier_arrive(&barrier);
+    mbarrier_wait(&barrier, 0); //~ ERROR Deadlock: no thread can go on
+    out[threadIdx.x] = 1;
+}

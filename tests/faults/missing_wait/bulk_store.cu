@@ -1,0 +1,16 @@
+// The source is overwritten while a bulk copy may still read it.
+// cargo ladder emulate: --grid 1 --block 64 --arg u32[64]
+#include "hopper.cuh"
+extern "C" __global__ void k(unsigned* out)
+{
+    __shared__ alignas(128) unsigned tile[64];
+    tile[threadIdx.x] = threadIdx.x;
+    fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;\n"
+                     "cp.async.bulk.commit_group;" :: "l"(out), "r"(address(tile)) : "memory"); //~ ERROR Race reported between
+        tile[0] = 99;
+        tma_store_wait<0>();
+    }
+}

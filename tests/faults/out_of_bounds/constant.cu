@@ -1,0 +1,7 @@
+// A table that is shorter than its index.
+// cargo ladder emulate: --grid 1 --block 32 --arg u32[64] --arg 16
+__constant__ unsigned table[16] = {1, 2, 3};
+extern "C" __global__ void k(unsigned* out, int n)
+{
+    out[threadIdx.x] = table[n]; //~ ERROR Invalid __constant__ read of size 4 bytes
+}

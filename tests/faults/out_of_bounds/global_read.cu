@@ -1,0 +1,7 @@
+// A stencil that reads beyond the last element.
+// cargo ladder emulate: --grid 1 --block 32 --arg f32[32] --arg f32[32]
+extern "C" __global__ void k(const float* in, float* out)
+{
+    const unsigned i = threadIdx.x;
+    out[i] = in[i] + in[i + 1]; //~ ERROR Invalid __global__ read of size 4 bytes
+}

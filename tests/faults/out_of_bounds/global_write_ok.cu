@@ -1,0 +1,8 @@
+// The correct twin of global_write.cu.
+// cargo ladder emulate: --grid 3 --block 32 --arg u32[80] --arg 80
+extern "C" __global__ void k(unsigned* out, int n)
+{
+    const int i = blockIdx.x * 32 + threadIdx.x;
+    if (i < n)
+        out[i] = n - i;
+}

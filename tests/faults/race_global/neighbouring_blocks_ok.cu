@@ -1,0 +1,9 @@
+// The correct twin of neighbouring_blocks.cu.
+// cargo ladder emulate: --grid 4 --block 32 --arg u32[256] --arg u32[1]
+extern "C" __global__ void k(unsigned* out, unsigned*)
+{
+    const unsigned i = blockIdx.x * 32 + threadIdx.x;
+    out[i] = i;
+    __syncthreads();
+    out[i + 128] = out[i ^ 1];
+}

@@ -1,0 +1,13 @@
+// The next step overwrites a tile that other warps still read.
+// cargo ladder emulate: --grid 1 --block 64 --arg u32[256]
+extern "C" __global__ void k(unsigned* out)
+{
+    __shared__ unsigned tile[64];
+    unsigned sum = 0;
+    for (unsigned step = 0; step < 3; ++step) {
+        tile[threadIdx.x] = threadIdx.x + step; //~ ERROR Race reported between
+        __syncthreads();
+        sum += tile[63 - threadIdx.x];
+    }
+    out[threadIdx.x] = sum;
+}

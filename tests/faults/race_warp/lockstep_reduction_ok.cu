@@ -1,0 +1,17 @@
+// The correct twin of lockstep_reduction.cu.
+// cargo ladder emulate: --grid 1 --block 32 --arg u32[256]
+extern "C" __global__ void k(unsigned* out)
+{
+    __shared__ unsigned sums[32];
+    sums[threadIdx.x] = threadIdx.x;
+    __syncwarp();
+    for (unsigned half = 16; half > 0; half /= 2) {
+        if (threadIdx.x < half) {
+            const unsigned other = sums[threadIdx.x + half];
+            sums[threadIdx.x] = sums[threadIdx.x] + other;
+        }
+        __syncwarp();
+    }
+    __syncwarp();
+    out[threadIdx.x] = sums[0];
+}

@@ -1,0 +1,13 @@
+// The correct twin of volatile_lockstep.cu.
+// cargo ladder emulate: --grid 1 --block 32 --arg u32[32]=iota --arg u32[32]
+extern "C" __global__ void k(const unsigned* in, unsigned* out)
+{
+    __shared__ volatile unsigned sums[32];
+    const unsigned i = threadIdx.x;
+    sums[i] = in[i];
+    __syncwarp();
+    if (i < 16) {
+        const unsigned other = sums[i + 16];
+        out[i] = other + in[i];
+    }
+}

@@ -1,0 +1,10 @@
+// The correct twin of last_element.cu.
+// cargo ladder emulate: --grid 1 --block 32 --arg u32[64] --arg 4
+extern "C" __global__ void k(unsigned* out, int n)
+{
+    unsigned values[8];
+#pragma unroll 1
+    for (int i = 0; i < n; ++i)
+        values[i] = threadIdx.x + i;
+    out[threadIdx.x] = values[n - 1];
+}
