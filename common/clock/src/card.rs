@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_cards_are_read() {
-        let card = Card::h200().unwrap();
+        let card = Card::h200().expect("the file that was compiled in");
         assert_eq!((card.sms, card.name.as_str()), (132, "NVIDIA H200"));
     }
 }

@@ -278,3 +278,70 @@ fn with_control(mut one: MachineInstruction, upper: u64) -> MachineInstruction {
     one.wait = bits(52, 6);
     one
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A piece of what `nvdisasm` 13.2 prints.
+    const LISTING: &str = "\
+//--------------------- .text.k --------------------------
+.text.k:
+	//## File \".nv_debug_ptx_txt\", line 34
+        /*0000*/                   LDC R1, c[0x0][0x28] ;                                   /* 0x00000a00ff017b82 */
+                                                                                            /* 0x000fe20000000800 */
+.L_x_0:
+	//## File \".nv_debug_ptx_txt\", line 54
+        /*0010*/                   S2R R4, SR_CTAID.X ;                                     /* 0x0000000000047919 */
+                                                                                            /* 0x000e620000002500 */
+        /*0020*/              @!P0 BRA `(.L_x_0) ;                                          /* 0x0000000400040947 */
+                                                                                            /* 0x002fec0003800000 */
+        /*0030*/                   DEPBAR.LE SB0, 0x1 ;                                     /* 0x000080400000791a */
+                                                                                            /* 0x000fe40000000000 */
+        /*0040*/                   EXIT ;                                                   /* 0x000000000000794d */
+                                                                                            /* 0x000fea0003800000 */
+";
+
+    #[test]
+    fn control_bits_lines_and_labels_are_read() {
+        let code = MachineCode::of_nvdisasm(LISTING, "k").expect("a listing");
+        let [load, special, branch, wait, exit] = code.instructions.as_slice() else {
+            panic!("{code:?}");
+        };
+        assert_eq!((load.ptx_line, load.stall, load.write), (34, 1, None));
+        // S2R's result releases scoreboard 1, for which the branch waits.
+        assert_eq!((special.ptx_line, special.write), (54, Some(1)));
+        assert_eq!(
+            (branch.wait, branch.target, branch.guarded),
+            (0b10, Some(1), true)
+        );
+        assert_eq!(
+            (wait.opcode.as_str(), wait.operands.as_str()),
+            ("DEPBAR.LE", "SB0,0x1")
+        );
+        assert_eq!((exit.guarded, exit.stall), (false, 5));
+        assert!(MachineCode::of_nvdisasm(LISTING, "other").is_err());
+    }
+
+    #[test]
+    fn the_kept_form_is_read_again() {
+        let mut code = MachineCode::of_nvdisasm(LISTING, "k").expect("a listing");
+        code.registers = 42;
+        assert_eq!(MachineCode::of_text(&code.to_text()), Ok(code));
+    }
+
+    #[test]
+    fn what_is_not_of_the_form_is_refused_by_line() {
+        for (text, line) in [
+            ("", 0),
+            ("registers many", 1),
+            ("registers 8\n1 2", 2),
+            ("registers 8\n1 1 9 - 00 - EXIT", 2),
+            ("registers 8\n1 1 - - zz - EXIT", 2),
+            ("registers 8\n1 1 - - 00 7 BRA", 0),
+        ] {
+            let error = MachineCode::of_text(text).expect_err(text);
+            assert_eq!(error.line, line, "{text}: {error}");
+        }
+    }
+}

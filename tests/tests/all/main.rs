@@ -2,6 +2,7 @@
 mod attempts;
 mod bound;
 mod broken_kernels;
+mod clock;
 mod hostile;
 mod instruction_set;
 mod invariants;

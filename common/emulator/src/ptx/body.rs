@@ -34,8 +34,10 @@ pub(super) struct Body<'a> {
     labels: LabelId,
     names: HashSet<&'a str>,
     loc: Option<Loc>,
-    /// For lines of inlined functions, where the outermost call was when they were last named.
-    outermost: HashMap<(u32, u32), (u32, u32)>,
+    /// The file of the kernel itself.
+    file: Option<u32>,
+    /// For lines of inlined functions, where the call in the kernel's file was when they were last named.
+    calls: HashMap<(u32, u32), (u32, u32)>,
 }
 
 impl<'a> Body<'a> {
@@ -47,7 +49,8 @@ impl<'a> Body<'a> {
             labels: 0,
             names: HashSet::new(),
             loc: None,
-            outermost: HashMap::new(),
+            file: None,
+            calls: HashMap::new(),
         }
     }
     /// The line of the source that the text is at.
@@ -211,12 +214,18 @@ impl<'a> Parser<'a> {
                         other => return self.error(format!("`{other}` is not known in `.loc`")),
                     }
                 }
-                // A call within an inlined function names the line inside it: follow it outwards.
+                // A call within an inlined function names the line inside it: follow it outwards, up to the kernel's file.
                 let caller = inlined_at.map(|(file, _)| file);
-                if let Some(at) = inlined_at {
-                    let outermost = *body.outermost.get(&at).unwrap_or(&at);
-                    body.outermost.insert((file, line), outermost);
-                    inlined_at = Some(outermost);
+                match inlined_at {
+                    None => body.file = body.file.or(Some(file)),
+                    Some(at) => {
+                        let call = match body.file == Some(at.0) {
+                            true => at,
+                            false => *body.calls.get(&at).unwrap_or(&at),
+                        };
+                        body.calls.insert((file, line), call);
+                        inlined_at = Some(call);
+                    }
                 }
                 body.loc = Some(Loc {
                     file,

@@ -193,7 +193,7 @@ pub(crate) enum Statement {
 pub(crate) struct Loc {
     pub file: u32,
     pub line: u32,
-    /// The position of the outermost call, if the code was inlined.
+    /// Where it was called, if the code was inlined: the innermost call that is in the kernel's own file.
     pub inlined_at: Option<(u32, u32)>,
     /// The file of the function that it was inlined into, which may be inlined itself.
     pub caller: Option<u32>,
