@@ -65,7 +65,6 @@ pub struct Latency {
     pub proxy_fence: f64,
     pub launch: f64,
     pub cta: f64,
-    pub branch: f64,
 }
 
 /// Bytes a clock and SM.

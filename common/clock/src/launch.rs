@@ -67,7 +67,34 @@ pub enum LaunchError {
     Simulation(#[from] SimulationError),
 }
 
+impl Estimate {
+    /// Two steps from the middle of the first CTA's life: clocks from the start of the simulation. None if its warps never
+    /// wait for each other or for copies.
+    pub fn two_steps(&self) -> Option<(f64, f64)> {
+        let steps = &self.simulation.steps;
+        let middle = steps.len() / 2;
+        let (&from, &to) = (steps.get(middle)?, steps.get(middle + 2)?);
+        Some((from, to))
+    }
+}
+
 impl Launch<'_> {
+    /// The same with the spans of two steps, and when these are; no spans if there are no steps.
+    ///
+    /// # Errors
+    /// As [`Self::estimate`].
+    pub fn estimate_with_spans(&self) -> Result<(Estimate, Option<(f64, f64)>), LaunchError> {
+        let estimate = self.estimate()?;
+        let Some(window) = estimate.two_steps() else {
+            return Ok((estimate, None));
+        };
+        let watched = Self {
+            window: Some(window),
+            ..*self
+        };
+        Ok((watched.estimate()?, Some(window)))
+    }
+
     /// The estimate. A few clusters are simulated, and the rest of the launch takes as long as they do in the steady state.
     ///
     /// # Errors

@@ -8,6 +8,7 @@
 //! | what an instruction asks of its SM | its opcode | [`Class`], `class.rs` |
 //! | intervals, latencies, rates | microbenchmarks on a card | [`Card`], `cards/` |
 //! | when each warp issues what | all of them | [`simulate()`], `simulate.rs` |
+//! | warps of an SM over a few steps, as a picture | a simulation | [`timeline()`], `timeline.rs` |
 //! | a launch of many waves | a few CTAs of one SM | [`Launch`], `launch.rs` |
 mod card;
 mod class;
@@ -17,6 +18,7 @@ mod memory;
 mod path;
 mod simulate;
 mod stall;
+mod timeline;
 
 pub use card::{Bytes, Card, Interval, Latency, Queue};
 pub use class::{Class, Does, PIPES, Pipe};
@@ -24,5 +26,8 @@ pub use launch::{Estimate, Launch, LaunchError};
 pub use machine_code::{MachineCode, MachineCodeError, MachineInstruction};
 pub use memory::Sharing;
 pub use path::{Step, Walk};
-pub use simulate::{Job, PARTITIONS, Program, Simulation, SimulationError, Span, simulate};
+pub use simulate::{
+    Activity, Job, PARTITIONS, Program, Simulation, SimulationError, Span, Unit, simulate,
+};
 pub use stall::{STALLS, Stall};
+pub use timeline::timeline;

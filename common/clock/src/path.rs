@@ -241,9 +241,13 @@ impl Walker<'_, '_> {
                 return Fit::NONE;
             }
             let sides = [end + 1, target as usize].map(|side| self.fit(side, depth - 1));
-            return match sides[1].is_better_than(sides[0]) {
+            let best = match sides[1].is_better_than(sides[0]) {
                 true => sides[1],
                 false => sides[0],
+            };
+            return Fit {
+                branches: best.branches + 1,
+                ..best
             };
         }
         let count = anchors.len();
@@ -257,6 +261,7 @@ impl Walker<'_, '_> {
             earliest,
             density: count as f64 / span,
             count,
+            branches: 0,
         }
     }
 
@@ -270,7 +275,7 @@ impl Walker<'_, '_> {
 
     fn choose(&mut self, next: usize, target: usize) -> usize {
         let (stays, jumps) = (self.fit(next, 6), self.fit(target, 6));
-        if stays == Fit::NONE && jumps == Fit::NONE {
+        if stays.earliest == u32::MAX && jumps.earliest == u32::MAX {
             // Nothing is known of either side: take turns, so that no loop is for ever.
             let turns = self.undecided.entry(next).or_default();
             *turns += 1;
@@ -315,6 +320,8 @@ struct Fit {
     density: f64,
     /// Its anchors.
     count: usize,
+    /// Branches before the first of them.
+    branches: u32,
 }
 
 impl Fit {
@@ -323,23 +330,30 @@ impl Fit {
         earliest: u32::MAX,
         density: 0.0,
         count: 0,
+        branches: 0,
     };
     /// The end of the kernel, where the trace ends.
     const END: Self = Self {
         earliest: 0,
         density: 1.0,
         count: 0,
+        branches: 0,
     };
 
-    /// What comes first in the trace; of an unrolled loop and its remainder, which begin alike, the longer one.
+    /// What comes first in the trace; of an unrolled loop and its remainder, which begin alike, the longer one; of two ways to
+    /// the same anchors the shorter.
     fn is_better_than(self, other: Self) -> bool {
         let margin = 1e-9;
         match self.earliest.cmp(&other.earliest) {
             Ordering::Less => true,
             Ordering::Greater => false,
             Ordering::Equal => {
-                self.density > other.density + margin
-                    || (self.density > other.density - margin && self.count > other.count)
+                let denser = self.density - other.density;
+                denser > margin
+                    || (denser > -margin && self.count > other.count)
+                    || (denser > -margin
+                        && self.count == other.count
+                        && self.branches < other.branches)
             }
         }
     }

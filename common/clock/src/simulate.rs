@@ -103,6 +103,34 @@ pub struct Span {
     pub stall: Stall,
 }
 
+/// What an SM did beside its warps' issuing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Activity {
+    /// The SM in the cluster.
+    pub sm: u32,
+    /// What.
+    pub what: Unit,
+    /// Clocks.
+    pub from: f64,
+    /// Clocks.
+    pub to: f64,
+}
+
+/// A part of an SM that is not a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// Tensor cores of a sub-partition.
+    Tensor,
+    /// The data pipe of shared memory and the L1.
+    SharedMemory,
+    /// Loads and `cp.async` on their way from the L2.
+    Loads,
+    /// Boxes of TMA and other bulk copies on their way.
+    BulkCopies,
+    /// A phase of an mbarrier, from the completion of the one before.
+    Phase,
+}
+
 /// What came of it.
 #[derive(Clone, Debug, Default)]
 pub struct Simulation {
@@ -122,6 +150,10 @@ pub struct Simulation {
     pub sms: u32,
     /// What warps did, if a window was asked for.
     pub spans: Vec<Span>,
+    /// What else the SM did in that window.
+    pub activities: Vec<Activity>,
+    /// When the warp with the longest program, in the first CTA, came to what it waits at most often.
+    pub steps: Vec<f64>,
 }
 
 /// Why there is no answer.
@@ -212,6 +244,8 @@ struct Mbarrier {
     pending: i64,
     bytes: i64,
     phase: u64,
+    /// When the phase began.
+    since: f64,
     /// Warps that wait, and the parity that they wait for.
     parked: Vec<(usize, u32)>,
 }
@@ -269,6 +303,8 @@ struct Simulator<'a> {
     clusters: Vec<ClusterState>,
     sms: Vec<Sm>,
     started: u64,
+    /// The warp whose waits mark the steps, and the instruction at which it waits.
+    watched: Option<(usize, u32)>,
     result: Simulation,
 }
 
@@ -306,6 +342,7 @@ pub fn simulate(
         clusters: Vec::new(),
         sms: (0..ranks).map(|_| sm()).collect(),
         started: 0,
+        watched: None,
         result: Simulation {
             ends: vec![0.0; job.count as usize],
             stalls: vec![[0.0; STALLS.len()]; code.instructions.len()],
@@ -316,6 +353,7 @@ pub fn simulate(
     for _ in 0..job.resident {
         simulator.start(0.0);
     }
+    simulator.watch();
     simulator.run()
 }
 
@@ -388,6 +426,45 @@ impl<'a> Simulator<'a> {
             parked: Vec::new(),
             number,
         });
+    }
+
+    /// Finds the instruction by whose executions steps are told apart.
+    fn watch(&mut self) {
+        let first = self
+            .warps
+            .iter()
+            .enumerate()
+            .filter(|(_, warp)| warp.cta == 0);
+        let Some((number, warp)) = first.max_by_key(|(_, warp)| warp.program.steps.len()) else {
+            return;
+        };
+        let mut counts: HashMap<u32, usize> = HashMap::new();
+        for step in &warp.program.steps {
+            let waits = matches!(
+                self.classes[step.instruction as usize].does,
+                Does::Barrier { waits: true } | Does::MbarrierWait | Does::WaitGroups(_)
+            );
+            if waits && step.event.is_some() {
+                *counts.entry(step.instruction).or_default() += 1;
+            }
+        }
+        let most = (counts.into_iter()).max_by_key(|&(instruction, count)| (count, instruction));
+        self.watched = most.map(|(instruction, _)| (number, instruction));
+    }
+
+    /// Notes what a part of an SM does, if it is in the window.
+    fn act(&mut self, sm: usize, what: Unit, from: f64, to: f64) {
+        if let Some((start, end)) = self.job.window
+            && to > start
+            && from < end
+        {
+            self.result.activities.push(Activity {
+                sm: sm as u32,
+                what,
+                from,
+                to,
+            });
+        }
     }
 
     fn run(mut self) -> Result<Simulation, SimulationError> {
@@ -528,7 +605,14 @@ impl<'a> Simulator<'a> {
             self.result.busy[class.pipe as usize] += class.interval;
             sm.pipe_free[partition][class.pipe as usize] = time + class.interval;
         }
+        if self.watched == Some((number, step.instruction)) {
+            self.result.steps.push(time);
+        }
         let stall = f64::from(one.stall).max(1.0);
+        let sm_number = cta.sm;
+        if class.pipe == Pipe::Tensor && !matches!(class.does, Does::Wgmma(_)) {
+            self.act(sm_number, Unit::Tensor, time, time + class.interval);
+        }
         let warp = &mut self.warps[number];
         warp.issued = time;
         warp.next = time + stall;
@@ -557,7 +641,9 @@ impl<'a> Simulator<'a> {
         let start = sm.data_free.max(time + 1.0);
         sm.data_free = start + wavefronts;
         sm.queue[warp.index % PARTITIONS].push_back(start);
+        let at = self.ctas[self.warps[number].cta].sm;
         self.result.shared_busy += wavefronts;
+        self.act(at, Unit::SharedMemory, start, start + wavefronts);
         start
     }
 
@@ -608,6 +694,7 @@ impl<'a> Simulator<'a> {
                             let rate = card.bytes.l2_port;
                             let fetched = memory.fetch(card, start, bytes, rate, latency.l2);
                             done = done.max(fetched);
+                            self.act(sm, Unit::Loads, start, fetched);
                         }
                     }
                 }
@@ -642,6 +729,7 @@ impl<'a> Simulator<'a> {
                         let rate = card.bytes.l2_port_copy;
                         let bytes = 32.0 * f64::from(sectors);
                         let done = memory.fetch(card, start, bytes, rate, latency.l2);
+                        self.act(sm, Unit::Loads, start, done);
                         let warp = &mut self.warps[number];
                         warp.open_copies = warp.open_copies.max(done);
                         self.release(number, read, start + 4.0, Stall::ShortScoreboard);
@@ -799,6 +887,9 @@ impl<'a> Simulator<'a> {
             .into_iter()
             .partition(|&(_, wanted)| wanted == parity);
         barrier.parked = parked;
+        let since = std::mem::replace(&mut barrier.since, time);
+        let sm = self.ctas[cta].sm;
+        self.act(sm, Unit::Phase, since, time);
         let at = time + self.card.latency.mbarrier;
         for (warp, _) in free {
             self.unpark(warp, at, Stall::LongScoreboard);
@@ -870,6 +961,7 @@ impl<'a> Simulator<'a> {
                 let memory = &mut self.sms[target].memory;
                 let wait = (latency.tma - amount / rate).max(latency.l2);
                 let landed = memory.fetch(card, start, amount, rate, wait);
+                self.act(target, Unit::BulkCopies, start, landed);
                 self.push(
                     landed,
                     Item::Arrive {
@@ -900,6 +992,8 @@ impl<'a> Simulator<'a> {
         }
         group.arrived[nth] = (group.arrived[nth].0 + 1, class.interval);
         // It begins when all four warps have issued it, and those before it are done.
+        let mut begun = Vec::new();
+        let at = cta.sm;
         let sm = &mut self.sms[cta.sm];
         while let Some(&(arrived, clocks)) = group.arrived.get(group.ends.len()) {
             if arrived < warps {
@@ -914,6 +1008,7 @@ impl<'a> Simulator<'a> {
             }
             self.result.busy[Pipe::Tensor as usize] += clocks * PARTITIONS as f64;
             group.ends.push(start + clocks);
+            begun.push((start, start + clocks));
         }
         let known = group.ends.len();
         let (free, parked): (Vec<_>, Vec<_>) = std::mem::take(&mut group.parked)
@@ -925,6 +1020,9 @@ impl<'a> Simulator<'a> {
             .into_iter()
             .map(|(warp, wanted)| (warp, group.ends[wanted - 1] + drain))
             .collect();
+        for (from, to) in begun {
+            self.act(at, Unit::Tensor, from, to);
+        }
         for (warp, at) in free {
             self.unpark(warp, at, Stall::Gmma);
         }

@@ -78,11 +78,19 @@ pub enum Command {
     /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
     Sanitize,
     /// Predict how long it takes, and where the clocks go, with no GPU
-    Time,
+    Time(Time),
     /// Time it on a GPU, against cuBLAS in the same run
     Bench(Bench),
     /// Say which of the kernel's tiles is taken at which size, and nothing else
     Tiles(Sizes),
+}
+
+/// What `time` takes.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Time {
+    /// Draw what the warps of one SM do in two steps
+    #[arg(long, value_name = "FILE.svg")]
+    pub timeline: Option<PathBuf>,
 }
 
 /// What `bench` takes.
@@ -189,7 +197,7 @@ impl Arguments {
         match &self.command {
             None | Some(Command::Run | Command::Launch | Command::Tiles { .. }) => Need::Any,
             Some(Command::Profile) => Need::Counters,
-            Some(Command::Sanitize | Command::Time) => Need::Emulator,
+            Some(Command::Sanitize | Command::Time(_)) => Need::Emulator,
             Some(Command::Bench { .. }) => Need::Gpu,
         }
     }

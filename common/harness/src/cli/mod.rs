@@ -56,14 +56,24 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
             report::print(out, &tiles(rung, arguments, &target, sizes)?)?;
             Ok(true)
         }
-        (Some(Command::Time), _) => {
+        (Some(Command::Time(time)), _) => {
             let settings = arguments.settings(arguments.size.unwrap_or(Target::FULL));
-            let prediction = predict::Prediction::new(rung, &settings, &target)?;
+            let prediction =
+                predict::Prediction::new(rung, &settings, &target, time.timeline.is_some())?;
             let text = match arguments.json {
                 true => json::pretty(&report::Answer::new(&prediction)),
                 false => report::prediction(&prediction),
             };
             report::print(out, &text)?;
+            if let Some(file) = &time.timeline {
+                let svg = prediction.timeline().ok_or_else(|| {
+                    Error::NoBound(
+                        settings.size,
+                        "its warps wait for nothing twice, so it has no steps".into(),
+                    )
+                })?;
+                std::fs::write(file, svg).map_err(Error::Output)?;
+            }
             Ok(true)
         }
         (Some(Command::Bench(bench)), _) => time(rung, arguments, &target, bench, out),

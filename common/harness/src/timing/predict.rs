@@ -28,6 +28,15 @@ pub struct Prediction {
     pub sources: BTreeMap<u32, String>,
     /// The estimate.
     pub estimate: Estimate,
+    /// The clocks of two steps, whose spans the estimate has.
+    pub window: Option<(f64, f64)>,
+}
+
+impl Prediction {
+    /// What the warps of one SM do in two steps, as SVG; none if they wait for nothing twice.
+    pub fn timeline(&self) -> Option<String> {
+        Some(clock::timeline(&self.estimate.simulation, self.window?))
+    }
 }
 
 /// The blocks that the first of `sms` SMs holds, where the scheduler deals clusters out to all SMs in turn.
@@ -59,11 +68,11 @@ pub(crate) fn of_one_sm(config: &LaunchConfig, resident: u32, sms: u32) -> Trace
 }
 
 impl Prediction {
-    /// Of the rung's kernel at the size of these settings.
+    /// Of the rung's kernel at the size of these settings; with `spans` also what its warps do in two steps.
     ///
     /// # Errors
     /// If the kernel goes wrong on the emulator, or its machine code cannot be had.
-    pub fn new(rung: &Rung, settings: &Settings, target: &Target) -> Result<Self> {
+    pub fn new(rung: &Rung, settings: &Settings, target: &Target, spans: bool) -> Result<Self> {
         let no = |why: String| Error::NoBound(settings.size, why);
         let card = Card::h200().map_err(|error| no(error.to_string()))?;
         let source = choose::source(rung, target, &settings.kernel, settings.size)?;
@@ -113,7 +122,11 @@ impl Prediction {
             sharing,
             window: None,
         };
-        let estimate = launch.estimate().map_err(|error| no(error.to_string()))?;
+        let (estimate, window) = match spans {
+            true => launch.estimate_with_spans(),
+            false => launch.estimate().map(|estimate| (estimate, None)),
+        }
+        .map_err(|error| no(error.to_string()))?;
         let sources = kernel.function.instructions().iter();
         let sources =
             sources.filter_map(|one| Some((one.ptx_line, one.source.as_ref()?.to_string())));
@@ -126,6 +139,7 @@ impl Prediction {
             resident,
             code,
             estimate,
+            window,
         })
     }
 }
