@@ -60,7 +60,7 @@ pub struct Instruction {
     pub guard: Option<(u32, bool)>,
     /// What it does.
     pub kind: InstructionKind,
-    /// Its line in the kernel's file: that of the innermost call there if it was inlined.
+    /// Its line in the kernel's file: that of a call there if it was inlined.
     pub source: Option<SourceLine>,
     /// The line of the inlined function that it came from, if any.
     pub inlined_from: Option<SourceLine>,

@@ -73,7 +73,7 @@ pub const ALL: &[Broken] = &[
         edits: &[("load((stage + STAGES - 1) % STAGES)", "load(stage)")],
         caught: Caught::Sanitizer {
             says: "Race reported between Asynchronous Write access",
-            at: "copy_async(&As[",
+            at: "            load(stage);",
         },
         ..PIPELINE
     },

@@ -219,9 +219,11 @@ impl<'a> Parser<'a> {
                 match inlined_at {
                     None => body.file = body.file.or(Some(file)),
                     Some(at) => {
-                        let call = match body.file == Some(at.0) {
-                            true => at,
-                            false => *body.calls.get(&at).unwrap_or(&at),
+                        let before = body.loc.filter(|loc| at == (loc.file, loc.line));
+                        let call = match before.and_then(|before| before.inlined_at) {
+                            Some(outer) => outer,
+                            None if body.file == Some(at.0) => at,
+                            None => *body.calls.get(&at).unwrap_or(&at),
                         };
                         body.calls.insert((file, line), call);
                         inlined_at = Some(call);

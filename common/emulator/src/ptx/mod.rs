@@ -193,7 +193,8 @@ pub(crate) enum Statement {
 pub(crate) struct Loc {
     pub file: u32,
     pub line: u32,
-    /// Where it was called, if the code was inlined: the innermost call that is in the kernel's own file.
+    /// Where it was called, if the code was inlined: a call in the kernel's own file, or the call of that one if its line was the
+    /// one before.
     pub inlined_at: Option<(u32, u32)>,
     /// The file of the function that it was inlined into, which may be inlined itself.
     pub caller: Option<u32>,

@@ -14,7 +14,7 @@ use serde_json::Value;
 /// The least of each class.
 const MEMBERS: usize = 3;
 /// Orders of warps in which each is launched.
-const SCHEDULES: [&str; 3] = ["0", "1", "2"];
+const SCHEDULES: [&str; 2] = ["0", "1"];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/faults")
