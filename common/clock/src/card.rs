@@ -7,7 +7,7 @@ use serde::Deserialize;
 pub struct Card {
     /// As the driver names it.
     pub name: String,
-    /// Streaming multiprocessors.
+    /// Its SMs.
     pub sms: u32,
     /// Their clock in MHz where nothing throttles it.
     pub mhz: f64,

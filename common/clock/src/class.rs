@@ -214,9 +214,7 @@ impl Class {
             "BRA" | "JMP" | "BRX" | "CALL" | "RET" => new(Pipe::None, 1.0, 0.0, Does::Branch),
             "NOP" | "BSSY" | "BSYNC" | "EXIT" | "WARPSYNC" | "WARPGROUP" | "ELECT" | "VOTE"
             | "VOTEU" | "ERRBAR" | "CCTL" | "UTMACCTL" | "UTMAPF" | "ACQBULK" | "PREEXIT"
-            | "USETMAXREG" | "YIELD" | "NANOSLEEP" | "BMOV" | "DEPBAR_ALL" => {
-                plain(Pipe::None, 1.0)
-            }
+            | "USETMAXREG" | "YIELD" | "NANOSLEEP" | "BMOV" => plain(Pipe::None, 1.0),
             _ if root.starts_with('U') => plain(Pipe::Uniform, interval.uniform),
             _ => plain(Pipe::Alu, interval.alu),
         }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use emulator::{Instruction, InstructionKind, Space, WarpTrace};
 
-use crate::machine_code::MachineCode;
+use crate::machine_code::{MachineCode, MachineInstruction};
 
 /// A machine instruction that a warp issues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,13 @@ struct Visits {
     consumed: HashMap<u32, usize>,
 }
 
+impl Visits {
+    /// Events that some opcode has consumed: an instruction that became several is executed once.
+    fn executed(&self) -> usize {
+        self.consumed.values().max().copied().unwrap_or(0)
+    }
+}
+
 /// The walk of one kernel.
 pub struct Walk<'a> {
     code: &'a MachineCode,
@@ -46,6 +53,9 @@ const MOST_STEPS: usize = 40_000_000;
 
 /// Anchors that are compared at a branch.
 const LOOKAHEAD: usize = 64;
+
+/// Branches that are followed to find anchors.
+const DEPTH: u32 = 6;
 
 impl<'a> Walk<'a> {
     /// Of a kernel with these PTX instructions.
@@ -173,14 +183,11 @@ impl Walker<'_, '_> {
 
     /// Where the next execution of this anchor is in the trace, `ahead` others before it; none if there is no more.
     fn next(&self, at: usize, ahead: usize) -> Option<u32> {
-        let visits = self.visits_at(at)?;
-        let consumed = visits.consumed.get(&self.walk.anchors[at]?.1);
+        let (instruction, opcode) = self.walk.anchors[at]?;
+        let visits = self.visits.get(&instruction)?;
+        let consumed = visits.consumed.get(&opcode);
         let nth = consumed.copied().unwrap_or(0) + ahead;
         visits.events.get(nth).copied()
-    }
-
-    fn visits_at(&self, at: usize) -> Option<&Visits> {
-        self.visits.get(&self.walk.anchors[at]?.0)
     }
 
     /// The latest event among the anchors of the block that begins here.
@@ -225,12 +232,9 @@ impl Walker<'_, '_> {
         let (anchors, end) = self.anchors_from(from, LOOKAHEAD);
         if anchors.is_empty() {
             let code = &self.walk.code.instructions;
-            if code
-                .get(end)
-                .is_some_and(|one| one.opcode == "EXIT" && one.guarded)
-                && self.is_left()
-            {
-                return self.fit(end + 1, depth);
+            let leaves = |one: &MachineInstruction| one.opcode == "EXIT" && one.guarded;
+            if depth > 0 && code.get(end).is_some_and(leaves) && self.is_left() {
+                return self.fit(end + 1, depth - 1);
             }
             let branch = code.get(end).filter(|one| is_jump(&one.opcode));
             let Some(target) = branch.and_then(|one| one.target) else {
@@ -267,14 +271,12 @@ impl Walker<'_, '_> {
 
     /// Whether anything of the trace has not been consumed.
     fn is_left(&self) -> bool {
-        self.visits.values().any(|visits| {
-            let consumed = visits.consumed.values().max().copied().unwrap_or(0);
-            consumed < visits.events.len()
-        })
+        let mut visits = self.visits.values();
+        visits.any(|visits| visits.executed() < visits.events.len())
     }
 
     fn choose(&mut self, next: usize, target: usize) -> usize {
-        let (stays, jumps) = (self.fit(next, 6), self.fit(target, 6));
+        let (stays, jumps) = (self.fit(next, DEPTH), self.fit(target, DEPTH));
         if stays.earliest == u32::MAX && jumps.earliest == u32::MAX {
             // Nothing is known of either side: take turns, so that no loop is for ever.
             let turns = self.undecided.entry(next).or_default();
@@ -290,7 +292,7 @@ impl Walker<'_, '_> {
 
     /// Whether anchors from here on are still to come in the trace.
     fn remains(&self, from: usize) -> bool {
-        self.fit(from, 6).earliest != u32::MAX
+        self.fit(from, DEPTH).earliest != u32::MAX
     }
 
     fn consume(&mut self, at: usize, horizon: u32) -> Option<u32> {
@@ -298,11 +300,11 @@ impl Walker<'_, '_> {
         let (instruction, opcode) = self.walk.anchors[at]?;
         let event = self.next(at, 0)?;
         // A guard was true if what comes behind it in the code comes behind it in the trace.
-        if one.guarded && event > horizon && event > self.fit(at + 1, 6).earliest {
+        if one.guarded && event > horizon && event > self.fit(at + 1, DEPTH).earliest {
             return None;
         }
         let visits = self.visits.get_mut(&instruction)?;
-        let before = visits.consumed.values().max().copied().unwrap_or(0);
+        let before = visits.executed();
         let consumed = visits.consumed.entry(opcode).or_default();
         *consumed += 1;
         self.done += usize::from(*consumed > before);
@@ -418,5 +420,119 @@ fn anchors_of(kind: &InstructionKind) -> &'static [&'static str] {
         | InstructionKind::Trap
         | InstructionKind::SystemCall
         | InstructionKind::Hint { .. } => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emulator::{Context, Options, TraceEvent};
+
+    use super::*;
+
+    /// A machine instruction of a PTX line: its line, its opcode, whether it is guarded, and what it branches to.
+    fn code(of: &[(u32, &str, bool, Option<u32>)]) -> MachineCode {
+        let instructions =
+            of.iter()
+                .map(|&(ptx_line, opcode, guarded, target)| MachineInstruction {
+                    opcode: opcode.to_owned(),
+                    operands: String::new(),
+                    ptx_line,
+                    guarded,
+                    target,
+                    stall: 1,
+                    write: None,
+                    read: None,
+                    wait: 0,
+                });
+        MachineCode {
+            registers: 8,
+            instructions: instructions.collect(),
+        }
+    }
+
+    /// A loop whose load is at line 8 and whose store, behind it, at line 11.
+    const PTX: &str = ".version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+.reg .b32 %r<3>; .reg .b64 %rd<2>; .reg .pred %p<2>;
+loop:
+ld.global.u32 %r1, [%rd1];
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra loop;
+st.global.u32 [%rd1], %r1;
+ret;
+}
+";
+
+    /// A warp that loads so often and then stores: the steps of the walk, and anchors that found no instruction.
+    fn walk(code: &MachineCode, loads: usize) -> (Vec<u32>, usize) {
+        let mut context = Context::new(Options::default());
+        let module = context.load_module(PTX).expect("a module");
+        let function = module.function("k").expect("a kernel");
+        let at = |line| {
+            let mut all = function.instructions().iter();
+            all.position(|one| one.ptx_line == line).expect("a line") as u32
+        };
+        let event = |line| TraceEvent {
+            instruction: at(line),
+            active: u32::MAX,
+        };
+        let mut events = Vec::new();
+        for _ in 0..loads {
+            events.extend([event(8), event(9), event(10)]);
+        }
+        events.extend([event(11), event(12)]);
+        let trace = WarpTrace {
+            events,
+            ..WarpTrace::default()
+        };
+        let (steps, missed) = Walk::new(code, function.instructions()).of(&trace);
+        (steps.iter().map(|step| step.instruction).collect(), missed)
+    }
+
+    #[test]
+    fn a_loop_turns_as_often_as_in_the_trace() {
+        let code = code(&[
+            (8, "LDG.E", false, None),
+            (10, "BRA", true, Some(0)),
+            (11, "STG.E", false, None),
+            (12, "EXIT", false, None),
+        ]);
+        assert_eq!(walk(&code, 3), (vec![0, 1, 0, 1, 0, 1, 2, 3], 0));
+    }
+
+    #[test]
+    fn an_unrolled_loop_is_taken_while_enough_is_left() {
+        // Two rounds at once from 1 on, then the remainder at 5, and the store.
+        let code = code(&[
+            (10, "BRA", true, Some(5)),
+            (8, "LDG.E", false, None),
+            (8, "LDG.E", false, None),
+            (10, "BRA", true, Some(1)),
+            (10, "BRA", true, Some(6)),
+            (8, "LDG.E", false, None),
+            (11, "STG.E", false, None),
+            (12, "EXIT", false, None),
+        ]);
+        assert_eq!(walk(&code, 5), (vec![0, 1, 2, 3, 1, 2, 3, 4, 5, 6, 7], 0));
+        assert_eq!(walk(&code, 4), (vec![0, 1, 2, 3, 1, 2, 3, 4, 6, 7], 0));
+    }
+
+    #[test]
+    fn a_loop_that_only_an_exit_leaves_does_not_recurse_for_ever() {
+        let code = code(&[
+            (9, "ISETP", false, None),
+            (12, "EXIT", true, None),
+            (10, "BRA", false, Some(0)),
+            (11, "STG.E", false, None),
+        ]);
+        let (steps, missed) = walk(&code, 1);
+        assert!(
+            steps.len() < 4 && missed == 1,
+            "{} steps, {missed}",
+            steps.len()
+        );
     }
 }
