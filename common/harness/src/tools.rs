@@ -1,11 +1,19 @@
 //! Where CUDA's programs are.
 use std::env;
 use std::env::consts::EXE_SUFFIX;
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::rungs;
+
+/// The package that has `ptxas`.
+pub const PTXAS: &str = "nvidia-cuda-nvcc==13.0.88";
+
+/// The package that has `nvdisasm`. It reads the code of the ptxas that is pinned, although its version differs.
+pub const NVDISASM: &str = "nvidia-cuda-nvdisasm==13.2.51";
 
 /// Finds `ptxas` or `nvdisasm`: in PATH, CUDA_HOME, .cuda/ and VIRTUAL_ENV, in this order.
 pub fn find(name: &str, wheel: &str) -> Result<PathBuf> {
@@ -51,4 +59,33 @@ fn site_packages() -> Vec<PathBuf> {
     let unix = versions.map(|version| version.path().join("site-packages"));
     unix.chain([environment.join("Lib/site-packages")])
         .collect()
+}
+
+/// Makes `kernel.cubin` in a folder; what `ptxas` said of it.
+///
+/// # Errors
+/// If the folder cannot be written to, or `ptxas` refuses the PTX.
+pub fn assemble(ptxas: &Path, scratch: &Path, ptx: &str, arch: &str) -> Result<String> {
+    fs::write(scratch.join("kernel.ptx"), ptx).context("cannot write the PTX")?;
+    let mut assemble = Command::new(ptxas);
+    assemble
+        .current_dir(scratch)
+        .args(["--gpu-name", arch, "--verbose", "--generate-line-info"]);
+    output(assemble.args(["kernel.ptx", "--output-file", "kernel.cubin"]))
+}
+
+/// Runs a program; what it said, on both streams.
+///
+/// # Errors
+/// If it cannot be run, or fails; with what it said.
+pub fn output(command: &mut Command) -> Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output();
+    let output = output.with_context(|| format!("cannot run {program}"))?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!("{program} failed:\n{}", said.trim_end());
+    }
+    Ok(said)
 }

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use owo_colors::OwoColorize;
 
-use crate::sass::PTXAS;
 use harness::rungs;
+use harness::tools::{NVDISASM, PTXAS};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -15,9 +15,6 @@ pub struct Arguments {
     #[arg(long)]
     ptxas: bool,
 }
-
-/// Reads the code of the ptxas that is pinned; versions go their own ways.
-const NVDISASM: &str = "nvidia-cuda-nvdisasm==13.2.51";
 
 /// Newer ones write PTX that a CUDA 13.0 driver refuses.
 /// The last two bring what `mma.h`, `cooperative_groups.h`, `cuda/barrier` and `cuda/std/` include.

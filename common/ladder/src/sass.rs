@@ -1,18 +1,15 @@
 //! `cargo ladder sass N`: a rung's machine code, or that of two rungs in numbers.
 mod compare;
 
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use harness::KernelOnDisk;
 
-use harness::{rungs, tools};
+use harness::tools::{self, NVDISASM, PTXAS, assemble, output};
 
-/// The package that has `ptxas`.
-pub const PTXAS: &str = "nvidia-cuda-nvcc==13.0.88";
+use harness::rungs;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -42,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 /// A rung's name, its kernel as `nvdisasm` prints it, and what `ptxas` said of it.
 fn machine_code(rung: &str, arch: Option<&str>) -> Result<(String, String, String)> {
     let ptxas = tools::find("ptxas", PTXAS)?;
-    let nvdisasm = tools::find("nvdisasm", "nvidia-cuda-nvdisasm==13.2.51")?;
+    let nvdisasm = tools::find("nvdisasm", NVDISASM)?;
     let rung = rungs::find(rung)?;
     // The kernel that is written for `--arch`, else the first.
     let kernels = rung.kernels()?;
@@ -69,29 +66,6 @@ fn machine_code(rung: &str, arch: Option<&str>) -> Result<(String, String, Strin
         "kernel.cubin",
     ]))?;
     Ok((rung.name, code, said))
-}
-
-/// Makes `kernel.cubin`; what `ptxas` said of it.
-fn assemble(ptxas: &Path, scratch: &Path, ptx: &str, arch: &str) -> Result<String> {
-    fs::write(scratch.join("kernel.ptx"), ptx).context("cannot write the PTX")?;
-    let mut assemble = Command::new(ptxas);
-    assemble
-        .current_dir(scratch)
-        .args(["--gpu-name", arch, "--verbose", "--generate-line-info"]);
-    output(assemble.args(["kernel.ptx", "--output-file", "kernel.cubin"]))
-}
-
-/// Runs a program; what it said, on both streams.
-fn output(command: &mut Command) -> Result<String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output();
-    let output = output.with_context(|| format!("cannot run {program}"))?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned()
-        + &String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() {
-        bail!("{program} failed:\n{}", said.trim_end());
-    }
-    Ok(said)
 }
 
 #[cfg(test)]

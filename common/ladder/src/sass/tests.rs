@@ -3,7 +3,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use super::*;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// Every card that a kernel runs on; what is written for `sm_90a` runs on no other.
 fn cards(arch: &str) -> &'static [&'static str] {
