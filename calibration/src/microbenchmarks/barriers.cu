@@ -1,3 +1,5 @@
+// mbarriers, and the barrier of a cluster.
+
 // Two warps of a block take turns: one arrives at an mbarrier, the other waits. An operation is one way.
 #define KERNEL(name, arrive, wait)                                                                   \
 extern "C" __global__ void name(PARAMETERS)                                                          \
@@ -23,3 +25,67 @@ extern "C" __global__ void name(PARAMETERS)                                     
 KERNEL(mbarrier_cta, "mbarrier.arrive.shared::cta.b64 _, [%0];", "mbarrier.try_wait.parity.shared::cta.b64")
 KERNEL(mbarrier_cluster, "mbarrier.arrive.release.cluster.shared::cta.b64 _, [%0];",
        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64")
+
+// Lane 0 of each warp arrives at an mbarrier of its own, so that each arrival ends a phase; nobody waits.
+extern "C" __global__ void mbarrier_arrive(PARAMETERS)
+{
+    __shared__ __align__(8) u64 barriers[32];
+    const unsigned own = (unsigned)__cvta_generic_to_shared(barriers + threadIdx.x / 32);
+    if (threadIdx.x % 32 == 0)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(own) : "memory");
+    __syncthreads();
+    const long long start = clock64();
+    if (threadIdx.x % 32 == 0)
+        for (unsigned n = 0; n < times; ++n)
+            asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(own) : "memory");
+    finish(result, sink, start, times, 0);
+}
+
+// All threads wait for a phase that has ended: that before the first.
+extern "C" __global__ void mbarrier_ended(PARAMETERS)
+{
+    __shared__ __align__(8) u64 barrier;
+    const unsigned at = (unsigned)__cvta_generic_to_shared(&barrier);
+    if (threadIdx.x == 0)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(at) : "memory");
+    __syncthreads();
+    const long long start = clock64();
+    #pragma unroll 1
+    for (unsigned n = 0; n < times; ++n)
+        asm volatile("{.reg .pred done;\nagain: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], 1;\n@!done bra again;}"
+                     :: "r"(at) : "memory");
+    finish(result, sink, start, times, 0);
+}
+
+// The two blocks of a cluster take turns: one arrives at the other's mbarrier, which waits. An operation is one way.
+extern "C" __global__ void __cluster_dims__(2) mbarrier_remote(PARAMETERS)
+{
+    __shared__ __align__(8) u64 barrier;
+    const unsigned own = (unsigned)__cvta_generic_to_shared(&barrier), rank = blockIdx.x % 2;
+    unsigned other;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(own), "r"(rank ^ 1));
+    if (threadIdx.x == 0)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;" :: "r"(own) : "memory");
+    asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+    const long long start = clock64();
+    if (threadIdx.x == 0)
+        for (unsigned n = 0; n < times; ++n)
+            if (n % 2 == rank)
+                asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" :: "r"(other) : "memory");
+            else
+                asm volatile("{.reg .pred done;\nagain: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                             "@!done bra again;}" :: "r"(own), "r"(n / 2 % 2) : "memory");
+    asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+    finish(result, sink, start, times, 0);
+}
+
+// All threads of a cluster of two meet.
+extern "C" __global__ void __cluster_dims__(2) cluster_barrier(PARAMETERS)
+{
+    asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+    const long long start = clock64();
+    #pragma unroll 1
+    for (unsigned n = 0; n < times; ++n)
+        asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    finish(result, sink, start, times, 0);
+}

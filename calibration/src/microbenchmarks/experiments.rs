@@ -50,6 +50,7 @@ const INSTRUCTIONS: &[&str] = &[
     "imad_beside_shf",
     "shfl",
     "isetp_vote",
+    "ldc",
     "bar_sync",
     "membar_cta",
     "membar_gl",
@@ -105,6 +106,7 @@ pub fn experiments(hopper: bool) -> Vec<Experiment> {
         all.extend(wgmma());
         all.extend(tma());
         all.extend(barriers());
+        all.extend(throttled());
     }
     all.extend(launches());
     all
@@ -272,14 +274,56 @@ fn tma() -> Vec<Experiment> {
     all
 }
 
-fn barriers() -> impl Iterator<Item = Experiment> {
-    ["mbarrier_cta", "mbarrier_cluster"]
-        .into_iter()
-        .map(|kernel| Experiment {
-            threads: 64,
+fn barriers() -> Vec<Experiment> {
+    // Those of a block, with so many threads; and of two blocks of a cluster.
+    let of_a_block = [
+        ("mbarrier_cta", 64),
+        ("mbarrier_cluster", 64),
+        ("mbarrier_arrive", 32),
+        ("mbarrier_arrive", 128),
+        ("mbarrier_arrive", 512),
+        ("mbarrier_ended", 32),
+        ("mbarrier_ended", 128),
+        ("mbarrier_ended", 512),
+    ];
+    let of_a_cluster = [
+        ("mbarrier_remote", 32),
+        ("cluster_barrier", 32),
+        ("cluster_barrier", 128),
+        ("cluster_barrier", 384),
+    ];
+    let blocks = |blocks| {
+        move |(kernel, threads)| Experiment {
+            blocks,
+            threads,
             times: 1000,
             ..one("barriers", kernel)
-        })
+        }
+    };
+    let mut all: Vec<_> = of_a_block.into_iter().map(blocks(1)).collect();
+    all.extend(of_a_cluster.into_iter().map(blocks(2)));
+    all
+}
+
+/// At once, and after the tensor cores have been busy for a while.
+fn throttled() -> Vec<Experiment> {
+    let mut all = Vec::new();
+    for (kernel, bytes, times) in [
+        ("chase_l2", MIB, MIB / 128),
+        ("chase_dram", 1024 * MIB, 1 << 15),
+    ] {
+        for (blocks, step) in [(1, 0), (132, 0), (132, 100), (132, 400), (132, 1000)] {
+            all.push(Experiment {
+                blocks,
+                threads: 384,
+                bytes,
+                step,
+                times,
+                ..one("throttled", kernel)
+            });
+        }
+    }
+    all
 }
 
 fn launches() -> Vec<Experiment> {

@@ -51,6 +51,23 @@ KERNEL(imad_beside_shf, 2, "mad.lo.s32 %0, %0, %2, %2;\nshf.l.wrap.b32 %1, %1, %
 KERNEL(shfl, 1, "shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;", : "+r"(x) : "r"(i + 1))
 KERNEL(isetp_vote, 2, "{.reg .pred p;\nsetp.ne.u32 p, %0, %1;\nvote.sync.ballot.b32 %0, p, 0xffffffff;}", : "+r"(x) : "r"(y))
 
+// ---- constants ----
+// A chain through 0, at an index that the compiler does not know and that all lanes share: one load of LDC a turn.
+__constant__ unsigned zeros[4];
+
+extern "C" __global__ void ldc(PARAMETERS)
+{
+    unsigned at = data[0] - data[0] % 4 - 4;            // 0, since data[0] is 5
+    __syncthreads();
+    const long long start = clock64();
+    #pragma unroll 1
+    for (unsigned n = 0; n < times; ++n)
+        #pragma unroll
+        for (int i = 0; i < CHAIN; ++i)
+            at = *(const unsigned*)((const char*)zeros + at);
+    finish(result, sink, start, (u64)times * CHAIN, at);
+}
+
 // ---- ordering ----
 KERNEL(bar_sync, 1, "bar.sync 0;", ::: "memory")
 KERNEL(membar_cta, 1, "membar.cta;", ::: "memory")

@@ -40,6 +40,8 @@ pub struct Measurement {
     pub clocks_each: f64,
     /// The launch by events: the median.
     pub microseconds: f64,
+    /// The SM's clock, where the kernel counted it: see throttled.cu.
+    pub sm_mhz: Option<f64>,
 }
 
 const COMMON: &str = include_str!("common.cuh");
@@ -58,6 +60,7 @@ sources!(
     "memory",
     "tma",
     "barriers",
+    "throttled",
     "launches"
 );
 
@@ -113,6 +116,7 @@ fn data_bytes(experiment: &Experiment) -> u64 {
     };
     match experiment.file {
         "tma" => u64::from(parts) * ROWS * u64::from(experiment.pitch),
+        "throttled" => u64::from(experiment.bytes),
         "memory" => u64::from(parts) * u64::from(experiment.bytes),
         _ => 16,
     }
@@ -123,7 +127,11 @@ const ROWS: u64 = 1024;
 
 /// Words that a block writes to `result`.
 fn words(experiment: &Experiment) -> usize {
-    if experiment.kernel == "spin" { 3 } else { 2 }
+    if experiment.kernel == "spin" || experiment.file == "throttled" {
+        3
+    } else {
+        2
+    }
 }
 
 /// `None` if its registers do not allow a block so large.
@@ -153,8 +161,10 @@ fn run(gpu: &Context, module: &Module, experiment: &Experiment) -> Result<Option
     let (clocks, operations) = match experiment.kernel.as_str() {
         "nothing" => (0, 1),
         "spin" => (gap(&words), 1),
+        _ if experiment.file == "throttled" => (words[0], words[1]),
         _ => (median(words.iter().step_by(2).copied()), words[1]),
     };
+    let sm_mhz = (experiment.file == "throttled").then(|| 1e3 * clocks as f64 / words[2] as f64);
     Ok(Some(Measurement {
         file: experiment.file,
         kernel: experiment.kernel.clone(),
@@ -169,6 +179,7 @@ fn run(gpu: &Context, module: &Module, experiment: &Experiment) -> Result<Option
         operations,
         clocks_each: clocks as f64 / operations.max(1) as f64,
         microseconds,
+        sm_mhz,
     }))
 }
 
@@ -202,10 +213,11 @@ fn launch(
         name: experiment.kernel.clone(),
         enqueue: Box::new(|_| gpu.launch(kernel, &config, &arguments)),
     };
-    // Of a launch that does nothing its share of many.
+    // Of a launch that does nothing its share of many. One that heats the card takes a second; again it would find the chain in L2.
+    let slow = experiment.file == "throttled";
     let timing = Timing {
-        rounds: 5,
-        warmup: 2,
+        rounds: if slow { 1 } else { 5 },
+        warmup: if slow { 0 } else { 2 },
         launches_per_sample: if experiment.kernel == "nothing" {
             100
         } else {
@@ -289,4 +301,31 @@ pub fn csv(measurements: &[Measurement]) -> Result<String> {
         .try_for_each(|row| table.serialize(row))?;
     let bytes = table.into_inner().context("the table is not complete")?;
     Ok(String::from_utf8(bytes)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Needs NVRTC; with GEMM_REQUIRE_NVRTC=1 (as in CI) there has to be one.
+    #[test]
+    fn every_experiment_has_a_kernel_that_compiles() {
+        let nvrtc = match Nvrtc::find() {
+            Ok(nvrtc) => nvrtc,
+            Err(error) => {
+                let required = std::env::var_os("GEMM_REQUIRE_NVRTC").is_some_and(|v| v == "1");
+                assert!(!required, "GEMM_REQUIRE_NVRTC is set: {error}");
+                eprintln!("skipped: {error}");
+                return;
+            }
+        };
+        let mut ptx = BTreeMap::new();
+        for experiment in experiments(true) {
+            let text = ptx.entry(experiment.file).or_insert_with(|| {
+                compile(&nvrtc, experiment.file, "sm_90a").unwrap_or_else(|error| panic!("{error}"))
+            });
+            let entry = format!(".entry {}(", experiment.kernel);
+            assert!(text.contains(&entry), "{}: {entry}", experiment.file);
+        }
+    }
 }

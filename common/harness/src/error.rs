@@ -247,6 +247,12 @@ pub enum Error {
     /// What limits a kernel could not be computed.
     #[error("no bound for {0}: {1}")]
     NoBound(Size, String),
+    /// How long a kernel takes could not be predicted.
+    #[error("no prediction for {0}: {1}")]
+    NoPrediction(Size, String),
+    /// A picture could not be written.
+    #[error("cannot write {0}: {1}")]
+    Picture(String, std::io::Error),
     /// A kernel that measures a ceiling did something else.
     #[error("{0} was not measured: {1}")]
     Ceiling(&'static str, String),

@@ -83,6 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         timings.extend(sizes.into_iter().map(|size| Timing {
             variant: variant.clone(),
             tile: None,
+            kernel: None,
             size,
             quick: false,
         }));
@@ -200,6 +201,7 @@ mod tests {
                 arch: arch.map(Into::into),
             },
             tile: None,
+            kernel: None,
             size: Size::cube(size),
             quick: false,
         };

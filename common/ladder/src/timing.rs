@@ -1,4 +1,5 @@
 //! Timings by the rungs' own `bench`, a process each, with what remains on standard error.
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -12,6 +13,8 @@ pub struct Timing {
     pub variant: Variant,
     /// One of the kernel's tiles [default: the host's choice].
     pub tile: Option<String>,
+    /// A kernel in place of the rung's own.
+    pub kernel: Option<PathBuf>,
     pub size: Size,
     /// Whether a second against cuBLAS alone will do.
     pub quick: bool,
@@ -29,6 +32,8 @@ impl Timing {
     fn run(&self, device: &str) -> Result<Value> {
         let size = self.size.to_string();
         let mut words = vec!["bench", "--json", "--device", device, "--size", &size];
+        let kernel = self.kernel.as_ref().map(|path| path.display().to_string());
+        words.extend(kernel.iter().flat_map(|path| ["--kernel", path]));
         words.extend(self.tile.iter().flat_map(|tile| ["--tile", tile]));
         words.extend(self.quick.then_some("--quick"));
         let bench = serde_json::from_slice(&printed(&self.variant, &words)?);

@@ -66,13 +66,11 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
             };
             report::print(out, &text)?;
             if let Some(file) = &time.timeline {
-                let svg = prediction.timeline().ok_or_else(|| {
-                    Error::NoBound(
-                        settings.size,
-                        "its warps wait for nothing twice, so it has no steps".into(),
-                    )
-                })?;
-                std::fs::write(file, svg).map_err(Error::Output)?;
+                let no_steps = "its warps wait for nothing twice, so it has no steps to draw";
+                let none = || Error::NoPrediction(settings.size, no_steps.into());
+                let svg = prediction.timeline().ok_or_else(none)?;
+                std::fs::write(file, svg)
+                    .map_err(|error| Error::Picture(file.display().to_string(), error))?;
             }
             Ok(true)
         }

@@ -73,7 +73,7 @@ impl Prediction {
     /// # Errors
     /// If the kernel goes wrong on the emulator, or its machine code cannot be had.
     pub fn new(rung: &Rung, settings: &Settings, target: &Target, spans: bool) -> Result<Self> {
-        let no = |why: String| Error::NoBound(settings.size, why);
+        let no = |why: String| Error::NoPrediction(settings.size, why);
         let card = Card::h200().map_err(|error| no(error.to_string()))?;
         let source = choose::source(rung, target, &settings.kernel, settings.size)?;
         let (ptx, arch) = (source.ptx.clone(), source.arch.clone());
@@ -92,6 +92,9 @@ impl Prediction {
         host.trace(resident);
         let finished = host.run()?;
         let report = finished.report.unwrap_or_default();
+        if let Some(first) = report.findings.first() {
+            return Err(no(first.to_string()));
+        }
         let config = finished.launch.config;
         let bytes = |size: Size| 2 * (size.elements().iter().sum::<u64>());
         // Each element of A and B is read by every tile of its row or column.

@@ -76,6 +76,7 @@ fn measure(arguments: &Arguments) -> Result<bool> {
                 timings.push(Timing {
                     variant: kernel.variant.clone(),
                     tile: Some(tile.clone()),
+                    kernel: None,
                     size,
                     quick: true,
                 });

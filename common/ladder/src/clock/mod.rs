@@ -1,10 +1,12 @@
 //! `cargo ladder clock`: how long the clock says that every rung takes, beside what a card took.
-use std::path::PathBuf;
+mod experiments;
+
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::record::{Record, Run};
+use crate::record::{self, Record, Run};
 use crate::timing::printed;
 use harness::Size;
 use harness::rungs::{self, Variant};
@@ -20,6 +22,15 @@ pub struct Arguments {
     /// A record of `cargo ladder bench` on a card whose clocks the SMs counted [default: results/h200]
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
+    /// In place of rungs, rungs with one thing changed: stages, a barrier's scope, a tile. NVRTC is needed
+    #[arg(long, conflicts_with_all = ["rungs", "sizes"])]
+    experiments: bool,
+    /// Time the experiments on a GPU, gpu or gpu:N, and record them
+    #[arg(long, requires = "experiments", conflicts_with = "against")]
+    device: Option<String>,
+    /// Where the record's folder is, or is made [default: results/ in the workspace]
+    #[arg(long, value_name = "DIR", requires = "device")]
+    out: Option<PathBuf>,
 }
 
 /// A rung at a size.
@@ -44,12 +55,19 @@ impl Line {
 /// # Errors
 /// If there is no such rung or record, or a rung cannot be built.
 pub fn run(arguments: &Arguments) -> Result<bool> {
+    if let Some(device) = &arguments.device {
+        let out = arguments.out.clone().unwrap_or_else(record::results);
+        return experiments::measure(device, &out);
+    }
     let record = match &arguments.against {
         Some(folder) => folder.clone(),
         None => rungs::root()
             .context("the record is not here; name one with `--against DIR`")?
             .join("results/h200"),
     };
+    if arguments.experiments {
+        return experiments::compare(&record);
+    }
     let record = Record::read(&record)?;
     let chosen = match arguments.rungs.as_slice() {
         [] => rungs::all()?,
@@ -69,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
                     rung: variant.label(),
                     size,
                     tile: run.tile.clone(),
-                    predicted: predicted(&variant, size, run.tile.as_deref()),
+                    predicted: predicted(&variant, size, run.tile.as_deref(), None),
                     measured,
                 });
             }
@@ -85,8 +103,13 @@ fn clocks(run: &Run) -> Option<f64> {
     Some(kernel.median_ms * kernel.sm_mhz? * 1e3)
 }
 
-/// What the rung's `time --json` says.
-fn predicted(variant: &Variant, size: Size, tile: Option<&str>) -> Result<f64, String> {
+/// What the rung's `time --json` says, of its own kernel or of another.
+fn predicted(
+    variant: &Variant,
+    size: Size,
+    tile: Option<&str>,
+    kernel: Option<&Path>,
+) -> Result<f64, String> {
     let size = size.to_string();
     let mut flags = vec!["time", "--json", "--device", "emulator", "--size", &size];
     // Only a kernel with several tiles takes one.
@@ -94,6 +117,8 @@ fn predicted(variant: &Variant, size: Size, tile: Option<&str>) -> Result<f64, S
     if let Some(tile) = tile.filter(|_| tiles.len() > 1) {
         flags.extend(["--tile", tile]);
     }
+    let kernel = kernel.map(|path| path.display().to_string());
+    flags.extend(kernel.iter().flat_map(|path| ["--kernel", path]));
     let printed = printed(variant, &flags).map_err(|error| error.to_string())?;
     let answer: Value = serde_json::from_slice(&printed)
         .map_err(|_| "not predicted; its message is above".to_owned())?;
