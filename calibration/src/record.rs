@@ -37,7 +37,12 @@ impl Recording<'_> {
     /// nothing else.
     pub fn make(self, folder: &Path, told: &mut dyn FnMut(&str, Result<String>)) -> Result<()> {
         let is_wanted = |name: &str| is_known(name) && self.parts.contains(&Part::of(name));
-        let of_instructions = [Part::Patterns, Part::Tensor, Part::Layouts];
+        let of_instructions = [
+            Part::Patterns,
+            Part::Tensor,
+            Part::Layouts,
+            Part::Approximate,
+        ];
         if of_instructions.iter().any(|part| self.parts.contains(part)) {
             // Without a GPU nothing need be planned, and nothing is left behind.
             let gpu = open(self.gpu)?;

@@ -19,6 +19,8 @@ pub enum Part {
     Tensor,
     /// Results of instructions, and where TMA and wgmma find their data
     Layouts,
+    /// All inputs of approximate instructions in f32 and f64; minutes, and not compared unless it is named
+    Approximate,
     /// Every rung's bits, and its accesses by line; ncu
     Rungs,
     /// Why every rung's warps waited at 4096, and its time; ncu
@@ -31,6 +33,7 @@ impl Part {
         match name.split('_').next().unwrap_or_default() {
             "shared" | "global" => Self::Patterns,
             "mma" => Self::Tensor,
+            _ if name == instructions::APPROXIMATE_ALL => Self::Approximate,
             _ if name.starts_with("tensor") || name.starts_with("wgmma_m64") => Self::Tensor,
             _ => Self::Layouts,
         }

@@ -87,6 +87,9 @@ pub(super) fn plan() -> String {
     format!("{}\n{}", ArithmeticRow::HEADER, rows.concat())
 }
 
+/// Modes of instructions: `.ftz`, roundings, saturation, packed halves of 16 bits. The digests are zero.
+pub(super) const MODES: &str = include_str!("arithmetic_modes.csv");
+
 impl Row for ArithmeticRow {
     type Measured = Digest;
 

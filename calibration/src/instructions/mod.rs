@@ -13,12 +13,14 @@
 //! | `wmma_layout.csv` | one `wmma` fragment; a digest of what its registers hold | `wmma_layout` |
 //! | `tma_layout.csv` | one tile; what lies where in shared memory | `tma_layout` |
 //! | `arithmetic.csv` | one instruction; a digest of its results | `arithmetic` |
+//! | `approximate*.csv` | one approximate instruction, a block of its inputs; a sum over its results | `approximate` |
 //! | `tensor.csv` | many products of matrices from a seed; a digest of the results | `tensor` |
 //! | `mma_fragments.csv` | the same in every format, register by register | `fragments` |
 //!
 //! `table` reads, compares and writes all that are tables. `experiment` is a kernel with its input, and runs on the
 //! emulator or a GPU. `patterns` lists the accesses to be recorded, `random` has the random bits of all inputs.
 mod access;
+mod approximate;
 mod arithmetic;
 mod experiment;
 mod fragments;
@@ -54,7 +56,7 @@ trait Recording: Sync {
 }
 
 /// Every kind of recording, with the name and the ending of its files; [`matrix::SHAPES`] are the others.
-const TABLES: [(&str, &dyn Recording); 8] = [
+const TABLES: [(&str, &dyn Recording); 9] = [
     (
         "shared_memory",
         &TableOf::<access::Access<access::Shared>>::NEW,
@@ -64,12 +66,16 @@ const TABLES: [(&str, &dyn Recording); 8] = [
         &TableOf::<access::Access<access::Global>>::NEW,
     ),
     ("arithmetic", &TableOf::<ArithmeticRow>::NEW),
+    ("approximate", &TableOf::<approximate::Block>::NEW),
     ("tensor", &TableOf::<tensor::Batch>::NEW),
     ("mma_fragments", &TableOf::<fragments::Products>::NEW),
     ("wgmma_layout", &TableOf::<wgmma_layout::Case>::NEW),
     ("wmma_layout", &TableOf::<wmma_layout::Fragment>::NEW),
     ("tma_layout", &TableOf::<tma_layout::Case>::NEW),
 ];
+
+/// All inputs of approximate instructions of 32 and 64 bits: minutes to compare.
+pub const APPROXIMATE_ALL: &str = "approximate_all.csv";
 
 /// What records: a GPU.
 pub trait Recorder {
@@ -151,7 +157,7 @@ pub fn record(name: &str, bytes: &[u8], recorder: &mut dyn Recorder) -> Option<R
 
 /// Recordings that are generated and not written by hand, by name: all rows that shall be recorded, with zeros for what
 /// a GPU has to tell.
-pub fn planned() -> [(&'static str, String); 6] {
+pub fn planned() -> [(&'static str, String); 11] {
     [
         (
             "shared_memory_patterns.csv",
@@ -163,8 +169,13 @@ pub fn planned() -> [(&'static str, String); 6] {
         ),
         ("tensor.csv", tensor::plan()),
         ("mma_fragments.csv", fragments::plan()),
+        ("mma_fragments_more.csv", fragments::plan_more()),
         ("wmma_layout.csv", wmma_layout::plan()),
+        ("wmma_layout_more.csv", wmma_layout::plan_more()),
         ("arithmetic_more.csv", arithmetic::plan()),
+        ("arithmetic_modes.csv", arithmetic::MODES.to_owned()),
+        ("approximate.csv", approximate::plan_halves()),
+        (APPROXIMATE_ALL, approximate::plan_wide()),
     ]
 }
 

@@ -6,3 +6,11 @@ pub(super) fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     drawn
 }
+
+/// Random bits by two numbers: a multiplicative hash, and its high bits over the low ones.
+#[inline(always)]
+pub(super) fn mix(x: u32, y: u32) -> u64 {
+    let z = (u64::from(x) << 32 | u64::from(y)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ z >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z ^ z >> 32
+}

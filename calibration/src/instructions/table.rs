@@ -226,6 +226,10 @@ impl Digest {
         parsed.with_context(|| format!("digest is {field:?}: {needed}"))
     }
 
+    pub(super) const fn bits(self) -> u64 {
+        self.0
+    }
+
     /// The two sides of a [`Difference`].
     pub(super) fn sides(recorded: &Self, found: &Self) -> [String; 2] {
         [recorded, found].map(|digest| format!("digest {digest}"))

@@ -1,9 +1,11 @@
 //! `wmma_layout.csv`: which element of a matrix each register of a `wmma` fragment holds.
 //!
 //! A row is a matrix (`a`, `b`, or `c`, the sums), a shape, a type, a layout, and the [`Digest`] of the fragment, lane by lane, register
-//! by register, where the matrix in memory counts its elements from 0 on: as numbers of the type, of 8 bits the low ones.
+//! by register, where the matrix in memory counts its elements from 0 on: as numbers of the type, of 8 bits the low ones. Elements
+//! of 4 bits and of 1 are random.
 use anyhow::{Context, Result, bail};
 
+use super::random::mix;
 use super::{Digest, Experiment, Row};
 
 /// Elements of memory: the largest matrix has 512.
@@ -14,8 +16,8 @@ const ELEMENTS: u32 = 512;
 pub(super) struct Fragment {
     matrix: String,
     shape: String,
-    /// Type, bytes of an element, registers.
-    element: (String, u32, u32),
+    /// Type, and its registers: of f64 they have 8 bytes, else 4.
+    element: (String, u32),
     layout: String,
     /// Elements from one row of memory to the next.
     stride: u32,
@@ -28,6 +30,9 @@ impl Fragment {
             "m32n8k16" => [32, 8, 16],
             "m8n32k16" => [8, 32, 16],
             "m16n16k8" => [16, 16, 8],
+            "m8n8k4" => [8, 8, 4],
+            "m8n8k32" => [8, 8, 32],
+            "m8n8k128" => [8, 8, 128],
             _ => return None,
         };
         let (rows, columns) = match matrix {
@@ -36,13 +41,17 @@ impl Fragment {
             "c" => (m, n),
             _ => return None,
         };
-        let (bytes, registers) = match (matrix, ty) {
-            ("a" | "b", "f16") => (2, 8),
-            ("a" | "b", "bf16") => (2, rows * columns / 64),
-            ("a" | "b", "tf32") => (4, 4),
-            ("a" | "b", "u8" | "s8") => (1, rows * columns / 128),
-            ("c", "f16") => (2, 4),
-            ("c", "f32" | "s32") => (4, 8),
+        let of_eight_rows = rows == 8 && columns == 8;
+        let registers = match (matrix, ty) {
+            ("c", "s32") if of_eight_rows => 2,
+            ("c", "f64") => 2,
+            ("a" | "b", "f64" | "s4" | "u4" | "b1") => 1,
+            ("a" | "b", "f16") => 8,
+            ("a" | "b", "bf16") => rows * columns / 64,
+            ("a" | "b", "tf32") => 4,
+            ("a" | "b", "u8" | "s8") => rows * columns / 128,
+            ("c", "f16") => 4,
+            ("c", "f32" | "s32") => 8,
             _ => return None,
         };
         let stride = match layout {
@@ -53,7 +62,7 @@ impl Fragment {
         Some(Self {
             matrix: matrix.into(),
             shape: shape.into(),
-            element: (ty.into(), bytes, registers),
+            element: (ty.into(), registers),
             layout: layout.into(),
             stride,
         })
@@ -64,16 +73,22 @@ impl Fragment {
             "f16" => half::f16::from_f32(i as f32).to_bits().to_le_bytes().into(),
             "bf16" => ((i as f32).to_bits() >> 16).to_le_bytes()[..2].to_vec(),
             "tf32" | "f32" => (i as f32).to_bits().to_le_bytes().into(),
+            "f64" => f64::from(i).to_le_bytes().into(),
             "s32" => i.to_le_bytes().into(),
+            "s4" | "u4" | "b1" => vec![mix(0, i) as u8],
             _ => vec![i as u8],
         };
         (0..ELEMENTS).flat_map(element).collect()
     }
 
     fn experiment(&self) -> Experiment {
-        let (ty, _, registers) = &self.element;
+        let (ty, registers) = &self.element;
         let names: Vec<String> = (0..*registers).map(|i| format!("%r{i}")).collect();
-        let class = if ty == "f32" { "f32" } else { "b32" };
+        let (class, bytes) = match ty.as_str() {
+            "f64" => ("f64", 8),
+            "f32" => ("f32", 4),
+            _ => ("b32", 4),
+        };
         let mut body = format!(
             ".reg .{class} %r<8>;\n.reg .b32 %lane;\n.reg .b64 %at;\n\
              wmma.load.{}.sync.aligned.{}.{}.global.{ty} {{{}}}, [%in], {};\n\
@@ -83,10 +98,10 @@ impl Fragment {
             self.shape,
             names.join(", "),
             self.stride,
-            4 * registers,
+            bytes * registers,
         );
         for (i, name) in names.iter().enumerate() {
-            body += &format!("st.global.{class} [%at+{}], {name};\n", 4 * i);
+            body += &format!("st.global.{class} [%at+{}], {name};\n", bytes * i as u32);
         }
         Experiment {
             ptx: Experiment::module("", &body),
@@ -94,7 +109,7 @@ impl Fragment {
             threads: 32,
             dynamic_shared: 0,
             input: self.input(),
-            output_bytes: (32 * 4 * registers) as usize,
+            output_bytes: (32 * bytes * registers) as usize,
             tensor: None,
         }
     }
@@ -153,6 +168,28 @@ pub(super) fn plan() -> String {
                 }
             }
         }
+    }
+    text
+}
+
+/// The rows of the shapes and types that came later: f64, 4 bits and single bits.
+pub(super) fn plan_more() -> String {
+    let mut text = Fragment::HEADER.to_owned() + "\n";
+    let mut add = |matrix: &str, shape: &str, ty: &str, layout: &str| {
+        text += &format!("{matrix},{shape},{ty},{layout},{:016x}\n", 0);
+    };
+    for layout in ["row", "col"] {
+        for matrix in ["a", "b", "c"] {
+            add(matrix, "m8n8k4", "f64", layout);
+        }
+        for shape in ["m8n8k32", "m8n8k128"] {
+            add("c", shape, "s32", layout);
+        }
+    }
+    // PTX ISA: elements below a byte have no other layouts.
+    for (shape, ty) in [("m8n8k32", "s4"), ("m8n8k32", "u4"), ("m8n8k128", "b1")] {
+        add("a", shape, ty, "row");
+        add("b", shape, ty, "col");
     }
     text
 }

@@ -338,9 +338,14 @@ fn what_is_planned_is_enough() {
             let fields: Vec<&str> = row.split(',').collect();
             let (kind, count) = match name {
                 "tensor.csv" => (fields[0].to_owned(), fields[3].parse().expect("a number")),
-                "mma_fragments.csv" => (fields[0].to_owned(), fields[2].parse().expect("a number")),
-                "wmma_layout.csv" => (fields[0].to_owned(), 1),
-                "arithmetic_more.csv" => {
+                "mma_fragments.csv" | "mma_fragments_more.csv" => {
+                    (fields[0].to_owned(), fields[2].parse().expect("a number"))
+                }
+                "wmma_layout.csv" | "wmma_layout_more.csv" => (fields[0].to_owned(), 1),
+                "approximate.csv" | "approximate_all.csv" => {
+                    (fields[0].to_owned(), fields[2].parse().expect("a number"))
+                }
+                "arithmetic_more.csv" | "arithmetic_modes.csv" => {
                     let name = row.split(['.', ' ']).next().unwrap_or_default();
                     (name.to_owned(), 1)
                 }
@@ -351,8 +356,15 @@ fn what_is_planned_is_enough() {
         let (least, all_kinds) = match name {
             "tensor.csv" => (20_000, 6),
             "mma_fragments.csv" => (1024, 22),
+            "mma_fragments_more.csv" => (1024, 16),
             "wmma_layout.csv" => (20, 3),
+            "wmma_layout_more.csv" => (5, 3),
+            // Every input of 16 bits, and as many quotients.
+            "approximate.csv" => (1 << 16, 12),
+            // Every input, of an f64 every upper word.
+            "approximate_all.csv" => (1 << 32, 18),
             "arithmetic_more.csv" => (3, 6),
+            "arithmetic_modes.csv" => (1, 19),
             "shared_memory_patterns.csv" => (30, 22),
             _ => (60, 10),
         };
