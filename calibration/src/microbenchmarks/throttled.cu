@@ -20,13 +20,13 @@ __device__ void multiply_for(u64 limit, unsigned* sink)
     const u64 a = descriptor(tiles, 0, 1024), b = descriptor(tiles + 8192 / 4, 2048, 1024);
     float c[128] = {};
     const u64 start = nanoseconds();
-    do {
+    do {                                               // all warps of the warpgroup as often
         wgmma_fence();
         for (int i = 0; i < 16; ++i)
             wgmma(c, a, b, 1);
         wgmma_commit();
         wgmma_wait<0>();
-    } while (nanoseconds() - start < limit);
+    } while (!__syncthreads_or(nanoseconds() - start >= limit));
     sink[blockIdx.x * blockDim.x + threadIdx.x] = __float_as_uint(c[0] + c[127]);
 }
 

@@ -91,6 +91,7 @@ const EXPERIMENTS: &[Experiment] = &[
                 name: "1 stage",
                 edits: &[
                     ("STAGES = 3;", "STAGES = 1;"),
+                    ("{BM, BN, BK * (STAGES - 1),", "{BM, BN, BK,"),
                     // The tile is copied once all have read the one before, and waited for at once.
                     (
                         "asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(STAGES - 2) : \"memory\");\n",
