@@ -21,7 +21,7 @@ pub enum Said {
 const WRONG: &str = "and yet C is wrong";
 
 /// Lines of compute-sanitizer that are about itself or the program, and no finding.
-const ASIDE: [&str; 11] = [
+const ASIDE: [&str; 12] = [
     WRONG,
     "COMPUTE-SANITIZER",
     "ERROR SUMMARY",
@@ -33,6 +33,8 @@ const ASIDE: [&str; 11] = [
     "Error: No attachable process",
     "No CUDA-MEMCHECK results found",
     "WARNING: Some",
+    // Of `sanitize`: what a launch did not execute.
+    "Note: ",
 ];
 
 impl Said {
