@@ -90,6 +90,8 @@ const WGMMA: &[(&str, u32)] = &[
     ("n64_one_pending", 4),
     ("n128_one_pending", 4),
     ("n256_one_pending", 3),
+    ("n256_fence", 3),
+    ("n256_acquire", 3),
 ];
 
 const KIB: u32 = 1 << 10;
@@ -199,6 +201,36 @@ fn memory() -> Vec<Experiment> {
         times: 1 << 20,
         ..one("memory", "chase_cg_once")
     });
+    for matrices in [1, 2, 4] {
+        for threads in [128, 256, 512] {
+            all.push(Experiment {
+                threads,
+                shared: threads * 16 * 8,
+                bytes: 256 * KIB,
+                times: 300,
+                ..one("memory", &format!("copies_beside_ldmatrix_{matrices}"))
+            });
+        }
+    }
+    for (kernel, step) in [
+        ("hits_u16", 0),
+        ("hits_u16", 2),
+        ("hits_u16", 4),
+        ("hits_u32", 0),
+        ("hits_u32", 4),
+        ("hits_u32", 8),
+        ("hits_u32", 16),
+    ] {
+        for threads in THREADS {
+            all.push(Experiment {
+                threads,
+                bytes: 32 * KIB,
+                step,
+                times: 200,
+                ..one("memory", kernel)
+            });
+        }
+    }
     let own_or_shared = [(256 * KIB, 0), (256 * KIB, 1), (16 * MIB, 0), (16 * MIB, 1)];
     for blocks in BLOCKS {
         for (bytes, step) in own_or_shared {
@@ -270,6 +302,20 @@ fn tma() -> Vec<Experiment> {
             }
         }
     }
+    for blocks in [1, 132] {
+        for step in [0, 1] {
+            all.push(Experiment {
+                blocks,
+                threads: 64,
+                shared: 4 * 16 * KIB,
+                bytes: 16 * KIB,
+                step,
+                pitch: 8192,
+                times: 300,
+                ..one("tma", "fence_beside_boxes")
+            });
+        }
+    }
     all.retain(|experiment| experiment.shared <= 224 * KIB);
     all
 }
@@ -310,7 +356,7 @@ fn throttled() -> Vec<Experiment> {
     let mut all = Vec::new();
     for (kernel, bytes, times) in [
         ("chase_l2", MIB, MIB / 128),
-        ("chase_dram", 1024 * MIB, 1 << 15),
+        ("chase_dram", 1024 * MIB, 1 << 19),
     ] {
         for (blocks, step) in [(1, 0), (132, 0), (132, 100), (132, 400), (132, 1000)] {
             all.push(Experiment {

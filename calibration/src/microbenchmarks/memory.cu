@@ -80,6 +80,72 @@ KERNEL(copies, copies, 4)
 KERNEL(copies, copies, 8)
 KERNEL(copies, copies, 16)
 
+// Beside each copy of 512 bytes by a warp, ldmatrix.x4 of as many bytes, MATRICES times: do the copies' writes take passes of
+// shared memory's data pipe from them?
+template <int MATRICES>
+__device__ void copies_beside_ldmatrix(PARAMETERS)
+{
+    constexpr int AHEAD = 8;
+    extern __shared__ __align__(128) unsigned char ring[];
+    const char* from = begin(data, bytes, step);
+    const unsigned to = (unsigned)__cvta_generic_to_shared(ring) + threadIdx.x * 16;
+    unsigned at = threadIdx.x * 16, sum = 0;
+    __syncthreads();
+    const long long start = clock64();
+    for (unsigned n = 0; n < times; ++n) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\ncp.async.commit_group;\ncp.async.wait_group %2;"
+                     :: "r"(to + n % AHEAD * blockDim.x * 16), "l"(from + at), "n"(AHEAD - 1) : "memory");
+        #pragma unroll
+        for (int i = 0; i < MATRICES; ++i) {
+            unsigned r[4];
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(to + (n + i) % AHEAD * blockDim.x * 16) : "memory");
+            sum += r[0] ^ r[1] ^ r[2] ^ r[3];
+        }
+        at += blockDim.x * 16;
+        if (at >= bytes)
+            at = threadIdx.x * 16;
+    }
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    finish(result, sink, start, times, sum);
+}
+KERNEL(copies_beside_ldmatrix, copies_beside_ldmatrix, 1)
+KERNEL(copies_beside_ldmatrix, copies_beside_ldmatrix, 2)
+KERNEL(copies_beside_ldmatrix, copies_beside_ldmatrix, 4)
+
+__device__ unsigned cached(const unsigned short* from)
+{
+    unsigned short value;
+    asm volatile("ld.global.ca.u16 %0, [%1];" : "=h"(value) : "l"(from));
+    return value;
+}
+
+__device__ unsigned cached(const unsigned* from)
+{
+    unsigned value;
+    asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(value) : "l"(from));
+    return value;
+}
+
+// Loads that hit L1, independent of each other; lane l reads at byte l * step. Each turn reads elsewhere than the one before.
+#define HITS(name, type)                                                                             \
+extern "C" __global__ void name(PARAMETERS)                                                          \
+{                                                                                                    \
+    const char* from = (const char*)data + threadIdx.x % 32 * step;                                  \
+    unsigned sum = 0;                                                                                \
+    __syncthreads();                                                                                 \
+    const long long start = clock64();                                                               \
+    _Pragma("unroll 1")                                                                              \
+    for (unsigned n = 0; n < times; ++n) {                                                           \
+        _Pragma("unroll")                                                                            \
+        for (int i = 0; i < 16; ++i)                                                                 \
+            sum += cached((const type*)(from + n % 2 * 1024 + i * 1024));                                         \
+    }                                                                                                \
+    finish(result, sink, start, (u64)times * 16, sum);                                               \
+}
+HITS(hits_u16, unsigned short)
+HITS(hits_u32, unsigned)
+
 // Stores, and the fence that waits for them.
 extern "C" __global__ void stores(PARAMETERS)
 {

@@ -30,12 +30,12 @@ __device__ void multiply_for(u64 limit, unsigned* sink)
     sink[blockIdx.x * blockDim.x + threadIdx.x] = __float_as_uint(c[0] + c[127]);
 }
 
-// A million nanoseconds for each of `step`, and 60 in which the chain is followed.
+// A million nanoseconds for each of `step`, and 400 in which the chain is followed.
 template <int PASSES>
 __device__ void chase(PARAMETERS)
 {
     if (blockIdx.x > 0)
-        return multiply_for((step + 60) * 1000000ull, sink);
+        return multiply_for((step + 400) * 1000000ull, sink);
     if (threadIdx.x > 0)
         return;
     const u64 begin = nanoseconds();

@@ -47,3 +47,37 @@ extern "C" __global__ void four(const __grid_constant__ TensorMap map, PARAMETER
 {
     boxes<4>(map, result, sink, data, bytes, step, times);
 }
+
+// A fence after the other by a second warp, while the first has boxes in flight: does it wait for them? An operation is a fence.
+extern "C" __global__ void fence_beside_boxes(const __grid_constant__ TensorMap map, PARAMETERS)
+{
+    extern __shared__ __align__(1024) unsigned char ring[];
+    __shared__ __align__(8) u64 full[4];
+    __shared__ volatile unsigned done;
+    const unsigned rows = bytes / 128, top = blockIdx.x * ROWS * step;
+    if (threadIdx.x == 0) {
+        for (unsigned slot = 0; slot < 4; ++slot)
+            mbarrier_init(&full[slot], 1);
+        fence_mbarrier_init();
+        done = 0;
+    }
+    __syncthreads();
+    const long long start = clock64();
+    if (threadIdx.x == 0) {
+        for (unsigned n = 0; n < times + 4; ++n) {
+            if (n >= 4)
+                mbarrier_wait(&full[n % 4], (n / 4 - 1) % 2);
+            if (n < times) {
+                mbarrier_expect(&full[n % 4], bytes);
+                tma_load(ring + n % 4 * bytes, map, 0, top + n * rows % ROWS, &full[n % 4]);
+            }
+        }
+        done = 1;
+    } else if (threadIdx.x == 32) {
+        unsigned fences = 0;
+        for (; !done; ++fences)
+            asm volatile("fence.acq_rel.gpu;" ::: "memory");
+        result[2 * blockIdx.x] = clock64() - start;
+        result[2 * blockIdx.x + 1] = fences;
+    }
+}

@@ -85,7 +85,9 @@ pub struct Bytes {
 #[expect(missing_docs, reason = "each is explained in cards/*.toml")]
 pub struct Queue {
     pub memory_instructions: f64,
+    pub copy_passes: f64,
     pub l1_bytes: u32,
+    pub l2_bytes: f64,
 }
 
 impl Card {

@@ -70,6 +70,8 @@ pub enum Does {
     ClusterWait,
     /// `membar` and fences: the warp's next instruction waits for so many clocks.
     Fence(f64),
+    /// The same, and it waits for the bulk copies that are in flight to the SM.
+    FenceOfCopies(f64),
     /// A branch.
     Branch,
 }
@@ -209,7 +211,12 @@ impl Class {
             "MEMBAR" if opcode.contains("CTA") => {
                 new(Pipe::None, 1.0, 0.0, Does::Fence(latency.membar_cta))
             }
-            "MEMBAR" => new(Pipe::None, 1.0, 0.0, Does::Fence(latency.membar_gpu)),
+            "MEMBAR" => new(
+                Pipe::None,
+                1.0,
+                0.0,
+                Does::FenceOfCopies(latency.membar_gpu),
+            ),
             "FENCE" => new(Pipe::None, 1.0, 0.0, Does::Fence(latency.proxy_fence)),
             "BRA" | "JMP" | "BRX" | "CALL" | "RET" => new(Pipe::None, 1.0, 0.0, Does::Branch),
             "NOP" | "BSSY" | "BSYNC" | "EXIT" | "WARPSYNC" | "WARPGROUP" | "ELECT" | "VOTE"

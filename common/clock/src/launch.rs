@@ -5,8 +5,8 @@ use emulator::{Instruction, WarpTrace};
 
 use crate::card::Card;
 use crate::machine_code::MachineCode;
-use crate::memory::Sharing;
 use crate::path::Walk;
+use crate::sharing::Sharing;
 use crate::simulate::{Job, Program, Simulation, SimulationError, simulate};
 
 /// A launch as the model sees it.

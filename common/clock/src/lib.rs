@@ -7,6 +7,7 @@
 //! | which machine instructions a warp issued | both | [`Walk`], `path.rs` |
 //! | what an instruction asks of its SM | its opcode | [`Class`], `class.rs` |
 //! | intervals, latencies, rates | microbenchmarks on a card | [`Card`], `cards/` |
+//! | what SMs ask of the L2 together | the addresses of a wave of CTAs | [`Sharing`], `sharing.rs` |
 //! | when each warp issues what | all of them | [`simulate()`], `simulate.rs` |
 //! | warps of an SM over a few steps, as a picture | a simulation | [`timeline()`], `timeline.rs` |
 //! | a launch of many waves | a few CTAs of one SM | [`Launch`], `launch.rs` |
@@ -16,6 +17,7 @@ mod launch;
 mod machine_code;
 mod memory;
 mod path;
+mod sharing;
 mod simulate;
 mod stall;
 mod timeline;
@@ -24,8 +26,8 @@ pub use card::{Bytes, Card, Interval, Latency, Queue};
 pub use class::{Class, Does, PIPES, Pipe};
 pub use launch::{Estimate, Launch, LaunchError};
 pub use machine_code::{MachineCode, MachineCodeError, MachineInstruction};
-pub use memory::Sharing;
 pub use path::{Step, Walk};
+pub use sharing::{Read, Sharing};
 pub use simulate::{
     Activity, Job, PARTITIONS, Program, Simulation, SimulationError, Span, Unit, simulate,
 };

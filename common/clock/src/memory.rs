@@ -2,19 +2,10 @@
 use emulator::TraceLine;
 
 use crate::card::Card;
+use crate::sharing::Sharing;
 
 /// Lines of the L1 in a set.
 const WAYS: usize = 8;
-
-/// What the launch as a whole asks of the memory behind the SMs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sharing {
-    /// Of the bytes that all SMs ask of the L2 at a time, the part that no other SM asks for as well.
-    pub distinct: f64,
-    /// Of the requests, the part that waits for DRAM, because no SM has asked for the line before or all ask for it at
-    /// the same time.
-    pub cold: f64,
-}
 
 /// The memory that one SM sees.
 pub(crate) struct Memory {

@@ -11,8 +11,9 @@ use emulator::{Effect, TraceLine, WarpTrace};
 use crate::card::Card;
 use crate::class::{Class, Does, PIPES, Pipe};
 use crate::machine_code::{MachineCode, MachineInstruction};
-use crate::memory::{Memory, Sharing};
+use crate::memory::Memory;
 use crate::path::Step;
+use crate::sharing::Sharing;
 use crate::stall::{STALLS, Stall};
 
 /// Sub-partitions of an SM.
@@ -289,6 +290,8 @@ struct Sm {
     data_free: f64,
     memory: Memory,
     tma_free: f64,
+    /// When all bulk copies that have been issued have landed.
+    bulk_landed: f64,
 }
 
 struct Simulator<'a> {
@@ -327,6 +330,7 @@ pub fn simulate(
         data_free: 0.0,
         memory: Memory::new(card, shared, job.sharing),
         tma_free: 0.0,
+        bulk_landed: 0.0,
     };
     let mut simulator = Simulator {
         card,
@@ -667,6 +671,11 @@ impl<'a> Simulator<'a> {
                 let warp = &mut self.warps[number];
                 (warp.released, warp.why) = (time + clocks, Stall::Membar);
             }
+            Does::FenceOfCopies(clocks) => {
+                let landed = self.sms[sm].bulk_landed.max(time);
+                let warp = &mut self.warps[number];
+                (warp.released, warp.why) = (landed + clocks, Stall::Membar);
+            }
             Does::Shared => {
                 let wavefronts: u32 = (effects.iter())
                     .map(|one| match one.effect {
@@ -719,7 +728,8 @@ impl<'a> Simulator<'a> {
             Does::AsyncCopy => {
                 for one in effects {
                     if let Effect::Global { first, count } = one.effect {
-                        let start = self.enqueue(number, time, f64::from(count));
+                        let passes = f64::from(count) * card.queue.copy_passes;
+                        let start = self.enqueue(number, time, passes);
                         let lines = program.lines(first, count);
                         let memory = &mut self.sms[sm].memory;
                         let sectors = match opcode_bypasses {
@@ -961,6 +971,8 @@ impl<'a> Simulator<'a> {
                 let memory = &mut self.sms[target].memory;
                 let wait = (latency.tma - amount / rate).max(latency.l2);
                 let landed = memory.fetch(card, start, amount, rate, wait);
+                let state = &mut self.sms[target];
+                state.bulk_landed = state.bulk_landed.max(landed);
                 self.act(target, Unit::BulkCopies, start, landed);
                 self.push(
                     landed,

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use crate::banks::LANES;
 
 /// Which blocks of a launch are traced.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceRequest {
     /// Their `blockIdx`.
     pub blocks: Vec<[u32; 3]>,
     /// Run no other clusters than theirs. What those would have written is then missing from memory, and so the option
     /// has no effect on a kernel whose blocks communicate with each other.
     pub only: bool,
+    /// Stop each cluster after about so many warp instructions: enough to see which addresses a step takes.
+    pub most: Option<u64>,
 }
 
 /// What one warp of a traced block executed.

@@ -250,6 +250,9 @@ pub enum Error {
     /// How long a kernel takes could not be predicted.
     #[error("no prediction for {0}: {1}")]
     NoPrediction(Size, String),
+    /// The same of any kernel.
+    #[error("no prediction for {0}: {1}")]
+    NotPredicted(String, String),
     /// A picture could not be written.
     #[error("cannot write {0}: {1}")]
     Picture(String, std::io::Error),

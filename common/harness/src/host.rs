@@ -29,6 +29,8 @@ pub struct Host {
     most_instructions: Option<u64>,
     /// How many CTAs an SM holds, if those of one SM are to be traced.
     traced: Option<u32>,
+    /// What was traced of the CTAs that run at the same time.
+    wave: Vec<emulator::WarpTrace>,
     launched: Option<(RecordedLaunch, Option<LaunchReport>)>,
     finished: Option<Finished>,
 }
@@ -72,6 +74,7 @@ impl Host {
             downloads: true,
             most_instructions: None,
             traced: None,
+            wave: Vec::new(),
             launched: None,
             finished: None,
         })
@@ -192,6 +195,11 @@ impl Host {
         (self.traced, self.downloads) = (Some(resident), false);
     }
 
+    /// What the last launch traced of the CTAs that run at the same time.
+    pub(crate) fn take_wave(&mut self) -> Vec<emulator::WarpTrace> {
+        std::mem::take(&mut self.wave)
+    }
+
     /// Launches the kernel (`cuLaunchKernelEx`).
     ///
     /// # Errors
@@ -213,15 +221,22 @@ impl Host {
                     (None, None) => limits.instructions,
                 };
                 context.options_mut().progress = Some(progress.observer());
-                if let Some(resident) = self.traced {
-                    let sms = self.target.sms();
-                    context.options_mut().trace = Some(predict::of_one_sm(&config, resident, sms));
-                }
                 Some(progress)
             }
             Device::Gpu(_) => None,
         };
-        let report = self.device.launch(&kernel.function, &config, &args);
+        let report = match self.traced {
+            None => self.device.launch(&kernel.function, &config, &args),
+            Some(resident) => {
+                let (function, sms) = (&kernel.function, self.target.sms());
+                let traced =
+                    predict::traced(&mut self.device, function, &config, &args, resident, sms);
+                traced.map(|traced| {
+                    self.wave = traced.wave;
+                    Some(traced.report)
+                })
+            }
+        };
         if let Some(progress) = progress {
             progress.finish();
         }

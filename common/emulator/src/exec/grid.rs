@@ -329,6 +329,12 @@ fn sampled(machine: &Machine<'_>, clusters: u64) -> Vec<u64> {
     }
 }
 
+/// Warp instructions after which nobody asks for more of a cluster's trace.
+fn enough(machine: &Machine<'_>) -> u64 {
+    let request = machine.options.trace.as_ref();
+    request.and_then(|request| request.most).unwrap_or(u64::MAX)
+}
+
 impl Budget {
     /// Runs one cluster, unless the launch has failed before it.
     fn cluster(
@@ -351,13 +357,16 @@ impl Budget {
             writes.accesses = Some(Box::new(shadow(machine)));
         }
         cluster.reset(number);
+        let mut more = enough(machine);
         loop {
             let left = limits
                 .instructions
                 .saturating_sub(self.instructions.load(Ordering::Relaxed));
             let before = cluster.instructions();
-            let turn = cluster.run(&mut writes, &mut part.profiler, left.min(1 << 22));
+            let budget = left.min(1 << 22).min(more);
+            let turn = cluster.run(&mut writes, &mut part.profiler, budget);
             let ran = cluster.instructions() - before;
+            more = more.saturating_sub(ran);
             if self.instructions.fetch_add(ran, Ordering::Relaxed) + ran > limits.instructions {
                 self.broken.fetch_max(1, Ordering::Relaxed);
             }
@@ -371,6 +380,7 @@ impl Budget {
             }
             match turn {
                 Turn::Unfinished if failed() => return,
+                Turn::Unfinished if more == 0 => break,
                 Turn::Unfinished => continue,
                 Turn::Done => break,
                 Turn::Stuck => cluster.report_deadlock(&mut writes, &mut part.profiler),
@@ -464,6 +474,9 @@ fn interleaved(machine: &Machine<'_>, all: u64) -> Result<WorkerOutput, Error> {
             if writes.bytes().saturating_add(held) > limits.memory {
                 return Err(limits.out_of_memory());
             }
+        }
+        if instructions >= enough(machine).saturating_mul(at_once) {
+            break;
         }
         if stuck && writes.activity == activity {
             clusters[0].report_deadlock(&mut writes, &mut outcome.profiler);

@@ -60,18 +60,11 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
             let settings = arguments.settings(arguments.size.unwrap_or(Target::FULL));
             let prediction =
                 predict::Prediction::new(rung, &settings, &target, time.timeline.is_some())?;
-            let text = match arguments.json {
-                true => json::pretty(&report::Answer::new(&prediction)),
-                false => report::prediction(&prediction),
-            };
-            report::print(out, &text)?;
-            if let Some(file) = &time.timeline {
-                let no_steps = "its warps wait for nothing twice, so it has no steps to draw";
-                let none = || Error::NoPrediction(settings.size, no_steps.into());
-                let svg = prediction.timeline().ok_or_else(none)?;
-                std::fs::write(file, svg)
-                    .map_err(|error| Error::Picture(file.display().to_string(), error))?;
-            }
+            let picture = time.timeline.as_deref();
+            report::print(
+                out,
+                &report::predicted(&prediction, arguments.json, picture)?,
+            )?;
             Ok(true)
         }
         (Some(Command::Bench(bench)), _) => time(rung, arguments, &target, bench, out),

@@ -28,7 +28,7 @@ use crate::run::Outcome;
 use crate::table::{factor, plural, table, thousands};
 use crate::{Error, Result, Target, Verification, alone, bench, occupancy};
 use lines::Row;
-pub use time::{Answer, prediction};
+pub use time::predicted;
 
 /// Writes a report. A reader who has seen enough (`| head`) is no error.
 pub fn print(out: &mut dyn std::io::Write, text: &str) -> Result<()> {

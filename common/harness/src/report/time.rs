@@ -1,9 +1,12 @@
 //! What the clock says of a kernel, as text and for programs.
+use std::path::Path;
+
 use clock::{PARTITIONS, Pipe, STALLS, Stall};
 use serde::Serialize;
 
 use crate::predict::Prediction;
 use crate::table::{plural, table, thousands};
+use crate::{Error, Result, json};
 
 /// Lines of the source that are listed.
 const LINES: usize = 12;
@@ -11,12 +14,14 @@ const LINES: usize = 12;
 /// A prediction, for programs: `time --json`.
 #[derive(Serialize)]
 pub struct Answer {
-    /// The rung's name.
-    pub rung: String,
-    /// Its C's tile.
-    pub tile: String,
-    /// The problem.
-    pub size: String,
+    /// What was launched.
+    pub kernel: String,
+    /// Of a rung, its C's tile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tile: Option<String>,
+    /// Of a rung, the problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<String>,
     /// The card whose constants these are.
     pub card: String,
     /// Clocks of an SM, the launch included.
@@ -25,8 +30,9 @@ pub struct Answer {
     pub mhz: f64,
     /// Milliseconds at that clock.
     pub milliseconds: f64,
-    /// TFLOP/s at that clock.
-    pub tflops: f64,
+    /// Of a rung, TFLOP/s at that clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tflops: Option<f64>,
     /// CTAs that an SM holds at a time.
     pub resident: u32,
     /// Clusters of the busiest SM, and those of them that were simulated.
@@ -81,6 +87,7 @@ impl Answer {
     pub fn new(prediction: &Prediction) -> Self {
         let (estimate, card) = (&prediction.estimate, &prediction.card);
         let simulation = &estimate.simulation;
+        let product = prediction.product.as_ref();
         let milliseconds = estimate.clocks / card.mhz / 1e3;
         let end = simulation.ends.iter().copied().fold(1.0, f64::max);
         let all = end * f64::from(simulation.sms);
@@ -94,14 +101,14 @@ impl Answer {
         let issued = (simulation.issued as f64).max(1.0);
         let stalls = STALLS.iter().zip(sums);
         Self {
-            rung: prediction.rung.clone(),
-            tile: prediction.tile.clone(),
-            size: prediction.size.to_string(),
+            kernel: prediction.kernel.clone(),
+            tile: product.map(|product| product.tile.clone()),
+            size: product.map(|product| product.size.to_string()),
             card: card.name.clone(),
             clocks: estimate.clocks,
             mhz: card.mhz,
             milliseconds,
-            tflops: prediction.size.flop() / milliseconds / 1e9,
+            tflops: product.map(|product| product.size.flop() / milliseconds / 1e9),
             resident: prediction.resident,
             clusters: estimate.clusters,
             simulated: estimate.simulated,
@@ -158,20 +165,39 @@ fn lines(prediction: &Prediction) -> Vec<Line> {
     lines
 }
 
+/// A prediction as text or JSON; with a path, its timeline is written there as SVG.
+///
+/// # Errors
+/// If its warps wait for nothing twice, so that there is nothing to draw; if the picture cannot be written.
+pub fn predicted(of: &Prediction, as_json: bool, picture: Option<&Path>) -> Result<String> {
+    if let Some(path) = picture {
+        let no_steps = "its warps wait for nothing twice, so it has no steps to draw";
+        let none = || Error::NotPredicted(of.kernel.clone(), no_steps.into());
+        let svg = of.timeline().ok_or_else(none)?;
+        std::fs::write(path, svg)
+            .map_err(|error| Error::Picture(path.display().to_string(), error))?;
+    }
+    Ok(match as_json {
+        true => json::pretty(&Answer::new(of)),
+        false => prediction(of),
+    })
+}
+
 /// A prediction, for a reader.
-pub fn prediction(prediction: &Prediction) -> String {
+fn prediction(prediction: &Prediction) -> String {
     let answer = Answer::new(prediction);
     let percent = |part: f64| format!("{:.1}%", 100.0 * part);
+    let tile = answer.tile.iter().map(|tile| format!("tile {tile}"));
+    let what: Vec<String> = ([answer.kernel].into_iter().chain(answer.size).chain(tile)).collect();
+    let speed = answer.tflops;
+    let speed = speed.map_or_else(String::new, |tflops| format!(" and {tflops:.1} TFLOP/s"));
     let text = format!(
-        "rung {}, {}, tile {}: {} clocks of an SM predicted\n\
-         {:.4} ms and {:.1} TFLOP/s at {} MHz, the clock of an {} that nothing throttles\n\
+        "{}: {} clocks of an SM predicted\n\
+         {:.4} ms{speed} at {} MHz, the clock of an {} that nothing throttles\n\
          {} an SM at a time; of the busiest SM's {}, {} simulated and the rest extended\n\n",
-        answer.rung,
-        answer.size,
-        answer.tile,
+        what.join(", "),
         thousands(answer.clocks as u64),
         answer.milliseconds,
-        answer.tflops,
         answer.mhz,
         answer.card,
         plural(answer.resident.into(), "CTA"),

@@ -1,23 +1,26 @@
 //! How long a kernel takes by the clock of the emulator, without a GPU.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use clock::{Card, Estimate, Launch, Sharing};
-use emulator::TraceRequest;
+use clock::{Card, Estimate, Launch, Read, Sharing};
+use emulator::{LaunchReport, TraceRequest, WarpTrace};
 
-use crate::device::LaunchConfig;
+use crate::device::{Arg, Device, Function, LaunchConfig};
 use crate::occupancy::Sm;
 use crate::source::machine_code;
-use crate::{Error, Host, Result, Rung, Settings, Size, Target, choose};
+use crate::{Error, Host, Result, Rung, Settings, Size, Source, Target, choose};
 
-/// What the clock says of a kernel at a size.
+/// Warp instructions that the CTAs of a wave execute together, at most, to show which addresses they share.
+const WAVE_INSTRUCTIONS: u64 = 4_000_000;
+/// What is enough for that: this part of what a CTA executes, and so many at least.
+const WAVE_PART: (u64, u64) = (16, 2_000);
+
+/// What the clock says of a launch.
 #[derive(Clone, Debug)]
 pub struct Prediction {
-    /// The rung's name.
-    pub rung: String,
-    /// The problem.
-    pub size: Size,
-    /// The part of C that a CTA computes at a time.
-    pub tile: String,
+    /// What was launched.
+    pub kernel: String,
+    /// The problem, if it is a product of matrices.
+    pub product: Option<Product>,
     /// The card.
     pub card: Card,
     /// CTAs that an SM holds.
@@ -32,6 +35,42 @@ pub struct Prediction {
     pub window: Option<(f64, f64)>,
 }
 
+/// A product of matrices that a rung computes.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// The problem.
+    pub size: Size,
+    /// The part of C that a CTA computes at a time.
+    pub tile: String,
+}
+
+/// A launch on the emulator, traced.
+#[derive(Debug, Default)]
+pub(crate) struct Traced {
+    /// What was found, with the traces of the CTAs of one SM, from their start to their end.
+    pub report: LaunchReport,
+    /// The first instructions of all CTAs that run at the same time.
+    pub wave: Vec<WarpTrace>,
+}
+
+/// A launch that has been traced, and what is known of its kernel.
+struct TracedLaunch<'a> {
+    /// What messages call it.
+    kernel: String,
+    /// The kernel.
+    function: &'a Function,
+    /// ptxas's machine code of it.
+    code: clock::MachineCode,
+    /// The launch.
+    config: &'a LaunchConfig,
+    /// What the emulator traced.
+    traced: &'a Traced,
+    /// Bytes of the buffers that it may read.
+    memory: u64,
+    /// Whether the estimate has the spans of two steps.
+    spans: bool,
+}
+
 impl Prediction {
     /// What the warps of one SM do in two steps, as SVG; none if they wait for nothing twice.
     pub fn timeline(&self) -> Option<String> {
@@ -39,32 +78,228 @@ impl Prediction {
     }
 }
 
-/// The blocks that the first of `sms` SMs holds, where the scheduler deals clusters out to all SMs in turn.
-pub(crate) fn of_one_sm(config: &LaunchConfig, resident: u32, sms: u32) -> TraceRequest {
-    let cluster = config.cluster;
-    let ranks = cluster.iter().product::<u32>().max(1);
-    let counts: [u32; 3] = std::array::from_fn(|dim| config.grid[dim] / cluster[dim].max(1));
-    let all = counts
-        .iter()
-        .map(|&count| u64::from(count))
-        .product::<u64>();
-    let step = u64::from((sms / ranks).max(1));
-    let mut blocks = Vec::new();
-    for number in (0..u64::from(resident)).map(|nth| nth * step) {
-        if number >= all && number > 0 {
-            break;
-        }
-        let [nx, ny, _] = counts.map(u64::from);
-        let at = [number % nx, number / nx % ny, number / nx / ny];
-        for rank in 0..ranks {
-            let [cx, cy, _] = cluster;
-            let within = [rank % cx, rank / cx % cy, rank / cx / cy];
-            blocks.push(std::array::from_fn(|dim| {
-                at[dim] as u32 * cluster[dim] + within[dim]
-            }));
+/// `blockIdx` of the first block of a cluster, and of all others of it.
+fn blocks_of(config: &LaunchConfig, number: u64) -> impl Iterator<Item = [u32; 3]> {
+    let cluster = config.cluster.map(|blocks| blocks.max(1));
+    let [nx, ny, _]: [u64; 3] =
+        std::array::from_fn(|dim| u64::from((config.grid[dim] / cluster[dim]).max(1)));
+    let at = [number % nx, number / nx % ny, number / nx / ny];
+    let [cx, cy, _] = cluster;
+    (0..cluster.iter().product()).map(move |rank| {
+        let within = [rank % cx, rank / cx % cy, rank / cx / cy];
+        std::array::from_fn(|dim| at[dim] as u32 * cluster[dim] + within[dim])
+    })
+}
+
+/// How the scheduler deals a launch's clusters out: to all groups of SMs in turn.
+struct Deal {
+    clusters: u64,
+    /// As many clusters as run side by side, each on SMs of its own.
+    groups: u64,
+    /// Clusters on the same SMs at a time.
+    resident: u64,
+}
+
+impl Deal {
+    fn new(config: &LaunchConfig, resident: u32, sms: u32) -> Self {
+        let ranks = config.cluster.iter().product::<u32>().max(1);
+        let blocks: u64 = config
+            .grid
+            .iter()
+            .map(|&blocks| u64::from(blocks))
+            .product();
+        Self {
+            clusters: (blocks / u64::from(ranks)).max(1),
+            groups: u64::from((sms / ranks).max(1)),
+            resident: resident.max(1).into(),
         }
     }
-    TraceRequest { blocks, only: true }
+
+    /// The clusters that the first SMs hold.
+    fn of_one_sm(&self) -> impl Iterator<Item = u64> {
+        (0..self.resident)
+            .map(|nth| nth * self.groups)
+            .filter(|&number| number < self.clusters)
+    }
+
+    /// All that run at the same time.
+    fn of_a_wave(&self) -> u64 {
+        (self.groups * self.resident).min(self.clusters)
+    }
+}
+
+/// Launches a kernel on the emulator and traces the CTAs of one SM, of which it holds `resident` at a time, and then the
+/// first instructions of all that run at the same time.
+///
+/// # Errors
+/// If the device is a GPU or refuses the launch, or a limit of the emulator was met.
+pub(crate) fn traced(
+    device: &mut Device,
+    function: &Function,
+    config: &LaunchConfig,
+    args: &[Arg],
+    resident: u32,
+    sms: u32,
+) -> Result<Traced> {
+    let deal = Deal::new(config, resident, sms);
+    let mut launch = |clusters: &mut dyn Iterator<Item = u64>, most: Option<u64>| {
+        let Device::Emulator(context) = &mut *device else {
+            return Err(Error::OtherDevice);
+        };
+        context.options_mut().trace = Some(TraceRequest {
+            blocks: clusters.flat_map(|one| blocks_of(config, one)).collect(),
+            only: true,
+            most,
+        });
+        let report = device.launch(function, config, args)?;
+        Ok(report.unwrap_or_default())
+    };
+    let report = launch(&mut deal.of_one_sm(), None)?;
+    let executed: usize = report.traces.iter().map(|warp| warp.events.len()).sum();
+    let of_one = executed as u64 / deal.of_one_sm().count().max(1) as u64;
+    let wave = deal.of_a_wave();
+    let (part, least) = WAVE_PART;
+    let most = (of_one / part)
+        .max(least)
+        .min(WAVE_INSTRUCTIONS / wave)
+        .max(1);
+    let wave = launch(&mut (0..wave), Some(most))?.traces;
+    if let Device::Emulator(context) = device {
+        context.options_mut().trace = None;
+    }
+    Ok(Traced { report, wave })
+}
+
+/// CTAs that an SM of the card holds at a time.
+fn resident(code: &clock::MachineCode, function: &Function, config: &LaunchConfig) -> u32 {
+    let shared = shared_bytes(function, config);
+    let threads = config.block.iter().product();
+    Sm::new((9, 0), 227 * 1024)
+        .holds(threads, code.registers, shared)
+        .blocks
+}
+
+fn shared_bytes(function: &Function, config: &LaunchConfig) -> u32 {
+    function
+        .static_shared()
+        .saturating_add(config.dynamic_shared)
+}
+
+impl TracedLaunch<'_> {
+    /// The prediction, or why there is none: the kernel goes wrong, or its machine code does not fit what was traced.
+    fn predict(self) -> std::result::Result<Prediction, String> {
+        let card = Card::h200().map_err(|error| error.to_string())?;
+        let report = &self.traced.report;
+        if let Some(first) = report.findings.first() {
+            return Err(first.to_string());
+        }
+        let config = self.config;
+        let resident = resident(&self.code, self.function, config);
+        if resident == 0 {
+            return Err("an SM has not enough registers or shared memory for one CTA".into());
+        }
+        let instructions = self.function.instructions();
+        let deal = Deal::new(config, resident, card.sms);
+        let mut sm_of = BTreeMap::new();
+        for number in 0..deal.of_a_wave() {
+            sm_of.extend(blocks_of(config, number).map(|block| (block, number % deal.groups)));
+        }
+        let ranks = u64::from(config.cluster.iter().product::<u32>().max(1));
+        // A cluster is on SMs of its own, of which each has an L1.
+        let on = |block: [u32; 3]| {
+            let rank: u32 = (0..3)
+                .map(|dim| block[dim] % config.cluster[dim].max(1))
+                .sum();
+            sm_of.get(&block).map_or(0, |sm| sm * ranks) + u64::from(rank)
+        };
+        let wave = Read::of(&self.traced.wave, instructions, on);
+        let traced: BTreeSet<_> = report.traces.iter().map(|warp| warp.block).collect();
+        let own = Read::of(&report.traces, instructions, |_| 0).asked as f64;
+        let all = own / traced.len().max(1) as f64 * (deal.clusters * ranks) as f64;
+        let sharing = Sharing::new(wave, all, self.memory as f64, card.queue.l2_bytes);
+        let launch = Launch {
+            card: &card,
+            code: &self.code,
+            instructions,
+            traces: &report.traces,
+            blocks: deal.clusters * ranks,
+            cluster: config.cluster,
+            resident,
+            shared_bytes: shared_bytes(self.function, config),
+            sharing,
+            window: None,
+        };
+        let (estimate, window) = match self.spans {
+            true => launch.estimate_with_spans(),
+            false => launch.estimate().map(|estimate| (estimate, None)),
+        }
+        .map_err(|error| error.to_string())?;
+        let sources = instructions.iter();
+        let sources =
+            sources.filter_map(|one| Some((one.ptx_line, one.source.as_ref()?.to_string())));
+        Ok(Prediction {
+            kernel: self.kernel,
+            product: None,
+            sources: sources.collect(),
+            card,
+            resident,
+            code: self.code,
+            estimate,
+            window,
+        })
+    }
+}
+
+/// Any kernel's launch, of which nothing is known yet.
+pub struct AnyLaunch<'a> {
+    /// What messages call the kernel.
+    pub kernel: &'a str,
+    /// Its PTX.
+    pub source: &'a Source,
+    /// Its name there.
+    pub entry: &'a str,
+    /// The kernel, loaded.
+    pub function: &'a Function,
+    /// The launch.
+    pub config: &'a LaunchConfig,
+    /// Its arguments.
+    pub args: &'a [Arg],
+    /// Bytes of the buffers among them.
+    pub memory: u64,
+    /// Whether the estimate has the spans of two steps.
+    pub spans: bool,
+}
+
+impl AnyLaunch<'_> {
+    /// Traces it on the emulator and predicts.
+    ///
+    /// # Errors
+    /// If the launch is refused; if the kernel goes wrong, or its machine code cannot be had or does not fit.
+    pub fn predict(self, device: &mut Device) -> Result<Prediction> {
+        let no = |why: String| Error::NotPredicted(self.kernel.to_owned(), why);
+        let code = machine_code::assemble(&self.source.ptx, self.entry, &self.source.arch)
+            .map_err(|error| no(format!("{error:#}")))?;
+        let card = Card::h200().map_err(|error| no(error.to_string()))?;
+        let held = resident(&code, self.function, self.config).max(1);
+        let traced = traced(
+            device,
+            self.function,
+            self.config,
+            self.args,
+            held,
+            card.sms,
+        )?;
+        let launch = TracedLaunch {
+            kernel: self.kernel.to_owned(),
+            function: self.function,
+            code,
+            config: self.config,
+            traced: &traced,
+            memory: self.memory,
+            spans: self.spans,
+        };
+        launch.predict().map_err(no)
+    }
 }
 
 impl Prediction {
@@ -74,7 +309,6 @@ impl Prediction {
     /// If the kernel goes wrong on the emulator, or its machine code cannot be had.
     pub fn new(rung: &Rung, settings: &Settings, target: &Target, spans: bool) -> Result<Self> {
         let no = |why: String| Error::NoPrediction(settings.size, why);
-        let card = Card::h200().map_err(|error| no(error.to_string()))?;
         let source = choose::source(rung, target, &settings.kernel, settings.size)?;
         let (ptx, arch) = (source.ptx.clone(), source.arch.clone());
         let mut host = Host::new(rung, settings, target, Some(source))?;
@@ -82,67 +316,34 @@ impl Prediction {
         let code = machine_code::assemble(&ptx, kernel.name, &arch)
             .map_err(|error| no(error.to_string()))?;
         let spec = kernel.spec;
-        let shared = kernel
-            .function
-            .static_shared()
-            .saturating_add(spec.dynamic_shared);
-        let resident = Sm::new((9, 0), 227 * 1024)
-            .holds(spec.threads, code.registers, shared)
-            .blocks;
-        host.trace(resident);
+        let config = LaunchConfig {
+            block: [spec.threads, 1, 1],
+            dynamic_shared: spec.dynamic_shared,
+            ..LaunchConfig::default()
+        };
+        host.trace(resident(&code, &kernel.function, &config).max(1));
         let finished = host.run()?;
-        let report = finished.report.unwrap_or_default();
-        if let Some(first) = report.findings.first() {
-            return Err(no(first.to_string()));
-        }
-        let config = finished.launch.config;
-        let bytes = |size: Size| 2 * (size.elements().iter().sum::<u64>());
-        // Each element of A and B is read by every tile of its row or column.
-        let padded = finished.problem.padded;
-        let [m, n, k] = [padded.m, padded.n, padded.k].map(f64::from);
-        let asked =
-            2.0 * m * n * k * (1.0 / f64::from(spec.tile.bm) + 1.0 / f64::from(spec.tile.bn));
-        let tiles = m / f64::from(spec.tile.bm) * n / f64::from(spec.tile.bn);
-        let waves = (tiles / f64::from(card.sms * resident)).max(1.0);
-        let cold = (1.0 + 0.5 * (waves - 1.0)) / waves;
-        let sharing = Sharing {
-            distinct: (bytes(padded) as f64 / asked).min(1.0),
-            cold,
+        let traced = Traced {
+            report: finished.report.unwrap_or_default(),
+            wave: host.take_wave(),
         };
-        let launch = Launch {
-            card: &card,
-            code: &code,
-            instructions: kernel.function.instructions(),
-            traces: &report.traces,
-            blocks: config
-                .grid
-                .iter()
-                .map(|&blocks| u64::from(blocks))
-                .product(),
-            cluster: config.cluster,
-            resident,
-            shared_bytes: shared,
-            sharing,
-            window: None,
-        };
-        let (estimate, window) = match spans {
-            true => launch.estimate_with_spans(),
-            false => launch.estimate().map(|estimate| (estimate, None)),
-        }
-        .map_err(|error| no(error.to_string()))?;
-        let sources = kernel.function.instructions().iter();
-        let sources =
-            sources.filter_map(|one| Some((one.ptx_line, one.source.as_ref()?.to_string())));
-        Ok(Self {
-            rung: rung.name.to_owned(),
-            sources: sources.collect(),
-            size: settings.size,
-            tile: format!("{}x{}", spec.tile.bm, spec.tile.bn),
-            card,
-            resident,
+        let memory = 2 * finished.problem.padded.elements().iter().sum::<u64>();
+        let launch = TracedLaunch {
+            kernel: format!("rung {}", rung.name),
+            function: &kernel.function,
             code,
-            estimate,
-            window,
+            config: &finished.launch.config,
+            traced: &traced,
+            memory,
+            spans,
+        };
+        let prediction = launch.predict().map_err(no)?;
+        Ok(Self {
+            product: Some(Product {
+                size: settings.size,
+                tile: format!("{}x{}", spec.tile.bm, spec.tile.bn),
+            }),
+            ..prediction
         })
     }
 }

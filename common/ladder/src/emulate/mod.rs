@@ -34,7 +34,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use emulator::{Card, Finding, Limits, Options};
-use harness::{Bytes, Device, Function, LaunchConfig, Need, Target, Wanted, explained};
+use harness::{AnyLaunch, Bytes, Device, Function, LaunchConfig, Need, Target, Wanted, explained};
 use owo_colors::OwoColorize;
 
 use launch::{HEAD, Launch, Numbered};
@@ -59,6 +59,12 @@ pub struct Arguments {
     /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
     #[arg(long)]
     sanitize: bool,
+    /// Say how long it would take on an H200, by the emulator's clock: what limits it, and what its warps wait for
+    #[arg(long, conflicts_with_all = ["profile", "sanitize", "csv", "outputs", "device"])]
+    time: bool,
+    /// With --time, draw the warps of one SM over two steps
+    #[arg(long, value_name = "FILE.svg", requires = "time")]
+    timeline: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -140,6 +146,24 @@ fn execute(arguments: &Arguments) -> Result<bool> {
         &placed.buffers,
         arguments.outputs.iter().chain(&launch.expectations),
     )?;
+    if arguments.time {
+        let buffers = placed.buffers.iter();
+        let launch = AnyLaunch {
+            kernel: &program.kernel.shown(),
+            source: &program.source,
+            entry: &program.kernel.entry,
+            function: &function,
+            config: &config,
+            args: &placed.args,
+            memory: buffers.map(|held| held.before.bytes.len() as u64).sum(),
+            spans: arguments.timeline.is_some(),
+        };
+        let prediction = launch.predict(&mut device)?;
+        let picture = arguments.timeline.as_deref();
+        let text = harness::predicted(&prediction, arguments.json, picture)?;
+        harness::print(&mut anstream::stdout(), &text)?;
+        return Ok(true);
+    }
     let mut run = device.launch(&function, &config, &placed.args)?;
     if let Some(run) = run.as_mut().filter(|run| run.findings.is_empty()) {
         other_launches::propose(&program, &launch, &target, &options, run);
