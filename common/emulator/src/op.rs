@@ -562,6 +562,8 @@ pub(crate) struct MbarrierAccess {
     pub count: u32,
     /// `.relaxed`: it orders nothing.
     pub relaxed: bool,
+    /// Whether its scope is written, and is that of the block.
+    pub within_block: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -596,6 +598,8 @@ pub(crate) struct MbarrierWait {
     /// `try_wait` may block.
     pub blocking: bool,
     pub relaxed: bool,
+    /// Whether its scope is written, and is that of the block.
+    pub within_block: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
