@@ -31,7 +31,7 @@ pub(super) fn machine_code(bytes: &[u8]) {
         code: &code,
         instructions: function.instructions(),
         traces,
-        blocks: 1000,
+        blocks: 4,
         cluster: [1, 1, 1],
         resident: 2,
         shared_bytes: 1024,
