@@ -33,6 +33,7 @@ mod undefined;
 mod wgmma;
 mod wmma;
 mod wmma_memory;
+mod wmma_small;
 
 use std::collections::HashMap;
 
