@@ -106,8 +106,7 @@ impl Warp {
     /// register r of A row `g + 8 (r % 2)`, k `t + 4 (r / 2)`, or of 8 rows row g; in register r of B k `t + 4 r`, column g; in
     /// register r of C row `g + 8 (r / 2)`, column `2 t + r % 2`.
     ///
-    /// Each product is added by an `fma` of its own, k 0 first: of m8n8k4 that is recorded, of the larger shapes it is
-    /// taken over.
+    /// Each product is added by an `fma` of its own, k 0 first (recorded).
     pub(super) fn mma_f64(&mut self, mma: &MmaF64) {
         self.products += 1;
         let tall = mma.rows as usize / 8;

@@ -1,7 +1,7 @@
 //! Conversions: `cvt` as a few steps over f64, which holds every narrower number exactly.
 use super::float_format::{BF16, F16, F32, Format, Rounding, bf16_to_f64, f16_to_f64, narrow};
 use super::float_ops::{flush, nan64, unit};
-use super::scalar::{Scalar, d, f, put64, sx, zx};
+use super::scalar::{Scalar, d, f, put, put64, sx, zx};
 use super::{Lowering, Result, class_of, wrong_width};
 use crate::op::{Class, ColdOp, LaneOp, Reg};
 use crate::ptx::{Instr, Type, TypeKind};
@@ -130,7 +130,10 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
     match (from.kind, from.bits) {
         (TypeKind::Float, 16) => steps.push(|v| put64(f16_to_f64(v[0]))),
         (TypeKind::Brain, 16) => steps.push(|v| put64(bf16_to_f64(v[0]))),
-        (TypeKind::Float, 32) if ftz => steps.push(|v| put64(flush(f(v[0])).into())),
+        // In machine code a multiplication by 1, which flushes, and makes one NaN of all.
+        (TypeKind::Float, 32) if ftz => {
+            steps.push(|v| put64(f(put(flush(f(v[0])))).into()));
+        }
         (TypeKind::Float, 32) => steps.push(|v| put64(f(v[0]).into())),
         (TypeKind::Float, 64) => {}
         _ if to.bits == 64 => {

@@ -1,6 +1,6 @@
 //! `cvt` to and from fp8, to tf32, and to f16 and bf16 in pairs, with `.relu` and `.satfinite` (PTX ISA, "cvt").
 //!
-//! What becomes of a NaN is as in NVIDIA's `cuda_fp8.hpp` and as all NaNs of f16 and bf16 here: one without a sign. Not recorded.
+//! What becomes of a NaN is as in NVIDIA's `cuda_fp8.hpp` and as all NaNs of f16 and bf16 here: one without a sign (recorded).
 use super::float_format::{BF16, F16, Format, Rounding, f16_to_f64, narrow};
 use super::scalar::f;
 use super::{Lowering, Result, Scalar};

@@ -108,7 +108,7 @@ fn product(a: Number, b: Number) -> Number {
 fn multiply(v: [u64; 2], rounding: Rounding) -> u64 {
     match (Number::of(v[0]), Number::of(v[1])) {
         (Some(a), Some(b)) => product(a, b).round(rounding),
-        _ => nan64(v, d(v[0]) * d(v[1])),
+        _ => nan64([v[1], v[0]], d(v[0]) * d(v[1])),
     }
 }
 

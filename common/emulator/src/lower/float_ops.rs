@@ -94,7 +94,7 @@ pub(super) fn float64(name: &str, instr: &Instr) -> Option<Scalar> {
         ("sub", Rounding::Rp) => |v| sum64(v, |a, b| directed64(a, -b, Rounding::Rp)),
         ("copysign", _) => |v| v[1] & !(1 << 63) | v[0] & (1 << 63),
         (_, rounding) if rounding != Rounding::Rn => return double_modes::find(name, rounding),
-        ("mul", _) => |v| nan64([v[0], v[1]], d(v[0]) * d(v[1])),
+        ("mul", _) => |v| nan64([v[1], v[0]], d(v[0]) * d(v[1])),
         ("fma" | "mad", _) => |v| fma_f64(v[0], v[1], v[2]),
         ("div", _) => |v| nan64([v[0], v[1]], d(v[0]) / d(v[1])),
         ("rcp", _) => |v| nan64([v[0]], 1.0 / d(v[0])),
@@ -107,7 +107,7 @@ pub(super) fn float64(name: &str, instr: &Instr) -> Option<Scalar> {
     })
 }
 /// An f64 result. NaN is that of the first operand that is one, made quiet (seen on an H100: fma
-/// looks at its second operand, its third and its first, add and sub at their second and their first); the NaN of an invalid operation has its sign set.
+/// looks at its second operand, its third and its first, add, sub and mul at their second and their first); the NaN of an invalid operation has its sign set.
 pub(crate) fn nan64<const N: usize>(operands: [u64; N], result: f64) -> u64 {
     if !result.is_nan() {
         return put64(result);

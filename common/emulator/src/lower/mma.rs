@@ -106,7 +106,7 @@ fn arithmetic(formats: &[&str]) -> Option<Arithmetic> {
         }
         _ => return None,
     };
-    // Of 4 bits ptxas makes several products of them without C, and one sum of these and C that is held within 32 bits.
+    // Of 4 bits ptxas makes several products of them without C, and one sum of these and C that is held within 32 bits (recorded).
     let may_saturate = matches!(arithmetic, Arithmetic::Integer { .. });
     (may_saturate || !saturate).then_some(arithmetic)
 }

@@ -1,7 +1,7 @@
 //! `wmma` of m8n8: f64 (k4), 4 bits (k32) and single bits (k128); PTX ISA, "WMMA Data types and shapes", "Sub-byte Operations".
 //!
 //! Fragments are those that `mma.sync` of the same shape has, one block each: lane `4 g + t` holds of A row g and of B column g the
-//! element t, or the word t of packed ones; of C row g, columns 2 t and the next. Not recorded yet (`wmma_layout_more.csv`).
+//! element t, or the word t of packed ones; of C row g, columns 2 t and the next. Recorded: wmma_layout_more.csv.
 use super::mma::{formats_of, integer};
 use super::{Lowering, Result};
 use crate::op::{Address, Class, LoadStore, MatrixOp, Mma, Order};
