@@ -192,6 +192,11 @@ impl Host {
         (self.traced, self.downloads) = (Some(resident), false);
     }
 
+    /// Has the emulator run all CTAs again, and trace none.
+    pub(crate) fn trace_nothing(&mut self) {
+        (self.traced, self.downloads) = (None, true);
+    }
+
     /// Launches the kernel (`cuLaunchKernelEx`).
     ///
     /// # Errors

@@ -12,7 +12,11 @@ pub(super) fn recordings(bytes: &[u8]) {
     // A row is a launch: some suffice.
     let rows = bytes.iter().filter(|&&byte| byte == b'\n').count();
     // Of approximate instructions it is millions of inputs.
-    let most = if name.starts_with("approximate") { 2 } else { 64 };
+    let most = if name.starts_with("approximate") {
+        2
+    } else {
+        64
+    };
     if rows > most || bytes.len() > 1 << 16 {
         return;
     }
