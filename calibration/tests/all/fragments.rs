@@ -1,4 +1,4 @@
-//! Products of matrices in every format, as an H200 computed them (driver 580.159.04, CUDA 13.0).
+//! Products of matrices in every format, and instructions that came after those of `h100/`, as an H200 computed them (driver 580.159.04, CUDA 13.0).
 use calibration::instructions::compare;
 use emulator::Card;
 
@@ -10,20 +10,20 @@ fn recorded(name: &str) -> String {
 }
 
 #[test]
-fn every_wmma_fragment_of_an_h200_is_reproduced() {
-    let name = "wmma_layout.csv";
-    let found = compare(name, recorded(name).as_bytes(), Card::H100).expect("a known name");
-    let found = found.expect("a recording");
-    assert_eq!(found.differences, []);
-    assert_eq!(found.all, 44);
-}
-
-#[test]
-fn every_product_of_an_h200_is_reproduced() {
-    let found = compare(NAME, recorded(NAME).as_bytes(), Card::H100).expect("a known name");
-    let found = found.expect("a recording");
-    assert_eq!(found.differences, []);
-    assert_eq!((found.all, found.unit), (88, "rows"));
+fn every_table_of_an_h200_is_reproduced() {
+    for (name, rows) in [
+        (NAME, 88),
+        ("mma_fragments_more.csv", 64),
+        ("wmma_layout.csv", 44),
+        ("wmma_layout_more.csv", 16),
+        ("arithmetic_more.csv", 50),
+        ("arithmetic_modes.csv", 235),
+    ] {
+        let found = compare(name, recorded(name).as_bytes(), Card::H100).expect("a known name");
+        let found = found.expect("a recording");
+        assert_eq!(found.differences, [], "{name}");
+        assert_eq!((found.all, found.unit), (rows, "rows"), "{name}");
+    }
 }
 
 #[test]

@@ -384,11 +384,17 @@ fn what_is_planned_is_enough() {
 #[test]
 fn planned_instructions_are_executed() {
     let plans = planned();
-    let name = "arithmetic_more.csv";
-    let plan = plans.iter().find(|(planned, _)| *planned == name);
-    let comparison = compared(name, plan.expect("planned").1.as_bytes()).expect(name);
-    // Nothing but zeros is no result of any.
-    assert_eq!((comparison.equal(), comparison.all), (0, 50));
+    for (name, rows) in [
+        ("arithmetic_more.csv", 50),
+        ("arithmetic_modes.csv", 235),
+        ("mma_fragments_more.csv", 64),
+        ("wmma_layout_more.csv", 16),
+    ] {
+        let plan = plans.iter().find(|(planned, _)| *planned == name);
+        let comparison = compared(name, plan.expect("planned").1.as_bytes()).expect(name);
+        // Nothing but zeros is no result of any.
+        assert_eq!((comparison.equal(), comparison.all), (0, rows), "{name}");
+    }
 }
 
 /// Every planned access can be executed; no access costs nothing, as the plan has it.

@@ -1,4 +1,5 @@
 //! The recordings, held against the emulator. One program, since each file alone would be linked with all of it again.
+mod approximate;
 mod arithmetic_h100;
 mod fragments;
 mod hardware;

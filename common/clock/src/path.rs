@@ -51,6 +51,11 @@ pub struct Walk<'a> {
 /// Steps of a warp: no kernel of interest has more, and a walk that went astray ends.
 const MOST_STEPS: usize = 40_000_000;
 
+/// Steps without an event of the trace: as often through all of the code, and so many more. A walk that takes longer turns in
+/// circles, in machine code that branches to itself.
+const MOST_IDLE_ROUNDS: usize = 4;
+const MOST_IDLE: usize = 4096;
+
 /// Anchors that are compared at a branch.
 const LOOKAHEAD: usize = 64;
 
@@ -155,9 +160,12 @@ impl Walker<'_, '_> {
         let (mut steps, mut at) = (Vec::new(), 0);
         // The block that is walked through, and the last event of its anchors.
         let mut horizon = self.horizon(0);
-        while at < code.len() && steps.len() < MOST_STEPS {
+        let most_idle = MOST_IDLE + MOST_IDLE_ROUNDS * code.len();
+        let mut idle = 0;
+        while at < code.len() && steps.len() < MOST_STEPS && idle < most_idle {
             let one = &code[at];
             let event = self.consume(at, horizon);
+            idle = if event.is_some() { 0 } else { idle + 1 };
             steps.push(Step {
                 instruction: at as u32,
                 event,
@@ -490,6 +498,19 @@ ret;
         };
         let (steps, missed) = Walk::new(code, function.instructions()).of(&trace);
         (steps.iter().map(|step| step.instruction).collect(), missed)
+    }
+
+    #[test]
+    fn a_branch_to_itself_ends_the_walk() {
+        let code = code(&[
+            (8, "LDG.E", false, None),
+            (10, "BRA", false, Some(1)),
+            (11, "STG.E", false, None),
+            (12, "EXIT", false, None),
+        ]);
+        let (steps, missed) = walk(&code, 1);
+        assert!(steps.len() < 10_000, "{} steps", steps.len());
+        assert_eq!(missed, 1, "the store");
     }
 
     #[test]

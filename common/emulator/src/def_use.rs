@@ -198,8 +198,8 @@ impl MatrixOp {
                 defines(see, B32, &mut mma.d[..c]);
             }
             Self::MmaF64(mma) => {
-                see(Use, B64, &mut mma.a);
-                see(Use, B64, &mut mma.b);
+                uses(see, B64, &mut mma.a);
+                uses(see, B64, &mut mma.b);
                 uses(see, B64, &mut mma.c);
                 defines(see, B64, &mut mma.d);
             }

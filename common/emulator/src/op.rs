@@ -532,10 +532,14 @@ impl Mma {
 /// `mma.sync` m8n8k4 of f64, in 64-bit registers.
 #[derive(Clone, Debug)]
 pub(crate) struct MmaF64 {
-    pub d: [u32; 2],
-    pub a: u32,
-    pub b: u32,
-    pub c: [u32; 2],
+    /// 8 or 16.
+    pub rows: u32,
+    /// K.
+    pub depth: u32,
+    pub a: Box<[u32]>,
+    pub b: Box<[u32]>,
+    pub c: Box<[u32]>,
+    pub d: Box<[u32]>,
 }
 
 /// `cp.async`: from global to shared memory.
@@ -562,6 +566,8 @@ pub(crate) struct MbarrierAccess {
     pub count: u32,
     /// `.relaxed`: it orders nothing.
     pub relaxed: bool,
+    /// Whether its scope is written, and is that of the block.
+    pub within_block: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -596,6 +602,8 @@ pub(crate) struct MbarrierWait {
     /// `try_wait` may block.
     pub blocking: bool,
     pub relaxed: bool,
+    /// Whether its scope is written, and is that of the block.
+    pub within_block: bool,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -130,6 +130,8 @@ pub(crate) struct Subroutine {
     /// Offset and bytes of each in its frame.
     pub(crate) params: Vec<(u32, u32)>,
     pub(crate) returns: Vec<(u32, u32)>,
+    /// Registers that may be read in it before they are written.
+    pub(crate) unwritten: Vec<Reg>,
 }
 
 /// A variable in shared memory.

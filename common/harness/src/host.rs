@@ -29,6 +29,8 @@ pub struct Host {
     most_instructions: Option<u64>,
     /// How many CTAs an SM holds, if those of one SM are to be traced.
     traced: Option<u32>,
+    /// Whether only the first cluster runs.
+    first_cluster_only: bool,
     /// What was traced of the CTAs that run at the same time.
     wave: Vec<emulator::WarpTrace>,
     launched: Option<(RecordedLaunch, Option<LaunchReport>)>,
@@ -74,6 +76,7 @@ impl Host {
             downloads: true,
             most_instructions: None,
             traced: None,
+            first_cluster_only: false,
             wave: Vec::new(),
             launched: None,
             finished: None,
@@ -200,6 +203,11 @@ impl Host {
         std::mem::take(&mut self.wave)
     }
 
+    /// Has the emulator run the first cluster only, or all again.
+    pub(crate) fn run_first_cluster_only(&mut self, only: bool) {
+        (self.first_cluster_only, self.downloads) = (only, !only);
+    }
+
     /// Launches the kernel (`cuLaunchKernelEx`).
     ///
     /// # Errors
@@ -221,6 +229,8 @@ impl Host {
                     (None, None) => limits.instructions,
                 };
                 context.options_mut().progress = Some(progress.observer());
+                let first = || predict::first_cluster(&config);
+                context.options_mut().trace = self.first_cluster_only.then(first);
                 Some(progress)
             }
             Device::Gpu(_) => None,

@@ -13,7 +13,7 @@ const MOST_OF_ALL: u64 = 1 << 30;
 const STEPS: [u32; 6] = [1, 2, 3, 4, 6, 9];
 const STEPS_OF_TILES: [u32; 2] = [1, 4];
 
-/// Looks for sizes that execute what `report` says was never executed, and names the smallest of each.
+/// Looks for sizes that execute what `report` says was never executed, and names the first of each.
 pub(crate) fn propose(
     rung: &Rung,
     settings: &Settings,
@@ -24,8 +24,13 @@ pub(crate) fn propose(
 ) {
     let mut left: Vec<&mut Finding> = report.remarks.iter_mut().filter(is_unseen).collect();
     let mut work = 0;
-    for size in candidates(spec, target.sms()) {
-        work += multiplications(size);
+    for Candidate {
+        size,
+        sampled,
+        work: one,
+    } in candidates(spec, target.sms())
+    {
+        work += one;
         if left.is_empty() || work > MOST_OF_ALL {
             return;
         }
@@ -33,7 +38,7 @@ pub(crate) fn propose(
             continue;
         }
         // A size at which the kernel cannot be launched or goes wrong proves nothing.
-        let Ok(Some(executed)) = executed(host, settings, size) else {
+        let Ok(Some(executed)) = executed(host, settings, size, sampled) else {
             continue;
         };
         let by = words(rung, settings, target, spec, size);
@@ -53,13 +58,20 @@ fn is_unseen(finding: &&mut Finding) -> bool {
     matches!(finding.kind, FindingKind::NeverExecuted { .. })
 }
 
-/// Which instructions a plain launch of this size executes; none if something is found wrong with it.
+/// Which instructions a plain launch of this size executes, or of a `sampled` one its first cluster; none if something is found
+/// wrong with it.
 fn executed(
     host: &mut Host,
     settings: &Settings,
     size: Size,
+    sampled: bool,
 ) -> Result<Option<impl Fn(usize) -> bool>> {
-    let finished = host.run_plainly(size, settings.seed, settings.emulator.schedule)?;
+    if sampled {
+        host.run_first_cluster_only(true);
+    }
+    let finished = host.run_plainly(size, settings.seed, settings.emulator.schedule);
+    host.run_first_cluster_only(false);
+    let finished = finished?;
     let report = finished.report.unwrap_or_default();
     if !report.findings.is_empty() {
         return Ok(None);
@@ -92,33 +104,56 @@ fn multiplications(Size { m, n, k }: Size) -> u64 {
     u64::from(m) * u64::from(n) * u64::from(k)
 }
 
+/// A size to be tried.
+#[derive(Clone, Copy)]
+struct Candidate {
+    size: Size,
+    /// Only the first cluster runs: with a tile more than are resident, it is the one that takes two of them.
+    sampled: bool,
+    /// Multiplications of the trial.
+    work: u64,
+}
+
 /// Sizes that differ in what a kernel may decide by: steps along K, tiles, whether the last ones are whole, and whether
-/// persistent blocks take several tiles. The smallest first.
-fn candidates(spec: &LaunchSpec, sms: u32) -> Vec<Size> {
+/// persistent blocks take several tiles. Those of the least work first.
+fn candidates(spec: &LaunchSpec, sms: u32) -> Vec<Candidate> {
     let (tile, whole) = (spec.tile, spec.whole);
     let rows = tile.bm.saturating_mul(spec.cluster);
     let mut all = Vec::new();
+    let mut add = |[m, n, k]: [u32; 3], sampled| {
+        let size = Size { m, n, k };
+        if multiplications(size) <= MOST_OF_ONE {
+            let work = match sampled {
+                true => 2 * u64::from(rows) * u64::from(tile.bn) * u64::from(k),
+                false => multiplications(size),
+            };
+            all.push(Candidate {
+                size,
+                sampled,
+                work,
+            });
+        }
+    };
     for steps in STEPS {
         let k = tile.bk.saturating_mul(steps);
-        all.push((tile.bm, tile.bn, k));
+        add([tile.bm, tile.bn, k], false);
         // A last tile that is not whole, which kernels see only where TMA knows where a matrix ends.
-        all.push((rows + whole.bm, tile.bn + whole.bn, k + whole.bk));
+        add([rows + whole.bm, tile.bn + whole.bn, k + whole.bk], false);
         if !STEPS_OF_TILES.contains(&steps) {
             continue;
         }
-        all.push((rows.saturating_mul(2), tile.bn.saturating_mul(2), k));
+        add(
+            [rows.saturating_mul(2), tile.bn.saturating_mul(2), k],
+            false,
+        );
         let resident = sms * spec.persistent_per_sm / spec.cluster;
         if resident > 0 {
-            all.push((rows, tile.bn.saturating_mul(resident + 1), k));
+            add([rows, tile.bn.saturating_mul(resident + 1), k], true);
         }
     }
-    let sizes = all.into_iter().map(|(m, n, k)| Size { m, n, k });
-    let mut sizes: Vec<Size> = sizes
-        .filter(|&size| multiplications(size) <= MOST_OF_ONE)
-        .collect();
-    sizes.sort_by_key(|&size| (multiplications(size), size.m, size.n));
-    sizes.dedup();
-    sizes
+    all.sort_by_key(|one| (one.work, one.size.m, one.size.n));
+    all.dedup_by_key(|one| one.size);
+    all
 }
 
 /// The flags that make this launch, with the tile where the size would choose another one.

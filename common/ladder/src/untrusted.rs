@@ -2,6 +2,7 @@
 //! printed or written out. Fuzzers and tests call these; no text may make them panic.
 use anyhow::Result;
 
+pub use crate::approximate::everything as approximate;
 pub use crate::banks::everything as banks;
 pub use crate::emulate::untrusted as emulate;
 pub use crate::layout::everything as layout;

@@ -12,10 +12,13 @@
 //! | `layouts` | words after `cargo ladder layout`, one a line |
 //! | `sources` | a byte of choice, then CUDA source, of which the device's part is taken |
 //! | `launches` | a byte of choice, then arguments of a launch and the head of a file, or a `.npy` file |
+//! | `machine_code` | a byte of choice, then machine code as `nvdisasm` prints it or as the clock keeps it; a launch is timed with it |
+//! | `approximate` | words after `cargo ladder approximate`, one a line |
 //! | `arguments` | words after `cargo run -p rung01_naive --`, one a line |
 mod arguments;
 mod emulate;
 mod launches;
+mod machine_code;
 pub mod mutate;
 mod tables;
 
@@ -23,7 +26,7 @@ mod tables;
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is its folder in `tests/fuzz/corpus/`.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("ptx", emulate::ptx),
     ("emulate", emulate::emulate),
     ("recordings", tables::recordings),
@@ -33,6 +36,8 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("arguments", arguments::arguments),
     ("sources", launches::sources),
     ("launches", launches::launches),
+    ("machine_code", machine_code::machine_code),
+    ("approximate", machine_code::approximate),
 ];
 
 /// The target of this name, which is the program's.

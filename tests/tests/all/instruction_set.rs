@@ -131,6 +131,11 @@ setmaxnreg.inc.sync.aligned.u32 40;
 nanosleep.u32 %r1;
 pmevent 1;
 alloca.u64 %rd1, 8;
+stacksave.u64 %rd1;
+istypep.texref %p1, %rd1;
+tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd2;
+vadd.s32.s32.s32 %r1, %r2, %r3;
+vadd4.s32.s32.s32 %r1, %r2, %r3, %r4;
 ";
 
 /// The names in a column of the table, in backticks.

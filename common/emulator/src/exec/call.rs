@@ -4,6 +4,7 @@ use super::block::Execution;
 use super::lanes::lanes;
 use super::machine::Machine;
 use super::step::Stop;
+use super::undefined::Saved;
 use super::warp::{State, Warp};
 use crate::finding::FindingKind;
 use crate::op::{Call, CallTarget, Class, Code, Reg};
@@ -16,7 +17,7 @@ pub(super) struct CallStacks(Vec<CallStack>);
 impl Frame {
     /// What it takes of this machine's memory.
     fn bytes(&self) -> u64 {
-        (size_of::<Self>() + size_of_val(&self.registers[..])) as u64
+        (size_of::<Self>() + size_of_val(&self.registers[..]) + self.undefined.bytes()) as u64
     }
 }
 
@@ -36,6 +37,8 @@ struct Frame {
     base: u32,
     top: u32,
     registers: Box<[u64]>,
+    /// What of them no instruction has written.
+    undefined: Saved,
 }
 
 impl CallStacks {
@@ -85,6 +88,16 @@ impl Warp {
         join: u32,
         cx: &mut Execution<'_>,
     ) -> Option<Stop> {
+        if self.has_wgmma_in_flight(cx) {
+            let reason = "a wgmma of this warp is in flight, whose results land in registers that a call saves: the emulator \
+                          wants wgmma.wait_group 0 before the call";
+            cx.writes.restore(self.calls.clear());
+            cx.report(
+                FindingKind::InvalidCall(reason.into()),
+                self.site(pc as usize, lanes(active).next().unwrap_or(0)),
+            );
+            return Some(Stop::Fatal);
+        }
         let mut groups: Vec<(u32, u32)> = Vec::new();
         for lane in lanes(active) {
             let pushed = self.push_frame(call, pc, lane, cx.machine);
@@ -199,11 +212,15 @@ impl Warp {
                 stack.frames.len()
             ));
         }
+        let undefined = self
+            .undefined
+            .enter(lane, &function.unwritten, to, function.frame);
         let frame = Frame {
             call: pc,
             base: from,
             top: to,
             registers,
+            undefined,
         };
         let bytes = frame.bytes();
         stack.frames.push(frame);
@@ -229,6 +246,7 @@ impl Warp {
         for (reg, &value) in registers(program).zip(&frame.registers) {
             self.set(reg, lane, value);
         }
+        self.undefined.leave(lane, &frame.undefined);
         // Of the function that this operation belongs to, the last one that begins before it.
         let functions = program
             .functions
@@ -246,6 +264,7 @@ impl Warp {
     }
 
     fn copy_local(&mut self, lane: usize, from: u32, to: u32, bytes: u32, machine: &Machine<'_>) {
+        self.undefined.copy_local(lane, from, to, bytes);
         let start = lane * machine.local as usize;
         let [from, to] = [from, to].map(|at| start + at as usize);
         self.local.copy_within(from..from + bytes as usize, to);

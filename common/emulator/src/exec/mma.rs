@@ -102,18 +102,24 @@ impl Warp {
         }
     }
 
-    /// m8n8k4: lane `4 g + t` holds A's row g and B's column g at k = t, and C's row g, columns `2 t` and the next.
+    /// f64 (PTX ISA, "Matrix Fragments for mma.m8n8k4 with .f64", and those of m16n8k4, k8 and k16): lane `4 g + t` holds in
+    /// register r of A row `g + 8 (r % 2)`, k `t + 4 (r / 2)`, or of 8 rows row g; in register r of B k `t + 4 r`, column g; in
+    /// register r of C row `g + 8 (r / 2)`, column `2 t + r % 2`.
+    ///
     /// Each product is added by an `fma` of its own, k 0 first (recorded).
     pub(super) fn mma_f64(&mut self, mma: &MmaF64) {
         self.products += 1;
-        let lanes = |reg: u32| self.b64[reg as usize].0;
-        let (a, b, c) = (lanes(mma.a), lanes(mma.b), mma.c.map(lanes));
-        for (i, reg) in mma.d.into_iter().enumerate() {
+        let tall = mma.rows as usize / 8;
+        let lanes = |reg: &u32| self.b64[*reg as usize].0;
+        let [a, b, c] =
+            [&mma.a, &mma.b, &mma.c].map(|regs| regs.iter().map(lanes).collect::<Vec<_>>());
+        for (i, &reg) in mma.d.iter().enumerate() {
             let to = &mut self.b64[reg as usize].0;
             for (lane, d) in to.iter_mut().enumerate() {
-                let (row, column) = (lane / 4, 2 * (lane % 4) + i);
-                *d = (0..4).fold(c[i][lane], |sum, k| {
-                    lower::fma_f64(a[4 * row + k], b[4 * column + k], sum)
+                let (row, column) = (lane / 4, 2 * (lane % 4) + i % 2);
+                *d = (0..mma.depth as usize).fold(c[i][lane], |sum, k| {
+                    let a = a[i / 2 + tall * (k / 4)][4 * row + k % 4];
+                    lower::fma_f64(a, b[k / 4][4 * column + k % 4], sum)
                 });
             }
         }

@@ -47,6 +47,14 @@ impl Warp {
         Ok(None)
     }
 
+    /// Whether results of this warp's `wgmma`s have not landed yet.
+    pub(super) fn has_wgmma_in_flight(&self, cx: &Execution<'_>) -> bool {
+        let group = cx.block.warpgroups.get(self.index / WARPS);
+        group.is_some_and(|group| {
+            group.issued[self.index % WARPS] > group.landed[self.index % WARPS]
+        })
+    }
+
     /// `wgmma.commit_group`
     fn commit_wgmma(&mut self, pc: usize, cx: &mut Execution<'_>) -> Result<()> {
         let (number, warp) = (self.index / WARPS, self.index % WARPS);

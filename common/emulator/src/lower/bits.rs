@@ -1,6 +1,78 @@
 //! Rarer integer instructions, one thread at a time: `fns`, `szext`, `bmsk`, `dp2a`.
-use super::scalar::{Scalar, ones, sx, zx};
+use super::scalar::{Scalar, ones, saturated, sx, zx};
 use crate::ptx::Instr;
+
+/// The byte permutation in its default mode: four selectors of four bits, the top one repeats the sign.
+pub(super) fn prmt(v: [u64; 3]) -> u64 {
+    let bytes = (v[1] << 32 | v[0]).to_le_bytes();
+    (0..4).fold(0, |result, i| {
+        let selector = v[2] >> (4 * i);
+        let byte = bytes[(selector & 7) as usize];
+        let byte = match selector & 8 {
+            0 => byte,
+            _ => (byte as i8 >> 7) as u8,
+        };
+        result | u64::from(byte) << (8 * i)
+    })
+}
+
+/// The modes of `prmt` (PTX ISA, "prmt"): the low bits of the third operand choose four bytes at once.
+pub(super) fn prmt_mode(mode: &str) -> Option<Scalar> {
+    /// By the two low bits, the bytes that the result has, the lowest first.
+    fn chosen(v: [u64; 3], bytes: [[u8; 4]; 4]) -> u64 {
+        let all = (v[1] << 32 | v[0]).to_le_bytes();
+        let bytes = bytes[(v[2] & 3) as usize].map(|i| all[usize::from(i)]);
+        u32::from_le_bytes(bytes).into()
+    }
+    Some(match mode {
+        "f4e" => |v| chosen(v, [[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5], [3, 4, 5, 6]]),
+        "b4e" => |v| chosen(v, [[0, 7, 6, 5], [1, 0, 7, 6], [2, 1, 0, 7], [3, 2, 1, 0]]),
+        "rc8" => |v| chosen(v, [[0; 4], [1; 4], [2; 4], [3; 4]]),
+        "ecl" => |v| chosen(v, [[0, 1, 2, 3], [1, 1, 2, 3], [2, 2, 2, 3], [3, 3, 3, 3]]),
+        "ecr" => |v| chosen(v, [[0, 0, 0, 0], [0, 1, 1, 1], [0, 1, 2, 2], [0, 1, 2, 3]]),
+        "rc16" => |v| chosen(v, [[0, 1, 0, 1], [2, 3, 2, 3], [0, 1, 0, 1], [2, 3, 2, 3]]),
+        _ => return None,
+    })
+}
+
+/// Two integers of 16 bits in a register: `add`, `min`, `max` (PTX ISA, "add", "min", "max").
+pub(super) fn of_pair(name: &str, instr: &Instr, signed: bool) -> Option<Scalar> {
+    fn both(v: [u64; 3], op: fn(i64, i64) -> i64) -> u64 {
+        let half =
+            |shift: u32| op(sx::<16>(v[0] >> shift), sx::<16>(v[1] >> shift)) as u64 & 0xffff;
+        half(16) << 16 | half(0)
+    }
+    /// Of two's complement: their order as unsigned numbers.
+    fn unsigned(x: i64) -> u16 {
+        x as u16
+    }
+    if instr.has_any(&["sat", "xorsign", "NaN", "ftz"]) || instr.has("relu") && !signed {
+        return None;
+    }
+    Some(match (name, signed, instr.has("relu")) {
+        ("add", _, false) => |v| both(v, |a, b| a.wrapping_add(b)),
+        ("min", true, false) => |v| both(v, i64::min),
+        ("max", true, false) => |v| both(v, i64::max),
+        ("min", true, true) => |v| both(v, |a, b| a.min(b).max(0)),
+        ("max", true, true) => |v| both(v, |a, b| a.max(b).max(0)),
+        ("min", false, _) => |v| both(v, |a, b| unsigned(a).min(unsigned(b)).into()),
+        ("max", false, _) => |v| both(v, |a, b| unsigned(a).max(unsigned(b)).into()),
+        _ => return None,
+    })
+}
+
+/// `mul24.hi` and `mad24.hi`: the upper 32 of 48 bits (PTX ISA, "mul24", "mad24").
+pub(super) fn high_of_24(instr: &Instr, signed: bool) -> Option<Scalar> {
+    fn high_s(v: [u64; 3]) -> i64 {
+        (sx::<24>(v[0]) * sx::<24>(v[1])) >> 16
+    }
+    Some(match (signed, instr.has("sat")) {
+        (true, false) => |v| (high_s(v) as u64).wrapping_add(v[2]),
+        (true, true) => |v| saturated(sx::<32>(high_s(v) as u64) + sx::<32>(v[2])),
+        (false, false) => |v| ((zx::<24>(v[0]) * zx::<24>(v[1])) >> 16).wrapping_add(v[2]),
+        (false, true) => return None,
+    })
+}
 
 /// The function of `fns`, `szext` or `bmsk`.
 pub(super) fn find(name: &str, instr: &Instr, signed: bool) -> Option<Scalar> {

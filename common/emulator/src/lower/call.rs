@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use super::inline;
 use super::layout::{Layout, VariableAddress};
 use super::{Lowering, Result, system_call};
-use crate::op::{Call, CallTarget, Class, Code, ColdOp, LaneOp, MatrixOp, Op, Reg};
-use crate::program::{Instruction, Subroutine};
-use crate::ptx::{Instr, LabelId, Operand, PtxError};
+use crate::op::{Call, CallTarget, Class, Code, ColdOp, LaneOp, Reg};
+use crate::program::Subroutine;
+use crate::ptx::{Instr, LabelId, Operand};
 
 /// Frames are aligned to this, and no smaller.
 pub(super) const FRAME: u32 = 16;
@@ -31,6 +31,7 @@ impl Lowering<'_> {
                 frame: frame.next_multiple_of(FRAME).max(FRAME),
                 params: places(&one.params),
                 returns: places(&one.returns),
+                unwritten: Vec::new(),
             });
         }
         if !subroutines.is_empty() {
@@ -132,24 +133,5 @@ pub(super) fn resolve(
 ) {
     for (function, one) in functions.iter_mut().zip(subroutines) {
         function.entry = labels.get(&one.entry).copied().unwrap_or(0);
-    }
-}
-
-/// That no `wgmma` is in flight while registers are saved: its results land in registers.
-pub(super) fn check(ops: &[Op], instructions: &[Instruction]) -> Result<()> {
-    let calls = ops.iter().any(|op| matches!(op.code, Code::Call(_)));
-    let wgmma = ops
-        .iter()
-        .find(|op| matches!(op.code, Code::Matrix(MatrixOp::Wgmma(_))));
-    match wgmma {
-        Some(op) if calls => {
-            let instruction = &instructions[op.instruction as usize];
-            let message = format!(
-                "the emulator cannot execute `{}` in a kernel that calls functions by their address or recursively",
-                instruction.text
-            );
-            Err(PtxError::new(instruction.ptx_line, message))
-        }
-        Some(_) | None => Ok(()),
     }
 }

@@ -1,5 +1,6 @@
 //! Comparisons: `setp` and `set`.
 use super::float_format::{bf16_to_f64, f16_to_f64};
+use super::float_ops::{flush, flush_f16_operand};
 use super::scalar::{Scalar, d, f, sx, zx};
 use super::{Lowering, Result, class_of};
 use crate::op::{Class, Code, ColdOp, Compare, LaneOp, Logic, Reg};
@@ -8,6 +9,9 @@ use crate::ptx::{Instr, Operand, Type, TypeKind};
 impl Lowering<'_> {
     pub(super) fn setp(&mut self, instr: &Instr) -> Result<()> {
         let ty = instr.last_type()?;
+        if ty.pair {
+            return self.setp_pair(instr, ty);
+        }
         let f = compare(instr, ty).ok_or_else(|| instr.unsupported())?;
         let (d, rest) = instr.result()?;
         let (d, other) = match d {
@@ -57,6 +61,62 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// `setp.op{.bool}.f16x2 p|q, a, b{, c}`: p is of the lower halves, q of the upper ones (PTX ISA, "Half Precision
+    /// Comparison Instructions: setp").
+    fn setp_pair(&mut self, instr: &Instr, ty: Type) -> Result<()> {
+        let f = compare(instr, half(ty)).ok_or_else(|| instr.unsupported())?;
+        let (Operand::Pair(low, high), rest) = instr.result()? else {
+            return Err(instr.wrong("needs two predicates"));
+        };
+        let targets = [
+            self.dest_or_sink(instr, low)?,
+            self.dest_or_sink(instr, high)?,
+        ];
+        let [a, b, combine @ ..] = rest else {
+            return Err(instr.wrong("takes two values to compare"));
+        };
+        let combine = self.combination(instr, combine)?;
+        let [a, b] = self.sources(instr, [a, b], Class::B32)?;
+        let (a, b) = (self.halves(a), self.halves(b));
+        let results: [Reg; 2] = std::array::from_fn(|i| {
+            let p = self.temp(Class::Predicate);
+            self.push_always(ColdOp::Scalar(f, p, [a[i], b[i], a[i]]));
+            if let Some((op, q, negated)) = combine {
+                self.push_always(LaneOp::Logic(op, [p.index, p.index, q], negated));
+            }
+            p
+        });
+        for (target, result) in targets.into_iter().zip(results) {
+            self.check_class(instr, target, Class::Predicate)?;
+            let regs = [target.index, result.index, result.index];
+            self.push(LaneOp::Logic(Logic::Move, regs, false));
+        }
+        Ok(())
+    }
+
+    /// The predicate that a comparison is combined with, if there is one, and how.
+    fn combination(
+        &mut self,
+        instr: &Instr,
+        operands: &[Operand],
+    ) -> Result<Option<(Logic, u32, bool)>> {
+        match operands {
+            [] => Ok(None),
+            [p] => {
+                let (p, negated) = self.predicate(instr, p)?;
+                Ok(Some((self.boolean(instr)?, p, negated)))
+            }
+            _ => Err(instr.wrong("takes two values to compare")),
+        }
+    }
+
+    /// The two halves of a register.
+    fn halves(&mut self, a: Reg) -> [Reg; 2] {
+        let parts = [self.temp(Class::B32), self.temp(Class::B32)];
+        self.push_always(ColdOp::Unpack(16, parts.into(), a));
+        parts
+    }
+
     /// `testp.op.f32 p, a` (PTX ISA, "testp"): zero is a normal number.
     pub(super) fn testp(&mut self, instr: &Instr, ty: Type) -> Result<()> {
         instr.require(instr.opcode.len() == 3 && ty.kind == TypeKind::Float && !ty.pair)?;
@@ -82,7 +142,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn boolean(&self, instr: &Instr) -> Result<Logic> {
+    pub(super) fn boolean(&self, instr: &Instr) -> Result<Logic> {
         match () {
             () if instr.has("and") => Ok(Logic::And),
             () if instr.has("or") => Ok(Logic::Or),
@@ -91,7 +151,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn dest_or_sink(&mut self, instr: &Instr, operand: &Operand) -> Result<Reg> {
+    pub(super) fn dest_or_sink(&mut self, instr: &Instr, operand: &Operand) -> Result<Reg> {
         match operand {
             Operand::Sink => Ok(self.temp(Class::Predicate)),
             operand => self.dest(instr, operand),
@@ -100,14 +160,13 @@ impl Lowering<'_> {
 
     /// `set`: the comparison as all ones, or as 1.0; for a pair, in each half.
     pub(super) fn set(&mut self, instr: &Instr, types: &[Type]) -> Result<()> {
-        let [d, a, b] = self.operands::<3>(instr)?;
+        let [d, a, b, combine @ ..] = &instr.operands[..] else {
+            return Err(instr.wrong_count());
+        };
         let &[to, from] = types else {
             return Err(instr.unsupported());
         };
-        let half = |ty: Type| match ty.pair {
-            true => Type::new(ty.kind, 16),
-            false => ty,
-        };
+        let combine = self.combination(instr, combine)?;
         let yes = match (half(to).kind, half(to).bits) {
             (TypeKind::Float, 16) => 0x3c00,
             (TypeKind::Brain, _) => 0x3f80,
@@ -125,24 +184,30 @@ impl Lowering<'_> {
         let one = |lower: &mut Self, guard, d: u32, a, b| {
             let p = lower.temp(Class::Predicate);
             lower.push_always(ColdOp::Scalar(f, p, [a, b, a]));
+            if let Some((op, q, negated)) = combine {
+                lower.push_always(LaneOp::Logic(op, [p.index, p.index, q], negated));
+            }
             lower.push_guarded(guard, LaneOp::Select([d, yes, no, p.index]));
         };
         if !from.pair {
             one(self, self.guard, d.index, a, b);
             return Ok(());
         }
-        let halves = |lower: &mut Self, a| {
-            let parts = [lower.temp(Class::B32), lower.temp(Class::B32)];
-            lower.push_always(ColdOp::Unpack(16, parts.into(), a));
-            parts
-        };
-        let (a, b) = (halves(self, a), halves(self, b));
+        let (a, b) = (self.halves(a), self.halves(b));
         let results = [self.temp(Class::B32), self.temp(Class::B32)];
         for i in 0..2 {
             one(self, None, results[i].index, a[i], b[i]);
         }
         self.push(ColdOp::Pack(16, d, results.into()));
         Ok(())
+    }
+}
+
+/// The type of each half of a pair.
+fn half(ty: Type) -> Type {
+    match ty.pair {
+        true => Type::new(ty.kind, 16),
+        false => ty,
     }
 }
 
@@ -208,7 +273,11 @@ fn compare(instr: &Instr, ty: Type) -> Option<Scalar> {
         }};
     }
     if instr.has("ftz") {
-        return None;
+        return Some(match (ty.kind, ty.bits, ty.pair) {
+            (TypeKind::Float, 32, false) => float!(|x| f64::from(flush(f(x)))),
+            (TypeKind::Float, 16, _) => float!(|x| flush_f16_operand(f16_to_f64(x))),
+            _ => return None,
+        });
     }
     Some(match (ty.kind, ty.bits) {
         (TypeKind::Signed, 16) => all!(sx::<16>),

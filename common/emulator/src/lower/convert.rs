@@ -1,7 +1,7 @@
 //! Conversions: `cvt` as a few steps over f64, which holds every narrower number exactly.
 use super::float_format::{BF16, F16, F32, Format, Rounding, bf16_to_f64, f16_to_f64, narrow};
-use super::float_ops::{nan64, unit};
-use super::scalar::{Scalar, d, f, put64, sx, zx};
+use super::float_ops::{flush, nan64, unit};
+use super::scalar::{Scalar, d, f, put, put64, sx, zx};
 use super::{Lowering, Result, class_of, wrong_width};
 use crate::op::{Class, ColdOp, LaneOp, Reg};
 use crate::ptx::{Instr, Type, TypeKind};
@@ -37,6 +37,9 @@ macro_rules! to_integer {
 
 impl Lowering<'_> {
     pub(super) fn cvt(&mut self, instr: &Instr, types: &[Type]) -> Result<()> {
+        if instr.has("pack") {
+            return self.cvt_pack(instr);
+        }
         if self.cvt_packed(instr)? {
             return Ok(());
         }
@@ -77,7 +80,7 @@ impl Lowering<'_> {
 
 /// Conversions with a vector path of their own.
 fn fast(instr: &Instr, to: Type, from: Type, d: Reg, a: Reg) -> Option<LaneOp> {
-    let integer = !to.is_float() && !from.is_float();
+    let integer = !to.is_float() && !from.is_float() && !instr.has("sat");
     let widens = from.kind == TypeKind::Float && to.is_float();
     let narrows = to.kind == TypeKind::Float && from.is_float() && instr.opcode.len() == 4;
     let regs = [d.index, a.index];
@@ -93,7 +96,9 @@ fn fast(instr: &Instr, to: Type, from: Type, d: Reg, a: Reg) -> Option<LaneOp> {
 
 /// The functions that convert, one after the other.
 fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
-    let known = ["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "sat"];
+    let known = [
+        "rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "sat", "ftz",
+    ];
     let mut suffixes = instr.opcode.iter().skip(1);
     if !suffixes.all(|s| known.contains(&s.as_str()) || Type::parse(s).is_some()) {
         return None;
@@ -102,7 +107,11 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
     if !simple(to) || !simple(from) {
         return None;
     }
-    let sat = instr.has("sat");
+    let (sat, ftz) = (instr.has("sat"), instr.has("ftz"));
+    let single = |ty: Type| ty.kind == TypeKind::Float && ty.bits == 32;
+    if ftz && !single(to) && !single(from) {
+        return None;
+    }
     let mut steps: Vec<Scalar> = Vec::new();
     if from.kind == TypeKind::Brain && to.kind == TypeKind::Float && to.bits == 32 && !sat {
         // The upper half of an f32 as it is, NaN included.
@@ -111,14 +120,20 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
     if !from.is_float() && !to.is_float() {
         // Extended as the source says, then as the result says if that is narrower.
         steps.push(integer(from)?);
-        if to.bits <= from.bits {
+        if sat {
+            steps.push(saturated(to, from.is_signed())?);
+        } else if to.bits <= from.bits {
             steps.push(integer(to)?);
         }
-        return Some(steps).filter(|_| !sat);
+        return Some(steps);
     }
     match (from.kind, from.bits) {
         (TypeKind::Float, 16) => steps.push(|v| put64(f16_to_f64(v[0]))),
         (TypeKind::Brain, 16) => steps.push(|v| put64(bf16_to_f64(v[0]))),
+        // In machine code a multiplication by 1, which flushes, and makes one NaN of all.
+        (TypeKind::Float, 32) if ftz => {
+            steps.push(|v| put64(f(put(flush(f(v[0])))).into()));
+        }
         (TypeKind::Float, 32) => steps.push(|v| put64(f(v[0]).into())),
         (TypeKind::Float, 64) => {}
         _ if to.bits == 64 => {
@@ -169,6 +184,10 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
         (TypeKind::Unsigned, 64) => steps.push(to_integer!(from, false, 64)),
         _ => return None,
     }
+    if ftz && single(to) && from.bits == 64 {
+        // Not canonical: a NaN has kept its bits.
+        steps.push(|v| u64::from(flush(f(v[0])).to_bits()));
+    }
     if steps.is_empty() {
         steps.push(|v| v[0]);
     }
@@ -199,6 +218,38 @@ fn integer(ty: Type) -> Option<Scalar> {
         (false, 32) => |v| zx::<32>(v[0]),
         (_, 64) => |v| v[0],
         _ => return None,
+    })
+}
+
+/// `.sat` of an integer: the nearest one that the type has. `from_signed` is whether the operand's 64 bits have a sign.
+fn saturated(to: Type, from_signed: bool) -> Option<Scalar> {
+    fn hold<const FROM_SIGNED: bool, const SIGNED: bool, const BITS: u32>(v: [u64; 3]) -> u64 {
+        let x = match FROM_SIGNED {
+            true => i128::from(v[0] as i64),
+            false => i128::from(v[0]),
+        };
+        let (low, high) = match SIGNED {
+            true => (-(1i128 << (BITS - 1)), (1i128 << (BITS - 1)) - 1),
+            false => (0, (1i128 << BITS) - 1),
+        };
+        x.clamp(low, high) as u64
+    }
+    macro_rules! by_bits {
+        ($from:literal, $to:literal) => {
+            match to.bits {
+                8 => hold::<$from, $to, 8>,
+                16 => hold::<$from, $to, 16>,
+                32 => hold::<$from, $to, 32>,
+                64 => hold::<$from, $to, 64>,
+                _ => return None,
+            }
+        };
+    }
+    Some(match (from_signed, to.is_signed()) {
+        (true, true) => by_bits!(true, true),
+        (true, false) => by_bits!(true, false),
+        (false, true) => by_bits!(false, true),
+        (false, false) => by_bits!(false, false),
     })
 }
 

@@ -1,6 +1,6 @@
 //! `cvt` to and from fp8, to tf32, and to f16 and bf16 in pairs, with `.relu` and `.satfinite` (PTX ISA, "cvt").
 //!
-//! What becomes of a NaN is as in NVIDIA's `cuda_fp8.hpp` and as all NaNs of f16 and bf16 here: one without a sign. Not recorded.
+//! What becomes of a NaN is as in NVIDIA's `cuda_fp8.hpp` and as all NaNs of f16 and bf16 here: one without a sign (recorded).
 use super::float_format::{BF16, F16, Format, Rounding, f16_to_f64, narrow};
 use super::scalar::f;
 use super::{Lowering, Result, Scalar};
@@ -112,6 +112,28 @@ fn tf32<const FINITE: bool>(v: [u64; 3]) -> u64 {
     }
 }
 
+/// `.rn` and `.rz`.
+fn rounded_tf32<const TOWARD_ZERO: bool, const RELU: bool>(v: [u64; 3]) -> u64 {
+    let narrowing = Narrowing {
+        format: Format::new(10, 8),
+        toward_zero: TOWARD_ZERO,
+        relu: RELU,
+        finite: false,
+    };
+    u64::from(narrowing.of(f(v[0]).into())) << 13
+}
+
+/// `cvt.pack` into two numbers of so many bits: b's is the lower one, and above both are the low bits of c, if there are any
+/// left (PTX ISA, "cvt.pack").
+fn pack<const BITS: u32, const SIGNED: bool>(v: [u64; 3]) -> u64 {
+    let (low, high) = match SIGNED {
+        true => (-(1i64 << (BITS - 1)), (1i64 << (BITS - 1)) - 1),
+        false => (0, (1i64 << BITS) - 1),
+    };
+    let held = |x: u64| i64::from(x as i32).clamp(low, high) as u64 & ((1 << BITS) - 1);
+    held(v[1]) | held(v[0]) << BITS | v[2] << (2 * BITS) & 0xffff_ffff
+}
+
 /// f16 or bf16, one or two of them; the flags are those of [`Narrowing`].
 fn halves<const BRAIN: bool, const PAIR: bool, const FLAGS: u8>(v: [u64; 3]) -> u64 {
     let narrowing = Narrowing {
@@ -141,6 +163,33 @@ fn halves_of<const BRAIN: bool, const PAIR: bool>(flags: u8) -> Scalar {
 }
 
 impl Lowering<'_> {
+    /// `cvt.pack.sat.s8.s32.b32 d, a, b, c`; of 16 bits there is no c.
+    pub(super) fn cvt_pack(&mut self, instr: &Instr) -> Result<()> {
+        let parts: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
+        let (scalar, operands): (Scalar, usize) = match parts[..] {
+            ["pack", "sat", "s16", "s32"] => (pack::<16, true>, 2),
+            ["pack", "sat", "u16", "s32"] => (pack::<16, false>, 2),
+            ["pack", "sat", "s8", "s32", "b32"] => (pack::<8, true>, 3),
+            ["pack", "sat", "u8", "s32", "b32"] => (pack::<8, false>, 3),
+            ["pack", "sat", "s4", "s32", "b32"] => (pack::<4, true>, 3),
+            ["pack", "sat", "u4", "s32", "b32"] => (pack::<4, false>, 3),
+            ["pack", "sat", "s2", "s32", "b32"] => (pack::<2, true>, 3),
+            ["pack", "sat", "u2", "s32", "b32"] => (pack::<2, false>, 3),
+            _ => return Err(instr.unsupported()),
+        };
+        let (d, rest) = instr.result()?;
+        if rest.len() != operands {
+            return Err(instr.wrong_count());
+        }
+        let d = self.dest_of(instr, d, Class::B32)?;
+        let mut sources = [self.constant(Class::B32, 0); 3];
+        for (source, operand) in sources.iter_mut().zip(rest) {
+            *source = self.source(instr, operand, Class::B32)?;
+        }
+        self.push(ColdOp::Scalar(scalar, d, sources));
+        Ok(())
+    }
+
     /// A conversion of this file's: none if it is one of all the others.
     pub(super) fn cvt_packed(&mut self, instr: &Instr) -> Result<bool> {
         let parts: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
@@ -160,6 +209,10 @@ impl Lowering<'_> {
             (_, "tf32", _, "f32") => match modifiers {
                 ["rna"] => (tf32::<false>, 1),
                 ["rna", "satfinite"] => (tf32::<true>, 1),
+                ["rn"] => (rounded_tf32::<false, false>, 1),
+                ["rn", "relu"] => (rounded_tf32::<false, true>, 1),
+                ["rz"] => (rounded_tf32::<true, false>, 1),
+                ["rz", "relu"] => (rounded_tf32::<true, true>, 1),
                 _ => return Err(instr.unsupported()),
             },
             (_, to @ ("f16x2" | "bf16x2" | "f16" | "bf16"), _, "f32") => {

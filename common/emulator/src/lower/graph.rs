@@ -45,6 +45,13 @@ impl Graph {
         Self { starts, successors }
     }
 
+    /// The block that an operation is in.
+    pub fn block_of(&self, op: usize) -> usize {
+        self.starts
+            .partition_point(|&start| start <= op)
+            .saturating_sub(1)
+    }
+
     pub fn end(&self, block: usize, ops: usize) -> usize {
         self.starts.get(block + 1).copied().unwrap_or(ops)
     }

@@ -107,10 +107,10 @@ fn of_matrix(instr: &Instr, op: &MatrixOp) -> Option<InstructionKind> {
             }
         }
         MatrixOp::Mma(mma) => InstructionKind::Mma(mma.product),
-        MatrixOp::MmaF64(_) => InstructionKind::Mma(MatrixProduct {
-            m: 8,
+        MatrixOp::MmaF64(mma) => InstructionKind::Mma(MatrixProduct {
+            m: mma.rows,
             n: 8,
-            k: 4,
+            k: mma.depth,
             factors: FactorFormat::F64,
             sums: SumFormat::F64,
         }),

@@ -76,6 +76,7 @@ impl Lowering<'_> {
             state,
             count,
             relaxed: instr.has("relaxed"),
+            within_block: instr.has("cta"),
         };
         self.push(ColdOp::Mbarrier(Box::new(access)));
         Ok(())
@@ -100,6 +101,7 @@ impl Lowering<'_> {
             phase,
             blocking,
             relaxed: instr.has("relaxed"),
+            within_block: instr.has("cta"),
         };
         self.push(SyncOp::MbarrierWait(Box::new(wait)));
         Ok(())
@@ -126,6 +128,7 @@ impl Lowering<'_> {
             state: None,
             count: self.constant(Class::B32, 1).index,
             relaxed: false,
+            within_block: false,
         })))
     }
 }

@@ -12,8 +12,15 @@ impl Lowering<'_> {
         let ["mma", "sync", "aligned", shape, "row", "col", formats @ ..] = &parts[..] else {
             return Err(instr.unsupported());
         };
-        if let ("m8n8k4", ["f64", "f64", "f64", "f64"]) = (*shape, formats) {
-            return self.mma_f64(instr);
+        if let ["f64", "f64", "f64", "f64"] = formats {
+            let [rows, depth] = match *shape {
+                "m8n8k4" => [8, 4],
+                "m16n8k4" => [16, 4],
+                "m16n8k8" => [16, 8],
+                "m16n8k16" => [16, 16],
+                _ => return Err(instr.unsupported()),
+            };
+            return self.mma_f64(instr, rows, depth);
         }
         let arithmetic = arithmetic(formats).ok_or_else(|| instr.unsupported())?;
         let (factors, sums) = formats_of(arithmetic);
@@ -39,22 +46,31 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn mma_f64(&mut self, instr: &Instr) -> Result<()> {
+    /// A product of f64: a lane holds one element of A and B in each register.
+    pub(super) fn mma_f64(&mut self, instr: &Instr, rows: u32, depth: u32) -> Result<()> {
         let [d, a, b, c] = self.operands::<4>(instr)?;
         let register = |operand: &Operand| match operand {
             Operand::Register(id) if self.reg(*id).class == Class::B64 => Ok(self.reg(*id).index),
             _ => Err(wrong_registers(instr)),
         };
-        let ([d0, d1], [a], [b], [c0, c1]) =
-            (d.elements(), a.elements(), b.elements(), c.elements())
-        else {
-            return Err(instr.wrong("takes 2, 1, 1 and 2 registers"));
-        };
+        let counts = [rows / 4, rows * depth / 32, depth / 4, rows / 4];
+        let mut lists: [Box<[u32]>; 4] = Default::default();
+        for ((list, operand), count) in lists.iter_mut().zip([d, a, b, c]).zip(counts) {
+            let elements = operand.elements();
+            if elements.len() != count as usize {
+                let [d, a, b, c] = counts;
+                return Err(instr.wrong(format!("takes {d}, {a}, {b} and {c} registers")));
+            }
+            *list = elements.iter().map(register).collect::<Result<_>>()?;
+        }
+        let [d, a, b, c] = lists;
         let mma = MmaF64 {
-            a: register(a)?,
-            b: register(b)?,
-            c: [register(c0)?, register(c1)?],
-            d: [register(d0)?, register(d1)?],
+            rows,
+            depth,
+            a,
+            b,
+            c,
+            d,
         };
         self.push(MatrixOp::MmaF64(Box::new(mma)));
         Ok(())
@@ -90,15 +106,8 @@ fn arithmetic(formats: &[&str]) -> Option<Arithmetic> {
         }
         _ => return None,
     };
-    let may_saturate = match arithmetic {
-        // ptxas makes several products of 4 bits of it, and where they are held within 32 bits is not recorded.
-        Arithmetic::Integer { factors, .. } => factors[0].bits == 8,
-        Arithmetic::Half(..)
-        | Arithmetic::Tf32
-        | Arithmetic::Unpacked(..)
-        | Arithmetic::E4m3
-        | Arithmetic::Bits(_) => false,
-    };
+    // Of 4 bits ptxas makes several products of them without C, and one sum of these and C that is held within 32 bits (recorded).
+    let may_saturate = matches!(arithmetic, Arithmetic::Integer { .. });
     (may_saturate || !saturate).then_some(arithmetic)
 }
 

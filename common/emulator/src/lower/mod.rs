@@ -9,8 +9,10 @@ mod compare;
 mod control;
 mod convert;
 mod convert_packed;
+mod double_modes;
 mod extended;
 mod float_format;
+mod float_modes;
 mod float_ops;
 mod graph;
 mod inline;
@@ -19,6 +21,7 @@ mod layout;
 mod matrix;
 mod mbarrier;
 mod memory;
+mod min_max;
 mod mma;
 mod moves;
 mod order;
@@ -30,6 +33,7 @@ mod undefined;
 mod wgmma;
 mod wmma;
 mod wmma_memory;
+mod wmma_small;
 
 use std::collections::HashMap;
 
@@ -162,20 +166,25 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
     let ops = &mut program.ops;
     control::resolve(ops, &labels, kernel.line)?;
     call::resolve(&mut program.functions, &subroutines, &labels);
-    call::check(ops, &instructions)?;
     graph::set_reconvergence(ops);
     wgmma::hold_registers(ops);
     let fixed = [&program.fixed_b32, &program.fixed_b64].map(|list| list.len() as u32);
-    let mut allocated = registers::allocate(ops, counts, [fixed[0], fixed[1], 0])
+    // The kernel's, and those of the functions that are called.
+    let functions = program.functions.iter();
+    let entries: Vec<usize> = std::iter::once(0)
+        .chain(functions.map(|function| function.entry as usize))
+        .collect();
+    let mut allocated = registers::allocate(ops, counts, [fixed[0], fixed[1], 0], &entries)
         .map_err(|message| PtxError::new(kernel.line, message))?;
     let [b32, b64, predicates] = allocated.sizes;
     program.watched = wgmma::watched(ops, b32);
-    // What is saved on the call stack is not traced.
-    if program.functions.is_empty() {
-        let has_local = program.local_bytes > 0;
-        program.flows = undefined::flows(ops, &mut allocated, has_local, &instructions);
+    let has_local = program.local_bytes > 0 || !program.functions.is_empty();
+    program.flows = undefined::flows(ops, &mut allocated, has_local, &instructions);
+    let mut unwritten = allocated.unwritten.into_iter();
+    program.unwritten = unwritten.next().unwrap_or_default();
+    for (function, unwritten) in program.functions.iter_mut().zip(unwritten) {
+        function.unwritten = unwritten;
     }
-    program.unwritten = allocated.unwritten;
     Ok(Program {
         target: module.target.clone(),
         instructions,

@@ -1,7 +1,7 @@
 //! Moves and everything that only picks bits: vectors, selections, address spaces, permutations.
-use super::{Lowering, Result, Scalar, class_of, scalar, window};
+use super::{Lowering, Result, Scalar, bits, class_of, scalar, window};
 use crate::Space;
-use crate::op::{B64Op, Class, ColdOp, LaneOp, Logic, Reg};
+use crate::op::{B64Op, Class, ColdOp, Compare, LaneOp, Logic, Reg};
 use crate::ptx::{Instr, Operand, Type};
 
 impl Lowering<'_> {
@@ -130,24 +130,56 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// `lop3.b32 d, a, b, c, table`, or `lop3.or.b32 d|p, a, b, c, table, q`: p is whether d is not zero, combined with q
+    /// (PTX ISA, "lop3").
     pub(super) fn lop3(&mut self, instr: &Instr) -> Result<()> {
-        let [d, a, b, c, table] = self.operands::<5>(instr)?;
-        let (Operand::Int(table), false) = (table, instr.has_any(&["or", "and"])) else {
-            return Err(instr.unsupported());
+        let (d, rest) = instr.result()?;
+        let (d, combined, operands) = match (instr.has_any(&["or", "and"]), d, rest) {
+            (false, d, operands @ [_, _, _, _]) => (d, None, operands),
+            (true, Operand::Pair(d, p), [operands @ .., q]) => (&**d, Some((&**p, q)), operands),
+            _ => return Err(instr.wrong_count()),
         };
-        let d = self.dest_of(instr, d, Class::B32)?;
+        let [a, b, c, Operand::Int(table)] = operands else {
+            return Err(instr.wrong("takes three registers and a table"));
+        };
+        let table = *table as u8;
         let [a, b, c] = self.sources(instr, [a, b, c], Class::B32)?;
-        let regs = [d, a, b, c].map(|reg| reg.index);
-        self.push(ColdOp::Lop3(*table as u8, regs));
+        let Some((p, q)) = combined else {
+            let d = self.dest_of(instr, d, Class::B32)?;
+            self.push(ColdOp::Lop3(table, [d, a, b, c].map(|reg| reg.index)));
+            return Ok(());
+        };
+        let p = self.dest_or_sink(instr, p)?;
+        self.check_class(instr, p, Class::Predicate)?;
+        let (q, negated) = self.predicate(instr, q)?;
+        let op = self.boolean(instr)?;
+        let [result, zero] = [self.temp(Class::B32), self.constant(Class::B32, 0)];
+        self.push_always(ColdOp::Lop3(table, [result, a, b, c].map(|reg| reg.index)));
+        let found = self.temp(Class::Predicate).index;
+        self.push_always(LaneOp::Compare(
+            Compare::Ne,
+            [found, result.index, zero.index],
+        ));
+        self.push_always(LaneOp::Logic(op, [found, found, q], negated));
+        if *d != Operand::Sink {
+            let d = self.dest_of(instr, d, Class::B32)?;
+            self.push(LaneOp::MoveB32([d.index, result.index]));
+        }
+        self.push(LaneOp::Logic(Logic::Move, [p.index, found, found], false));
         Ok(())
     }
 
     pub(super) fn prmt(&mut self, instr: &Instr) -> Result<()> {
         let [d, a, b, c] = self.operands::<4>(instr)?;
-        instr.require(instr.opcode.len() == 2)?;
+        let f = match &instr.opcode[..] {
+            [_, ty] if ty == "b32" => Some(bits::prmt as Scalar),
+            [_, ty, mode] if ty == "b32" => bits::prmt_mode(mode),
+            _ => None,
+        };
+        let f = f.ok_or_else(|| instr.unsupported())?;
         let d = self.dest_of(instr, d, Class::B32)?;
         let [a, b, c] = self.sources(instr, [a, b, c], Class::B32)?;
-        self.push(ColdOp::Scalar(scalar::prmt, d, [a, b, c]));
+        self.push(ColdOp::Scalar(f, d, [a, b, c]));
         Ok(())
     }
 

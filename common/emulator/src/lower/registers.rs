@@ -15,27 +15,33 @@ pub(super) const MAX_BITS: usize = 1 << 30;
 pub(super) struct Allocated {
     /// How many of each class there are, fixed ones included.
     pub sizes: [usize; 3],
-    /// Those that may be read before they are written.
-    pub unwritten: Vec<Reg>,
+    /// The operations at which a kernel and its functions begin.
+    pub entries: Vec<usize>,
+    /// Of each, the registers that may be read before they are written.
+    pub unwritten: Vec<Vec<Reg>>,
 }
 
 /// Renames the registers of `ops`. `counts` are the virtual registers of each class, `fixed` those that keep their
-/// numbers.
+/// numbers, `entries` the operations at which the kernel and its functions begin.
 pub(super) fn allocate(
     ops: &mut [Op],
     counts: [u32; 3],
     fixed: [u32; 3],
+    entries: &[usize],
 ) -> Result<Allocated, String> {
     let graph = Graph::new(ops);
-    let (mut sizes, mut unwritten) = ([0; 3], Vec::new());
+    let (mut sizes, mut unwritten) = ([0; 3], vec![Vec::new(); entries.len()]);
     for class in [Class::B32, Class::B64, Class::Predicate] {
         let c = class as usize;
-        let (intervals, live) = intervals(ops, &graph, class, counts[c] as usize)?;
+        let count = counts[c] as usize;
+        let (intervals, live) = intervals(ops, &graph, class, count, entries)?;
         let (names, used) = scan(&intervals);
-        unwritten.extend(live.into_iter().map(|reg| Reg {
-            class,
-            index: fixed[c] + names[reg],
-        }));
+        for (unwritten, live) in unwritten.iter_mut().zip(live) {
+            unwritten.extend(live.into_iter().map(|reg| Reg {
+                class,
+                index: fixed[c] + names[reg],
+            }));
+        }
         for op in ops.iter_mut() {
             op.registers(|_, of, reg| {
                 if of == class {
@@ -49,20 +55,28 @@ pub(super) fn allocate(
         }
         sizes[c] = (fixed[c] + used) as usize;
     }
-    Ok(Allocated { sizes, unwritten })
+    Ok(Allocated {
+        sizes,
+        entries: entries.to_vec(),
+        unwritten,
+    })
 }
+
+/// The registers that are live at each entry.
+type LiveAtEntries = Vec<Vec<usize>>;
 
 /// The first and the last point of a register's life.
 type Interval = (usize, usize);
 
 /// First and last point at which each register of a class holds something: operation `i` reads at point `2 i` and
-/// writes at `2 i + 1`. And the registers that are live at the entry.
+/// writes at `2 i + 1`. And the registers that are live at each entry.
 fn intervals(
     ops: &mut [Op],
     graph: &Graph,
     class: Class,
     count: usize,
-) -> Result<(Vec<Option<Interval>>, Vec<usize>), String> {
+    entries: &[usize],
+) -> Result<(Vec<Option<Interval>>, LiveAtEntries), String> {
     let (blocks, total) = (graph.starts.len(), ops.len());
     // What each block reads before it writes it, and what it writes for sure.
     let mut reads = vec![Vec::new(); blocks];
@@ -146,7 +160,10 @@ fn intervals(
             });
         }
     }
-    let live = live_in[0].iter().map(|number| crossings[number]);
+    let live = entries.iter().map(|&entry| {
+        let live = live_in[graph.block_of(entry)].iter();
+        live.map(|number| crossings[number]).collect()
+    });
     Ok((intervals, live.collect()))
 }
 

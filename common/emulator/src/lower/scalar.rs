@@ -59,7 +59,7 @@ pub(crate) fn find(instr: &Instr) -> Option<Scalar> {
     }
     let known = [
         "lo", "hi", "wide", "sat", "rn", "rz", "rm", "rp", "ftz", "NaN", "l", "r", "wrap", "clamp",
-        "shiftamt", "noftz", "relu",
+        "shiftamt", "noftz", "relu", "xorsign", "abs",
     ];
     let mut suffixes = instr.opcode.iter().skip(1);
     if !suffixes.all(|s| known.contains(&s.as_str()) || Type::parse(s).is_some()) {
@@ -76,23 +76,31 @@ pub(crate) fn find(instr: &Instr) -> Option<Scalar> {
 fn integer(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
     let bits = ty.bits;
     let signed = ty.is_signed();
-    if instr.has("relu")
-        || !matches!(bits, 16 | 32 | 64)
-        || instr.has("sat") && !(bits == 32 && matches!(name, "add" | "sub"))
+    if ty.pair {
+        return bits::of_pair(name, instr, signed);
+    }
+    let saturates = matches!(name, "add" | "sub")
+        || matches!(name, "mad" | "mad24") && instr.has("hi") && signed;
+    if !matches!(bits, 16 | 32 | 64)
+        || instr.has("sat") && !(bits == 32 && saturates)
+        || instr.has("relu") && !(bits == 32 && signed && matches!(name, "min" | "max"))
+        || instr.has("xorsign")
     {
         return None;
     }
     Some(match name {
-        "add" if instr.has("sat") => {
-            |v| (sx::<32>(v[0]) + sx::<32>(v[1])).clamp(i32::MIN.into(), i32::MAX.into()) as u64
-        }
-        "sub" if instr.has("sat") => {
-            |v| (sx::<32>(v[0]) - sx::<32>(v[1])).clamp(i32::MIN.into(), i32::MAX.into()) as u64
-        }
+        "add" if instr.has("sat") => |v| saturated(sx::<32>(v[0]) + sx::<32>(v[1])),
+        "sub" if instr.has("sat") => |v| saturated(sx::<32>(v[0]) - sx::<32>(v[1])),
+        "min" if instr.has("relu") => |v| sx::<32>(v[0]).min(sx::<32>(v[1])).max(0) as u64,
+        "max" if instr.has("relu") => |v| sx::<32>(v[0]).max(sx::<32>(v[1])).max(0) as u64,
         "add" => |v| v[0].wrapping_add(v[1]),
         "sub" => |v| v[0].wrapping_sub(v[1]),
         "mul" | "mad" if instr.has("lo") => |v| v[0].wrapping_mul(v[1]).wrapping_add(v[2]),
         "mul" | "mad" if instr.has("wide") => return wide(bits, signed),
+        "mad" if instr.has("hi") && instr.has("sat") => {
+            |v| saturated(((sx::<32>(v[0]) * sx::<32>(v[1])) >> 32) + sx::<32>(v[2]))
+        }
+        "mul24" | "mad24" if instr.has("hi") => return bits::high_of_24(instr, signed),
         "mul" | "mad" if instr.has("hi") => return by_width!(bits, signed, mad_hi_s, mad_hi_u),
         "mul24" | "mad24" if instr.has("lo") && signed => {
             |v| (sx::<24>(v[0]).wrapping_mul(sx::<24>(v[1])) as u64).wrapping_add(v[2])
@@ -126,6 +134,11 @@ fn integer(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
         "shf" => return shf(instr),
         _ => return None,
     })
+}
+
+/// Held within 32 bits.
+pub(super) fn saturated(x: i64) -> u64 {
+    x.clamp(i32::MIN.into(), i32::MAX.into()) as u64
 }
 
 fn wide(bits: u32, signed: bool) -> Option<Scalar> {
@@ -310,20 +323,6 @@ fn shf(instr: &Instr) -> Option<Scalar> {
         (false, false) => |v| (v[1] << 32 | v[0]) >> (v[2] & 0xffff_ffff).min(32),
     })
 }
-/// The byte permutation in its default mode: four selectors of four bits, the top one repeats the sign.
-pub(crate) fn prmt(v: [u64; 3]) -> u64 {
-    let bytes = (v[1] << 32 | v[0]).to_le_bytes();
-    (0..4).fold(0, |result, i| {
-        let selector = v[2] >> (4 * i);
-        let byte = bytes[(selector & 7) as usize];
-        let byte = match selector & 8 {
-            0 => byte,
-            _ => (byte as i8 >> 7) as u8,
-        };
-        result | u64::from(byte) << (8 * i)
-    })
-}
-
 /// What an atomic operation leaves in memory, from (old value, operand, second operand).
 pub(crate) fn atomic(instr: &Instr, ty: Type) -> Option<Scalar> {
     let known = [

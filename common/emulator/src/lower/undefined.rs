@@ -1,6 +1,6 @@
 //! Which operations may read a register that no instruction has written, so that the sanitizer looks at these only.
 //!
-//! A forward data-flow analysis: a register is in question from the kernel's entry until it is written, and what is
+//! A forward data-flow analysis: a register is in question from the entry of the kernel, or of a function that is called, until it is written, and what is
 //! computed from one in question is in question too. Run after register allocation: a register that may be read before
 //! it is written is live at the entry, so until its last use nothing else is in its place.
 use super::bit_set::Bits;
@@ -56,7 +56,7 @@ pub(super) fn flows(
     has_local: bool,
     instructions: &[Instruction],
 ) -> Vec<Option<Box<DataFlow>>> {
-    if allocated.unwritten.is_empty() && !has_local {
+    if allocated.unwritten.iter().all(Vec::is_empty) && !has_local {
         return Vec::new();
     }
     let registers = Registers::new(allocated.sizes);
@@ -64,13 +64,13 @@ pub(super) fn flows(
         .iter_mut()
         .map(|op| touched(op, &registers, has_local, instructions))
         .collect();
-    let read = match read_unwritten(ops, &touched, &registers, &allocated.unwritten) {
+    let read = match read_unwritten(ops, &touched, &registers, allocated) {
         Some(read) if read.iter().next().is_some() => read,
         Some(_) | None => return Vec::new(),
     };
-    allocated
-        .unwritten
-        .retain(|&reg| read.contains(registers.number(reg)));
+    for unwritten in &mut allocated.unwritten {
+        unwritten.retain(|&reg| read.contains(registers.number(reg)));
+    }
     // A register in question is traced wherever it is written.
     let flows = touched.iter().map(|one| {
         let mut all = one.uses.iter().chain(&one.defs);
@@ -91,18 +91,22 @@ fn read_unwritten(
     ops: &[Op],
     touched: &[Touched],
     registers: &Registers,
-    unwritten: &[Reg],
+    allocated: &Allocated,
 ) -> Option<Bits> {
     let graph = Graph::new(ops);
     let (blocks, count) = (graph.starts.len(), registers.first[3]);
     if blocks.saturating_mul(count) > MAX_BITS {
         return None;
     }
-    let entry: Vec<usize> = unwritten.iter().map(|&reg| registers.number(reg)).collect();
     let mut before: Vec<Option<Bits>> = vec![None; blocks];
-    before[0] = Some(Bits::of(&entry, count));
+    let (mut work, mut looked) = (Vec::new(), 0);
+    for (&entry, unwritten) in allocated.entries.iter().zip(&allocated.unwritten) {
+        let open: Vec<usize> = unwritten.iter().map(|&reg| registers.number(reg)).collect();
+        let block = graph.block_of(entry);
+        before[block] = Some(Bits::of(&open, count));
+        work.push(block);
+    }
     let mut read = Bits::of(&[], count);
-    let (mut work, mut looked) = (vec![0], 0);
     while let Some(block) = work.pop() {
         let Some(mut open) = before[block].clone() else {
             continue;

@@ -117,6 +117,9 @@ impl Fragment {
 
 impl Lowering<'_> {
     pub(super) fn wmma(&mut self, instr: &Instr) -> Result<()> {
+        if self.wmma_small(instr)? {
+            return Ok(());
+        }
         let parts: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
         let unsupported = || instr.unsupported();
         match parts[..] {

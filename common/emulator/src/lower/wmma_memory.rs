@@ -305,9 +305,7 @@ impl Lowering<'_> {
     ) -> Vec<(Address, Vec<u32>)> {
         let element = fragment.element;
         let (bytes, each) = (element.bytes(), element.each());
-        let [lane, three, two] = [self.lane(), self.number(3), self.number(2)];
-        let g = self.b32(B32Op::ShrU, lane, two);
-        let t = self.b32(B32Op::And, lane, three);
+        let [g, t] = self.lane_parts();
         let t = self.times(t, each);
         let Block { row, along } = block;
         // Memory's row and column of the lane's first element, counted from the block's.
@@ -383,8 +381,29 @@ impl Lowering<'_> {
         }
     }
 
+    /// g and t of lane 4 g + t.
+    pub(super) fn lane_parts(&mut self) -> [Reg; 2] {
+        let [lane, three, two] = [self.lane(), self.number(3), self.number(2)];
+        [
+            self.b32(B32Op::ShrU, lane, two),
+            self.b32(B32Op::And, lane, three),
+        ]
+    }
+
+    /// In a register of its own.
+    pub(super) fn multiplied(&mut self, a: Reg, factor: u32) -> Reg {
+        let factor = self.number(factor);
+        self.b32(B32Op::Mul, a, factor)
+    }
+
+    /// In a register of its own.
+    pub(super) fn shifted_right(&mut self, a: Reg, by: u32) -> Reg {
+        let by = self.number(by);
+        self.b32(B32Op::ShrU, a, by)
+    }
+
     /// a b + c, in 64 bits.
-    fn mad_wide(&mut self, a: Reg, b: Reg, c: Reg) -> Reg {
+    pub(super) fn mad_wide(&mut self, a: Reg, b: Reg, c: Reg) -> Reg {
         let d = self.temp(Class::B64);
         let regs = [d, a, b, c].map(|reg| reg.index);
         self.push_always(LaneOp::MadWide(false, regs));

@@ -11,7 +11,7 @@ pub(crate) enum TypeKind {
     Predicate,
 }
 
-/// A scalar or packed type: kind, width in bits, and whether it packs two of them (`.f16x2`).
+/// A scalar or packed type: kind, width in bits, and whether it packs two of them (`.f16x2`, `.u16x2`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Type {
     pub kind: TypeKind,
@@ -61,6 +61,8 @@ impl Type {
             "bf16" => Type::new(TypeKind::Brain, 16),
             "f16x2" => Type::pair(TypeKind::Float),
             "bf16x2" => Type::pair(TypeKind::Brain),
+            "u16x2" => Type::pair(TypeKind::Unsigned),
+            "s16x2" => Type::pair(TypeKind::Signed),
             _ => return None,
         })
     }

@@ -179,3 +179,35 @@ fn what_can_be_inlined_is() {
     let text = module(TABLE, &direct);
     assert!(lower(&text).is_ok());
 }
+
+/// A product of 64 x 8 x 32 ones in a kernel that calls functions; `$before` and `$behind` it is waited for.
+fn product_and_call(before: &str, behind: &str) -> String {
+    format!(
+        "mov.b32 %r4, 0; mov.b32 %r5, 0; mov.b32 %r6, 0; mov.b32 %r7, 0; mov.b32 %r8, 0x01010101; mov.u32 %r9, tile;
+        shl.b32 %r2, %tid, 2; add.u32 %r2, %r2, %r9; setp.lt.u32 %p1, %tid, 64; @%p1 st.shared.u32 [%r2], %r8;
+        shr.u32 %r9, %r9, 4; cvt.u64.u32 %d5, %r9; or.b64 %d5, %d5, {};
+        fence.proxy.async.shared::cta; bar.sync 0; wgmma.fence.sync.aligned;
+        wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8 {{%r4, %r5, %r6, %r7}}, {{%r8, %r8, %r8, %r8}}, %d5, 1;
+        wgmma.commit_group.sync.aligned; {before}
+        {{ .param .b32 x; .param .b32 y; rem.u32 %r0, %tid, 5; st.param.b32 [x], %r0; call.uni (y), fib, (x); ld.param.b32 %r1, [y]; }}
+        {behind} add.u32 %r4, %r4, %r1; st.global.u32 [%at], %r4;",
+        128u64 >> 4 << 16 | 256 >> 4 << 32
+    )
+}
+
+#[test]
+fn a_kernel_with_wgmma_calls_functions_between_its_waits() {
+    let wait = "wgmma.wait_group.sync.aligned 0;";
+    let declarations = format!(".shared .align 128 .b8 tile[256]; {FIB}");
+    let words = body_with(&threads(128), &declarations, &product_and_call(wait, "")).clean();
+    let expected: Vec<u32> = (0..128).map(|tid| 32 + fib(tid % 5)).collect();
+    assert_eq!(words[..128], expected);
+    let outcome = body_with(&threads(128), &declarations, &product_and_call("", wait));
+    let FindingKind::InvalidCall(reason) = &outcome.findings[0].kind else {
+        panic!("{}", outcome.report());
+    };
+    assert!(
+        reason.contains("wgmma.wait_group 0 before the call"),
+        "{reason}"
+    );
+}

@@ -229,8 +229,7 @@ fn wgmma_with_f16_sums_has_two_in_a_register() {
 #[test]
 fn what_was_not_measured_is_refused() {
     for text in [
-        "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s4.s4.s32 {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r6}, {%r0, %r1, %r2, %r3}",
-        "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%d0, %d1, %d2, %d3}, {%d4, %d5}, {%d6}, {%d0, %d1, %d2, %d3}",
+        "mma.sync.aligned.m8n8k8.row.col.f64.f64.f64.f64 {%d0, %d1}, {%d4, %d5}, {%d6}, {%d0, %d1}",
         "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, {%r0, %r1}, {%r2, %r3}, {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}",
         "mma.sync.aligned.m16n8k32.row.col.s32.s8.s4.s32 {%r0, %r1, %r2, %r3}, {%r4, %r5, %r6, %r7}, {%r8, %r9}, {%r0, %r1, %r2, %r3}",
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32 {%f0, %f1, %f2, %f3}, {%r4, %r5, %r6, %r7}, {%r8, %r9}, {%f0, %f1, %f2, %f3}",

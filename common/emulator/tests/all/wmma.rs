@@ -406,9 +406,10 @@ fn a_wmma_is_a_product_of_its_whole_shape() {
 #[test]
 fn what_wmma_has_not_is_refused() {
     for text in [
-        "wmma.load.a.sync.aligned.row.m8n8k32.s4 {%r0}, [%d0], 32",
+        "wmma.load.a.sync.aligned.col.m8n8k32.s4 {%r0}, [%d0], 32",
+        "wmma.mma.sync.aligned.row.col.m8n8k4.rz.f64.f64.f64.f64 {%d0, %d1}, {%d2}, {%d3}, {%d0, %d1}",
         "wmma.load.a.sync.aligned.row.m16n16k16.tf32 {%r0, %r1, %r2, %r3}, [%d0], 16",
-        "wmma.load.a.sync.aligned.row.m8n8k4.f64 {%d1}, [%d0], 4",
+        "wmma.load.a.sync.aligned.row.m8n8k128.s4 {%r1}, [%d0], 128",
         "wmma.load.c.sync.aligned.row.m16n16k8.s32 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%d0], 16",
         "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32.satfinite {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, {%r0}, {%r0}, {%f0}",
     ] {

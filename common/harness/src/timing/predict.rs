@@ -128,6 +128,15 @@ impl Deal {
     }
 }
 
+/// The first cluster, alone.
+pub(crate) fn first_cluster(config: &LaunchConfig) -> TraceRequest {
+    TraceRequest {
+        blocks: blocks_of(config, 0).collect(),
+        only: true,
+        most: None,
+    }
+}
+
 /// Launches a kernel on the emulator and traces the CTAs of one SM, of which it holds `resident` at a time, and then the
 /// first instructions of all that run at the same time.
 ///

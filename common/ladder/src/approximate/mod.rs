@@ -10,6 +10,7 @@ mod operand;
 mod show;
 
 use anyhow::{Result, ensure};
+use clap::Parser;
 
 use crate::layout::Format;
 use operand::Opcode;
@@ -46,6 +47,22 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<bool> {
     anstream::print!("{}", output(arguments)?);
     Ok(true)
+}
+
+/// What `cargo ladder approximate` prints for these words.
+///
+/// # Errors
+/// If they are no command line, or it cannot be carried out.
+pub fn everything(words: &[&str]) -> Result<String> {
+    let words = [&["approximate"], words].concat();
+    output(&Words::try_parse_from(words)?.approximate)
+}
+
+/// A command line of its own.
+#[derive(clap::Parser)]
+struct Words {
+    #[command(flatten)]
+    approximate: Arguments,
 }
 
 fn output(arguments: &Arguments) -> Result<String> {

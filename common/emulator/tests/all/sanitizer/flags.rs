@@ -453,6 +453,42 @@ const IN_A_CLUSTER: &[(&str, &str, [&str; 2])] = &[
             barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; st.global.u32 [%at], %r4;",
         ],
     ),
+    (
+        "an arrival of the block's scope at another block's mbarrier",
+        ".shared .u32 data[32]; .shared .b64 flag;",
+        [
+            "mov.u32 %r9, %cluster_ctarank; mov.u32 %r0, data; mov.u32 %r1, flag; mad.lo.u32 %r2, %tid, 4, %r0; setp.eq.u32 %p0, %tid, 0; @%p0 mbarrier.init.shared.b64 [flag], 32;
+            fence.mbarrier_init.release.cluster; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; setp.eq.u32 %p2, %r9, 0; @%p2 bra CONSUME;
+            mapa.shared::cluster.u32 %r5, %r2, 0; mapa.shared::cluster.u32 %r6, %r1, 0; st.shared::cluster.u32 [%r5], %tid; //~ Race reported between
+            mbarrier.arrive.release.cta.shared::cluster.b64 _, [%r6]; bra END;
+            CONSUME: W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [flag], 0; @!%p3 bra W;
+            ld.shared.u32 %r4, [%r2]; st.global.u32 [%at], %r4; END: barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+            "mov.u32 %r9, %cluster_ctarank; mov.u32 %r0, data; mov.u32 %r1, flag; mad.lo.u32 %r2, %tid, 4, %r0; setp.eq.u32 %p0, %tid, 0; @%p0 mbarrier.init.shared.b64 [flag], 32;
+            fence.mbarrier_init.release.cluster; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; setp.eq.u32 %p2, %r9, 0; @%p2 bra CONSUME;
+            mapa.shared::cluster.u32 %r5, %r2, 0; mapa.shared::cluster.u32 %r6, %r1, 0; st.shared::cluster.u32 [%r5], %tid;
+            mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r6]; bra END;
+            CONSUME: W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [flag], 0; @!%p3 bra W;
+            ld.shared.u32 %r4, [%r2]; st.global.u32 [%at], %r4; END: barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+        ],
+    ),
+    (
+        "a wait of the block's scope for another block's arrivals",
+        ".shared .u32 data[32]; .shared .b64 flag;",
+        [
+            "mov.u32 %r9, %cluster_ctarank; mov.u32 %r0, data; mov.u32 %r1, flag; mad.lo.u32 %r2, %tid, 4, %r0; setp.eq.u32 %p0, %tid, 0; @%p0 mbarrier.init.shared.b64 [flag], 32;
+            fence.mbarrier_init.release.cluster; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; setp.eq.u32 %p2, %r9, 0; @%p2 bra CONSUME;
+            mapa.shared::cluster.u32 %r5, %r2, 0; mapa.shared::cluster.u32 %r6, %r1, 0; st.shared::cluster.u32 [%r5], %tid; //~ Race reported between
+            mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r6]; bra END;
+            CONSUME: W: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p3, [flag], 0; @!%p3 bra W;
+            ld.shared.u32 %r4, [%r2]; st.global.u32 [%at], %r4; END: barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+            "mov.u32 %r9, %cluster_ctarank; mov.u32 %r0, data; mov.u32 %r1, flag; mad.lo.u32 %r2, %tid, 4, %r0; setp.eq.u32 %p0, %tid, 0; @%p0 mbarrier.init.shared.b64 [flag], 32;
+            fence.mbarrier_init.release.cluster; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; setp.eq.u32 %p2, %r9, 0; @%p2 bra CONSUME;
+            mapa.shared::cluster.u32 %r5, %r2, 0; mapa.shared::cluster.u32 %r6, %r1, 0; st.shared::cluster.u32 [%r5], %tid;
+            mbarrier.arrive.shared::cluster.b64 _, [%r6]; bra END;
+            CONSUME: W: mbarrier.try_wait.parity.shared::cta.b64 %p3, [flag], 0; @!%p3 bra W;
+            ld.shared.u32 %r4, [%r2]; st.global.u32 [%at], %r4; END: barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+        ],
+    ),
 ];
 
 #[test]

@@ -240,6 +240,77 @@ const PAIRS: &[Pair] = &[
     },
 ];
 
+/// Functions that call themselves: each activation has registers and local memory of its own.
+const FUNCTIONS: &str = "\
+    .func (.param .b32 r) total(.param .b32 n) { .reg .pred %p; .reg .b32 %a<6>; ld.param.b32 %a0, [n]; setp.eq.u32 %p, %a0, 0; @%p bra DONE; \
+      { .param .b32 x; .param .b32 y; sub.u32 %a1, %a0, 1; st.param.b32 [x], %a1; call.uni (y), total, (x); ld.param.b32 %a2, [y]; } \
+      add.u32 %a3, %a2, %a0; DONE: st.param.b32 [r], %a3; ret; } \
+    .func (.param .b32 r) total_ok(.param .b32 n) { .reg .pred %p; .reg .b32 %a<6>; ld.param.b32 %a0, [n]; mov.u32 %a3, 0; setp.eq.u32 %p, %a0, 0; @%p bra DONE; \
+      { .param .b32 x; .param .b32 y; sub.u32 %a1, %a0, 1; st.param.b32 [x], %a1; call.uni (y), total_ok, (x); ld.param.b32 %a2, [y]; } \
+      add.u32 %a3, %a2, %a0; DONE: st.param.b32 [r], %a3; ret; } \
+    .func (.param .b32 r) deepest(.param .b32 n) { .reg .pred %p; .reg .b32 %a<6>; ld.param.b32 %a0, [n]; setp.eq.u32 %p, %a0, 0; @!%p bra CALL; mov.u32 %a4, 5; bra DONE; \
+      CALL: { .param .b32 x; .param .b32 y; sub.u32 %a1, %a0, 1; st.param.b32 [x], %a1; call.uni (y), deepest, (x); ld.param.b32 %a2, [y]; } \
+      DONE: st.param.b32 [r], %a4; ret; } \
+    .func (.param .b32 r) deepest_ok(.param .b32 n) { .reg .pred %p; .reg .b32 %a<6>; ld.param.b32 %a0, [n]; setp.eq.u32 %p, %a0, 0; @!%p bra CALL; mov.u32 %a4, 5; bra DONE; \
+      CALL: { .param .b32 x; .param .b32 y; sub.u32 %a1, %a0, 1; st.param.b32 [x], %a1; call.uni (y), deepest_ok, (x); ld.param.b32 %a4, [y]; } \
+      DONE: st.param.b32 [r], %a4; ret; } \
+    .func (.param .b32 r) frame(.param .b32 n) { .local .align 4 .b8 room[8]; .reg .pred %p; .reg .b32 %a<6>; ld.param.b32 %a0, [n]; setp.eq.u32 %p, %a0, 0; @%p bra DONE; \
+      st.local.u32 [room], %a0; { .param .b32 x; .param .b32 y; sub.u32 %a1, %a0, 1; st.param.b32 [x], %a1; call.uni (y), frame, (x); ld.param.b32 %a2, [y]; } \
+      DONE: ld.local.u32 %a3, [room]; st.param.b32 [r], %a3; ret; } \
+    .func (.param .b32 r) frame_ok(.param .b32 n) { .local .align 4 .b8 room[8]; .reg .pred %p; .reg .b32 %a<6>; ld.param.b32 %a0, [n]; setp.eq.u32 %p, %a0, 0; st.local.u32 [room], %a0; @%p bra DONE; \
+      { .param .b32 x; .param .b32 y; sub.u32 %a1, %a0, 1; st.param.b32 [x], %a1; call.uni (y), frame_ok, (x); ld.param.b32 %a2, [y]; } \
+      DONE: ld.local.u32 %a3, [room]; st.param.b32 [r], %a3; ret; }";
+
+/// Calls a function with 0 to 2 and stores what it returns.
+macro_rules! calls {
+    ($function:literal, $finding:literal) => {
+        concat!(
+            "rem.u32 %r0, %tid, 3; { .param .b32 x; .param .b32 y; st.param.b32 [x], %r0; call.uni (y), ",
+            $function,
+            ", (x); ld.param.b32 %r1, [y]; }
+            st.global.u32 [%at], %r1;",
+            $finding
+        )
+    };
+}
+
+#[test]
+fn functions_that_are_called_are_traced() {
+    let pair = |name, wrong, right| Pair {
+        name,
+        declarations: FUNCTIONS,
+        wrong,
+        right,
+    };
+    check(
+        &threads(32),
+        &[
+            pair(
+                "the sum of the deepest call",
+                calls!("total", " //~ Uninitialized register stored to memory"),
+                calls!("total_ok", ""),
+            ),
+            pair(
+                "what a deeper call has written is not the caller's",
+                calls!("deepest", " //~ by thread (1,0,0)"),
+                calls!("deepest_ok", ""),
+            ),
+            pair(
+                "local memory of a frame",
+                calls!("frame", " //~ stored to memory"),
+                calls!("frame_ok", ""),
+            ),
+            pair(
+                "the kernel's own register, around a call",
+                "rem.u32 %r0, %tid, 3; { .param .b32 x; .param .b32 y; st.param.b32 [x], %r0; call.uni (y), total_ok, (x); ld.param.b32 %r1, [y]; }
+                add.u32 %r2, %r1, %r3; st.global.u32 [%at], %r2; //~ stored to memory",
+                "mov.u32 %r3, 4; rem.u32 %r0, %tid, 3; { .param .b32 x; .param .b32 y; st.param.b32 [x], %r0; call.uni (y), total_ok, (x); ld.param.b32 %r1, [y]; }
+                add.u32 %r2, %r1, %r3; st.global.u32 [%at], %r2;",
+            ),
+        ],
+    );
+}
+
 #[test]
 fn what_no_instruction_has_written_decides_nothing() {
     check(&threads(32), PAIRS);

@@ -1,17 +1,13 @@
-//! Values that no instruction has written: traced through registers and local memory, and reported where they decide
-//! something: an address, a branch, a store, a matrix product. As Valgrind's memcheck does, computing with them is fine.
-//!
-//! What of a result depends on undefined bits is found by executing the operation with several patterns in their place:
-//! bits of the result that stay the same are defined. So `x & 0`, `x ^ x` and a selection that does not take it are.
-use super::block::Execution;
-use super::lane_access::space_of;
-use super::lanes::lanes;
-use super::load::extend;
-use super::machine::Machine;
-use super::warp::Warp;
-use super::warp_access::cut;
+//! Traces undefined bits through a warp's operations, and reports those that decide something.
+use super::{Mark, all_bits, bytes_of};
 use crate::Space;
 use crate::banks::LANES;
+use crate::exec::block::Execution;
+use crate::exec::lane_access::space_of;
+use crate::exec::lanes::lanes;
+use crate::exec::load::extend;
+use crate::exec::warp::Warp;
+use crate::exec::warp_access::cut;
 use crate::finding::{FindingKind, UndefinedUse};
 use crate::lower::window;
 use crate::op::{
@@ -19,35 +15,6 @@ use crate::op::{
     WgmmaOp,
 };
 use crate::program::{DataFlow, Flow};
-
-/// The undefined bits of a warp's registers and of its local memory; empty where none can be read.
-#[derive(Default)]
-pub(super) struct Undefined {
-    registers: [Vec<Option<Box<Mark>>>; 3],
-    /// Bits of each byte of local memory, laid out as it is.
-    local: Vec<u8>,
-}
-
-/// Undefined bits of one register.
-#[derive(Clone)]
-struct Mark {
-    /// Lanes in which any bit is undefined.
-    lanes: u32,
-    /// Lanes in which an undefined value was computed with, and not only moved.
-    computed: u32,
-    bits: [u64; LANES],
-    /// The first operation that read the undefined value, if one did.
-    read_at: Option<usize>,
-}
-
-impl Mark {
-    const NONE: Mark = Mark {
-        lanes: 0,
-        computed: 0,
-        bits: [0; LANES],
-        read_at: None,
-    };
-}
 
 /// What stands for undefined bits, by run and by the place of the operand: no two operands hold the same in every run.
 const PATTERNS: [[u64; 3]; 4] = [
@@ -65,90 +32,17 @@ const PATTERNS: [[u64; 3]; 4] = [
     ],
 ];
 
-impl Undefined {
-    /// Everything is undefined that may be read before it is written.
-    pub fn reset(&mut self, machine: &Machine<'_>) {
-        let program = machine.program;
-        if !machine.options.sanitize || program.flows.is_empty() {
-            return;
-        }
-        let sizes = [program.b32, program.b64, program.predicates];
-        for (marks, size) in self.registers.iter_mut().zip(sizes) {
-            marks.resize(size, None);
-            marks
-                .iter_mut()
-                .flatten()
-                .for_each(|mark| **mark = Mark::NONE);
-        }
-        for &reg in &program.unwritten {
-            let bits = [cut(u64::MAX, bytes_of(reg.class)) & mask_of_class(reg.class); LANES];
-            self.registers[reg.class as usize][reg.index as usize] = Some(Box::new(Mark {
-                lanes: u32::MAX,
-                bits,
-                ..Mark::NONE
-            }));
-        }
-        self.local.clear();
-        self.local
-            .resize(program.local_bytes as usize * LANES, 0xff);
-    }
-
-    fn mark(&self, reg: Reg) -> Option<&Mark> {
-        let mark = self.registers[reg.class as usize].get(reg.index as usize)?;
-        mark.as_deref().filter(|mark| mark.lanes != 0)
-    }
-
-    /// Lanes of `mask` in which any bit of the register is undefined.
-    fn lanes(&self, reg: Reg, mask: u32) -> u32 {
-        self.mark(reg).map_or(0, |mark| mark.lanes & mask)
-    }
-
-    /// These lanes have been written with what is defined.
-    fn define(&mut self, reg: Reg, mask: u32) {
-        if let Some(Some(mark)) = self.registers[reg.class as usize].get_mut(reg.index as usize) {
-            mark.lanes &= !mask;
-            mark.computed &= !mask;
-        }
-    }
-
-    /// These lanes have been written; what of that is undefined is in `new`.
-    fn set(&mut self, reg: Reg, mask: u32, new: &Mark) {
-        self.define(reg, mask);
-        if new.lanes & mask == 0 {
-            return;
-        }
-        let Some(mark) = self.registers[reg.class as usize].get_mut(reg.index as usize) else {
-            return;
-        };
-        let mark = mark.get_or_insert_with(|| Box::new(Mark::NONE));
-        mark.lanes |= new.lanes & mask;
-        mark.computed |= new.computed & mask;
-        mark.read_at = new.read_at;
-        for lane in lanes(new.lanes & mask) {
-            mark.bits[lane] = new.bits[lane];
-        }
-    }
-}
-
-fn bytes_of(class: Class) -> u32 {
-    match class {
-        Class::B64 => 8,
-        Class::B32 | Class::Predicate => 4,
-    }
-}
-
-fn mask_of_class(class: Class) -> u64 {
-    match class {
-        Class::B32 | Class::B64 => u64::MAX,
-        Class::Predicate => 1,
-    }
-}
-
 impl Warp {
     /// An operation that may read what no instruction has written. `mask`: the lanes that come to it, of which the
     /// `active` ones execute it.
     #[inline(never)]
-    pub(super) fn trace(&mut self, pc: u32, mask: u32, active: u32, cx: &mut Execution<'_>) {
+    pub(in crate::exec) fn trace(
+        &mut self,
+        pc: u32,
+        mask: u32,
+        active: u32,
+        cx: &mut Execution<'_>,
+    ) {
         let program = cx.machine.program;
         let op = &program.ops[pc as usize];
         let Some(Some(flow)) = program.flows.get(pc as usize) else {
@@ -173,7 +67,7 @@ impl Warp {
                 });
                 // Whether these are written is open.
                 for &d in &flow.defs {
-                    let bits = [mask_of_class(d.class) & cut(u64::MAX, bytes_of(d.class)); LANES];
+                    let bits = [all_bits(d.class); LANES];
                     let open = Mark {
                         lanes: unclear,
                         computed: unclear,
@@ -206,7 +100,8 @@ impl Warp {
                 }) = **cold
                 {
                     for lane in lanes(active) {
-                        if let Some(bits) = self.local_bits(lane, at as usize, 4) {
+                        let at = self.calls.base(lane) + at;
+                        if let Some(bits) = self.undefined.local_bits(lane, at as usize, 4) {
                             bits.fill(0);
                         }
                     }
@@ -252,7 +147,7 @@ impl Warp {
 
     /// What lanes exchange: whatever one of them gets from another.
     #[inline(never)]
-    pub(super) fn trace_exchange(
+    pub(in crate::exec) fn trace_exchange(
         &mut self,
         op: &WarpOp,
         pc: u32,
@@ -395,12 +290,6 @@ impl Warp {
         (offset.checked_add(bytes.into())? <= each).then_some(offset as usize)
     }
 
-    fn local_bits(&mut self, lane: usize, at: usize, bytes: u32) -> Option<&mut [u8]> {
-        let each = self.undefined.local.len() / LANES;
-        let at = lane * each + at;
-        self.undefined.local.get_mut(at..at + bytes as usize)
-    }
-
     /// What is loaded is as undefined as the local memory that it comes from.
     fn trace_load(&mut self, access: &LoadStore, pc: u32, mask: u32) {
         let addresses = self.lane_addresses(access.address, mask);
@@ -412,7 +301,7 @@ impl Warp {
             for lane in lanes(mask) {
                 let address = addresses[lane].wrapping_add(i as u64 * u64::from(access.bytes));
                 let at = self.local_at(access.space, address, access.bytes);
-                let bits = at.and_then(|at| self.local_bits(lane, at, access.bytes));
+                let bits = at.and_then(|at| self.undefined.local_bits(lane, at, access.bytes));
                 let mut raw = [0; 8];
                 if let Some(bits) = bits {
                     raw[..bits.len()].copy_from_slice(bits);
@@ -452,7 +341,7 @@ impl Warp {
             }
             match self.local_at(access.space, addresses[lane], size) {
                 Some(at) => {
-                    if let Some(bits) = self.local_bits(lane, at, size) {
+                    if let Some(bits) = self.undefined.local_bits(lane, at, size) {
                         bits.copy_from_slice(&raw[..size as usize]);
                     }
                 }

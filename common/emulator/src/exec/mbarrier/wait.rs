@@ -1,0 +1,207 @@
+//! Waits for a phase of an mbarrier: `test_wait`, `try_wait` (PTX ISA, "mbarrier.test_wait / mbarrier.try_wait").
+use super::{Checked, missing};
+use crate::exec::block::{Execution, Unheeded};
+use crate::exec::lanes::{lanes, mask_of};
+use crate::exec::step::Stop;
+use crate::exec::warp::{Split, State, Warp};
+use crate::exec::warp_sync::{Arrival, Pause, Synced};
+use crate::finding::AccessKind;
+use crate::happens_before::Actor;
+use crate::op::{Class, MbarrierWait};
+use crate::random::random;
+use crate::trace::Effect;
+
+impl Warp {
+    /// `test_wait` and `try_wait`. The latter blocks while none of the lanes finds its phase complete, until
+    /// one does, or until nothing else can go on: then the time is up.
+    #[inline(never)]
+    pub(in crate::exec) fn wait_mbarrier(
+        &mut self,
+        wait: &MbarrierWait,
+        arrival: Arrival,
+        cx: &mut Execution<'_>,
+    ) -> Synced {
+        let (op, active) = (arrival.pc as usize, arrival.active);
+        let addresses = self.addresses(wait.address, active);
+        let (mut complete, mut views) = (0, Vec::new());
+        let first = active.trailing_zeros() as usize & 31;
+        let parity = match wait.phase.class {
+            Class::B32 => self.get(wait.phase, first),
+            // A state: the phase that it was taken in.
+            Class::B64 | Class::Predicate => self.get(wait.phase, first) >> 40,
+        };
+        cx.profiler.effect(|| Effect::MbarrierWait {
+            at: addresses[first] as u32,
+            parity: parity as u32 & 1,
+        });
+        for lane in lanes(active) {
+            let site = self.site(op, lane);
+            let found = cx.find_mbarrier(wait.space, addresses[lane], AccessKind::Read, site);
+            let Ok((rank, at)) = found else {
+                return Err(Pause::Stop(Stop::Fatal));
+            };
+            let phase = self.get(wait.phase, lane);
+            let done = if rank == cx.rank {
+                cx.check_mbarrier(rank, at, false, site);
+                phase_complete(cx, at, phase, wait.phase.class == Class::B32)
+            } else {
+                Err("a block can only wait at its own mbarriers".into())
+            };
+            match done {
+                Err(reason) => {
+                    cx.invalid_mbarrier(reason, site);
+                    return Err(Pause::Stop(Stop::Fatal));
+                }
+                Ok(true) => {
+                    if let Some(barrier) = cx.block.mbarriers.get_mut(&at) {
+                        barrier.seen = barrier.phase;
+                    }
+                    complete |= 1 << lane;
+                    views.push((lane, at));
+                }
+                Ok(false) => {}
+            }
+        }
+        let hesitates = cx.machine.hesitates && wait.blocking && complete != 0 && self.hesitate(op);
+        if hesitates {
+            complete = 0;
+            views.clear();
+        }
+        if cx.machine.hesitates {
+            let at = |lane: usize| addresses[lane] as u32;
+            cx.note_heeded(self.actor, op, complete, active, at);
+        }
+        match views.first() {
+            Some(&(_, at)) => {
+                let barrier = cx.block.mbarriers.get(&at);
+                let issued = barrier.and_then(|barrier| barrier.copied);
+                self.end_wait(op, complete, at, issued, cx);
+            }
+            None => {
+                let lane = active.trailing_zeros() as usize & 31;
+                self.begin_wait(op, active, addresses[lane] as u32, cx);
+            }
+        }
+        let expired = self.expired & active != 0;
+        if complete == 0 && wait.blocking && !expired && !hesitates {
+            let own = self.part(arrival, |_| true);
+            let state = State::Mbarrier(cx.block.phases, self.steps(cx));
+            return self.wait(arrival, own, state, cx);
+        }
+        self.expired &= !active;
+        if complete == 0 && wait.blocking && cx.machine.hesitates {
+            let lane = active.trailing_zeros() as usize & 31;
+            cx.common.unheeded.push(Unheeded {
+                lanes: active,
+                mbarrier: addresses[lane] as u32,
+                site: self.site(op, lane),
+            });
+        }
+        let p = &mut self.predicates[wait.d as usize];
+        *p = *p & !active | complete;
+        if !wait.relaxed && cx.machine.options.sanitize {
+            // Mostly all lanes wait at one mbarrier: what it releases is for the whole warp then.
+            let first = views.first().map(|&(_, at)| at);
+            let groups: Vec<(u32, u32)> = match first {
+                Some(at) if views.iter().all(|&(_, other)| other == at) => vec![(complete, at)],
+                _ => views.iter().map(|&(lane, at)| (1 << lane, at)).collect(),
+            };
+            for (lanes, at) in groups {
+                if let Some(barrier) = cx.block.mbarriers.get(&at) {
+                    cx.order
+                        .acquire(self.actor, lanes, self.alive, &barrier.done);
+                    if !wait.within_block {
+                        cx.order
+                            .acquire(self.actor, lanes, self.alive, &barrier.remote_done);
+                    }
+                }
+            }
+        }
+        Ok((arrival.mask, arrival.join))
+    }
+
+    /// Whether a `try_wait` whose phase is complete comes back as if it were not, as one does that is complete just after
+    /// its time was up: the first time at each, and now and then.
+    fn hesitate(&mut self, op: usize) -> bool {
+        if !self.hesitated.contains(&op) {
+            self.hesitated.push(op);
+            return true;
+        }
+        let mut state = self.clock ^ (op as u64) << 32 ^ (self.actor as u64) << 48;
+        random(&mut state).is_multiple_of(16)
+    }
+
+    /// What a split that waits at an mbarrier waits for, in words.
+    pub(in crate::exec) fn waits_for(
+        &self,
+        wait: &MbarrierWait,
+        split: &Split,
+        cx: &Execution<'_>,
+    ) -> String {
+        let lane = split.mask.trailing_zeros() as usize & 31;
+        let at = self.waits_at(wait, split);
+        let phase = self.get(wait.phase, lane);
+        let requested = match wait.phase.class {
+            Class::B32 => format!("parity {phase}"),
+            _ => format!("phase {}", phase >> 40 & 0x7f_ffff),
+        };
+        match cx.block.mbarriers.get(&at) {
+            Some(barrier) => format!(
+                "mbarrier 0x{at:x} for {requested}, which is in {}",
+                barrier.wanting()
+            ),
+            None => format!("mbarrier 0x{at:x} for {requested}"),
+        }
+    }
+
+    /// The mbarrier at which the first lane of a split waits.
+    pub(in crate::exec) fn waits_at(&self, wait: &MbarrierWait, split: &Split) -> u32 {
+        let addresses = self.addresses(wait.address, split.mask);
+        addresses[split.mask.trailing_zeros() as usize & 31] as u32
+    }
+}
+
+impl Execution<'_> {
+    /// Lanes of a warp come to a wait again, or a wait for the same mbarrier is over: they have heeded that they had to.
+    fn note_heeded(
+        &mut self,
+        actor: Actor,
+        op: usize,
+        complete: u32,
+        active: u32,
+        at: impl Fn(usize) -> u32,
+    ) {
+        self.common.unheeded.retain_mut(|one| {
+            if one.site.warp == actor {
+                let here = lanes(complete).filter(|&lane| at(lane) == one.mbarrier);
+                one.lanes &= !mask_of(here);
+                if one.site.op == op {
+                    one.lanes &= !active;
+                }
+            }
+            one.lanes != 0
+        });
+    }
+}
+
+/// Whether the phase with this parity, or that this state came from, is complete. A parity means the phase
+/// that runs or the one just before it (PTX ISA, "mbarrier.test_wait").
+fn phase_complete(cx: &mut Execution<'_>, at: u32, phase: u64, parity: bool) -> Checked<bool> {
+    let barrier = cx.block.mbarriers.get(&at).ok_or_else(|| missing(at))?;
+    barrier.check(at, &cx.block.shared)?;
+    let current = barrier.phase & 0x7f_ffff;
+    if parity {
+        return match phase {
+            0 | 1 => Ok(current & 1 != phase),
+            _ => Err(format!("a parity of {phase}; it is 0 or 1")),
+        };
+    }
+    let asked = phase >> 40 & 0x7f_ffff;
+    match current.wrapping_sub(asked) & 0x7f_ffff {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(format!(
+            "a state of phase {asked} at the mbarrier at 0x{at:x}, which is in phase {current}"
+        )),
+    }
+}
