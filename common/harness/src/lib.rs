@@ -10,7 +10,7 @@
 //! | `host` | the host's part: compile, allocate, launch, verify |
 //! | `source/` | which kernel, and where does its PTX come from? |
 //! | `kernel`, `spec` | does the PTX hold a kernel that can be launched, and how does it say it is launched? |
-//! | `size`, `problem` | which numbers are multiplied? |
+//! | `size`, `problem`, `values` | which numbers are multiplied? |
 //! | `verify`, `reference` | is C right? |
 //! | `run` | one run, from settings to an outcome |
 //! | `report/` | how does the reader see it? |
@@ -46,6 +46,7 @@ mod timing;
 pub mod tools;
 mod transpose;
 mod trial;
+mod values;
 mod verify;
 mod warp_access;
 
@@ -85,6 +86,7 @@ pub use spec::{LaunchSpec, TensorBox, Tile};
 pub use sustained::measure as measure_sustained;
 pub use table::thousands;
 pub use target::{Need, Target, Wanted};
-pub use trial::{Launched, Task, Trial};
+pub use trial::{Launched, Task, Trial, TrialLaunch};
+pub use values::{DISTINCT, Values};
 pub use verify::{Verification, Wrong, verify};
 pub use warp_access::WarpAccess;

@@ -2,6 +2,7 @@
 use super::block::{Execution, Unheeded};
 use super::lane_access::{Fatal, LaneAccess, Result};
 use super::lanes::{lanes, mask_of};
+use super::lookahead::Issue;
 use super::step::Stop;
 use super::warp::{Signal, Split, State, Warp};
 use super::warp_sync::{Arrival, Pause, Synced};
@@ -44,6 +45,9 @@ pub(super) struct Mbarrier {
     /// The steps at which the last copy was issued that has landed in this phase, and in the last completed one.
     pub issued: Option<u64>,
     copied: Option<u64>,
+    /// The copies that have landed in this phase, and in the last completed one, if their leads are kept.
+    pub bringing: Vec<Issue>,
+    brought: Vec<Issue>,
 }
 
 impl Mbarrier {
@@ -127,6 +131,7 @@ impl Mbarrier {
             self.pending = self.expected;
             self.done = self.arriving.clone();
             self.copied = self.issued.take();
+            self.brought = std::mem::take(&mut self.bringing);
         }
         complete
     }
@@ -455,6 +460,8 @@ impl Warp {
             Some(&(_, at)) => {
                 let barrier = cx.block.mbarriers.get(&at);
                 let issued = barrier.and_then(|barrier| barrier.copied);
+                let brought = barrier.map_or_else(Vec::new, |barrier| barrier.brought.clone());
+                self.note_need(&brought, cx);
                 self.end_wait(op, complete, at, issued, cx);
             }
             None => {

@@ -1,32 +1,51 @@
 //! What the sanitizer found, and what to do about it.
 use emulator::{AccessKind, Finding, FindingKind};
 
-use super::judge::LaunchResults;
+use super::judge::{Judged, LaunchResults};
 use super::{Complaint, NO_MISTAKE};
 
 /// Findings of a launch that are shown.
 const SHOWN: usize = 3;
 
-/// Why, and a complaint for each finding that is shown: those of the first launch that has any.
-pub fn judge(all: &LaunchResults) -> (Vec<String>, Vec<Complaint>) {
+/// What is left of the points: all or nothing; and a complaint for each finding that is shown, of the first launch that has
+/// any.
+pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
+    let mut judged = Judged::new();
     let mut launches = all.done.iter();
     let found = launches.find(|(_, one)| !one.run.findings.is_empty());
     let Some((launch, one)) = found else {
-        return (vec!["nothing found".into()], Vec::new());
+        judged.why.push("nothing found".into());
+        return judged;
     };
+    judged.credit = 0.0;
+    judged.why.push("something found: see below".into());
+    if launch.closed {
+        judged.closed(all, launch, "the sanitizer finds something");
+        return judged;
+    }
     // What ended the launch comes first: the rest may follow from it.
     let (ending, others): (Vec<_>, Vec<_>) =
         one.run.findings.iter().partition(|one| one.is_fatal());
     let complaint = |finding: &Finding| {
-        let what = format!("{}: {finding}", launch.label());
+        let what = format!("{}: {finding}", all.label(launch));
         let (mistake, hint) = advice(&finding.kind);
         Complaint::new(what, hint, mistake)
     };
-    let shown = ending.into_iter().chain(others).take(SHOWN);
-    (
-        vec!["something found: see below".into()],
-        shown.map(complaint).collect(),
-    )
+    let mut shown: Vec<_> = ending
+        .into_iter()
+        .chain(others)
+        .take(SHOWN)
+        .map(complaint)
+        .collect();
+    // A barrier or a wait that nobody came to may be why.
+    let notes = one
+        .run
+        .remarks
+        .iter()
+        .filter(|note| matches!(note.kind, FindingKind::NeverExecuted { .. }));
+    shown.extend(notes.take(1).map(complaint));
+    judged.complaints = shown;
+    judged
 }
 
 /// An anchor of the book's page of mistakes.

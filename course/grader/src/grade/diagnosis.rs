@@ -1,0 +1,41 @@
+//! Why C is wrong, where the numbers tell: the kernel is launched once more on numbers that say which element they are.
+use harness::{DISTINCT, Launched, Size, TrialLaunch, Values};
+
+use super::judge::LaunchResults;
+use super::plan::PlannedLaunch;
+use super::{fragment, misplaced};
+
+/// What is wrong, and what to ask oneself.
+pub struct Cause {
+    pub what: String,
+    pub hint: String,
+    pub mistake: &'static str,
+}
+
+/// The cause, if one is found.
+pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Option<Cause> {
+    let tile = all.rubric.tile[launch.tile];
+    let Size { m, n, k } = launch.on.size;
+    let size = match u64::from(m + n) * u64::from(k) <= DISTINCT {
+        true => launch.on.size,
+        false => Size {
+            m: tile.m,
+            n: tile.n,
+            k: (2 * tile.k).min(k),
+        },
+    };
+    let on = TrialLaunch {
+        size,
+        values: Values::Distinct,
+        ..launch.on
+    };
+    let told = all.trial(launch).launch(&on).ok();
+    let told = told.filter(|told| !told.verification.ok());
+    let by_fragment = told.as_ref().and_then(|told| {
+        let instructions = all.trial(launch).instructions();
+        fragment::wrong(told, instructions)
+    });
+    by_fragment
+        .or_else(|| told.as_ref().and_then(|told| misplaced::of(told, tile.k)))
+        .or_else(|| misplaced::of(wrong, tile.k))
+}
