@@ -19,12 +19,13 @@ pub(super) type Issue = u32;
 /// What is kept for a cluster.
 pub(super) struct Lookahead {
     warps: Vec<Products>,
-    /// For each instruction that issued copies, the products of each warp that come before.
-    issues: Vec<Vec<u64>>,
+    /// For each instruction that issued copies: by which warp, and the products of each warp that come before.
+    issues: Vec<(Actor, Vec<u64>)>,
     /// By rank: what brought each unit of shared memory; 0 for nothing.
     units: Vec<Vec<Issue>>,
-    /// By warp and its products so far.
-    least: BTreeMap<(Actor, u64), u64>,
+    /// Leads where a warp waited for a copy, and, with the warp's products so far, where it waited or read.
+    waits: BTreeMap<(Actor, Issue), u64>,
+    needs: BTreeMap<(Actor, u64, Issue), u64>,
 }
 
 /// Products of a warp.
@@ -50,7 +51,8 @@ impl Lookahead {
             warps: vec![Products::default(); warps],
             issues: Vec::new(),
             units: vec![vec![0; shared_bytes.div_ceil(UNIT) as usize]; ranks],
-            least: BTreeMap::new(),
+            waits: BTreeMap::new(),
+            needs: BTreeMap::new(),
         }
     }
 
@@ -63,27 +65,53 @@ impl Lookahead {
             None => products.total,
         };
         let before = self.warps.iter().enumerate().map(seen).collect();
-        self.issues.push(before);
+        self.issues.push((actor, before));
         self.issues.len() as Issue
     }
 
+    fn issued(&self, issue: Issue) -> Option<&(Actor, Vec<u64>)> {
+        self.issues.get(issue.checked_sub(1)? as usize)
+    }
+
     /// The warp reads what a copy has brought, or waits for it.
-    fn need(&mut self, actor: Actor, issue: Issue) {
-        let Some(before) = issue
-            .checked_sub(1)
-            .and_then(|at| self.issues.get(at as usize))
-        else {
+    fn need(&mut self, actor: Actor, issue: Issue, waits: bool) {
+        let Some((_, before)) = self.issued(issue) else {
             return;
         };
         let at = self.warps[actor].total;
         let lead = at.saturating_sub(before[actor]);
-        let least = self.least.entry((actor, at)).or_insert(lead);
+        let least = self.needs.entry((actor, at, issue)).or_insert(lead);
         *least = lead.min(*least);
+        if waits {
+            let least = self.waits.entry((actor, issue)).or_insert(lead);
+            *least = lead.min(*least);
+        }
+    }
+
+    /// The lead of a copy at a need of this warp: no later than where its issuer, if it multiplies too, or the warp itself
+    /// waited for it.
+    fn lead(&self, actor: Actor, issue: Issue, lead: u64) -> u64 {
+        let waited = |by: Actor| {
+            let lead = self.waits.get(&(by, issue))?;
+            let total = self.warps[by].total;
+            (total > 0).then(|| lead * self.warps[actor].total / total)
+        };
+        let issuer = self.issued(issue).and_then(|&(issuer, _)| waited(issuer));
+        [issuer, waited(actor)]
+            .into_iter()
+            .flatten()
+            .fold(lead, u64::min)
     }
 
     /// What is known when all warps have exited.
     pub fn leads(&self, warps: usize, block: impl Fn(usize) -> [u32; 3]) -> Vec<CopyLead> {
-        let all = self.least.iter().map(|(&(actor, at), &products)| CopyLead {
+        let mut least = BTreeMap::new();
+        for (&(actor, at, issue), &lead) in &self.needs {
+            let lead = self.lead(actor, issue, lead);
+            let found = least.entry((actor, at)).or_insert(lead);
+            *found = lead.min(*found);
+        }
+        let all = least.into_iter().map(|((actor, at), products)| CopyLead {
             block: block(actor / warps),
             warp: (actor % warps) as u32,
             at,
@@ -104,13 +132,13 @@ impl Warp {
         }
     }
 
-    /// It has landed in shared memory of the block of this rank.
+    /// The warp waits for these copies.
     #[inline(always)]
-    pub(super) fn note_need(&self, issues: &[Issue], cx: &mut Execution<'_>) {
+    pub(super) fn note_wait(&self, issues: &[Issue], cx: &mut Execution<'_>) {
         if let Some(lookahead) = &mut cx.common.lookahead {
             issues
                 .iter()
-                .for_each(|&issue| lookahead.need(self.actor, issue));
+                .for_each(|&issue| lookahead.need(self.actor, issue, true));
         }
     }
 
@@ -121,7 +149,7 @@ impl Warp {
         if let Some(lookahead) = &mut cx.common.lookahead {
             for at in starts {
                 let issue = lookahead.units[rank].get((at / UNIT) as usize).copied();
-                lookahead.need(self.actor, issue.unwrap_or(0));
+                lookahead.need(self.actor, issue.unwrap_or(0), false);
             }
         }
     }

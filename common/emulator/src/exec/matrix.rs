@@ -191,7 +191,7 @@ impl Warp {
             if lands(copy) {
                 self.land_copy(copy, cx);
                 cx.note_landed(cx.rank, copy.to, copy.bytes, copy.issue);
-                self.note_need(&[copy.issue], cx);
+                self.note_wait(&[copy.issue], cx);
                 let site = self.site(copy.op, copy.lane);
                 cx.check(AccessMode::Land, copy.to, copy.bytes, site);
             }

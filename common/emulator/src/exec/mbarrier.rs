@@ -461,7 +461,7 @@ impl Warp {
                 let barrier = cx.block.mbarriers.get(&at);
                 let issued = barrier.and_then(|barrier| barrier.copied);
                 let brought = barrier.map_or_else(Vec::new, |barrier| barrier.brought.clone());
-                self.note_need(&brought, cx);
+                self.note_wait(&brought, cx);
                 self.end_wait(op, complete, at, issued, cx);
             }
             None => {

@@ -3,6 +3,7 @@ use harness::{DISTINCT, Launched, Size, TrialLaunch, Values};
 
 use super::judge::LaunchResults;
 use super::plan::PlannedLaunch;
+use super::rubric::AssignmentKind;
 use super::{fragment, misplaced};
 
 /// What is wrong, and what to ask oneself.
@@ -14,10 +15,11 @@ pub struct Cause {
 
 /// The cause, if one is found.
 pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Option<Cause> {
-    let tile = all.rubric.tile[launch.tile];
+    let (tile, task) = (all.rubric.tile[launch.tile], all.rubric.task);
     let Size { m, n, k } = launch.on.size;
     let size = match u64::from(m + n) * u64::from(k) <= DISTINCT {
         true => launch.on.size,
+        false if task == AssignmentKind::Transpose => launch.on.size,
         false => Size {
             m: tile.m,
             n: tile.n,
@@ -36,6 +38,9 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
         fragment::wrong(told, instructions)
     });
     by_fragment
-        .or_else(|| told.as_ref().and_then(|told| misplaced::of(told, tile.k)))
-        .or_else(|| misplaced::of(wrong, tile.k))
+        .or_else(|| {
+            told.as_ref()
+                .and_then(|told| misplaced::of(told, task, tile.k))
+        })
+        .or_else(|| misplaced::of(wrong, task, tile.k))
 }

@@ -92,6 +92,8 @@ pub struct Judged<'a> {
     pub complaints: Vec<Complaint>,
     /// Hidden launches that went wrong.
     pub closed: Vec<&'a PlannedLaunch>,
+    /// Whether the first complaint says why what else was found is there, so that it comes first.
+    pub explains: bool,
     /// Of the measure at hand: the worst number, and its words.
     worst: Option<(f64, f64, String)>,
     complained: bool,
@@ -318,7 +320,10 @@ fn judge_part(
         grade.add(part, name, points, of, why);
     }
     // Where C is wrong, the kernel may have ended early: how it got there is the second question.
-    let found = [faults, values, mechanism];
+    let found = match values.explains {
+        true => [values, faults, mechanism],
+        false => [faults, values, mechanism],
+    };
     let closed: Vec<_> = found.iter().flat_map(|judged| &judged.closed).collect();
     let open: Vec<_> = closed
         .first()
@@ -340,7 +345,10 @@ fn judge_part(
 fn explained(open: &LaunchResults) -> Vec<Complaint> {
     let faults = sanitizer::judge(open);
     let values = values::judge(open, &faults).1;
-    let all = [faults, values, mechanism::judge(open)];
+    let all = match values.explains {
+        true => [values, faults, mechanism::judge(open)],
+        false => [faults, values, mechanism::judge(open)],
+    };
     let all = all.into_iter().flat_map(|judged| judged.complaints);
     all.map(|complaint| Complaint {
         what: format!("a public launch like it, {}", complaint.what),

@@ -96,7 +96,9 @@ fn by_instruction<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut J
 fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in &all.done {
         let padded = one.problem.padded;
-        if measure.what != What::SharedTraffic && (padded.n % ROW != 0 || padded.k % ROW != 0) {
+        let is_whole = padded.n.is_multiple_of(ROW) && padded.k.is_multiple_of(ROW);
+        let is_gemm = all.rubric.task == AssignmentKind::Gemm;
+        if is_gemm && measure.what != What::SharedTraffic && !is_whole {
             // Rows begin within a sector, of which nobody can help to load the rest.
             continue;
         }

@@ -4,18 +4,24 @@ use std::collections::BTreeMap;
 use harness::Launched;
 
 use super::diagnosis::Cause;
+use super::rubric::AssignmentKind;
 
 /// Wrong elements that are looked at.
 const LOOKED_AT: usize = 64;
 
 /// Exchanged indices, or missing steps along K, if most wrong elements tell the same.
-pub fn of(launched: &Launched, bk: u32) -> Option<Cause> {
-    let product = Product::of(launched);
+pub fn of(launched: &Launched, task: AssignmentKind, bk: u32) -> Option<Cause> {
+    let product = match task {
+        AssignmentKind::Gemm | AssignmentKind::Predict => Product::of(launched),
+        AssignmentKind::Transpose => Product::transposed(launched),
+    };
     let wrong = product.wrong();
     if wrong.len() < 2 {
         return None;
     }
-    exchanged(&product, &wrong).or_else(|| steps(&product, &wrong, bk))
+    let is_gemm = task == AssignmentKind::Gemm;
+    let steps = || is_gemm.then(|| steps(&product, &wrong, bk)).flatten();
+    exchanged(&product, &wrong).or_else(steps)
 }
 
 /// C as it is and as it should be.
@@ -23,6 +29,10 @@ struct Product<'a> {
     launched: &'a Launched,
     rows: usize,
     columns: usize,
+    /// Elements from one row of what is there to the next.
+    pitch: usize,
+    /// What is only moved is compared by its bits.
+    bits: bool,
     /// Row-major, with how far off each may be.
     want: Vec<(f64, f64)>,
 }
@@ -35,6 +45,8 @@ impl<'a> Product<'a> {
             launched,
             rows,
             columns,
+            pitch: launched.problem.padded.n as usize,
+            bits: false,
             want: Vec::new(),
         };
         let whole = 0..size.k as usize;
@@ -42,6 +54,25 @@ impl<'a> Product<'a> {
             (0..rows * columns).map(|at| product.sum(at / columns, at % columns, whole.clone()));
         product.want = all.collect();
         product
+    }
+
+    /// Of a matrix whose rows become columns.
+    fn transposed(launched: &'a Launched) -> Self {
+        let (size, padded) = (launched.problem.size, launched.problem.padded);
+        let (rows, columns) = (size.k as usize, size.m as usize);
+        let element = |at: usize| {
+            let (row, column) = (at / columns, at % columns);
+            let value = launched.problem.a.get(column * padded.k as usize + row);
+            (value.map_or(f64::NAN, |value| value.to_bits().into()), 0.5)
+        };
+        Self {
+            launched,
+            rows,
+            columns,
+            pitch: padded.m as usize,
+            bits: true,
+            want: (0..rows * columns).map(element).collect(),
+        }
     }
 
     /// The sum of these products, and how far off it may be.
@@ -59,8 +90,11 @@ impl<'a> Product<'a> {
     }
 
     fn got(&self, row: usize, column: usize) -> f64 {
-        let at = row * self.launched.problem.padded.n as usize + column;
-        self.launched.c.get(at).map_or(f64::NAN, |c| c.to_f64())
+        let found = self.launched.c.get(row * self.pitch + column);
+        found.map_or(f64::NAN, |c| match self.bits {
+            true => c.to_bits().into(),
+            false => c.to_f64(),
+        })
     }
 
     /// Rows and columns of wrong elements, spread over C.

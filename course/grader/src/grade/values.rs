@@ -1,4 +1,5 @@
 //! Whether C is right.
+use emulator::FindingKind;
 use harness::{Error, Launched};
 
 use super::judge::{Judged, LaunchResults, why_stopped};
@@ -96,22 +97,30 @@ fn wrong_values<'a>(
         first.got,
         first.want
     );
-    let mut findings = one.run.findings.iter();
-    let fault = findings.find(|finding| finding.is_fatal());
+    let findings = &one.run.findings;
+    let fault = findings.iter().find(|finding| finding.is_fatal());
+    // What nobody wrote is read where an address is wrong: which one, the numbers may tell.
+    let by_address = |kind: &FindingKind| matches!(kind, FindingKind::Uninitialised(_));
+    let by_address = findings.iter().all(|finding| by_address(&finding.kind));
+    let cause = match fault.is_none() && by_address {
+        true => diagnosis::of(all, launch, one),
+        false => None,
+    };
     let (hint, mistake): (String, String) = if let Some(fault) = fault {
         (
             "a fault ended the launch before C was written: see what the sanitizer says of it"
                 .to_owned(),
             sanitizer::mistake(fault).to_owned(),
         )
-    } else if let Some(found) = faults.complaints.first() {
+    } else if let Some(cause) = cause {
+        what += &format!("\n  {}", cause.what);
+        judged.explains = true;
+        (cause.hint, cause.mistake.to_owned())
+    } else if let Some(found) = faults.complaints.first().filter(|_| !by_address) {
         (
             "the sanitizer has found something that may be the cause: begin with that".into(),
             found.mistake.clone(),
         )
-    } else if let Some(cause) = diagnosis::of(all, launch, one) {
-        what += &format!("\n  {}", cause.what);
-        (cause.hint, cause.mistake.to_owned())
     } else if first.got.is_nan() {
         (
             "C was NaN before the launch: does every element get written?".into(),

@@ -7,7 +7,7 @@ use grader::grade::{Grade, Grader, RubricItem};
 use harness::Nvrtc;
 use rayon::prelude::*;
 
-use crate::mutations::{Mutation, Mutations, Points, edited};
+use crate::mutations::{Mutation, Mutations, Points};
 use crate::recorded;
 use crate::support::{self, has_nvrtc, name, read, root};
 
@@ -163,7 +163,7 @@ fn right_kernels_get_all_points() {
         let mut right = vec![("solution".to_owned(), solution.clone())];
         let others = Mutations::of(&assignment).right;
         for one in &others {
-            right.push((one.name.clone(), edited(&one.name, &solution, &one.edits)));
+            right.push((one.name.clone(), one.text(&assignment)));
         }
         if other.is_file() {
             right.push(("other.cu".into(), read(&other)));
