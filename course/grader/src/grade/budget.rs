@@ -210,7 +210,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
         };
         judged.credit = 0.0;
         let what = what + &at.unwrap_or_default();
-        judged.complain(all, spent.launch, &what, &budget.hint, super::NO_MISTAKE);
+        judged.complain(all, spent.launch, &what, &budget.hint, "another-way");
     }
 }
 

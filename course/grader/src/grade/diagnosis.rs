@@ -1,4 +1,7 @@
 //! Why C is wrong, where the numbers tell: the kernel is launched once more on numbers that say which element they are.
+use std::collections::BTreeSet;
+use std::num::FpCategory;
+
 use harness::{DISTINCT, Launched, Size, TrialLaunch, Values};
 
 use super::judge::LaunchResults;
@@ -26,6 +29,11 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
             k: (2 * tile.k).min(k),
         },
     };
+    if task == AssignmentKind::Transpose
+        && let Some(cause) = words(wrong)
+    {
+        return Some(cause);
+    }
     let on = TrialLaunch {
         size,
         values: Values::Distinct,
@@ -43,4 +51,28 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
                 .and_then(|told| misplaced::of(told, task, tile.k))
         })
         .or_else(|| misplaced::of(wrong, task, tile.k))
+}
+
+/// Of a transposition only words of some kinds are wrong.
+fn words(wrong: &Launched) -> Option<Cause> {
+    let Size { m, k, .. } = wrong.problem.padded;
+    let (m, k) = (m as usize, k as usize);
+    let kind = |value: half::f16| match value.classify() {
+        FpCategory::Nan => Some("NaNs"),
+        FpCategory::Infinite => Some("infinities"),
+        FpCategory::Subnormal => Some("subnormals"),
+        FpCategory::Zero => Some("zeros"),
+        FpCategory::Normal => None,
+    };
+    let all = wrong.c.iter().enumerate().filter_map(|(at, got)| {
+        let want = wrong.problem.a.get(at % m * k + at / m)?;
+        (got.to_bits() != want.to_bits()).then(|| kind(*want))
+    });
+    let kinds = all.collect::<Option<BTreeSet<_>>>()?;
+    let kinds: Vec<_> = kinds.into_iter().collect();
+    (!kinds.is_empty()).then(|| Cause {
+        what: format!("only {} are wrong", kinds.join(" and ")),
+        hint: "the elements are words of 16 bits, whatever they would be as numbers: where is one computed with?".into(),
+        mistake: "words-not-numbers",
+    })
 }

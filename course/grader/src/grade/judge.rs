@@ -8,7 +8,7 @@ use super::labels::{self, Coverage};
 use super::plan::{self, PlannedLaunch};
 use super::rubric::{AssignmentKind, Measure, Part, Rubric, TileVariant};
 use super::values::{self, HIDDEN, PUBLIC};
-use super::{Complaint, Grade, NO_MISTAKE, RubricItem, mechanism, sanitizer};
+use super::{Complaint, Grade, RubricItem, mechanism, sanitizer};
 
 /// The kernel, compiled for each of the rubric's tiles.
 type Trials = BTreeMap<usize, Trial>;
@@ -249,7 +249,7 @@ fn trial(
                     rubric.tile[other].name()
                 ),
             };
-            return Ok(Err(Complaint::new(what, hint, NO_MISTAKE)));
+            return Ok(Err(Complaint::new(what, hint, "not-launched")));
         }
         Err(error) => return Err(error.into()),
     };
@@ -262,7 +262,7 @@ fn trial(
             "the kernel states a tile of {bm}x{bn}x{bk}, where TILE_M, TILE_N and TILE_K ask for {m}x{n}x{k}"
         ),
         "these three are macros that the grader defines: take the tile from them",
-        NO_MISTAKE,
+        "not-launched",
     )))
 }
 

@@ -330,6 +330,6 @@ fn tensor_products<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
         let found = all.coverage(launch);
         let part = found.products as f64 / found.of.max(1) as f64;
         let words = format!("tensor cores compute {:.0}% of C's products", 100.0 * part);
-        judged.measured(measure, all, launch, (part, words), super::NO_MISTAKE);
+        judged.measured(measure, all, launch, (part, words), "another-way");
     }
 }

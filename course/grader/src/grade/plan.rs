@@ -132,14 +132,18 @@ impl Draw<'_> {
                 (size, Values::Distinct)
             }
             Class::Public | Class::Large => {
-                // One less than whole tiles, or a few: no side is a multiple of anything.
+                // One less than whole tiles, or a few: no side is a multiple of anything. More tiles and more steps than
+                // any public size has.
+                let steps = rubric.public_sizes().unwrap_or_default();
+                let steps = steps.iter().map(|size| size.k.div_ceil(k)).max();
+                let steps = steps.unwrap_or(1).min(16);
                 let odd = |what, tile: u32, tiles: u32| {
                     tiles * tile - (draw(what) as u32 % tile.min(16) | 1)
                 };
                 let size = Size {
-                    m: odd("odd m", m, pick("m", 2, 3)),
-                    n: odd("odd n", n, pick("n", 2, 3)),
-                    k: odd("odd k", k.max(2), pick("k", 4, 5)),
+                    m: odd("odd m", m, pick("m", 3, 4)),
+                    n: odd("odd n", n, pick("n", 3, 4)),
+                    k: odd("odd k", k.max(2), steps + pick("k", 1, 2)),
                 };
                 (size, Values::Random)
             }
@@ -232,7 +236,7 @@ mod tests {
             let (Size { m, n, k }, tile) = (large.on.size, rubric.tile[large.tile]);
             assert!(m % 2 == 1 && n % 2 == 1 && k % 2 == 1, "{}", large.on.size);
             assert!(
-                m > tile.m && n > tile.n && k > 3 * tile.k,
+                m > 2 * tile.m && n > 2 * tile.n && k > 160,
                 "{}",
                 large.on.size
             );

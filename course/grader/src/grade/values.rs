@@ -4,7 +4,8 @@ use harness::{Error, Launched};
 
 use super::judge::{Judged, LaunchResults, why_stopped};
 use super::plan::PlannedLaunch;
-use super::{NO_MISTAKE, diagnosis, sanitizer};
+use super::rubric::AssignmentKind;
+use super::{diagnosis, sanitizer};
 
 pub const PUBLIC: &str = "values at public sizes";
 pub const HIDDEN: &str = "values at hidden sizes";
@@ -43,6 +44,21 @@ pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Ju
     (items, judged)
 }
 
+/// A word that was only moved: its bits count.
+fn word(one: &Launched, row: u32, column: u32, want: f64) -> String {
+    let padded = one.problem.padded;
+    let got = one.c.get((row * padded.m + column) as usize);
+    let wanted = one.problem.a.get((column * padded.k + row) as usize);
+    let bits = |value: Option<&half::f16>| value.map_or(0, |value| value.to_bits());
+    let (got, wanted) = (bits(got), bits(wanted));
+    let nothing = if got == 0xffff {
+        ", as before the launch"
+    } else {
+        ""
+    };
+    format!("0x{got:04x}{nothing}, where 0x{wanted:04x} ({want}) should be")
+}
+
 fn not_launched<'a>(
     all: &LaunchResults<'a>,
     launch: &'a PlannedLaunch,
@@ -65,7 +81,7 @@ fn not_launched<'a>(
         ),
         false => (
             "the message names what there is too much of: what asks for it?",
-            NO_MISTAKE,
+            "not-launched",
         ),
     };
     judged
@@ -88,14 +104,17 @@ fn wrong_values<'a>(
         return;
     };
     let mut what = format!(
-        "{}: {} of {} elements of C are wrong; the first is C[{}][{}], {} where {:.4} should be",
+        "{}: {} of {} elements of C are wrong; the first is C[{}][{}], {}",
         all.label(launch),
         found.wrong,
         found.checked,
         first.row,
         first.col,
-        first.got,
-        first.want
+        match all.rubric.task {
+            AssignmentKind::Gemm | AssignmentKind::Predict =>
+                format!("{} where {:.4} should be", first.got, first.want),
+            AssignmentKind::Transpose => word(one, first.row, first.col, first.want),
+        }
     );
     let findings = &one.run.findings;
     let fault = findings.iter().find(|finding| finding.is_fatal());
@@ -121,7 +140,7 @@ fn wrong_values<'a>(
             "the sanitizer has found something that may be the cause: begin with that".into(),
             found.mistake.clone(),
         )
-    } else if first.got.is_nan() {
+    } else if first.got.is_nan() && !first.want.is_nan() {
         (
             "C was NaN before the launch: does every element get written?".into(),
             "c-is-nan".to_owned(),
