@@ -39,6 +39,8 @@ pub enum Effect {
     TensorCopies,
     /// Bytes from shared memory into registers, but for those of [`Effect::MatrixLoads`].
     SharedToRegisters,
+    /// Both together.
+    SharedLoads,
     /// Bytes by `ldmatrix`.
     MatrixLoads,
     /// Bytes from registers to shared memory.
@@ -83,6 +85,7 @@ impl Effect {
             Self::AsyncCopies => "bytes by cp.async",
             Self::TensorCopies => "bytes by TMA",
             Self::SharedToRegisters => "bytes from shared memory by ordinary loads",
+            Self::SharedLoads => "bytes from shared memory into registers",
             Self::MatrixLoads => "bytes by ldmatrix",
             Self::RegistersToShared => "bytes from registers to shared memory",
             Self::Atomics => "atomics of threads",
@@ -130,6 +133,10 @@ impl Effect {
             Self::AsyncCopies => of(matches!(kind, Kind::AsyncCopy { .. }), bytes),
             Self::TensorCopies => of(matches!(kind, Kind::BulkCopy { tensor: true }), bytes),
             Self::SharedToRegisters => of(loads && shared, bytes),
+            Self::SharedLoads => {
+                let matrix = matches!(kind, Kind::LoadMatrix { .. });
+                of((loads || matrix) && shared, bytes)
+            }
             Self::MatrixLoads => of(matches!(kind, Kind::LoadMatrix { .. }), bytes),
             Self::RegistersToShared => of(stores && shared, bytes),
             Self::Atomics => of(matches!(kind, Kind::Atomic { .. }), threads),

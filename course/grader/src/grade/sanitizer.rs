@@ -169,16 +169,17 @@ fn race(conflict: &Conflict) -> (&'static str, &'static str) {
             "two-in-one-place",
             "two threads write the same bytes: does the formula for the address give two elements one place?",
         ),
-        // Engines read and write asynchronously: TMA brings what `wgmma` takes.
-        (AsyncWrite, AsyncRead) | (AsyncWrite, Read) if engine(conflict) => (
+        // Engines read asynchronously: TMA brings what `wgmma` takes.
+        (AsyncWrite, AsyncRead) | (AsyncRead, AsyncWrite) => (
             "bulk-wait",
-            "what does this thread wait for before it reads what the copy brings?",
+            "what is waited for before this is read, and what holds the next copy back until it has been read?",
         ),
-        (AsyncWrite, Read) => (
+        // Copies land late here, so that which of the two came first says nothing.
+        (AsyncWrite, Read) | (Read, AsyncWrite) => (
             "cp-async-wait",
-            "which wait of the copying thread, and which barrier behind it, come before this read?",
+            "which wait and which barrier come between the copy and the read; and between the read and the next copy to this place?",
         ),
-        (Read | AsyncRead, Write | AsyncWrite) => (
+        (Read | AsyncRead, Write) => (
             "race-before-the-copy",
             "these bytes are overwritten while they may still be read: what holds the next copy back until all have read?",
         ),
@@ -187,9 +188,4 @@ fn race(conflict: &Conflict) -> (&'static str, &'static str) {
             "what orders the write before this access, for every thread that reads?",
         ),
     }
-}
-
-/// Whether a copy of the kind that completes on an mbarrier takes part.
-fn engine(conflict: &Conflict) -> bool {
-    conflict.access == AccessKind::AsyncRead || conflict.other_access == AccessKind::AsyncRead
 }

@@ -134,7 +134,14 @@ fn wrong_values<'a>(
     } else if let Some(cause) = cause {
         what += &format!("\n  {}", cause.what);
         judged.explains = true;
-        (cause.hint, cause.mistake.to_owned())
+        let wrong = &all.rubric.wrong;
+        // A fragment may be wrong because its bytes are elsewhere: the assignment says what is likely here.
+        match cause.mistake {
+            "wrong-fragment" if wrong.mistake != super::NO_MISTAKE => {
+                (wrong.hint.clone(), wrong.mistake.clone())
+            }
+            mistake => (cause.hint, mistake.to_owned()),
+        }
     } else if let Some(found) = faults.complaints.first().filter(|_| !by_address) {
         (
             "the sanitizer has found something that may be the cause: begin with that".into(),

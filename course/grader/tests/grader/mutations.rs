@@ -1,4 +1,4 @@
-//! `solution/mutations.toml` and `cheats.toml` of an assignment: what must lose points, and what must not.
+//! `solution/mutations.toml`, `cheats.toml` and `right.toml` of an assignment: what must lose points, and what must not.
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -8,6 +8,7 @@ use crate::support::read;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mutations {
+    #[serde(default)]
     pub mutation: Vec<Mutation>,
     /// Other solutions, beside the file `other.cu`.
     #[serde(default)]
@@ -66,9 +67,11 @@ impl Mutations {
             toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         };
         let mut all = read("mutations.toml");
-        let cheats = read("cheats.toml");
-        all.mutation.extend(cheats.mutation);
-        all.right.extend(cheats.right);
+        for name in ["cheats.toml", "right.toml"] {
+            let more = read(name);
+            all.mutation.extend(more.mutation);
+            all.right.extend(more.right);
+        }
         all
     }
 }
