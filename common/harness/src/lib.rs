@@ -90,3 +90,17 @@ pub use trial::{Launched, Task, Trial, TrialLaunch};
 pub use values::{DISTINCT, Values};
 pub use verify::{Verification, Wrong, verify};
 pub use warp_access::WarpAccess;
+
+/// Threads beyond which more are of no use, and too many take a machine's memory.
+const MOST_THREADS: usize = 512;
+
+/// Starts no more threads than [`MOST_THREADS`], whatever `RAYON_NUM_THREADS` asks for. Called before any work.
+pub fn bound_threads() {
+    let asked = std::env::var("RAYON_NUM_THREADS").ok();
+    let asked = asked.and_then(|threads| threads.trim().parse::<usize>().ok());
+    if asked.is_some_and(|threads| threads > MOST_THREADS) {
+        let bounded = rayon::ThreadPoolBuilder::new().num_threads(MOST_THREADS);
+        // There is a pool already, whose size nobody can change.
+        let _ = bounded.build_global();
+    }
+}

@@ -310,9 +310,24 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
             .filter(|(of, counters)| of.kind.is_store() && counters.shared.wavefronts > 0);
         let staged: u64 = staged.map(|(_, counters)| counters.bytes).sum();
         let needed = all.coverage(launch).operand_bytes + staged.min(result);
-        let loads = counted.filter(|(of, _)| of.kind.is_load());
+        let loads = counted.clone().filter(|(of, _)| of.kind.is_load());
         let wavefronts: u64 = loads.map(|(_, counters)| counters.shared.wavefronts).sum();
         let times = (wavefronts * WAVEFRONT) as f64 / needed.max(1) as f64;
+        let copies = counted.filter(|(of, _)| matches!(of.kind, InstructionKind::AsyncCopy { .. }));
+        let copies = copies.fold((0, 0), |(wavefronts, bytes), (_, counters)| {
+            (
+                wavefronts + counters.shared.wavefronts,
+                bytes + counters.bytes,
+            )
+        });
+        let copied = (copies.0 * WAVEFRONT) as f64 / copies.1.max(1) as f64;
+        if copied > times {
+            let words = format!(
+                "{copied:.2} times the wavefronts that hold what is copied are taken by cp.async"
+            );
+            judged.measured(measure, all, launch, (copied, words), "shared-traffic");
+            continue;
+        }
         let words = format!(
             "{times:.2} times the wavefronts that hold what each warp multiplies are loaded from shared memory"
         );

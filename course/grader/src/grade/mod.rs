@@ -267,7 +267,7 @@ impl Grader {
             let mut launches = plan::public(rubric, self.public_tile)?;
             launches.extend(plan::others(rubric, self.secret.as_deref(), student));
             // Grades do not depend on where a file is stored.
-            let name = submission::name(file);
+            let name = submission::plain_name(file);
             judge::judge(&mut grade, rubric, (&name, &text), &launches, &**compiler)?;
         } else {
             let questions = rubric.questions(self.secret.as_deref(), student)?;

@@ -123,7 +123,6 @@ impl Draw<'_> {
     fn launch(&self, rubric: &Rubric, tile: usize, class: Class) -> PlannedLaunch {
         let number = tile as u32 + if class == Class::Large { 100 } else { 0 };
         let draw = |what| self.number(number, what);
-        let pick = |what, from: u32, to: u32| from + (draw(what) % u64::from(to - from + 1)) as u32;
         let TileVariant { m, n, k, .. } = rubric.tile[tile];
         let (size, values) = match class {
             Class::EveryTile => {
@@ -141,9 +140,9 @@ impl Draw<'_> {
                     tiles * tile - (draw(what) as u32 % tile.min(16) | 1)
                 };
                 let size = Size {
-                    m: odd("odd m", m, pick("m", 3, 4)),
-                    n: odd("odd n", n, pick("n", 3, 4)),
-                    k: odd("odd k", k.max(2), steps + pick("k", 1, 2)),
+                    m: odd("odd m", m, 3),
+                    n: odd("odd n", n, 3),
+                    k: odd("odd k", k.max(2), steps + 1),
                 };
                 (size, Values::Random)
             }

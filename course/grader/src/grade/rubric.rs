@@ -1,4 +1,5 @@
 //! `rubric.toml`: what an assignment asks, and for how many points.
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -229,10 +230,34 @@ pub struct Prediction {
     /// What is asked.
     #[serde(default)]
     pub count: Count,
+    /// Why; if it does not say, as in the list of reasons ([`REASONS`]).
+    #[serde(default)]
     pub reason: String,
 }
 
+/// By assignment and key.
+const REASONS: &str = include_str!("reasons.toml");
+
 impl Prediction {
+    /// Looks the reason up, unless there is one.
+    fn explain(&mut self, assignment: &str) -> Result<()> {
+        if !self.reason.is_empty() {
+            return Ok(());
+        }
+        let all: BTreeMap<String, BTreeMap<String, String>> = toml::from_str(REASONS)?;
+        let found = all
+            .get(assignment)
+            .and_then(|reasons| reasons.get(&self.key));
+        let none = || {
+            let key = &self.key;
+            format!(
+                "the prediction {key} has no reason: add it to reasons.toml, under [{assignment}]"
+            )
+        };
+        self.reason = found.with_context(none)?.clone();
+        Ok(())
+    }
+
     /// Whether there is such an access.
     fn check(&self) -> Result<()> {
         let (key, bytes, lanes) = (&self.key, self.bytes, self.offsets.len());
@@ -299,6 +324,9 @@ impl Rubric {
             AssignmentKind::Gemm | AssignmentKind::Transpose => rubric.check_kernel()?,
         }
         rubric.prediction.iter().try_for_each(Prediction::check)?;
+        let name = rubric.name.clone();
+        let mut predictions = rubric.prediction.iter_mut();
+        predictions.try_for_each(|one| one.explain(&name))?;
         Ok(rubric)
     }
 
