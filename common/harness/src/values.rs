@@ -54,7 +54,7 @@ fn shuffled(seed: u64) -> Vec<u16> {
     // The exponent of 2^-14 is 1.
     let magnitudes = 1024..1024 + (DISTINCT / 2) as u16;
     let mut all: Vec<u16> = magnitudes.flat_map(|bits| [bits, bits | 0x8000]).collect();
-    let mut state = splitmix64(seed ^ 0xd157_1c7);
+    let mut state = splitmix64(seed ^ 0x0d15_71c7);
     for last in (1..all.len()).rev() {
         state = splitmix64(state);
         all.swap(last, (state % (last as u64 + 1)) as usize);

@@ -130,7 +130,8 @@ impl Effect {
                 of((loads || matrix) && global, bytes)
             }
             Self::RegistersToGlobal => of(stores && global, bytes),
-            Self::AsyncCopies => of(matches!(kind, Kind::AsyncCopy { .. }), bytes),
+            // Counted on both sides.
+            Self::AsyncCopies => of(matches!(kind, Kind::AsyncCopy { .. }), bytes / 2.0),
             Self::TensorCopies => of(matches!(kind, Kind::BulkCopy { tensor: true }), bytes),
             Self::SharedToRegisters => of(loads && shared, bytes),
             Self::SharedLoads => {

@@ -320,7 +320,8 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
                 bytes + counters.bytes,
             )
         });
-        let copied = (copies.0 * WAVEFRONT) as f64 / copies.1.max(1) as f64;
+        // Its bytes are counted on both sides, in global memory and in shared memory.
+        let copied = (2 * copies.0 * WAVEFRONT) as f64 / copies.1.max(1) as f64;
         if copied > times {
             let words = format!(
                 "{copied:.2} times the wavefronts that hold what is copied are taken by cp.async"

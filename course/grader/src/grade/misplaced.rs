@@ -161,7 +161,7 @@ fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> 
     let k = product.launched.problem.size.k as usize;
     let bk = (bk as usize).max(1);
     let count = k.div_ceil(bk);
-    if bk < 4 || count > 64 || count < 2 {
+    if bk < 4 || !(2..=64).contains(&count) {
         return None;
     }
     let range = |step: usize| step * bk..k.min((step + 1) * bk);

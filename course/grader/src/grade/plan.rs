@@ -137,7 +137,7 @@ impl Draw<'_> {
                 let steps = steps.iter().map(|size| size.k.div_ceil(k)).max();
                 let steps = steps.unwrap_or(1).min(16);
                 let odd = |what, tile: u32, tiles: u32| {
-                    tiles * tile - (draw(what) as u32 % tile.min(16) | 1)
+                    tiles * tile - ((draw(what) as u32 % tile.min(16)) | 1)
                 };
                 let size = Size {
                     m: odd("odd m", m, 3),
