@@ -25,6 +25,7 @@ mod mbarriers;
 mod memory_faults;
 mod memory_spaces;
 mod mma_formats;
+mod observed;
 mod printing;
 mod races;
 mod refusals;
