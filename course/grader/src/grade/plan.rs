@@ -139,9 +139,14 @@ impl Draw<'_> {
                 let odd = |what, tile: u32, tiles: u32| {
                     tiles * tile - ((draw(what) as u32 % tile.min(16)) | 1)
                 };
+                // What moves words is to move every one of the 65,536.
+                let tiles = |tile: u32| match rubric.task {
+                    AssignmentKind::Gemm | AssignmentKind::Predict => 3,
+                    AssignmentKind::Transpose => 300u32.div_ceil(tile),
+                };
                 let size = Size {
-                    m: odd("odd m", m, 3),
-                    n: odd("odd n", n, 3),
+                    m: odd("odd m", m, tiles(m)),
+                    n: odd("odd n", n, tiles(n)),
                     k: odd("odd k", k.max(2), steps + 1),
                 };
                 (size, Values::Random)
