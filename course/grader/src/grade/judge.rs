@@ -9,6 +9,7 @@ use super::plan::{self, PlannedLaunch};
 use super::rubric::{AssignmentKind, Measure, Part, Rubric, TileVariant};
 use super::values::{self, HIDDEN, PUBLIC};
 use super::{Complaint, Grade, RubricItem, mechanism, sanitizer};
+use crate::submission::harmless;
 
 /// The kernel, compiled for each of the rubric's tiles.
 type Trials = BTreeMap<usize, Trial>;
@@ -301,6 +302,7 @@ fn judge_part(
     trials: &Trials,
 ) {
     let all = LaunchResults::of(rubric, part, launches, trials);
+    grade.printed = grade.printed.take().or_else(|| printed(&all));
     let (sound, points) = (all.sound(), &all.rubric.points);
     let faults = sanitizer::judge(&all);
     let (items, values) = values::judge(&all, &faults);
@@ -339,6 +341,42 @@ fn judge_part(
             explained(&LaunchResults::of(rubric, part, &open, trials)),
         );
     }
+}
+
+/// Lines that a kernel printed and that are shown, and the characters of each.
+const PRINTED: usize = 20;
+const PRINTED_WIDTH: usize = 200;
+
+/// What the kernel printed with `printf`, at the first public size where it did.
+fn printed(all: &LaunchResults) -> Option<String> {
+    let public = all.done.iter().filter(|(launch, _)| launch.is_public());
+    let (launch, one) = public
+        .into_iter()
+        .find(|(_, one)| !one.run.printed.is_empty())?;
+    let text: String = one
+        .run
+        .printed
+        .iter()
+        .map(|call| call.text.as_str())
+        .collect();
+    let text = harmless(&text);
+    let lines = text.lines().take(PRINTED);
+    let lines = lines.map(|line| {
+        format!(
+            "  {}\n",
+            line.chars().take(PRINTED_WIDTH).collect::<String>()
+        )
+    });
+    let more = text.lines().count().saturating_sub(PRINTED);
+    let more = match more {
+        0 => String::new(),
+        more => format!("  and {more} lines more\n"),
+    };
+    let label = all.label(launch);
+    Some(format!(
+        "printed {label}:\n{}{more}",
+        lines.collect::<String>()
+    ))
 }
 
 /// What is wrong with public launches that are like hidden ones.

@@ -82,6 +82,8 @@ pub struct Grade {
     pass: f64,
     items: Vec<RubricItem>,
     complaints: Vec<Complaint>,
+    /// What the kernel printed at the first public size where it printed anything.
+    printed: Option<String>,
     /// Why it worked, if it did.
     after: Option<String>,
     evidence: Evidence,
@@ -244,6 +246,7 @@ impl Grader {
             pass: rubric.pass,
             items: Vec::new(),
             complaints: Vec::new(),
+            printed: None,
             after: None,
             evidence: Evidence {
                 assignment: rubric.name.clone(),

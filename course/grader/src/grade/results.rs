@@ -64,6 +64,7 @@ impl Results {
         if !verdict.is_empty() {
             output.insert(0, verdict.trim().to_owned() + "\n");
         }
+        output.extend(grade.printed.clone());
         output.extend(grade.after.clone());
         output.push(provenance(grade));
         Self {

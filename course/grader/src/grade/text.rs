@@ -30,6 +30,9 @@ pub fn text(grade: &Grade, book: &str) -> String {
     for complaint in &grade.complaints {
         out += &format!("\n{}", one(complaint, book));
     }
+    if let Some(printed) = &grade.printed {
+        out += &format!("\n{printed}");
+    }
     if let Some(after) = &grade.after {
         out += &format!("\nPassed. Why it worked:\n{after}\n");
     }

@@ -269,6 +269,24 @@ fn hidden_launches_are_not_told() {
 }
 
 #[test]
+fn what_a_kernel_prints_is_shown() {
+    if !has_nvrtc() {
+        return;
+    }
+    let acc = "    float acc[WM / 16][WN / 8][4] = {};";
+    let prints = format!(
+        "{acc}\n    if (threadIdx.x == 3 && blockIdx.x == 0) printf(\"row %d\\n\\x1b[2J\", myRow);"
+    );
+    let text = solution(&swizzle()).replace(acc, &prints);
+    let grade = graded(&grader(&swizzle(), None), &swizzle(), &text);
+    let text = grade.text("book");
+    assert!(
+        text.contains("printed at 64x32x32:\n  row 0\n  \u{fffd}[2J\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn starters_hold_no_answer() {
     for assignment in assignments() {
         let starter = read(&assignment.join("kernel.cu"));
