@@ -124,6 +124,8 @@ pub struct Conflict {
     pub address: u64,
     /// Whether both are lanes of one warp at the same instruction.
     pub of_one_instruction: bool,
+    /// Whether this thread's access came after the other's in this run: what was not held back until the other was done.
+    pub is_later: bool,
 }
 
 /// What can be wrong. A text alone says what exactly is wrong with it.
@@ -257,12 +259,14 @@ impl Finding {
             access,
             other_access,
             other,
+            is_later,
             ..
         }) = &mut self.kind
         {
             let key = |location: &Location| (location.instruction, location.linear());
             if key(&self.location) < key(other) {
                 std::mem::swap(access, other_access);
+                *is_later = !*is_later;
                 std::mem::swap(&mut self.location, other);
             }
         }

@@ -2,7 +2,9 @@
 use std::sync::Arc;
 
 use crate::trace::{TraceRequest, WarpTrace};
-use crate::{AccessPattern, Buffer, Card, Counters, Error, Finding, Location, Wait};
+use crate::{
+    AccessPattern, Buffer, Card, CopyLead, Counters, Error, Finding, Location, MatrixFactors, Wait,
+};
 
 /// One kernel argument: as many bytes as the parameter has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +121,10 @@ pub struct Options {
     pub simd: Simd,
     /// Keep the patterns of addresses that warps ask for.
     pub patterns: bool,
+    /// Keep what the factors of matrix products of f16 held.
+    pub factors: bool,
+    /// Keep how early asynchronous copies were issued. It takes `sanitize`, whose clocks say what is ordered before what.
+    pub lookahead: bool,
     /// Keep what the warps of these blocks execute.
     pub trace: Option<TraceRequest>,
     /// Called with (blocks done, blocks in all), from any thread.
@@ -139,6 +145,10 @@ pub struct LaunchReport {
     pub patterns: Vec<AccessPattern>,
     /// What warps executed, by block and warp, if [`Options::trace`] asked for it; none after a fatal finding.
     pub traces: Vec<WarpTrace>,
+    /// By block and warp, in the order of their execution, if [`Options::factors`] asked for them; none after a fatal finding.
+    pub factors: Vec<MatrixFactors>,
+    /// By block, warp and products before, if [`Options::lookahead`] asked for them; none after a fatal finding.
+    pub leads: Vec<CopyLead>,
     /// Mistakes of the kernel; empty if nothing was found wrong.
     pub findings: Vec<Finding>,
     /// What is not, or not surely, one: warnings and notes, as [`Finding::severity`] says.

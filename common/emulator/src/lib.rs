@@ -21,6 +21,7 @@
 //! | races and uninitialised reads | `shadow/` |
 //! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |
 //! | what warps executed, in order | [`WarpTrace`], `trace.rs` |
+//! | what matrix products multiplied, and how early copies were issued | [`MatrixFactors`], [`CopyLead`], `observed.rs` |
 //! | what was found wrong | [`Finding`], `finding.rs` |
 pub mod approximate;
 mod banks;
@@ -37,6 +38,7 @@ mod instruction_kind;
 mod launch;
 mod lower;
 mod memory;
+mod observed;
 mod op;
 mod printf;
 mod program;
@@ -61,6 +63,7 @@ pub use instruction_kind::{
     Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, Space, SumFormat, Transfer,
 };
 pub use launch::{KernelArg, LaunchConfig, LaunchReport, Limits, Options, Printed, Progress, Simd};
+pub use observed::{CopyLead, MatrixFactors};
 pub use program::{Instruction, Param, ParamKind, SourceLine};
 pub use ptx::{Ptx, PtxError};
 pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};

@@ -9,7 +9,7 @@ use crate::predict;
 use crate::problem::{from_bytes, pad, to_bytes};
 use crate::progress::Progress;
 use crate::{
-    Error, Kernel, Problem, Result, Rung, Settings, Size, Source, Target, TensorBox, choose,
+    Error, Kernel, Problem, Result, Rung, Settings, Size, Source, Target, TensorBox, Values, choose,
 };
 
 /// What the host of a rung has at hand: a device, the numbers to multiply, and the kernel's source.
@@ -23,6 +23,7 @@ pub struct Host {
     device: Device,
     source: Option<Source>,
     kernel: Option<Rc<Kernel>>,
+    values: Values,
     problem: Option<Rc<Problem>>,
     downloads: bool,
     /// Where the emulator gives up in this run, unless the settings say where.
@@ -72,6 +73,7 @@ impl Host {
             device: target.open(settings.emulator.clone())?,
             source,
             kernel: None,
+            values: Values::Random,
             problem: None,
             downloads: true,
             most_instructions: None,
@@ -124,7 +126,8 @@ impl Host {
                 return Err(Error::Memory { wanted, limit });
             }
         }
-        let problem = Rc::new(Problem::new(size, whole, self.settings.seed)?);
+        let (seed, values) = (self.settings.seed, self.values);
+        let problem = Rc::new(Problem::with_values(size, whole, seed, values)?);
         Ok(Rc::clone(self.problem.insert(problem)))
     }
 
@@ -287,6 +290,13 @@ impl Host {
         Ok(())
     }
 
+    /// Has the emulator keep what the factors of matrix products hold.
+    pub(crate) fn keep_factors(&mut self, keep: bool) {
+        if let Device::Emulator(context) = &mut self.device {
+            context.options_mut().factors = keep;
+        }
+    }
+
     /// Calls the rung's host function on empty memory.
     pub(crate) fn run(&mut self) -> Result<Finished> {
         if let Device::Emulator(context) = &mut self.device {
@@ -313,8 +323,13 @@ impl Host {
     }
 
     /// The same on other numbers.
-    pub(crate) fn run_on(&mut self, size: Size, seed: u64, schedule: u64) -> Result<Finished> {
-        (self.settings.size, self.settings.seed) = (size, seed);
+    pub(crate) fn run_on(
+        &mut self,
+        size: Size,
+        (values, seed): (Values, u64),
+        schedule: u64,
+    ) -> Result<Finished> {
+        (self.settings.size, self.settings.seed, self.values) = (size, seed, values);
         self.problem = None;
         self.run_as(schedule)
     }

@@ -10,7 +10,7 @@
 //! | `host` | the host's part: compile, allocate, launch, verify |
 //! | `source/` | which kernel, and where does its PTX come from? |
 //! | `kernel`, `spec` | does the PTX hold a kernel that can be launched, and how does it say it is launched? |
-//! | `size`, `problem` | which numbers are multiplied? |
+//! | `size`, `problem`, `values` | which numbers are multiplied? |
 //! | `verify`, `reference` | is C right? |
 //! | `run` | one run, from settings to an outcome |
 //! | `report/` | how does the reader see it? |
@@ -46,6 +46,7 @@ mod timing;
 pub mod tools;
 mod transpose;
 mod trial;
+mod values;
 mod verify;
 mod warp_access;
 
@@ -86,6 +87,21 @@ pub use spec::{LaunchSpec, TensorBox, Tile};
 pub use sustained::measure as measure_sustained;
 pub use table::thousands;
 pub use target::{Need, Target, Wanted};
-pub use trial::{Launched, Task, Trial};
+pub use trial::{Launched, Task, Trial, TrialLaunch};
+pub use values::{DISTINCT, Values};
 pub use verify::{Verification, Wrong, verify};
 pub use warp_access::WarpAccess;
+
+/// Threads beyond which more are of no use, and too many take a machine's memory.
+const MOST_THREADS: usize = 512;
+
+/// Starts no more threads than [`MOST_THREADS`], whatever `RAYON_NUM_THREADS` asks for. Called before any work.
+pub fn bound_threads() {
+    let asked = std::env::var("RAYON_NUM_THREADS").ok();
+    let asked = asked.and_then(|threads| threads.trim().parse::<usize>().ok());
+    if asked.is_some_and(|threads| threads > MOST_THREADS) {
+        let bounded = rayon::ThreadPoolBuilder::new().num_threads(MOST_THREADS);
+        // There is a pool already, whose size nobody can change.
+        let _ = bounded.build_global();
+    }
+}

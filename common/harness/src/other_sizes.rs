@@ -2,7 +2,7 @@
 use emulator::{Finding, FindingKind, LaunchReport, Options};
 
 use crate::device::Device;
-use crate::{Host, KernelChoice, LaunchSpec, Result, Rung, Settings, Size, Target, choose};
+use crate::{Host, KernelChoice, LaunchSpec, Result, Rung, Settings, Size, Target, Values, choose};
 
 /// Multiplications of one trial: a tile more than are resident, of the largest of the rungs' tiles. And of all trials, which
 /// together take one or two seconds in the development profile.
@@ -197,7 +197,7 @@ impl Host {
             }
             Device::Gpu(_) => None,
         };
-        let finished = self.run_on(size, seed, schedule);
+        let finished = self.run_on(size, (Values::Random, seed), schedule);
         if let (Some(before), Device::Emulator(context)) = (before, self.device_mut()) {
             *context.options_mut() = before;
         }

@@ -6,7 +6,7 @@ use half::f16;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use crate::{Error, Result, Size, Tile};
+use crate::{Error, Result, Size, Tile, Values, values};
 
 /// C = A B with zeros around A and B up to whole tiles.
 #[derive(Clone, Debug)]
@@ -25,14 +25,31 @@ pub struct Problem {
 
 impl Problem {
     /// The problem of this size for a kernel with this tile.
+    ///
+    /// # Errors
+    /// If a matrix has more elements than an `int` counts.
     pub fn new(size: Size, tile: Tile, seed: u64) -> Result<Self> {
+        Self::with_values(size, tile, seed, Values::Random)
+    }
+
+    /// The same with other numbers.
+    ///
+    /// # Errors
+    /// If a matrix has more elements than an `int` counts.
+    pub fn with_values(size: Size, tile: Tile, seed: u64, values: Values) -> Result<Self> {
         let padded = pad(size, tile)?;
+        let Size { m, n, k } = size;
+        let mut a = matrix(seed, 0, [m, k], [padded.m, padded.k]);
+        let mut b = matrix(seed, 1, [k, n], [padded.k, padded.n]);
+        values::fill(values, seed, &mut a, [m, k, padded.k], 0);
+        let first = u64::from(m) * u64::from(k);
+        values::fill(values, seed, &mut b, [k, n, padded.n], first);
         Ok(Self {
             size,
             padded,
             seed,
-            a: matrix(seed, 0, [size.m, size.k], [padded.m, padded.k]),
-            b: matrix(seed, 1, [size.k, size.n], [padded.k, padded.n]),
+            a,
+            b,
         })
     }
 

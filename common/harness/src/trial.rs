@@ -3,10 +3,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use emulator::{Card, Instruction, LaunchReport, Limits, Options};
+use half::f16;
 
 use crate::{
-    Host, Kernel, Result, Rung, Settings, Size, Source, Target, TensorBox, Tile, Verification,
-    host, transpose, verify,
+    Host, Kernel, Problem, Result, Rung, Settings, Size, Source, Target, TensorBox, Tile, Values,
+    Verification, host, transpose, verify,
 };
 
 /// What a kernel is to compute.
@@ -37,10 +38,28 @@ pub struct Trial {
     kernel: Rc<Kernel>,
 }
 
+/// What a kernel is launched on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrialLaunch {
+    /// Of a transposition, m is the rows and n the columns; k is not looked at.
+    pub size: Size,
+    /// Which numbers: of f16 that no element shares with another ([`Values::Distinct`]), the factors of matrix products
+    /// are kept.
+    pub values: Values,
+    /// Tells launches on such numbers apart.
+    pub seed: u64,
+    /// The order of warps.
+    pub schedule: u64,
+}
+
 /// One launch, sanitized.
 pub struct Launched {
     /// Whether the result is right.
     pub verification: Verification,
+    /// What was multiplied or transposed.
+    pub problem: Rc<Problem>,
+    /// The result, padded.
+    pub c: Vec<f16>,
     /// Counters, patterns of addresses, findings.
     pub run: LaunchReport,
 }
@@ -59,6 +78,7 @@ impl Trial {
                 sanitize: true,
                 relaunched: true,
                 patterns: true,
+                lookahead: true,
                 limits: Limits {
                     memory: MEMORY,
                     ..Limits::default()
@@ -122,21 +142,25 @@ impl Trial {
         &self.kernel.source
     }
 
-    /// Launches it on random numbers of this seed, with the result poisoned and warps in the order of this schedule.
+    /// Launches it, with the result poisoned.
     ///
     /// # Errors
     /// If a limit is met, or a GPU would refuse the launch. Wrong values and faults are no errors here.
-    pub fn launch(&self, size: Size, seed: u64, schedule: u64) -> Result<Launched> {
+    pub fn launch(&self, on: &TrialLaunch) -> Result<Launched> {
         let size = match self.task {
-            Task::Gemm => size,
-            Task::Transpose => transpose::as_product(size),
+            Task::Gemm => on.size,
+            Task::Transpose => transpose::as_product(on.size),
         };
-        let done = self.host.borrow_mut().run_on(size, seed, schedule)?;
+        let mut host = self.host.borrow_mut();
+        host.keep_factors(on.values == Values::Distinct);
+        let done = host.run_on(size, (on.values, on.seed), on.schedule)?;
         Ok(Launched {
             verification: match self.task {
                 Task::Gemm => verify(&done.problem, done.kernel.spec.tile, &done.c),
                 Task::Transpose => transpose::verify(&done.problem, &done.c),
             },
+            problem: done.problem,
+            c: done.c,
             run: done.report.unwrap_or_default(),
         })
     }

@@ -149,6 +149,7 @@ enum Command {
 
 /// Everything that `cargo ladder` does.
 pub fn main() -> ExitCode {
+    harness::bound_threads();
     let matches = grouped(Arguments::command()).get_matches();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match arguments.command {

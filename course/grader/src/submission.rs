@@ -1,11 +1,15 @@
 //! What was handed in: which file of a folder counts, and what is in it. A student may have handed in anything.
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
 
 /// What is stored beside a kernel, and is never the answers.
 pub const PREDICTIONS: &str = "prediction.toml";
+
+/// Bytes of a secret: a device or the wrong file has more.
+const MOST_SECRET: u64 = 1 << 16;
 
 /// Bytes of a submission: no kernel has as many.
 const MOST: u64 = 1 << 20;
@@ -27,7 +31,10 @@ pub fn read(path: &Path) -> Result<String> {
         kind.len()
     );
     let bytes = fs::read(path).with_context(cannot)?;
-    Ok(harmless(&String::from_utf8_lossy(&bytes)))
+    let text = String::from_utf8_lossy(&bytes);
+    // Editors of Windows put a mark before the text, which compilers see and people do not.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    Ok(harmless(&text.replace("\r\n", "\n")))
 }
 
 /// The predictions beside a kernel, if there are any.
@@ -37,10 +44,27 @@ pub fn predictions(kernel: &Path) -> Result<Option<String>> {
     is_there.then(|| read(&path)).transpose()
 }
 
-/// Text without the control characters by which it would control the terminal that it is printed on.
+/// Text without the characters by which it would control the terminal that it is printed on: control characters, and those
+/// that change the direction of what follows, so that it reads otherwise than it is (Unicode, "Bidirectional Algorithm").
 pub fn harmless(text: &str) -> String {
-    let steers = |c: char| c.is_control() && !"\n\r\t".contains(c);
-    text.replace(steers, "\u{fffd}")
+    let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let steers = |c: char| c.is_control() && !"\n\t".contains(c);
+    text.replace(|c: char| steers(c) || turns(c), "\u{fffd}")
+}
+
+/// A cell of a table that a spreadsheet shows as it is: one that begins like a formula would be computed.
+pub fn cell(text: &str) -> String {
+    let text = harmless(text);
+    match text.starts_with(['=', '+', '-', '@', '\t']) {
+        true => format!("'{text}"),
+        false => text,
+    }
+}
+
+/// A file's name as compilers and their messages may quote it.
+pub fn plain_name(file: &Path) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "._- ".contains(c);
+    name(file).replace(|c: char| !plain(c), "_")
 }
 
 /// Characters of a line that a message quotes.
@@ -61,7 +85,16 @@ pub fn toml(text: &str) -> Result<toml::Table> {
 
 /// A teacher's secret.
 pub fn secret(file: &Path) -> Result<Vec<u8>> {
-    let secret = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let cannot = || format!("cannot read {}", file.display());
+    let mut secret = Vec::new();
+    let opened = File::open(file).with_context(cannot)?;
+    let bounded = opened.take(MOST_SECRET + 1).read_to_end(&mut secret);
+    bounded.with_context(cannot)?;
+    ensure!(
+        secret.len() as u64 <= MOST_SECRET,
+        "{} has more than {MOST_SECRET} bytes: it is no secret; take 16 random ones or more",
+        file.display()
+    );
     ensure!(
         secret.len() >= 16,
         "{} has {} bytes, which can be guessed: take 16 random ones or more",
@@ -146,6 +179,28 @@ mod tests {
             find(&folder.path().join("none"), "kernel.cu")
                 .is_err_and(|error| error.to_string().contains("cannot be read"))
         );
+    }
+
+    #[test]
+    fn what_others_wrote_is_shown_harmlessly() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("kernel.cu");
+        fs::write(&file, "\u{feff}a\r\nb\rc\u{202e}d\x1b[2J").expect("a file");
+        let text = read(&file).expect("a text");
+        assert_eq!(text, "a\nb\u{fffd}c\u{fffd}d\u{fffd}[2J");
+        assert_eq!(cell("=1+1"), "'=1+1");
+        assert_eq!(cell("ada"), "ada");
+        assert_eq!(plain_name(Path::new("my\"kernel;.cu")), "my_kernel_.cu");
+    }
+
+    #[test]
+    fn a_secret_is_bounded() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("secret");
+        fs::write(&file, vec![7; MOST_SECRET as usize + 1]).expect("a file");
+        assert!(secret(&file).is_err_and(|why| why.to_string().contains("no secret")));
+        fs::write(&file, [7; 32]).expect("a file");
+        assert_eq!(secret(&file).expect("a secret"), [7; 32]);
     }
 
     #[test]

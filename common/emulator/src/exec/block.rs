@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::bulk::Transfer;
 use super::lanes::lanes;
+use super::lookahead::Lookahead;
 use super::machine::Machine;
 use super::mbarrier::Mbarrier;
 use super::setmaxnreg::Registers;
@@ -145,6 +146,8 @@ pub(super) struct Common {
     pub flags: HashMap<(usize, u32), SyncVariable>,
     /// Instructions that all warps but the running one have executed.
     pub others: u64,
+    /// Present if it was asked for.
+    pub lookahead: Option<Box<Lookahead>>,
     /// The cluster's barrier: whether somebody waits to be counted, what those who have arrived release, and
     /// what they did in the last phase.
     pub arrived: bool,

@@ -4,6 +4,7 @@ use super::bulk::Transfer;
 use super::cluster_barrier::release_cluster;
 use super::lane_access::{Fatal, Result};
 use super::lanes::{LanesB32, LanesB64};
+use super::lookahead::Lookahead;
 use super::machine::Machine;
 use super::profiler::Profiler;
 use super::step::{self, Stop};
@@ -95,7 +96,15 @@ impl<'m> Cluster<'m> {
         for (i, warp) in self.warps.iter_mut().enumerate() {
             warp.reset(machine, i, self.blocks[i / machine.warps].index);
         }
-        self.common = Common::default();
+        let options = machine.options;
+        let lookahead = || {
+            let lookahead = Lookahead::new(self.warps.len(), machine.ranks(), machine.shared_end);
+            Box::new(lookahead)
+        };
+        self.common = Common {
+            lookahead: (options.lookahead && options.sanitize).then(lookahead),
+            ..Common::default()
+        };
         let watched = match machine.options.sanitize {
             true => self.warps.len(),
             false => 0,
@@ -204,6 +213,10 @@ impl<'m> Cluster<'m> {
                 return match self.land_rest(writes, profiler) {
                     Ok(()) => {
                         self.report_unbalanced(writes, profiler);
+                        if let Some(lookahead) = self.common.lookahead.take() {
+                            let block = |rank: usize| self.blocks[rank].index;
+                            profiler.leads.extend(lookahead.leads(machine.warps, block));
+                        }
                         Turn::Done
                     }
                     Err(Fatal) => Turn::Fatal,

@@ -78,6 +78,7 @@ impl CrossCheck {
                 space: Space::Global,
                 address: machine.memory.base(place.0) + place.1 as u64,
                 of_one_instruction: false,
+                is_later: false,
             };
             Some(Finding::new(FindingKind::Race(conflict), location))
         });

@@ -175,6 +175,7 @@ impl Execution<'_> {
                 address: self.machine.memory.base(place.0) + place.1 as u64,
                 of_one_instruction: other.cluster == self.order.cluster()
                     && (of.warp, of.op) == (site.warp, site.op),
+                is_later: true,
             };
             self.report(FindingKind::Race(conflict), site);
         }

@@ -21,7 +21,7 @@ use crate::lower::SHARED_BASE;
 use crate::memory::{Memory, Writes};
 use crate::program::Program;
 use crate::shadow::GlobalShadow;
-use crate::{AccessPattern, Error, Printed, Space, Wait};
+use crate::{AccessPattern, CopyLead, Error, MatrixFactors, Printed, Space, Wait};
 
 /// Local memory of a thread (CUDA C++ Programming Guide, "Compute Capabilities").
 const MAX_STACK: u64 = 512 << 10;
@@ -94,6 +94,10 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
     }
     // After a fatal fault, how far the other blocks came depends on chance: no counters then.
     let mut profiler = done.profiler;
+    let (factors, leads) = match fatal {
+        true => Default::default(),
+        false => observed(&mut profiler),
+    };
     let (counters, waits, patterns, traces) = if fatal {
         Default::default()
     } else {
@@ -122,6 +126,8 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
         waits,
         patterns,
         traces,
+        factors,
+        leads,
         findings,
         remarks,
         printed: done.printed.into_values().flatten().collect(),
@@ -246,13 +252,7 @@ impl Budget {
 
 fn profiler(machine: &Machine<'_>) -> Profiler {
     let program = machine.program;
-    let options = machine.options;
-    Profiler::new(
-        program.ops.len(),
-        program.slots,
-        options.patterns,
-        options.trace.as_ref(),
-    )
+    Profiler::new(program.ops.len(), program.slots, machine.options)
 }
 
 /// What some neighbouring clusters did.
@@ -521,6 +521,19 @@ fn waits(program: &Program, profiler: &Profiler) -> Vec<Wait> {
             ..wait
         })
         .collect()
+}
+
+/// By block and warp: blocks end in any order.
+fn observed(profiler: &mut Profiler) -> (Vec<MatrixFactors>, Vec<CopyLead>) {
+    let mut factors = profiler.factors.take().unwrap_or_default();
+    factors.sort_by_key(|one| (linear(one.block), one.warp));
+    let mut leads = std::mem::take(&mut profiler.leads);
+    leads.sort_by_key(|one| (linear(one.block), one.warp, one.at));
+    (factors, leads)
+}
+
+fn linear([x, y, z]: [u32; 3]) -> [u32; 3] {
+    [z, y, x]
 }
 
 /// The same, by instruction: several operations may come from one.

@@ -53,6 +53,8 @@ impl Warp {
         }
         if access.store {
             cx.block.activity += 1;
+        } else {
+            self.note_read(lanes(naming).map(|lane| starts[lane]), cx);
         }
         for m in 0..access.count as usize {
             let reg = access.regs[m] as usize;
@@ -97,6 +99,10 @@ impl Warp {
         let from = self.addresses(copy.from, mask);
         let mut starts = [0u32; LANES];
         let issued = self.steps(cx);
+        let issue = match mask {
+            0 => 0,
+            mask => self.note_issue(mask.trailing_zeros() as usize, cx),
+        };
         let request = |slot| Request::new(op, slot, Space::Shared, copy.bytes, SharedAccess::Store);
         let [shared, global] = copy.slots;
         // With a size given, a lane may read nothing, from anywhere.
@@ -142,6 +148,7 @@ impl Warp {
                 op,
                 number: self.copies,
                 issued,
+                issue,
                 products: self.products,
             });
             self.copies += 1;
@@ -183,6 +190,8 @@ impl Warp {
         pending.retain(|copy| {
             if lands(copy) {
                 self.land_copy(copy, cx);
+                cx.note_landed(cx.rank, copy.to, copy.bytes, copy.issue);
+                self.note_wait(&[copy.issue], cx);
                 let site = self.site(copy.op, copy.lane);
                 cx.check(AccessMode::Land, copy.to, copy.bytes, site);
             }
@@ -206,10 +215,13 @@ impl Warp {
             let site = self.site(copy.op, copy.lane);
             let by = AsyncOp { site, ..by };
             cx.landed(&by, cx.rank, copy.to, copy.bytes, true);
+            cx.note_landed(cx.rank, copy.to, copy.bytes, copy.issue);
         }
         let told = cx.change_mbarrier(cx.rank, signal.mbarrier, |barrier, order| {
             order.complete(engine, by.clock, &mut barrier.arriving);
             barrier.issued = barrier.issued.max(issued);
+            let issues = landing.iter().map(|copy| copy.issue);
+            barrier.bringing.extend(issues.filter(|&issue| issue > 0));
             barrier.arrive(1, false, false)
         });
         told.map_err(|reason| cx.invalid_mbarrier(reason, site))

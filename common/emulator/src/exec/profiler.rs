@@ -6,8 +6,8 @@ use super::global_pattern::{GlobalPattern, Placed};
 use crate::banks::{LANES, SharedAccess, shared_wavefronts};
 use crate::lower::SHARED_BASE;
 use crate::memory::Memory;
-use crate::trace::{Effect, TraceRequest, Tracer};
-use crate::{AccessPattern, Counters, Space, Wait, Wavefronts};
+use crate::trace::{Effect, Tracer};
+use crate::{AccessPattern, CopyLead, Counters, MatrixFactors, Options, Space, Wait, Wavefronts};
 
 pub(super) struct Profiler {
     /// One for each operation.
@@ -21,6 +21,9 @@ pub(super) struct Profiler {
     shared: Vec<SharedPattern>,
     older: Vec<Vec<SharedPattern>>,
     global: Vec<GlobalPattern>,
+    /// Of matrix products, and the leads of copies, if that was asked for.
+    pub factors: Option<Vec<MatrixFactors>>,
+    pub leads: Vec<CopyLead>,
     /// Present if warps are traced.
     pub tracer: Option<Box<Tracer>>,
 }
@@ -107,10 +110,13 @@ impl Request {
 }
 
 impl Profiler {
-    pub fn new(ops: usize, slots: usize, patterns: bool, trace: Option<&TraceRequest>) -> Self {
+    pub fn new(ops: usize, slots: usize, options: &Options) -> Self {
+        let trace = options.trace.as_ref();
         Self {
             tracer: trace.map(|request| Box::new(Tracer::new(request))),
-            patterns: patterns.then(BTreeSet::new),
+            patterns: options.patterns.then(BTreeSet::new),
+            factors: options.factors.then(Vec::new),
+            leads: Vec::new(),
             ops: vec![Counters::default(); ops],
             waits: BTreeMap::new(),
             shared: vec![SharedPattern::default(); slots],
@@ -293,6 +299,10 @@ impl Profiler {
         if let (Some(tracer), Some(other)) = (&mut self.tracer, other.tracer.take()) {
             tracer.add(*other);
         }
+        if let (Some(factors), Some(other)) = (&mut self.factors, &mut other.factors) {
+            factors.append(other);
+        }
+        self.leads.append(&mut other.leads);
         for (a, b) in self.ops.iter_mut().zip(&other.ops) {
             *a += *b;
         }

@@ -240,6 +240,7 @@ impl Execution<'_> {
             space: Space::Shared,
             address,
             of_one_instruction: (hazard.site.warp, hazard.site.op) == (site.warp, site.op),
+            is_later: true,
         };
         let kind = match check {
             AccessCheck::Fine => return,

@@ -32,6 +32,8 @@ fn in_another_order(
     let shown = request.options.progress.clone();
     let options = Options {
         schedule,
+        factors: false,
+        lookahead: false,
         progress: shown
             .map(|shown| -> Progress { Arc::new(move |done, all| shown((all + done) / 2, all)) }),
         ..request.options.clone()
@@ -69,6 +71,8 @@ fn on_what_is_left(
     }
     let options = Options {
         sanitize: false,
+        factors: false,
+        lookahead: false,
         progress: None,
         ..request.options.clone()
     };

@@ -203,6 +203,12 @@ impl Warp {
                             Ok(())
                         }
                         MatrixOp::Mma(mma) => {
+                            self.note_product(cx);
+                            if cx.profiler.factors.is_some()
+                                && let Some(factors) = self.mma_factors(mma)
+                            {
+                                self.keep_factors(pc as usize, factors, cx);
+                            }
                             self.mma(mma, cx.machine.options.card);
                             Ok(())
                         }

@@ -84,6 +84,8 @@ pub(super) struct Pending {
     /// The step at which it was issued, and the warp's `mma.sync`s before it.
     pub issued: u64,
     pub products: u64,
+    /// Its number in [`super::lookahead`].
+    pub issue: u32,
 }
 
 /// `cp.async.mbarrier.arrive`: when the lane's copies before it have landed, an mbarrier is told.

@@ -151,6 +151,7 @@ impl Warp {
             Some(_) => {}
         }
         self.show_operands(wgmma, &descriptors, (at, pc), cx);
+        self.note_product(cx);
         let a = wgmma.a_registers();
         let reason = match self.matrices.take(at, pc, (&wgmma.d, wgmma.product), a) {
             None => return Ok(()),
@@ -214,6 +215,8 @@ impl Warp {
                 continue;
             };
             self.check_swizzle(name, &descriptor, op, cx);
+            let starts = units(mn, transposed).map(|(row, k)| descriptor.unit(transposed, row, k));
+            self.note_read(starts, cx);
             for (row, k) in units(mn, transposed) {
                 let address = descriptor.unit(transposed, row, k);
                 let at = (cx.rank, address);
@@ -316,7 +319,7 @@ impl Warp {
         }
         group.commits[warp].drain(..closing);
         let program = cx.machine.program;
-        let mut clock = None;
+        let (mut clock, mut kept) = (None, Vec::new());
         for at in group.landed[warp]..end {
             let Some(issued) = group.entry(at) else {
                 continue;
@@ -330,11 +333,20 @@ impl Warp {
                 issued.operands = gather(wgmma, &issued.descriptors, &cx.block.shared);
             }
             if let Some(operands) = &issued.operands {
+                if cx.profiler.factors.is_some() {
+                    kept.extend(
+                        self.wgmma_factors(wgmma, operands)
+                            .map(|of| (issued.op, of)),
+                    );
+                }
                 self.land(wgmma, issued.descriptors.scale_d, operands);
             }
         }
         group.landed[warp] = end;
         group.forget();
+        for (op, factors) in kept {
+            self.keep_factors(op, factors, cx);
+        }
         self.matrices.land(end);
         if let Some(clock) = clock {
             cx.completed(self.engine(), clock, self, mask);

@@ -26,6 +26,7 @@ mod memory_faults;
 mod memory_spaces;
 mod mma_formats;
 mod modes;
+mod observed;
 mod printing;
 mod races;
 mod refusals;

@@ -21,6 +21,7 @@ pub use remedy::explained;
 
 /// Everything that a rung's `main` does but the host's part.
 pub fn main(rung: &Rung) -> ExitCode {
+    crate::bound_threads();
     let arguments = Arguments::from_env(rung);
     match execute(rung, &arguments, &mut anstream::stdout()) {
         Ok(true) => ExitCode::SUCCESS,

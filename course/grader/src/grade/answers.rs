@@ -12,14 +12,21 @@ use crate::submission;
 
 /// An item for each question, with `of` points for all of them, and what is wrong with the file itself.
 pub fn judge(questions: &[Question], answers: &str, of: f64) -> (Vec<RubricItem>, Vec<Complaint>) {
-    let mut complaints = Vec::new();
+    let refused = |what: String, hint: &str| {
+        let item = RubricItem {
+            name: "answers".into(),
+            points: 0.0,
+            of,
+            why: vec!["they could not be graded: see below".into()],
+            visible: true,
+        };
+        (vec![item], vec![Complaint::new(what, hint, NO_MISTAKE)])
+    };
     let answers: Table = match submission::toml(answers) {
         Ok(answers) => answers,
         Err(error) => {
             let hint = "every line is a name in brackets, such as [q01], or a name, = and a number";
-            let what = format!("the answers are no TOML: {error}");
-            complaints.push(Complaint::new(what, hint, NO_MISTAKE));
-            Table::new()
+            return refused(format!("the answers are no TOML: {error}"), hint);
         }
     };
     let name = sheet::name(questions);
@@ -28,10 +35,11 @@ pub fn judge(questions: &[Question], answers: &str, of: f64) -> (Vec<RubricItem>
     {
         let other: String = other.chars().take(20).collect();
         let what =
-            format!("these are answers to the sheet {other:?}; graded were those to {name:?}");
-        let hint = "are these the questions that you were given? a sheet of your own is graded with a secret";
-        complaints.push(Complaint::new(what, hint, NO_MISTAKE));
+            format!("these are answers to the sheet {other:?}; graded would be those to {name:?}");
+        let hint = "are these the questions that you were given? a sheet of your own is graded with its secret";
+        return refused(what, hint);
     }
+    let mut complaints = unknown(questions, &answers);
     let each = of / questions.len().max(1) as f64;
     let mut wrong = BTreeMap::<_, Vec<&str>>::new();
     let items = questions.iter().map(|question| {
@@ -48,6 +56,39 @@ pub fn judge(questions: &[Question], answers: &str, of: f64) -> (Vec<RubricItem>
         Complaint::new(what, hint, mistake)
     }));
     (items, complaints)
+}
+
+/// A complaint about names that no question has.
+fn unknown(questions: &[Question], answers: &Table) -> Vec<Complaint> {
+    let mut names = Vec::new();
+    for (key, value) in answers {
+        match (
+            questions.iter().find(|question| question.key == *key),
+            value,
+        ) {
+            (None, _) if key == "sheet" => {}
+            (None, _) => names.push(key.clone()),
+            (Some(question), Value::Table(given)) => {
+                let asked: Vec<&str> = question.answers().map(|(count, _)| count).collect();
+                let others = given
+                    .keys()
+                    .filter(|count| !asked.contains(&count.as_str()));
+                names.extend(others.map(|count| format!("{key}.{count}")));
+            }
+            (Some(_), _) => {}
+        }
+    }
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let shown: Vec<String> = names
+        .into_iter()
+        .take(10)
+        .map(|one| one.chars().take(40).collect())
+        .collect();
+    let what = format!("no question asks for {}", shown.join(", "));
+    let hint = "names are those of the form, answers.toml: is one misspelt?";
+    vec![Complaint::new(what, hint, NO_MISTAKE)]
 }
 
 /// A mistake of the book, and what to ask oneself.

@@ -4,20 +4,26 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use harness::{Compile, Error, Launched, Source, Tile, Trial};
 
-use super::plan::PlannedLaunch;
-use super::rubric::{AssignmentKind, Part, Rubric, TileVariant};
+use super::labels::{self, Coverage};
+use super::plan::{self, PlannedLaunch};
+use super::rubric::{AssignmentKind, Measure, Part, Rubric, TileVariant};
 use super::values::{self, HIDDEN, PUBLIC};
-use super::{Complaint, Grade, NO_MISTAKE, RubricItem, mechanism, sanitizer};
+use super::{Complaint, Grade, RubricItem, mechanism, sanitizer};
+use crate::submission::harmless;
+
+/// The kernel, compiled for each of the rubric's tiles.
+type Trials = BTreeMap<usize, Trial>;
 
 /// Launches of one part in their order, up to the first that could not be made, and why that one could not.
 pub struct LaunchResults<'a> {
     pub rubric: &'a Rubric,
     pub part: &'a Part,
     pub planned: &'a [PlannedLaunch],
-    /// By the rubric's tile.
-    trials: BTreeMap<usize, Trial>,
+    trials: &'a Trials,
     pub done: Vec<(&'a PlannedLaunch, Launched)>,
     pub stopped: Option<(&'a PlannedLaunch, Error)>,
+    /// Of the launches whose numbers tell, in the order of `done`.
+    coverage: Vec<Option<Coverage>>,
 }
 
 impl<'a> LaunchResults<'a> {
@@ -26,7 +32,7 @@ impl<'a> LaunchResults<'a> {
         rubric: &'a Rubric,
         part: &'a Part,
         planned: &'a [PlannedLaunch],
-        trials: BTreeMap<usize, Trial>,
+        trials: &'a Trials,
     ) -> Self {
         let mut all = Self {
             rubric,
@@ -35,11 +41,15 @@ impl<'a> LaunchResults<'a> {
             trials,
             done: Vec::new(),
             stopped: None,
+            coverage: Vec::new(),
         };
         for launch in planned {
-            let trial = all.trial(launch);
-            match trial.launch(launch.size, launch.seed, launch.schedule) {
-                Ok(launched) => all.done.push((launch, launched)),
+            match all.trial(launch).launch(&launch.on) {
+                Ok(launched) => {
+                    let told = !launched.run.factors.is_empty();
+                    all.coverage.push(told.then(|| labels::coverage(&launched)));
+                    all.done.push((launch, launched));
+                }
                 Err(error) => {
                     all.stopped = Some((launch, error));
                     break;
@@ -50,14 +60,123 @@ impl<'a> LaunchResults<'a> {
     }
 
     /// What was launched.
-    pub fn trial(&self, launch: &PlannedLaunch) -> &Trial {
+    pub fn trial(&self, launch: &PlannedLaunch) -> &'a Trial {
         // There is one for every launch that was made.
         &self.trials[&launch.tile]
+    }
+
+    /// What tensor cores multiplied in a launch; nothing where the numbers do not tell.
+    pub fn coverage(&self, launch: &PlannedLaunch) -> Coverage {
+        let mut all = self.done.iter().zip(&self.coverage);
+        let found = all.find(|((other, _), _)| *other == launch);
+        found
+            .and_then(|(_, coverage)| *coverage)
+            .unwrap_or_default()
     }
 
     /// Whether C is right at every size.
     fn sound(&self) -> bool {
         self.stopped.is_none() && self.done.iter().all(|(_, one)| one.verification.ok())
+    }
+
+    /// What a launch is called.
+    pub fn label(&self, launch: &PlannedLaunch) -> String {
+        launch.label(self.rubric)
+    }
+}
+
+/// What was found: the part of the points that is left, why, and what is wrong.
+#[derive(Default)]
+pub struct Judged<'a> {
+    pub credit: f64,
+    pub why: Vec<String>,
+    pub complaints: Vec<Complaint>,
+    /// Hidden launches that went wrong.
+    pub closed: Vec<&'a PlannedLaunch>,
+    /// Whether the first complaint says why what else was found is there, so that it comes first.
+    pub explains: bool,
+    /// Of the measure at hand: the worst number, and its words.
+    worst: Option<(f64, f64, String)>,
+    complained: bool,
+}
+
+impl<'a> Judged<'a> {
+    pub fn new() -> Self {
+        Self {
+            credit: 1.0,
+            ..Self::default()
+        }
+    }
+
+    /// Notes what a measure has found in a launch. What it says of a hidden one is that it is short of points.
+    pub fn measured(
+        &mut self,
+        measure: &Measure,
+        all: &LaunchResults<'a>,
+        launch: &'a PlannedLaunch,
+        (number, words): (f64, String),
+        mistake: &str,
+    ) {
+        let credit = measure.credit(number);
+        if credit < 1.0 && !self.complained {
+            self.complain(all, launch, &words, &measure.hint, mistake);
+            self.complained = true;
+        }
+        self.note(credit, number, words, launch);
+    }
+
+    /// The same without a complaint, which has been made in other words.
+    pub fn note(&mut self, credit: f64, number: f64, words: String, launch: &PlannedLaunch) {
+        self.credit = self.credit.min(credit);
+        let is_worse = |(worst, extreme, _): &(f64, f64, String)| {
+            credit < *worst || credit <= *worst && number > *extreme
+        };
+        if !launch.closed && self.worst.as_ref().is_none_or(is_worse) {
+            self.worst = Some((credit, number, words));
+        }
+    }
+
+    /// Whether the measure at hand has been complained about.
+    pub fn has_complained(&mut self) -> bool {
+        std::mem::replace(&mut self.complained, true)
+    }
+
+    /// The measure at hand is through.
+    pub fn next(&mut self) {
+        self.why.extend(self.worst.take().map(|(.., words)| words));
+        self.complained = false;
+    }
+
+    /// Says what is wrong with a launch; of a hidden one only that something is.
+    pub fn complain(
+        &mut self,
+        all: &LaunchResults<'a>,
+        launch: &'a PlannedLaunch,
+        what: &str,
+        hint: &str,
+        mistake: &str,
+    ) {
+        let complaint = match launch.closed {
+            false if launch.is_public() => Complaint::new(what, hint, mistake),
+            false => Complaint::new(format!("{}: {what}", all.label(launch)), hint, mistake),
+            true => return self.closed(all, launch, "the mechanism is short of points"),
+        };
+        self.complaints.push(complaint);
+    }
+
+    /// The only thing that is said of a hidden launch.
+    pub fn closed(&mut self, all: &LaunchResults<'a>, launch: &'a PlannedLaunch, what: &str) {
+        if self.closed.contains(&launch) {
+            return;
+        }
+        self.closed.push(launch);
+        let what = format!("{}: {what}", all.label(launch));
+        let hint = format!(
+            "`--tile {}` grades the public sizes with this tile; M, N, K and the numbers are others, too: which of them does the kernel take for granted?",
+            launch.tile + 1
+        );
+        self.complaints
+            .push(Complaint::new(what, &hint, "wrong-for-other-sizes"));
     }
 }
 
@@ -71,7 +190,7 @@ pub fn judge(
 ) -> Result<()> {
     for part in &rubric.part {
         match trials(rubric, part, kernel, launches, compiler)? {
-            Ok(trials) => judge_part(grade, &LaunchResults::of(rubric, part, launches, trials)),
+            Ok(trials) => judge_part(grade, rubric, part, launches, &trials),
             Err(why) => nothing(grade, rubric, part, why),
         }
     }
@@ -85,8 +204,8 @@ fn trials(
     kernel: (&str, &str),
     launches: &[PlannedLaunch],
     compiler: &dyn Compile,
-) -> Result<Result<BTreeMap<usize, Trial>, Complaint>> {
-    let mut trials = BTreeMap::new();
+) -> Result<Result<Trials, Complaint>> {
+    let mut trials = Trials::new();
     for launch in launches {
         if trials.contains_key(&launch.tile) {
             continue;
@@ -123,12 +242,15 @@ fn trial(
             } else {
                 "begin with the assignment's kernel.cu, and keep its parameters and its launch"
             };
-            // A hidden variant is nothing to talk about.
-            let what = match launch.hidden {
-                false => error.to_string(),
-                true => format!("with another tile: {error}"),
+            let what = match launch.tile {
+                0 => error.to_string(),
+                other => format!(
+                    "with tile {} ({}): {error}",
+                    other + 1,
+                    rubric.tile[other].name()
+                ),
             };
-            return Ok(Err(Complaint::new(what, hint, NO_MISTAKE)));
+            return Ok(Err(Complaint::new(what, hint, "not-launched")));
         }
         Err(error) => return Err(error.into()),
     };
@@ -136,16 +258,12 @@ fn trial(
     if [bm, bn, bk] == [m, n, k] {
         return Ok(Ok(trial));
     }
-    let wanted = match launch.hidden {
-        false => format!("{m}x{n}x{k}"),
-        true => "another one".into(),
-    };
     Ok(Err(Complaint::new(
         format!(
-            "the kernel states a tile of {bm}x{bn}x{bk}, where TILE_M, TILE_N and TILE_K ask for {wanted}"
+            "the kernel states a tile of {bm}x{bn}x{bk}, where TILE_M, TILE_N and TILE_K ask for {m}x{n}x{k}"
         ),
         "these three are macros that the grader defines: take the tile from them",
-        NO_MISTAKE,
+        "not-launched",
     )))
 }
 
@@ -176,39 +294,114 @@ pub fn why_stopped(error: &Error) -> String {
     }
 }
 
-fn judge_part(grade: &mut Grade, all: &LaunchResults) {
+fn judge_part(
+    grade: &mut Grade,
+    rubric: &Rubric,
+    part: &Part,
+    launches: &[PlannedLaunch],
+    trials: &Trials,
+) {
+    let all = LaunchResults::of(rubric, part, launches, trials);
+    grade.printed = grade.printed.take().or_else(|| printed(&all));
     let (sound, points) = (all.sound(), &all.rubric.points);
-    values::judge(grade, all);
-    let (credit, why, complaints) = mechanism::judge(all, sound);
-    let (findings, faults) = sanitizer::judge(all);
-    let clean = if faults.is_empty() { 1.0 } else { 0.0 };
-    for (name, of, credit, mut why) in [
-        ("mechanism", points.mechanism, credit, why),
-        ("sanitizer", points.sanitizer, clean, findings),
+    let faults = sanitizer::judge(&all);
+    let (items, values) = values::judge(&all, &faults);
+    let mechanism = mechanism::judge(&all);
+    for (name, of, points, why) in items {
+        grade.add(part, name, points, of, why);
+    }
+    for (name, of, judged) in [
+        ("mechanism", points.mechanism, &mechanism),
+        ("sanitizer", points.sanitizer, &faults),
     ] {
+        let mut why = judged.why.clone();
         if !sound {
             why.insert(0, "counts only where C is right at every size".into());
         }
-        let points = if sound { of * credit } else { 0.0 };
-        grade.add(all.part, name, points, of, why, true);
+        let points = if sound { of * judged.credit } else { 0.0 };
+        grade.add(part, name, points, of, why);
     }
-    grade.complain(all.part, faults.into_iter().chain(complaints));
+    // Where C is wrong, the kernel may have ended early: how it got there is the second question.
+    let found = match values.explains {
+        true => [values, faults, mechanism],
+        false => [faults, values, mechanism],
+    };
+    let closed: Vec<_> = found.iter().flat_map(|judged| &judged.closed).collect();
+    let open: Vec<_> = closed
+        .first()
+        .map(|launch| plan::open_like(rubric, launch))
+        .into_iter()
+        .collect();
+    for judged in found {
+        grade.complain(part, judged.complaints);
+    }
+    if !open.is_empty() {
+        grade.complain(
+            part,
+            explained(&LaunchResults::of(rubric, part, &open, trials)),
+        );
+    }
+}
+
+/// Lines that a kernel printed and that are shown, and the characters of each.
+const PRINTED: usize = 20;
+const PRINTED_WIDTH: usize = 200;
+
+/// What the kernel printed with `printf`, at the first public size where it did.
+fn printed(all: &LaunchResults) -> Option<String> {
+    let public = all.done.iter().filter(|(launch, _)| launch.is_public());
+    let (launch, one) = public
+        .into_iter()
+        .find(|(_, one)| !one.run.printed.is_empty())?;
+    let text: String = one
+        .run
+        .printed
+        .iter()
+        .map(|call| call.text.as_str())
+        .collect();
+    let text = harmless(&text);
+    let lines = text.lines().take(PRINTED);
+    let lines = lines.map(|line| {
+        format!(
+            "  {}\n",
+            line.chars().take(PRINTED_WIDTH).collect::<String>()
+        )
+    });
+    let more = text.lines().count().saturating_sub(PRINTED);
+    let more = match more {
+        0 => String::new(),
+        more => format!("  and {more} lines more\n"),
+    };
+    let label = all.label(launch);
+    Some(format!(
+        "printed {label}:\n{}{more}",
+        lines.collect::<String>()
+    ))
+}
+
+/// What is wrong with public launches that are like hidden ones.
+fn explained(open: &LaunchResults) -> Vec<Complaint> {
+    let faults = sanitizer::judge(open);
+    let values = values::judge(open, &faults).1;
+    let all = match values.explains {
+        true => [values, faults, mechanism::judge(open)],
+        false => [faults, values, mechanism::judge(open)],
+    };
+    let all = all.into_iter().flat_map(|judged| judged.complaints);
+    all.map(|complaint| Complaint {
+        what: format!("a public launch like it, {}", complaint.what),
+        ..complaint
+    })
+    .collect()
 }
 
 impl Grade {
     /// Adds a line of the table; points are those of all parts together.
-    pub(super) fn add(
-        &mut self,
-        part: &Part,
-        name: &str,
-        points: f64,
-        of: f64,
-        why: Vec<String>,
-        visible: bool,
-    ) {
+    pub(super) fn add(&mut self, part: &Part, name: &str, points: f64, of: f64, why: Vec<String>) {
         if of == 0.0 {
             return;
         }
+        let visible = name != HIDDEN;
         let name = match part.name.as_str() {
             "" => name.to_owned(),
             part => format!("{part}: {name}"),
@@ -238,7 +431,7 @@ fn nothing(grade: &mut Grade, rubric: &Rubric, part: &Part, complaint: Complaint
         ("sanitizer", points.sanitizer),
     ] {
         let why = vec!["the kernel was not launched".into()];
-        grade.add(part, name, 0.0, of, why, true);
+        grade.add(part, name, 0.0, of, why);
     }
     grade.complain(part, [complaint]);
 }

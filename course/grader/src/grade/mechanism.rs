@@ -1,15 +1,15 @@
-//! Whether C is right for the right reason: what the memory did, instructions, bytes of shared memory.
+//! Whether C is right for the right reason: what the memory did, what was multiplied, bytes of shared memory.
 use std::collections::BTreeMap;
 
-use emulator::{AccessPattern, Counters};
+use emulator::{AccessPattern, Counters, Instruction, InstructionKind};
 use harness::{Launched, lines, thousands};
 
 use super::conflict::{self, Conflict};
 use super::gap::{self, Gap};
-use super::judge::LaunchResults;
+use super::judge::{Judged, LaunchResults};
 use super::plan::PlannedLaunch;
-use super::rubric::{AssignmentKind, Measure, What};
-use super::{Complaint, NO_MISTAKE, instruction, pipeline};
+use super::rubric::{AssignmentKind, Measure, TileVariant, What};
+use super::{Complaint, budget, pipeline};
 
 /// Lines that are complained about; the rest are mostly the same mistake again.
 const SHOWN: usize = 4;
@@ -19,64 +19,39 @@ const ELEMENT: u64 = 2;
 const SECTOR: u64 = 32;
 const WAVEFRONT: u64 = 128;
 
-/// What a measure found: its number, the same in words, and what is wrong.
-pub struct Measured {
-    pub number: f64,
-    pub words: String,
-    pub complaints: Vec<Complaint>,
-}
+/// Elements that a row is a multiple of where it begins with a sector.
+const ROW: u32 = (SECTOR / ELEMENT) as u32;
 
-impl Measured {
-    /// With one complaint where the number has not all the credit.
-    pub fn new(measure: &Measure, number: f64, words: String, mistake: &str) -> Self {
-        let complaint = Complaint::new(words.as_str(), &measure.hint, mistake);
-        let complaints = (measure.credit(number) < 1.0).then_some(complaint);
-        Self {
-            number,
-            words,
-            complaints: complaints.into_iter().collect(),
-        }
-    }
-}
-
-/// The part of the points that it has, why, and what is wrong.
-///
-/// Where C is wrong the kernel may have ended early, so nobody counts its instructions.
-pub fn judge(all: &LaunchResults, sound: bool) -> (f64, Vec<String>, Vec<Complaint>) {
-    let mut credit: f64 = 1.0;
-    let (mut why, mut complaints) = (Vec::new(), Vec::new());
+/// The part of the points that it has, why, and what is wrong. Of a launch whose C is wrong nothing is counted but what its
+/// instructions cost: the kernel may have ended early.
+pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
+    let mut judged = Judged::new();
+    budget::judge(all, &mut judged);
     for measure in &all.rubric.measure {
-        let mut measured = match measure.what {
-            What::SharedWavefronts | What::GlobalSectors => by_instruction(measure, all),
-            What::GlobalTraffic | What::SharedTraffic => traffic(measure, all),
-            What::CopiesAhead => pipeline::copies_ahead(measure, all),
-            What::BoxBytes => pipeline::box_bytes(measure, all),
-        };
-        credit = credit.min(measure.credit(measured.number));
-        why.push(measured.words);
-        complaints.append(&mut measured.complaints);
-    }
-    if let Some(complaint) = shared_bytes(all, &mut why) {
-        credit = 0.0;
-        complaints.push(complaint);
-    }
-    if sound {
-        for (what, hint) in instruction::judge(all) {
-            credit = 0.0;
-            why.push(what.clone());
-            complaints.push(Complaint::new(what, hint, NO_MISTAKE));
+        match measure.what {
+            What::SharedWavefronts => by_instruction(measure, all, &mut judged),
+            What::GlobalLoads | What::GlobalStores | What::SharedTraffic => {
+                traffic(measure, all, &mut judged);
+            }
+            What::OperandTraffic => operand_traffic(measure, all, &mut judged),
+            What::TensorProducts => tensor_products(measure, all, &mut judged),
+            What::CopiesAhead => pipeline::copies_ahead(measure, all, &mut judged),
+            What::BoxBytes => pipeline::box_bytes(measure, all, &mut judged),
         }
+        judged.next();
     }
-    (credit, why, complaints)
+    shared_bytes(all, &mut judged);
+    judged
 }
 
 /// Whether each tile's block keeps within its bytes; says how many the first has.
-fn shared_bytes(all: &LaunchResults, why: &mut Vec<String>) -> Option<Complaint> {
+fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (index, (launch, _)) in all.done.iter().enumerate() {
         let bytes = all.trial(launch).shared_bytes();
-        let allowed = all.rubric.tile[launch.tile].shared_bytes;
+        let tile = all.rubric.tile[launch.tile];
+        let allowed = tile.shared_bytes;
         if index == 0 {
-            why.push(format!(
+            judged.why.push(format!(
                 "{} bytes of shared memory, {} are allowed",
                 thousands(bytes),
                 thousands(allowed)
@@ -84,60 +59,148 @@ fn shared_bytes(all: &LaunchResults, why: &mut Vec<String>) -> Option<Complaint>
         }
         if bytes > allowed {
             let block = match launch.tile {
-                0 => "a block",
-                _ => "with another tile, a block",
+                0 => "a block".into(),
+                number => format!("with tile {} ({}), a block", number + 1, tile.name()),
             };
+            // What a kernel states is no secret, whichever launch it is.
             let what = format!(
                 "{block} has {} bytes of shared memory, {} more than allowed",
                 thousands(bytes),
                 thousands(bytes - allowed)
             );
             let hint = "what do the bytes beyond that hold, and does it take them?";
-            return Some(Complaint::new(what, hint, "over-padding"));
+            judged.credit = 0.0;
+            judged
+                .complaints
+                .push(Complaint::new(what, hint, "over-padding"));
+            return;
         }
     }
-    None
 }
 
-/// What an instruction was asked for and did: (done, ideal).
-fn done_and_ideal(what: What, counters: &Counters) -> (u64, u64) {
-    match what {
-        What::GlobalSectors => (counters.global_sectors, counters.global_sectors_ideal),
-        _ => (counters.shared.wavefronts, counters.shared.ideal),
-    }
-}
-
-/// The worst quotient of any instruction at any size, and its lines at the first size that shows it.
-fn by_instruction(measure: &Measure, all: &LaunchResults) -> Measured {
-    let mut degree: f64 = 1.0;
-    let mut complaints = Vec::new();
+/// The worst quotient of wavefronts over their ideal of any instruction.
+fn by_instruction<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in &all.done {
-        for counters in &one.run.counters {
-            let (done, ideal) = done_and_ideal(measure.what, counters);
-            if ideal > 0 {
-                degree = degree.max(done as f64 / ideal as f64);
-            }
-        }
-        if measure.credit(degree) >= 1.0 || !complaints.is_empty() {
+        let quotients = one.run.counters.iter().map(|counters| {
+            let shared = counters.shared;
+            shared.wavefronts as f64 / shared.ideal.max(1) as f64
+        });
+        let degree = quotients.fold(1.0, f64::max);
+        let words =
+            format!("the worst access takes {degree:.2} times the wavefronts that are ideal");
+        by_measure(measure, all, launch, (degree, words), judged);
+    }
+}
+
+/// All sectors or wavefronts of a launch over those that its tiles fill.
+fn traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
+    for (launch, one) in &all.done {
+        let padded = one.problem.padded;
+        let is_whole = padded.n.is_multiple_of(ROW) && padded.k.is_multiple_of(ROW);
+        let is_gemm = all.rubric.task == AssignmentKind::Gemm;
+        if is_gemm && measure.what != What::SharedTraffic && !is_whole {
+            // Rows begin within a sector, of which nobody can help to load the rest.
             continue;
         }
-        complaints = match launch.hidden {
-            true => vec![Complaint::new(
-                "the mechanism fails at a hidden size, and at none of the public ones",
-                "what lies elsewhere there than at any public size?",
-                "wrong-for-other-sizes",
-            )],
-            false => by_line(measure, all, launch, one),
+        let TileVariant {
+            m,
+            n,
+            k,
+            global_loads,
+            shared_traffic,
+            ..
+        } = all.rubric.tile[launch.tile];
+        let [m, n, k] = [m, n, k].map(u64::from);
+        let [rows, columns, steps] = launch.tiles(all.rubric);
+        let (operands, result) = match all.rubric.task {
+            AssignmentKind::Gemm => (steps * (m * k + k * n), m * n),
+            AssignmentKind::Transpose | AssignmentKind::Predict => (m * n, m * n),
         };
+        let counted = all
+            .trial(launch)
+            .instructions()
+            .iter()
+            .zip(&one.run.counters);
+        let sectors = |stored: bool| -> u64 {
+            let of = counted.clone().filter(|(of, _)| stores(of) == stored);
+            of.map(|(_, counters)| counters.global_sectors * SECTOR)
+                .sum()
+        };
+        let wavefronts = counted
+            .clone()
+            .map(|(_, of)| of.shared.wavefronts * WAVEFRONT);
+        let (done, elements, unit, words) = match measure.what {
+            What::GlobalStores => (
+                sectors(true),
+                result,
+                1.0,
+                "the sectors of C's tiles are stored",
+            ),
+            What::GlobalLoads => (
+                sectors(false),
+                operands,
+                global_loads,
+                "the sectors that suffice are loaded",
+            ),
+            _ => (
+                wavefronts.sum(),
+                match all.rubric.task {
+                    AssignmentKind::Gemm => operands,
+                    AssignmentKind::Transpose | AssignmentKind::Predict => operands + result,
+                },
+                shared_traffic,
+                "the wavefronts that suffice are taken by all accesses to shared memory",
+            ),
+        };
+        let ideal = (rows * columns * elements * ELEMENT) as f64 * unit;
+        let times = done as f64 / ideal.max(1.0);
+        by_measure(
+            measure,
+            all,
+            launch,
+            (times, format!("{times:.2} times {words}")),
+            judged,
+        );
     }
-    let (what, ideal) = match measure.what {
-        What::GlobalSectors => ("sectors", "that could hold its bytes"),
-        _ => ("wavefronts", "that are ideal"),
-    };
-    Measured {
-        number: degree,
-        words: format!("the worst access takes {degree:.2} times the {what} {ideal}"),
-        complaints,
+}
+
+/// Complains about the lines that cost more than they would have to, or about the launch if there are none.
+fn by_measure<'a>(
+    measure: &Measure,
+    all: &LaunchResults<'a>,
+    launch: &'a PlannedLaunch,
+    (number, words): (f64, String),
+    judged: &mut Judged<'a>,
+) {
+    let credit = measure.credit(number);
+    if credit < 1.0 && !launch.closed && !judged.has_complained() {
+        let mistake = match measure.what {
+            What::SharedWavefronts | What::SharedTraffic | What::OperandTraffic => "shared-traffic",
+            _ => "uncoalesced",
+        };
+        let one = all.done.iter().find(|(other, _)| *other == launch);
+        let lines = one.map(|(_, one)| by_line(measure, all, launch, one));
+        let lines = lines.unwrap_or_default();
+        if measure.what != What::SharedWavefronts || lines.is_empty() {
+            judged.complain(all, launch, &words, &measure.hint, mistake);
+        }
+        judged.complaints.extend(lines);
+    } else if credit < 1.0 && launch.closed {
+        return judged.measured(measure, all, launch, (number, words), "uncoalesced");
+    }
+    judged.note(credit, number, words, launch);
+}
+
+/// Whether it writes to global memory, if it goes there at all.
+fn stores(instruction: &Instruction) -> bool {
+    match instruction.kind {
+        InstructionKind::Atomic { .. } => true,
+        // The state space that is written comes first.
+        InstructionKind::BulkCopy { .. } => {
+            let mut words = instruction.opcode.split('.');
+            words.find(|word| *word == "global" || word.starts_with("shared")) == Some("global")
+        }
+        _ => instruction.kind.is_store(),
     }
 }
 
@@ -157,13 +220,17 @@ fn by_line(
     launch: &PlannedLaunch,
     one: &Launched,
 ) -> Vec<Complaint> {
+    let is_global = matches!(measure.what, What::GlobalLoads | What::GlobalStores);
     let trial = all.trial(launch);
     let mut found = BTreeMap::<u32, LineCost>::new();
     let counted = trial.instructions().iter().zip(&one.run.counters);
     for (index, (instruction, counters)) in counted.enumerate() {
-        let (done, ideal) = done_and_ideal(measure.what, counters);
-        let quotient = done as f64 / ideal.max(1) as f64;
-        if done <= ideal || measure.credit(quotient) >= 1.0 {
+        let stored = measure.what == What::GlobalStores;
+        if is_global && stored != stores(instruction) {
+            continue;
+        }
+        let (done, ideal) = done_and_ideal(is_global, counters);
+        if done <= ideal {
             continue;
         }
         let is_it = |asked: &&AccessPattern| asked.instruction == index;
@@ -181,14 +248,21 @@ fn by_line(
     }
     let code = trial.source().text.as_deref().unwrap_or_default();
     let shown = found.into_iter().take(SHOWN);
-    let complaints = shown.map(|(line, cost)| at_line(measure, code, line, cost));
+    let complaints = shown.map(|(line, cost)| at_line(measure, is_global, code, line, cost));
     complaints.collect()
 }
 
-fn at_line(measure: &Measure, code: &str, line: u32, cost: LineCost) -> Complaint {
+/// What an instruction did, and what it would have to.
+fn done_and_ideal(is_global: bool, counters: &Counters) -> (u64, u64) {
+    match is_global {
+        true => (counters.global_sectors, counters.global_sectors_ideal),
+        false => (counters.shared.wavefronts, counters.shared.ideal),
+    }
+}
+
+fn at_line(measure: &Measure, is_global: bool, code: &str, line: u32, cost: LineCost) -> Complaint {
     let opcode = cost.opcode;
     let code = code.lines().nth((line as usize).saturating_sub(1));
-    let is_global = measure.what == What::GlobalSectors;
     let what = if is_global { "sectors" } else { "wavefronts" };
     let mut words = format!(
         "line {line}: {}\n  {opcode}: {} {what}, {} would do",
@@ -216,35 +290,62 @@ fn at_line(measure: &Measure, code: &str, line: u32, cost: LineCost) -> Complain
     }
 }
 
-/// All sectors or wavefronts of a launch over those that its tiles fill.
-fn traffic(measure: &Measure, all: &LaunchResults) -> Measured {
-    let is_shared = measure.what == What::SharedTraffic;
-    let of = |counters: &Counters| match is_shared {
-        true => counters.shared.wavefronts * WAVEFRONT,
-        false => counters.global_sectors * SECTOR,
-    };
-    let mut most: f64 = 0.0;
-    for (launch, one) in &all.done {
-        let bytes: u64 = one.run.counters.iter().map(of).sum();
+/// Wavefronts of shared loads over those that hold what is multiplied and C's tiles, of launches whose numbers tell.
+fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
+    for (launch, one) in all
+        .done
+        .iter()
+        .filter(|(_, one)| !one.run.factors.is_empty())
+    {
         let tile = all.rubric.tile[launch.tile];
-        let [m, n, k] = [tile.m, tile.n, tile.k].map(u64::from);
-        let [rows, columns, steps] = launch.tiles(all.rubric);
-        let elements = match all.rubric.task {
-            AssignmentKind::Gemm => steps * (m * k + k * n) + m * n,
-            AssignmentKind::Transpose | AssignmentKind::Predict => 2 * m * n,
-        };
-        let ideal = rows * columns * elements * ELEMENT;
-        most = most.max(bytes as f64 / ideal.max(1) as f64);
+        let [rows, columns, _] = launch.tiles(all.rubric);
+        let result = rows * columns * u64::from(tile.m * tile.n) * ELEMENT;
+        let counted = all
+            .trial(launch)
+            .instructions()
+            .iter()
+            .zip(&one.run.counters);
+        let staged = counted
+            .clone()
+            .filter(|(of, counters)| of.kind.is_store() && counters.shared.wavefronts > 0);
+        let staged: u64 = staged.map(|(_, counters)| counters.bytes).sum();
+        let needed = all.coverage(launch).operand_bytes + staged.min(result);
+        let loads = counted.clone().filter(|(of, _)| of.kind.is_load());
+        let wavefronts: u64 = loads.map(|(_, counters)| counters.shared.wavefronts).sum();
+        let times = (wavefronts * WAVEFRONT) as f64 / needed.max(1) as f64;
+        let copies = counted.filter(|(of, _)| matches!(of.kind, InstructionKind::AsyncCopy { .. }));
+        let copies = copies.fold((0, 0), |(wavefronts, bytes), (_, counters)| {
+            (
+                wavefronts + counters.shared.wavefronts,
+                bytes + counters.bytes,
+            )
+        });
+        // Its bytes are counted on both sides, in global memory and in shared memory.
+        let copied = (2 * copies.0 * WAVEFRONT) as f64 / copies.1.max(1) as f64;
+        if copied > times {
+            let words = format!(
+                "{copied:.2} times the wavefronts that hold what is copied are taken by cp.async"
+            );
+            judged.measured(measure, all, launch, (copied, words), "shared-traffic");
+            continue;
+        }
+        let words = format!(
+            "{times:.2} times the wavefronts that hold what each warp multiplies are loaded from shared memory"
+        );
+        judged.measured(measure, all, launch, (times, words), "shared-traffic");
     }
-    let (words, mistake) = match is_shared {
-        true => (
-            format!("all accesses take {most:.2} times the wavefronts that hold the tiles once"),
-            "conflicts-on-loads",
-        ),
-        false => (
-            format!("{most:.2} times the sectors that the tiles hold come and go"),
-            "uncoalesced",
-        ),
-    };
-    Measured::new(measure, most, words, mistake)
+}
+
+/// The part of the problem's products that tensor cores compute, of launches whose numbers tell.
+fn tensor_products<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
+    let told = |launch: &PlannedLaunch| launch.on.values == harness::Values::Distinct;
+    for (launch, one) in all.done.iter().filter(|(launch, _)| told(launch)) {
+        if !one.verification.ok() {
+            continue;
+        }
+        let found = all.coverage(launch);
+        let part = found.products as f64 / found.of.max(1) as f64;
+        let words = format!("tensor cores compute {:.0}% of C's products", 100.0 * part);
+        judged.measured(measure, all, launch, (part, words), "another-way");
+    }
 }

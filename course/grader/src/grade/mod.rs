@@ -6,8 +6,12 @@
 //! | `plan` | at which sizes is the kernel launched, and on which numbers? |
 //! | `judge` | how many points are they? |
 //! | `values` | is C right? |
+//! | `diagnosis` | why is C wrong: |
+//! | `labels` | which elements of A and B were multiplied? |
+//! | `fragment` | which register holds another element than it should? |
+//! | `misplaced` | which elements of C are exchanged, which products missing? |
 //! | `mechanism` | is it right for the right reason? |
-//! | `instruction` | are these the instructions that are asked for? |
+//! | `budget` | what may a kernel do, and what must it, by whatever instruction? |
 //! | `pipeline` | how early are copies issued? |
 //! | `sanitizer` | what was found wrong? |
 //! | `conflict` | which lanes want the same bank? |
@@ -17,12 +21,16 @@
 //! | `class` | how does a whole class do? |
 //! | `text`, `results` | how does the reader see it? |
 pub(crate) mod answers;
+mod budget;
 pub(crate) mod class;
 mod conflict;
+mod diagnosis;
+mod fragment;
 mod gap;
-mod instruction;
 mod judge;
+mod labels;
 mod mechanism;
+mod misplaced;
 mod pipeline;
 pub(crate) mod plan;
 mod predict;
@@ -46,7 +54,7 @@ use crate::submission::{self, read};
 const NO_MISTAKE: &str = "none-of-these";
 
 /// Raised whenever the same kernel might get other points, or other sizes.
-const VERSION: &str = "4";
+const VERSION: &str = "5";
 
 /// What a process of its own is to grade, into a `results.json` that it prints.
 #[derive(Clone, Debug)]
@@ -74,6 +82,8 @@ pub struct Grade {
     pass: f64,
     items: Vec<RubricItem>,
     complaints: Vec<Complaint>,
+    /// What the kernel printed at the first public size where it printed anything.
+    printed: Option<String>,
     /// Why it worked, if it did.
     after: Option<String>,
     evidence: Evidence,
@@ -236,6 +246,7 @@ impl Grader {
             pass: rubric.pass,
             items: Vec::new(),
             complaints: Vec::new(),
+            printed: None,
             after: None,
             evidence: Evidence {
                 assignment: rubric.name.clone(),
@@ -256,13 +267,10 @@ impl Grader {
             );
             let predicted = predict::judge(rubric, predictions.as_deref());
             grade.items.extend(predicted);
-            let secret = self.secret.as_deref().unwrap_or(plan::PUBLIC_SECRET);
-            let mut launches = plan::launches(rubric, secret, student)?;
-            for public in launches.iter_mut().filter(|launch| !launch.hidden) {
-                public.tile = self.public_tile;
-            }
+            let mut launches = plan::public(rubric, self.public_tile)?;
+            launches.extend(plan::others(rubric, self.secret.as_deref(), student));
             // Grades do not depend on where a file is stored.
-            let name = submission::name(file);
+            let name = submission::plain_name(file);
             judge::judge(&mut grade, rubric, (&name, &text), &launches, &**compiler)?;
         } else {
             let questions = rubric.questions(self.secret.as_deref(), student)?;

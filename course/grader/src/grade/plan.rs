@@ -1,80 +1,188 @@
-//! The launches of a kernel. Hidden sizes, seeds and schedules come from a secret and a student by SHA-256, so they are the
-//! same on every machine.
+//! The launches of a kernel: the public sizes, then for everybody every tile once and a large size that no tile divides.
+//! What of them is hidden comes from a secret and a student by SHA-256, so it is the same on every machine.
 use anyhow::Result;
-use harness::Size;
+use harness::{DISTINCT, Size, TrialLaunch, Values};
 use sha2::{Digest, Sha256};
 
-use super::rubric::{Rubric, TileVariant};
+use super::rubric::{AssignmentKind, Rubric, TileVariant};
 
 /// Where there is no secret: everybody can read it here, and the grade says so.
 pub const PUBLIC_SECRET: &[u8] = b"no secret was given";
+
+/// What a launch is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// A size of the rubric.
+    Public,
+    /// A tile of the rubric, on numbers that tell which element they are.
+    EveryTile,
+    /// Many tiles each way, and none of the sides a multiple of a tile's.
+    Large,
+}
 
 /// One launch that is graded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedLaunch {
     /// Which of the rubric's tiles.
     pub tile: usize,
-    pub size: Size,
-    pub seed: u64,
-    pub schedule: u64,
-    pub hidden: bool,
+    pub class: Class,
+    pub on: TrialLaunch,
+    /// Whether nothing of it is told but whether it went right, and with which tile.
+    pub closed: bool,
 }
 
 impl PlannedLaunch {
-    /// What it is called: a hidden one does not say what it is.
-    pub fn label(&self) -> String {
-        match self.hidden {
-            false => self.size.to_string(),
-            true => "at a hidden size".into(),
+    /// What it is called.
+    pub fn label(&self, rubric: &Rubric) -> String {
+        let tile = match (rubric.tile.get(self.tile), rubric.tile.len()) {
+            (Some(tile), 2..) if self.closed || self.class != Class::Public => {
+                format!(" with tile {} ({})", self.tile + 1, tile.name())
+            }
+            _ => String::new(),
+        };
+        match self.closed {
+            true => format!("at a hidden size{tile}"),
+            false => format!("at {}{tile}", self.on.size),
         }
+    }
+
+    /// Whether it counts as one of the public sizes.
+    pub fn is_public(&self) -> bool {
+        self.class == Class::Public
     }
 
     /// How many of the rubric's tiles it has along M, N and K, each number rounded up.
     pub fn tiles(&self, rubric: &Rubric) -> [u64; 3] {
-        let (Size { m, n, k }, tile) = (self.size, rubric.tile[self.tile]);
+        let (Size { m, n, k }, tile) = (self.on.size, rubric.tile[self.tile]);
         [(m, tile.m), (n, tile.n), (k, tile.k)].map(|(side, tile)| side.div_ceil(tile).into())
     }
 }
 
-/// The public launches, then the hidden ones.
-pub fn launches(rubric: &Rubric, secret: &[u8], student: &str) -> Result<Vec<PlannedLaunch>> {
-    let public = rubric
-        .public_sizes()?
-        .into_iter()
-        .map(|size| PlannedLaunch {
-            tile: 0,
+/// Those of the rubric's public sizes, with this tile.
+pub fn public(rubric: &Rubric, tile: usize) -> Result<Vec<PlannedLaunch>> {
+    let sizes = rubric.public_sizes()?.into_iter();
+    let launch = |size| PlannedLaunch {
+        tile,
+        class: Class::Public,
+        on: TrialLaunch {
             size,
+            values: of_task(rubric, Values::Random),
             seed: 0,
             schedule: 0,
-            hidden: false,
-        });
-    let hidden = (0..rubric.sizes.hidden).map(|number| {
-        let of_number = |number, what| {
-            let parts = [secret, rubric.name.as_bytes(), student.as_bytes()];
-            number_of(&parts, number, what)
-        };
-        let draw = |what| of_number(number, what);
-        let tiles = |what, up_to: u64| 2 + (draw(what) % up_to) as u32;
-        // One after the other from where the first draw starts, so that few launches take many variants.
-        let variants = rubric.tile.len() as u64;
-        let first = of_number(0, "tile") % variants;
-        let tile = ((first + u64::from(number)) % variants) as usize;
+        },
+        closed: false,
+    };
+    Ok(sizes.map(launch).collect())
+}
+
+/// Every tile once, and a large size. Without a secret they are told in full, since everybody can find them out.
+pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<PlannedLaunch> {
+    let draw = Draw {
+        parts: [
+            secret.unwrap_or(PUBLIC_SECRET),
+            rubric.name.as_bytes(),
+            student.as_bytes(),
+        ],
+    };
+    let tiles = rubric.tile.len();
+    let mut all: Vec<_> = (0..tiles)
+        .map(|tile| draw.launch(rubric, tile, Class::EveryTile))
+        .collect();
+    let tile = draw.number(tiles as u32, "tile") as usize % tiles.max(1);
+    all.push(draw.launch(rubric, tile, Class::Large));
+    for launch in &mut all {
+        launch.closed = secret.is_some();
+    }
+    all
+}
+
+/// The launch that everybody may see of the same kind as a hidden one.
+pub fn open_like(rubric: &Rubric, hidden: &PlannedLaunch) -> PlannedLaunch {
+    let draw = Draw {
+        parts: [PUBLIC_SECRET, rubric.name.as_bytes(), b""],
+    };
+    draw.launch(rubric, hidden.tile, hidden.class)
+}
+
+fn of_task(rubric: &Rubric, values: Values) -> Values {
+    match rubric.task {
+        AssignmentKind::Gemm | AssignmentKind::Predict => values,
+        AssignmentKind::Transpose => Values::Words,
+    }
+}
+
+struct Draw<'a> {
+    parts: [&'a [u8]; 3],
+}
+
+impl Draw<'_> {
+    fn number(&self, number: u32, what: &str) -> u64 {
+        number_of(&self.parts, number, what)
+    }
+
+    fn launch(&self, rubric: &Rubric, tile: usize, class: Class) -> PlannedLaunch {
+        let number = tile as u32 + if class == Class::Large { 100 } else { 0 };
+        let draw = |what| self.number(number, what);
         let TileVariant { m, n, k, .. } = rubric.tile[tile];
+        let (size, values) = match class {
+            Class::EveryTile => {
+                let all = fitting(rubric.tile[tile]);
+                let size = all[draw("size") as usize % all.len()];
+                (size, Values::Distinct)
+            }
+            Class::Public | Class::Large => {
+                // One less than whole tiles, or a few: no side is a multiple of anything. More tiles and more steps than
+                // any public size has.
+                let steps = rubric.public_sizes().unwrap_or_default();
+                let steps = steps.iter().map(|size| size.k.div_ceil(k)).max();
+                let steps = steps.unwrap_or(1).min(16);
+                let odd = |what, tile: u32, tiles: u32| {
+                    tiles * tile - ((draw(what) as u32 % tile.min(16)) | 1)
+                };
+                // What moves words is to move every one of the 65,536.
+                let tiles = |tile: u32| match rubric.task {
+                    AssignmentKind::Gemm | AssignmentKind::Predict => 3,
+                    AssignmentKind::Transpose => 300u32.div_ceil(tile),
+                };
+                let size = Size {
+                    m: odd("odd m", m, tiles(m)),
+                    n: odd("odd n", n, tiles(n)),
+                    k: odd("odd k", k.max(2), steps + 1),
+                };
+                (size, Values::Random)
+            }
+        };
         PlannedLaunch {
             tile,
-            // Several tiles each way and several steps, or what only the first of them needs would be enough.
-            size: Size {
-                m: m * tiles("m", 2),
-                n: n * tiles("n", 4),
-                k: k * (1 + tiles("k", 6)),
+            class,
+            on: TrialLaunch {
+                size,
+                values: of_task(rubric, values),
+                // 0 is the public one.
+                seed: draw("seed") | 1,
+                schedule: draw("schedule") | 1,
             },
-            // 0 is the public one.
-            seed: draw("seed") | 1,
-            schedule: draw("schedule") | 1,
-            hidden: true,
+            closed: false,
         }
+    }
+}
+
+/// One or two tiles each way and two to four steps along K, as many as there are distinct numbers for.
+fn fitting(tile: TileVariant) -> Vec<Size> {
+    let TileVariant { m, n, k, .. } = tile;
+    let sides = (1..=2).flat_map(|rows| (1..=2).map(move |columns| (rows, columns)));
+    let all = sides.flat_map(|(rows, columns)| (2..=4).map(move |steps| (rows, columns, steps)));
+    let sizes = all.map(|(rows, columns, steps)| Size {
+        m: rows * m,
+        n: columns * n,
+        k: steps * k,
     });
-    Ok(public.chain(hidden).collect())
+    let fits = |size: &Size| u64::from(size.m + size.n) * u64::from(size.k) <= DISTINCT;
+    let mut fitting: Vec<_> = sizes.filter(fits).collect();
+    if fitting.is_empty() {
+        fitting.push(Size { m, n, k });
+    }
+    fitting
 }
 
 /// The seed of a student's own questions.
@@ -107,45 +215,45 @@ mod tests {
 
     #[test]
     fn secret_and_student_decide() {
-        let of = |secret: &[u8], student| launches(&rubric(), secret, student).expect("sizes");
+        let of = |secret: &[u8], student| others(&rubric(), Some(secret), student);
         let mine = of(b"s", "ada");
         assert_eq!(mine, of(b"s", "ada"));
         assert_ne!(mine, of(b"t", "ada"));
         assert_ne!(mine, of(b"s", "bob"));
         assert_ne!(of(b"sa", "da"), of(b"s", "ada"), "lengths are hashed too");
-        let hidden: Vec<_> = mine.iter().filter(|launch| launch.hidden).collect();
-        assert_eq!(hidden.len(), 2);
-        assert_ne!(hidden[0].seed, hidden[1].seed);
-        assert_ne!(
-            hidden[0].tile, hidden[1].tile,
-            "as many tiles as there can be"
-        );
-        for PlannedLaunch {
-            tile, size, seed, ..
-        } in hidden
-        {
-            let TileVariant { m, n, k, .. } = rubric().tile[*tile];
-            assert!(size.m % m == 0 && size.n % n == 0 && size.k % k == 0 && size.k >= 3 * k);
-            assert_ne!(*seed, 0);
+        assert!(mine.iter().all(|launch| launch.closed));
+    }
+
+    #[test]
+    fn everybody_has_every_tile_and_a_large_odd_size() {
+        let rubric = rubric();
+        for student in ["ada", "bob", "cyd", "dan"] {
+            let all = others(&rubric, Some(b"s"), student);
+            let (large, tiles) = all.split_last().expect("launches");
+            let numbers: Vec<usize> = tiles.iter().map(|launch| launch.tile).collect();
+            assert_eq!(numbers, (0..rubric.tile.len()).collect::<Vec<_>>());
+            for PlannedLaunch { on, tile, .. } in tiles {
+                let (Size { m, n, k }, tile) = (on.size, rubric.tile[*tile]);
+                assert!(m % tile.m == 0 && n % tile.n == 0 && k % tile.k == 0 && k >= 2 * tile.k);
+                assert_eq!(on.values, Values::Distinct);
+            }
+            let (Size { m, n, k }, tile) = (large.on.size, rubric.tile[large.tile]);
+            assert!(m % 2 == 1 && n % 2 == 1 && k % 2 == 1, "{}", large.on.size);
+            assert!(
+                m > 2 * tile.m && n > 2 * tile.n && k > 160,
+                "{}",
+                large.on.size
+            );
         }
     }
 
     /// Pinned: a grade given on one machine can be given again on another.
     #[test]
     fn the_same_everywhere() {
-        let all = launches(&rubric(), PUBLIC_SECRET, "").expect("sizes");
-        let words: Vec<String> = all
+        let words: Vec<String> = others(&rubric(), None, "")
             .iter()
-            .filter(|launch| launch.hidden)
-            .map(|launch| format!("{} by {} {:x}", launch.size, launch.tile, launch.seed))
+            .map(|launch| format!("{} {:x}", launch.label(&rubric()), launch.on.seed))
             .collect();
-        // Computed by a second implementation, in Python.
-        assert_eq!(
-            words,
-            [
-                "128x96x256 by 0 ca3ca7469d243f75",
-                "64x64x256 by 1 467f9f64f43ff8d1"
-            ]
-        );
+        insta::assert_snapshot!(words.join("\n"));
     }
 }

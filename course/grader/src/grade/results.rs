@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::text::{one, points, provenance};
+use super::text::{one, points, provenance, verdict};
 use super::{Grade, RubricItem};
 
 /// What it is called beside a submission.
@@ -60,6 +60,11 @@ pub struct Evidence {
 impl Results {
     pub fn of(grade: &Grade, book: &str) -> Self {
         let mut output: Vec<String> = grade.complaints.iter().map(|of| one(of, book)).collect();
+        let verdict = verdict(grade);
+        if !verdict.is_empty() {
+            output.insert(0, verdict.trim().to_owned() + "\n");
+        }
+        output.extend(grade.printed.clone());
         output.extend(grade.after.clone());
         output.push(provenance(grade));
         Self {

@@ -1,4 +1,5 @@
 //! `rubric.toml`: what an assignment asks, and for how many points.
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -9,6 +10,8 @@ use sha2::{Digest, Sha256};
 use crate::exam::Question;
 use crate::exam::access::{Count, Op};
 use crate::exam::predicted::LARGEST;
+
+use super::budget::Budget;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,11 +37,9 @@ pub struct Rubric {
     /// What the mechanism is; the least of their credits counts.
     #[serde(default)]
     pub measure: Vec<Measure>,
-    /// Of the only part, where there is but one.
+    /// What a kernel does, in every part.
     #[serde(default)]
-    required: Vec<Required>,
-    #[serde(default)]
-    forbidden: Vec<Forbidden>,
+    pub budget: Vec<Budget>,
     #[serde(default)]
     pub wrong: Wrong,
     #[serde(default)]
@@ -88,7 +89,7 @@ pub struct Points {
 }
 
 /// What a block computes at a time: the kernel finds it in the macros TILE_M, TILE_N and TILE_K.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct TileVariant {
     /// Rows of C.
@@ -99,13 +100,32 @@ pub struct TileVariant {
     pub k: u32,
     /// The most bytes of shared memory that a block may have.
     pub shared_bytes: u64,
+    /// What [`What::GlobalLoads`] and [`What::SharedTraffic`] are counted in.
+    #[serde(default = "one")]
+    pub global_loads: f64,
+    #[serde(default = "one")]
+    pub shared_traffic: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl TileVariant {
+    /// As the grader calls it.
+    pub fn name(&self) -> String {
+        let Self { m, n, k, .. } = self;
+        match k {
+            1 => format!("{m}x{n}"),
+            _ => format!("{m}x{n}x{k}"),
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sizes {
     pub public: Vec<String>,
-    pub hidden: u32,
 }
 
 /// One way to compile the kernel's file, and what must be in it then.
@@ -119,9 +139,7 @@ pub struct Part {
     /// Part of the points for values, mechanism and sanitizer.
     pub share: f64,
     #[serde(default)]
-    pub required: Vec<Required>,
-    #[serde(default)]
-    pub forbidden: Vec<Forbidden>,
+    pub budget: Vec<Budget>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -139,15 +157,20 @@ pub struct Measure {
 pub enum What {
     /// Wavefronts of an instruction over its ideal.
     SharedWavefronts,
-    /// Sectors of an instruction over the fewest that could hold the distinct bytes of its accesses.
-    GlobalSectors,
-    /// All sectors over those that the tiles hold: A's and B's at each step, and C's.
-    GlobalTraffic,
-    /// All wavefronts over those that would hold the tiles once: lanes that take turns have no conflicts, and take as
-    /// long as if they had.
+    /// Sectors that are loaded or copied over those of the operands' tiles at each step, in units of the tile's `global_loads`.
+    GlobalLoads,
+    /// Sectors that are stored over those of the tiles that come out.
+    GlobalStores,
+    /// All wavefronts over those that would hold the tiles once, in units of the tile's `shared_traffic`: lanes that take
+    /// turns have no conflicts, and take as long as if they had.
     SharedTraffic,
-    /// How early copies are issued: the steps along K that a warp multiplies from the issue of a tile's last `cp.async`
-    /// to the wait that lands it.
+    /// Wavefronts of shared loads over those that hold what the tensor cores multiply, once for each warp and step, and
+    /// the tile of C.
+    OperandTraffic,
+    /// Products of the problem that tensor cores compute, over all of them: read off their operands.
+    TensorProducts,
+    /// How early copies are issued: the steps along K that a warp multiplies between the issue of a tile's last copy and
+    /// the moment when it waits for it or reads it.
     CopiesAhead,
     /// Bytes of a row that TMA brings at a time: the narrower of A's and B's boxes.
     BoxBytes,
@@ -161,39 +184,6 @@ pub struct Degree {
     pub at_least: Option<f64>,
     /// Part of the mechanism's points, 0 to 1.
     pub credit: f64,
-}
-
-/// So often must one of these be executed, or the mechanism is another.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Required {
-    /// Operations, see [`super::instruction::is`].
-    pub any_of: Vec<String>,
-    /// Warp-level executions for each `mma.sync.m16n8k16` that the product takes.
-    #[serde(default)]
-    pub per_mma: f64,
-    /// Warp-level executions for each step of a block along K.
-    #[serde(default)]
-    pub per_step: f64,
-    /// Bytes over those of the tiles that come in: an access of nothing is none.
-    #[serde(default)]
-    pub tiles: f64,
-    pub hint: String,
-}
-
-/// What may not be in the kernel, or not be executed more often than this.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Forbidden {
-    /// An operation, see [`super::instruction::is`].
-    pub instruction: String,
-    /// As in [`Required`].
-    #[serde(default)]
-    pub per_mma: f64,
-    /// As in [`Required`].
-    #[serde(default)]
-    pub per_step: f64,
-    pub hint: String,
 }
 
 /// What wrong values are mostly a sign of here.
@@ -240,10 +230,34 @@ pub struct Prediction {
     /// What is asked.
     #[serde(default)]
     pub count: Count,
+    /// Why; if it does not say, as in the list of reasons ([`REASONS`]).
+    #[serde(default)]
     pub reason: String,
 }
 
+/// By assignment and key.
+const REASONS: &str = include_str!("reasons.toml");
+
 impl Prediction {
+    /// Looks the reason up, unless there is one.
+    fn explain(&mut self, assignment: &str) -> Result<()> {
+        if !self.reason.is_empty() {
+            return Ok(());
+        }
+        let all: BTreeMap<String, BTreeMap<String, String>> = toml::from_str(REASONS)?;
+        let found = all
+            .get(assignment)
+            .and_then(|reasons| reasons.get(&self.key));
+        let none = || {
+            let key = &self.key;
+            format!(
+                "the prediction {key} has no reason: add it to reasons.toml, under [{assignment}]"
+            )
+        };
+        self.reason = found.with_context(none)?.clone();
+        Ok(())
+    }
+
     /// Whether there is such an access.
     fn check(&self) -> Result<()> {
         let (key, bytes, lanes) = (&self.key, self.bytes, self.offsets.len());
@@ -310,6 +324,9 @@ impl Rubric {
             AssignmentKind::Gemm | AssignmentKind::Transpose => rubric.check_kernel()?,
         }
         rubric.prediction.iter().try_for_each(Prediction::check)?;
+        let name = rubric.name.clone();
+        let mut predictions = rubric.prediction.iter_mut();
+        predictions.try_for_each(|one| one.explain(&name))?;
         Ok(rubric)
     }
 
@@ -340,7 +357,6 @@ impl Rubric {
                 "a side of a tile is 0 or more than 1024"
             );
         }
-        ensure!(self.sizes.hidden <= 16, "at most 16 hidden sizes");
         for degree in self.measure.iter().flat_map(|measure| &measure.degree) {
             ensure!(
                 degree.at_most.is_some() != degree.at_least.is_some(),
@@ -353,14 +369,20 @@ impl Rubric {
                 name: String::new(),
                 define: None,
                 share: 1.0,
-                required: std::mem::take(&mut self.required),
-                forbidden: std::mem::take(&mut self.forbidden),
+                budget: Vec::new(),
             });
         }
-        ensure!(
-            self.required.is_empty() && self.forbidden.is_empty(),
-            "with parts, what is required and forbidden stands in these: [[part.required]]"
-        );
+        for budget in self
+            .part
+            .iter()
+            .flat_map(|part| &part.budget)
+            .chain(&self.budget)
+        {
+            ensure!(
+                budget.at_least.is_some() || budget.at_most.is_some(),
+                "a budget has at_least, at_most or both"
+            );
+        }
         let shares: f64 = self.part.iter().map(|part| part.share).sum();
         ensure!(
             (shares - 1.0).abs() < 1e-9,

@@ -26,8 +26,12 @@ pub fn text(grade: &Grade, book: &str) -> String {
         points(of),
         markdown_table(&rows)
     );
+    out += &verdict(grade);
     for complaint in &grade.complaints {
         out += &format!("\n{}", one(complaint, book));
+    }
+    if let Some(printed) = &grade.printed {
+        out += &format!("\n{printed}");
     }
     if let Some(after) = &grade.after {
         out += &format!("\nPassed. Why it worked:\n{after}\n");
@@ -49,6 +53,14 @@ pub fn one(complaint: &Complaint, book: &str) -> String {
         out += &format!("  see:  {book}/{player}\n");
     }
     out
+}
+
+/// Whether they suffice, if they do not.
+pub fn verdict(grade: &Grade) -> String {
+    match grade.passed() {
+        true => String::new(),
+        false => format!("\nNot passed: {} points are needed.\n", points(grade.pass)),
+    }
 }
 
 /// What the points belong to.

@@ -1,91 +1,162 @@
 //! Whether C is right.
+use emulator::FindingKind;
 use harness::{Error, Launched};
 
-use super::judge::{LaunchResults, why_stopped};
+use super::judge::{Judged, LaunchResults, why_stopped};
 use super::plan::PlannedLaunch;
-use super::rubric::Rubric;
-use super::{Complaint, Grade, NO_MISTAKE, sanitizer};
+use super::rubric::AssignmentKind;
+use super::{diagnosis, sanitizer};
 
 pub const PUBLIC: &str = "values at public sizes";
 pub const HIDDEN: &str = "values at hidden sizes";
 
-/// Adds the points for public and for hidden sizes.
-pub fn judge(grade: &mut Grade, all: &LaunchResults) {
-    let rubric = all.rubric;
-    let mut public_is_right = true;
-    for (hidden, name) in [(false, PUBLIC), (true, HIDDEN)] {
-        let of = rubric.points.values / 2.0;
-        let is_it = |launch: &PlannedLaunch| launch.hidden == hidden;
+/// A line of the table: its name, the points that it can have and has, and why.
+pub type Line = (&'static str, f64, f64, Vec<String>);
+
+/// The points for public and for hidden sizes, and what is wrong.
+pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Judged<'a>) {
+    let mut judged = Judged::new();
+    let mut items = Vec::new();
+    for (public, name) in [(true, PUBLIC), (false, HIDDEN)] {
+        let of = all.rubric.points.values / 2.0;
+        let is_it = |launch: &PlannedLaunch| launch.is_public() == public;
         let wanted = all.planned.iter().filter(|launch| is_it(launch)).count();
         let done = all.done.iter().filter(|(launch, _)| is_it(launch));
         let (right, wrong): (Vec<_>, Vec<_>) = done.partition(|(_, one)| one.verification.ok());
         let mut why = vec![format!("C is right at {} of {wanted} sizes", right.len())];
-        let mut complaints = Vec::new();
         if let Some((launch, error)) = &all.stopped
             && is_it(launch)
         {
-            let what = format!("{}: {}", launch.label(), why_stopped(error));
-            why.push(format!("{what}; no launch after it"));
-            complaints.push(not_launched(what, error));
+            let what = why_stopped(error);
+            why.push(match launch.closed {
+                false => format!("{}: {what}; no launch after it", all.label(launch)),
+                true => format!("{}: no launch after it", all.label(launch)),
+            });
+            not_launched(all, launch, error, &mut judged);
         }
-        if let Some((launch, one)) = wrong.first() {
-            complaints.push(wrong_values(rubric, launch, one, public_is_right));
+        let is_first = judged.complaints.is_empty();
+        if let Some((launch, one)) = wrong.first().filter(|_| is_first) {
+            wrong_values(all, launch, one, faults, &mut judged);
         }
-        public_is_right &= right.len() == wanted;
         let points = of * right.len() as f64 / wanted.max(1) as f64;
-        grade.add(all.part, name, points, of, why, !hidden);
-        grade.complain(all.part, complaints);
+        items.push((name, of, points, why));
     }
+    (items, judged)
 }
 
-fn not_launched(what: String, error: &Error) -> Complaint {
-    let hint = "does every loop come to its end, and does the block fit on a multiprocessor?";
+/// A word that was only moved: its bits count.
+fn word(one: &Launched, row: u32, column: u32, want: f64) -> String {
+    let padded = one.problem.padded;
+    let got = one.c.get((row * padded.m + column) as usize);
+    let wanted = one.problem.a.get((column * padded.k + row) as usize);
+    let bits = |value: Option<&half::f16>| value.map_or(0, |value| value.to_bits());
+    let (got, wanted) = (bits(got), bits(wanted));
+    let nothing = if got == 0xffff {
+        ", as before the launch"
+    } else {
+        ""
+    };
+    format!("0x{got:04x}{nothing}, where 0x{wanted:04x} ({want}) should be")
+}
+
+fn not_launched<'a>(
+    all: &LaunchResults<'a>,
+    launch: &'a PlannedLaunch,
+    error: &Error,
+    judged: &mut Judged<'a>,
+) {
+    if launch.closed {
+        return judged.closed(all, launch, "the kernel was stopped");
+    }
+    let what = format!("{}: {}", all.label(launch), why_stopped(error));
     // It ran for longer than any honest kernel.
     let endless = matches!(
         error,
         Error::Emulator(emulator::Error::InstructionLimit { .. })
     );
-    Complaint::new(what, hint, if endless { "deadlock" } else { NO_MISTAKE })
+    let (hint, mistake) = match endless {
+        true => (
+            "does every loop come to its end, and how often does each go round?",
+            "deadlock",
+        ),
+        false => (
+            "the message names what there is too much of: what asks for it?",
+            "not-launched",
+        ),
+    };
+    judged
+        .complaints
+        .push(super::Complaint::new(what, hint, mistake));
 }
 
-fn wrong_values(
-    rubric: &Rubric,
-    launch: &PlannedLaunch,
+fn wrong_values<'a>(
+    all: &LaunchResults<'a>,
+    launch: &'a PlannedLaunch,
     one: &Launched,
-    public_is_right: bool,
-) -> Complaint {
+    faults: &Judged<'a>,
+    judged: &mut Judged<'a>,
+) {
+    if launch.closed {
+        return judged.closed(all, launch, "C is wrong");
+    }
     let found = &one.verification;
-    let first = found.first_wrong.first();
-    let nan = first.is_some_and(|wrong| wrong.got.is_nan());
-    let what = match (launch.hidden, first) {
-        (false, Some(wrong)) => format!(
-            "{}: {} of {} elements of C are wrong; the first is C[{}][{}], {} where {:.4} should be",
-            launch.label(),
-            found.wrong,
-            found.checked,
-            wrong.row,
-            wrong.col,
-            wrong.got,
-            wrong.want
-        ),
-        _ => "C is wrong at a hidden size".into(),
+    let Some(first) = found.first_wrong.first() else {
+        return;
     };
-    let mut findings = one.run.findings.iter();
-    let fault = findings.find(|finding| finding.is_fatal());
-    let (hint, mistake) = match (fault, launch.hidden && public_is_right, nan) {
-        (Some(fault), ..) => (
-            "a fault ended the launch before C was written: see what the sanitizer says of it",
-            sanitizer::mistake(fault),
-        ),
-        (_, true, _) => (
-            "M, N, K, the tile and the numbers differ there: which of them does the kernel take for granted?",
-            "wrong-for-other-sizes",
-        ),
-        (.., true) => (
-            "C was NaN before the launch: does every element get written?",
-            "c-is-nan",
-        ),
-        _ => (rubric.wrong.hint.as_str(), rubric.wrong.mistake.as_str()),
+    let mut what = format!(
+        "{}: {} of {} elements of C are wrong; the first is C[{}][{}], {}",
+        all.label(launch),
+        found.wrong,
+        found.checked,
+        first.row,
+        first.col,
+        match all.rubric.task {
+            AssignmentKind::Gemm | AssignmentKind::Predict =>
+                format!("{} where {:.4} should be", first.got, first.want),
+            AssignmentKind::Transpose => word(one, first.row, first.col, first.want),
+        }
+    );
+    let findings = &one.run.findings;
+    let fault = findings.iter().find(|finding| finding.is_fatal());
+    // What nobody wrote is read where an address is wrong: which one, the numbers may tell.
+    let by_address = |kind: &FindingKind| matches!(kind, FindingKind::Uninitialised(_));
+    let by_address = findings.iter().all(|finding| by_address(&finding.kind));
+    let cause = match fault.is_none() && by_address {
+        true => diagnosis::of(all, launch, one),
+        false => None,
     };
-    Complaint::new(what, hint, mistake)
+    let (hint, mistake): (String, String) = if let Some(fault) = fault {
+        (
+            "a fault ended the launch before C was written: see what the sanitizer says of it"
+                .to_owned(),
+            sanitizer::mistake(fault).to_owned(),
+        )
+    } else if let Some(cause) = cause {
+        what += &format!("\n  {}", cause.what);
+        judged.explains = true;
+        let wrong = &all.rubric.wrong;
+        // A fragment may be wrong because its bytes are elsewhere: the assignment says what is likely here.
+        match cause.mistake {
+            "wrong-fragment" if wrong.mistake != super::NO_MISTAKE => {
+                (wrong.hint.clone(), wrong.mistake.clone())
+            }
+            mistake => (cause.hint, mistake.to_owned()),
+        }
+    } else if let Some(found) = faults.complaints.first().filter(|_| !by_address) {
+        (
+            "the sanitizer has found something that may be the cause: begin with that".into(),
+            found.mistake.clone(),
+        )
+    } else if first.got.is_nan() && !first.want.is_nan() {
+        (
+            "C was NaN before the launch: does every element get written?".into(),
+            "c-is-nan".to_owned(),
+        )
+    } else {
+        let wrong = &all.rubric.wrong;
+        (wrong.hint.clone(), wrong.mistake.clone())
+    };
+    judged
+        .complaints
+        .push(super::Complaint::new(what, &hint, &mistake));
 }

@@ -213,20 +213,16 @@ fn every_mutation_gets_its_points() {
         assert!((of - 100.0).abs() < 1e-6, "{name}");
         let results: serde_json::Value =
             serde_json::from_str(&grade.json("book").expect("JSON")).expect("JSON");
-        assert_eq!(
-            results["tests"].as_array().map(Vec::len),
-            Some(public().len()),
-            "{name}"
-        );
+        let refused = ["more_than_64_bits", "twice", "no_toml", "prose", "deep"].contains(&name);
+        // What is wrong with all of it is said once.
+        let items = if refused { 1 } else { public().len() };
+        let tests = results["tests"].as_array().map(Vec::len);
+        assert_eq!(tests, Some(items), "{name}");
         let complains = grade
             .complaints()
             .iter()
             .any(|one| one.what.contains("no TOML"));
-        assert_eq!(
-            complains,
-            ["more_than_64_bits", "twice", "no_toml", "prose", "deep"].contains(&name),
-            "{name}"
-        );
+        assert_eq!(complains, refused, "{name}");
     }
     let bytes: Vec<u8> = (0..=255).collect();
     assert_eq!(graded(&bytes, None).points(), 0.0);
@@ -238,6 +234,36 @@ fn every_mutation_gets_its_points() {
             "no reason before an answer"
         );
     }
+}
+
+#[test]
+fn names_that_no_question_has_are_told() {
+    let first = public()[0].key.clone();
+    let misspelt = key().replacen(&format!("[{first}]"), "[another]", 1);
+    let grade = graded(misspelt.as_bytes(), None);
+    let told = |grade: &grader::grade::Grade, what: &str| {
+        grade.complaints().iter().any(|one| one.what.contains(what))
+    };
+    assert!(
+        told(&grade, "no question asks for another"),
+        "{}",
+        grade.text("book")
+    );
+    assert!(!told(&graded(key().as_bytes(), None), "no question asks"));
+}
+
+/// Right answers to other questions are none to these.
+#[test]
+fn another_sheet_is_refused() {
+    let sheet = key()
+        .lines()
+        .find(|line| line.starts_with("sheet"))
+        .map(str::to_owned);
+    let sheet = sheet.expect("a sheet");
+    let other = key().replace(&sheet, "sheet = \"another\"");
+    let grade = graded(other.as_bytes(), None);
+    assert_eq!(grade.points(), 0.0, "{}", grade.text("book"));
+    assert!(grade.complaints()[0].what.contains("the sheet"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `solution/mutations.toml` of an assignment: what must lose points, and what must not.
+//! `solution/mutations.toml`, `cheats.toml` and `right.toml` of an assignment: what must lose points, and what must not.
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -8,6 +8,7 @@ use crate::support::read;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mutations {
+    #[serde(default)]
     pub mutation: Vec<Mutation>,
     /// Other solutions, beside the file `other.cu`.
     #[serde(default)]
@@ -19,6 +20,8 @@ pub struct Mutations {
 #[serde(deny_unknown_fields)]
 pub struct Mutation {
     pub name: String,
+    /// Of a cheat.
+    pub class: Option<String>,
     /// Texts of the solution, and what stands there instead.
     #[serde(default)]
     pub edits: Vec<[String; 2]>,
@@ -35,7 +38,16 @@ pub struct Mutation {
 #[serde(deny_unknown_fields)]
 pub struct Right {
     pub name: String,
+    #[serde(default)]
     pub edits: Vec<[String; 2]>,
+    /// Of which kernel beside the solution, if not of that; without edits it stands as it is.
+    pub file: Option<PathBuf>,
+}
+
+impl Right {
+    pub fn text(&self, assignment: &Path) -> String {
+        text(&self.name, self.file.as_deref(), &self.edits, assignment)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -49,20 +61,34 @@ pub struct Points {
 
 impl Mutations {
     pub fn of(assignment: &Path) -> Self {
-        let path = assignment.join("solution/mutations.toml");
-        toml::from_str(&read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        let read = |name: &str| -> Self {
+            let path = assignment.join("solution").join(name);
+            let text = read(&path).replace("\r\n", "\n");
+            toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        };
+        let mut all = read("mutations.toml");
+        for name in ["cheats.toml", "right.toml"] {
+            let more = read(name);
+            all.mutation.extend(more.mutation);
+            all.right.extend(more.right);
+        }
+        all
     }
 }
 
 impl Mutation {
     pub fn text(&self, assignment: &Path) -> String {
-        let solution = assignment.join("solution");
-        match &self.file {
-            Some(file) if self.edits.is_empty() => read(&solution.join(file)),
-            file => {
-                let file = file.as_deref().unwrap_or(Path::new("kernel.cu"));
-                edited(&self.name, &read(&solution.join(file)), &self.edits)
-            }
+        text(&self.name, self.file.as_deref(), &self.edits, assignment)
+    }
+}
+
+fn text(name: &str, file: Option<&Path>, edits: &[[String; 2]], assignment: &Path) -> String {
+    let solution = assignment.join("solution");
+    match file {
+        Some(file) if edits.is_empty() => read(&solution.join(file)),
+        file => {
+            let file = file.unwrap_or(Path::new("kernel.cu"));
+            edited(name, &read(&solution.join(file)), edits)
         }
     }
 }

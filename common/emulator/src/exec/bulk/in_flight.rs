@@ -22,8 +22,9 @@ pub(in crate::exec) struct Transfer {
     pub mbarrier: u32,
     from: Source,
     reduction: Option<Reduce>,
-    /// The step at which it was issued.
+    /// The step at which it was issued, and its number in the lookahead.
     issued: u64,
+    issue: u32,
 }
 
 #[derive(Clone)]
@@ -86,10 +87,14 @@ impl Execution<'_> {
         } else {
             let generic = matches!(transfer.from, Source::Registers(..));
             self.landed(&by, rank, to, footprint, generic);
+            self.note_landed(rank, to, footprint, transfer.issue);
         }
         let told = self.change_mbarrier(rank, transfer.mbarrier, |barrier, order| {
             order.complete(by.engine, by.clock, &mut barrier.arriving);
             barrier.issued = barrier.issued.max(Some(transfer.issued));
+            barrier
+                .bringing
+                .extend(Some(transfer.issue).filter(|&issue| issue > 0));
             barrier.transact(-i64::from(bytes))
         });
         told.map_err(|reason| {
@@ -215,6 +220,7 @@ impl Warp {
             from,
             reduction,
             issued: self.steps(cx),
+            issue: self.note_issue(site.lane, cx),
         };
         if let (Source::Global(payload), false) = (&transfer.from, is_read) {
             cx.check_source(payload, &by);

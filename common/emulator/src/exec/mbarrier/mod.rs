@@ -4,6 +4,7 @@ mod wait;
 
 use super::block::Execution;
 use super::lane_access::{Fatal, LaneAccess, Result};
+use super::lookahead::Issue;
 use crate::Space;
 use crate::finding::{AccessKind, FindingKind};
 use crate::happens_before::{HappensBefore, View};
@@ -43,6 +44,9 @@ pub(super) struct Mbarrier {
     /// The steps at which the last copy was issued that has landed in this phase, and in the last completed one.
     pub issued: Option<u64>,
     copied: Option<u64>,
+    /// The copies that have landed in this phase, and in the last completed one, if their leads are kept.
+    pub bringing: Vec<Issue>,
+    brought: Vec<Issue>,
 }
 
 impl Mbarrier {
@@ -127,6 +131,7 @@ impl Mbarrier {
             self.done = self.arriving.clone();
             self.remote_done = self.remote_arriving.clone();
             self.copied = self.issued.take();
+            self.brought = std::mem::take(&mut self.bringing);
         }
         complete
     }

@@ -75,6 +75,8 @@ impl Warp {
             Some(&(_, at)) => {
                 let barrier = cx.block.mbarriers.get(&at);
                 let issued = barrier.and_then(|barrier| barrier.copied);
+                let brought = barrier.map_or_else(Vec::new, |barrier| barrier.brought.clone());
+                self.note_wait(&brought, cx);
                 self.end_wait(op, complete, at, issued, cx);
             }
             None => {

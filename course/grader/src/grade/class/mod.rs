@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use super::results::{self, Results};
 use super::text::points;
 use super::{Process, Request};
-use crate::submission::{name, read};
+use crate::submission::{cell, name, read};
 use process::{Graded, Outcome};
 pub use similar::Pair;
 
@@ -186,8 +186,8 @@ impl GradedClass<'_> {
                 ],
                 Err(why) => ["0", "", "false", why, ""].map(str::to_owned),
             };
-            csv.write_field(name(student))?;
-            csv.write_record(row)?;
+            csv.write_field(cell(&name(student)))?;
+            csv.write_record(row.map(|one| cell(&one)))?;
         }
         Ok(csv.flush()?)
     }

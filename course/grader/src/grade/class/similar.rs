@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::grade::text::points;
+use crate::submission::cell;
 
 /// Tokens of a run.
 const RUN: usize = 6;
@@ -52,7 +53,7 @@ pub fn write(path: &Path, pairs: &[Pair]) -> csv::Result<()> {
     let mut csv = csv::Writer::from_path(path)?;
     csv.write_record(["one", "other", "likeness"])?;
     for (alike, one, other) in pairs {
-        csv.write_record([one, other, &points(*alike)])?;
+        csv.write_record([cell(one), cell(other), points(*alike)])?;
     }
     Ok(csv.flush()?)
 }

@@ -1,0 +1,187 @@
+//! How early asynchronous copies are issued, in matrix products of the warps that need them ([`CopyLead`]).
+//!
+//! A copy is issued by a warp that knows of every other warp how many products come before (vector clocks). The others may
+//! be executed while the copy is in flight, however a GPU orders its warps. So a warp that only copies is measured as
+//! one that computes as well.
+use std::collections::BTreeMap;
+
+use super::block::Execution;
+use super::warp::Warp;
+use crate::CopyLead;
+use crate::happens_before::{Actor, HappensBefore};
+
+/// Bytes of shared memory that are told apart: what one lane copies.
+const UNIT: u32 = 16;
+
+/// A copy's number, from 1.
+pub(super) type Issue = u32;
+
+/// What is kept for a cluster.
+pub(super) struct Lookahead {
+    warps: Vec<Products>,
+    /// For each instruction that issued copies: by which warp, and the products of each warp that come before.
+    issues: Vec<(Actor, Vec<u64>)>,
+    /// By rank: what brought each unit of shared memory; 0 for nothing.
+    units: Vec<Vec<Issue>>,
+    /// Leads where a warp waited for a copy, and, with the warp's products so far, where it waited or read.
+    waits: BTreeMap<(Actor, Issue), u64>,
+    needs: BTreeMap<(Actor, u64, Issue), u64>,
+}
+
+/// Products of a warp.
+#[derive(Clone, Default)]
+struct Products {
+    total: u64,
+    /// Epochs in which there were some, and how many there were up to then.
+    epochs: Vec<(u32, u64)>,
+}
+
+impl Products {
+    /// Up to where somebody knows who has seen what came before this epoch.
+    fn known(&self, epoch: u32) -> u64 {
+        let before = self.epochs.partition_point(|&(at, _)| at < epoch);
+        let last = before.checked_sub(1).and_then(|at| self.epochs.get(at));
+        last.map_or(0, |&(_, total)| total)
+    }
+}
+
+impl Lookahead {
+    pub fn new(warps: usize, ranks: usize, shared_bytes: u32) -> Self {
+        Self {
+            warps: vec![Products::default(); warps],
+            issues: Vec::new(),
+            units: vec![vec![0; shared_bytes.div_ceil(UNIT) as usize]; ranks],
+            waits: BTreeMap::new(),
+            needs: BTreeMap::new(),
+        }
+    }
+
+    fn issue(&mut self, actor: Actor, lane: usize, order: &HappensBefore) -> Issue {
+        let seen = |(other, products): (Actor, &Products)| match order
+            .observer(actor, 1 << lane)
+            .filter(|_| other != actor)
+        {
+            Some(observer) => products.known(observer.epoch_of(other)),
+            None => products.total,
+        };
+        let before = self.warps.iter().enumerate().map(seen).collect();
+        self.issues.push((actor, before));
+        self.issues.len() as Issue
+    }
+
+    fn issued(&self, issue: Issue) -> Option<&(Actor, Vec<u64>)> {
+        self.issues.get(issue.checked_sub(1)? as usize)
+    }
+
+    /// The warp reads what a copy has brought, or waits for it.
+    fn need(&mut self, actor: Actor, issue: Issue, waits: bool) {
+        let Some((_, before)) = self.issued(issue) else {
+            return;
+        };
+        let at = self.warps[actor].total;
+        let lead = at.saturating_sub(before[actor]);
+        let least = self.needs.entry((actor, at, issue)).or_insert(lead);
+        *least = lead.min(*least);
+        if waits {
+            let least = self.waits.entry((actor, issue)).or_insert(lead);
+            *least = lead.min(*least);
+        }
+    }
+
+    /// The lead of a copy at a need of this warp: no later than where its issuer, if it multiplies too, or the warp itself
+    /// waited for it.
+    fn lead(&self, actor: Actor, issue: Issue, lead: u64) -> u64 {
+        let waited = |by: Actor| {
+            let lead = self.waits.get(&(by, issue))?;
+            let total = self.warps[by].total;
+            (total > 0).then(|| lead * self.warps[actor].total / total)
+        };
+        let issuer = self.issued(issue).and_then(|&(issuer, _)| waited(issuer));
+        [issuer, waited(actor)]
+            .into_iter()
+            .flatten()
+            .fold(lead, u64::min)
+    }
+
+    /// What is known when all warps have exited.
+    pub fn leads(&self, warps: usize, block: impl Fn(usize) -> [u32; 3]) -> Vec<CopyLead> {
+        let mut least = BTreeMap::new();
+        for (&(actor, at, issue), &lead) in &self.needs {
+            let lead = self.lead(actor, issue, lead);
+            let found = least.entry((actor, at)).or_insert(lead);
+            *found = lead.min(*found);
+        }
+        let all = least.into_iter().map(|((actor, at), products)| CopyLead {
+            block: block(actor / warps),
+            warp: (actor % warps) as u32,
+            at,
+            products,
+            of: self.warps[actor].total,
+        });
+        all.collect()
+    }
+}
+
+impl Warp {
+    /// A lane issues a copy.
+    #[inline(always)]
+    pub(super) fn note_issue(&self, lane: usize, cx: &mut Execution<'_>) -> Issue {
+        match &mut cx.common.lookahead {
+            Some(lookahead) => lookahead.issue(self.actor, lane, cx.order),
+            None => 0,
+        }
+    }
+
+    /// The warp waits for these copies.
+    #[inline(always)]
+    pub(super) fn note_wait(&self, issues: &[Issue], cx: &mut Execution<'_>) {
+        if let Some(lookahead) = &mut cx.common.lookahead {
+            issues
+                .iter()
+                .for_each(|&issue| lookahead.need(self.actor, issue, true));
+        }
+    }
+
+    /// The warp reads these bytes of its block's shared memory.
+    #[inline(always)]
+    pub(super) fn note_read(&self, starts: impl Iterator<Item = u32>, cx: &mut Execution<'_>) {
+        let rank = cx.rank;
+        if let Some(lookahead) = &mut cx.common.lookahead {
+            for at in starts {
+                let issue = lookahead.units[rank].get((at / UNIT) as usize).copied();
+                lookahead.need(self.actor, issue.unwrap_or(0), false);
+            }
+        }
+    }
+
+    /// The warp multiplies.
+    #[inline(always)]
+    pub(super) fn note_product(&self, cx: &mut Execution<'_>) {
+        let Some(lookahead) = &mut cx.common.lookahead else {
+            return;
+        };
+        let epoch = cx.order.observer(self.actor, 1).map_or(0, |own| own.epoch);
+        let products = &mut lookahead.warps[self.actor];
+        products.total += 1;
+        let total = products.total;
+        match products.epochs.last_mut() {
+            Some((last, known)) if *last == epoch => *known = total,
+            _ => products.epochs.push((epoch, total)),
+        }
+    }
+}
+
+impl Execution<'_> {
+    /// A copy has landed.
+    #[inline(always)]
+    pub(super) fn note_landed(&mut self, rank: usize, to: u32, bytes: u32, issue: Issue) {
+        if let Some(lookahead) = &mut self.common.lookahead {
+            let end = (to + bytes).div_ceil(UNIT);
+            for unit in to / UNIT..end {
+                if let Some(brought) = lookahead.units[rank].get_mut(unit as usize) {
+                    *brought = issue;
+                }
+            }
+        }
+    }
+}

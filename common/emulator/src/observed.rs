@@ -1,0 +1,47 @@
+//! What a launch keeps on request about matrix products: what their factors held, and how early copies were issued.
+
+/// The factors of one matrix product of a warp: `mma.sync`, or a warp's 16 rows of a `wgmma`, of f16.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatrixFactors {
+    /// Index in [`Function::instructions`](crate::Function::instructions).
+    pub instruction: usize,
+    /// `blockIdx`.
+    pub block: [u32; 3],
+    /// The warp's number in its block.
+    pub warp: u32,
+    /// Products that are added for each element of C.
+    pub k: u32,
+    /// Bits of A, rows of `k` elements.
+    pub a: Vec<u16>,
+    /// Bits of B, `k` rows.
+    pub b: Vec<u16>,
+}
+
+impl MatrixFactors {
+    /// Rows of A.
+    pub fn rows(&self) -> usize {
+        self.a.len() / self.k.max(1) as usize
+    }
+
+    /// Columns of B.
+    pub fn columns(&self) -> usize {
+        self.b.len() / self.k.max(1) as usize
+    }
+}
+
+/// How early an asynchronous copy was issued, counted in matrix products of a warp that reads what it brought or that
+/// waits for it. Counted are the products that nothing has ordered before the issue, so that they may run meanwhile on
+/// any GPU, whatever the order of the warps was here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyLead {
+    /// `blockIdx`.
+    pub block: [u32; 3],
+    /// The warp's number in its block.
+    pub warp: u32,
+    /// Matrix products of the warp before it read or waited.
+    pub at: u64,
+    /// The least lead of all that it read or waited for there.
+    pub products: u64,
+    /// Matrix products of the warp in the whole launch; 0 of a warp that only copies.
+    pub of: u64,
+}

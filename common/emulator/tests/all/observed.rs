@@ -1,0 +1,130 @@
+//! What a launch keeps on request: the factors of matrix products, and how early copies were issued.
+use emulator::{CopyLead, KernelArg, LaunchConfig, LaunchReport};
+
+use crate::common::{Setup, module};
+
+const SHARED: &str = ".shared .align 16 .b8 s[512];";
+const MMA: &str = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, \
+                   {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};";
+/// Registers that hold something.
+const CLEAR: &str = "mov.b32 %f0, 0; mov.b32 %f1, 0; mov.b32 %f2, 0; mov.b32 %f3, 0; mov.u32 %r0, 0; mov.u32 %r1, 0; \
+                     mov.u32 %r2, 0; mov.u32 %r3, 0; mov.u32 %r4, 0; mov.u32 %r5, 0;";
+
+fn launch(threads: u32, schedule: u64, body: &str) -> LaunchReport {
+    let setup = Setup {
+        block: [threads, 1, 1],
+        schedule,
+        ..Setup::default()
+    };
+    let (mut context, function) = setup.context(&module(SHARED, body));
+    let options = context.options_mut();
+    (options.factors, options.lookahead) = (true, true);
+    let out = context.upload("out", &setup.fresh()).expect("room");
+    let config = LaunchConfig {
+        block: setup.block,
+        ..LaunchConfig::default()
+    };
+    let report = context.launch(&function, &config, &[KernelArg::Buffer(&out)]);
+    report.expect("a launch")
+}
+
+/// Every half of every register says which register, lane and half it is.
+#[test]
+fn factors_are_rows_of_a_and_columns_of_b() {
+    let name = |register: u32| {
+        // 64 halves to a register: 2 lane and the next.
+        format!(
+            "mul.lo.u32 %r10, %tid, 131074; add.u32 %r10, %r10, {}; mov.u32 %r{register}, %r10;",
+            (64 * register) | (64 * register + 1) << 16
+        )
+    };
+    let names: String = (0..6).map(name).collect();
+    let report = launch(32, 0, &format!("{CLEAR}\n{names}\n{MMA}"));
+    let [factors] = &report.factors[..] else {
+        panic!("{} products", report.factors.len());
+    };
+    assert_eq!((factors.rows(), factors.columns(), factors.k), (16, 8, 16));
+    // PTX ISA, "Matrix Fragments for mma.m16n8k16".
+    for row in 0..16u16 {
+        for k in 0..16u16 {
+            let (register, lane) = (row / 8 + 2 * (k / 8), row % 8 * 4 + k % 8 / 2);
+            let wanted = 64 * register + 2 * lane + k % 2;
+            assert_eq!(
+                factors.a[usize::from(16 * row + k)],
+                wanted,
+                "A[{row}][{k}]"
+            );
+        }
+    }
+    for k in 0..16u16 {
+        for column in 0..8u16 {
+            let (register, lane) = (4 + k / 8, column * 4 + k % 8 / 2);
+            let wanted = 64 * register + 2 * lane + k % 2;
+            assert_eq!(
+                factors.b[usize::from(8 * k + column)],
+                wanted,
+                "B[{k}][{column}]"
+            );
+        }
+    }
+}
+
+/// Each thread copies 16 bytes to its place in `s`.
+const COPY: &str = "mov.u32 %r20, s; and.b32 %r21, %tid, 31; mad.lo.u32 %r20, %r21, 16, %r20; \
+                    mul.wide.u32 %d0, %r21, 16; add.u64 %d0, %d0, %out; cp.async.cg.shared.global [%r20], [%d0], 16; \
+                    cp.async.commit_group;";
+const WAIT: &str = "cp.async.wait_group 0;";
+const READ: &str = "mov.u32 %r22, s; and.b32 %r23, %tid, 31; mad.lo.u32 %r22, %r23, 16, %r22; \
+                    ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r6, %r7, %r8, %r9}, [%r22];";
+
+fn leads(report: &LaunchReport, warp: u32) -> Vec<(u64, u64, u64)> {
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let own = report.leads.iter().filter(|lead| lead.warp == warp);
+    own.map(
+        |&CopyLead {
+             at, products, of, ..
+         }| (at, products, of),
+    )
+    .collect()
+}
+
+#[test]
+fn a_warp_that_copies_for_itself_is_measured_from_the_issue_to_its_wait() {
+    let early = launch(
+        32,
+        0,
+        &format!("{CLEAR}\n{COPY}\n{MMA}\n{MMA}\n{WAIT}\n{READ}\n{MMA}"),
+    );
+    assert_eq!(leads(&early, 0), [(2, 2, 3)]);
+    let late = launch(
+        32,
+        0,
+        &format!("{CLEAR}\n{MMA}\n{MMA}\n{COPY}\n{WAIT}\n{READ}\n{MMA}"),
+    );
+    assert_eq!(leads(&late, 0), [(2, 0, 3)]);
+    // A wait that comes early is what it costs, however late the read is.
+    let waited = launch(
+        32,
+        0,
+        &format!("{CLEAR}\n{COPY}\n{WAIT}\n{MMA}\n{MMA}\n{READ}\n{MMA}"),
+    );
+    assert_eq!(leads(&waited, 0), [(0, 0, 3), (2, 0, 3)]);
+}
+
+/// Whatever the order of the warps: counted is what nothing orders before the issue.
+#[test]
+fn a_warp_that_only_copies_is_measured_by_the_one_that_reads() {
+    let kernel = |before: &str, beside: &str| {
+        format!(
+            "{CLEAR}\nsetp.lt.u32 %p0, %tid, 32;\n@!%p0 bra producer;\n{before}\nbar.sync 0;\n{beside}\nbar.sync 0;\n{READ}\n\
+             {MMA}\nbra done;\nproducer:\nbar.sync 0;\n{COPY}\n{WAIT}\nbar.sync 0;\ndone:"
+        )
+    };
+    for schedule in 0..8 {
+        let both = format!("{MMA}\n{MMA}");
+        let beside = launch(64, schedule, &kernel(MMA, &both));
+        assert_eq!(leads(&beside, 0), [(3, 2, 4)], "schedule {schedule}");
+        let before = launch(64, schedule, &kernel(&both, ""));
+        assert_eq!(leads(&before, 0), [(2, 0, 3)], "schedule {schedule}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Which numbers the matrices hold: random ones, ones that tell where they come from, or words of any bits.
+use half::f16;
+
+use crate::problem::splitmix64;
+
+/// The numbers of a problem's A and B, all from its seed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Values {
+    /// Roughly normal.
+    #[default]
+    Random,
+    /// No number occurs twice in A and B together, as long as there are enough ([`DISTINCT`]): each tells which element it is.
+    Distinct,
+    /// Any 16 bits, for what only moves them: every eighth of the first 8,192 is a NaN, an infinity, a zero or subnormal, and
+    /// the others take all patterns in turn, so that 73,728 elements have every one.
+    Words,
+}
+
+/// How many elements A and B may have together for [`Values::Distinct`]: the f16 from 2^-14 to 16, of either sign.
+pub const DISTINCT: u64 = 2 * 18 * 1024;
+
+/// Quiet and signalling NaNs with and without payload, infinities, zeros, and the ends of the subnormals.
+const SPECIAL: [u16; 12] = [
+    0x7e00, 0xfe00, 0x7c01, 0xfdff, 0x7e5a, 0x7c00, 0xfc00, 0x0000, 0x8000, 0x0001, 0x83ff, 0x03ff,
+];
+
+/// Among so many elements every eighth is special; so that every pattern still occurs, it takes so many more.
+const FIRST: u64 = 8192;
+
+/// Replaces the elements inside `rows` x `columns` of a matrix with rows of `padded`; `first` elements of the problem
+/// come before it.
+pub fn fill(
+    values: Values,
+    seed: u64,
+    matrix: &mut [f16],
+    [rows, columns, padded]: [u32; 3],
+    first: u64,
+) {
+    let bits: Box<dyn Fn(u64) -> u16> = match values {
+        Values::Random => return,
+        Values::Distinct => {
+            let order = shuffled(seed);
+            Box::new(move |number| order[(number % DISTINCT) as usize])
+        }
+        Values::Words => Box::new(move |number| word(seed, number)),
+    };
+    let padded_rows = matrix.chunks_mut(padded.max(1) as usize);
+    for (row, elements) in (0u64..).zip(padded_rows.take(rows as usize)) {
+        for (column, element) in (0u64..).zip(elements.iter_mut().take(columns as usize)) {
+            *element = f16::from_bits(bits(first + row * u64::from(columns) + column));
+        }
+    }
+}
+
+/// All of [`DISTINCT`] in an order that the seed decides (Fisher and Yates).
+fn shuffled(seed: u64) -> Vec<u16> {
+    // The exponent of 2^-14 is 1.
+    let magnitudes = 1024..1024 + (DISTINCT / 2) as u16;
+    let mut all: Vec<u16> = magnitudes.flat_map(|bits| [bits, bits | 0x8000]).collect();
+    let mut state = splitmix64(seed ^ 0x0d15_71c7);
+    for last in (1..all.len()).rev() {
+        state = splitmix64(state);
+        all.swap(last, (state % (last as u64 + 1)) as usize);
+    }
+    all
+}
+
+fn word(seed: u64, number: u64) -> u16 {
+    let random = splitmix64(splitmix64(seed ^ 0xb175) ^ number);
+    match random % 8 {
+        0 if number < FIRST => SPECIAL[(random >> 8) as usize % SPECIAL.len()],
+        // An odd factor: every pattern once in 65,536.
+        _ => (number as u16)
+            .wrapping_mul(0x9e37)
+            .wrapping_add(splitmix64(seed) as u16),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{Problem, Size, Tile};
+
+    fn problem(size: Size, values: Values, seed: u64) -> Problem {
+        let tile = Tile {
+            bm: 64,
+            bn: 32,
+            bk: 16,
+        };
+        Problem::with_values(size, tile, seed, values).expect("a problem")
+    }
+
+    #[test]
+    fn distinct_numbers_tell_every_element() {
+        let size = Size {
+            m: 70,
+            n: 40,
+            k: 100,
+        };
+        let problem = problem(size, Values::Distinct, 7);
+        let all = problem.a.iter().chain(&problem.b);
+        let inside: Vec<u16> = all.map(|v| v.to_bits()).filter(|bits| *bits != 0).collect();
+        assert_eq!(inside.len(), 70 * 100 + 100 * 40, "the padding is zero");
+        assert_eq!(inside.iter().collect::<BTreeSet<_>>().len(), inside.len());
+        let [low, high] = [2f32.powi(-14), 16.0];
+        let magnitudes = inside
+            .iter()
+            .map(|bits| f16::from_bits(*bits).to_f32().abs());
+        assert!(magnitudes.clone().all(|v| v >= low && v < high));
+    }
+
+    #[test]
+    fn words_take_every_pattern() {
+        let size = Size {
+            m: 288,
+            n: 1,
+            k: 256,
+        };
+        let problem = problem(size, Values::Words, 3);
+        let bits: BTreeSet<u16> = problem.a.iter().map(|v| v.to_bits()).collect();
+        assert_eq!(bits.len(), 1 << 16);
+        let small = self::problem(Size { m: 32, n: 1, k: 64 }, Values::Words, 3);
+        for kind in [f16::is_nan, f16::is_infinite, |v: f16| {
+            v.to_bits() == 0x8000
+        }] {
+            assert!(small.a.iter().any(|v| kind(*v)));
+        }
+    }
+}

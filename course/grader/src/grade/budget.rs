@@ -1,0 +1,286 @@
+//! What a kernel may do and must do, by its effect, whatever the instructions are called: the bytes that go from one memory
+//! to another, and the products that are computed.
+//!
+//! Together they leave one way: if nothing comes from global memory into registers, and nothing from shared memory but by
+//! `ldmatrix`, then operands come by asynchronous copies and by `ldmatrix`. Products are bounded from below and from
+//! above, so none are computed beside those that count.
+use emulator::{
+    Counters, FactorFormat, Instruction, InstructionKind, MatrixProduct, Number, Space,
+};
+use harness::{Launched, lines, thousands};
+use serde::Deserialize;
+
+use super::judge::{Judged, LaunchResults};
+use super::plan::PlannedLaunch;
+use super::rubric::AssignmentKind;
+
+/// Bounds on one effect, in every launch.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    pub of: Effect,
+    pub per: Per,
+    pub at_least: Option<f64>,
+    pub at_most: Option<f64>,
+    pub hint: String,
+}
+
+/// What instructions do.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Bytes from global memory into registers, by any instruction.
+    GlobalToRegisters,
+    /// Bytes from registers to global memory.
+    RegistersToGlobal,
+    /// Bytes by `cp.async`.
+    AsyncCopies,
+    /// Bytes of tiles by TMA into shared memory and out of it.
+    TensorCopies,
+    /// Bytes from shared memory into registers, but for those of [`Effect::MatrixLoads`].
+    SharedToRegisters,
+    /// Both together.
+    SharedLoads,
+    /// Bytes by `ldmatrix`.
+    MatrixLoads,
+    /// Bytes from registers to shared memory.
+    RegistersToShared,
+    /// Atomics, each thread's.
+    Atomics,
+    /// Bytes that lanes hand to each other: shuffles, votes, matches.
+    Exchanges,
+    /// Products of f16 by tensor cores.
+    TensorProducts,
+    /// Products of other formats by tensor cores.
+    OtherTensorProducts,
+    /// Instructions of threads that compute in floating point, conversions included.
+    FloatArithmetic,
+    /// Instructions of threads that compute in integers, addresses included.
+    IntegerArithmetic,
+}
+
+/// What it is held against.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    /// Bytes of A's and B's tiles at each step; of a transposition, of the tiles that come in.
+    Operands,
+    /// Bytes of the tiles of C.
+    Result,
+    /// Products of the tiles.
+    Product,
+    /// Tiles of C.
+    Tile,
+}
+
+impl Effect {
+    fn is_arithmetic(self) -> bool {
+        matches!(self, Self::FloatArithmetic | Self::IntegerArithmetic)
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::GlobalToRegisters => "bytes from global memory into registers",
+            Self::RegistersToGlobal => "bytes from registers to global memory",
+            Self::AsyncCopies => "bytes by cp.async",
+            Self::TensorCopies => "bytes by TMA",
+            Self::SharedToRegisters => "bytes from shared memory by ordinary loads",
+            Self::SharedLoads => "bytes from shared memory into registers",
+            Self::MatrixLoads => "bytes by ldmatrix",
+            Self::RegistersToShared => "bytes from registers to shared memory",
+            Self::Atomics => "atomics of threads",
+            Self::Exchanges => "bytes handed from lane to lane",
+            Self::TensorProducts => "products of f16 by tensor cores",
+            Self::OtherTensorProducts => "products of other formats by tensor cores",
+            Self::FloatArithmetic => "floating-point instructions of threads",
+            Self::IntegerArithmetic => "integer instructions of threads",
+        }
+    }
+
+    /// How much of it an instruction has done.
+    fn done(self, instruction: &Instruction, counters: &Counters) -> f64 {
+        use InstructionKind as Kind;
+        let of = |is_it: bool, amount: f64| if is_it { amount } else { 0.0 };
+        let kind = &instruction.kind;
+        let (bytes, threads) = (counters.bytes as f64, counters.threads as f64);
+        let global = counters.global_sectors > 0;
+        let shared = counters.shared.wavefronts > 0;
+        let loads = match kind {
+            Kind::Load(load) => !matches!(load.space, Space::Param | Space::Const | Space::Local),
+            Kind::Atomic { .. } => true,
+            _ => false,
+        };
+        let stores = matches!(
+            kind,
+            Kind::Store(_) | Kind::StoreMatrix { .. } | Kind::Atomic { .. }
+        );
+        let products = |product: &MatrixProduct| {
+            let warps = if matches!(kind, Kind::Wgmma(_)) {
+                4.0
+            } else {
+                1.0
+            };
+            // With a false guard no lane takes part.
+            let executions = counters.executions.min(counters.threads) as f64;
+            product.flop() as f64 / 2.0 * executions / warps
+        };
+        match self {
+            Self::GlobalToRegisters => {
+                let matrix = matches!(kind, Kind::LoadMatrix { .. });
+                of((loads || matrix) && global, bytes)
+            }
+            Self::RegistersToGlobal => of(stores && global, bytes),
+            // Counted on both sides.
+            Self::AsyncCopies => of(matches!(kind, Kind::AsyncCopy { .. }), bytes / 2.0),
+            Self::TensorCopies => of(matches!(kind, Kind::BulkCopy { tensor: true }), bytes),
+            Self::SharedToRegisters => of(loads && shared, bytes),
+            Self::SharedLoads => {
+                let matrix = matches!(kind, Kind::LoadMatrix { .. });
+                of((loads || matrix) && shared, bytes)
+            }
+            Self::MatrixLoads => of(matches!(kind, Kind::LoadMatrix { .. }), bytes),
+            Self::RegistersToShared => of(stores && shared, bytes),
+            Self::Atomics => of(matches!(kind, Kind::Atomic { .. }), threads),
+            Self::Exchanges => of(matches!(kind, Kind::Shuffle | Kind::Vote), 4.0 * threads),
+            Self::TensorProducts => match kind {
+                Kind::Mma(of) | Kind::Wgmma(of) if of.factors == FactorFormat::F16 => products(of),
+                _ => 0.0,
+            },
+            Self::OtherTensorProducts => match kind {
+                Kind::Mma(of) | Kind::Wgmma(of) if of.factors != FactorFormat::F16 => products(of),
+                _ => 0.0,
+            },
+            Self::FloatArithmetic => of(is_float(kind), threads),
+            Self::IntegerArithmetic => of(
+                matches!(
+                    kind,
+                    Kind::Arithmetic {
+                        number: Number::Integer,
+                        ..
+                    }
+                ),
+                threads,
+            ),
+        }
+    }
+}
+
+fn is_float(kind: &InstructionKind) -> bool {
+    match kind {
+        InstructionKind::Approximate { .. } => true,
+        InstructionKind::Arithmetic { number, .. } => {
+            matches!(number, Number::Half | Number::F32 | Number::F64)
+        }
+        _ => false,
+    }
+}
+
+/// What one of a launch is.
+fn unit(per: Per, all: &LaunchResults, launch: &PlannedLaunch) -> f64 {
+    let tile = all.rubric.tile[launch.tile];
+    let [rows, columns, steps] = launch.tiles(all.rubric).map(|tiles| tiles as f64);
+    let [m, n, k] = [tile.m, tile.n, tile.k].map(f64::from);
+    let tiles = rows * columns;
+    match (per, all.rubric.task) {
+        (Per::Tile, _) => tiles,
+        (Per::Operands, AssignmentKind::Gemm) => tiles * steps * 2.0 * (m + n) * k,
+        (Per::Product, AssignmentKind::Gemm) => tiles * steps * m * n * k,
+        (Per::Result, _) | (_, AssignmentKind::Transpose | AssignmentKind::Predict) => {
+            tiles * 2.0 * m * n
+        }
+    }
+}
+
+/// Adds what is over or under its bounds: in any launch; of arithmetic, in all of them together, since small ones are mostly
+/// prologue.
+pub fn judge<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
+    for budget in all.part.budget.iter().chain(&all.rubric.budget) {
+        let right = all.done.iter().filter(|(_, one)| one.verification.ok());
+        let each = right.map(|(launch, one)| Spent::of(budget, all, launch, one));
+        let mut each: Vec<Spent> = each.collect();
+        if budget.of.is_arithmetic() {
+            let sums = |of: fn(&Spent) -> f64| each.iter().map(of).sum::<f64>();
+            let (total, unit) = (sums(|one| one.total), sums(|one| one.unit));
+            each.truncate(1);
+            each.iter_mut()
+                .for_each(|one| (one.total, one.unit) = (total, unit));
+        }
+        let Some((spent, what)) = each.iter().find_map(|one| Some((one, one.missed(budget)?)))
+        else {
+            continue;
+        };
+        let at = match budget
+            .at_most
+            .is_some_and(|most| spent.total > most * spent.unit)
+        {
+            true => spent.worst.map(|worst| at(all, spent.launch, worst)),
+            false => None,
+        };
+        judged.credit = 0.0;
+        let what = what + &at.unwrap_or_default();
+        judged.complain(all, spent.launch, &what, &budget.hint, "another-way");
+    }
+}
+
+/// How much of an effect there was in a launch.
+struct Spent<'a, 'b> {
+    launch: &'a PlannedLaunch,
+    total: f64,
+    unit: f64,
+    /// The instruction with most of it.
+    worst: Option<&'b Instruction>,
+}
+
+impl<'a, 'b> Spent<'a, 'b> {
+    fn of(
+        budget: &Budget,
+        all: &'b LaunchResults<'a>,
+        launch: &'a PlannedLaunch,
+        one: &Launched,
+    ) -> Self {
+        let counted = all.trial(launch).instructions().iter();
+        let counted = counted.zip(&one.run.counters);
+        let each: Vec<_> = counted
+            .map(|(of, counters)| (budget.of.done(of, counters), of))
+            .collect();
+        let worst = each.iter().max_by(|(a, _), (b, _)| a.total_cmp(b));
+        Self {
+            launch,
+            total: each.iter().map(|(amount, _)| amount).sum(),
+            unit: unit(budget.per, all, launch),
+            worst: worst.map(|(_, of)| *of),
+        }
+    }
+
+    /// What is said where it is out of bounds.
+    fn missed(&self, budget: &Budget) -> Option<String> {
+        let (total, unit, name) = (self.total, self.unit, budget.of.words());
+        let whole = |number: f64| thousands(number.round() as u64);
+        let most = budget.at_most.map(|most| most * unit);
+        let least = budget.at_least.map(|least| least * unit);
+        match (most, least) {
+            (Some(most), _) if total > most * 1.000_001 => {
+                let (total, most) = (whole(total), whole(most));
+                Some(format!("{total} {name}, at most {most} are allowed"))
+            }
+            (_, Some(least)) if total < least * 0.999_999 => {
+                let (total, least) = (whole(total), whole(least));
+                Some(format!("{total} {name}, at least {least} are needed"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Where, and by what.
+fn at(all: &LaunchResults, launch: &PlannedLaunch, instruction: &Instruction) -> String {
+    let source = all.trial(launch).source();
+    let line = lines::line_of(source, instruction).unwrap_or_default();
+    let code = source.text.as_deref().unwrap_or_default();
+    let code = code.lines().nth((line as usize).saturating_sub(1));
+    format!(
+        "\n  most of them by {} in line {line}: {}",
+        instruction.opcode,
+        code.unwrap_or_default().trim()
+    )
+}

@@ -1,0 +1,78 @@
+//! Why C is wrong, where the numbers tell: the kernel is launched once more on numbers that say which element they are.
+use std::collections::BTreeSet;
+use std::num::FpCategory;
+
+use harness::{DISTINCT, Launched, Size, TrialLaunch, Values};
+
+use super::judge::LaunchResults;
+use super::plan::PlannedLaunch;
+use super::rubric::AssignmentKind;
+use super::{fragment, misplaced};
+
+/// What is wrong, and what to ask oneself.
+pub struct Cause {
+    pub what: String,
+    pub hint: String,
+    pub mistake: &'static str,
+}
+
+/// The cause, if one is found.
+pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Option<Cause> {
+    let (tile, task) = (all.rubric.tile[launch.tile], all.rubric.task);
+    let Size { m, n, k } = launch.on.size;
+    let size = match u64::from(m + n) * u64::from(k) <= DISTINCT {
+        true => launch.on.size,
+        false if task == AssignmentKind::Transpose => launch.on.size,
+        false => Size {
+            m: tile.m,
+            n: tile.n,
+            k: (2 * tile.k).min(k),
+        },
+    };
+    if task == AssignmentKind::Transpose
+        && let Some(cause) = words(wrong)
+    {
+        return Some(cause);
+    }
+    let on = TrialLaunch {
+        size,
+        values: Values::Distinct,
+        ..launch.on
+    };
+    let told = all.trial(launch).launch(&on).ok();
+    let told = told.filter(|told| !told.verification.ok());
+    let by_fragment = told.as_ref().and_then(|told| {
+        let instructions = all.trial(launch).instructions();
+        fragment::wrong(told, instructions)
+    });
+    by_fragment
+        .or_else(|| {
+            told.as_ref()
+                .and_then(|told| misplaced::of(told, task, tile.k))
+        })
+        .or_else(|| misplaced::of(wrong, task, tile.k))
+}
+
+/// Of a transposition only words of some kinds are wrong.
+fn words(wrong: &Launched) -> Option<Cause> {
+    let Size { m, k, .. } = wrong.problem.padded;
+    let (m, k) = (m as usize, k as usize);
+    let kind = |value: half::f16| match value.classify() {
+        FpCategory::Nan => Some("NaNs"),
+        FpCategory::Infinite => Some("infinities"),
+        FpCategory::Subnormal => Some("subnormals"),
+        FpCategory::Zero => Some("zeros"),
+        FpCategory::Normal => None,
+    };
+    let all = wrong.c.iter().enumerate().filter_map(|(at, got)| {
+        let want = wrong.problem.a.get(at % m * k + at / m)?;
+        (got.to_bits() != want.to_bits()).then(|| kind(*want))
+    });
+    let kinds = all.collect::<Option<BTreeSet<_>>>()?;
+    let kinds: Vec<_> = kinds.into_iter().collect();
+    (!kinds.is_empty()).then(|| Cause {
+        what: format!("only {} are wrong", kinds.join(" and ")),
+        hint: "the elements are words of 16 bits, whatever they would be as numbers: where is one computed with?".into(),
+        mistake: "words-not-numbers",
+    })
+}

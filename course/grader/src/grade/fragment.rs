@@ -1,0 +1,157 @@
+//! Which register of which lane, or which row of a descriptor's operand, holds another element than it should.
+use emulator::{Instruction, InstructionKind, MatrixFactors};
+use harness::Launched;
+
+use super::diagnosis::Cause;
+use super::labels::{Element, Labels};
+
+/// The first operand of a matrix product that is not a block of A or of B.
+pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause> {
+    let labels = Labels::of(&launched.problem);
+    launched.run.factors.iter().find_map(|factors| {
+        let instruction = instructions.get(factors.instruction)?;
+        let by_wgmma = matches!(instruction.kind, InstructionKind::Wgmma(_));
+        let a = Operand::of(factors, &labels, 'A');
+        let b = Operand::of(factors, &labels, 'B');
+        let found = a.first_wrong(by_wgmma).or_else(|| b.first_wrong(by_wgmma));
+        found.or_else(|| differing(&a, &b))
+    })
+}
+
+/// An operand, decoded: `rows` of A, or of B.
+struct Operand {
+    name: char,
+    columns: usize,
+    /// Row-major.
+    held: Vec<Option<Element>>,
+}
+
+impl Operand {
+    fn of(factors: &MatrixFactors, labels: &Labels, name: char) -> Self {
+        let (bits, columns) = match name {
+            'A' => (&factors.a, factors.k as usize),
+            _ => (&factors.b, factors.columns()),
+        };
+        Self {
+            name,
+            columns,
+            held: bits.iter().map(|bits| labels.get(*bits)).collect(),
+        }
+    }
+
+    /// Row and column of what an element should be, counted from the block's first.
+    fn place(&self, at: usize) -> (usize, usize) {
+        (at / self.columns.max(1), at % self.columns.max(1))
+    }
+
+    /// The block's first element: what the operand's first holds.
+    fn first(&self) -> Option<(u32, u32)> {
+        match (self.name, self.held.first().copied().flatten()?) {
+            ('A', Element::A(row, column)) | ('B', Element::B(row, column)) => Some((row, column)),
+            // The transposed product is not looked at.
+            _ => None,
+        }
+    }
+
+    fn element(&self, row: u32, column: u32) -> Element {
+        match self.name {
+            'A' => Element::A(row, column),
+            _ => Element::B(row, column),
+        }
+    }
+
+    fn first_wrong(&self, by_wgmma: bool) -> Option<Cause> {
+        let (row, column) = self.first()?;
+        let should = |at: usize| {
+            let (down, right) = self.place(at);
+            self.element(row + down as u32, column + right as u32)
+        };
+        // In the order of the lanes and their registers; padding may lie beyond the matrix.
+        let wrong = |at: &usize| self.held[*at] != Some(should(*at)) && self.held[*at].is_some();
+        let order = |at: &usize| match by_wgmma {
+            true => (0, *at),
+            false => self.register(*at),
+        };
+        let at = (0..self.held.len()).filter(wrong).min_by_key(order)?;
+        let held = self.held[at]?;
+        let wanted = should(at);
+        Some(match by_wgmma {
+            true => self.of_descriptor(at, held, wanted),
+            false => self.of_lane(at, held, wanted),
+        })
+    }
+
+    /// Lane and register of an element in `mma.m16n8k16` and its smaller relatives, and which half.
+    fn register(&self, at: usize) -> (usize, usize) {
+        let (row, column) = self.place(at);
+        match self.name {
+            'A' => {
+                let lane = row % 8 * 4 + column % 8 / 2;
+                (lane, 2 * (row / 8 + 2 * (column / 8)) + column % 2)
+            }
+            _ => (column * 4 + row % 8 / 2, 2 * (row / 8) + row % 2),
+        }
+    }
+
+    fn of_lane(&self, at: usize, held: Element, wanted: Element) -> Cause {
+        let (lane, half) = self.register(at);
+        let register = self.name.to_ascii_lowercase();
+        let which = if half % 2 == 0 { "lower" } else { "upper" };
+        Cause {
+            what: format!(
+                "the fragment of {} is wrong: lane {lane}, {register}[{}] holds {held} in its {which} half, should hold {wanted}",
+                self.name,
+                half / 2
+            ),
+            hint: format!(
+                "which address does lane {lane} name or load from, and whose row is that?"
+            ),
+            mistake: "wrong-fragment",
+        }
+    }
+
+    fn of_descriptor(&self, at: usize, held: Element, wanted: Element) -> Cause {
+        let (row, column) = self.place(at);
+        let (mn, k) = match self.name {
+            'A' => (row, column),
+            _ => (column, row),
+        };
+        let side = if self.name == 'A' { "row" } else { "column" };
+        // What of the operand is right up to there.
+        let field = match (self.name, mn, k) {
+            ('A', 0..8, _) => "its first 8 rows: the start address or the swizzle's mode",
+            ('A', ..) => "the distance of 8 rows to the next 8: the stride byte offset",
+            (_, 0..8, 0..8) => {
+                "its first 8 columns and 8 rows of k: the swizzle's mode, or the major"
+            }
+            (_, _, 0..8) if mn % 32 == 0 => {
+                "the distance of a panel to the next along N: the leading byte offset"
+            }
+            (_, _, 0..8) => "columns within a panel: the swizzle's mode",
+            _ => "the distance of 8 rows of k to the next 8: the stride byte offset",
+        };
+        Cause {
+            what: format!(
+                "operand {} is not where its descriptor says: {side} {mn}, k {k} of the wgmma holds {held}, should hold {wanted}; look at {field}",
+                self.name
+            ),
+            hint: format!(
+                "how many bytes lie between two groups of 8 rows of this panel of {}, and which field says so?",
+                self.name
+            ),
+            mistake: "wrong-descriptor",
+        }
+    }
+}
+
+/// Both are blocks, of different k.
+fn differing(a: &Operand, b: &Operand) -> Option<Cause> {
+    let ((_, of_a), (of_b, _)) = (a.first()?, b.first()?);
+    (of_a != of_b).then(|| Cause {
+        what: format!(
+            "a product multiplies columns of A from k {of_a} on with rows of B from k {of_b} on"
+        ),
+        hint: "which k does each operand's address begin at?".into(),
+        mistake: "wrong-fragment",
+    })
+}

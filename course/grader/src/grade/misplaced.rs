@@ -1,0 +1,195 @@
+//! Where an element of C that is wrong belongs, or which products it lacks.
+use std::collections::BTreeMap;
+
+use harness::Launched;
+
+use super::diagnosis::Cause;
+use super::rubric::AssignmentKind;
+
+/// Wrong elements that are looked at.
+const LOOKED_AT: usize = 64;
+
+/// Exchanged indices, or missing steps along K, if most wrong elements tell the same.
+pub fn of(launched: &Launched, task: AssignmentKind, bk: u32) -> Option<Cause> {
+    let product = match task {
+        AssignmentKind::Gemm | AssignmentKind::Predict => Product::of(launched),
+        AssignmentKind::Transpose => Product::transposed(launched),
+    };
+    let wrong = product.wrong();
+    if wrong.len() < 2 {
+        return None;
+    }
+    let is_gemm = task == AssignmentKind::Gemm;
+    let steps = || is_gemm.then(|| steps(&product, &wrong, bk)).flatten();
+    exchanged(&product, &wrong).or_else(steps)
+}
+
+/// C as it is and as it should be.
+struct Product<'a> {
+    launched: &'a Launched,
+    rows: usize,
+    columns: usize,
+    /// Elements from one row of what is there to the next.
+    pitch: usize,
+    /// What is only moved is compared by its bits.
+    bits: bool,
+    /// Row-major, with how far off each may be.
+    want: Vec<(f64, f64)>,
+}
+
+impl<'a> Product<'a> {
+    fn of(launched: &'a Launched) -> Self {
+        let size = launched.problem.size;
+        let (rows, columns) = (size.m as usize, size.n as usize);
+        let mut product = Self {
+            launched,
+            rows,
+            columns,
+            pitch: launched.problem.padded.n as usize,
+            bits: false,
+            want: Vec::new(),
+        };
+        let whole = 0..size.k as usize;
+        let all =
+            (0..rows * columns).map(|at| product.sum(at / columns, at % columns, whole.clone()));
+        product.want = all.collect();
+        product
+    }
+
+    /// Of a matrix whose rows become columns.
+    fn transposed(launched: &'a Launched) -> Self {
+        let (size, padded) = (launched.problem.size, launched.problem.padded);
+        let (rows, columns) = (size.k as usize, size.m as usize);
+        let element = |at: usize| {
+            let (row, column) = (at / columns, at % columns);
+            let value = launched.problem.a.get(column * padded.k as usize + row);
+            (value.map_or(f64::NAN, |value| value.to_bits().into()), 0.5)
+        };
+        Self {
+            launched,
+            rows,
+            columns,
+            pitch: padded.m as usize,
+            bits: true,
+            want: (0..rows * columns).map(element).collect(),
+        }
+    }
+
+    /// The sum of these products, and how far off it may be.
+    fn sum(&self, row: usize, column: usize, ks: std::ops::Range<usize>) -> (f64, f64) {
+        let problem = &self.launched.problem;
+        let (lda, ldb) = (problem.padded.k as usize, problem.padded.n as usize);
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for k in ks {
+            let a = problem.a.get(row * lda + k).map_or(0.0, |a| a.to_f64());
+            let b = problem.b.get(k * ldb + column).map_or(0.0, |b| b.to_f64());
+            sum += a * b;
+            squares += a * b * a * b;
+        }
+        (sum, f64::abs(sum) / 1024.0 + f64::sqrt(squares) / 4096.0)
+    }
+
+    fn got(&self, row: usize, column: usize) -> f64 {
+        let found = self.launched.c.get(row * self.pitch + column);
+        found.map_or(f64::NAN, |c| match self.bits {
+            true => c.to_bits().into(),
+            false => c.to_f64(),
+        })
+    }
+
+    /// Rows and columns of wrong elements, spread over C.
+    fn wrong(&self) -> Vec<(usize, usize)> {
+        let all = (0..self.want.len()).map(|at| (at / self.columns, at % self.columns));
+        let is_wrong = |&(row, column): &(usize, usize)| {
+            let (want, bound) = self.want[row * self.columns + column];
+            let right = (self.got(row, column) - want).abs() <= bound;
+            !right
+        };
+        let all: Vec<_> = all.filter(is_wrong).collect();
+        let step = all.len().div_ceil(LOOKED_AT).max(1);
+        all.into_iter().step_by(step).collect()
+    }
+}
+
+/// Most of them hold what belongs to the element whose indices differ from theirs in the same bits, or are exchanged.
+fn exchanged(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
+    let mut votes = BTreeMap::<Option<(usize, usize)>, usize>::new();
+    for &(row, column) in wrong {
+        let got = product.got(row, column);
+        for (at, (want, bound)) in product.want.iter().enumerate() {
+            let (other_row, other_column) = (at / product.columns, at % product.columns);
+            if (got - want).abs() <= *bound && (row, column) != (other_row, other_column) {
+                *votes
+                    .entry(Some((row ^ other_row, column ^ other_column)))
+                    .or_default() += 1;
+                if (row, column) == (other_column, other_row) {
+                    *votes.entry(None).or_default() += 1;
+                }
+            }
+        }
+    }
+    let (how, count) = votes
+        .into_iter()
+        .max_by_key(|(how, count)| (*count, how.is_none()))?;
+    if 10 * count < 8 * wrong.len() {
+        return None;
+    }
+    let belongs = |&(row, column): &(usize, usize)| match how {
+        None => (column, row),
+        Some((down, right)) => (row ^ down, column ^ right),
+    };
+    let is_there = |at: &&(usize, usize)| belongs(at).0 < product.rows && belongs(at) != **at;
+    let first = wrong.iter().find(is_there)?;
+    let (row, column) = belongs(first);
+    Some(Cause {
+        what: format!(
+            "C[{}][{}] holds what belongs to C[{row}][{column}], and so it is with most of the others",
+            first.0, first.1
+        ),
+        hint: match how {
+            None => "which index is the row and which the column, and where are they exchanged?".into(),
+            Some(_) => {
+                "which term of an address tells these two elements apart, on the side that writes and on the one that reads?".into()
+            }
+        },
+        mistake: "exchanged-indices",
+    })
+}
+
+/// Most of them are sums without one step along K, or of the first steps alone.
+fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> {
+    let k = product.launched.problem.size.k as usize;
+    let bk = (bk as usize).max(1);
+    let count = k.div_ceil(bk);
+    if bk < 4 || !(2..=64).contains(&count) {
+        return None;
+    }
+    let range = |step: usize| step * bk..k.min((step + 1) * bk);
+    let agree = |value: &dyn Fn(usize, usize) -> f64| {
+        let close = wrong.iter().filter(|&&(row, column)| {
+            let bound = product.want[row * product.columns + column].1;
+            (product.got(row, column) - value(row, column)).abs() <= bound
+        });
+        10 * close.count() >= 8 * wrong.len()
+    };
+    let without = |step: usize| {
+        agree(&|row, column| {
+            product.want[row * product.columns + column].0 - product.sum(row, column, range(step)).0
+        })
+    };
+    let only =
+        |steps: usize| agree(&|row, column| product.sum(row, column, 0..k.min(steps * bk)).0);
+    let what = if let Some(steps) = (1..count).find(|steps| only(*steps)) {
+        format!("what is there are the sums of the first {steps} of {count} steps along K")
+    } else if let Some(step) = (0..count).find(|step| without(*step)) {
+        format!("what is missing in the sums is step {step} along K, counted from 0")
+    } else {
+        return None;
+    };
+    Some(Cause {
+        what,
+        hint: "from where to where does the loop over K go, and what is multiplied behind it?"
+            .into(),
+        mistake: "missing-step",
+    })
+}
