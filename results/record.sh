@@ -5,7 +5,7 @@
 # `cargo run -p ladder-tests --example broken_kernels -- BIN/broken`, and attempts/ by `--example attempts -- BIN/attempts`.
 # OUT takes what is recorded. No cargo is needed.
 # Counters by ncu are `ladder calibrate --record`. SIZES names other sizes for speed, PARTS some of: speed tiles ceilings clocks bits wrong
-# labs assignments attempts bf16 joules.
+# labs assignments attempts bf16 joules experiments faults.
 set -uo pipefail
 [ $# = 2 ] || { echo "usage: results/record.sh BIN OUT" >&2; exit 2; }
 mkdir -p "$2"
@@ -125,6 +125,28 @@ if has labs; then
         pages+=("$kernel=$out/labs/raw/$kernel.txt")
     done
     "$bin/ladder" stalls "${pages[@]}" > "$out/labs/attention.csv" || failed=1
+fi
+
+if has experiments; then
+    echo "== experiments: rungs with one thing changed, for the clock (NVRTC is needed)"
+    "$bin/ladder" clock --experiments --device gpu --out "$out" || failed=1
+fi
+
+if has faults; then
+    echo "== faults: what compute-sanitizer finds of the planted faults and their twins (NVRTC is needed)"
+    tools="memcheck racecheck initcheck synccheck"
+    # found: error exit code 99; no end: stopped after 20 s; stopped: the launch itself failed
+    one() {
+        local line=${2#tests/faults/} found=no
+        for tool in memcheck racecheck initcheck synccheck; do
+            timeout 20 compute-sanitizer --tool $tool --error-exitcode 99 "$1" emulate "$2" --device gpu > /dev/null 2>&1
+            case $? in 0) line+=,nothing ;; 99) line+=,found found=yes ;; 124) line+=",no end" ;; *) line+=,stopped ;; esac
+        done
+        echo "$line,$found"
+    }
+    export -f one
+    { echo "fault,${tools// /,},found"; ls tests/faults/*/*.cu | xargs -P 14 -I{} bash -c 'one "$0" "$1"' "$bin/ladder" {} | sort; } \
+        > "$folder/faults.csv" || failed=1
 fi
 
 exit $failed

@@ -7,6 +7,17 @@ use harness::table::{head, markdown_table};
 
 const TABLE: &str = include_str!("../h200/sanitizers.csv");
 
+/// The planted faults of `tests/faults/`, each launched alone, and their twins.
+const FAULTS: &str = include_str!("../../results/h200/faults.csv");
+
+/// What is needed of a row; `PARTS=faults results/record.sh` writes it.
+#[derive(Deserialize)]
+struct FaultRow {
+    fault: String,
+    /// By at least one tool: yes or no.
+    found: String,
+}
+
 /// What is needed of a row; `tests/src/sanitizers/table.rs` writes it.
 #[derive(Deserialize)]
 struct KernelRow {
@@ -109,7 +120,25 @@ pub fn report(missed: bool) -> Result<String> {
             text += &format!("        {}\n", row.kernel);
         }
     }
-    Ok(text)
+    Ok(text + &planted()?)
+}
+
+/// Of the planted faults, and of their twins in which nothing is wrong, those in which a tool of compute-sanitizer finds
+/// something.
+fn planted() -> Result<String> {
+    let rows = csv::Reader::from_reader(FAULTS.as_bytes()).into_deserialize();
+    let rows: Result<Vec<FaultRow>, _> = rows.collect();
+    let rows = rows.context("the recording of the planted faults is no table of them")?;
+    let (twins, faults): (Vec<_>, Vec<_>) =
+        (rows.iter()).partition(|row| row.fault.ends_with("_ok.cu"));
+    let found = |rows: &[&FaultRow]| rows.iter().filter(|row| row.found == "yes").count();
+    Ok(format!(
+        "\nof {} planted faults (tests/faults) compute-sanitizer finds {}, of {} twins {}; sanitize finds all, and no twin\n",
+        faults.len(),
+        found(&faults),
+        twins.len(),
+        found(&twins)
+    ))
 }
 
 /// A row a watcher, a column a verdict.

@@ -53,7 +53,11 @@ fn traced() -> &'static (Function, Vec<WarpTrace>, Card) {
     TRACED.get_or_init(|| {
         let blocks = vec![[0, 0, 0], [1, 0, 0]];
         let mut context = Context::new(Options {
-            trace: Some(TraceRequest { blocks, only: true }),
+            trace: Some(TraceRequest {
+                blocks,
+                only: true,
+                most: None,
+            }),
             ..Options::default()
         });
         let module = context.load_module(PTX).expect("a module");

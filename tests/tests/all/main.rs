@@ -3,6 +3,7 @@ mod attempts;
 mod bound;
 mod broken_kernels;
 mod clock;
+mod constants;
 mod hostile;
 mod instruction_set;
 mod invariants;

@@ -386,8 +386,8 @@ mod tests {
 
     #[test]
     fn every_experiment_applies_to_its_rung() {
-        let folder = tempfile::tempdir().unwrap();
-        let kernels = kernels(folder.path()).unwrap();
+        let folder = tempfile::tempdir().expect("a folder");
+        let kernels = kernels(folder.path()).expect("the edits apply");
         let changed = kernels.iter().filter(|(.., file)| file.is_some()).count();
         assert_eq!(
             changed,

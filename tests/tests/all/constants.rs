@@ -1,0 +1,247 @@
+//! The clock's constants against the recordings that they were read from.
+use clock::Card;
+use ladder_tests::workspace::{read, root};
+use serde::Deserialize;
+
+/// A row of `results/h200/microbenchmarks.csv`.
+#[derive(Deserialize)]
+struct Row {
+    file: String,
+    kernel: String,
+    blocks: u32,
+    threads: u32,
+    bytes: u32,
+    step: u32,
+    clocks_each: f64,
+    microseconds: f64,
+}
+
+/// A row of `results/h200/ceilings.csv`.
+#[derive(Deserialize)]
+struct Ceiling {
+    name: String,
+    per_clock: f64,
+}
+
+struct Record {
+    rows: Vec<Row>,
+    ceilings: Vec<Ceiling>,
+}
+
+impl Record {
+    fn new() -> Self {
+        let folder = root().join("results/h200");
+        Self {
+            rows: table(&read(&folder.join("microbenchmarks.csv"))),
+            ceilings: table(&read(&folder.join("ceilings.csv"))),
+        }
+    }
+
+    /// The rows of a kernel, with so many threads in each block.
+    fn rows(&self, kernel: &str, threads: u32) -> Vec<&Row> {
+        let is =
+            |row: &&Row| format!("{}/{}", row.file, row.kernel) == kernel && row.threads == threads;
+        let rows: Vec<&Row> = self.rows.iter().filter(is).collect();
+        assert!(
+            !rows.is_empty(),
+            "{kernel} with {threads} threads is not recorded"
+        );
+        rows
+    }
+
+    /// Clocks of an operation of one warp, of the first such row.
+    fn clocks(&self, kernel: &str, threads: u32) -> f64 {
+        self.rows(kernel, threads)[0].clocks_each
+    }
+
+    /// The same at a distance of lanes.
+    fn clocks_at(&self, kernel: &str, threads: u32, step: u32) -> f64 {
+        let rows = self.rows(kernel, threads);
+        let row = rows.iter().find(|row| row.step == step);
+        row.expect("a recorded distance").clocks_each
+    }
+
+    fn ceiling(&self, name: &str) -> f64 {
+        let row = self.ceilings.iter().rfind(|row| row.name == name);
+        row.expect("a recorded ceiling").per_clock
+    }
+}
+
+fn table<R: for<'de> Deserialize<'de>>(text: &str) -> Vec<R> {
+    let rows = csv::Reader::from_reader(text.as_bytes()).into_deserialize();
+    rows.collect::<Result<_, _>>().expect("a table")
+}
+
+/// Each constant, what the record says of it, and how far apart they may be.
+fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
+    let (interval, latency, bytes) = (&card.interval, &card.latency, &card.bytes);
+    // 32 warps, 8 on each scheduler.
+    let of_8 = |kernel| record.clocks(kernel, 1024) / 8.0;
+    let one_way = record.clocks("barriers/mbarrier_cta", 64);
+    let copies = |matrices: u32| {
+        record.clocks(&format!("memory/copies_beside_ldmatrix_{matrices}"), 512) / 16.0
+    };
+    let microseconds = record.rows("launches/nothing", 128)[0].microseconds;
+    vec![
+        // An SM has 4 sub-partitions of 32 lanes.
+        (
+            "interval.fma",
+            interval.fma,
+            128.0 / record.ceiling("fma"),
+            0.02,
+        ),
+        (
+            "interval.mma_flop",
+            interval.mma_flop,
+            record.ceiling("mma_sync") / 4.0,
+            0.01,
+        ),
+        (
+            "interval.wgmma_flop",
+            interval.wgmma_flop,
+            record.ceiling("wgmma") / 4.0,
+            0.01,
+        ),
+        (
+            "interval.imad",
+            interval.imad,
+            of_8("instructions/imad"),
+            0.02,
+        ),
+        (
+            "interval.special",
+            interval.special,
+            of_8("instructions/mufu_ex2"),
+            0.02,
+        ),
+        (
+            "latency.special",
+            latency.special,
+            record.clocks("instructions/mufu_ex2", 32),
+            0.02,
+        ),
+        (
+            "latency.constant",
+            latency.constant,
+            record.clocks("instructions/ldc", 32),
+            0.02,
+        ),
+        (
+            "latency.shared",
+            latency.shared,
+            record.clocks_at("shared/ld_b32", 32, 4),
+            0.02,
+        ),
+        (
+            "latency.shared_wavefront",
+            latency.shared_wavefront,
+            (record.clocks_at("shared/ld_b32", 32, 128) - record.clocks_at("shared/ld_b32", 32, 4))
+                / 31.0,
+            0.02,
+        ),
+        (
+            "latency.l1",
+            latency.l1,
+            record.clocks("memory/chase_ca", 1),
+            0.02,
+        ),
+        (
+            "latency.l2",
+            latency.l2,
+            record.clocks("memory/chase_cg", 1),
+            0.02,
+        ),
+        (
+            "latency.dram",
+            latency.dram,
+            record.clocks("memory/chase_cg_once", 1),
+            0.1,
+        ),
+        (
+            "latency.mma",
+            latency.mma,
+            record.clocks("mma_sync/m16n8k16_chain", 32),
+            0.02,
+        ),
+        (
+            "latency.membar_cta",
+            latency.membar_cta,
+            record.clocks("instructions/membar_cta", 32),
+            0.05,
+        ),
+        (
+            "latency.membar_gpu",
+            latency.membar_gpu,
+            record.clocks("instructions/membar_gl", 32),
+            0.02,
+        ),
+        (
+            "latency.proxy_fence",
+            latency.proxy_fence,
+            record.clocks("instructions/fence_proxy_async_shared", 32),
+            0.02,
+        ),
+        (
+            "latency.mbarrier_remote",
+            latency.mbarrier_remote,
+            record.clocks("barriers/mbarrier_remote", 32) - one_way,
+            0.05,
+        ),
+        (
+            "latency.cluster_barrier",
+            latency.cluster_barrier,
+            record.clocks("barriers/cluster_barrier", 32),
+            0.05,
+        ),
+        (
+            "latency.cta",
+            latency.cta,
+            record.clocks("launches/spin", 128),
+            0.02,
+        ),
+        (
+            "latency.launch",
+            latency.launch,
+            microseconds * card.mhz,
+            0.05,
+        ),
+        // 16 warps, each of which copies 512 bytes and reads as many by one or four ldmatrix of 4 wavefronts.
+        (
+            "queue.copy_passes",
+            card.queue.copy_passes,
+            (copies(4) - 16.0) / 4.0,
+            0.03,
+        ),
+        ("bytes.dram", bytes.dram, record.ceiling("dram"), 0.02),
+        (
+            "bytes.l2_port_copy",
+            bytes.l2_port_copy,
+            16.0 * 512.0 / shared_by_all(record, "memory/copies_16", 512),
+            0.05,
+        ),
+    ]
+}
+
+/// Clocks of an operation where all SMs read the same data.
+fn shared_by_all(record: &Record, kernel: &str, threads: u32) -> f64 {
+    let rows = record.rows(kernel, threads);
+    let row = rows
+        .iter()
+        .find(|row| row.blocks == 132 && row.step == 0 && row.bytes == 256 << 10);
+    row.expect("a recorded launch on all SMs").clocks_each
+}
+
+#[test]
+fn constants_follow_from_the_recordings() {
+    let card = Card::h200().expect("the card that was compiled in");
+    let record = Record::new();
+    let mut wrong = Vec::new();
+    for (name, constant, recorded, tolerance) in derived(&record, &card) {
+        if (constant / recorded - 1.0).abs() > tolerance {
+            wrong.push(format!(
+                "{name} = {constant}, and the recording says {recorded:.2}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
