@@ -6,6 +6,7 @@
 Run beside `labs attention time --json` on the same card. Each backend is timed 50 times by CUDA events, after 5 launches that
 are not; the sustained clock is the card's own.
 """
+import datetime
 import json
 import subprocess
 import sys
@@ -18,7 +19,7 @@ FLOPS = 4 * HEADS * ROWS * ROWS * D
 
 
 def sensors():
-    query = "--query-gpu=clocks.sm,power.draw,power.limit,driver_version"
+    query = "--query-gpu=power.limit,driver_version"
     line = subprocess.run(["nvidia-smi", query, "--format=csv,noheader,nounits"], capture_output=True, text=True).stdout
     return [word.strip() for word in line.splitlines()[0].split(",")]
 
@@ -50,10 +51,12 @@ def main():
             continue
         middle = samples[len(samples) // 2]
         launches.append({"name": backend.name.lower(), "microseconds": middle, "tflops": FLOPS / middle / 1e6})
-    mhz, watts, limit, driver = sensors()
+    limit, driver = sensors()
     provenance = {
-        "gpu": torch.cuda.get_device_name(), "driver": driver, "torch": torch.__version__,
-        "sm_mhz_after": float(mhz), "power_watts_after": float(watts), "power_limit_watts": float(limit),
+        "kernel": "PyTorch " + torch.__version__, "ptx": "none", "commit": None,
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "gpu": torch.cuda.get_device_name(), "driver": driver, "cuda": torch.version.cuda, "cublas": None,
+        "sm_mhz": None, "power_watts": None, "power_limit_watts": float(limit), "celsius": None,
     }
     print(json.dumps({"lab": "attention", "launches": launches, "provenance": provenance}, indent=2))
 
