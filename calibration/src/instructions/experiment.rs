@@ -100,6 +100,7 @@ impl Experiment {
             arch: HOPPER.into(),
             origin: Origin::File,
             ptx: self.ptx_for(compute_capability),
+            sass: String::new(),
         };
         let (function, _) = device.load(&source, Self::ENTRY)?;
         let input = device.upload("in", &self.input)?;

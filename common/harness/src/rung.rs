@@ -31,6 +31,9 @@ pub struct KernelFile<'a> {
     pub configuration: &'a str,
     /// The text of the committed PTX beside it, `kernel_hopper.128x256.ptx`.
     pub ptx: &'a str,
+    /// The text of the machine code beside it, `kernel_hopper.128x256.sass`, as `cargo ladder ptx` condenses it; empty if
+    /// none is kept.
+    pub sass: &'a str,
     /// What it is compiled for: `sm_80` or `sm_90a`.
     pub arch: &'a str,
 }
@@ -45,6 +48,7 @@ macro_rules! kernel {
             source: include_str!(concat!("../", $stem, ".cu")),
             configuration: concat!($($tile)?),
             ptx: include_str!(concat!("../", $stem, $(".", $tile,)? ".ptx")),
+            sass: include_str!(concat!("../", $stem, $(".", $tile,)? ".sass")),
             arch: $arch,
         }
     };

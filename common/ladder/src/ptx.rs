@@ -1,4 +1,5 @@
-//! `cargo ladder ptx`: makes the PTX of every rung, of the book's experiments and of the planted faults, from their kernels.
+//! `cargo ladder ptx`: makes the PTX of every rung, of the book's experiments and of the planted faults, from their kernels,
+//! and the machine code of the rungs' PTX, which the clock reads.
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -25,6 +26,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     {
         for kernel in kernels {
             current &= one(&place, &kernel, arguments.check)?;
+            if place.starts_with("rungs/") {
+                current &= machine_code(&place, &kernel, arguments.check)?;
+            }
         }
     }
     if arguments.check && !current {
@@ -61,4 +65,24 @@ fn one(place: &str, on_disk: &KernelOnDisk, check: bool) -> Result<bool> {
         );
     }
     Ok(new == old)
+}
+
+/// Makes or checks the machine code beside a kernel's PTX; whether it was current. Without ptxas it is only checked.
+fn machine_code(place: &str, on_disk: &KernelOnDisk, check: bool) -> Result<bool> {
+    let kernel = on_disk.kernel();
+    let ptx = fs::read_to_string(&on_disk.ptx_path).unwrap_or_default();
+    let target = on_disk.ptx_path.with_extension("sass");
+    let name = ptx_file::name(kernel.file, kernel.configuration);
+    let shown = format!("{place}/{}", name.replace(".ptx", ".sass"));
+    let current = kernel.has_sass_of(&ptx);
+    if current {
+        anstream::println!("{shown} is current");
+    } else if check {
+        anstream::println!("{shown} {}", "is not current".red());
+    } else {
+        let text = kernel.committed_sass(&ptx)?;
+        fs::write(&target, text).with_context(|| format!("cannot write {}", target.display()))?;
+        anstream::println!("{shown} {}", "written".green());
+    }
+    Ok(current)
 }

@@ -198,6 +198,7 @@ impl Broken {
             source,
             configuration: tile.copied().unwrap_or_default(),
             ptx,
+            sass: "",
             arch: ptx_file::arch_of(KERNEL, source),
         }
     }

@@ -276,6 +276,20 @@ fn committed_ptx_belongs_to_its_source() {
 }
 
 #[test]
+fn committed_machine_code_belongs_to_its_ptx() {
+    for folder in rungs() {
+        for on_disk in KernelOnDisk::in_folder(&folder).expect("a readable folder") {
+            let kernel = on_disk.kernel();
+            assert!(
+                kernel.has_sass_of(kernel.ptx),
+                "the .sass beside {} is of other PTX; run `cargo ladder ptx` where ptxas is found",
+                on_disk.ptx_path.display()
+            );
+        }
+    }
+}
+
+#[test]
 fn committed_ptx_leaves_no_rounding_open_and_names_no_machine() {
     let folders = ["rungs", "book/labs"].map(|folder| root().join(folder));
     for ptx in folders.iter().flat_map(|folder| files(folder, ".ptx")) {

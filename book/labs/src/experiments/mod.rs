@@ -45,6 +45,7 @@ macro_rules! kernel {
             source: include_str!(concat!("../../", $lab, "/", $stem, ".cu")),
             configuration: concat!($($tile)?),
             ptx: include_str!(concat!("../../", $lab, "/", $stem, $(".", $tile,)? ".ptx")),
+            sass: "",
             arch: $arch,
         }
     };

@@ -1,16 +1,87 @@
-//! ptxas's machine code of a kernel, as the clock reads it.
+//! ptxas's machine code of a kernel, as the clock reads it: committed beside the PTX, or made now.
 use std::process::Command;
 
+use anyhow::Context as _;
 use clock::MachineCode;
+use sha2::{Digest, Sha256};
 
 use crate::tools::{self, NVDISASM, PTXAS, output};
+use crate::{Source, hex};
 
-/// Assembles PTX for a Hopper card and reads the machine code of the kernel `name`. PTX for older targets is assembled for
-/// sm_90, which runs it as well.
+/// Where the hash of the PTX stands in a committed file.
+const OF_PTX: &str = "// of PTX: ";
+
+/// The machine code of a source's kernel: the committed one if it is of this PTX, else what ptxas makes of it.
 ///
 /// # Errors
 /// If `ptxas` or `nvdisasm` is not found, or refuses the PTX.
-pub fn assemble(ptx: &str, name: &str, target: &str) -> anyhow::Result<MachineCode> {
+pub fn of(source: &Source, name: &str) -> anyhow::Result<MachineCode> {
+    if committed_hash(&source.sass) == Some(&body_hash(&source.ptx)) {
+        let mut code = MachineCode::of_text(&source.sass)?;
+        let start = body(&source.ptx).0;
+        for one in &mut code.instructions {
+            if one.ptx_line > 0 {
+                one.ptx_line += start;
+            }
+        }
+        return Ok(code);
+    }
+    assemble(&source.ptx, name, &source.arch)
+}
+
+/// The text to commit beside PTX: the machine code of the kernel `name`, with lines counted from `.version`.
+///
+/// # Errors
+/// As [`of`].
+pub fn text(ptx: &str, name: &str, target: &str) -> anyhow::Result<String> {
+    let mut code = assemble(ptx, name, target)?;
+    let start = body(ptx).0;
+    for one in &mut code.instructions {
+        one.ptx_line = one.ptx_line.saturating_sub(start);
+    }
+    let version = PTXAS.rsplit("==").next().unwrap_or_default();
+    Ok(format!(
+        "// What ptxas {version} makes of the PTX beside it, as the clock needs it. Made by `cargo ladder ptx`.\n\
+         {OF_PTX}{}\n\
+         // A line of PTX from .version on, stall count, scoreboards that the write and the read release, those that are waited\n\
+         // for, what a branch leads to, guard and opcode, operands.\n{}",
+        body_hash(ptx),
+        code.to_text(),
+    ))
+}
+
+/// Whether a committed text is of this PTX.
+pub fn is_current(sass: &str, ptx: &str) -> bool {
+    committed_hash(sass) == Some(&body_hash(ptx))
+}
+
+fn committed_hash(sass: &str) -> Option<&str> {
+    let mut lines = sass.lines().take_while(|line| line.starts_with("//"));
+    lines.find_map(|line| line.strip_prefix(OF_PTX))
+}
+
+/// The lines before `.version`, and what follows.
+fn body(ptx: &str) -> (u32, impl Iterator<Item = &str>) {
+    let before = ptx
+        .lines()
+        .take_while(|line| !line.starts_with(".version"))
+        .count();
+    (u32::try_from(before).unwrap_or(0), ptx.lines().skip(before))
+}
+
+/// The same for a checkout with Windows line endings.
+fn body_hash(ptx: &str) -> String {
+    let mut hash = Sha256::new();
+    for line in body(ptx).1 {
+        hash.update(line.trim_end());
+        hash.update("\n");
+    }
+    hex(&hash.finalize())
+}
+
+/// Assembles PTX for a Hopper card and reads the machine code of the kernel `name`. PTX for older targets is assembled for
+/// sm_90, which runs it as well.
+fn assemble(ptx: &str, name: &str, target: &str) -> anyhow::Result<MachineCode> {
     let ptxas = tools::find("ptxas", PTXAS)?;
     let nvdisasm = tools::find("nvdisasm", NVDISASM)?;
     let arch = if target == "sm_90a" { target } else { "sm_90" };
@@ -24,7 +95,8 @@ pub fn assemble(ptx: &str, name: &str, target: &str) -> anyhow::Result<MachineCo
         "kernel.cubin",
     ]))?;
     let mut code = MachineCode::of_nvdisasm(&text, name)?;
-    code.registers = registers(&said, name).unwrap_or(255);
+    code.registers =
+        registers(&said, name).context("ptxas does not say how many registers it uses")?;
     Ok(code)
 }
 
@@ -33,4 +105,47 @@ fn registers(said: &str, name: &str) -> Option<u32> {
     let of = said.split_once(&format!("'{name}'"))?.1;
     let used = of.split_once("Used ")?.1;
     used.split_once(" registers")?.0.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Origin;
+
+    const PTX: &str = "// a head\n\n.version 8.0\n.target sm_80\n";
+
+    fn source(ptx: &str, sass: String) -> Source {
+        Source {
+            file: "kernel.cu".into(),
+            name: String::new(),
+            text: None,
+            arch: "sm_80".into(),
+            origin: Origin::File,
+            ptx: ptx.into(),
+            sass,
+        }
+    }
+
+    fn sass() -> String {
+        let hash = body_hash(PTX);
+        format!("// made\n{OF_PTX}{hash}\nregisters 8\n2 1 - - 00 - MOV\n0 1 - - 00 - EXIT\n")
+    }
+
+    #[test]
+    fn committed_machine_code_is_read_and_its_lines_are_those_of_the_ptx() {
+        let code = of(&source(PTX, sass()), "gemm").expect("committed");
+        let lines: Vec<u32> = code.instructions.iter().map(|one| one.ptx_line).collect();
+        assert_eq!((code.registers, lines), (8, vec![4, 0]));
+        // Another head, and other line endings, are the same PTX.
+        let other = PTX.replace("// a head\n", "").replace('\n', "\r\n");
+        let code = of(&source(&other, sass()), "gemm").expect("committed");
+        assert_eq!(code.instructions[0].ptx_line, 3);
+    }
+
+    #[test]
+    fn machine_code_of_other_ptx_is_not_taken() {
+        assert!(is_current(&sass(), PTX));
+        assert!(!is_current(&sass(), &PTX.replace("sm_80", "sm_90")));
+        assert!(!is_current("", PTX));
+    }
 }

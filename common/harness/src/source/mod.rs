@@ -38,6 +38,8 @@ pub struct Source {
     pub origin: Origin,
     /// The PTX.
     pub ptx: String,
+    /// The machine code that is committed beside it; empty if there is none.
+    pub sass: String,
 }
 
 /// Who compiled the PTX.
@@ -101,6 +103,7 @@ fn as_committed(folder: &str, kernel: &KernelFile) -> Source {
         arch: kernel.arch.into(),
         origin: Origin::Committed(ptx_file::compiler_of(kernel.ptx).into()),
         ptx: kernel.ptx.to_owned(),
+        sass: kernel.sass.to_owned(),
     }
 }
 
@@ -147,6 +150,7 @@ fn compiled(
         arch: arch.into(),
         origin: Origin::Nvrtc(ptx_file::compiler(&ptx)),
         ptx,
+        sass: String::new(),
     })
 }
 
@@ -161,6 +165,19 @@ impl KernelFile<'_> {
             self,
             &compile_committed(folder, self, &nvrtc)?,
         ))
+    }
+
+    /// The text of the `kernel.sass` to commit beside this PTX; takes ptxas and nvdisasm.
+    ///
+    /// # Errors
+    /// If one of them is not found, or refuses the PTX.
+    pub fn committed_sass(&self, ptx: &str) -> anyhow::Result<String> {
+        machine_code::text(ptx, "gemm", self.arch)
+    }
+
+    /// Whether the committed machine code is of this PTX.
+    pub fn has_sass_of(&self, ptx: &str) -> bool {
+        machine_code::is_current(self.sass, ptx)
     }
 
     /// The PTX that a run would use: NVRTC's where it is found, else the committed one if it is current.
@@ -233,6 +250,7 @@ pub fn of_file(path: &Path, arch: Option<&str>, tile: &str, compiler: Compiler) 
             arch: arch.unwrap_or("sm_80").into(),
             origin: Origin::File,
             ptx: read()?,
+            sass: String::new(),
         }),
         _ => Err(Error::KernelEnding(path.to_owned())),
     }
@@ -380,6 +398,7 @@ mod tests {
             source: include_str!("../testdata/tiny.cu"),
             configuration: "",
             ptx: "",
+            sass: "",
             arch: "sm_80",
         };
         let ptx = &ptx_file::text(&kernel, include_str!("../testdata/tiny.ptx"));

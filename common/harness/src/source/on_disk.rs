@@ -14,6 +14,7 @@ pub struct KernelOnDisk {
     source: String,
     configuration: String,
     ptx: String,
+    sass: String,
 }
 
 impl KernelOnDisk {
@@ -50,6 +51,7 @@ impl KernelOnDisk {
                 let ptx_path = folder.join(ptx_file::name(file, &configuration));
                 kernels.push(Self {
                     ptx: fs::read_to_string(&ptx_path).unwrap_or_default(),
+                    sass: fs::read_to_string(ptx_path.with_extension("sass")).unwrap_or_default(),
                     ptx_path,
                     file: file.clone(),
                     source: source.clone(),
@@ -67,6 +69,7 @@ impl KernelOnDisk {
             source: &self.source,
             configuration: &self.configuration,
             ptx: &self.ptx,
+            sass: &self.sass,
             arch: ptx_file::arch_of(&self.file, &self.source),
         }
     }

@@ -189,6 +189,7 @@ mod tests {
         source: "int x;\n",
         configuration: "",
         ptx: "",
+        sass: "",
         arch: "sm_80",
     };
 

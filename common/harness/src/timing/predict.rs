@@ -286,8 +286,8 @@ impl AnyLaunch<'_> {
     /// If the launch is refused; if the kernel goes wrong, or its machine code cannot be had or does not fit.
     pub fn predict(self, device: &mut Device) -> Result<Prediction> {
         let no = |why: String| Error::NotPredicted(self.kernel.to_owned(), why);
-        let code = machine_code::assemble(&self.source.ptx, self.entry, &self.source.arch)
-            .map_err(|error| no(format!("{error:#}")))?;
+        let code =
+            machine_code::of(self.source, self.entry).map_err(|error| no(format!("{error:#}")))?;
         let card = Card::h200().map_err(|error| no(error.to_string()))?;
         let held = resident(&code, self.function, self.config).max(1);
         let traced = traced(
@@ -319,11 +319,10 @@ impl Prediction {
     pub fn new(rung: &Rung, settings: &Settings, target: &Target, spans: bool) -> Result<Self> {
         let no = |why: String| Error::NoPrediction(settings.size, why);
         let source = choose::source(rung, target, &settings.kernel, settings.size)?;
-        let (ptx, arch) = (source.ptx.clone(), source.arch.clone());
-        let mut host = Host::new(rung, settings, target, Some(source))?;
+        let mut host = Host::new(rung, settings, target, Some(source.clone()))?;
         let kernel = host.compile("gemm")?;
-        let code = machine_code::assemble(&ptx, kernel.name, &arch)
-            .map_err(|error| no(error.to_string()))?;
+        let code =
+            machine_code::of(&source, kernel.name).map_err(|error| no(format!("{error:#}")))?;
         let spec = kernel.spec;
         let config = LaunchConfig {
             block: [spec.threads, 1, 1],

@@ -80,6 +80,7 @@ fn of_ptx(path: &Path, file: &str) -> Result<Source> {
         arch: String::new(),
         origin: Origin::File,
         ptx,
+        sass: String::new(),
     })
 }
 
@@ -110,6 +111,7 @@ fn committed(path: &Path, file: &str) -> Option<Source> {
         arch: ptx_file::arch_of(name, &source),
         source: &source,
         ptx: &ptx,
+        sass: "",
         configuration: "",
     };
     ptx_file::check(&kernel).ok()?;
@@ -125,6 +127,7 @@ fn committed(path: &Path, file: &str) -> Option<Source> {
         arch: kernel.arch.to_owned(),
         origin: Origin::Committed(ptx_file::compiler_of(&ptx).to_owned()),
         ptx: ptx.clone(),
+        sass: String::new(),
         text: Some(source),
     })
 }
@@ -212,6 +215,7 @@ fn compiled(
         arch: arch.to_owned(),
         origin: Origin::Nvrtc(ptx_file::compiler(&compiled.ptx)),
         ptx: compiled.ptx,
+        sass: String::new(),
     };
     Ok((source, code, compiled.lowered.into_iter().next()))
 }

@@ -12,8 +12,8 @@ use super::tree::FileTree;
 const FOLDERS: [&str; 3] = ["common", "course/grader", "rungs"];
 
 /// Endings of the files there. Whatever else lies about is nobody's to hand on.
-const KINDS: [&str; 13] = [
-    "csv", "cu", "cuh", "h", "json", "md", "ptx", "rs", "sh", "snap", "toml", "tsv", "yml",
+const KINDS: [&str; 14] = [
+    "csv", "cu", "cuh", "h", "json", "md", "ptx", "rs", "sass", "sh", "snap", "toml", "tsv", "yml",
 ];
 
 /// What the ladder's tables show beside a record.
