@@ -100,8 +100,9 @@ fn sound_kernels_are_sound_and_wrong_ones_wrong_on_the_h200() {
             Caught::Values | Caught::ValuesAtSize => {
                 let hidden = HIDDEN_BY_TIMING.iter().any(|(name, _)| *name == row.kernel);
                 let alone = if hidden { "nothing" } else { "C is wrong" };
-                let found = [row.sanitize.as_str(), &row.alone];
-                assert_eq!(found, ["C is wrong", alone], "{row:?}");
+                // Values that are stored in the wrong place may be a race, too.
+                let seen = matches!(said(&row.sanitize), Said::Wrong | Said::Found(..));
+                assert!(seen && row.alone == alone, "{row:?}");
             }
             Caught::Sanitizer { .. } => {
                 assert!(matches!(said(&row.sanitize), Said::Found(..)), "{row:?}")
