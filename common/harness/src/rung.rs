@@ -55,6 +55,12 @@ macro_rules! kernel {
 }
 
 impl KernelFile<'_> {
+    /// 32-bit registers of a thread, as the committed machine code says.
+    pub fn registers(&self) -> Option<u32> {
+        let line = self.sass.lines().find(|line| !line.starts_with("//"))?;
+        line.strip_prefix("registers ")?.trim().parse().ok()
+    }
+
     /// The block's tile of C, such as `128x256`, as its PTX or its configuration says.
     pub fn tile(&self) -> String {
         if !self.configuration.is_empty() {

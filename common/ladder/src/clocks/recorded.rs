@@ -172,17 +172,20 @@ fn flop_of_a_step(
         let kernel = kernel.kernel();
         if tile.is_none_or(|tile| tile == kernel.tile()) {
             let ptx = Ptx::parse(&kernel.current_ptx(&rung.place())?)?;
-            specs.push(LaunchSpec::of(&ptx).map_err(|why| anyhow::anyhow!("{why:?}"))?);
+            let spec = LaunchSpec::of(&ptx).map_err(|why| anyhow::anyhow!("{why:?}"))?;
+            specs.push((spec, kernel.registers()));
         }
     }
     // A log of a kernel with several tiles names the one; older ones are of the largest.
-    let largest = |spec: &LaunchSpec| spec.tile.bm * spec.tile.bn;
-    let spec = specs.into_iter().max_by_key(largest).context("its tile")?;
+    let largest = |(spec, _): &(LaunchSpec, Option<u32>)| spec.tile.bm * spec.tile.bn;
+    let (spec, registers) = specs.into_iter().max_by_key(largest).context("its tile")?;
     let [bm, bn, bk] = [spec.tile.bm, spec.tile.bn, spec.tile.bk].map(f64::from);
     // What the host pads K to may be several steps of a block with a single tile.
     let bk = of_k.map_or(bk, |steps| f64::from(size.k) / steps as f64);
-    let blocks = f64::from(occupancy::at_most(spec.threads, spec.dynamic_shared).blocks);
-    Ok(blocks * 2.0 * bm * bn * bk)
+    let (threads, shared) = (spec.threads, spec.dynamic_shared);
+    let hopper = occupancy::Sm::new((9, 0), 227 * 1024);
+    let most = hopper.holds(threads, registers.unwrap_or(1), shared);
+    Ok(f64::from(most.blocks) * 2.0 * bm * bn * bk)
 }
 
 /// The rows of a log; no pause where a block has a single tile.
@@ -280,6 +283,8 @@ mod tests {
         for rung in ["06_pipeline", "10_wgmma", "16_stream_k"] {
             assert_eq!(of(rung).needed.wgmma, 1024.0, "{rung}");
         }
+        // Its registers allow two blocks of 128x128 by 32, its shared memory three.
+        assert_eq!(of("08_warp_tile").needed.wgmma, 512.0);
         assert_eq!(of("06_pipeline").steps, 64);
         let first = of("11_specialized").blocks[0];
         assert_eq!(first.in_all - first.prologue - first.end, 63_793);
