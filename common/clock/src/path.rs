@@ -5,9 +5,10 @@
 //! duplicates nor removes (memory, barriers, matrix products), names the place in the trace that it stands for. At a
 //! branch the walk takes the side whose anchors come next in the trace.
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use emulator::{Instruction, InstructionKind, Space, WarpTrace};
+use rustc_hash::FxHashMap as HashMap;
 
 use crate::machine_code::{MachineCode, MachineInstruction};
 
@@ -90,7 +91,7 @@ impl<'a> Walk<'a> {
             near.min_by_key(|&(&at, _)| at.abs_diff(line))
                 .map(|(_, &index)| index)
         };
-        let mut opcodes: HashMap<&str, u32> = HashMap::new();
+        let mut opcodes: HashMap<&str, u32> = HashMap::default();
         let mut anchors = Vec::new();
         for one in &code.instructions {
             let root = root(&one.opcode);
@@ -111,7 +112,7 @@ impl<'a> Walk<'a> {
 
     /// The machine instructions that a warp issued, and how many anchors of its trace found no machine instruction.
     pub fn of(&self, trace: &WarpTrace) -> (Vec<Step>, usize) {
-        let mut visits: HashMap<u32, Visits> = HashMap::new();
+        let mut visits: HashMap<u32, Visits> = HashMap::default();
         for &(instruction, _) in self.anchors.iter().flatten() {
             visits.entry(instruction).or_default();
         }
@@ -137,7 +138,7 @@ impl<'a> Walk<'a> {
             visits,
             frontier: 0,
             done: 0,
-            undecided: HashMap::new(),
+            undecided: HashMap::default(),
         };
         let steps = walker.run();
         (steps, total - walker.done.min(total))
@@ -209,7 +210,7 @@ impl Walker<'_, '_> {
     fn anchors_from(&self, from: usize, most: usize) -> (Vec<Option<u32>>, usize) {
         let code = &self.walk.code.instructions;
         let (mut found, mut at) = (Vec::new(), from);
-        let mut ahead: HashMap<(u32, u32), usize> = HashMap::new();
+        let mut ahead: HashMap<(u32, u32), usize> = HashMap::default();
         let mut looked = 0;
         while at < code.len() && found.len() < most && looked < 4096 {
             looked += 1;

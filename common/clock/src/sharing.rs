@@ -1,7 +1,7 @@
 //! How much of what the SMs ask of the L2 they share, from the addresses of the CTAs that run at the same time.
-use std::collections::HashMap;
 
 use emulator::{Effect, Instruction, InstructionKind, WarpTrace};
+use rustc_hash::FxHashMap as HashMap;
 
 /// What the launch as a whole asks of the memory behind the SMs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,8 +30,8 @@ impl Read {
         sm: impl Fn([u32; 3]) -> u64,
     ) -> Self {
         // By the L1 of an SM or by a CTA; and by all.
-        let mut asked = HashMap::<(bool, u64, u64), u8>::new();
-        let mut distinct = HashMap::<u64, u8>::new();
+        let mut asked = HashMap::<(bool, u64, u64), u8>::default();
+        let mut distinct = HashMap::<u64, u8>::default();
         for warp in warps {
             let [x, y, z] = warp.block.map(u64::from);
             let block = x | y << 32 | z << 48;

@@ -4,9 +4,10 @@
 //! before is over, the scoreboards that it waits for are released, its pipe takes it, and no other warp of the
 //! scheduler has the slot. Of a kernel in clusters all SMs of one cluster are simulated.
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 
 use emulator::{Effect, TraceLine, WarpTrace};
+use rustc_hash::FxHashMap as HashMap;
 
 use crate::card::Card;
 use crate::class::{Class, Does, PIPES, Pipe};
@@ -389,8 +390,8 @@ impl<'a> Simulator<'a> {
                 number: number as u32,
                 threads: 32 * programs.len() as u32,
                 alive: programs.len(),
-                barriers: HashMap::new(),
-                mbarriers: HashMap::new(),
+                barriers: HashMap::default(),
+                mbarriers: HashMap::default(),
                 warpgroups: (0..programs.len().div_ceil(WARPGROUP))
                     .map(|_| Warpgroup::default())
                     .collect(),
@@ -442,7 +443,7 @@ impl<'a> Simulator<'a> {
         let Some((number, warp)) = first.max_by_key(|(_, warp)| warp.program.steps.len()) else {
             return;
         };
-        let mut counts: HashMap<u32, usize> = HashMap::new();
+        let mut counts: HashMap<u32, usize> = HashMap::default();
         for step in &warp.program.steps {
             let waits = matches!(
                 self.classes[step.instruction as usize].does,

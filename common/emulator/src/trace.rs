@@ -9,10 +9,16 @@ pub struct TraceRequest {
     /// Their `blockIdx`.
     pub blocks: Vec<[u32; 3]>,
     /// Run no other clusters than theirs. What those would have written is then missing from memory, and so the option
-    /// has no effect on a kernel whose blocks communicate with each other.
+    /// has no effect on a kernel whose blocks communicate with each other, unless only its control flow is asked for.
     pub only: bool,
     /// Stop each cluster after about so many warp instructions: enough to see which addresses a step takes.
     pub most: Option<u64>,
+    /// What is computed does not matter, only which instructions are executed and which addresses they access:
+    /// - `wgmma` leaves its registers as they are;
+    /// - a loop that polls what another cluster writes ends when nothing else is left to do;
+    /// - an atomic operation whose result is used is executed by all clusters that run side by side, in the order of their
+    ///   numbers, so that each takes its share of a common counter.
+    pub control_flow_only: bool,
 }
 
 /// What one warp of a traced block executed.

@@ -198,7 +198,7 @@ impl Host {
 
     /// Has the emulator trace what the CTAs of one SM do, of which it holds so many at a time.
     pub(crate) fn trace(&mut self, resident: u32) {
-        (self.traced, self.downloads) = (Some(resident), false);
+        (self.traced, self.downloads, self.values) = (Some(resident), false, Values::Zero);
     }
 
     /// What the last launch traced of the CTAs that run at the same time.

@@ -39,8 +39,12 @@ impl Problem {
     pub fn with_values(size: Size, tile: Tile, seed: u64, values: Values) -> Result<Self> {
         let padded = pad(size, tile)?;
         let Size { m, n, k } = size;
-        let mut a = matrix(seed, 0, [m, k], [padded.m, padded.k]);
-        let mut b = matrix(seed, 1, [k, n], [padded.k, padded.n]);
+        let matrix = |id, size, padded: [u32; 2]| match values {
+            Values::Zero => vec![f16::ZERO; padded.map(|n| n as usize).iter().product()],
+            _ => matrix(seed, id, size, padded),
+        };
+        let mut a = matrix(0, [m, k], [padded.m, padded.k]);
+        let mut b = matrix(1, [k, n], [padded.k, padded.n]);
         values::fill(values, seed, &mut a, [m, k, padded.k], 0);
         let first = u64::from(m) * u64::from(k);
         values::fill(values, seed, &mut b, [k, n, padded.n], first);

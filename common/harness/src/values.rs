@@ -9,6 +9,8 @@ pub enum Values {
     /// Roughly normal.
     #[default]
     Random,
+    /// Zeros, for a launch of which only the time is asked.
+    Zero,
     /// No number occurs twice in A and B together, as long as there are enough ([`DISTINCT`]): each tells which element it is.
     Distinct,
     /// Any 16 bits, for what only moves them: every eighth of the first 8,192 is a NaN, an infinity, a zero or subnormal, and
@@ -37,7 +39,7 @@ pub fn fill(
     first: u64,
 ) {
     let bits: Box<dyn Fn(u64) -> u16> = match values {
-        Values::Random => return,
+        Values::Random | Values::Zero => return,
         Values::Distinct => {
             let order = shuffled(seed);
             Box::new(move |number| order[(number % DISTINCT) as usize])

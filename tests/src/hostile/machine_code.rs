@@ -56,7 +56,7 @@ fn traced() -> &'static (Function, Vec<WarpTrace>, Card) {
             trace: Some(TraceRequest {
                 blocks,
                 only: true,
-                most: None,
+                ..TraceRequest::default()
             }),
             ..Options::default()
         });

@@ -276,7 +276,20 @@ impl<'m> Cluster<'m> {
                 }
             }
         }
-        Ok(expired)
+        Ok(expired || self.leave_loops())
+    }
+
+    /// Where only control flow is asked for, warps that poll go on. Whether there are any.
+    fn leave_loops(&mut self) -> bool {
+        let spins = |warp: &&mut Warp| warp.watched.is_some_and(|watch| watch.spins);
+        let mut any = false;
+        if self.machine.peers.is_some() {
+            for warp in self.warps.iter_mut().filter(spins) {
+                (warp.leaves_loop, warp.watched) = (true, None);
+                any = true;
+            }
+        }
+        any
     }
 
     /// Lands a copy: of those that somebody waits for the schedule says which, of all the first.

@@ -64,7 +64,11 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
             .map(|shown| -> Progress { Arc::new(move |done, all| shown(done / parts, all)) }),
         ..options.clone()
     };
-    let machine = machine(request, &validated, memory, &options);
+    let mut machine = machine(request, &validated, memory, &options);
+    let trace = options.trace.as_ref();
+    if trace.is_some_and(|request| request.only && request.control_flow_only) {
+        machine.peers = Some(machine.clusters.min(resident(&machine) as u64));
+    }
     let done = execute(&machine)?;
     drop(machine);
     let fatal = done.findings.iter().any(Finding::is_fatal);
@@ -185,6 +189,7 @@ pub(super) fn machine<'a>(
         previous: request.previous,
         watched: 0,
         hesitates: false,
+        peers: None,
         arch: match options.simd {
             Simd::Auto => pulp::Arch::new(),
             Simd::Scalar => pulp::Arch::Scalar,
@@ -374,7 +379,7 @@ impl Budget {
                 self.broken.fetch_max(2, Ordering::Relaxed);
             }
             let talks = |&op: &usize| part.profiler.ops[op].threads > 0;
-            if machine.program.communicating.iter().any(talks) {
+            if machine.peers.is_none() && machine.program.communicating.iter().any(talks) {
                 self.broken.fetch_max(3, Ordering::Relaxed);
                 return;
             }
@@ -413,11 +418,16 @@ fn shadow(machine: &Machine<'_>) -> GlobalShadow {
     GlobalShadow::new(machine.watched, grain, machine.warps, memory)
 }
 
-/// Clusters that may talk to each other: as many at a time as the card holds, in turns.
-fn interleaved(machine: &Machine<'_>, all: u64) -> Result<WorkerOutput, Error> {
+/// Clusters that the card holds at a time.
+fn resident(machine: &Machine<'_>) -> usize {
     let card = machine.options.card;
     let blocks = occupancy::blocks_per_sm(card, machine.shared_end, machine.threads);
-    let resident = (blocks as usize * card.sms() as usize / machine.ranks()).max(1);
+    (blocks as usize * card.sms() as usize / machine.ranks()).max(1)
+}
+
+/// Clusters that may talk to each other: as many at a time as the card holds, in turns.
+fn interleaved(machine: &Machine<'_>, all: u64) -> Result<WorkerOutput, Error> {
+    let resident = resident(machine);
     let limits = machine.options.limits;
     let at_once = (resident as u64).min(all);
     let held = at_once.saturating_mul(Cluster::bytes(machine));

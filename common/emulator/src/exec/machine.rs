@@ -37,6 +37,8 @@ pub(super) struct Machine<'a> {
     pub watched: u64,
     /// The second launch under `sanitize`: every `try_wait` gives up now and then, as the hardware's may.
     pub hesitates: bool,
+    /// If only control flow is asked for ([`crate::TraceRequest`]): the clusters that run side by side.
+    pub peers: Option<u64>,
     pub arch: pulp::Arch,
 }
 

@@ -131,7 +131,9 @@ impl Warp {
                     reconvergence,
                 } => {
                     let backwards = *target <= pc;
-                    if active == mask {
+                    if backwards && active != 0 && std::mem::take(&mut self.leaves_loop) {
+                        pc += 1;
+                    } else if active == mask {
                         pc = *target;
                     } else if active == 0 {
                         pc += 1;

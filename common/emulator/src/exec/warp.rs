@@ -142,6 +142,8 @@ pub(super) struct Warp {
     pub products: u64,
     /// What it was like when it was interrupted in a loop.
     pub watched: Option<Watch>,
+    /// The next branch backwards is not taken: nobody will write what this loop polls.
+    pub leaves_loop: bool,
 }
 
 impl Warp {

@@ -172,7 +172,12 @@ impl Warp {
                 | Target::Param(_) => access.f,
             };
             let [b, c] = [access.b, access.c].map(|reg| cut(self.get(reg, lane), access.bytes));
-            let new = f([old, b, c]);
+            let (old, new) = match (cx.machine.peers, access.d) {
+                (Some(peers), Some(_)) => {
+                    cx.among_peers(peers, old, |old| cut(f([old, b, c]), access.bytes))
+                }
+                _ => (old, f([old, b, c])),
+            };
             // A failed attempt, such as that to take a lock, changes nothing.
             cx.block.activity += u64::from(cut(new, access.bytes) != old);
             cx.put(self, &address, &new.to_le_bytes()[..bytes]);
@@ -185,6 +190,14 @@ impl Warp {
 }
 
 impl Execution<'_> {
+    /// An atomic operation that all of these clusters execute, in the order of their numbers: the value that this one finds,
+    /// and what all of them leave.
+    fn among_peers(&self, peers: u64, value: u64, f: impl Fn(u64) -> u64) -> (u64, u64) {
+        let own = self.machine.cluster_of(self.block.index) % peers;
+        let old = (0..own).fold(value, |value, _| f(value));
+        (old, (own..peers).fold(old, |value, _| f(value)))
+    }
+
     /// Counts an access whose lanes may point to different spaces.
     #[inline(never)]
     pub(super) fn count_slowly(&mut self, request: Request, addresses: &[u64; LANES], mask: u32) {

@@ -329,7 +329,7 @@ impl Warp {
             else {
                 continue;
             };
-            if issued.operands.is_none() {
+            if issued.operands.is_none() && cx.machine.peers.is_none() {
                 issued.operands = gather(wgmma, &issued.descriptors, &cx.block.shared);
             }
             if let Some(operands) = &issued.operands {

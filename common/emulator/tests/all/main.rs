@@ -13,6 +13,7 @@ mod calls;
 mod cards;
 mod clusters;
 mod context;
+mod control_flow_only;
 mod cooperative;
 mod determinism;
 mod divergence;

@@ -133,7 +133,7 @@ pub(crate) fn first_cluster(config: &LaunchConfig) -> TraceRequest {
     TraceRequest {
         blocks: blocks_of(config, 0).collect(),
         only: true,
-        most: None,
+        ..TraceRequest::default()
     }
 }
 
@@ -159,6 +159,7 @@ pub(crate) fn traced(
             blocks: clusters.flat_map(|one| blocks_of(config, one)).collect(),
             only: true,
             most,
+            control_flow_only: true,
         });
         let report = device.launch(function, config, args)?;
         Ok(report.unwrap_or_default())
