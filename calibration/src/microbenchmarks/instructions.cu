@@ -9,6 +9,7 @@ extern "C" __global__ void name(PARAMETERS)                                     
 {                                                                                                    \
     unsigned x = data[0] + threadIdx.x, y = data[1], z = data[2], w = data[3];                       \
     float f = __uint_as_float(y), g = __uint_as_float(z);                                            \
+    u64 p = x;                                                                                       \
     (void)w; (void)g;                                                                                \
     __syncthreads();                                                                                 \
     const long long start = clock64();                                                               \
@@ -17,11 +18,12 @@ extern "C" __global__ void name(PARAMETERS)                                     
         _Pragma("unroll")                                                                            \
         for (int i = 0; i < CHAIN; ++i)                                                              \
             asm volatile(text __VA_ARGS__);                                                          \
-    finish(result, sink, start, (u64)times * CHAIN * instructions, x ^ y ^ __float_as_uint(f));      \
+    finish(result, sink, start, (u64)times * CHAIN * instructions, x ^ y ^ (unsigned)p ^ __float_as_uint(f)); \
 }
 
 // ---- integers ----
 KERNEL(imad, 1, "mad.lo.s32 %0, %0, %1, %2;", : "+r"(x) : "r"(y), "r"(z))
+KERNEL(mad_wide, 1, "{.reg .s32 low, high;\nmov.b64 {low, high}, %0;\nmad.wide.s32 %0, low, %1, %0;}", : "+l"(p) : "r"(y))
 KERNEL(lop3, 2, "lop3.b32 %0, %0, %1, %2, 0x96;\nlop3.b32 %0, %0, %2, %3, 0xe8;", : "+r"(x) : "r"(y), "r"(z), "r"(w))
 KERNEL(viaddmnmx, 1, "{.reg .s32 sum;\nadd.s32 sum, %0, %1;\nmin.s32 %0, sum, %2;}", : "+r"(x) : "r"(y), "r"(z))
 KERNEL(vimnmx, 2, "min.s32 %0, %0, %1;\nmax.s32 %0, %0, %2;", : "+r"(x) : "r"(y), "r"(z))
@@ -35,6 +37,7 @@ KERNEL(fma_f32, 1, "fma.rn.f32 %0, %0, %1, %1;", : "+f"(f) : "f"(g))
 KERNEL(add_f32, 1, "add.rn.f32 %0, %0, %1;", : "+f"(f) : "f"(g))
 KERNEL(mul_f32, 1, "mul.rn.f32 %0, %0, %1;", : "+f"(f) : "f"(g))
 KERNEL(fma_f16x2, 1, "fma.rn.f16x2 %0, %0, %1, %2;", : "+r"(x) : "r"(y), "r"(z))
+KERNEL(widen, 1, "{.reg .b16 low, high;\nmov.b32 {low, high}, %0;\ncvt.f32.f16 %0, low;}", : "+f"(f))
 KERNEL(f16_to_f32_and_back, 2, "{.reg .b16 h;\ncvt.rn.f16.f32 h, %0;\ncvt.f32.f16 %0, h;}", : "+f"(f))
 KERNEL(mufu_ex2, 1, "ex2.approx.ftz.f32 %0, %0;", : "+f"(f))
 // A square root, so that the chain does not fold: two reciprocals are a number again.
@@ -42,7 +45,11 @@ KERNEL(mufu_rsqrt, 1, "rsqrt.approx.ftz.f32 %0, %0;", : "+f"(f))
 
 // ---- two kinds that do not depend on each other: do their pipes overlap? ----
 KERNEL(ffma_beside_imad, 2, "fma.rn.f32 %0, %0, %2, %2;\nmad.lo.s32 %1, %1, %3, %3;", : "+f"(f), "+r"(x) : "f"(g), "r"(z))
+KERNEL(ffma_beside_mad_wide, 2, "{.reg .s32 low, high;\nmov.b64 {low, high}, %1;\nfma.rn.f32 %0, %0, %2, %2;\nmad.wide.s32 %1, low, %3, %1;}", : "+f"(f), "+l"(p) : "f"(g), "r"(z))
+KERNEL(imad_beside_widen, 2, "{.reg .b16 low, high;\nmov.b32 {low, high}, %0;\ncvt.f32.f16 %0, low;\nmad.lo.s32 %1, %1, %2, %2;}", : "+f"(f), "+r"(x) : "r"(z))
 KERNEL(ffma_beside_lop3, 2, "fma.rn.f32 %0, %0, %2, %2;\nlop3.b32 %1, %1, %3, %4, 0x96;", : "+f"(f), "+r"(x) : "f"(g), "r"(z), "r"(w))
+KERNEL(two_ffma_beside_lop3, 3, "fma.rn.f32 %0, %0, %2, %2;\nfma.rn.f32 %0, %0, %2, %2;\nlop3.b32 %1, %1, %3, %4, 0x96;", : "+f"(f), "+r"(x) : "f"(g), "r"(z), "r"(w))
+KERNEL(ffma_beside_imad_and_lop3, 3, "fma.rn.f32 %0, %0, %3, %3;\nmad.lo.s32 %2, %2, %4, %4;\nlop3.b32 %1, %1, %4, %5, 0x96;", : "+f"(f), "+r"(x), "+r"(y) : "f"(g), "r"(z), "r"(w))
 KERNEL(ffma_beside_shf, 2, "fma.rn.f32 %0, %0, %2, %2;\nshf.l.wrap.b32 %1, %1, %3, %4;", : "+f"(f), "+r"(x) : "f"(g), "r"(z), "r"(w))
 KERNEL(imad_beside_shf, 2, "mad.lo.s32 %0, %0, %2, %2;\nshf.l.wrap.b32 %1, %1, %2, %3;", : "+r"(y), "+r"(x) : "r"(z), "r"(w))
 

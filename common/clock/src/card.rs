@@ -29,6 +29,7 @@ pub struct Interval {
     pub fma: f64,
     pub alu: f64,
     pub imad: f64,
+    pub imad_wide: f64,
     pub half: f64,
     pub double: f64,
     pub uniform: f64,

@@ -7,8 +7,10 @@ use crate::machine_code::MachineInstruction;
 pub enum Pipe {
     /// Needs an issue slot and nothing else.
     None,
-    /// f32 arithmetic and, at half the rate, integer multiplication.
+    /// Half of the lanes of f32 arithmetic: ncu's `fmalite`. An instruction that is given to it goes to whichever half is free.
     Fma,
+    /// The other half, which also multiplies integers and computes in f16: ncu's `fmaheavy`.
+    FmaHeavy,
     /// Integer arithmetic, logic, comparison.
     Alu,
     /// f64.
@@ -24,7 +26,7 @@ pub enum Pipe {
 }
 
 /// The number of pipes.
-pub const PIPES: usize = 8;
+pub const PIPES: usize = 9;
 
 /// What an instruction does to other warps, to memory, or to what its warp waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -129,9 +131,12 @@ impl Class {
         let plain = |pipe, interval| new(pipe, interval, 6.0, Does::Computes);
         let memory = |does| new(Pipe::Memory, 1.0, latency.shared, does);
         match root {
-            "FFMA" | "FADD" | "FMUL" | "FFMA32I" => plain(Pipe::Fma, interval.fma),
-            "HFMA2" | "HADD2" | "HMUL2" | "HMNMX2" | "HSETP2" => plain(Pipe::Fma, interval.half),
-            "IMAD" | "IDP" | "IDP4A" => plain(Pipe::Fma, interval.imad),
+            "FFMA" | "FADD" | "FMUL" | "FFMA32I" => plain(Pipe::Fma, 2.0 * interval.fma),
+            "HFMA2" | "HADD2" | "HMUL2" | "HMNMX2" | "HSETP2" => {
+                plain(Pipe::FmaHeavy, interval.half)
+            }
+            "IMAD" if opcode.contains(".WIDE") => plain(Pipe::FmaHeavy, interval.imad_wide),
+            "IMAD" | "IDP" | "IDP4A" => plain(Pipe::FmaHeavy, interval.imad),
             "DFMA" | "DADD" | "DMUL" | "DSETP" => {
                 new(Pipe::Double, interval.double, 16.0, Does::Scoreboard)
             }

@@ -26,6 +26,7 @@ pub use card::{Bytes, Card, Interval, Latency, Queue};
 pub use class::{Class, Does, PIPES, Pipe};
 pub use launch::{Estimate, Launch, LaunchError};
 pub use machine_code::{MachineCode, MachineCodeError, MachineInstruction};
+pub use memory::MemoryBusy;
 pub use path::{Step, Walk};
 pub use sharing::{Read, Sharing};
 pub use simulate::{

@@ -16,8 +16,30 @@ pub(crate) struct Memory {
     l2_free: f64,
     dram_free: f64,
     store_free: f64,
-    /// Clocks for which the port was busy.
-    pub port_busy: f64,
+    /// Clocks for which each of its parts was busy.
+    pub busy: MemoryBusy,
+}
+
+/// Clocks for which the memory behind an SM was busy with what the SM asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MemoryBusy {
+    /// The port to the L2.
+    pub port: f64,
+    /// The SM's share of the L2.
+    pub l2: f64,
+    /// Its share of DRAM.
+    pub dram: f64,
+    /// What the L2 takes of its stores.
+    pub stores: f64,
+}
+
+impl std::ops::AddAssign for MemoryBusy {
+    fn add_assign(&mut self, other: Self) {
+        self.port += other.port;
+        self.l2 += other.l2;
+        self.dram += other.dram;
+        self.stores += other.stores;
+    }
 }
 
 impl Memory {
@@ -31,7 +53,7 @@ impl Memory {
             l2_free: 0.0,
             dram_free: 0.0,
             store_free: 0.0,
-            port_busy: 0.0,
+            busy: MemoryBusy::default(),
         }
     }
 
@@ -52,23 +74,30 @@ impl Memory {
 
     /// When bytes that are asked for at a time have come from the L2 or from DRAM; `rate` is that of the port.
     pub fn fetch(&mut self, card: &Card, time: f64, bytes: f64, rate: f64, latency: f64) -> f64 {
-        let queue = |free: &mut f64, clocks: f64| {
+        let queue = |free: &mut f64, busy: &mut f64, clocks: f64| {
+            *busy += clocks;
             *free = free.max(time) + clocks;
             *free
         };
         let sharing = self.sharing;
-        self.port_busy += bytes / rate;
-        let port = queue(&mut self.port_free, bytes / rate);
         let own = bytes * sharing.distinct;
-        let l2 = queue(&mut self.l2_free, own / card.bytes.l2_own);
-        let dram = queue(&mut self.dram_free, own * sharing.cold / card.bytes.dram);
+        let (l2, dram) = (
+            own / card.bytes.l2_own,
+            own * sharing.cold / card.bytes.dram,
+        );
+        let busy = &mut self.busy;
+        let port = queue(&mut self.port_free, &mut busy.port, bytes / rate);
+        let l2 = queue(&mut self.l2_free, &mut busy.l2, l2);
+        let dram = queue(&mut self.dram_free, &mut busy.dram, dram);
         let farther = (card.latency.dram - card.latency.l2) * sharing.cold;
         port.max(l2).max(dram) + latency + farther
     }
 
     /// When the L2 has taken bytes that are stored.
     pub fn store(&mut self, card: &Card, time: f64, bytes: f64) -> f64 {
-        self.store_free = self.store_free.max(time) + bytes / card.bytes.store;
+        let clocks = bytes / card.bytes.store;
+        self.busy.stores += clocks;
+        self.store_free = self.store_free.max(time) + clocks;
         self.store_free
     }
 }

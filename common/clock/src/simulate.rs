@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap as HashMap;
 use crate::card::Card;
 use crate::class::{Class, Does, PIPES, Pipe};
 use crate::machine_code::{MachineCode, MachineInstruction};
-use crate::memory::Memory;
+use crate::memory::{Memory, MemoryBusy};
 use crate::path::Step;
 use crate::sharing::Sharing;
 use crate::stall::{STALLS, Stall};
@@ -87,7 +87,7 @@ pub struct Job<'a> {
 }
 
 /// What a warp did for some clocks.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Span {
     /// The SM in the cluster, and the CTA in the order of their start.
     pub sm: u32,
@@ -106,7 +106,7 @@ pub struct Span {
 }
 
 /// What an SM did beside its warps' issuing.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Activity {
     /// The SM in the cluster.
     pub sm: u32,
@@ -119,7 +119,8 @@ pub struct Activity {
 }
 
 /// A part of an SM that is not a warp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Tensor cores of a sub-partition.
     Tensor,
@@ -146,8 +147,8 @@ pub struct Simulation {
     pub busy: [f64; PIPES],
     /// Clocks for which shared memory's data pipe was busy, over all simulated SMs.
     pub shared_busy: f64,
-    /// Clocks for which the ports to the L2 were busy.
-    pub port_busy: f64,
+    /// Clocks for which the memory behind the SMs was busy.
+    pub memory: MemoryBusy,
     /// SMs that were simulated.
     pub sms: u32,
     /// What warps did, if a window was asked for.
@@ -293,6 +294,18 @@ struct Sm {
     tma_free: f64,
     /// When all bulk copies that have been issued have landed.
     bulk_landed: f64,
+}
+
+impl Sm {
+    /// Which half of the FMA pipe takes an instruction that either can take.
+    fn free_half(&self, partition: usize, time: f64) -> Pipe {
+        let free = &self.pipe_free[partition];
+        let (light, heavy) = (free[Pipe::Fma as usize], free[Pipe::FmaHeavy as usize]);
+        match light > time && heavy < light {
+            true => Pipe::FmaHeavy,
+            false => Pipe::Fma,
+        }
+    }
 }
 
 struct Simulator<'a> {
@@ -501,7 +514,9 @@ impl<'a> Simulator<'a> {
                 line,
             });
         }
-        self.result.port_busy = self.sms.iter().map(|sm| sm.memory.port_busy).sum();
+        for sm in &self.sms {
+            self.result.memory += sm.memory.busy;
+        }
         Ok(self.result)
     }
 
@@ -537,7 +552,11 @@ impl<'a> Simulator<'a> {
                 boards = (done, Stall::LongScoreboard);
             }
         }
-        let pipe = match class.pipe {
+        let takes = match class.pipe {
+            Pipe::Fma => sm.free_half(partition, time),
+            pipe => pipe,
+        };
+        let pipe = match takes {
             Pipe::None => (0.0, Stall::Wait),
             Pipe::Memory => {
                 let queue = &mut sm.queue[partition];
@@ -607,8 +626,8 @@ impl<'a> Simulator<'a> {
         });
         self.result.issued += 1;
         if class.pipe != Pipe::None && !matches!(class.does, Does::Wgmma(_)) {
-            self.result.busy[class.pipe as usize] += class.interval;
-            sm.pipe_free[partition][class.pipe as usize] = time + class.interval;
+            self.result.busy[takes as usize] += class.interval;
+            sm.pipe_free[partition][takes as usize] = time + class.interval;
         }
         if self.watched == Some((number, step.instruction)) {
             self.result.steps.push(time);

@@ -253,6 +253,9 @@ pub enum Error {
     /// The same of any kernel.
     #[error("no prediction for {0}: {1}")]
     NotPredicted(String, String),
+    /// A picture of no known kind.
+    #[error("{0}: a timeline is written as .svg or .json")]
+    PictureEnding(String),
     /// A picture could not be written.
     #[error("cannot write {0}: {1}")]
     Picture(String, std::io::Error),

@@ -56,7 +56,7 @@ use timing::{bench, bound, contest, cool, predict, provenance, regime, sustained
 
 pub use report::{lines, table};
 pub use source::ptx_file;
-pub use timing::{alone, ceilings, occupancy};
+pub use timing::{alone, ceilings, measured, occupancy, records};
 
 pub use alone::{Alone, Pass, TENSOR_FLOP_PER_CLOCK, passes};
 pub use bench::{ALGORITHMS, Effort, SIZES, contestant, sets, sides};

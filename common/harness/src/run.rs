@@ -9,6 +9,7 @@ use crate::bench::{self, Effort, Time};
 use crate::bound::{self, Bound};
 use crate::device::LaunchConfig;
 use crate::host::Finished;
+use crate::predict::Prediction;
 use crate::provenance::{OnGpu, Provenance};
 use crate::{
     Error, Host, Kernel, KernelChoice, Result, Rung, Settings, Size, Target, Verification, choose,
@@ -41,6 +42,8 @@ pub struct Outcome<'a> {
     pub emulated: Option<LaunchReport>,
     /// How fast it was, on a GPU.
     pub time: Option<Time>,
+    /// How long it would take by the emulator's clock, or why that is not known; of a plain run.
+    pub predicted: Option<std::result::Result<Prediction, String>>,
     /// What limits the kernel on a full card, if that was asked for, or why that is not known.
     pub bound: Option<Result<Bound>>,
     /// What the numbers belong to.
@@ -227,6 +230,7 @@ fn outcome<'a>(
         clocks: clocks.clone(),
         emulated: None,
         time: None,
+        predicted: None,
         bound: None,
         provenance: Provenance::new(kernel),
         kernel: Rc::clone(kernel),

@@ -77,7 +77,7 @@ pub enum Command {
     Profile,
     /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
     Sanitize,
-    /// Predict how long it takes, and where the clocks go, with no GPU
+    /// Predict how long it takes on an H200, and where the clocks go, with no GPU; beside what a GPU takes, if there is one
     Time(Time),
     /// Time it on a GPU, against cuBLAS in the same run
     Bench(Bench),
@@ -88,8 +88,8 @@ pub enum Command {
 /// What `time` takes.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Time {
-    /// Draw what the warps of one SM do in two steps
-    #[arg(long, value_name = "FILE.svg")]
+    /// Draw what the warps of one SM do in two steps, or write it as JSON
+    #[arg(long, value_name = "FILE.svg|FILE.json")]
     pub timeline: Option<PathBuf>,
 }
 
@@ -196,8 +196,8 @@ impl Arguments {
     pub fn need(&self) -> Need {
         match &self.command {
             None | Some(Command::Run | Command::Launch | Command::Tiles { .. }) => Need::Any,
-            Some(Command::Profile) => Need::Counters,
-            Some(Command::Sanitize | Command::Time(_)) => Need::Emulator,
+            Some(Command::Profile | Command::Time(_)) => Need::Counters,
+            Some(Command::Sanitize) => Need::Emulator,
             Some(Command::Bench { .. }) => Need::Gpu,
         }
     }

@@ -8,6 +8,7 @@ mod tests;
 use std::io::Write;
 use std::process::ExitCode;
 
+use emulator::Card;
 use owo_colors::OwoColorize;
 
 use crate::bench::{self, Effort};
@@ -59,8 +60,13 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
         }
         (Some(Command::Time(time)), _) => {
             let settings = arguments.settings(arguments.size.unwrap_or(Target::FULL));
-            let prediction =
-                predict::Prediction::new(rung, &settings, &target, time.timeline.is_some())?;
+            let arch = run::arch(rung, &settings.kernel, &target)?;
+            let gpu = Target::beside_the_emulator(arguments.device, arguments.emulate, &arch)?;
+            let spans = time.timeline.is_some();
+            let prediction = match &gpu {
+                None => predict::Prediction::new(rung, &settings, &target, spans)?,
+                Some(gpu) => predict::Prediction::beside(rung, &settings, &target, gpu, spans)?,
+            };
             let picture = time.timeline.as_deref();
             report::print(
                 out,
@@ -106,6 +112,11 @@ fn emulate(
         outcome.bound = Some(run::bound(rung, &settings, target, gpu.as_ref())?);
     }
     let right = outcome.verification.ok();
+    let plain = matches!(arguments.command, None | Some(Command::Run));
+    if plain && right && !arguments.json && target.emulated() == Some(Card::H100) {
+        let prediction = predict::Prediction::new(rung, &settings, target, false);
+        outcome.predicted = Some(prediction.map_err(|error| error.to_string()));
+    }
     let findings = settings
         .emulator
         .sanitize

@@ -41,6 +41,13 @@ pub fn print(out: &mut dyn std::io::Write, text: &str) -> Result<()> {
 /// The report of a run.
 pub fn text(outcome: &Outcome) -> String {
     let mut text = head(outcome);
+    if let Some(predicted) = &outcome.predicted {
+        let line = match predicted {
+            Ok(prediction) => time::in_one_line(prediction),
+            Err(why) => format!("not predicted: {why}"),
+        };
+        let _ = writeln!(text, "  {}{line}", format!("{:<10}", "time").dimmed());
+    }
     if let Some(time) = &outcome.time {
         section(&mut text, &bench::table(time));
         if let Some(alone) = &time.alone {

@@ -4,7 +4,9 @@ use std::path::Path;
 use clock::{PARTITIONS, Pipe, STALLS, Stall};
 use serde::Serialize;
 
+use crate::measured::Measured;
 use crate::predict::Prediction;
+use crate::records::{self, Errors};
 use crate::table::{plural, table, thousands};
 use crate::{Error, Result, json};
 
@@ -33,6 +35,17 @@ pub struct Answer {
     /// Of a rung, TFLOP/s at that clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tflops: Option<f64>,
+    /// Of a rung, its speed as a part of cuBLAS's: in clocks, the fewest that were recorded on the card.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of_cublas: Option<f64>,
+    /// How far predictions of rungs have been off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Errors>,
+    /// What a GPU took, if one was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+    /// What limits it.
+    pub limit: Limit,
     /// CTAs that an SM holds at a time.
     pub resident: u32,
     /// Clusters of the busiest SM, and those of them that were simulated.
@@ -47,17 +60,99 @@ pub struct Answer {
     pub lines: Vec<Line>,
 }
 
-/// How busy the pipes of an SM are, from 0 to 1.
+/// How busy the pipes of an SM and its share of the memory behind it are, from 0 to 1.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Busy {
     pub tensor: f64,
     pub fma: f64,
+    pub fma_heavy: f64,
     pub alu: f64,
     pub special: f64,
     pub uniform: f64,
     pub shared_memory: f64,
     pub l2_port: f64,
+    pub l2: f64,
+    pub dram: f64,
+    pub stores: f64,
     pub issue: f64,
+}
+
+impl Busy {
+    /// Each with what a reader calls it.
+    fn named(&self) -> [(&'static str, f64); 12] {
+        [
+            ("tensor cores", self.tensor),
+            ("shared memory's data pipe", self.shared_memory),
+            ("port to the L2", self.l2_port),
+            ("share of the L2", self.l2),
+            ("share of DRAM", self.dram),
+            ("stores to the L2", self.stores),
+            ("issue slots", self.issue),
+            ("FMA", self.fma),
+            ("FMA, heavy half", self.fma_heavy),
+            ("ALU", self.alu),
+            ("uniform", self.uniform),
+            ("MUFU and conversions", self.special),
+        ]
+    }
+}
+
+/// A pipe that is busy for at least this part of the time is what limits a kernel.
+const FULL: f64 = 0.85;
+
+/// What limits a kernel, and what would limit it next.
+#[derive(Clone, Debug, Serialize)]
+pub struct Limit {
+    /// The pipe that is full; none if the warps wait for latencies.
+    pub pipe: Option<&'static str>,
+    /// What the warps wait for most, under ncu's name, and where.
+    pub waits: Stall,
+    /// `kernel.cu:97`
+    pub line: Option<String>,
+    /// The busiest pipe that is not full.
+    pub next: &'static str,
+    /// How many times as fast the kernel could be before that one is full.
+    pub allows: f64,
+}
+
+impl Limit {
+    fn new(busy: &Busy, stalls: &[Reason], lines: &[Line]) -> Self {
+        let mut pipes = busy.named();
+        pipes.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let full = pipes[0].1 >= FULL;
+        let next = pipes[usize::from(full)];
+        let is_wait = |one: &&Reason| !matches!(one.name, Stall::Selected | Stall::NotSelected);
+        let most = stalls.iter().filter(is_wait);
+        let waits = most
+            .max_by(|a, b| a.per_issue.total_cmp(&b.per_issue))
+            .map_or(Stall::Wait, |one| one.name);
+        let line = lines.iter().find(|line| line.mostly == waits);
+        Self {
+            pipe: full.then_some(pipes[0].0),
+            waits,
+            line: line.map(|line| line.source.clone()),
+            next: next.0,
+            allows: 1.0 / next.1.max(1e-3),
+        }
+    }
+
+    fn sentences(&self) -> String {
+        let allows = format!(
+            "{} would allow {:.1} times this speed",
+            self.next, self.allows
+        );
+        let line = self
+            .line
+            .as_ref()
+            .map_or_else(String::new, |line| format!(" at {line}"));
+        match self.pipe {
+            Some(pipe) => format!("limited by: {pipe}; the next limit, {allows}"),
+            None => format!(
+                "limited by latency: warps wait, mostly {}{line}; the next limit, {allows}",
+                self.waits.name()
+            ),
+        }
+    }
 }
 
 /// A stall reason.
@@ -99,7 +194,29 @@ impl Answer {
             }
         }
         let issued = (simulation.issued as f64).max(1.0);
-        let stalls = STALLS.iter().zip(sums);
+        let stalls: Vec<Reason> = (STALLS.iter().zip(sums))
+            .map(|(&name, sum)| Reason {
+                name,
+                per_issue: sum / issued,
+            })
+            .collect();
+        let memory = &simulation.memory;
+        let busy = Busy {
+            tensor: pipe(Pipe::Tensor),
+            fma: (pipe(Pipe::Fma) + pipe(Pipe::FmaHeavy)) / 2.0,
+            fma_heavy: pipe(Pipe::FmaHeavy),
+            alu: pipe(Pipe::Alu),
+            special: pipe(Pipe::Special),
+            uniform: pipe(Pipe::Uniform),
+            shared_memory: simulation.shared_busy / all,
+            l2_port: memory.port / all,
+            l2: memory.l2 / all,
+            dram: memory.dram / all,
+            stores: memory.stores / all,
+            issue: issued / all / PARTITIONS as f64,
+        };
+        let lines = lines(prediction);
+        let cublas = product.and_then(|product| records::cublas_clocks(product.size).ok()?);
         Self {
             kernel: prediction.kernel.clone(),
             tile: product.map(|product| product.tile.clone()),
@@ -109,26 +226,16 @@ impl Answer {
             mhz: card.mhz,
             milliseconds,
             tflops: product.map(|product| product.size.flop() / milliseconds / 1e9),
+            of_cublas: cublas.map(|clocks| clocks / estimate.clocks),
+            error: Errors::recorded().ok().flatten(),
+            measured: prediction.measured.clone(),
             resident: prediction.resident,
             clusters: estimate.clusters,
             simulated: estimate.simulated,
-            busy: Busy {
-                tensor: pipe(Pipe::Tensor),
-                fma: pipe(Pipe::Fma),
-                alu: pipe(Pipe::Alu),
-                special: pipe(Pipe::Special),
-                uniform: pipe(Pipe::Uniform),
-                shared_memory: simulation.shared_busy / all,
-                l2_port: simulation.port_busy / all,
-                issue: issued / all / PARTITIONS as f64,
-            },
-            stalls: stalls
-                .map(|(&name, sum)| Reason {
-                    name,
-                    per_issue: sum / issued,
-                })
-                .collect(),
-            lines: lines(prediction),
+            limit: Limit::new(&busy, &stalls, &lines),
+            busy,
+            stalls,
+            lines,
         }
     }
 }
@@ -165,22 +272,65 @@ fn lines(prediction: &Prediction) -> Vec<Line> {
     lines
 }
 
-/// A prediction as text or JSON; with a path, its timeline is written there as SVG.
+/// Two steps of the warps of one SM, for programs.
+#[derive(Serialize)]
+struct Timeline<'a> {
+    /// Clocks from the start of the first CTA.
+    from: f64,
+    to: f64,
+    /// What warps did.
+    spans: &'a [clock::Span],
+    /// What pipes, copies and mbarriers did.
+    activities: &'a [clock::Activity],
+}
+
+/// A prediction as text or JSON; with a path, its timeline is written there, as SVG or JSON by the path's ending.
 ///
 /// # Errors
-/// If its warps wait for nothing twice, so that there is nothing to draw; if the picture cannot be written.
+/// If its warps wait for nothing twice, so that there is nothing to draw; if the path has another ending, or cannot be
+/// written.
 pub fn predicted(of: &Prediction, as_json: bool, picture: Option<&Path>) -> Result<String> {
     if let Some(path) = picture {
         let no_steps = "its warps wait for nothing twice, so it has no steps to draw";
         let none = || Error::NotPredicted(of.kernel.clone(), no_steps.into());
-        let svg = of.timeline().ok_or_else(none)?;
-        std::fs::write(path, svg)
+        let (from, to) = of.window.ok_or_else(none)?;
+        let simulation = &of.estimate.simulation;
+        let text = match path.extension().and_then(std::ffi::OsStr::to_str) {
+            Some("svg") => clock::timeline(simulation, (from, to)),
+            Some("json") => json::pretty(&Timeline {
+                from,
+                to,
+                spans: &simulation.spans,
+                activities: &simulation.activities,
+            }),
+            _ => return Err(Error::PictureEnding(path.display().to_string())),
+        };
+        std::fs::write(path, text)
             .map_err(|error| Error::Picture(path.display().to_string(), error))?;
     }
     Ok(match as_json {
         true => json::pretty(&Answer::new(of)),
         false => prediction(of),
     })
+}
+
+/// One line of it, for the report of a run.
+pub fn in_one_line(of: &Prediction) -> String {
+    let answer = Answer::new(of);
+    let error = answer.error.map_or_else(String::new, |error| {
+        format!(
+            "; {:.0}% off in the median, {:.0}% at worst, over {} timed launches",
+            100.0 * error.median,
+            100.0 * error.worst,
+            error.count
+        )
+    });
+    format!(
+        "{:.4} ms on an {}, {} clocks predicted{error}",
+        answer.milliseconds,
+        answer.card,
+        thousands(answer.clocks as u64)
+    )
 }
 
 /// A prediction, for a reader.
@@ -191,33 +341,48 @@ fn prediction(prediction: &Prediction) -> String {
     let what: Vec<String> = ([answer.kernel].into_iter().chain(answer.size).chain(tile)).collect();
     let speed = answer.tflops;
     let speed = speed.map_or_else(String::new, |tflops| format!(" and {tflops:.1} TFLOP/s"));
+    let cublas = answer.of_cublas.map_or_else(String::new, |part| {
+        format!(", {} of cuBLAS's recorded speed", percent(part))
+    });
+    let measured = answer
+        .measured
+        .as_ref()
+        .map_or_else(String::new, |measured| {
+            let clocks = measured.clocks.map_or_else(String::new, |clocks| {
+                format!(
+                    ", {} clocks at {:.0} MHz; the prediction is {:+.1}% off",
+                    thousands(clocks as u64),
+                    measured.sm_mhz.unwrap_or_default(),
+                    100.0 * (answer.clocks / clocks - 1.0)
+                )
+            });
+            format!(
+                "measured on an {}: {:.4} ms{clocks}\n",
+                measured.gpu, measured.milliseconds
+            )
+        });
     let text = format!(
         "{}: {} clocks of an SM predicted\n\
-         {:.4} ms{speed} at {} MHz, the clock of an {} that nothing throttles\n\
+         {:.4} ms{speed} at {} MHz, the clock of an {} that nothing throttles{cublas}\n\
+         {measured}{}\n\
          {} an SM at a time; of the busiest SM's {}, {} simulated and the rest extended\n\n",
         what.join(", "),
         thousands(answer.clocks as u64),
         answer.milliseconds,
         answer.mhz,
         answer.card,
+        answer.limit.sentences(),
         plural(answer.resident.into(), "CTA"),
         plural(answer.clusters, "cluster"),
         answer.simulated,
     );
     let busy = answer.busy;
-    let pipes = [
-        ("tensor cores", busy.tensor),
-        ("shared memory's data pipe", busy.shared_memory),
-        ("port to the L2", busy.l2_port),
-        ("issue slots", busy.issue),
-        ("FMA", busy.fma),
-        ("ALU", busy.alu),
-        ("uniform", busy.uniform),
-        ("MUFU and conversions", busy.special),
-    ];
+    let pipes = busy.named();
     let rows = |rows: &mut dyn Iterator<Item = Vec<String>>| rows.collect::<Vec<_>>();
-    let pipes =
-        rows(&mut (pipes.iter()).map(|(name, part)| vec![(*name).to_owned(), percent(*part)]));
+    let pipes = rows(
+        &mut (pipes.iter().filter(|(_, part)| *part >= 0.0005))
+            .map(|(name, part)| vec![(*name).to_owned(), percent(*part)]),
+    );
     let reasons = answer.stalls.iter().filter(|one| one.per_issue >= 0.005);
     let reasons = rows(
         &mut reasons.map(|one| vec![one.name.name().to_owned(), format!("{:.2}", one.per_issue)]),

@@ -10,6 +10,8 @@
 //! | `occupancy` | what a block takes of an SM, and how many blocks fit |
 //! | `ceilings`, `bound` | what limits a kernel, and how fast could it be at most? |
 //! | `predict` | how long does it take by the clock of the emulator? |
+//! | `measured` | and by a GPU's? |
+//! | `records` | how long did cuBLAS take, and how far have predictions been off? |
 //! | `provenance` | what do the numbers belong to? |
 pub mod alone;
 pub mod bench;
@@ -17,8 +19,10 @@ pub mod bound;
 pub mod ceilings;
 pub mod contest;
 pub mod cool;
+pub mod measured;
 pub mod occupancy;
 pub mod predict;
 pub mod provenance;
+pub mod records;
 pub mod regime;
 pub mod sustained;

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use clock::{Card, Estimate, Launch, Read, Sharing};
 use emulator::{LaunchReport, TraceRequest, WarpTrace};
 
+use crate::bench::Effort;
 use crate::device::{Arg, Device, Function, LaunchConfig};
+use crate::measured::Measured;
 use crate::occupancy::Sm;
+use crate::run;
 use crate::source::machine_code;
 use crate::{Error, Host, Result, Rung, Settings, Size, Source, Target, choose};
 
@@ -33,6 +36,8 @@ pub struct Prediction {
     pub estimate: Estimate,
     /// The clocks of two steps, whose spans the estimate has.
     pub window: Option<(f64, f64)>,
+    /// What a GPU took, if one was asked.
+    pub measured: Option<Measured>,
 }
 
 /// A product of matrices that a rung computes.
@@ -69,13 +74,6 @@ struct TracedLaunch<'a> {
     memory: u64,
     /// Whether the estimate has the spans of two steps.
     spans: bool,
-}
-
-impl Prediction {
-    /// What the warps of one SM do in two steps, as SVG; none if they wait for nothing twice.
-    pub fn timeline(&self) -> Option<String> {
-        Some(clock::timeline(&self.estimate.simulation, self.window?))
-    }
 }
 
 /// `blockIdx` of the first block of a cluster, and of all others of it.
@@ -256,6 +254,7 @@ impl TracedLaunch<'_> {
             code: self.code,
             estimate,
             window,
+            measured: None,
         })
     }
 }
@@ -354,5 +353,35 @@ impl Prediction {
             }),
             ..prediction
         })
+    }
+
+    /// The same, beside what this GPU takes for the same kernel and problem.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; if the kernel goes wrong on the GPU.
+    pub fn beside(
+        rung: &Rung,
+        settings: &Settings,
+        target: &Target,
+        gpu: &Target,
+        spans: bool,
+    ) -> Result<Self> {
+        let mut prediction = Self::new(rung, settings, target, spans)?;
+        let outcome = run::on_gpu(rung, settings, gpu, Some(Effort::Run))?;
+        if !outcome.verification.ok() {
+            let why = format!(
+                "{} wrong elements of C on the GPU",
+                outcome.verification.wrong
+            );
+            return Err(Error::NoPrediction(settings.size, why));
+        }
+        let name = outcome
+            .provenance
+            .gpu
+            .map_or_else(String::new, |gpu| gpu.name);
+        let contestants = outcome.time.as_ref().map(|time| &time.contestants);
+        let kernel = contestants.and_then(|contestants| contestants.first());
+        prediction.measured = kernel.map(|kernel| Measured::contest(&name, kernel));
+        Ok(prediction)
     }
 }

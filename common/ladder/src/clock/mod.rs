@@ -1,5 +1,6 @@
 //! `cargo ladder clock`: how long the clock says that every rung takes, beside what a card took.
 mod experiments;
+mod stalls;
 
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,7 @@ use serde_json::Value;
 use crate::record::{self, Record, Run};
 use crate::timing::printed;
 use harness::Size;
+use harness::records::{Errors, Predicted};
 use harness::rungs::{self, Variant};
 use harness::table::{head, markdown_table, thousands};
 
@@ -25,6 +27,9 @@ pub struct Arguments {
     /// In place of rungs, rungs with one thing changed: stages, a barrier's scope, a tile. NVRTC is needed
     #[arg(long, conflicts_with_all = ["rungs", "sizes"])]
     experiments: bool,
+    /// Write what is predicted to clock.csv beside the record, from which the model's error is reported
+    #[arg(long, conflicts_with = "experiments")]
+    record: bool,
     /// Time the experiments on a GPU, gpu or gpu:N, and record them
     #[arg(long, requires = "experiments", conflicts_with = "against")]
     device: Option<String>,
@@ -40,15 +45,24 @@ struct Line {
     /// As in the record; older ones do not say.
     tile: Option<String>,
     /// Clocks of an SM, predicted and measured.
-    predicted: Result<f64, String>,
+    predicted: Result<Guess, String>,
     measured: f64,
+    /// The stall reason that ncu sampled most often, if it was asked.
+    sampled: Option<String>,
+}
+
+/// What is predicted of a kernel.
+struct Guess {
+    clocks: f64,
+    /// The stall reason with most clocks of warps.
+    reason: String,
 }
 
 impl Line {
     /// How far the prediction is off, as a part of what was measured.
     fn error(&self) -> Option<f64> {
         let predicted = self.predicted.as_ref().ok()?;
-        Some(predicted / self.measured - 1.0)
+        Some(predicted.clocks / self.measured - 1.0)
     }
 }
 
@@ -68,7 +82,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     if arguments.experiments {
         return experiments::compare(&record);
     }
-    let record = Record::read(&record)?;
+    let folder = record;
+    let record = Record::read(&folder)?;
+    let samples = stalls::recorded(&folder)?;
     let chosen = match arguments.rungs.as_slice() {
         [] => rungs::all()?,
         names => (names.iter())
@@ -89,12 +105,38 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
                     tile: run.tile.clone(),
                     predicted: predicted(&variant, size, run.tile.as_deref(), None),
                     measured,
+                    sampled: samples.reason(&variant.rung.name, run.tile.as_deref(), size),
                 });
             }
         }
     }
     anstream::print!("{}", table(&lines));
+    if arguments.record {
+        write(&folder, &lines)?;
+    }
     Ok(lines.iter().all(|line| line.predicted.is_ok()))
+}
+
+/// Writes what was predicted beside what was measured to the record's folder.
+fn write(folder: &Path, lines: &[Line]) -> Result<()> {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    for line in lines {
+        if let Ok(guess) = &line.predicted {
+            table.serialize(Predicted {
+                rung: line.rung.clone(),
+                size: line.size.to_string(),
+                tile: line.tile.clone().unwrap_or_default(),
+                predicted: guess.clocks.round() as u64,
+                measured: line.measured.round() as u64,
+                reason: guess.reason.clone(),
+                sampled: line.sampled.clone().unwrap_or_default(),
+            })?;
+        }
+    }
+    let to = folder.join("clock.csv");
+    record::write(&to, &record::csv_text(table)?)?;
+    anstream::println!("written to {}", to.display());
+    Ok(())
 }
 
 /// Clocks of an SM: the median time by the clock that the SMs counted.
@@ -109,7 +151,7 @@ fn predicted(
     size: Size,
     tile: Option<&str>,
     kernel: Option<&Path>,
-) -> Result<f64, String> {
+) -> Result<Guess, String> {
     let size = size.to_string();
     let mut flags = vec!["time", "--json", "--device", "emulator", "--size", &size];
     // Only a kernel with several tiles takes one.
@@ -122,7 +164,12 @@ fn predicted(
     let printed = printed(variant, &flags).map_err(|error| error.to_string())?;
     let answer: Value = serde_json::from_slice(&printed)
         .map_err(|_| "not predicted; its message is above".to_owned())?;
-    answer["clocks"].as_f64().ok_or("no clocks".to_owned())
+    let clocks = answer["clocks"].as_f64().ok_or("no clocks".to_owned())?;
+    let reasons = answer["stalls"].as_array().into_iter().flatten();
+    let reasons =
+        reasons.filter_map(|one| Some((one["name"].as_str()?, one["per_issue"].as_f64()?)));
+    let reason = stalls::most(reasons).unwrap_or_default().to_owned();
+    Ok(Guess { clocks, reason })
 }
 
 fn table(lines: &[Line]) -> String {
@@ -134,16 +181,20 @@ fn table(lines: &[Line]) -> String {
             "clocks predicted",
             "measured",
             "error",
+            "warps wait for",
+            "ncu sampled",
         ]
         .into_iter(),
     )];
     for line in lines {
-        let (predicted, error) = match (&line.predicted, line.error()) {
-            (Ok(clocks), Some(error)) => {
-                (thousands(*clocks as u64), format!("{:+.1}%", 100.0 * error))
-            }
-            (Err(why), _) => (why.clone(), String::new()),
-            (Ok(_), None) => (String::new(), String::new()),
+        let (predicted, error, reason) = match (&line.predicted, line.error()) {
+            (Ok(guess), Some(error)) => (
+                thousands(guess.clocks as u64),
+                format!("{:+.1}%", 100.0 * error),
+                guess.reason.clone(),
+            ),
+            (Err(why), _) => (why.clone(), String::new(), String::new()),
+            (Ok(_), None) => Default::default(),
         };
         rows.push(vec![
             line.rung.clone(),
@@ -152,26 +203,34 @@ fn table(lines: &[Line]) -> String {
             predicted,
             thousands(line.measured as u64),
             error,
+            reason,
+            line.sampled.clone().unwrap_or_default(),
         ]);
     }
-    let mut errors: Vec<f64> = lines
-        .iter()
-        .filter_map(|line| line.error().map(f64::abs))
-        .collect();
-    errors.sort_by(f64::total_cmp);
     let mut text = markdown_table(&rows);
-    if let (Some(median), Some(worst)) = (errors.get(errors.len() / 2), errors.last()) {
-        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    if let Some(errors) = Errors::new(lines.iter().filter_map(Line::error)) {
         let (right, pairs) = ordered(lines);
         text += &format!(
             "\nerror: {:.1}% in the median, {:.1}% in the mean, {:.1}% at worst, over {} of {}\n\
              order: {right} of {pairs} pairs at a size that differ by more than 5% are in the measured order\n",
-            100.0 * median,
-            100.0 * mean,
-            100.0 * worst,
-            errors.len(),
+            100.0 * errors.median,
+            100.0 * errors.mean,
+            100.0 * errors.worst,
+            errors.count,
             lines.len(),
         );
+        let sampled = lines.iter().filter_map(|line| {
+            let guess = line.predicted.as_ref().ok()?;
+            Some(*line.sampled.as_ref()? == guess.reason)
+        });
+        let sampled: Vec<bool> = sampled.collect();
+        if !sampled.is_empty() {
+            text += &format!(
+                "stall reasons: {} of {} as ncu sampled them\n",
+                sampled.iter().filter(|same| **same).count(),
+                sampled.len()
+            );
+        }
     }
     text
 }
@@ -187,7 +246,8 @@ fn ordered(lines: &[Line]) -> (usize, usize) {
                 && let (Ok(first), Ok(second)) = (&one.predicted, &other.predicted)
             {
                 pairs += 1;
-                right += usize::from((first < second) == (one.measured < other.measured));
+                right +=
+                    usize::from((first.clocks < second.clocks) == (one.measured < other.measured));
             }
         }
     }
@@ -203,8 +263,12 @@ mod tests {
             rung: "05_swizzle".into(),
             size: Size::cube(1024),
             tile: None,
-            predicted: Ok(predicted),
+            predicted: Ok(Guess {
+                clocks: predicted,
+                reason: "wait".into(),
+            }),
             measured,
+            sampled: None,
         }
     }
 

@@ -34,6 +34,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use emulator::{Card, Finding, Limits, Options};
+use harness::measured::{self, Measured};
 use harness::{AnyLaunch, Bytes, Device, Function, LaunchConfig, Need, Target, Wanted, explained};
 use owo_colors::OwoColorize;
 
@@ -59,11 +60,12 @@ pub struct Arguments {
     /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
     #[arg(long)]
     sanitize: bool,
-    /// Say how long it would take on an H200, by the emulator's clock: what limits it, and what its warps wait for
-    #[arg(long, conflicts_with_all = ["profile", "sanitize", "csv", "outputs", "device"])]
+    /// Say how long it would take on an H200, by the emulator's clock: what limits it, and what its warps wait for; with
+    /// --device gpu, beside what the GPU takes
+    #[arg(long, conflicts_with_all = ["profile", "sanitize", "csv", "outputs"])]
     time: bool,
-    /// With --time, draw the warps of one SM over two steps
-    #[arg(long, value_name = "FILE.svg", requires = "time")]
+    /// With --time, draw the warps of one SM over two steps, or write them as JSON
+    #[arg(long, value_name = "FILE.svg|FILE.json", requires = "time")]
     timeline: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long, conflicts_with = "csv")]
@@ -130,7 +132,10 @@ fn execute(arguments: &Arguments) -> Result<bool> {
     let launch = arguments.launch.clone().or(head.unwrap_or_default());
     let counts = arguments.profile || arguments.sanitize || arguments.csv;
     let need = if counts { Need::Emulator } else { Need::Any };
-    let target = Target::choose(arguments.device, arguments.emulate, need)?;
+    let target = match arguments.time {
+        true => Target::choose(Wanted::Emulator, arguments.emulate, need)?,
+        false => Target::choose(arguments.device, arguments.emulate, need)?,
+    };
     let arch = launch.arch.clone().unwrap_or_else(|| newest(&target));
     let program = Program::read(path, &launch, &arch, &arguments.folders)?;
     target.check_arch(&program.source.arch)?;
@@ -148,7 +153,7 @@ fn execute(arguments: &Arguments) -> Result<bool> {
     )?;
     if arguments.time {
         let buffers = placed.buffers.iter();
-        let launch = AnyLaunch {
+        let predicted = AnyLaunch {
             kernel: &program.kernel.shown(),
             source: &program.source,
             entry: &program.kernel.entry,
@@ -158,7 +163,8 @@ fn execute(arguments: &Arguments) -> Result<bool> {
             memory: buffers.map(|held| held.before.bytes.len() as u64).sum(),
             spans: arguments.timeline.is_some(),
         };
-        let prediction = launch.predict(&mut device)?;
+        let mut prediction = predicted.predict(&mut device)?;
+        prediction.measured = measured(arguments, &program, &launch)?;
         let picture = arguments.timeline.as_deref();
         let text = harness::predicted(&prediction, arguments.json, picture)?;
         harness::print(&mut anstream::stdout(), &text)?;
@@ -263,6 +269,19 @@ fn execute(arguments: &Arguments) -> Result<bool> {
     };
     harness::print(&mut anstream::stdout(), &out)?;
     Ok(right && findings.is_empty())
+}
+
+/// What a GPU takes for it, if one is asked for.
+fn measured(arguments: &Arguments, program: &Program, launch: &Launch) -> Result<Option<Measured>> {
+    let Wanted::Gpu(_) = arguments.device else {
+        return Ok(None);
+    };
+    let gpu = Target::choose(arguments.device, None, Need::Any)?;
+    gpu.check_arch(&program.source.arch)?;
+    let ready = prepared(program, launch, &gpu, options(arguments))?;
+    let (function, config) = (&ready.function, &ready.config);
+    let measured = measured::launch(&ready.device, function, config, &ready.placed.args)?;
+    Ok(Some(measured))
 }
 
 /// A launch that only has to be made.
