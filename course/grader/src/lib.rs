@@ -8,6 +8,7 @@
 //! | [`export`] | what do students get, and what does Gradescope grade with? |
 //! | [`autograder`] | what does Gradescope's machine do with a submission? |
 //! | [`starters`] | what does a student begin with? |
+//! | [`watch`] | what changed since a student saved last, and what is still wrong? |
 //! | `submission` | which file was handed in, and what is in it? |
 //! | `commands` | the command line: arguments to calls of the modules above |
 pub mod autograder;
@@ -18,6 +19,7 @@ pub mod grade;
 pub mod sandbox;
 pub mod starters;
 mod submission;
+pub mod watch;
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,5 @@
 //! `cargo ladder grade ASSIGNMENT KERNEL.cu`: points, and what to do about those that are missing.
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::{env, fs, io};
@@ -11,6 +12,8 @@ use crate::grade::class::{Class, GradedClass};
 use crate::grade::{Grader, Request};
 use crate::sandbox::Limits;
 use crate::submission::harmless;
+use crate::watch::Watch;
+use crate::watch::report::{RunReport, Stage};
 
 #[derive(clap::Args)]
 #[command(
@@ -29,6 +32,9 @@ pub struct Arguments {
     /// Grade a class again that was graded before, and list who changed, and why
     #[arg(long, value_name = "DIR", conflicts_with_all = ["submission", "student", "json"])]
     regrade: Option<PathBuf>,
+    /// Grade again whenever the file is saved, and show what changed; keys: h hint, a all tiles, p profile, q quit
+    #[arg(long, conflicts_with_all = ["class", "regrade", "json"])]
+    watch: bool,
     /// Print the grade as Gradescope's results.json
     #[arg(long)]
     json: bool,
@@ -56,19 +62,11 @@ pub struct Arguments {
 
 /// Whether the kernel passed.
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let secret = super::secret(arguments.secret.as_deref())?;
-    let whole_class = arguments.class.is_some() || arguments.regrade.is_some();
-    ensure!(
-        secret.is_none() || arguments.student.is_some() || whole_class,
-        "a secret takes `--student ID`: everybody has hidden sizes of their own"
-    );
+    if arguments.watch {
+        return watch(arguments);
+    }
     // For a class too: what is missing here would be missing for everybody, after their old grades are gone.
-    let grader = Grader::new(&arguments.assignment, secret, || {
-        compiler(arguments.untrusted)
-    })?;
-    let grader = grader
-        .with_public_tile(arguments.tile)
-        .with_context(|| format!("--tile {}", arguments.tile))?;
+    let grader = grader(arguments)?;
     if let Some(folder) = &arguments.class {
         return class(arguments, &Class::read(folder, grader.handed_in())?);
     }
@@ -85,6 +83,65 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     };
     anstream::print!("{text}");
     Ok(grade.passed())
+}
+
+/// Grades whenever the file is saved, until the student quits.
+fn watch(arguments: &Arguments) -> Result<bool> {
+    let file = arguments.submission.clone().unwrap_or_default();
+    let tile = arguments.tile.to_string();
+    let process = || {
+        let mut command = process::Command::new(env::current_exe()?);
+        command.args(["report-run", "--book", &arguments.book, "--tile", &tile]);
+        command.args(arguments.untrusted.then_some("--untrusted"));
+        if let Some(secret) = &arguments.secret {
+            command.arg("--secret").arg(secret);
+        }
+        // In one word, or a name that begins with a dash would be a flag.
+        let student = arguments.student.as_ref();
+        command.args(student.map(|student| format!("--student={student}")));
+        command.arg("--").args([&arguments.assignment, &file]);
+        Ok(command)
+    };
+    crate::watch::watch(&Watch {
+        assignment: arguments.assignment.clone(),
+        file: file.clone(),
+        process: &process,
+    })?;
+    Ok(true)
+}
+
+/// Prints what a run finds, a line of JSON for each stage: the public sizes first, since they are what the student waits for.
+pub fn report_run(arguments: &Arguments) -> Result<bool> {
+    let grader = grader(arguments)?;
+    let submission = arguments.submission.as_deref().unwrap_or(Path::new(""));
+    let student = arguments.student.as_deref().unwrap_or_default();
+    let say = |report: &RunReport| -> Result<()> {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", serde_json::to_string(report)?)?;
+        Ok(out.flush()?)
+    };
+    let grade = grader.grade_public(submission, student)?;
+    let public = RunReport::of(&grade, Stage::Public, &arguments.book);
+    say(&public)?;
+    let grade = grader.grade(submission, student)?;
+    say(&RunReport::of(&grade, Stage::All, &arguments.book).explained_by(&public))?;
+    Ok(grade.passed())
+}
+
+/// The grader that the arguments ask for.
+fn grader(arguments: &Arguments) -> Result<Grader> {
+    let secret = super::secret(arguments.secret.as_deref())?;
+    let whole_class = arguments.class.is_some() || arguments.regrade.is_some();
+    ensure!(
+        secret.is_none() || arguments.student.is_some() || whole_class,
+        "a secret takes `--student ID`: everybody has hidden sizes of their own"
+    );
+    let grader = Grader::new(&arguments.assignment, secret, || {
+        compiler(arguments.untrusted)
+    })?;
+    grader
+        .with_public_tile(arguments.tile)
+        .with_context(|| format!("--tile {}", arguments.tile))
 }
 
 /// Kernels of one's own are compiled in this process, those of others in the sandbox.

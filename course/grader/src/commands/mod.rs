@@ -17,6 +17,9 @@ pub use compile_locked::sandboxed;
 pub enum Command {
     /// Grade a student's kernel on the emulator
     Grade(grade::Arguments),
+    /// What `grade --watch` starts for each run: reports in JSON, the public sizes first
+    #[command(hide = true)]
+    ReportRun(grade::Arguments),
     /// Write an exam: questions about accesses of a warp, with their key
     Exam(exam::Arguments),
     /// Regenerate every assignment's starter from its solution, or check that they are current
@@ -39,6 +42,7 @@ impl Command {
     pub fn run(&self) -> Result<bool> {
         match self {
             Self::Grade(arguments) => grade::run(arguments),
+            Self::ReportRun(arguments) => grade::report_run(arguments),
             Self::Exam(arguments) => exam::run(arguments),
             Self::Starters(arguments) => starters::run(arguments),
             Self::ExportCourse(arguments) => export_course::run(arguments),
