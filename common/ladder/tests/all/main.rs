@@ -12,3 +12,4 @@ mod sandbox;
 mod strangers;
 mod timings;
 mod untrusted;
+mod watch;

@@ -294,6 +294,11 @@ impl Grader {
         Ok(self)
     }
 
+    /// Whether what is handed in is a kernel, and not answers.
+    pub fn launches_kernels(&self) -> bool {
+        self.compiler.is_some()
+    }
+
     /// What the file is called that counts.
     pub fn handed_in(&self) -> &'static str {
         self.rubric.task.handed_in()
