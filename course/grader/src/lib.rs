@@ -9,6 +9,7 @@
 //! | [`autograder`] | what does Gradescope's machine do with a submission? |
 //! | [`starters`] | what does a student begin with? |
 //! | [`watch`] | what changed since a student saved last, and what is still wrong? |
+//! | `progress` | how far is a student, and what comes next? |
 //! | `submission` | which file was handed in, and what is in it? |
 //! | `commands` | the command line: arguments to calls of the modules above |
 pub mod autograder;
@@ -16,6 +17,7 @@ mod commands;
 pub mod exam;
 pub mod export;
 pub mod grade;
+mod progress;
 pub mod sandbox;
 pub mod starters;
 mod submission;

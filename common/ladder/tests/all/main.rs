@@ -2,6 +2,7 @@
 mod calibrate;
 mod classes;
 mod commands;
+mod course;
 mod emulate;
 mod export;
 mod faults;

@@ -57,7 +57,7 @@ use crate::submission::{self, read};
 const NO_MISTAKE: &str = "none-of-these";
 
 /// Raised whenever the same kernel might get other points, or other sizes.
-const VERSION: &str = "5";
+pub(crate) const VERSION: &str = "5";
 
 /// What a process of its own is to grade, into a `results.json` that it prints.
 #[derive(Clone, Debug)]
@@ -322,13 +322,8 @@ impl Grader {
 
     fn grade_launches(&self, file: &Path, student: &str, which: Launches) -> Result<Grade> {
         let rubric = &self.rubric;
-        let text = read(file)?;
-        let predictions = match self.compiler {
-            Some(_) => submission::predictions(file)?,
-            None => None,
-        };
+        let (text, predictions) = handed_in(file, self.launches_kernels())?;
         let hash = |bytes: &[u8]| harness::hex(&Sha256::digest(bytes));
-        let all = [text.as_str(), predictions.as_deref().unwrap_or_default()].concat();
         let mut grade = Grade {
             pass: rubric.pass,
             items: Vec::new(),
@@ -345,7 +340,7 @@ impl Grader {
                 // Tells secrets apart, and none from it.
                 secret: self.secret.as_ref().map(|secret| hash(secret)[..8].into()),
                 student: student.to_owned(),
-                submission_sha256: hash(all.as_bytes()),
+                submission_sha256: hash_of(&text, predictions.as_deref()),
             },
         };
         if let Some((compiler, _)) = &self.compiler {
@@ -372,6 +367,26 @@ impl Grader {
         grade.after = (is_whole && grade.passed()).then(|| rubric.after.passed.clone());
         Ok(grade)
     }
+}
+
+/// The text that was handed in, and the predictions beside a kernel.
+fn handed_in(file: &Path, is_kernel: bool) -> Result<(String, Option<String>)> {
+    let predictions = match is_kernel {
+        true => submission::predictions(file)?,
+        false => None,
+    };
+    Ok((read(file)?, predictions))
+}
+
+/// SHA-256 of what was handed in, predictions too, in 64 digits.
+pub(crate) fn submission_hash(file: &Path, is_kernel: bool) -> Result<String> {
+    let (text, predictions) = handed_in(file, is_kernel)?;
+    Ok(hash_of(&text, predictions.as_deref()))
+}
+
+fn hash_of(text: &str, predictions: Option<&str>) -> String {
+    let all = [text, predictions.unwrap_or_default()].concat();
+    harness::hex(&Sha256::digest(all))
 }
 
 /// The whole name of a compiler, which only its output tells: the version that it states has two numbers.
