@@ -9,12 +9,13 @@ use crate::op::Reg;
 pub struct SnapshotRequest {
     /// Its `blockIdx`.
     pub block: [u32; 3],
-    /// Which execution of each instruction by each warp: 1 is the first.
+    /// Which execution by each warp: 1 is the first.
     pub execution: u64,
-    /// Keep shared memory as it is when the last warp comes to this instruction: an index into
-    /// [`crate::Function::instructions`].
-    pub shared_at: Option<usize>,
-    /// Keep the operands of these, by such indices.
+    /// Keep shared memory as it is when the last warp comes to one of these instructions, indices into
+    /// [`crate::Function::instructions`]. Executions are counted over all of them: they may be copies of one, of a loop that
+    /// the compiler unrolled.
+    pub shared_at: Vec<usize>,
+    /// Keep the operands of these, by such indices; executions are counted for each.
     pub operands_of: Vec<usize>,
 }
 
@@ -72,6 +73,8 @@ pub(crate) struct Inspector {
     pub request: SnapshotRequest,
     /// Executions so far, by instruction and warp.
     counts: BTreeMap<(usize, u32), u64>,
+    /// Of all that shared memory is kept at, by warp.
+    shared_counts: BTreeMap<u32, u64>,
     /// The last one that was counted.
     last: Option<(usize, u32)>,
     warps: BTreeSet<u32>,
@@ -81,11 +84,18 @@ pub(crate) struct Inspector {
     pub pending: BTreeMap<u32, (usize, Vec<NamedRegister>)>,
 }
 
+/// What is to be kept now.
+pub(crate) struct Due {
+    pub shared: bool,
+    pub operands: bool,
+}
+
 impl Inspector {
     pub fn new(request: &SnapshotRequest) -> Self {
         Self {
             request: request.clone(),
             counts: BTreeMap::new(),
+            shared_counts: BTreeMap::new(),
             last: None,
             warps: BTreeSet::new(),
             found: Snapshot::default(),
@@ -93,19 +103,20 @@ impl Inspector {
         }
     }
 
-    /// Counts an execution; whether it is the one that was asked for.
-    pub fn is_asked_for(&mut self, instruction: usize, warp: u32) -> bool {
-        let request = &self.request;
-        let is_known =
-            request.shared_at == Some(instruction) || request.operands_of.contains(&instruction);
-        self.last = None;
-        if !is_known {
-            return false;
-        }
-        let count = self.counts.entry((instruction, warp)).or_default();
-        *count += 1;
+    /// Counts an execution.
+    pub fn count(&mut self, instruction: usize, warp: u32) -> Due {
         self.last = Some((instruction, warp));
-        *count == request.execution
+        let is_next = |count: &mut u64| {
+            *count += 1;
+            *count == self.request.execution
+        };
+        let (at, of) = (&self.request.shared_at, &self.request.operands_of);
+        Due {
+            shared: at.contains(&instruction)
+                && is_next(self.shared_counts.entry(warp).or_default()),
+            operands: of.contains(&instruction)
+                && is_next(self.counts.entry((instruction, warp)).or_default()),
+        }
     }
 
     /// Takes the last execution back: it will come again.
@@ -113,6 +124,11 @@ impl Inspector {
         let Some((instruction, warp)) = self.last.take() else {
             return;
         };
+        if self.request.shared_at.contains(&instruction)
+            && let Some(count) = self.shared_counts.get_mut(&warp)
+        {
+            *count -= 1;
+        }
         if let Some(count) = self.counts.get_mut(&(instruction, warp)) {
             if *count == self.request.execution {
                 self.pending.remove(&warp);
@@ -135,7 +151,7 @@ impl Inspector {
 
     /// Takes over what another thread has found, which ran other blocks.
     pub fn add(&mut self, other: Self) {
-        if !other.counts.is_empty() {
+        if other.last.is_some() {
             *self = other;
         }
     }

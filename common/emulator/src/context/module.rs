@@ -111,7 +111,9 @@ pub struct Function {
 pub struct SharedVariable<'a> {
     /// As the source has it.
     pub name: &'a str,
-    /// Bytes before it.
+    /// Its address in the window of shared memory.
+    pub address: u32,
+    /// Bytes before it that a kernel has.
     pub start: u32,
     /// None of dynamic shared memory, whose size a launch says.
     pub bytes: Option<u32>,
@@ -139,6 +141,7 @@ impl Function {
         let all = self.program.symbols.iter();
         all.map(|symbol| SharedVariable {
             name: &symbol.name,
+            address: symbol.start,
             start: symbol.start - SHARED_BASE,
             bytes: symbol.bytes,
         })

@@ -42,14 +42,15 @@ impl Warp {
                 .operands
                 .extend(defs.iter().map(|named| self.operand(named)));
         }
-        if active == 0 || !inspector.is_asked_for(instruction, warp) {
+        if active == 0 {
             return;
         }
-        if inspector.request.shared_at == Some(instruction) {
+        let due = inspector.count(instruction, warp);
+        if due.shared {
             let words = cx.block.shared.iter().flat_map(|word| word.to_le_bytes());
             inspector.keep_shared(warp, words.skip(SHARED_BASE as usize));
         }
-        if inspector.request.operands_of.contains(&instruction) {
+        if due.operands {
             let operands = operands(&op.code);
             let address = operands.address.map(|at| Operand {
                 role: "address",

@@ -51,7 +51,7 @@ fn kept(execution: u64, shared_at: Option<&str>, operands_of: &[&str]) -> Snapsh
         snapshot: Some(SnapshotRequest {
             block: [1, 0, 0],
             execution,
-            shared_at: shared_at.as_ref().map(at),
+            shared_at: shared_at.iter().map(at).collect(),
             operands_of: operands_of.iter().map(at).collect(),
         }),
         ..Options::default()

@@ -10,6 +10,7 @@
 //! | `memory` | what is in the device's memory, before and after? |
 //! | `other_launches` | which launch executes what this one does not? |
 //! | `compare` | is that as expected? |
+//! | `look/` | what does a block hold at a line? |
 //! | `report`, `json`, `metrics` | how does the reader see it? |
 mod argument;
 mod compare;
@@ -18,6 +19,7 @@ mod element;
 mod fill;
 mod json;
 mod launch;
+mod look;
 mod memory;
 mod metrics;
 mod names;
@@ -67,6 +69,8 @@ pub struct Arguments {
     /// With --time, draw the warps of one SM over two steps, or write them as JSON
     #[arg(long, value_name = "FILE.svg|FILE.json", requires = "time")]
     timeline: Option<PathBuf>,
+    #[command(flatten)]
+    look: look::Look,
     /// Print one JSON object
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -130,16 +134,27 @@ fn execute(arguments: &Arguments) -> Result<bool> {
     let head = Launch::of_head(&String::from_utf8_lossy(&text), path);
     let head = head.map_err(|why| anyhow!("{}: {why}", path.display()))?;
     let launch = arguments.launch.clone().or(head.unwrap_or_default());
-    let counts = arguments.profile || arguments.sanitize || arguments.csv;
+    let looks = arguments.look.is_asked_for();
+    let counts = arguments.profile || arguments.sanitize || arguments.csv || looks;
     let need = if counts { Need::Emulator } else { Need::Any };
     let target = match arguments.time {
         true => Target::choose(Wanted::Emulator, arguments.emulate, need)?,
         false => Target::choose(arguments.device, arguments.emulate, need)?,
     };
     let arch = launch.arch.clone().unwrap_or_else(|| newest(&target));
+    if let (Some(size), true) = (arguments.look.size, looks) {
+        let text = look::at_size(&arguments.look, size, path, &launch, &arch)?;
+        harness::print(&mut anstream::stdout(), &text)?;
+        return Ok(true);
+    }
     let program = Program::read(path, &launch, &arch, &arguments.folders)?;
     target.check_arch(&program.source.arch)?;
     let options = options(arguments);
+    if arguments.look.is_asked_for() {
+        let text = look_inside(arguments, &launch, &target, program, options)?;
+        harness::print(&mut anstream::stdout(), &text)?;
+        return Ok(true);
+    }
     let ready = prepared(&program, &launch, &target, options.clone())?;
     let Prepared {
         mut device,
@@ -269,6 +284,37 @@ fn execute(arguments: &Arguments) -> Result<bool> {
     };
     harness::print(&mut anstream::stdout(), &out)?;
     Ok(right && findings.is_empty())
+}
+
+/// What a block holds at a line.
+fn look_inside(
+    arguments: &Arguments,
+    launch: &Launch,
+    target: &Target,
+    program: Program,
+    options: Options,
+) -> Result<String> {
+    let look = &arguments.look;
+    let function = prepared(&program, launch, target, options.clone())?.function;
+    let snapshot = look.request(&program.source, function.instructions())?;
+    let options = Options {
+        snapshot: Some(snapshot),
+        ..options
+    };
+    let mut ready = prepared(&program, launch, target, options)?;
+    let (function, config) = (&ready.function, &ready.config);
+    let run = ready.device.launch(function, config, &ready.placed.args)?;
+    let run = run.context("the emulator shows it; without --device gpu")?;
+    let ended: Vec<String> = run
+        .findings
+        .iter()
+        .filter(|finding| finding.is_fatal())
+        .map(ToString::to_string)
+        .collect();
+    if !ended.is_empty() {
+        return Err(harness::Error::Fault(ended).into());
+    }
+    look.text(&program.source, function, &run.snapshot)
 }
 
 /// What a GPU takes for it, if one is asked for.

@@ -8,6 +8,7 @@ mod export;
 mod faults;
 mod gradescope;
 mod layout;
+mod look;
 mod records;
 mod sandbox;
 mod strangers;
