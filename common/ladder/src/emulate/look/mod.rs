@@ -6,7 +6,7 @@
 //! | `declaration` | which rows, columns and type does the source declare? |
 //! | `table` | how is shared memory shown? |
 //! | `registers` | how are operands shown? |
-mod declaration;
+pub mod declaration;
 mod registers;
 mod table;
 
