@@ -63,7 +63,7 @@ const GROUPS: [(&str, &str); 6] = [
     ("To run your own kernels", "emulate get-nvrtc"),
     (
         "To learn",
-        "diff layout banks round approximate sass bound clock",
+        "course diff layout banks round approximate sass bound clock",
     ),
     ("To teach", "grade exam export-course"),
     (

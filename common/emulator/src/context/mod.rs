@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use error::Error;
-pub use module::{Buffer, Function, Module};
+pub use module::{Buffer, Function, Module, SharedVariable};
 use module::{ContextId, ModuleId, Owner};
 
 use crate::exec::{self, PreviousGrid, Request};

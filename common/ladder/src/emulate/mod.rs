@@ -10,6 +10,7 @@
 //! | `memory` | what is in the device's memory, before and after? |
 //! | `other_launches` | which launch executes what this one does not? |
 //! | `compare` | is that as expected? |
+//! | `look/` | what does a block hold at a line? |
 //! | `report`, `json`, `metrics` | how does the reader see it? |
 mod argument;
 mod compare;
@@ -18,6 +19,7 @@ mod element;
 mod fill;
 mod json;
 mod launch;
+mod look;
 mod memory;
 mod metrics;
 mod names;
@@ -69,6 +71,8 @@ pub struct Arguments {
     /// With --time, draw the warps of one SM over two steps, or write them as JSON
     #[arg(long, value_name = "FILE.svg|FILE.json", requires = "time")]
     timeline: Option<PathBuf>,
+    #[command(flatten)]
+    look: look::Look,
     /// Print one JSON object
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -123,6 +127,27 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
 }
 
+/// The launch, by the flags and the head of the file; where it runs; and what it is compiled for.
+fn launch_of(arguments: &Arguments) -> Result<(Launch, Target, String)> {
+    let path = &arguments.file;
+    let text = std::fs::read(path).map_err(|error| harness::Error::Read {
+        path: path.clone(),
+        error,
+    })?;
+    let head = Launch::of_head(&String::from_utf8_lossy(&text), path);
+    let head = head.map_err(|why| anyhow!("{}: {why}", path.display()))?;
+    let launch = arguments.launch.clone().or(head.unwrap_or_default());
+    let looks = arguments.look.is_asked_for();
+    let counts = arguments.profile || arguments.sanitize || arguments.csv || looks;
+    let need = if counts { Need::Emulator } else { Need::Any };
+    let target = match arguments.time {
+        true => Target::choose(Wanted::Emulator, arguments.emulate, need)?,
+        false => Target::choose(arguments.device, arguments.emulate, need)?,
+    };
+    let arch = launch.arch.clone().unwrap_or_else(|| newest(&target));
+    Ok((launch, target, arch))
+}
+
 /// What is launched, and on what.
 struct Chosen {
     launch: Launch,
@@ -132,22 +157,8 @@ struct Chosen {
 
 impl Chosen {
     fn new(arguments: &Arguments) -> Result<Self> {
-        let path = &arguments.file;
-        let text = std::fs::read(path).map_err(|error| harness::Error::Read {
-            path: path.clone(),
-            error,
-        })?;
-        let head = Launch::of_head(&String::from_utf8_lossy(&text), path);
-        let head = head.map_err(|why| anyhow!("{}: {why}", path.display()))?;
-        let launch = arguments.launch.clone().or(head.unwrap_or_default());
-        let counts = arguments.profile || arguments.sanitize || arguments.csv;
-        let need = if counts { Need::Emulator } else { Need::Any };
-        let target = match arguments.time {
-            true => Target::choose(Wanted::Emulator, arguments.emulate, need)?,
-            false => Target::choose(arguments.device, arguments.emulate, need)?,
-        };
-        let arch = launch.arch.clone().unwrap_or_else(|| newest(&target));
-        let program = Program::read(path, &launch, &arch, &arguments.folders)?;
+        let (launch, target, arch) = launch_of(arguments)?;
+        let program = Program::read(&arguments.file, &launch, &arch, &arguments.folders)?;
         target.check_arch(&program.source.arch)?;
         Ok(Self {
             launch,
@@ -238,7 +249,19 @@ pub fn measure(file: &Path, gpu: Wanted) -> Result<Measured> {
 }
 
 fn execute(arguments: &Arguments) -> Result<bool> {
+    let look = &arguments.look;
+    if let Some(size) = look.size.filter(|_| look.is_asked_for()) {
+        let (launch, _, arch) = launch_of(arguments)?;
+        let text = look::at_size(look, size, &arguments.file, &launch, &arch)?;
+        harness::print(&mut anstream::stdout(), &text)?;
+        return Ok(true);
+    }
     let chosen = Chosen::new(arguments)?;
+    if look.is_asked_for() {
+        let text = look_inside(arguments, chosen)?;
+        harness::print(&mut anstream::stdout(), &text)?;
+        return Ok(true);
+    }
     if arguments.time {
         let mut prediction = chosen.predict(arguments)?;
         prediction.measured = chosen.measure(arguments)?;
@@ -358,6 +381,36 @@ fn execute(arguments: &Arguments) -> Result<bool> {
     };
     harness::print(&mut anstream::stdout(), &out)?;
     Ok(right && findings.is_empty())
+}
+
+/// What a block holds at a line.
+fn look_inside(arguments: &Arguments, chosen: Chosen) -> Result<String> {
+    let (look, options) = (&arguments.look, options(arguments));
+    let Chosen {
+        launch,
+        target,
+        program,
+    } = chosen;
+    let function = prepared(&program, &launch, &target, options.clone())?.function;
+    let snapshot = look.request(&program.source, function.instructions())?;
+    let options = Options {
+        snapshot: Some(snapshot),
+        ..options
+    };
+    let mut ready = prepared(&program, &launch, &target, options)?;
+    let (function, config) = (&ready.function, &ready.config);
+    let run = ready.device.launch(function, config, &ready.placed.args)?;
+    let run = run.context("the emulator shows it; without --device gpu")?;
+    let ended: Vec<String> = run
+        .findings
+        .iter()
+        .filter(|finding| finding.is_fatal())
+        .map(ToString::to_string)
+        .collect();
+    if !ended.is_empty() {
+        return Err(harness::Error::Fault(ended).into());
+    }
+    look.text(&program.source, function, &run.snapshot)
 }
 
 /// A launch that only has to be made.

@@ -286,6 +286,7 @@ fn at_line(measure: &Measure, is_global: bool, code: &str, line: u32, cost: Line
     };
     Complaint {
         player: cost.conflict.map(|found| found.player),
+        line: Some(line),
         ..Complaint::new(words, &measure.hint, mistake)
     }
 }

@@ -70,6 +70,14 @@ pub enum AssignmentKind {
 }
 
 impl AssignmentKind {
+    /// Whether a kernel is handed in, and not answers.
+    pub fn is_kernel(self) -> bool {
+        match self {
+            Self::Gemm | Self::Transpose => true,
+            Self::Predict => false,
+        }
+    }
+
     /// What the file is called that counts.
     pub fn handed_in(self) -> &'static str {
         match self {

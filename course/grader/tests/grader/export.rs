@@ -49,7 +49,9 @@ fn students_get_what_they_build_and_what_they_begin_with() {
         let name = name(&assignment);
         let of = |file: &str| format!("course/assignments/{name}/{file}");
         assert!(
-            paths.contains(&*of("README.md")) && paths.contains(&*of("rubric.toml")),
+            ["README.md", "rubric.toml", "hints.toml"]
+                .iter()
+                .all(|file| paths.contains(&*of(file))),
             "{name}"
         );
         assert!(

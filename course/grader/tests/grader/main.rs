@@ -1,6 +1,7 @@
 //! The grader as a teacher meets it: grades, exams, and what students get.
 mod exam;
 mod export;
+mod hints;
 mod kernels;
 mod mutations;
 mod recorded;
