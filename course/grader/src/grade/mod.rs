@@ -17,6 +17,7 @@
 //! | `conflict` | which lanes want the same bank? |
 //! | `gap` | which lanes' bytes are not side by side? |
 //! | `predict` | were the student's predictions right? |
+//! | `diagnose` | has the student found the bug of a broken kernel? |
 //! | `answers` | were the answers to an exam right? |
 //! | `class` | how does a whole class do? |
 //! | `text`, `results` | how does the reader see it? |
@@ -24,6 +25,7 @@ pub(crate) mod answers;
 mod budget;
 pub(crate) mod class;
 mod conflict;
+mod diagnose;
 mod diagnosis;
 mod fragment;
 mod gap;
@@ -43,12 +45,13 @@ mod values;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+pub use diagnose::{BROKEN, sealed};
 use harness::Compile;
 use results::{Evidence, Results};
 use rubric::{AssignmentKind, Rubric};
 use sha2::{Digest, Sha256};
 
-use crate::submission::{self, read};
+use crate::submission::{self, DIAGNOSIS, PREDICTIONS, read};
 
 /// The anchor for what no entry of the book's page of mistakes describes.
 const NO_MISTAKE: &str = "none-of-these";
@@ -237,11 +240,17 @@ impl Grader {
         let rubric = &self.rubric;
         let text = read(file)?;
         let predictions = match self.compiler {
-            Some(_) => submission::predictions(file)?,
+            Some(_) => submission::beside(file, PREDICTIONS)?,
+            None => None,
+        };
+        let diagnosis = match &rubric.bug {
+            Some(_) => submission::beside(file, DIAGNOSIS)?,
             None => None,
         };
         let hash = |bytes: &[u8]| harness::hex(&Sha256::digest(bytes));
-        let all = [text.as_str(), predictions.as_deref().unwrap_or_default()].concat();
+        let others = [&predictions, &diagnosis];
+        let others = others.map(|text| text.as_deref().unwrap_or_default());
+        let all = [text.as_str(), &others.concat()].concat();
         let mut grade = Grade {
             pass: rubric.pass,
             items: Vec::new(),
@@ -267,6 +276,8 @@ impl Grader {
             );
             let predicted = predict::judge(rubric, predictions.as_deref());
             grade.items.extend(predicted);
+            let found = diagnose::judge(rubric, diagnosis.as_deref(), &**compiler)?;
+            grade.items.extend(found);
             let mut launches = plan::public(rubric, self.public_tile)?;
             launches.extend(plan::others(rubric, self.secret.as_deref(), student));
             // Grades do not depend on where a file is stored.

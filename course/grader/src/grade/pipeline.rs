@@ -1,9 +1,10 @@
 //! How early a kernel issues the copies that it will wait for, and how much TMA brings at a time.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use emulator::CopyLead;
 
 use super::judge::{Judged, LaunchResults};
+use super::plan::SMS;
 use super::rubric::Measure;
 
 /// Bytes of an element.
@@ -18,8 +19,9 @@ const ELEMENT: u32 = 2;
 /// do not count: they are all prologue.
 pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in &all.done {
-        let [_, _, steps] = launch.tiles(all.rubric);
-        if steps <= 2 {
+        let [rows, columns, steps] = launch.tiles(all.rubric);
+        // Of a block that takes several tiles, steps are not told apart by its products.
+        if steps <= 2 || rows * columns > u64::from(SMS) {
             continue;
         }
         let mut warps = BTreeMap::<_, Vec<&CopyLead>>::new();
@@ -49,6 +51,16 @@ fn ahead(leads: &[&CopyLead], steps: u64) -> f64 {
     let sum: u64 = least.values().sum();
     // Of all of its tiles, the first has nothing before it.
     sum as f64 / of_a_step.max(1.0) / (steps - 1) as f64
+}
+
+/// Blocks that copied something, for each SM.
+pub fn persistent_blocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
+    for (launch, one) in &all.done {
+        let blocks: BTreeSet<_> = one.run.leads.iter().map(|lead| lead.block).collect();
+        let of_an_sm = blocks.len() as f64 / f64::from(SMS);
+        let words = format!("{} blocks copy tiles, on {SMS} SMs", blocks.len());
+        judged.measured(measure, all, launch, (of_an_sm, words), "another-way");
+    }
 }
 
 /// Bytes of a row in the narrowest box of A or B; 0 without boxes.

@@ -18,6 +18,14 @@ pub enum Class {
     EveryTile,
     /// Many tiles each way, and none of the sides a multiple of a tile's.
     Large,
+    /// More tiles than fit on the card at once: what a kernel keeps from one tile to the next may be wrong at some of these
+    /// only.
+    Waves {
+        /// Tiles of the SMs that have most of them.
+        waves: u32,
+        /// Along K.
+        steps: u32,
+    },
 }
 
 /// One launch that is graded.
@@ -90,11 +98,24 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
         .collect();
     let tile = draw.number(tiles as u32, "tile") as usize % tiles.max(1);
     all.push(draw.launch(rubric, tile, Class::Large));
+    if rubric.bug.is_some() {
+        let waves = WAVES.map(|(waves, steps)| Class::Waves { waves, steps });
+        let waves = waves.into_iter().zip((0..tiles).cycle());
+        all.extend(waves.map(|(class, tile)| draw.launch(rubric, tile, class)));
+    }
     for launch in &mut all {
-        launch.closed = secret.is_some();
+        // What shows a bug is the student's to find.
+        launch.closed = secret.is_some() || rubric.bug.is_some();
     }
     all
 }
+
+/// Waves of tiles, and steps along K: few and many, odd and even, and with every remainder of a ring of two, three or four
+/// stages.
+const WAVES: [(u32, u32); 6] = [(2, 3), (3, 2), (2, 4), (4, 1), (3, 5), (2, 6)];
+
+/// SMs of the card that is emulated, an H100.
+pub const SMS: u32 = 132;
 
 /// The launch that everybody may see of the same kind as a hidden one.
 pub fn open_like(rubric: &Rubric, hidden: &PlannedLaunch) -> PlannedLaunch {
@@ -121,7 +142,11 @@ impl Draw<'_> {
     }
 
     fn launch(&self, rubric: &Rubric, tile: usize, class: Class) -> PlannedLaunch {
-        let number = tile as u32 + if class == Class::Large { 100 } else { 0 };
+        let number = match class {
+            Class::EveryTile | Class::Public => tile as u32,
+            Class::Large => 100 + tile as u32,
+            Class::Waves { waves, steps } => 200 + 16 * waves + steps,
+        };
         let draw = |what| self.number(number, what);
         let TileVariant { m, n, k, .. } = rubric.tile[tile];
         let (size, values) = match class {
@@ -148,6 +173,17 @@ impl Draw<'_> {
                     m: odd("odd m", m, tiles(m)),
                     n: odd("odd n", n, tiles(n)),
                     k: odd("odd k", k.max(2), steps + 1),
+                };
+                (size, Values::Random)
+            }
+            Class::Waves { waves, steps } => {
+                const ROWS: u32 = 12;
+                let odd = |what, tile: u32| (draw(what) as u32 % tile.min(16)) | 1;
+                let size = Size {
+                    m: ROWS * m - odd("odd m", m),
+                    // A column more than full waves have.
+                    n: ((waves - 1) * SMS / ROWS + 1) * n - odd("odd n", n),
+                    k: steps * k - odd("odd k", k.max(2)),
                 };
                 (size, Values::Random)
             }
