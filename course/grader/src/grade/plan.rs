@@ -4,7 +4,7 @@ use anyhow::Result;
 use harness::{DISTINCT, Size, TrialLaunch, Values};
 use sha2::{Digest, Sha256};
 
-use super::rubric::{AssignmentKind, Rubric, TileVariant};
+use super::rubric::{AssignmentKind, Measure, Rubric, TileVariant, What};
 
 /// Where there is no secret: everybody can read it here, and the grade says so.
 pub const PUBLIC_SECRET: &[u8] = b"no secret was given";
@@ -18,10 +18,10 @@ pub enum Class {
     EveryTile,
     /// Many tiles each way, and none of the sides a multiple of a tile's.
     Large,
-    /// More tiles than fit on the card at once: what a kernel keeps from one tile to the next may be wrong at some of these
-    /// only.
+    /// Of a kernel that has a bug: what it keeps from one step to the next, and persistent blocks from one tile to the next, may
+    /// be wrong at some numbers of them only.
     Waves {
-        /// Tiles of the SMs that have most of them.
+        /// Tiles of the persistent blocks that have most of them.
         waves: u32,
         /// Along K.
         steps: u32,
@@ -177,12 +177,16 @@ impl Draw<'_> {
                 (size, Values::Random)
             }
             Class::Waves { waves, steps } => {
-                const ROWS: u32 = 12;
+                // A column more than full waves have; few tiles where each has a block of its own.
+                let of_persistent = |one: &Measure| one.what == What::PersistentBlocks;
+                let (rows, columns) = match rubric.measure.iter().any(of_persistent) {
+                    true => (12, (waves - 1) * SMS / 12 + 1),
+                    false => (2, waves),
+                };
                 let odd = |what, tile: u32| (draw(what) as u32 % tile.min(16)) | 1;
                 let size = Size {
-                    m: ROWS * m - odd("odd m", m),
-                    // A column more than full waves have.
-                    n: ((waves - 1) * SMS / ROWS + 1) * n - odd("odd n", n),
+                    m: rows * m - odd("odd m", m),
+                    n: columns * n - odd("odd n", n),
                     k: steps * k - odd("odd k", k.max(2)),
                 };
                 (size, Values::Random)

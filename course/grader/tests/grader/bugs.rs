@@ -21,18 +21,29 @@ struct Mends {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mend {
+    number: usize,
     /// Without the blanks before it.
-    pub line: String,
+    line: String,
     with: String,
 }
 
 impl Mend {
+    /// What it is called.
+    pub fn name(&self) -> String {
+        format!("line {}: {}", self.number, self.with)
+    }
+
     /// The broken kernel with this line changed.
     pub fn text(&self, assignment: &Path) -> String {
         let broken = read(&assignment.join(BROKEN));
-        let is_it = |line: &&str| line.trim() == self.line;
-        assert_eq!(broken.lines().filter(is_it).count(), 1, "{}", self.line);
-        broken.replace(&self.line, &self.with)
+        let changed = broken.lines().zip(1..).map(|(line, number)| {
+            if number != self.number {
+                return format!("{line}\n");
+            }
+            assert_eq!(line.trim(), self.line, "line {number}");
+            format!("{}\n", self.with)
+        });
+        changed.collect()
     }
 }
 
@@ -68,7 +79,9 @@ fn a_bug_is_what_its_solution_says() {
         let cause = diagnosis(&assignment)["cause"].as_str().map(str::to_owned);
         let cause = sealed(&name, "cause", &cause.expect("a name"));
         let lines = mends(&assignment);
-        let lines = lines.iter().map(|one| sealed(&name, "line", &one.line));
+        let lines = lines
+            .iter()
+            .map(|one| sealed(&name, "line", &one.number.to_string()));
         let lines: Vec<_> = lines.map(toml::Value::String).collect();
         let of = &known[&name];
         assert_eq!(of["cause"].as_str(), Some(&*cause), "{name}");

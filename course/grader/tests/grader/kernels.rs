@@ -179,7 +179,7 @@ fn right_kernels_get_all_points() {
             right.push((one.name.clone(), one.text(&assignment)));
         }
         for one in bugs::mends(&assignment) {
-            right.push((one.line.clone(), one.text(&assignment)));
+            right.push((one.name(), one.text(&assignment)));
         }
         if other.is_file() {
             right.push(("other.cu".into(), read(&other)));
