@@ -177,6 +177,10 @@ pub enum What {
     /// How early copies are issued: the steps along K that a warp multiplies between the issue of a tile's last copy and
     /// the moment when it waits for it or reads it.
     CopiesAhead,
+    /// How often each warp comes to a barrier of its block, or of several warps.
+    BlockBarriers,
+    /// Copies whose issuing warp multiplies too, over all of them.
+    MultiplyingProducers,
     /// Blocks of a launch for each SM: at most 1 where blocks take one tile after the other.
     PersistentBlocks,
     /// Bytes of a row that TMA brings at a time: the narrower of A's and B's boxes.
