@@ -201,10 +201,13 @@ impl<'a> Judged<'a> {
         }
         self.closed.push(launch);
         let what = format!("{}: {what}", all.label(launch));
-        let hint = format!(
+        let hint = match all.rubric.bug {
+            Some(_) => "a size that shows what is wrong is yours to find: which numbers of tiles and of steps along K have you not launched?".to_owned(),
+            None => format!(
             "`--tile {}` grades the public sizes with this tile; M, N, K and the numbers are others, too: which of them does the kernel take for granted?",
             launch.tile + 1
-        );
+        ),
+        };
         self.complaints
             .push(Complaint::new(what, &hint, "wrong-for-other-sizes"));
     }
@@ -358,8 +361,10 @@ fn judge_part(
         false => [faults, values, mechanism],
     };
     let closed: Vec<_> = found.iter().flat_map(|judged| &judged.closed).collect();
+    // Where a bug is to be found, a launch that shows it is the student's to find.
     let open: Vec<_> = closed
         .first()
+        .filter(|_| rubric.bug.is_none())
         .map(|launch| plan::open_like(rubric, launch))
         .into_iter()
         .collect();

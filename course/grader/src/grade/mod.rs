@@ -18,6 +18,7 @@
 //! | `gap` | which lanes' bytes are not side by side? |
 //! | `profile` | what did the lines around the one at fault ask memory for? |
 //! | `predict` | were the student's predictions right? |
+//! | `diagnose` | has the student found the bug of a broken kernel? |
 //! | `answers` | were the answers to an exam right? |
 //! | `class` | how does a whole class do? |
 //! | `text`, `results` | how does the reader see it? |
@@ -25,6 +26,7 @@ pub(crate) mod answers;
 mod budget;
 pub(crate) mod class;
 mod conflict;
+mod diagnose;
 mod diagnosis;
 mod fragment;
 mod gap;
@@ -45,13 +47,14 @@ mod values;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+pub use diagnose::{BROKEN, sealed};
 use harness::Compile;
 pub use results::Evidence;
 use results::Results;
 use rubric::{AssignmentKind, Rubric};
 use sha2::{Digest, Sha256};
 
-use crate::submission::{self, read};
+use crate::submission::{self, DIAGNOSIS, PREDICTIONS, read};
 
 /// The anchor for what no entry of the book's page of mistakes describes.
 const NO_MISTAKE: &str = "none-of-these";
@@ -322,7 +325,8 @@ impl Grader {
 
     fn grade_launches(&self, file: &Path, student: &str, which: Launches) -> Result<Grade> {
         let rubric = &self.rubric;
-        let (text, predictions) = handed_in(file, self.launches_kernels())?;
+        let handed_in = HandedIn::read(file, self.launches_kernels())?;
+        let text = &handed_in.text;
         let hash = |bytes: &[u8]| harness::hex(&Sha256::digest(bytes));
         let mut grade = Grade {
             pass: rubric.pass,
@@ -340,7 +344,7 @@ impl Grader {
                 // Tells secrets apart, and none from it.
                 secret: self.secret.as_ref().map(|secret| hash(secret)[..8].into()),
                 student: student.to_owned(),
-                submission_sha256: hash_of(&text, predictions.as_deref()),
+                submission_sha256: handed_in.hash(),
             },
         };
         if let Some((compiler, _)) = &self.compiler {
@@ -349,19 +353,21 @@ impl Grader {
                 "{} does not end in .cu: CUDA source is graded",
                 file.display()
             );
-            let predicted = predict::judge(rubric, predictions.as_deref());
+            let predicted = predict::judge(rubric, handed_in.predictions.as_deref());
             grade.items.extend(predicted);
+            let found = diagnose::judge(rubric, handed_in.diagnosis.as_deref(), &**compiler)?;
+            grade.items.extend(found);
             let mut launches = plan::public(rubric, self.public_tile)?;
             if which == Launches::All {
                 launches.extend(plan::others(rubric, self.secret.as_deref(), student));
             }
             // Grades do not depend on where a file is stored.
             let name = submission::plain_name(file);
-            judge::judge(&mut grade, rubric, (&name, &text), &launches, &**compiler)?;
+            judge::judge(&mut grade, rubric, (&name, text), &launches, &**compiler)?;
         } else {
             let questions = rubric.questions(self.secret.as_deref(), student)?;
             (grade.items, grade.complaints) =
-                answers::judge(&questions, &text, rubric.points.prediction);
+                answers::judge(&questions, text, rubric.points.prediction);
         }
         let is_whole = which == Launches::All || self.compiler.is_none();
         grade.after = (is_whole && grade.passed()).then(|| rubric.after.passed.clone());
@@ -369,24 +375,42 @@ impl Grader {
     }
 }
 
-/// The text that was handed in, and the predictions beside a kernel.
-fn handed_in(file: &Path, is_kernel: bool) -> Result<(String, Option<String>)> {
-    let predictions = match is_kernel {
-        true => submission::predictions(file)?,
-        false => None,
-    };
-    Ok((read(file)?, predictions))
+/// What was handed in.
+struct HandedIn {
+    /// The kernel, or the answers.
+    text: String,
+    /// Beside a kernel, what its counters were predicted to be.
+    predictions: Option<String>,
+    /// Beside a kernel that was broken, what its bug is.
+    diagnosis: Option<String>,
 }
 
-/// SHA-256 of what was handed in, predictions too, in 64 digits.
+impl HandedIn {
+    fn read(file: &Path, is_kernel: bool) -> Result<Self> {
+        let beside = |name| match is_kernel {
+            true => submission::beside(file, name),
+            false => Ok(None),
+        };
+        Ok(Self {
+            text: read(file)?,
+            predictions: beside(PREDICTIONS)?,
+            diagnosis: beside(DIAGNOSIS)?,
+        })
+    }
+
+    /// SHA-256 of all of it, in 64 digits.
+    fn hash(&self) -> String {
+        let beside = [&self.predictions, &self.diagnosis];
+        let beside = beside.map(|text| text.as_deref().unwrap_or_default());
+        harness::hex(&Sha256::digest(
+            [&self.text, beside.concat().as_str()].concat(),
+        ))
+    }
+}
+
+/// SHA-256 of what was handed in, with what stands beside it, in 64 digits.
 pub(crate) fn submission_hash(file: &Path, is_kernel: bool) -> Result<String> {
-    let (text, predictions) = handed_in(file, is_kernel)?;
-    Ok(hash_of(&text, predictions.as_deref()))
-}
-
-fn hash_of(text: &str, predictions: Option<&str>) -> String {
-    let all = [text, predictions.unwrap_or_default()].concat();
-    harness::hex(&Sha256::digest(all))
+    Ok(HandedIn::read(file, is_kernel)?.hash())
 }
 
 /// The whole name of a compiler, which only its output tells: the version that it states has two numbers.

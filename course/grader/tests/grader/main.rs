@@ -1,4 +1,5 @@
 //! The grader as a teacher meets it: grades, exams, and what students get.
+mod bugs;
 mod exam;
 mod export;
 mod hints;
