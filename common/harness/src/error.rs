@@ -254,7 +254,7 @@ pub enum Error {
     #[error("no prediction for {0}: {1}")]
     NotPredicted(String, String),
     /// A picture of no known kind.
-    #[error("{0}: a timeline is written as .svg or .json")]
+    #[error("{0}: a timeline is written as .svg or .json, or printed with `-` for the path")]
     PictureEnding(String),
     /// A picture could not be written.
     #[error("cannot write {0}: {1}")]
