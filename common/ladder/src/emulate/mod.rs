@@ -68,8 +68,8 @@ pub struct Arguments {
     /// --device gpu, beside what the GPU takes
     #[arg(long, conflicts_with_all = ["profile", "sanitize", "csv", "outputs"])]
     time: bool,
-    /// With --time, draw the warps of one SM over two steps, or write them as JSON
-    #[arg(long, value_name = "FILE.svg|FILE.json", requires = "time")]
+    /// With --time, draw the warps of one SM over two steps, or write them as JSON; `-` prints that in place of the prediction
+    #[arg(long, value_name = "FILE.svg|FILE.json|-", requires = "time")]
     timeline: Option<PathBuf>,
     #[command(flatten)]
     look: look::Look,
