@@ -19,7 +19,7 @@ use crate::table::Handle;
 pub struct Launch {
     pub kernel: Handle,
     pub config: LaunchConfig,
-    arguments: Vec<Vec<u8>>,
+    pub arguments: Vec<Vec<u8>>,
 }
 
 plain_struct! {
@@ -170,9 +170,10 @@ impl State {
     pub fn launch(&mut self, launch: &Launch) -> Answer {
         let kernel = self.kernel(launch.kernel)?;
         let function = kernel.function.clone();
-        let module = kernel.module;
+        let ptx = self.ptx_of(launch.kernel)?;
         let bytes = launch.arguments.iter();
         let args: Vec<KernelArg> = bytes.map(|bytes| KernelArg::Bytes(bytes)).collect();
+        let predicted = report::predicted(self, &ptx, &function, launch);
         let report = match self.gpu.launch(&function, &launch.config, &args) {
             Ok(report) => report,
             Err(
@@ -189,7 +190,7 @@ impl State {
             }
         };
         report::printed(&report.printed);
-        report::launched(self, module, &function, &launch.config, &args, &report);
+        report::launched(self, &ptx, &function, &launch.config, &report, predicted);
         match report
             .findings
             .iter()

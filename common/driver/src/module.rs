@@ -2,6 +2,7 @@
 //! it is a function: the handles are the same.
 use std::collections::HashMap;
 use std::ffi::CString;
+use std::sync::Arc;
 
 use emulator::Ptx;
 use harness::tools;
@@ -20,7 +21,7 @@ pub struct Loaded {
     context: Handle,
     pub module: emulator::Module,
     /// The text.
-    pub ptx: String,
+    pub ptx: Arc<str>,
     /// Those that were asked for.
     kernels: HashMap<String, Handle>,
 }
@@ -62,7 +63,7 @@ impl State {
         Ok(self.modules.insert(Loaded {
             context,
             module,
-            ptx: ptx.to_owned(),
+            ptx: ptx.into(),
             kernels: HashMap::new(),
         }))
     }
@@ -148,6 +149,11 @@ impl State {
         let buffer = self.loaded(module)?.module.global(name);
         let buffer = buffer.map_err(|_| Fault::silent(NOT_FOUND))?;
         Ok((buffer.address(), buffer.len()))
+    }
+
+    /// The PTX that a kernel is from.
+    pub fn ptx_of(&self, kernel: Handle) -> Result<Arc<str>, Fault> {
+        Ok(self.loaded(self.kernel(kernel)?.module)?.ptx.clone())
     }
 
     /// Registers of a thread: what ptxas says, or 0 where none is found.

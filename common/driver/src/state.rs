@@ -11,7 +11,7 @@ use crate::link::Link;
 use crate::memory::{Allocation, HostMemory};
 use crate::module::{Kernel, Loaded};
 use crate::pool::Pool;
-use crate::report::Mode;
+use crate::report::Reports;
 use crate::stream::Stream;
 use crate::table::{Handle, Table};
 
@@ -20,7 +20,7 @@ pub struct State {
     /// The device: memory, modules, launches. Contexts share it, so that no two of them give away the same address.
     pub gpu: emulator::Context,
     /// What each launch is asked for beside its result.
-    pub mode: Mode,
+    pub reports: Reports,
     pub contexts: Table<Context>,
     pub primary: Primary,
     pub modules: Table<Loaded>,
@@ -59,10 +59,10 @@ fn lock() -> MutexGuard<'static, Option<State>> {
 pub fn initialize() -> Answer {
     let mut state = lock();
     if state.is_none() {
-        let mode = Mode::of_environment()?;
+        let reports = Reports::of_environment()?;
         *state = Some(State {
-            gpu: emulator::Context::new(mode.options()),
-            mode,
+            gpu: emulator::Context::new(reports.options()),
+            reports,
             contexts: Table::new(0x10),
             primary: Primary::default(),
             modules: Table::new(0x11),

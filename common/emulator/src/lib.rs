@@ -52,7 +52,7 @@ mod vector_clock;
 
 pub use banks::{LANES, SharedAccess, global_sectors, shared_wavefronts};
 pub use card::Card;
-pub use context::{Buffer, Context, Error, Function, Module};
+pub use context::{Buffer, Context, Error, Function, Module, Snapshot};
 pub use counters::{AccessPattern, Counters, Wait, Wavefronts};
 pub use demand::Demand;
 pub use finding::{

@@ -50,6 +50,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             "libcuda.so.1 is a library for Linux; on another system run a Linux container, or launch single kernels by `cargo ladder emulate`"
         );
     }
+    if arguments.format == "csv" && !arguments.profile {
+        bail!(
+            "--format csv has counters under the names of Nsight Compute's metrics: add --profile"
+        );
+    }
     let folder = folder_of_library(&build()?)?;
     let [program, rest @ ..] = &arguments.program[..] else {
         bail!("which program? cargo ladder run-on-emulator -- PROGRAM ARGS");

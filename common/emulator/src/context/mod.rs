@@ -46,6 +46,12 @@ enum LastLaunch {
     Known { reads: Vec<u64>, writes: Vec<u64> },
 }
 
+/// Device memory as it was, with the variables of modules.
+pub struct Snapshot {
+    context: ContextId,
+    memory: Memory,
+}
+
 /// A variable of a loaded module.
 struct Variable {
     place: VariablePlace,
@@ -371,6 +377,24 @@ impl Context {
                 writes: self.memory.bits(writes),
             },
         }
+    }
+
+    /// Device memory as it is, to be [restored](Self::restore): for launches that only look.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            context: self.id,
+            memory: self.memory.clone(),
+        }
+    }
+
+    /// Puts device memory back as it was. What was allocated since is gone, and what was freed since is there again.
+    ///
+    /// # Errors
+    /// If it was another context's.
+    pub fn restore(&mut self, snapshot: Snapshot) -> Result<(), Error> {
+        self.own(snapshot.context, "snapshot")?;
+        self.memory = snapshot.memory;
+        Ok(())
     }
 
     fn own(&self, context: ContextId, what: &'static str) -> Result<(), Error> {

@@ -10,7 +10,7 @@
 //! | `memory` | what is in the device's memory, before and after? |
 //! | `other_launches` | which launch executes what this one does not? |
 //! | `compare` | is that as expected? |
-//! | `report`, `json`, `metrics` | how does the reader see it? |
+//! | `report`, `json` | how does the reader see it? |
 mod argument;
 mod compare;
 pub mod device_code;
@@ -19,7 +19,6 @@ mod fill;
 mod json;
 mod launch;
 mod memory;
-mod metrics;
 mod names;
 mod npy;
 mod other_launches;
@@ -35,6 +34,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result, anyhow, bail};
 use emulator::{Card, Finding, Limits, Options};
 use harness::measured::{self, Measured};
+use harness::metrics;
 use harness::{AnyLaunch, Bytes, Device, Function, LaunchConfig, Need, Target, Wanted, explained};
 use owo_colors::OwoColorize;
 
@@ -239,7 +239,7 @@ fn execute(arguments: &Arguments) -> Result<bool> {
         }),
         Some(_) if arguments.csv => match (&metrics, target.emulated()) {
             (Some(metrics), Some(card)) => {
-                metrics::csv(metrics, &program.kernel.shown(), &config, card)?
+                metrics::csv(metrics, &program.kernel.shown(), &config, card, 0)?
             }
             _ => harness::findings(&findings, remarks, true),
         },
