@@ -36,7 +36,10 @@ fn python() -> Option<PathBuf> {
     let python = env::var_os("GEMM_PYTHON").map(PathBuf::from);
     let python = python.unwrap_or_else(|| root().join("target/python/bin/python"));
     let has = Command::new(&python)
-        .args(["-c", "import cuda.bindings.nvrtc, cuda.core, numpy"])
+        .args([
+            "-c",
+            "import cuda.bindings.nvrtc, cuda.core, numpy, numba_cuda",
+        ])
         .output();
     if has.is_ok_and(|output| output.status.success()) {
         return Some(python);
@@ -90,6 +93,11 @@ fn cuda_core_launches_clusters() {
         "cluster.py",
         "each block has read its neighbour's shared memory",
     );
+}
+
+#[test]
+fn numba_compiles_python() {
+    prints("numba_sum.py", "numba: the sum is right");
 }
 
 #[test]
