@@ -55,7 +55,7 @@ impl Card {
     }
 
     /// Bytes of shared memory that a block can have (CUDA C++ Programming Guide, "Compute Capabilities").
-    pub(crate) fn shared_of_a_block(self) -> u32 {
+    pub fn shared_of_a_block(self) -> u32 {
         match self {
             Self::H100 => 227 << 10,
             Self::A100 => 163 << 10,
@@ -63,7 +63,7 @@ impl Card {
     }
 
     /// Bytes of shared memory of an SM (same table).
-    pub(crate) fn shared_of_an_sm(self) -> u32 {
+    pub fn shared_of_an_sm(self) -> u32 {
         match self {
             Self::H100 => 228 << 10,
             Self::A100 => 164 << 10,

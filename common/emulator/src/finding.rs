@@ -347,7 +347,7 @@ impl Finding {
 
 impl FindingKind {
     /// Whether a launch stops where it is found.
-    fn is_fatal(&self) -> bool {
+    pub fn is_fatal(&self) -> bool {
         match self {
             FindingKind::Uninitialised(_)
             | FindingKind::UndefinedRegister { .. }

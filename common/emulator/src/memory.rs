@@ -42,6 +42,10 @@ impl Region {
             Region::Driver => 1 << 46,
         }
     }
+    /// Whether an address is of this region.
+    pub fn holds(self, address: u64) -> bool {
+        (self.start()..self.start() + REGION).contains(&address)
+    }
 }
 
 /// Bytes of addresses in a region.
@@ -108,8 +112,7 @@ impl Memory {
 
     /// Removes all of a region; its addresses are given away again from the first.
     pub fn clear(&mut self, region: Region) {
-        let addresses = region.start()..region.start() + REGION;
-        self.allocations.retain(|a| !addresses.contains(&a.base));
+        self.allocations.retain(|a| !region.holds(a.base));
         self.used = self.allocations.iter().map(|a| a.bytes.len() as u64).sum();
         self.given[region as usize] = 0;
     }
@@ -152,6 +155,15 @@ impl Memory {
         (offset.checked_add(bytes)? <= allocation.bytes.len() as u64)
             .then_some((index, offset as usize))
     }
+    /// Base and length of the allocation that holds this address, and whether it is a module's.
+    pub(crate) fn around(&self, address: u64) -> Option<(u64, usize, bool)> {
+        let (index, offset) = self.find(address, 0)?;
+        let Allocation {
+            base, ref bytes, ..
+        } = self.allocations[index];
+        let inside = offset < bytes.len() || offset == 0;
+        inside.then_some((base, bytes.len(), !Region::Buffers.holds(base)))
+    }
     /// Whether the allocation with this index, if there is one, holds these bytes.
     #[inline(always)]
     pub(crate) fn holds(&self, index: usize, address: u64, bytes: u64) -> bool {
@@ -162,8 +174,7 @@ impl Memory {
     }
     /// Whether it is a variable of a module.
     pub(crate) fn is_variable(&self, index: usize) -> bool {
-        let base = self.allocations[index].base;
-        base >= Region::Variables.start() && base < Region::Variables.start() + REGION
+        Region::Variables.holds(self.allocations[index].base)
     }
     /// The base of each allocation whose bit is set, and the other way round.
     pub(crate) fn bases(&self, bits: u64) -> Vec<u64> {

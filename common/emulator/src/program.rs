@@ -34,6 +34,13 @@ pub struct Param {
     pub(crate) offset: u32,
 }
 
+impl Param {
+    /// Where it begins among the kernel's parameters, in bytes, as `cuFuncGetParamInfo` counts.
+    pub fn offset(&self) -> u32 {
+        self.offset
+    }
+}
+
 /// What a kernel parameter holds, as far as its declaration says (PTX ISA, "Kernel Function Parameters").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {

@@ -231,11 +231,12 @@ pub enum TensorMapError {
 }
 
 impl TensorMap<'_> {
-    /// The map of a tensor at this address; see [`crate::Context::tensor_map`].
+    /// The map of a tensor at this device address, which need not be the start of a buffer; see
+    /// [`crate::Context::tensor_map`].
     ///
     /// # Errors
     /// The first rule that the map breaks.
-    pub(crate) fn encode(&self, address: u64) -> Result<[u8; 128], TensorMapError> {
+    pub fn encode(&self, address: u64) -> Result<[u8; 128], TensorMapError> {
         Ok(self.check(address)?.encode())
     }
 

@@ -25,7 +25,12 @@ pub struct DeviceInfo {
     pub shared_per_block_optin: u32,
     /// The newest CUDA version that the driver supports, such as `13.0`.
     pub driver_version: String,
+    /// Whether it is no GPU but the emulator, behind the driver's interface (`common/driver`): bits, and no times.
+    pub emulated: bool,
 }
+
+/// What the emulator's driver calls its device begins so.
+const EMULATED: &str = "Emulated ";
 
 /// All GPUs that CUDA sees.
 ///
@@ -125,9 +130,11 @@ fn describe(ordinal: usize, device: sys::CUdevice) -> Result<DeviceInfo, GpuErro
         )?;
     }
     let (major, minor) = driver::cuda_version()?;
+    let name = driver::text(&name);
     Ok(DeviceInfo {
         ordinal,
-        name: driver::text(&name),
+        emulated: name.starts_with(EMULATED),
+        name,
         sm: (
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,

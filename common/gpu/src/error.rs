@@ -70,6 +70,11 @@ pub enum GpuError {
          emulator"
     )]
     NoDevice,
+    /// The emulator behind the driver's interface has bits of a GPU, and no times.
+    #[error(
+        "this GPU is emulated: what it takes is this machine's time and no GPU's; time on a GPU, or predict by `time` on the emulator"
+    )]
+    Emulated,
     /// No GPU of that number.
     #[error("no GPU number {ordinal}: this machine has {count}, counted from 0")]
     NoSuchDevice {

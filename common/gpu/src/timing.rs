@@ -103,12 +103,15 @@ impl Samples {
 /// Times `contestants` against each other; the result has their order.
 ///
 /// # Errors
-/// The first error of any contestant, and faults of their kernels.
+/// [`GpuError::Emulated`]; the first error of any contestant, and faults of their kernels.
 pub fn alternate(
     gpu: &Context,
     contestants: &[Contestant<'_>],
     options: &Timing,
 ) -> Result<Vec<Samples>, GpuError> {
+    if gpu.info().emulated {
+        return Err(GpuError::Emulated);
+    }
     let launches = options.launches_per_sample.max(1) * options.repeats.max(1);
     // Before the warm-up, so that the GPU does not idle between that and the first sample.
     let mut clock = Clock::new(gpu, 2 * (options.rounds + 1) * contestants.len())?;

@@ -54,7 +54,7 @@ use report::{accesses, json, profile, progress, sanitize, waits};
 use source::{choose, compile, on_disk};
 use timing::{bench, bound, contest, cool, predict, provenance, regime, sustained};
 
-pub use report::{lines, table};
+pub use report::{lines, metrics, table};
 pub use source::ptx_file;
 pub use timing::{alone, ceilings, measured, occupancy, records};
 

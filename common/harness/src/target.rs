@@ -75,7 +75,7 @@ impl Target {
             (Need::Any, Wanted::Gpu(ordinal)) => Ok(Self::Gpu(gpu_at(ordinal)?)),
             (Need::Gpu, Wanted::Emulator) => Err(Error::BenchOnEmulator),
             (Need::Any, Wanted::Emulator) => Ok(emulator),
-            (Need::Any, Wanted::Auto) => Ok(gpu_at(0).map_or(emulator, Self::Gpu)),
+            (Need::Any, Wanted::Auto) => Ok(real_gpu().map_or(emulator, Self::Gpu)),
             (Need::Gpu, Wanted::Gpu(_) | Wanted::Auto) => {
                 let ordinal = if let Wanted::Gpu(ordinal) = wanted {
                     ordinal
@@ -87,8 +87,11 @@ impl Target {
                     gpu::GpuError::NoDevice => "the NVIDIA driver sees no GPU".into(),
                     other => other.to_string(),
                 };
-                let found = gpu_at(ordinal).map_err(|why| Error::BenchNeedsGpu(no_bench(why)));
-                Ok(Self::Gpu(found?))
+                let found = gpu_at(ordinal).map_err(|why| Error::BenchNeedsGpu(no_bench(why)))?;
+                match found.emulated {
+                    true => Err(Error::BenchNeedsGpu("this one is emulated".into())),
+                    false => Ok(Self::Gpu(found)),
+                }
             }
         }
     }
@@ -110,7 +113,7 @@ impl Target {
         match wanted {
             _ if emulate.is_some() => Ok(None),
             Wanted::Emulator => Ok(None),
-            Wanted::Auto => Ok(gpu_at(0).ok().and_then(|info| runs_it(info).ok())),
+            Wanted::Auto => Ok(real_gpu().and_then(|info| runs_it(info).ok())),
             Wanted::Gpu(ordinal) => runs_it(gpu_at(ordinal)?).map(Some),
         }
     }
@@ -147,6 +150,7 @@ impl Target {
     pub fn default_size(&self) -> Size {
         match self {
             Self::Emulator(_) => Size::cube(256),
+            Self::Gpu(info) if info.emulated => Size::cube(256),
             Self::Gpu(_) => Self::FULL,
         }
     }
@@ -203,6 +207,11 @@ impl Target {
             })
         }
     }
+}
+
+/// The first GPU, if it is one: the emulator behind CUDA's driver API has to be asked for.
+fn real_gpu() -> Option<gpu::DeviceInfo> {
+    gpu_at(0).ok().filter(|info| !info.emulated)
 }
 
 fn gpu_at(ordinal: usize) -> std::result::Result<gpu::DeviceInfo, gpu::GpuError> {

@@ -74,6 +74,25 @@ pub fn assemble(ptxas: &Path, scratch: &Path, ptx: &str, arch: &str) -> Result<S
     output(assemble.args(["kernel.ptx", "--output-file", "kernel.cubin"]))
 }
 
+/// Registers of a kernel's thread, as `ptxas` allocates them.
+///
+/// # Errors
+/// If `ptxas` is not found, or refuses the PTX.
+pub fn registers(ptx: &str, kernel: &str, target: &str) -> Result<u32> {
+    let ptxas = find("ptxas", PTXAS)?;
+    let arch = if target == "sm_90a" { target } else { "sm_90" };
+    let scratch = tempfile::tempdir()?;
+    let said = assemble(&ptxas, scratch.path(), ptx, arch)?;
+    registers_said(&said, kernel).context("ptxas does not say how many registers it uses")
+}
+
+/// `Used 168 registers`, behind the line that names the kernel.
+pub(crate) fn registers_said(said: &str, name: &str) -> Option<u32> {
+    let of = said.split_once(&format!("'{name}'"))?.1;
+    let used = of.split_once("Used ")?.1;
+    used.split_once(" registers")?.0.trim().parse().ok()
+}
+
 /// Runs a program; what it said, on both streams.
 ///
 /// # Errors

@@ -13,6 +13,7 @@
 //! | `banks` | costs a user's own accesses to shared memory, and draws them |
 //! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
 //! | `emulate` | launches any kernel: bits, counters, findings |
+//! | `run_on_emulator` | starts a program on CUDA's driver API, with the emulator for a GPU |
 //! | `diff` | shows what changed from one rung to another |
 //! | `sass` | shows a rung's machine code, or counts the instructions of two |
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
@@ -40,6 +41,7 @@ mod ptx;
 mod readme;
 mod record;
 mod round;
+mod run_on_emulator;
 mod sass;
 mod tiles;
 mod timing;
@@ -60,7 +62,10 @@ struct Arguments {
 
 /// Who needs which command, as `--help` groups them.
 const GROUPS: [(&str, &str); 6] = [
-    ("To run your own kernels", "emulate get-nvrtc"),
+    (
+        "To run your own kernels",
+        "emulate run-on-emulator get-nvrtc",
+    ),
     (
         "To learn",
         "course diff layout banks round approximate sass bound clock",
@@ -122,6 +127,8 @@ enum Command {
     Clocks(clocks::Arguments),
     /// Launch any kernel, from CUDA source or PTX: bits, counters, findings, no GPU needed
     Emulate(Box<emulate::Arguments>),
+    /// Start a program on CUDA's driver API, such as a Python script, with the emulator for a GPU
+    RunOnEmulator(run_on_emulator::Arguments),
     /// Show what changed between two rungs' kernel.cu
     Diff(diff::Arguments),
     /// Wavefronts and bank conflicts of your own addresses, from a CSV file
@@ -160,6 +167,7 @@ pub fn main() -> ExitCode {
         Command::Bound(arguments) => bound::run(&arguments),
         Command::Clock(arguments) => clock::run(&arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
+        Command::RunOnEmulator(arguments) => run_on_emulator::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Banks(arguments) => banks::run(&arguments),
         Command::Layout(arguments) => layout::run(&arguments),

@@ -4,6 +4,7 @@ mod bound;
 mod broken_kernels;
 mod clock;
 mod constants;
+mod emulated_gpu;
 mod hostile;
 mod instruction_set;
 mod invariants;

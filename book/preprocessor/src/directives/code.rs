@@ -78,6 +78,7 @@ fn language(file: &str) -> &'static str {
         Some("cu" | "cuh" | "h" | "cpp") => "cpp",
         Some("rs") => "rust",
         Some("toml") => "toml",
+        Some("py") => "python",
         Some("js") => "js",
         Some("css") => "css",
         Some("json") => "json",

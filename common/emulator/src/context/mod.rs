@@ -46,6 +46,12 @@ enum LastLaunch {
     Known { reads: Vec<u64>, writes: Vec<u64> },
 }
 
+/// Device memory as it was, with the variables of modules.
+pub struct MemorySnapshot {
+    context: ContextId,
+    memory: Memory,
+}
+
 /// A variable of a loaded module.
 struct Variable {
     place: VariablePlace,
@@ -259,6 +265,24 @@ impl Context {
         }
     }
 
+    /// The buffer or variable that holds the byte at a device address, and the offset in it (`cuMemGetAddressRange`). One
+    /// without bytes is found by its own address.
+    pub fn find(&self, address: u64) -> Option<(Buffer, usize)> {
+        let (base, bytes, variable) = self.memory.around(address)?;
+        let buffer = Buffer {
+            context: self.id,
+            address: base,
+            bytes,
+            owner: match variable {
+                true => Owner::Module,
+                false => Owner::Host {
+                    generation: self.generation,
+                },
+            },
+        };
+        Some((buffer, (address - base) as usize))
+    }
+
     /// A tensor map over a buffer, to be passed by value: [`KernelArg::Bytes`] for a
     /// `const __grid_constant__ CUtensorMap` (`cuTensorMapEncodeTiled`). The 128 bytes are the emulator's own format.
     /// As in CUDA, nothing compares the tensor's size with the buffer's: a copy that leaves the buffer is a finding.
@@ -355,6 +379,24 @@ impl Context {
         }
     }
 
+    /// Device memory as it is, to be [restored](Self::restore): for launches that only look.
+    pub fn snapshot(&self) -> MemorySnapshot {
+        MemorySnapshot {
+            context: self.id,
+            memory: self.memory.clone(),
+        }
+    }
+
+    /// Puts device memory back as it was. What was allocated since is gone, and what was freed since is there again.
+    ///
+    /// # Errors
+    /// If it was another context's.
+    pub fn restore(&mut self, snapshot: MemorySnapshot) -> Result<(), Error> {
+        self.own(snapshot.context, "snapshot")?;
+        self.memory = snapshot.memory;
+        Ok(())
+    }
+
     fn own(&self, context: ContextId, what: &'static str) -> Result<(), Error> {
         match context == self.id {
             true => Ok(()),
@@ -374,12 +416,20 @@ impl Context {
         }
     }
 
-    fn bytes(&self, buffer: &Buffer) -> Result<&[u8], Error> {
+    /// A buffer's bytes, not copied.
+    ///
+    /// # Errors
+    /// If it was freed or belongs to another context.
+    pub fn bytes(&self, buffer: &Buffer) -> Result<&[u8], Error> {
         let address = self.address(buffer)?;
         self.memory.bytes(address).ok_or(Error::Freed { address })
     }
 
-    fn bytes_mut(&mut self, buffer: &Buffer) -> Result<&mut [u8], Error> {
+    /// The same, to be changed.
+    ///
+    /// # Errors
+    /// If it was freed or belongs to another context.
+    pub fn bytes_mut(&mut self, buffer: &Buffer) -> Result<&mut [u8], Error> {
         let address = self.address(buffer)?;
         let bytes = self.memory.bytes_mut(address);
         bytes.ok_or(Error::Freed { address })

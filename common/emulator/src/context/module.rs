@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use super::Error;
 use crate::lower::{self, SHARED_BASE};
+use crate::memory::Region;
 use crate::program::{Instruction, Param, Program};
 use crate::ptx::Ptx;
 
@@ -87,6 +88,12 @@ impl Module {
             .map(|&(_, buffer)| buffer)
             .ok_or_else(|| Error::NoVariable { name: name.into() })
     }
+    /// Bytes of its `__constant__` variables.
+    pub fn constant_bytes(&self) -> u64 {
+        let all = self.variables.iter().map(|(_, buffer)| buffer);
+        let constants = all.filter(|buffer| Region::Constants.holds(buffer.address));
+        constants.map(|buffer| buffer.bytes as u64).sum()
+    }
     /// The text that was loaded.
     pub fn ptx(&self) -> &Ptx {
         &self.ptx
@@ -145,6 +152,19 @@ impl Function {
             start: symbol.start - SHARED_BASE,
             bytes: symbol.bytes,
         })
+    }
+    /// Threads of a block that it is compiled for, if it says (`.maxntid` or `.reqntid`).
+    pub fn max_threads(&self) -> Option<u64> {
+        let sides = self.program.max_threads?;
+        Some(sides.map(u64::from).iter().product())
+    }
+    /// The cluster that it is compiled for, if it says (`.reqnctapercluster`).
+    pub fn cluster(&self) -> Option<[u32; 3]> {
+        self.program.cluster
+    }
+    /// Bytes of local memory that a thread has by the PTX, spilled registers not counted.
+    pub fn local_bytes(&self) -> u32 {
+        self.program.local_bytes
     }
     /// What is run without promising the GPU's bits, such as f32 rounding that PTX leaves to ptxas.
     pub fn warnings(&self) -> &[String] {

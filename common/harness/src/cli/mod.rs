@@ -76,8 +76,8 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
         }
         (Some(Command::Bench(bench)), _) => time(rung, arguments, &target, bench, out),
         (_, Target::Emulator(_)) => emulate(rung, arguments, &target, size, out),
-        (command, Target::Gpu(_)) => {
-            let only_launch = *command == Some(Command::Launch);
+        (command, Target::Gpu(info)) => {
+            let only_launch = *command == Some(Command::Launch) || info.emulated;
             let effort = (!only_launch).then_some(Effort::Run);
             let settings = arguments.settings(size);
             let outcome = run::on_gpu(rung, &settings, &target, effort)?;

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `mod` | the report of a run |
 //! | `profile`, `lines` | kernel.cu line by line, with its counters |
+//! | `metrics` | the counters under the names of Nsight Compute |
 //! | `waits` | which warps waited for which mbarrier |
 //! | `sanitize` | what was found wrong |
 //! | `json`, `accesses` | the same for programs |
@@ -12,6 +13,7 @@
 pub mod accesses;
 pub mod json;
 pub mod lines;
+pub mod metrics;
 pub mod profile;
 pub mod progress;
 pub mod sanitize;
@@ -47,6 +49,12 @@ pub fn text(outcome: &Outcome) -> String {
             Err(why) => format!("not predicted: {why}"),
         };
         let _ = writeln!(text, "  {}{line}", format!("{:<10}", "time").dimmed());
+    }
+    if let Target::Gpu(info) = outcome.target
+        && info.emulated
+    {
+        let why = "not measured: this GPU is emulated; without --device gpu it is predicted";
+        let _ = writeln!(text, "  {}{why}", format!("{:<10}", "time").dimmed());
     }
     if let Some(time) = &outcome.time {
         section(&mut text, &bench::table(time));

@@ -95,16 +95,9 @@ fn assemble(ptx: &str, name: &str, target: &str) -> anyhow::Result<MachineCode> 
         "kernel.cubin",
     ]))?;
     let mut code = MachineCode::of_nvdisasm(&text, name)?;
-    code.registers =
-        registers(&said, name).context("ptxas does not say how many registers it uses")?;
+    code.registers = tools::registers_said(&said, name)
+        .context("ptxas does not say how many registers it uses")?;
     Ok(code)
-}
-
-/// `Used 168 registers`, behind the line that names the kernel.
-fn registers(said: &str, name: &str) -> Option<u32> {
-    let of = said.split_once(&format!("'{name}'"))?.1;
-    let used = of.split_once("Used ")?.1;
-    used.split_once(" registers")?.0.trim().parse().ok()
 }
 
 #[cfg(test)]

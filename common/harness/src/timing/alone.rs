@@ -232,6 +232,7 @@ mod tests {
 
     fn gpu(sm: (u32, u32)) -> DeviceInfo {
         DeviceInfo {
+            emulated: false,
             ordinal: 0,
             name: "a GPU".into(),
             sm,

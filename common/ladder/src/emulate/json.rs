@@ -2,11 +2,11 @@
 use std::collections::BTreeMap;
 
 use emulator::{Finding, LaunchReport, Printed};
+use harness::metrics::Metric;
 use harness::{Function, LaunchConfig, Remark, Target, counted_lines, pretty};
 use serde::Serialize;
 
 use super::compare::Comparison;
-use super::metrics::Metric;
 use super::program::Program;
 use super::report::Summary;
 

@@ -11,7 +11,7 @@
 //! | `other_launches` | which launch executes what this one does not? |
 //! | `compare` | is that as expected? |
 //! | `look/` | what does a block hold at a line? |
-//! | `report`, `json`, `metrics` | how does the reader see it? |
+//! | `report`, `json` | how does the reader see it? |
 mod argument;
 mod compare;
 pub mod device_code;
@@ -21,7 +21,6 @@ mod json;
 mod launch;
 mod look;
 mod memory;
-mod metrics;
 mod names;
 mod npy;
 mod other_launches;
@@ -37,6 +36,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result, anyhow, bail};
 use emulator::{Card, Finding, Limits, Options};
 use harness::measured::{self, Measured};
+use harness::metrics;
 use harness::{
     AnyLaunch, Bytes, Device, Function, LaunchConfig, Need, Prediction, Target, Wanted, explained,
 };
@@ -351,7 +351,7 @@ fn execute(arguments: &Arguments) -> Result<bool> {
         }),
         Some(_) if arguments.csv => match (&metrics, target.emulated()) {
             (Some(metrics), Some(card)) => {
-                metrics::csv(metrics, &program.kernel.shown(), &config, card)?
+                metrics::csv(metrics, &program.kernel.shown(), &config, card, 0)?
             }
             _ => harness::findings(&findings, remarks, true),
         },

@@ -1,11 +1,10 @@
 //! What the emulator counts, under the names that Nsight Compute has for it, and as the table that
 //! `ncu --csv --page raw` prints.
-use anyhow::Result;
+use anyhow::Context as _;
 use emulator::{Card, Counters, Instruction, InstructionKind};
-use harness::LaunchConfig;
-use harness::lines::{Row, sum, totals};
 
-use crate::record::csv_text;
+use crate::LaunchConfig;
+use crate::lines::{Row, sum, totals};
 
 /// A metric: its name, its unit, its value.
 pub type Metric = (&'static str, &'static str, u64);
@@ -143,15 +142,21 @@ pub fn of(
     metrics
 }
 
-/// The table of one launch: names, units, values, all in quotes.
+/// The table of one launch, which has this number: names, units, values, all in quotes.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn csv(metrics: &[Metric], kernel: &str, config: &LaunchConfig, card: Card) -> Result<String> {
+pub fn csv(
+    metrics: &[Metric],
+    kernel: &str,
+    config: &LaunchConfig,
+    card: Card,
+    id: u64,
+) -> anyhow::Result<String> {
     let shape = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
     let (major, minor) = card.compute_capability();
     let about = [
-        ("ID", "0".to_owned()),
+        ("ID", id.to_string()),
         ("Process ID", "0".into()),
         ("Process Name", "emulator".into()),
         ("Host Name", "127.0.0.1".into()),
@@ -178,5 +183,6 @@ pub fn csv(metrics: &[Metric], kernel: &str, config: &LaunchConfig, card: Card) 
     table.write_record(units)?;
     let values = about.iter().map(|(_, value)| value.clone());
     table.write_record(values.chain(metrics.iter().map(|metric| metric.2.to_string())))?;
-    csv_text(table)
+    let bytes = table.into_inner().context("cannot write the table")?;
+    String::from_utf8(bytes).context("cannot write the table")
 }

@@ -1,0 +1,180 @@
+//! Copies and fills: rows of bytes between places, on the device or the host.
+use crate::error::{Answer, Fault, INVALID_VALUE};
+use crate::host;
+use crate::state::State;
+
+/// Where a copy reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// An address of the client.
+    Host(u64),
+    /// A device address.
+    Device(u64),
+    /// Either: the device's addresses are not the host's.
+    Unified(u64),
+}
+
+/// Bytes of one row, rows of one slice, slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub width: u64,
+    pub rows: u64,
+    pub slices: u64,
+}
+
+/// A side of a copy: its first byte, bytes from row to row and from slice to slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Side {
+    pub place: Place,
+    pub pitch: u64,
+    pub slice: u64,
+}
+
+impl Side {
+    /// Bytes without gaps.
+    pub fn flat(place: Place) -> Self {
+        Self {
+            place,
+            pitch: 0,
+            slice: 0,
+        }
+    }
+    /// One that begins so many bytes later.
+    fn moved(self, bytes: u64) -> Option<Place> {
+        Some(match self.place {
+            Place::Host(at) => Place::Host(at.checked_add(bytes)?),
+            Place::Device(at) => Place::Device(at.checked_add(bytes)?),
+            Place::Unified(at) => Place::Unified(at.checked_add(bytes)?),
+        })
+    }
+}
+
+/// A copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copy {
+    pub from: Side,
+    pub to: Side,
+    pub shape: Shape,
+}
+
+/// A fill: a pattern of 1, 2 or 4 bytes, again and again, in rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fill {
+    pub to: u64,
+    pub pitch: u64,
+    pub value: u32,
+    pub element: u8,
+    /// Elements of a row.
+    pub width: u64,
+    pub rows: u64,
+}
+
+/// Addresses that are the device's, whether or not anything is there: from the emulator's first buffer to its last variable.
+const DEVICE: std::ops::Range<u64> = 1 << 40..5 << 44;
+
+impl State {
+    /// On the device or the host, once and for all.
+    pub fn settled(&self, place: Place) -> Place {
+        match place {
+            Place::Unified(at) if DEVICE.contains(&at) => Place::Device(at),
+            Place::Unified(at) => Place::Host(at),
+            settled => settled,
+        }
+    }
+
+    /// The bytes from a device address on, as long as one allocation has them.
+    pub fn device_bytes(&self, at: u64, bytes: u64) -> Result<&[u8], Fault> {
+        let (buffer, offset) = self.gpu.find(at).ok_or(outside(at))?;
+        let held = self.gpu.bytes(&buffer)?;
+        let end = offset.checked_add(bytes as usize).ok_or(outside(at))?;
+        held.get(offset..end).ok_or(outside(at))
+    }
+
+    /// The same, to be written.
+    pub fn device_bytes_mut(&mut self, at: u64, bytes: u64) -> Result<&mut [u8], Fault> {
+        let (buffer, offset) = self.gpu.find(at).ok_or(outside(at))?;
+        let held = self.gpu.bytes_mut(&buffer)?;
+        let end = offset.checked_add(bytes as usize).ok_or(outside(at))?;
+        held.get_mut(offset..end).ok_or(outside(at))
+    }
+
+    /// Makes a copy.
+    pub fn copy(&mut self, copy: &Copy) -> Answer {
+        let Shape {
+            width,
+            rows,
+            slices,
+        } = copy.shape;
+        if width == 0 || rows == 0 || slices == 0 {
+            return Ok(());
+        }
+        let flat = rows == 1 && slices == 1;
+        let narrow = |side: &Side| !flat && rows > 1 && side.pitch < width;
+        if narrow(&copy.from) || narrow(&copy.to) {
+            return Err(Fault::silent(INVALID_VALUE));
+        }
+        let at = |side: &Side, row: u64, slice: u64| {
+            let bytes = row
+                .checked_mul(side.pitch)?
+                .checked_add(slice.checked_mul(side.slice)?)?;
+            side.moved(bytes)
+        };
+        for slice in 0..slices {
+            for row in 0..rows {
+                let from = at(&copy.from, row, slice).ok_or(Fault::silent(INVALID_VALUE))?;
+                let to = at(&copy.to, row, slice).ok_or(Fault::silent(INVALID_VALUE))?;
+                self.copy_row(self.settled(from), self.settled(to), width)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_row(&mut self, from: Place, to: Place, bytes: u64) -> Answer {
+        match (from, to) {
+            (Place::Host(from), Place::Device(to)) => {
+                host::read(from, self.device_bytes_mut(to, bytes)?)
+            }
+            (Place::Device(from), Place::Host(to)) => {
+                host::write(to, self.device_bytes(from, bytes)?)
+            }
+            (Place::Device(from), Place::Device(to)) => {
+                let read = self.device_bytes(from, bytes)?.to_vec();
+                self.device_bytes_mut(to, bytes)?.copy_from_slice(&read);
+                Ok(())
+            }
+            (Place::Host(from), Place::Host(to)) => host::copy(from, to, bytes),
+            // Settled before.
+            (Place::Unified(_), _) | (_, Place::Unified(_)) => Err(Fault::silent(INVALID_VALUE)),
+        }
+    }
+
+    /// Makes a fill.
+    pub fn fill(&mut self, fill: &Fill) -> Answer {
+        let element = u64::from(fill.element);
+        let wrong = Fault::silent(INVALID_VALUE);
+        let width = fill.width.checked_mul(element).ok_or(wrong.clone())?;
+        if width == 0 || fill.rows == 0 {
+            return Ok(());
+        }
+        if !fill.to.is_multiple_of(element) || (fill.rows > 1 && fill.pitch < width) {
+            return Err(wrong);
+        }
+        let pattern = fill.value.to_le_bytes();
+        for row in 0..fill.rows {
+            let offset = row.checked_mul(fill.pitch).ok_or(wrong.clone())?;
+            let to = fill.to.checked_add(offset).ok_or(wrong.clone())?;
+            let bytes = self.device_bytes_mut(to, width)?;
+            for one in bytes.chunks_exact_mut(fill.element.into()) {
+                one.copy_from_slice(&pattern[..one.len()]);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn outside(at: u64) -> Fault {
+    Fault::of(
+        INVALID_VALUE,
+        format!("device address 0x{at:x}: there is no allocation, or it ends too early"),
+    )
+}

@@ -1,0 +1,495 @@
+//! Device memory, memory of the host that the driver allocates, copies and fills.
+use crate::copy::{Copy, Fill, Place, Shape, Side};
+use crate::entry::entry_points;
+use crate::error::{
+    Answer, Fault, HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE,
+    NOT_SUPPORTED, OUT_OF_MEMORY,
+};
+use crate::host::{In, Out, plain_struct};
+use crate::state::{State, with, with_context};
+use crate::stream::{LEGACY, Work};
+use crate::table::Handle;
+
+/// An allocation of device memory.
+pub struct Allocation {
+    buffer: emulator::Buffer,
+    pub context: Handle,
+    /// The pool that it is from.
+    pub pool: Handle,
+}
+
+impl Allocation {
+    /// Its size.
+    pub fn bytes(&self) -> usize {
+        self.buffer.len()
+    }
+}
+
+/// Bytes to which `cuMemAllocPitch` rounds a row, as on an H100.
+const PITCH: usize = 512;
+/// Of memory that the host gets, as mmap has it.
+const PAGE: usize = 4096;
+
+plain_struct! {
+    /// `CUDA_MEMCPY2D`
+    pub struct Memcpy2d {
+        pub src_x: u64, pub src_y: u64, pub src_type: u32, pub pad_1: u32,
+        pub src_host: u64, pub src_device: u64, pub src_array: u64, pub src_pitch: u64,
+        pub dst_x: u64, pub dst_y: u64, pub dst_type: u32, pub pad_2: u32,
+        pub dst_host: u64, pub dst_device: u64, pub dst_array: u64, pub dst_pitch: u64,
+        pub width: u64, pub height: u64,
+    }
+}
+
+plain_struct! {
+    /// `CUDA_MEMCPY3D`
+    pub struct Memcpy3d {
+        pub src_x: u64, pub src_y: u64, pub src_z: u64, pub src_lod: u64, pub src_type: u32, pub pad_1: u32,
+        pub src_host: u64, pub src_device: u64, pub src_array: u64, pub reserved_1: u64,
+        pub src_pitch: u64, pub src_height: u64,
+        pub dst_x: u64, pub dst_y: u64, pub dst_z: u64, pub dst_lod: u64, pub dst_type: u32, pub pad_2: u32,
+        pub dst_host: u64, pub dst_device: u64, pub dst_array: u64, pub reserved_2: u64,
+        pub dst_pitch: u64, pub dst_height: u64,
+        pub width: u64, pub height: u64, pub depth: u64,
+    }
+}
+
+impl State {
+    /// Allocates device memory of a context.
+    pub fn allocate(&mut self, bytes: usize, context: Handle, pool: Handle) -> Result<u64, Fault> {
+        if bytes == 0 {
+            return Err(Fault::silent(INVALID_VALUE));
+        }
+        // What a finding calls it: programs name no memory, so its number has to do.
+        let name = format!("allocation {}", self.named + 1);
+        let buffer = self.gpu.alloc(&name, bytes)?;
+        self.named += 1;
+        let address = buffer.address();
+        self.allocations.insert(
+            address,
+            Allocation {
+                buffer,
+                context,
+                pool,
+            },
+        );
+        Ok(address)
+    }
+
+    /// Frees what [`Self::allocate`] has allocated; 0 is nothing.
+    pub fn free(&mut self, address: u64) -> Answer {
+        if address == 0 {
+            return Ok(());
+        }
+        let known = self.allocations.remove(&address);
+        let known = known.ok_or(Fault::silent(INVALID_VALUE))?;
+        Ok(self.gpu.free(known.buffer)?)
+    }
+
+    /// Frees all device memory of a context.
+    pub fn free_all_of(&mut self, context: Handle) {
+        let its = self.allocations.iter();
+        let its = its.filter(|(_, one)| one.context == context);
+        let its: Vec<u64> = its.map(|(&address, _)| address).collect();
+        for address in its {
+            // They are there, so that nothing can go wrong.
+            let _ = self.free(address);
+        }
+    }
+
+    /// First address and bytes of the memory that an address is in.
+    pub fn range(&self, address: u64) -> Result<(u64, usize), Fault> {
+        let (buffer, _) = self.gpu.find(address).ok_or(Fault::silent(INVALID_VALUE))?;
+        Ok((buffer.address(), buffer.len()))
+    }
+
+    /// Allocates pages of the host, which are freed with the state.
+    fn allocate_on_host(&mut self, bytes: usize) -> Result<usize, Fault> {
+        if bytes == 0 {
+            return Err(Fault::silent(INVALID_VALUE));
+        }
+        let held: usize = self.host.values().map(HostMemory::bytes).sum();
+        let most = self.gpu.options().limits.memory as usize;
+        if held.saturating_add(bytes) > most {
+            return Err(Fault::of(
+                OUT_OF_MEMORY,
+                format!("{bytes} bytes of the host's memory; {most} are allowed"),
+            ));
+        }
+        let memory = vec![0u8; bytes + PAGE].into_boxed_slice();
+        let start = (memory.as_ptr() as usize).next_multiple_of(PAGE);
+        self.host
+            .insert(start as u64, HostMemory::Ours { memory, bytes });
+        Ok(start)
+    }
+
+    /// The piece of the host's memory that the driver knows and an address is in.
+    pub fn host_range(&self, address: u64) -> Option<(u64, usize)> {
+        let (&start, memory) = self.host.range(..=address).next_back()?;
+        (address - start < memory.bytes() as u64).then_some((start, memory.bytes()))
+    }
+}
+
+/// Memory of the host that the driver knows.
+pub enum HostMemory {
+    /// That it allocated, with room to begin at a page.
+    Ours {
+        /// Kept until it is freed.
+        #[allow(dead_code)]
+        memory: Box<[u8]>,
+        /// What the client asked for.
+        bytes: usize,
+    },
+    /// That the client registered.
+    Registered {
+        /// How much.
+        bytes: usize,
+    },
+}
+
+impl HostMemory {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Ours { bytes, .. } | Self::Registered { bytes } => *bytes,
+        }
+    }
+}
+
+fn flat(from: Place, to: Place, bytes: usize) -> Work {
+    Work::Copy(Copy {
+        from: Side::flat(from),
+        to: Side::flat(to),
+        shape: Shape {
+            width: bytes as u64,
+            rows: 1,
+            slices: 1,
+        },
+    })
+}
+
+fn enqueue(stream: Handle, work: Work) -> Answer {
+    with_context(|state, _| state.enqueue(stream, work))
+}
+
+// CUmemorytype
+const HOST: u32 = 1;
+const DEVICE: u32 = 2;
+const UNIFIED: u32 = 4;
+
+fn place(kind: u32, host: u64, device: u64, offset: Option<u64>) -> Result<Place, Fault> {
+    let at = |base: u64| {
+        let at = offset.and_then(|offset| base.checked_add(offset));
+        at.filter(|_| base != 0).ok_or(Fault::silent(INVALID_VALUE))
+    };
+    Ok(match kind {
+        HOST => Place::Host(at(host)?),
+        DEVICE => Place::Device(at(device)?),
+        UNIFIED => Place::Unified(at(device)?),
+        3 => {
+            return Err(Fault::of(
+                NOT_SUPPORTED,
+                "CUDA arrays are not here; copy from and to device memory",
+            ));
+        }
+        _ => return Err(Fault::silent(INVALID_VALUE)),
+    })
+}
+
+fn copy_2d(copy: In<Memcpy2d>) -> Result<Work, Fault> {
+    let c = copy.get()?;
+    let offset = |x: u64, y: u64, pitch: u64| y.checked_mul(pitch)?.checked_add(x);
+    let side = |place, pitch| Side {
+        place,
+        pitch,
+        slice: 0,
+    };
+    let from = place(
+        c.src_type,
+        c.src_host,
+        c.src_device,
+        offset(c.src_x, c.src_y, c.src_pitch),
+    )?;
+    let to = place(
+        c.dst_type,
+        c.dst_host,
+        c.dst_device,
+        offset(c.dst_x, c.dst_y, c.dst_pitch),
+    )?;
+    Ok(Work::Copy(Copy {
+        from: side(from, c.src_pitch),
+        to: side(to, c.dst_pitch),
+        shape: Shape {
+            width: c.width,
+            rows: c.height,
+            slices: 1,
+        },
+    }))
+}
+
+fn copy_3d(copy: In<Memcpy3d>) -> Result<Work, Fault> {
+    let c = copy.get()?;
+    let offset = |x: u64, y: u64, z: u64, pitch: u64, height: u64| {
+        let slices = z.checked_mul(pitch.checked_mul(height)?)?;
+        y.checked_mul(pitch)?.checked_add(x)?.checked_add(slices)
+    };
+    let side = |place, pitch: u64, height: u64| Side {
+        place,
+        pitch,
+        slice: pitch.saturating_mul(height),
+    };
+    let from = offset(c.src_x, c.src_y, c.src_z, c.src_pitch, c.src_height);
+    let from = place(c.src_type, c.src_host, c.src_device, from)?;
+    let to = offset(c.dst_x, c.dst_y, c.dst_z, c.dst_pitch, c.dst_height);
+    let to = place(c.dst_type, c.dst_host, c.dst_device, to)?;
+    Ok(Work::Copy(Copy {
+        from: side(from, c.src_pitch, c.src_height),
+        to: side(to, c.dst_pitch, c.dst_height),
+        shape: Shape {
+            width: c.width,
+            rows: c.height,
+            slices: c.depth,
+        },
+    }))
+}
+
+fn set(to: u64, pitch: usize, value: u32, element: u8, width: usize, rows: usize) -> Work {
+    Work::Fill(Fill {
+        to,
+        pitch: pitch as u64,
+        value,
+        element,
+        width: width as u64,
+        rows: rows as u64,
+    })
+}
+
+// CUpointer_attribute
+fn pointer_attribute(state: &State, which: u32, pointer: u64, out: usize) -> Answer {
+    let on_device = state.range(pointer).ok();
+    let on_host = state.host_range(pointer);
+    let (base, bytes) = on_device.or(on_host).ok_or(Fault::silent(INVALID_VALUE))?;
+    let owner = state.allocations.get(&base);
+    let kind = if on_device.is_some() { DEVICE } else { HOST };
+    match which {
+        1 => Out::<usize>::at(out).put(owner.map_or(0, |one| one.context)), // context
+        2 => Out::<u32>::at(out).put(kind),
+        3 | 4 => Out::<u64>::at(out).put(pointer), // the pointer for the device, and for the host
+        6 => Out::<u32>::at(out).put(1),           // copies are synchronous
+        7 => Out::<u64>::at(out).put(base),        // a number for the allocation
+        8 | 10 => Out::<u32>::at(out).put(0),      // managed, legacy IPC
+        9 => Out::<i32>::at(out).put(0),           // device
+        11 => Out::<u64>::at(out).put(base),
+        12 => Out::<usize>::at(out).put(bytes),
+        13 => Out::<u32>::at(out).put(1), // mapped
+        14 => Out::<u32>::at(out).put(0), // handle types that may be shared
+        16 => Out::<u32>::at(out).put(3), // readable and writable
+        17 => Out::<usize>::at(out).put(owner.map_or(0, |one| one.pool)),
+        _ => Err(Fault::silent(INVALID_VALUE)),
+    }
+}
+
+entry_points! {
+    /// Allocates device memory, which is zero at first.
+    3020 fn cuMemAlloc_v2(address: Out<u64>, bytes: usize) {
+        with_context(|state, context| { address.check()?; address.put(state.allocate(bytes, context, 0)?) })
+    }
+    /// The same in rows of a good length.
+    3020 fn cuMemAllocPitch_v2(address: Out<u64>, pitch: Out<usize>, width: usize, rows: usize, element: u32) {
+        with_context(|state, context| {
+            address.check()?;
+            pitch.check()?;
+            if !matches!(element, 4 | 8 | 16) || width == 0 || rows == 0 {
+                return Err(Fault::silent(INVALID_VALUE));
+            }
+            let row = width.checked_next_multiple_of(PITCH);
+            let bytes = row.and_then(|row| row.checked_mul(rows));
+            let bytes = bytes.ok_or(Fault::silent(OUT_OF_MEMORY))?;
+            address.put(state.allocate(bytes, context, 0)?)?;
+            pitch.put(row.unwrap_or(width))
+        })
+    }
+    /// Frees it.
+    3020 fn cuMemFree_v2(address: u64) { with_context(|state, _| state.free(address)) }
+    /// Bytes that are free, and all.
+    3020 fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) {
+        with_context(|state, _| {
+            let all = state.gpu.options().limits.memory as usize;
+            let used: usize = state.allocations.values().map(|one| one.buffer.len()).sum();
+            free.put_if_wanted(all.saturating_sub(used))?;
+            total.put_if_wanted(all)
+        })
+    }
+    /// The memory that an address is in.
+    3020 fn cuMemGetAddressRange_v2(base: Out<u64>, bytes: Out<usize>, address: u64) {
+        with_context(|state, _| {
+            let range = state.range(address)?;
+            base.put_if_wanted(range.0)?;
+            bytes.put_if_wanted(range.1)
+        })
+    }
+    /// Memory of the host.
+    3020 fn cuMemAllocHost_v2(address: Out<usize>, bytes: usize) {
+        with_context(|state, _| { address.check()?; address.put(state.allocate_on_host(bytes)?) })
+    }
+    /// The same.
+    2020 fn cuMemHostAlloc(address: Out<usize>, bytes: usize, _flags: u32) {
+        with_context(|state, _| { address.check()?; address.put(state.allocate_on_host(bytes)?) })
+    }
+    /// Frees it.
+    2000 fn cuMemFreeHost(address: u64) {
+        with_context(|state, _| match state.host.get(&address) {
+            Some(HostMemory::Ours { .. }) => { state.host.remove(&address); Ok(()) }
+            _ => Err(Fault::silent(INVALID_VALUE)),
+        })
+    }
+    /// Notes that this memory of the client is to be copied from and to; nothing has to be pinned.
+    6050 fn cuMemHostRegister_v2(address: u64, bytes: usize, _flags: u32) {
+        with_context(|state, _| {
+            if address == 0 || bytes == 0 {
+                return Err(Fault::silent(INVALID_VALUE));
+            }
+            if state.host_range(address).is_some() {
+                return Err(Fault::silent(HOST_MEMORY_ALREADY_REGISTERED));
+            }
+            state.host.insert(address, HostMemory::Registered { bytes });
+            Ok(())
+        })
+    }
+    /// Forgets it.
+    4000 fn cuMemHostUnregister(address: u64) {
+        with_context(|state, _| match state.host.get(&address) {
+            Some(HostMemory::Registered { .. }) => { state.host.remove(&address); Ok(()) }
+            _ => Err(Fault::silent(HOST_MEMORY_NOT_REGISTERED)),
+        })
+    }
+    /// The address by which a kernel reads the host's memory: the same.
+    3020 fn cuMemHostGetDevicePointer_v2(address: Out<u64>, host: u64, _flags: u32) {
+        with_context(|state, _| {
+            state.host_range(host).ok_or(Fault::silent(INVALID_VALUE))?;
+            address.put(host)
+        })
+    }
+    /// How it was allocated.
+    2030 fn cuMemHostGetFlags(flags: Out<u32>, host: u64) {
+        with_context(|state, _| {
+            state.host_range(host).ok_or(Fault::silent(INVALID_VALUE))?;
+            flags.put(0)
+        })
+    }
+    /// What is known of a pointer.
+    4000 fn cuPointerGetAttribute(out: usize, which: u32, pointer: u64) {
+        with(|state| pointer_attribute(state, which, pointer, out))
+    }
+    /// Several at once; what is not known is 0.
+    7000 fn cuPointerGetAttributes(count: u32, which: In<u32>, outs: In<usize>, pointer: u64) {
+        with(|state| {
+            let which = which.all(count.min(64) as usize)?;
+            for (which, out) in which.into_iter().zip(outs.all(count.min(64) as usize)?) {
+                if pointer_attribute(state, which, pointer, out).is_err() {
+                    match which {
+                        2 | 6 | 8 | 10 | 13 | 14 | 16 => Out::<u32>::at(out).put(0)?,
+                        9 => Out::<i32>::at(out).put(-2)?,
+                        _ => Out::<u64>::at(out).put(0)?,
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+    /// A hint that changes nothing here.
+    6000 fn cuPointerSetAttribute(_value: usize, _which: u32, pointer: u64) {
+        with(|state| state.range(pointer).map(|_| ()))
+    }
+    /// Copies between any two places.
+    4000 fn cuMemcpy(to: u64, from: u64, bytes: usize) {
+        enqueue(LEGACY, flat(Place::Unified(from), Place::Unified(to), bytes))
+    }
+    /// The same in the order of a stream.
+    4000 fn cuMemcpyAsync(to: u64, from: u64, bytes: usize, stream: Handle) {
+        enqueue(stream, flat(Place::Unified(from), Place::Unified(to), bytes))
+    }
+    /// From the host to the device.
+    3020 fn cuMemcpyHtoD_v2(to: u64, from: u64, bytes: usize) {
+        enqueue(LEGACY, flat(Place::Host(from), Place::Device(to), bytes))
+    }
+    /// The same in the order of a stream.
+    3020 fn cuMemcpyHtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle) {
+        enqueue(stream, flat(Place::Host(from), Place::Device(to), bytes))
+    }
+    /// From the device to the host.
+    3020 fn cuMemcpyDtoH_v2(to: u64, from: u64, bytes: usize) {
+        enqueue(LEGACY, flat(Place::Device(from), Place::Host(to), bytes))
+    }
+    /// The same in the order of a stream.
+    3020 fn cuMemcpyDtoHAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle) {
+        enqueue(stream, flat(Place::Device(from), Place::Host(to), bytes))
+    }
+    /// Within the device.
+    3020 fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) {
+        enqueue(LEGACY, flat(Place::Device(from), Place::Device(to), bytes))
+    }
+    /// The same in the order of a stream.
+    3020 fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle) {
+        enqueue(stream, flat(Place::Device(from), Place::Device(to), bytes))
+    }
+    /// Between contexts, whose memory is one here.
+    4000 fn cuMemcpyPeer(to: u64, _to_context: Handle, from: u64, _from_context: Handle, bytes: usize) {
+        enqueue(LEGACY, flat(Place::Device(from), Place::Device(to), bytes))
+    }
+    /// The same in the order of a stream.
+    4000 fn cuMemcpyPeerAsync(to: u64, _to_context: Handle, from: u64, _from_context: Handle, bytes: usize, stream: Handle) {
+        enqueue(stream, flat(Place::Device(from), Place::Device(to), bytes))
+    }
+    /// Rows.
+    3020 fn cuMemcpy2D_v2(copy: In<Memcpy2d>) { enqueue(LEGACY, copy_2d(copy)?) }
+    /// Rows at any addresses.
+    3020 fn cuMemcpy2DUnaligned_v2(copy: In<Memcpy2d>) { enqueue(LEGACY, copy_2d(copy)?) }
+    /// Rows in the order of a stream.
+    3020 fn cuMemcpy2DAsync_v2(copy: In<Memcpy2d>, stream: Handle) { enqueue(stream, copy_2d(copy)?) }
+    /// Slices of rows.
+    3020 fn cuMemcpy3D_v2(copy: In<Memcpy3d>) { enqueue(LEGACY, copy_3d(copy)?) }
+    /// Slices of rows in the order of a stream.
+    3020 fn cuMemcpy3DAsync_v2(copy: In<Memcpy3d>, stream: Handle) { enqueue(stream, copy_3d(copy)?) }
+    /// Sets bytes.
+    3020 fn cuMemsetD8_v2(to: u64, value: u8, count: usize) { enqueue(LEGACY, set(to, 0, value.into(), 1, count, 1)) }
+    /// Sets numbers of 16 bits.
+    3020 fn cuMemsetD16_v2(to: u64, value: u16, count: usize) { enqueue(LEGACY, set(to, 0, value.into(), 2, count, 1)) }
+    /// Sets numbers of 32 bits.
+    3020 fn cuMemsetD32_v2(to: u64, value: u32, count: usize) { enqueue(LEGACY, set(to, 0, value, 4, count, 1)) }
+    /// Sets bytes in the order of a stream.
+    3020 fn cuMemsetD8Async(to: u64, value: u8, count: usize, stream: Handle) {
+        enqueue(stream, set(to, 0, value.into(), 1, count, 1))
+    }
+    /// Sets numbers of 16 bits in the order of a stream.
+    3020 fn cuMemsetD16Async(to: u64, value: u16, count: usize, stream: Handle) {
+        enqueue(stream, set(to, 0, value.into(), 2, count, 1))
+    }
+    /// Sets numbers of 32 bits in the order of a stream.
+    3020 fn cuMemsetD32Async(to: u64, value: u32, count: usize, stream: Handle) {
+        enqueue(stream, set(to, 0, value, 4, count, 1))
+    }
+    /// Sets rows of bytes.
+    3020 fn cuMemsetD2D8_v2(to: u64, pitch: usize, value: u8, width: usize, rows: usize) {
+        enqueue(LEGACY, set(to, pitch, value.into(), 1, width, rows))
+    }
+    /// Sets rows of numbers of 16 bits.
+    3020 fn cuMemsetD2D16_v2(to: u64, pitch: usize, value: u16, width: usize, rows: usize) {
+        enqueue(LEGACY, set(to, pitch, value.into(), 2, width, rows))
+    }
+    /// Sets rows of numbers of 32 bits.
+    3020 fn cuMemsetD2D32_v2(to: u64, pitch: usize, value: u32, width: usize, rows: usize) {
+        enqueue(LEGACY, set(to, pitch, value, 4, width, rows))
+    }
+    /// Sets rows of bytes in the order of a stream.
+    3020 fn cuMemsetD2D8Async(to: u64, pitch: usize, value: u8, width: usize, rows: usize, stream: Handle) {
+        enqueue(stream, set(to, pitch, value.into(), 1, width, rows))
+    }
+    /// Sets rows of numbers of 16 bits in the order of a stream.
+    3020 fn cuMemsetD2D16Async(to: u64, pitch: usize, value: u16, width: usize, rows: usize, stream: Handle) {
+        enqueue(stream, set(to, pitch, value.into(), 2, width, rows))
+    }
+    /// Sets rows of numbers of 32 bits in the order of a stream.
+    3020 fn cuMemsetD2D32Async(to: u64, pitch: usize, value: u32, width: usize, rows: usize, stream: Handle) {
+        enqueue(stream, set(to, pitch, value, 4, width, rows))
+    }
+}

@@ -1,0 +1,141 @@
+//! All that the driver knows, behind one lock: a client's threads take turns.
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::context::{Context, Primary};
+use crate::error::{Answer, Fault, INVALID_CONTEXT, NOT_INITIALIZED};
+use crate::event::Event;
+use crate::graph::{Executable, Graph, Node, UserObject};
+use crate::link::Link;
+use crate::memory::{Allocation, HostMemory};
+use crate::module::{Kernel, Loaded};
+use crate::pool::Pool;
+use crate::report::Reports;
+use crate::stream::Stream;
+use crate::table::{Handle, Table};
+
+/// The driver.
+pub struct State {
+    /// The device: memory, modules, launches. Contexts share it, so that no two of them give away the same address.
+    pub gpu: emulator::Context,
+    /// What each launch is asked for beside its result.
+    pub reports: Reports,
+    pub contexts: Table<Context>,
+    pub primary: Primary,
+    pub modules: Table<Loaded>,
+    pub kernels: Table<Kernel>,
+    pub links: Table<Link>,
+    pub streams: Table<Stream>,
+    pub events: Table<Event>,
+    pub graphs: Table<Graph>,
+    pub nodes: Table<Node>,
+    pub executables: Table<Executable>,
+    pub user_objects: Table<UserObject>,
+    pub pools: Table<Pool>,
+    /// The device's pool, once it was asked for.
+    pub default_pool: Option<Handle>,
+    /// Device memory by its address.
+    pub allocations: BTreeMap<u64, Allocation>,
+    /// Memory of the host that the driver allocated, by its address.
+    pub host: BTreeMap<u64, HostMemory>,
+    /// Allocations so far, which findings call by their number.
+    pub named: u64,
+}
+
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+
+thread_local! {
+    /// The contexts that were made current on this thread, the last one on top.
+    static CURRENT: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The lock. After a panic the state is as the call before left it, or a half-made thing that nobody has a handle of.
+fn lock() -> MutexGuard<'static, Option<State>> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What `cuInit` does, once.
+pub fn initialize() -> Answer {
+    let mut state = lock();
+    if state.is_none() {
+        let reports = Reports::of_environment()?;
+        *state = Some(State {
+            gpu: emulator::Context::new(reports.options()),
+            reports,
+            contexts: Table::new(0x10),
+            primary: Primary::default(),
+            modules: Table::new(0x11),
+            kernels: Table::new(0x12),
+            links: Table::new(0x13),
+            streams: Table::new(0x14),
+            events: Table::new(0x15),
+            graphs: Table::new(0x16),
+            nodes: Table::new(0x17),
+            executables: Table::new(0x18),
+            user_objects: Table::new(0x1a),
+            pools: Table::new(0x19),
+            default_pool: None,
+            allocations: BTreeMap::new(),
+            host: BTreeMap::new(),
+            named: 0,
+        });
+    }
+    Ok(())
+}
+
+/// Does something with the driver's state; it must not call the client.
+pub fn with<T>(action: impl FnOnce(&mut State) -> Result<T, Fault>) -> Result<T, Fault> {
+    match lock().as_mut() {
+        Some(state) => action(state),
+        None => Err(Fault::silent(NOT_INITIALIZED)),
+    }
+}
+
+/// The same for what needs a current context, and one in which no kernel has gone wrong: after that CUDA answers every call
+/// with the kernel's error, until the context is gone.
+pub fn with_context<T>(
+    action: impl FnOnce(&mut State, Handle) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    with(|state| {
+        let context = state.healthy()?;
+        action(state, context)
+    })
+}
+
+impl State {
+    /// The current context.
+    pub fn current(&self) -> Result<Handle, Fault> {
+        current()
+            .filter(|&handle| self.contexts.get(handle).is_some())
+            .ok_or(Fault::silent(INVALID_CONTEXT))
+    }
+    /// The current context, unless a kernel has gone wrong in it.
+    pub fn healthy(&self) -> Result<Handle, Fault> {
+        let handle = self.current()?;
+        match self.contexts.get(handle).and_then(|context| context.fault) {
+            Some(code) => Err(Fault::silent(code)),
+            None => Ok(handle),
+        }
+    }
+}
+
+/// The context on top of this thread's stack.
+pub fn current() -> Option<Handle> {
+    CURRENT.with_borrow(|stack| stack.last().copied())
+}
+/// Puts a context on top.
+pub fn push(context: Handle) {
+    CURRENT.with_borrow_mut(|stack| stack.push(context));
+}
+/// Takes the one on top away.
+pub fn pop() -> Option<Handle> {
+    CURRENT.with_borrow_mut(Vec::pop)
+}
+/// Replaces the one on top.
+pub fn replace(context: Option<Handle>) {
+    CURRENT.with_borrow_mut(|stack| {
+        stack.pop();
+        stack.extend(context);
+    });
+}

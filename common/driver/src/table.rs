@@ -1,0 +1,63 @@
+//! Handles: numbers that are looked up, so that a freed or invented one is found out.
+use std::collections::BTreeMap;
+
+/// What a client holds for a thing of the driver's: never null, and no two of a process are the same.
+pub type Handle = usize;
+
+/// The things of one kind.
+pub struct Table<T> {
+    /// Distinguishes the handles of one kind from those of another.
+    kind: usize,
+    made: usize,
+    things: BTreeMap<Handle, T>,
+}
+
+impl<T> Table<T> {
+    pub fn new(kind: usize) -> Self {
+        Self {
+            kind,
+            made: 0,
+            things: BTreeMap::new(),
+        }
+    }
+    /// Handles look like pointers to what is aligned, as some clients expect of them.
+    pub fn insert(&mut self, thing: T) -> Handle {
+        self.made += 1;
+        let handle = (self.kind << 32) | (self.made << 4);
+        self.things.insert(handle, thing);
+        handle
+    }
+    pub fn get(&self, handle: Handle) -> Option<&T> {
+        self.things.get(&handle)
+    }
+    pub fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
+        self.things.get_mut(&handle)
+    }
+    pub fn remove(&mut self, handle: Handle) -> Option<T> {
+        self.things.remove(&handle)
+    }
+    pub fn iter(&self) -> impl Iterator<Item = (Handle, &T)> {
+        self.things.iter().map(|(&handle, thing)| (handle, thing))
+    }
+    pub fn update(&mut self, change: impl FnMut(&mut T)) {
+        self.things.values_mut().for_each(change);
+    }
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.things.retain(|_, thing| keep(thing));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_is_never_given_twice_and_belongs_to_one_table() {
+        let (mut one, mut other) = (Table::new(1), Table::new(2));
+        let (a, b) = (one.insert('a'), other.insert('b'));
+        assert_ne!(a, b);
+        assert_eq!((one.get(a), one.get(b)), (Some(&'a'), None));
+        one.remove(a);
+        assert_ne!(one.insert('c'), a);
+    }
+}

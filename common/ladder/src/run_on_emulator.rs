@@ -1,0 +1,157 @@
+//! `cargo ladder run-on-emulator -- PROGRAM ARGS`: a program on CUDA's driver API, with the emulator for a GPU.
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use anyhow::{Context, Result, bail};
+use harness::rungs;
+
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Arguments {
+    /// Look for races and other mistakes in each launch, as compute-sanitizer does
+    #[arg(long)]
+    sanitize: bool,
+    /// Show each launch's source line by line, with what each line does to the memory system
+    #[arg(long, conflicts_with = "sanitize")]
+    profile: bool,
+    /// Say how long each launch would take on an H200, by the emulator's clock
+    #[arg(long, conflicts_with_all = ["sanitize", "profile"])]
+    time: bool,
+    /// How a launch's report is written: text, json, or csv with the names of Nsight Compute's metrics
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json", "csv"], default_value = "text")]
+    format: String,
+    /// Write the reports to a file, not to standard error
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    program: Vec<OsString>,
+}
+
+const AFTER_HELP: &str = "\
+The program finds the emulator as libcuda.so.1, by LD_LIBRARY_PATH. Its kernels have to be PTX.\n\
+Exit code: the program's; 2 if it cannot be started.";
+
+/// By these names programs load the driver.
+const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
+
+/// Builds the library, starts the program, and ends as it does.
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    if !cfg!(target_os = "linux") {
+        bail!(
+            "libcuda.so.1 is a library for Linux; on another system run a Linux container, or launch single kernels by `cargo ladder emulate`"
+        );
+    }
+    if arguments.format == "csv" && !arguments.profile {
+        bail!(
+            "--format csv has counters under the names of Nsight Compute's metrics: add --profile"
+        );
+    }
+    let folder = folder_of_library(&build()?)?;
+    let [program, rest @ ..] = &arguments.program[..] else {
+        bail!("which program? cargo ladder run-on-emulator -- PROGRAM ARGS");
+    };
+    let mut command = Command::new(program);
+    command
+        .args(rest)
+        .env("LD_LIBRARY_PATH", before(&folder, "LD_LIBRARY_PATH")?);
+    let modes = [
+        (arguments.sanitize, "sanitize"),
+        (arguments.profile, "profile"),
+        (arguments.time, "time"),
+    ];
+    if let Some((_, mode)) = modes.iter().find(|(wanted, _)| *wanted) {
+        command.env("GEMM_EMULATE", mode);
+        command.env("GEMM_EMULATE_FORMAT", &arguments.format);
+    }
+    if let Some(out) = &arguments.out {
+        let out = std::path::absolute(out).context("the current folder is gone")?;
+        command.env("GEMM_EMULATE_OUT", out);
+    }
+    let status = command.status();
+    let status = status.with_context(|| format!("cannot start {}", program.display()))?;
+    std::process::exit(code(status))
+}
+
+/// What a shell would say of it: 128 and its number for a signal.
+fn code(status: ExitStatus) -> i32 {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return 128 + signal;
+    }
+    status.code().unwrap_or(1)
+}
+
+/// Builds `common/driver`; the library's file.
+fn build() -> Result<PathBuf> {
+    let root = rungs::root().context(
+        "the emulator's libcuda.so.1 is built from the workspace's sources, which are not here; run it in a checkout",
+    )?;
+    let cargo = env::var_os("CARGO").unwrap_or("cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "--package", "driver", "--lib"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    if !built.status.success() {
+        bail!("the emulator's libcuda.so.1 could not be built; what cargo said stands above");
+    }
+    let lines = String::from_utf8_lossy(&built.stdout).into_owned();
+    let messages = lines
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    let files = messages.flat_map(|message: serde_json::Value| {
+        let files = message["filenames"].as_array().cloned().unwrap_or_default();
+        files
+            .into_iter()
+            .filter_map(|file| Some(PathBuf::from(file.as_str()?)))
+    });
+    let mut libraries =
+        files.filter(|file| file.file_name().is_some_and(|name| name == "libdriver.so"));
+    libraries.next().context("cargo built no libdriver.so")
+}
+
+/// A folder in which the library has the driver's names.
+fn folder_of_library(library: &Path) -> Result<PathBuf> {
+    let folder = library.with_file_name("emulated-gpu");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for name in NAMES {
+        let link = folder.join(name);
+        if fs::read_link(&link).is_ok_and(|target| target == library) {
+            continue;
+        }
+        // Another process may be here, too.
+        let scratch = folder.join(format!("{name}.{}", std::process::id()));
+        let made = symlink(library, &scratch).and_then(|()| fs::rename(&scratch, &link));
+        made.with_context(|| format!("cannot make {}", link.display()))?;
+    }
+    Ok(folder)
+}
+
+#[cfg(unix)]
+fn symlink(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(from, to)
+}
+
+#[cfg(not(unix))]
+fn symlink(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::copy(from, to).map(|_| ())
+}
+
+/// A list of folders with one more in front.
+fn before(folder: &Path, variable: &str) -> Result<OsString> {
+    let rest = env::var_os(variable).filter(|value| !value.is_empty());
+    let rest: Vec<PathBuf> = rest.iter().flat_map(env::split_paths).collect();
+    let all = [folder.to_owned()].into_iter().chain(rest);
+    env::join_paths(all).with_context(|| format!("{} cannot be in {variable}", folder.display()))
+}
