@@ -30,7 +30,7 @@ const BLOCKS: [u32; 5] = [1, 8, 33, 66, 132];
 
 const INSTRUCTIONS: &[&str] = &[
     "imad",
-    "mad_wide",
+    "mul_wide",
     "lop3",
     "viaddmnmx",
     "vimnmx",
@@ -47,7 +47,8 @@ const INSTRUCTIONS: &[&str] = &[
     "mufu_ex2",
     "mufu_rsqrt",
     "ffma_beside_imad",
-    "ffma_beside_mad_wide",
+    "two_ffma_beside_imad",
+    "ffma_beside_mul_wide",
     "imad_beside_widen",
     "ffma_beside_lop3",
     "two_ffma_beside_lop3",

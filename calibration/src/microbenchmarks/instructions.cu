@@ -18,12 +18,13 @@ extern "C" __global__ void name(PARAMETERS)                                     
         _Pragma("unroll")                                                                            \
         for (int i = 0; i < CHAIN; ++i)                                                              \
             asm volatile(text __VA_ARGS__);                                                          \
-    finish(result, sink, start, (u64)times * CHAIN * instructions, x ^ y ^ (unsigned)p ^ __float_as_uint(f)); \
+    finish(result, sink, start, (u64)times * CHAIN * instructions, x ^ y ^ (unsigned)p ^ (unsigned)(p >> 32) ^ __float_as_uint(f)); \
 }
 
 // ---- integers ----
 KERNEL(imad, 1, "mad.lo.s32 %0, %0, %1, %2;", : "+r"(x) : "r"(y), "r"(z))
-KERNEL(mad_wide, 1, "{.reg .s32 low, high;\nmov.b64 {low, high}, %0;\nmad.wide.s32 %0, low, %1, %0;}", : "+l"(p) : "r"(y))
+// Without an addend: ptxas takes a sum in a chain out of the multiplication.
+KERNEL(mul_wide, 1, "{.reg .u32 low, high;\nmov.b64 {low, high}, %0;\nmul.wide.u32 %0, high, %1;}", : "+l"(p) : "r"(y))
 KERNEL(lop3, 2, "lop3.b32 %0, %0, %1, %2, 0x96;\nlop3.b32 %0, %0, %2, %3, 0xe8;", : "+r"(x) : "r"(y), "r"(z), "r"(w))
 KERNEL(viaddmnmx, 1, "{.reg .s32 sum;\nadd.s32 sum, %0, %1;\nmin.s32 %0, sum, %2;}", : "+r"(x) : "r"(y), "r"(z))
 KERNEL(vimnmx, 2, "min.s32 %0, %0, %1;\nmax.s32 %0, %0, %2;", : "+r"(x) : "r"(y), "r"(z))
@@ -45,7 +46,8 @@ KERNEL(mufu_rsqrt, 1, "rsqrt.approx.ftz.f32 %0, %0;", : "+f"(f))
 
 // ---- two kinds that do not depend on each other: do their pipes overlap? ----
 KERNEL(ffma_beside_imad, 2, "fma.rn.f32 %0, %0, %2, %2;\nmad.lo.s32 %1, %1, %3, %3;", : "+f"(f), "+r"(x) : "f"(g), "r"(z))
-KERNEL(ffma_beside_mad_wide, 2, "{.reg .s32 low, high;\nmov.b64 {low, high}, %1;\nfma.rn.f32 %0, %0, %2, %2;\nmad.wide.s32 %1, low, %3, %1;}", : "+f"(f), "+l"(p) : "f"(g), "r"(z))
+KERNEL(two_ffma_beside_imad, 3, "fma.rn.f32 %0, %0, %2, %2;\nfma.rn.f32 %0, %0, %2, %2;\nmad.lo.s32 %1, %1, %3, %3;", : "+f"(f), "+r"(x) : "f"(g), "r"(z))
+KERNEL(ffma_beside_mul_wide, 2, "{.reg .u32 low, high;\nmov.b64 {low, high}, %1;\nfma.rn.f32 %0, %0, %2, %2;\nmul.wide.u32 %1, high, %3;}", : "+f"(f), "+l"(p) : "f"(g), "r"(z))
 KERNEL(imad_beside_widen, 2, "{.reg .b16 low, high;\nmov.b32 {low, high}, %0;\ncvt.f32.f16 %0, low;\nmad.lo.s32 %1, %1, %2, %2;}", : "+f"(f), "+r"(x) : "r"(z))
 KERNEL(ffma_beside_lop3, 2, "fma.rn.f32 %0, %0, %2, %2;\nlop3.b32 %1, %1, %3, %4, 0x96;", : "+f"(f), "+r"(x) : "f"(g), "r"(z), "r"(w))
 KERNEL(two_ffma_beside_lop3, 3, "fma.rn.f32 %0, %0, %2, %2;\nfma.rn.f32 %0, %0, %2, %2;\nlop3.b32 %1, %1, %3, %4, 0x96;", : "+f"(f), "+r"(x) : "f"(g), "r"(z), "r"(w))

@@ -58,7 +58,7 @@ const MOST_IDLE_ROUNDS: usize = 4;
 const MOST_IDLE: usize = 4096;
 
 /// Anchors that are compared at a branch.
-const LOOKAHEAD: usize = 64;
+const LOOKAHEAD: usize = 512;
 
 /// Branches that are followed to find anchors.
 const DEPTH: u32 = 6;

@@ -83,15 +83,16 @@ impl Sharing {
     /// `wave` is what all CTAs that run at the same time read in the same steps, `all` what the whole launch asks for, and
     /// `memory` the bytes of its buffers, of which `l2` fit into the L2.
     ///
-    /// Memory that fits comes from DRAM once. Of what does not fit, each wave reads its part again, but for the half that
+    /// Memory that fits comes from DRAM once; not at all if a launch before this one has `warmed` the L2. Of what does not fit, each wave reads its part again, but for the half that
     /// the wave before has left.
-    pub fn new(wave: Read, all: f64, memory: f64, l2: f64) -> Self {
+    pub fn new(wave: Read, all: f64, memory: f64, l2: f64, warmed: bool) -> Self {
         let distinct = match wave.asked {
             0 => 1.0,
             asked => (wave.distinct as f64 / asked as f64).min(1.0),
         };
         let fetched = (distinct * all).max(1.0);
         let from_dram = match memory <= l2 {
+            true if warmed => 0.0,
             true => memory.min(fetched),
             false => (memory.min(fetched) + fetched) / 2.0,
         };
@@ -113,19 +114,21 @@ mod tests {
     #[test]
     fn what_fits_into_the_l2_comes_from_dram_once() {
         // Ten SMs ask for the same; the launch asks for 1,000 bytes of a buffer of 50.
-        let sharing = Sharing::new(read(100, 10), 1000.0, 50.0, 1e6);
+        let sharing = Sharing::new(read(100, 10), 1000.0, 50.0, 1e6, false);
         assert_eq!((sharing.distinct, sharing.cold), (0.1, 0.5));
+        let again = Sharing::new(read(100, 10), 1000.0, 50.0, 1e6, true);
+        assert_eq!((again.distinct, again.cold), (0.1, 0.0));
     }
 
     #[test]
     fn what_does_not_fit_is_read_again_by_half() {
-        let sharing = Sharing::new(read(100, 10), 1000.0, 50.0, 40.0);
+        let sharing = Sharing::new(read(100, 10), 1000.0, 50.0, 40.0, true);
         assert_eq!((sharing.distinct, sharing.cold), (0.1, 0.75));
     }
 
     #[test]
     fn a_kernel_that_reads_nothing_shares_nothing() {
-        let sharing = Sharing::new(Read::default(), 0.0, 0.0, 1e6);
+        let sharing = Sharing::new(Read::default(), 0.0, 0.0, 1e6, false);
         assert_eq!((sharing.distinct, sharing.cold), (1.0, 0.0));
     }
 }

@@ -574,10 +574,16 @@ impl<'a> Simulator<'a> {
                 (until.unwrap_or(0.0), why)
             }
             Pipe::Tensor if matches!(class.does, Does::Wgmma(_)) => (0.0, Stall::Gmma),
-            pipe => (
-                sm.pipe_free[partition][pipe as usize],
-                Stall::MathPipeThrottle,
-            ),
+            pipe => {
+                let free = &sm.pipe_free[partition];
+                let own = free[pipe as usize];
+                // See `interval.fma` in the card's file: f32 arithmetic is dispatched through the ALU's port.
+                let port = match class.pipe {
+                    Pipe::Fma => free[Pipe::Alu as usize],
+                    _ => 0.0,
+                };
+                (own.max(port), Stall::MathPipeThrottle)
+            }
         };
         let ready = warp.next.max(warp.released).max(boards.0).max(pipe.0);
         let slot = sm.slot_free[partition];
@@ -628,6 +634,9 @@ impl<'a> Simulator<'a> {
         if class.pipe != Pipe::None && !matches!(class.does, Does::Wgmma(_)) {
             self.result.busy[takes as usize] += class.interval;
             sm.pipe_free[partition][takes as usize] = time + class.interval;
+            if class.pipe == Pipe::Fma {
+                sm.pipe_free[partition][Pipe::Alu as usize] = time + self.card.interval.fma;
+            }
         }
         if self.watched == Some((number, step.instruction)) {
             self.result.steps.push(time);

@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use crate::simulate::{Activity, Simulation, Span, Unit};
 use crate::stall::Stall;
 
-const WIDTH: f64 = 900.0;
-const LEFT: f64 = 130.0;
-const ROW: f64 = 14.0;
+const WIDTH: f64 = 720.0;
+const LEFT: f64 = 116.0;
+const ROW: f64 = 16.0;
 const TOP: f64 = 24.0;
+/// Parts of a unit of the picture that are told apart: a step has thousands of instructions, more than a screen has pixels.
+const PARTS: f64 = 2.0;
 
 /// What a colour stands for.
 struct Colour {
@@ -91,6 +93,61 @@ fn stacked<'a>(
     (ends.len(), placed)
 }
 
+/// What a warp does in each part of the picture, by most of its clocks: a colour, and where it begins and ends. `x`: where a
+/// clock is.
+fn runs<'a>(
+    spans: impl Iterator<Item = &'a Span>,
+    x: impl Fn(f64) -> f64,
+) -> Vec<(usize, f64, f64)> {
+    let parts = ((WIDTH - LEFT) * PARTS) as usize;
+    let mut clocks = vec![[0.0; LEGEND.len()]; parts];
+    for span in spans {
+        let colour = class_of(span.stall);
+        let (from, to) = ((x(span.from) - LEFT) * PARTS, (x(span.to) - LEFT) * PARTS);
+        let (first, end) = (from as usize, to.ceil() as usize);
+        for (part, of) in clocks.iter_mut().enumerate().take(end).skip(first) {
+            let (begins, ends) = (part as f64, (part + 1) as f64);
+            of[colour] += to.min(ends) - from.max(begins);
+        }
+    }
+    let most = |of: &[f64; LEGEND.len()]| {
+        let all = of.iter().enumerate().filter(|(_, clocks)| **clocks > 0.0);
+        let most = all.max_by(|a, b| a.1.total_cmp(b.1));
+        most.map(|(colour, _)| colour)
+    };
+    let mut runs: Vec<(usize, f64, f64)> = Vec::new();
+    for (part, of) in clocks.iter().enumerate() {
+        let (from, to) = (part as f64 / PARTS + LEFT, (part + 1) as f64 / PARTS + LEFT);
+        match (most(of), runs.last_mut()) {
+            (Some(colour), Some(last)) if last.0 == colour && last.2 == from => last.2 = to,
+            (Some(colour), _) => runs.push((colour, from, to)),
+            (None, _) => (),
+        }
+    }
+    runs
+}
+
+/// Rectangles of one colour.
+#[derive(Default)]
+struct Path(String);
+
+impl Path {
+    fn rectangle(&mut self, from: f64, to: f64, y: f64, height: f64) {
+        let _ = write!(
+            self.0,
+            "M{from:.1} {y:.1}h{0:.1}v{height:.1}h-{0:.1}z",
+            to - from
+        );
+    }
+
+    fn svg(&self, class: &str) -> String {
+        match self.0.is_empty() {
+            true => String::new(),
+            false => format!("<path class=\"{class}\" d=\"{}\"/>\n", self.0),
+        }
+    }
+}
+
 /// An SVG of the window that the simulation was asked to keep, of the cluster's first SM. It takes the page's colours: light
 /// or dark by `prefers-color-scheme`.
 pub fn timeline(simulation: &Simulation, (from, to): (f64, f64)) -> String {
@@ -104,33 +161,28 @@ pub fn timeline(simulation: &Simulation, (from, to): (f64, f64)) -> String {
     let mut warps: Vec<(u32, u32)> = spans.iter().map(|span| (span.cta, span.warp)).collect();
     warps.sort_unstable();
     warps.dedup();
-    let mut body = String::new();
+    let mut names = String::new();
+    let mut colours: [Path; LEGEND.len()] = Default::default();
     let mut y = TOP;
-    let title = |body: &mut String, y: f64, name: &str| {
+    let mut title = |y: f64, name: &str| {
         let _ = writeln!(
-            body,
+            names,
             r#"<text x="{:.0}" y="{:.1}" text-anchor="end">{name}</text>"#,
             LEFT - 6.0,
-            y + ROW - 3.0
+            y + ROW - 4.0
         );
     };
     for &(cta, warp) in &warps {
-        title(&mut body, y, &format!("CTA {cta}, warp {warp}"));
-        for span in spans
+        title(y, &format!("CTA {cta}, warp {warp}"));
+        let own = spans
             .iter()
-            .filter(|span| (span.cta, span.warp) == (cta, warp))
-        {
-            let _ = writeln!(
-                body,
-                r#"<rect class="c{}" x="{:.2}" y="{y:.1}" width="{:.2}" height="{:.1}"/>"#,
-                class_of(span.stall),
-                x(span.from),
-                x(span.to) - x(span.from),
-                ROW - 2.0,
-            );
+            .filter(|one| (one.cta, one.warp) == (cta, warp));
+        for (colour, begins, ends) in runs(own.copied(), x) {
+            colours[colour].rectangle(begins, ends, y, ROW - 2.0);
         }
         y += ROW;
     }
+    let mut units = Path::default();
     for (unit, name) in UNITS {
         let own = simulation.activities.iter();
         let (rows, placed) = stacked(own.filter(|one| one.sm == 0 && one.what == unit));
@@ -138,47 +190,64 @@ pub fn timeline(simulation: &Simulation, (from, to): (f64, f64)) -> String {
             continue;
         }
         y += ROW / 2.0;
-        title(&mut body, y, name);
+        title(y, name);
         let height = if rows > 12 { 3.0 } else { ROW / 2.0 };
+        // One phase ends where the next begins, which a gap shows; of other things a gap is time in which nothing is done.
+        let gap = if unit == Unit::Phase { 1.5 } else { 0.0 };
+        let mut ends: Vec<Option<(f64, f64)>> = vec![None; rows];
+        let top = |row: usize| y + row as f64 * height;
         for (row, one) in placed {
-            let _ = writeln!(
-                body,
-                r#"<rect class="u" x="{:.2}" y="{:.1}" width="{:.2}" height="{:.1}"/>"#,
-                x(one.from),
-                y + row as f64 * height,
-                (x(one.to) - x(one.from)).max(0.2),
-                height - 1.0,
-            );
+            let (begins, end) = (x(one.from), (x(one.to) - gap).max(x(one.from) + 0.2));
+            match &mut ends[row] {
+                Some(last) if begins - last.1 < 1.0 / PARTS => last.1 = end,
+                other => {
+                    if let Some((from, to)) = other.replace((begins, end)) {
+                        units.rectangle(from, to, top(row), height - 1.0);
+                    }
+                }
+            }
+        }
+        for (row, last) in ends.into_iter().enumerate() {
+            if let Some((from, to)) = last {
+                units.rectangle(from, to, top(row), height - 1.0);
+            }
         }
         y += (rows as f64 * height).max(ROW);
     }
     let mut legend = String::new();
     for (index, Colour { name, .. }) in LEGEND.iter().enumerate() {
-        let (column, row) = ((index % 3) as f64, (index / 3) as f64);
-        let (left, top) = (LEFT + column * 255.0, y + 14.0 + row * 18.0);
+        let (column, row) = ((index % 2) as f64, (index / 2) as f64);
+        let (left, top) = (LEFT + column * 260.0, y + 14.0 + row * 20.0);
+        colours[index].rectangle(left, left + 11.0, top, 11.0);
         let _ = writeln!(
             legend,
-            r#"<rect class="c{index}" x="{left:.0}" y="{top:.0}" width="10" height="10"/><text x="{:.0}" y="{:.0}">{name}</text>"#,
-            left + 15.0,
-            top + 9.0,
+            r#"<text x="{:.0}" y="{:.0}">{name}</text>"#,
+            left + 17.0,
+            top + 10.0,
         );
     }
-    let colours = |pick: fn(&Colour) -> &'static str| {
+    let rules = |pick: fn(&Colour) -> &'static str| {
         let rules = LEGEND.iter().enumerate();
         rules
-            .map(|(index, colour)| format!(".c{index}{{fill:{}}}", pick(colour)))
+            .map(|(index, colour)| format!(".warps .c{index}{{fill:{}}}", pick(colour)))
             .collect::<String>()
     };
+    let drawn = colours.iter().enumerate();
+    let drawn: String = drawn
+        .map(|(index, path)| path.svg(&format!("c{index}")))
+        .collect();
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH:.0} {:.0}\" role=\"img\" \
-         font-family=\"sans-serif\" font-size=\"10\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH:.0} {:.0}\" role=\"img\" class=\"warps\" \
+         font-family=\"sans-serif\" font-size=\"13\">\n\
          <title>Warps of one SM from clock {from:.0} to {to:.0}</title>\n\
-         <style>text{{fill:#222}}.u{{fill:#777}}{}@media(prefers-color-scheme:dark){{text{{fill:#ddd}}.u{{fill:#999}}{}}}</style>\n\
-         <text x=\"{LEFT:.0}\" y=\"14\">{} clocks, from {from:.0} to {to:.0}</text>\n{body}{legend}</svg>\n",
-        y + 54.0,
-        colours(|colour| colour.light),
-        colours(|colour| colour.dark),
+         <style>.warps text{{fill:#222}}.warps .u{{fill:#777}}{}\
+         @media (prefers-color-scheme:dark){{.warps text{{fill:#ddd}}.warps .u{{fill:#999}}{}}}</style>\n\
+         <text x=\"{LEFT:.0}\" y=\"14\">{} clocks, from {from:.0} to {to:.0}</text>\n{names}{drawn}{}{legend}</svg>\n",
+        y + 80.0,
+        rules(|colour| colour.light),
+        rules(|colour| colour.dark),
         (to - from).round(),
+        units.svg("u"),
     )
 }
 
@@ -223,9 +292,39 @@ mod tests {
             svg.contains("CTA 0, warp 1") && svg.contains("100 clocks"),
             "{svg}"
         );
-        assert!(
-            svg.contains("x=\"130.00\"") && !svg.contains("width=\"-"),
-            "{svg}"
+        // The first from the left end on for a tenth of the width, the second from the middle to the right end.
+        assert!(svg.contains("M116.0 24.0h60.5"), "{svg}");
+        assert!(svg.contains("M418.0 40.0h302.0"), "{svg}");
+        assert!(!svg.contains("h--"), "{svg}");
+    }
+
+    #[test]
+    fn a_part_has_the_colour_of_most_of_its_clocks() {
+        let span = |from: f64, to: f64, stall| Span {
+            sm: 0,
+            cta: 0,
+            warp: 0,
+            from,
+            to,
+            instruction: 0,
+            stall,
+        };
+        let spans = [
+            span(0.0, 0.3, Stall::Selected),
+            span(0.3, 1.0, Stall::Barrier),
+            span(1.0, 1.6, Stall::Selected),
+            span(1.6, 2.0, Stall::Barrier),
+        ];
+        // A clock for each part.
+        let runs = runs(spans.iter(), |clock| LEFT + clock / PARTS);
+        let (issues, waits) = (class_of(Stall::Selected), class_of(Stall::Barrier));
+        let half = 1.0 / PARTS;
+        assert_eq!(
+            runs,
+            [
+                (waits, LEFT, LEFT + half),
+                (issues, LEFT + half, LEFT + 2.0 * half)
+            ]
         );
     }
 }

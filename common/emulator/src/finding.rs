@@ -116,6 +116,8 @@ pub struct Conflict {
     pub access: AccessKind,
     /// What the other had done.
     pub other_access: AccessKind,
+    /// Whether that was the initialisation of an mbarrier.
+    pub of_init: bool,
     /// The other thread.
     pub other: Box<Location>,
     /// Where the bytes are: shared or global memory.
@@ -563,6 +565,11 @@ impl fmt::Display for Finding {
                 conflict.other_access.title(),
                 conflict.other,
                 conflict.access.title()
+            ),
+            FindingKind::MissingProxyFence(conflict) if conflict.of_init => write!(
+                f,
+                "Missing fence.mbarrier_init before an {} at {here}\n    at the mbarrier initialised at {}\n    {conflict}",
+                conflict.access, conflict.other
             ),
             FindingKind::MissingProxyFence(conflict) => write!(
                 f,

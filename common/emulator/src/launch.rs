@@ -1,6 +1,7 @@
 //! What a launch is given, and what comes back.
 use std::sync::Arc;
 
+use crate::snapshot::{Snapshot, SnapshotRequest};
 use crate::trace::{TraceRequest, WarpTrace};
 use crate::{
     AccessPattern, Buffer, Card, CopyLead, Counters, Error, Finding, Location, MatrixFactors, Wait,
@@ -127,6 +128,8 @@ pub struct Options {
     pub lookahead: bool,
     /// Keep what the warps of these blocks execute.
     pub trace: Option<TraceRequest>,
+    /// Keep what a block holds when its warps come to some instructions.
+    pub snapshot: Option<SnapshotRequest>,
     /// Called with (blocks done, blocks in all), from any thread.
     pub progress: Option<Progress>,
 }
@@ -145,6 +148,8 @@ pub struct LaunchReport {
     pub patterns: Vec<AccessPattern>,
     /// What warps executed, by block and warp, if [`Options::trace`] asked for it; none after a fatal finding.
     pub traces: Vec<WarpTrace>,
+    /// What a block held, if [`Options::snapshot`] asked for it; empty after a fatal finding.
+    pub snapshot: Snapshot,
     /// By block and warp, in the order of their execution, if [`Options::factors`] asked for them; none after a fatal finding.
     pub factors: Vec<MatrixFactors>,
     /// By block, warp and products before, if [`Options::lookahead`] asked for them; none after a fatal finding.

@@ -20,6 +20,7 @@
 //! | what happens before what | `happens_before.rs` |
 //! | races and uninitialised reads | `shadow/` |
 //! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |
+//! | shared memory and registers at an instruction | [`Snapshot`], `snapshot.rs` |
 //! | what warps executed, in order | [`WarpTrace`], `trace.rs` |
 //! | what matrix products multiplied, and how early copies were issued | [`MatrixFactors`], [`CopyLead`], `observed.rs` |
 //! | what was found wrong | [`Finding`], `finding.rs` |
@@ -45,6 +46,7 @@ mod program;
 mod ptx;
 mod random;
 mod shadow;
+mod snapshot;
 pub mod tensor;
 mod tensor_map;
 mod trace;
@@ -52,7 +54,7 @@ mod vector_clock;
 
 pub use banks::{LANES, SharedAccess, global_sectors, shared_wavefronts};
 pub use card::Card;
-pub use context::{Buffer, Context, Error, Function, Module, Snapshot};
+pub use context::{Buffer, Context, Error, Function, Module, SavedMemory, SharedVariable};
 pub use counters::{AccessPattern, Counters, Wait, Wavefronts};
 pub use demand::Demand;
 pub use finding::{
@@ -66,6 +68,7 @@ pub use launch::{KernelArg, LaunchConfig, LaunchReport, Limits, Options, Printed
 pub use observed::{CopyLead, MatrixFactors};
 pub use program::{Instruction, Param, ParamKind, SourceLine};
 pub use ptx::{Ptx, PtxError};
+pub use snapshot::{Operand, OperandSnapshot, SharedSnapshot, Snapshot, SnapshotRequest};
 pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};
 pub use trace::{Effect, TraceEffect, TraceEvent, TraceLine, TraceRequest, WarpTrace};
 

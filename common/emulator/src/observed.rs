@@ -44,4 +44,6 @@ pub struct CopyLead {
     pub products: u64,
     /// Matrix products of the warp in the whole launch; 0 of a warp that only copies.
     pub of: u64,
+    /// The same of the warp that issued the copy; of several, the most.
+    pub issuer_of: u64,
 }

@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use crate::banks::LANES;
+use crate::snapshot::{Inspector, Snapshot, SnapshotRequest};
 
 /// Which blocks of a launch are traced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,12 +142,17 @@ pub(crate) struct Tracer {
     warps: BTreeMap<([u32; 3], u32), WarpTrace>,
     current: Option<([u32; 3], u32)>,
     trace: WarpTrace,
+    /// Present if memory or registers are kept.
+    pub inspector: Option<Inspector>,
 }
 
 impl Tracer {
-    pub fn new(request: &TraceRequest) -> Self {
+    pub fn new(request: Option<&TraceRequest>, snapshot: Option<&SnapshotRequest>) -> Self {
         Self {
-            blocks: request.blocks.clone(),
+            blocks: request
+                .map(|request| request.blocks.clone())
+                .unwrap_or_default(),
+            inspector: snapshot.map(Inspector::new),
             ..Self::default()
         }
     }
@@ -183,6 +189,9 @@ impl Tracer {
 
     /// Takes the last instruction back: it will be executed later.
     pub fn take_back(&mut self) {
+        if let Some(inspector) = &mut self.inspector {
+            inspector.take_back();
+        }
         if self.current.is_some() {
             self.trace.events.pop();
             let events = self.trace.events.len();
@@ -249,11 +258,18 @@ impl Tracer {
         self.leave();
         other.leave();
         self.warps.append(&mut other.warps);
+        if let (Some(inspector), Some(other)) = (&mut self.inspector, other.inspector.take()) {
+            inspector.add(other);
+        }
     }
 
-    /// All that were traced, by block and warp.
-    pub fn finish(mut self) -> Vec<WarpTrace> {
+    /// All that were traced, by block and warp; and what was kept.
+    pub fn finish(mut self) -> (Vec<WarpTrace>, Snapshot) {
         self.leave();
-        self.warps.into_values().collect()
+        let found = self.inspector.map(|inspector| inspector.found);
+        (
+            self.warps.into_values().collect(),
+            found.unwrap_or_default(),
+        )
     }
 }

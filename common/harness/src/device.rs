@@ -392,6 +392,14 @@ impl Function {
         self.emulated().map_or(&[], emulator::Function::warnings)
     }
 
+    /// Variables in shared memory, by their addresses; none of a kernel on a GPU, whose driver does not tell.
+    pub fn shared_variables(&self) -> Vec<emulator::SharedVariable<'_>> {
+        match self {
+            Self::Emulator(function) => function.shared_variables().collect(),
+            Self::Gpu(_) => Vec::new(),
+        }
+    }
+
     /// Static shared memory of a block, in bytes.
     pub fn static_shared(&self) -> u32 {
         match self {

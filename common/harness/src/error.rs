@@ -202,6 +202,11 @@ pub enum Error {
         "{0} states no `gemm_boxes`, and this rung hands its kernel tensor maps: rungs 01 to 08 take a kernel with pointers"
     )]
     NoBoxes(String),
+    /// A kernel that takes tensor maps and does not say what boxes they are for.
+    #[error(
+        "`gemm` in {0} takes tensor maps and states no boxes for them; it needs\n  extern \"C\" __constant__ int gemm_boxes[] = {{columns, rows, bytes of the swizzle, for A, B and C}};"
+    )]
+    MapsWithoutBoxes(String),
     /// A tensor map that no GPU allows.
     #[error("`gemm_boxes` in {file}: {why}")]
     BadBoxes {
@@ -254,7 +259,7 @@ pub enum Error {
     #[error("no prediction for {0}: {1}")]
     NotPredicted(String, String),
     /// A picture of no known kind.
-    #[error("{0}: a timeline is written as .svg or .json")]
+    #[error("{0}: a timeline is written as .svg or .json, or printed with `-` for the path")]
     PictureEnding(String),
     /// A picture could not be written.
     #[error("cannot write {0}: {1}")]

@@ -1,7 +1,7 @@
 //! The host's part of a matrix product, as a rung's `main.rs` writes it: compile, allocate, launch, verify.
 use std::rc::Rc;
 
-use emulator::LaunchReport;
+use emulator::{LaunchReport, SnapshotRequest};
 use half::f16;
 
 use crate::device::{Arg, Buffer, Device, LaunchConfig, Tiling};
@@ -294,6 +294,15 @@ impl Host {
     pub(crate) fn keep_factors(&mut self, keep: bool) {
         if let Device::Emulator(context) = &mut self.device {
             context.options_mut().factors = keep;
+        }
+    }
+
+    /// Has the emulator keep what a block holds at an instruction, and then look for no faults; or no longer.
+    pub(crate) fn keep_snapshot(&mut self, request: Option<SnapshotRequest>) {
+        if let Device::Emulator(context) = &mut self.device {
+            let options = context.options_mut();
+            (options.sanitize, options.lookahead) = (request.is_none(), request.is_none());
+            options.snapshot = request;
         }
     }
 

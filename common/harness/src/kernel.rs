@@ -72,6 +72,9 @@ impl Kernel {
         };
         let found = function.params();
         if found != expected {
+            if takes_maps_without_boxes(&found, &spec) {
+                return Err(Error::MapsWithoutBoxes(file));
+            }
             return Err(Error::Parameters {
                 file,
                 entry: name,
@@ -114,6 +117,11 @@ impl Kernel {
     }
 }
 
+/// Whether these are a kernel's parameters, in bytes, that begin with tensor maps, and it states no boxes for them.
+fn takes_maps_without_boxes(found: &[u32], spec: &LaunchSpec) -> bool {
+    spec.boxes.is_none() && found.starts_with(&[128, 128, 128])
+}
+
 /// A, B, C, M, N, K, and an `int` for each switch: the bytes of each, and how they are declared.
 fn parameters(rung: &Rung, spec: &LaunchSpec) -> (Vec<u32>, String) {
     let (matrix, matrices) = match spec.boxes {
@@ -142,5 +150,32 @@ fn list(sizes: &[u32]) -> String {
     match sizes[..] {
         [] => "no".to_owned(),
         _ => sizes.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Tile;
+
+    #[test]
+    fn a_kernel_with_maps_and_no_boxes_is_known_by_its_parameters() {
+        let tile = Tile {
+            bm: 128,
+            bn: 128,
+            bk: 64,
+        };
+        let spec = LaunchSpec {
+            tile,
+            whole: tile,
+            threads: 128,
+            dynamic_shared: 0,
+            cluster: 1,
+            persistent_per_sm: 0,
+            stream_k: false,
+            boxes: None,
+        };
+        assert!(takes_maps_without_boxes(&[128, 128, 128, 4, 4, 4], &spec));
+        assert!(!takes_maps_without_boxes(&[8, 8, 8, 4, 4, 4], &spec));
     }
 }

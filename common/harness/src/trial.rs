@@ -2,12 +2,14 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use emulator::{Card, Instruction, LaunchReport, Limits, Options};
+use emulator::{
+    Card, Finding, Instruction, LaunchReport, Limits, Options, Snapshot, SnapshotRequest,
+};
 use half::f16;
 
 use crate::{
-    Host, Kernel, Problem, Result, Rung, Settings, Size, Source, Target, TensorBox, Tile, Values,
-    Verification, host, transpose, verify,
+    Error, Function, Host, Kernel, Problem, Result, Rung, Settings, Size, Source, Target,
+    TensorBox, Tile, Values, Verification, host, transpose, verify,
 };
 
 /// What a kernel is to compute.
@@ -140,6 +142,28 @@ impl Trial {
     /// Where the PTX comes from.
     pub fn source(&self) -> &Source {
         &self.kernel.source
+    }
+
+    /// The kernel itself.
+    pub fn function(&self) -> &Function {
+        &self.kernel.function
+    }
+
+    /// What one of its blocks holds at an instruction, in such a launch.
+    ///
+    /// # Errors
+    /// As of [`Self::launch`]; if the launch came to no end, [`Error::Fault`] with what ended it.
+    pub fn snapshot(&self, on: &TrialLaunch, request: SnapshotRequest) -> Result<Snapshot> {
+        self.host.borrow_mut().keep_snapshot(Some(request));
+        let done = self.launch(on);
+        self.host.borrow_mut().keep_snapshot(None);
+        let run = done?.run;
+        match run.findings.iter().any(Finding::is_fatal) {
+            true => Err(Error::Fault(
+                run.findings.iter().map(ToString::to_string).collect(),
+            )),
+            false => Ok(run.snapshot),
+        }
     }
 
     /// Launches it, with the result poisoned.

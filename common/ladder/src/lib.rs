@@ -68,7 +68,7 @@ const GROUPS: [(&str, &str); 6] = [
     ),
     (
         "To learn",
-        "diff layout banks round approximate sass bound clock",
+        "course diff layout banks round approximate sass bound clock",
     ),
     ("To teach", "grade exam export-course"),
     (

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::grade::{Process, Request};
-use crate::submission::{self, PREDICTIONS};
+use crate::submission::{self, BESIDE};
 
 /// `autograder.toml` in the zip: what is graded, and where its complaints lead.
 #[derive(Debug, Deserialize, Serialize)]
@@ -66,8 +66,8 @@ fn nothing(reason: &str) -> String {
 struct Submission {
     /// The text that counts.
     text: String,
-    /// The predictions beside a kernel.
-    predictions: Option<String>,
+    /// What is stored beside a kernel, by name: predictions, a diagnosis.
+    beside: Vec<(&'static str, String)>,
 }
 
 impl Submission {
@@ -82,11 +82,16 @@ impl Submission {
         let mut paths = places.iter().map(|place| place.join(wanted));
         let path = paths.find(|path| path.exists());
         let path = path.map_or_else(|| submission::find(folder, wanted), Ok)?;
-        let predictions = path.with_file_name(PREDICTIONS);
-        let predictions = predictions.exists().then(|| text(&predictions, folder));
+        let mut beside = Vec::new();
+        for name in BESIDE {
+            let path = path.with_file_name(name);
+            if path.exists() {
+                beside.push((name, text(&path, folder)?));
+            }
+        }
         Ok(Self {
             text: text(&path, folder)?,
-            predictions: predictions.transpose()?,
+            beside,
         })
     }
 }
@@ -113,8 +118,8 @@ fn graded(
     let folder = tempfile::tempdir().context("no folder for the submission")?;
     let submission = folder.path().join(&config.handed_in);
     fs::write(&submission, &handed_in.text)?;
-    if let Some(predictions) = &handed_in.predictions {
-        fs::write(folder.path().join(PREDICTIONS), predictions)?;
+    for (name, text) in &handed_in.beside {
+        fs::write(folder.path().join(name), text)?;
     }
     let source = root.join("source");
     let secret = Some(source.join("secret")).filter(|file| file.exists());
@@ -195,11 +200,19 @@ mod tests {
         ] {
             let submission = found(files, "kernel.cu").expect("a submission");
             assert_eq!(submission.text, text, "{files:?}");
-            assert_eq!(submission.predictions, None);
+            assert_eq!(submission.beside, []);
         }
-        let both = [("kernel.cu", "a"), ("prediction.toml", "b")];
-        let submission = found(&both, "kernel.cu").expect("a submission");
-        assert_eq!(submission.predictions.as_deref(), Some("b"));
+        let all = [
+            ("kernel.cu", "a"),
+            ("prediction.toml", "b"),
+            ("diagnosis.toml", "c"),
+        ];
+        let submission = found(&all, "kernel.cu").expect("a submission");
+        let beside = [("prediction.toml", "b"), ("diagnosis.toml", "c")];
+        assert_eq!(
+            submission.beside,
+            beside.map(|(name, text)| (name, text.to_owned()))
+        );
         let answers = found(&[("mine.toml", "a"), ("notes.md", "b")], "answers.toml");
         assert_eq!(answers.expect("a submission").text, "a");
     }

@@ -8,6 +8,8 @@
 //! | [`export`] | what do students get, and what does Gradescope grade with? |
 //! | [`autograder`] | what does Gradescope's machine do with a submission? |
 //! | [`starters`] | what does a student begin with? |
+//! | [`watch`] | what changed since a student saved last, and what is still wrong? |
+//! | `progress` | how far is a student, and what comes next? |
 //! | `submission` | which file was handed in, and what is in it? |
 //! | `commands` | the command line: arguments to calls of the modules above |
 pub mod autograder;
@@ -15,9 +17,11 @@ mod commands;
 pub mod exam;
 pub mod export;
 pub mod grade;
+mod progress;
 pub mod sandbox;
 pub mod starters;
 mod submission;
+pub mod watch;
 
 use std::sync::LazyLock;
 

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::exam::starter;
 use crate::export::assignments;
+use crate::grade::BROKEN;
 
 /// Each starter of this workspace that is not what its solution gives, and its text.
 ///
@@ -18,6 +19,10 @@ pub fn outdated(root: &Path) -> Result<Vec<(PathBuf, String)>> {
         match fs::read_to_string(&solution) {
             Ok(text) => {
                 let made = of_solution(&text).with_context(|| solution.display().to_string())?;
+                // One to change, and one that stays as it is for whoever changes the other in its place.
+                if has_bug(&assignment)? {
+                    all.push((assignment.join(BROKEN), made.clone()));
+                }
                 all.push((assignment.join("kernel.cu"), made));
             }
             Err(_) => all.extend(starter::files(&assignment)?),
@@ -28,6 +33,15 @@ pub fn outdated(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     });
     Ok(all)
 }
+
+/// Whether the assignment's kernel has a bug that is to be found.
+fn has_bug(assignment: &Path) -> Result<bool> {
+    let path = assignment.join("rubric.toml");
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let rubric: toml::Table = text.parse().with_context(|| path.display().to_string())?;
+    Ok(rubric.contains_key("bug"))
+}
+
 /// Between `//: solution` and `//: starter` stands what the starter lacks; from there to `//: end`, behind `//|`, what
 /// it has instead.
 ///

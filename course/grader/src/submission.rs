@@ -8,6 +8,12 @@ use anyhow::{Context, Result, anyhow, ensure};
 /// What is stored beside a kernel, and is never the answers.
 pub const PREDICTIONS: &str = "prediction.toml";
 
+/// The same of a kernel with a bug: what the bug is.
+pub const DIAGNOSIS: &str = "diagnosis.toml";
+
+/// All that is stored beside a kernel.
+pub const BESIDE: [&str; 2] = [PREDICTIONS, DIAGNOSIS];
+
 /// Bytes of a secret: a device or the wrong file has more.
 const MOST_SECRET: u64 = 1 << 16;
 
@@ -37,9 +43,9 @@ pub fn read(path: &Path) -> Result<String> {
     Ok(harmless(&text.replace("\r\n", "\n")))
 }
 
-/// The predictions beside a kernel, if there are any.
-pub fn predictions(kernel: &Path) -> Result<Option<String>> {
-    let path = kernel.with_file_name(PREDICTIONS);
+/// The file of this name beside a kernel, if there is one.
+pub fn beside(kernel: &Path, name: &str) -> Result<Option<String>> {
+    let path = kernel.with_file_name(name);
     let is_there = path.symlink_metadata().is_ok();
     is_there.then(|| read(&path)).transpose()
 }
@@ -125,7 +131,8 @@ pub fn find(folder: &Path, wanted: &str) -> Result<PathBuf> {
         false => format!("handed in: {}", names(&files)),
     };
     let ending = Path::new(wanted).extension();
-    files.retain(|file| file.extension() == ending && !file.ends_with(PREDICTIONS));
+    let is_beside = |file: &PathBuf| BESIDE.iter().any(|name| file.ends_with(name));
+    files.retain(|file| file.extension() == ending && !is_beside(file));
     ensure!(
         files.len() < 2,
         "There is no {wanted}, and several files might be meant ({}): call yours {wanted}.",

@@ -13,6 +13,13 @@ pub(super) fn sources(bytes: &[u8]) {
     let source = String::from_utf8_lossy(source);
     let left = emulate::device_code(source.as_bytes(), kernel);
     assert_eq!(left.len(), source.len());
+    // What follows the word is mostly the variable.
+    for words in source.split("__shared__").skip(1).take(4) {
+        let name = words.split(|c: char| !c.is_alphanumeric() && c != '_');
+        name.filter(|name| !name.is_empty())
+            .take(4)
+            .for_each(|name| drop(emulate::declared(&source, name)));
+    }
     let same = |(old, new): (u8, u8)| old == new || new == b' ' && !matches!(old, b'\n' | b'\r');
     assert!(source.bytes().zip(left.bytes()).all(same), "a line moved");
 }

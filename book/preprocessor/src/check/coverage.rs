@@ -33,8 +33,43 @@ const ARTICLES: [&str; 5] = [
     "article_004",
 ];
 
-/// What is wrong with the list. `leads_nowhere` says why a place is none.
-pub fn wrong(text: &str, leads_nowhere: impl Fn(&str) -> Option<String>) -> Vec<String> {
+/// What such a fact begins with: one of its places has to have a picture, or what the fact says is there in its place.
+const FIGURE: &str = "Figure:";
+
+/// What a figure is on the page: words of the fact, and what its section contains then.
+const SHOWN_AS: [(&str, &str); 3] = [
+    ("printed here", "```"),
+    ("a table here", "| ---"),
+    ("", "<svg"),
+];
+
+/// The section of a page below the heading with this id, down to the next heading of its level. Of a heading without an id of
+/// its own, and of anything else, the whole page.
+pub fn section<'a>(shown: &'a str, id: &str) -> &'a str {
+    let level = |line: &str| line.bytes().take_while(|&byte| byte == b'#').count();
+    let mark = format!("{{#{id}}}");
+    let mut at = 0;
+    let (mut from, mut depth) = (None, 0);
+    for line in shown.split_inclusive('\n') {
+        let found = level(line);
+        match from {
+            None if found > 0 && line.contains(&mark) => (from, depth) = (Some(at), found),
+            Some(from) if (1..=depth).contains(&found) && line[found..].starts_with(' ') => {
+                return &shown[from..at];
+            }
+            _ => {}
+        }
+        at += line.len();
+    }
+    &shown[from.unwrap_or(0)..]
+}
+
+/// What is wrong with the list. `leads_nowhere` says why a place is none, `shows` whether its section has something in it.
+pub fn wrong(
+    text: &str,
+    leads_nowhere: impl Fn(&str) -> Option<String>,
+    shows: impl Fn(&str, &str) -> bool,
+) -> Vec<String> {
     let list: BTreeMap<String, Vec<Entry>> = match toml::from_str(text) {
         Ok(list) => list,
         Err(error) => return vec![format!("book/coverage.toml: {error}")],
@@ -71,6 +106,11 @@ pub fn wrong(text: &str, leads_nowhere: impl Fn(&str) -> Option<String>) -> Vec<
                 ([], None) => add("neither `taught` nor `left_out`".into()),
                 (_, Some(_)) => add("both `taught` and `left_out`".into()),
                 (places, None) => {
+                    let as_what = SHOWN_AS.iter().find(|(words, _)| fact.contains(words));
+                    let what = as_what.map_or("<svg", |(_, what)| what);
+                    if fact.starts_with(FIGURE) && !places.iter().any(|place| shows(place, what)) {
+                        add(format!("a figure, and no {what} where it is taught"));
+                    }
                     for place in places {
                         match place.contains(".md#") {
                             true => leads_nowhere(place).into_iter().for_each(&mut add),
@@ -95,13 +135,24 @@ mod tests {
             .iter()
             .map(|article| format!("[[{article}]]\nfact = \"f\"\nleft_out = \"r\"\n"))
             .collect();
-        let with = |entry: &str| wrong(&format!("[[article_000]]\n{entry}\n{all}"), nowhere);
+        let picture = |_: &str, what: &str| what == "```";
+        let with = |entry: &str| {
+            wrong(
+                &format!("[[article_000]]\n{entry}\n{all}"),
+                nowhere,
+                picture,
+            )
+        };
         assert_eq!(
             with("fact = \"f\"\ntaught = \"a.md#b\""),
             Vec::<String>::new()
         );
         assert_eq!(
             with("fact = \"f\"\ntaught = [\"a.md#b\"]"),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            with("fact = \"Figure: f (printed here)\"\ntaught = [\"a.md#b\"]"),
             Vec::<String>::new()
         );
         for (entry, why) in [
@@ -119,6 +170,7 @@ mod tests {
             ),
             ("fact = \"f\"\ntought = \"a.md#b\"", "unknown field"),
             ("fact = \"f\"\ntaught = 3", "or a list of such"),
+            ("fact = \"Figure: f\"\ntaught = \"a.md#b\"", "no <svg"),
         ] {
             let found = with(entry);
             assert!(
@@ -126,14 +178,27 @@ mod tests {
                 "{entry}: {found:?}"
             );
         }
-        let found = wrong(&all, nowhere);
+        let found = wrong(&all, nowhere, picture);
         assert_eq!(found, ["nothing is listed for article_000"]);
         let found = wrong(
             &format!(
                 "{all}[[article_000]]\nfact = \"f\"\nleft_out = \"r\"\n[[article_005]]\nfact = \"f\"\nleft_out = \"r\"\n"
             ),
             nowhere,
+            picture,
         );
         assert_eq!(found, ["there is no article `article_005`"]);
+    }
+
+    #[test]
+    fn a_section_ends_at_the_next_heading_of_its_level() {
+        let page = "# Page\n## One {#one}\na\n### Deeper {#deeper}\nb\n## Two {#two}\nc\n";
+        assert_eq!(
+            section(page, "one"),
+            "## One {#one}\na\n### Deeper {#deeper}\nb\n"
+        );
+        assert_eq!(section(page, "deeper"), "### Deeper {#deeper}\nb\n");
+        assert_eq!(section(page, "two"), "## Two {#two}\nc\n");
+        assert_eq!(section(page, "page"), page);
     }
 }

@@ -123,7 +123,15 @@ impl Site {
             text => text.with_context(|| format!("cannot read {}", path.display()))?,
         };
         let leads_nowhere = |place: &str| self.leads_nowhere("", place);
-        Ok(Some(coverage::wrong(&text, leads_nowhere)))
+        let shows = |place: &str, what: &str| self.shows(place, what);
+        Ok(Some(coverage::wrong(&text, leads_nowhere, shows)))
+    }
+
+    /// Whether the section that this place leads to has this in it.
+    fn shows(&self, place: &str, what: &str) -> bool {
+        let (page, anchor) = place.split_once('#').unwrap_or((place, ""));
+        let shown = self.pages.get(page).map(|sheet| sheet.shown.as_str());
+        shown.is_some_and(|shown| coverage::section(shown, anchor).contains(what))
     }
 
     /// How many minutes each chapter takes that says so.
@@ -134,16 +142,20 @@ impl Site {
             .collect()
     }
 
-    /// Lines of code of this file that no listing of any chapter shows, with their numbers.
+    /// Lines of code of this file that no listing of the chapters 06 to 16 shows, with their numbers.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub fn not_shown(&self, root: &Path, file: &str) -> Result<Vec<String>> {
         let text =
             fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {file}"))?;
-        let chapters = self.pages.values().filter(|sheet| sheet.chapter);
+        let number = |name: &str| name.get(..2).and_then(|first| first.parse::<u32>().ok());
+        let chapters = self.pages.iter().filter(|(name, _)| {
+            let number = number(name);
+            number.is_some_and(|number| (6..=16).contains(&number))
+        });
         let shown: BTreeSet<String> = chapters
-            .flat_map(|sheet| listings::lines(&sheet.shown))
+            .flat_map(|(_, sheet)| listings::lines(&sheet.shown))
             .collect();
         let lines = text.lines().zip(1..);
         let missing = lines.filter(|(line, _)| {

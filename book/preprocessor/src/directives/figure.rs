@@ -1,5 +1,5 @@
-//! `{{#figure …}}`: a picture within the page, drawn by `cargo ladder layout`, `clocks` or `approximate`, or by
-//! hand in book/figures/.
+//! `{{#figure …}}`: a picture within the page, drawn by `cargo ladder layout`, `clocks` or `approximate`, printed by any
+//! other command of ours, or drawn by hand in book/figures/.
 use anyhow::{Context, Result, bail};
 use html_escape::encode_double_quoted_attribute as escape;
 use transcript::CommandLine;
@@ -24,7 +24,14 @@ pub fn read(words: &str) -> Result<Directive> {
     };
     let alt = alt.to_owned();
     let (first, _) = what.split_once(' ').unwrap_or((what, ""));
-    if !LADDER.contains(&first) {
+    // What is drawn in the page's own colours has no others.
+    let class = if first == "clocks" {
+        "picture drawn"
+    } else {
+        "picture"
+    };
+    let printed = first == "cargo";
+    if !printed && !LADDER.contains(&first) {
         let file = format!("{DRAWN}/{what}");
         return Ok(Directive::block(move |world, id| {
             let picture = svg::inline(&world.read(&file)?, &alt, id);
@@ -32,8 +39,14 @@ pub fn read(words: &str) -> Result<Directive> {
             Ok(figure("picture drawn", &picture))
         }));
     }
-    let command = format!("cargo ladder {what}");
-    let line: CommandLine = format!("{command} --format svg").parse()?;
+    let (command, line) = match printed {
+        true => (what.to_owned(), what.to_owned()),
+        false => {
+            let command = format!("cargo ladder {what}");
+            (command.clone(), format!("{command} --format svg"))
+        }
+    };
+    let line: CommandLine = line.parse()?;
     Ok(Directive::of_command(line.clone(), move |world, id| {
         let output = world.output(&line)?;
         // A mapping that is not sound is drawn too, and then the command ends with 1.
@@ -43,7 +56,7 @@ pub fn read(words: &str) -> Result<Directive> {
         let picture = svg::inline(&output.text, &alt, id).with_context(|| line.text.clone())?;
         let command = escape(&command);
         Ok(figure(
-            "picture",
+            class,
             &format!("{picture}<figcaption><code>{command}</code></figcaption>\n"),
         ))
     }))

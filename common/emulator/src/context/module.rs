@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use super::Error;
-use crate::lower;
+use crate::lower::{self, SHARED_BASE};
 use crate::memory::Region;
 use crate::program::{Instruction, Param, Program};
 use crate::ptx::Ptx;
@@ -113,6 +113,19 @@ pub struct Function {
     pub(super) program: Arc<Program>,
 }
 
+/// A variable in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedVariable<'a> {
+    /// As the source has it.
+    pub name: &'a str,
+    /// Its address in the window of shared memory.
+    pub address: u32,
+    /// Bytes before it that a kernel has.
+    pub start: u32,
+    /// None of dynamic shared memory, whose size a launch says.
+    pub bytes: Option<u32>,
+}
+
 impl Function {
     /// Its name in the PTX.
     pub fn name(&self) -> &str {
@@ -142,6 +155,16 @@ impl Function {
     /// Bytes of local memory that a thread has by the PTX, spilled registers not counted.
     pub fn local_bytes(&self) -> u32 {
         self.program.local_bytes
+    }
+    /// Variables in shared memory, by their addresses.
+    pub fn shared_variables(&self) -> impl Iterator<Item = SharedVariable<'_>> {
+        let all = self.program.symbols.iter();
+        all.map(|symbol| SharedVariable {
+            name: &symbol.name,
+            address: symbol.start,
+            start: symbol.start - SHARED_BASE,
+            bytes: symbol.bytes,
+        })
     }
     /// What is run without promising the GPU's bits, such as f32 rounding that PTX leaves to ptxas.
     pub fn warnings(&self) -> &[String] {

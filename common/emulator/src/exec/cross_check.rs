@@ -74,6 +74,7 @@ impl CrossCheck {
             let conflict = Conflict {
                 access: verb(one.mode),
                 other_access: verb(other.mode),
+                of_init: false,
                 other: Box::new(other_location),
                 space: Space::Global,
                 address: machine.memory.base(place.0) + place.1 as u64,

@@ -170,6 +170,7 @@ impl Execution<'_> {
             let conflict = Conflict {
                 access: verb(access.mode),
                 other_access: verb(other.mode),
+                of_init: false,
                 other: Box::new(self.machine.location_in(other.cluster, of)),
                 space: Space::Global,
                 address: self.machine.memory.base(place.0) + place.1 as u64,

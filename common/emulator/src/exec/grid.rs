@@ -102,7 +102,7 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
         true => Default::default(),
         false => observed(&mut profiler),
     };
-    let (counters, waits, patterns, traces) = if fatal {
+    let (counters, waits, patterns, (traces, snapshot)) = if fatal {
         Default::default()
     } else {
         let tracer = profiler.tracer.take();
@@ -130,6 +130,7 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
         waits,
         patterns,
         traces,
+        snapshot,
         factors,
         leads,
         findings,

@@ -108,16 +108,23 @@ impl Lookahead {
         let mut least = BTreeMap::new();
         for (&(actor, at, issue), &lead) in &self.needs {
             let lead = self.lead(actor, issue, lead);
-            let found = least.entry((actor, at)).or_insert(lead);
+            let issuer = self
+                .issued(issue)
+                .map_or(0, |&(by, _)| self.warps[by].total);
+            let (found, most) = least.entry((actor, at)).or_insert((lead, issuer));
             *found = lead.min(*found);
+            *most = issuer.max(*most);
         }
-        let all = least.into_iter().map(|((actor, at), products)| CopyLead {
-            block: block(actor / warps),
-            warp: (actor % warps) as u32,
-            at,
-            products,
-            of: self.warps[actor].total,
-        });
+        let all = least
+            .into_iter()
+            .map(|((actor, at), (products, issuer_of))| CopyLead {
+                block: block(actor / warps),
+                warp: (actor % warps) as u32,
+                at,
+                products,
+                of: self.warps[actor].total,
+                issuer_of,
+            });
         all.collect()
     }
 }

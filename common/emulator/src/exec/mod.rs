@@ -18,6 +18,7 @@ mod factors;
 mod global_check;
 mod global_pattern;
 mod grid;
+mod inspect;
 mod lane_access;
 mod lanes;
 mod load;

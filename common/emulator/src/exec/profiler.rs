@@ -24,7 +24,7 @@ pub(super) struct Profiler {
     /// Of matrix products, and the leads of copies, if that was asked for.
     pub factors: Option<Vec<MatrixFactors>>,
     pub leads: Vec<CopyLead>,
-    /// Present if warps are traced.
+    /// Present if warps are traced, or something of them is kept.
     pub tracer: Option<Box<Tracer>>,
 }
 
@@ -111,9 +111,10 @@ impl Request {
 
 impl Profiler {
     pub fn new(ops: usize, slots: usize, options: &Options) -> Self {
-        let trace = options.trace.as_ref();
+        let (trace, snapshot) = (options.trace.as_ref(), options.snapshot.as_ref());
+        let is_traced = trace.is_some() || snapshot.is_some();
         Self {
-            tracer: trace.map(|request| Box::new(Tracer::new(request))),
+            tracer: is_traced.then(|| Box::new(Tracer::new(trace, snapshot))),
             patterns: options.patterns.then(BTreeSet::new),
             factors: options.factors.then(Vec::new),
             leads: Vec::new(),

@@ -236,6 +236,7 @@ impl Execution<'_> {
         let conflict = |hazard: Hazard| Conflict {
             access,
             other_access: verb(hazard.how),
+            of_init: matches!(hazard.how, AccessMode::Init),
             other: Box::new(self.location(hazard.site)),
             space: Space::Shared,
             address,

@@ -118,6 +118,7 @@ impl Warp {
                 && op.first
             {
                 tracer.execute(op.instruction, active);
+                self.inspect(pc, active, cx);
             }
             if SANITIZE && active != 0 && !program.watched.is_empty() {
                 self.touch(pc, active, cx);

@@ -88,7 +88,8 @@ impl Write {
         Hazard {
             site: self.stamp.site(self.warp.into()),
             how: match self.last {
-                LastAccess::Plain | LastAccess::Mbarrier => AccessMode::Write,
+                LastAccess::Plain => AccessMode::Write,
+                LastAccess::Mbarrier => AccessMode::Init,
                 LastAccess::Atomic => AccessMode::Atomic,
                 LastAccess::Strong => AccessMode::StrongWrite,
                 LastAccess::InFlight

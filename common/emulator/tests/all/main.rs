@@ -33,6 +33,7 @@ mod races;
 mod refusals;
 mod sanitizer;
 mod small_matrices;
+mod snapshot;
 mod texts;
 mod warp_level;
 mod wgmma;

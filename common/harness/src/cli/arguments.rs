@@ -88,8 +88,8 @@ pub enum Command {
 /// What `time` takes.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Time {
-    /// Draw what the warps of one SM do in two steps, or write it as JSON
-    #[arg(long, value_name = "FILE.svg|FILE.json")]
+    /// Draw what the warps of one SM do in two steps, or write it as JSON; `-` prints it in place of the prediction
+    #[arg(long, value_name = "FILE.svg|FILE.json|-")]
     pub timeline: Option<PathBuf>,
 }
 

@@ -284,7 +284,8 @@ struct Timeline<'a> {
     activities: &'a [clock::Activity],
 }
 
-/// A prediction as text or JSON; with a path, its timeline is written there, as SVG or JSON by the path's ending.
+/// A prediction as text or JSON; with a path, its timeline is written there, as SVG or JSON by the path's ending. With the
+/// path `-` only its timeline, as SVG or JSON.
 ///
 /// # Errors
 /// If its warps wait for nothing twice, so that there is nothing to draw; if the path has another ending, or cannot be
@@ -295,7 +296,13 @@ pub fn predicted(of: &Prediction, as_json: bool, picture: Option<&Path>) -> Resu
         let none = || Error::NotPredicted(of.kernel.clone(), no_steps.into());
         let (from, to) = of.window.ok_or_else(none)?;
         let simulation = &of.estimate.simulation;
-        let text = match path.extension().and_then(std::ffi::OsStr::to_str) {
+        let printed = path == Path::new("-");
+        let ending = match path.extension().and_then(std::ffi::OsStr::to_str) {
+            _ if printed && as_json => Some("json"),
+            _ if printed => Some("svg"),
+            ending => ending,
+        };
+        let text = match ending {
             Some("svg") => clock::timeline(simulation, (from, to)),
             Some("json") => json::pretty(&Timeline {
                 from,
@@ -305,6 +312,9 @@ pub fn predicted(of: &Prediction, as_json: bool, picture: Option<&Path>) -> Resu
             }),
             _ => return Err(Error::PictureEnding(path.display().to_string())),
         };
+        if printed {
+            return Ok(text);
+        }
         std::fs::write(path, text)
             .map_err(|error| Error::Picture(path.display().to_string(), error))?;
     }

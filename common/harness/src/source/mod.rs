@@ -208,7 +208,7 @@ fn compile_committed(folder: &str, kernel: &KernelFile, nvrtc: &Nvrtc) -> Result
 }
 
 /// The PTX of a reader's file: `.cu` is compiled for `arch` and with this tile, `.ptx` is taken as it is. If no
-/// `arch` is given, a kernel with boxes for TMA is for Hopper.
+/// `arch` is given, a kernel with boxes for TMA, or that names what only Hopper has, is for Hopper.
 pub fn of_file(path: &Path, arch: Option<&str>, tile: &str, compiler: Compiler) -> Result<Source> {
     let read = || {
         fs::read_to_string(path).map_err(|error| Error::Read {
@@ -229,11 +229,10 @@ pub fn of_file(path: &Path, arch: Option<&str>, tile: &str, compiler: Compiler) 
             if !tile.is_empty() && !text.contains("TILE_M") {
                 return Err(no_tile());
             }
-            let guess = if text.contains(spec::BOXES) {
-                "sm_90a"
-            } else {
-                "sm_80"
-            };
+            // Without its boxes, such a kernel is to be told of them, and not of instructions that sm_80 lacks.
+            let of_hopper = [spec::BOXES, "TensorMap", "hopper.cuh"];
+            let is_hopper = of_hopper.iter().any(|word| text.contains(word));
+            let guess = if is_hopper { "sm_90a" } else { "sm_80" };
             let arch = arch.unwrap_or(guess);
             let options = ptx_file::options(arch, tile);
             let nvrtc = compiler.map_err(|why| Error::NoNvrtc {

@@ -72,6 +72,9 @@ struct TracedLaunch<'a> {
     traced: &'a Traced,
     /// Bytes of the buffers that it may read.
     memory: u64,
+    /// Whether the same launch came before, so that what fits is in the L2: a GPU that is timed on the same buffers again and
+    /// again. `cargo ladder bench` takes other buffers for each launch.
+    warmed: bool,
     /// Whether the estimate has the spans of two steps.
     spans: bool,
 }
@@ -224,7 +227,13 @@ impl TracedLaunch<'_> {
         let traced: BTreeSet<_> = report.traces.iter().map(|warp| warp.block).collect();
         let own = Read::of(&report.traces, instructions, |_| 0).asked as f64;
         let all = own / traced.len().max(1) as f64 * (deal.clusters * ranks) as f64;
-        let sharing = Sharing::new(wave, all, self.memory as f64, card.queue.l2_bytes);
+        let sharing = Sharing::new(
+            wave,
+            all,
+            self.memory as f64,
+            card.queue.l2_bytes,
+            self.warmed,
+        );
         let launch = Launch {
             card: &card,
             code: &self.code,
@@ -305,6 +314,7 @@ impl AnyLaunch<'_> {
             config: self.config,
             traced: &traced,
             memory: self.memory,
+            warmed: true,
             spans: self.spans,
         };
         launch.predict().map_err(no)
@@ -343,6 +353,7 @@ impl Prediction {
             config: &finished.launch.config,
             traced: &traced,
             memory,
+            warmed: false,
             spans,
         };
         let prediction = launch.predict().map_err(no)?;

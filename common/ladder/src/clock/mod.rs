@@ -1,10 +1,11 @@
 //! `cargo ladder clock`: how long the clock says that every rung takes, beside what a card took.
 mod experiments;
+mod kernels;
 mod stalls;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::record::{self, Record, Run};
@@ -27,11 +28,15 @@ pub struct Arguments {
     /// In place of rungs, rungs with one thing changed: stages, a barrier's scope, a tile. NVRTC is needed
     #[arg(long, conflicts_with_all = ["rungs", "sizes"])]
     experiments: bool,
+    /// In place of rungs, the kernels in the folders of this folder, of which each states its launch as for
+    /// `cargo ladder emulate`. NVRTC is needed
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["rungs", "sizes", "experiments"])]
+    kernels: Option<PathBuf>,
     /// Write what is predicted to clock.csv beside the record, from which the model's error is reported
-    #[arg(long, conflicts_with = "experiments")]
+    #[arg(long, conflicts_with_all = ["experiments", "kernels"])]
     record: bool,
-    /// Time the experiments on a GPU, gpu or gpu:N, and record them
-    #[arg(long, requires = "experiments", conflicts_with = "against")]
+    /// Time the experiments or the kernels on a GPU, gpu or gpu:N, and record them
+    #[arg(long, conflicts_with_all = ["against", "rungs", "sizes", "record"])]
     device: Option<String>,
     /// Where the record's folder is, or is made [default: results/ in the workspace]
     #[arg(long, value_name = "DIR", requires = "device")]
@@ -71,7 +76,13 @@ impl Line {
 pub fn run(arguments: &Arguments) -> Result<bool> {
     if let Some(device) = &arguments.device {
         let out = arguments.out.clone().unwrap_or_else(record::results);
-        return experiments::measure(device, &out);
+        return match &arguments.kernels {
+            Some(folder) => kernels::measure(folder, device, &out),
+            None if arguments.experiments => experiments::measure(device, &out),
+            None => bail!(
+                "--device times --experiments or --kernels DIR; rungs are timed by `cargo ladder bench`"
+            ),
+        };
     }
     let record = match &arguments.against {
         Some(folder) => folder.clone(),
@@ -81,6 +92,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     };
     if arguments.experiments {
         return experiments::compare(&record);
+    }
+    if let Some(folder) = &arguments.kernels {
+        return kernels::compare(folder, &record);
     }
     let folder = record;
     let record = Record::read(&folder)?;

@@ -2,6 +2,7 @@
 mod draw;
 mod instrument;
 mod recorded;
+mod timeline;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,8 +24,8 @@ pub struct Arguments {
     /// The rung, from 06 on
     #[arg(required_unless_present = "recorded")]
     rung: Option<String>,
-    /// Sum up the logs in this folder; no GPU is needed
-    #[arg(long, value_name = "DIR", conflicts_with = "rung")]
+    /// Sum up the logs in this folder, or with a rung and `--format svg`, draw that rung's over time; no GPU is needed
+    #[arg(long, value_name = "DIR")]
     recorded: Option<PathBuf>,
     /// How the sum of recorded logs is printed
     #[arg(long, value_enum, default_value_t = Format::Text, requires = "recorded")]
@@ -43,7 +44,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<bool> {
     if let Some(folder) = &arguments.recorded {
         let logs = recorded::all(folder)?;
-        anstream::print!("{}", summary(&logs, arguments.format)?);
+        let text = match &arguments.rung {
+            Some(rung) => one(&logs, &rungs::find(rung)?.name, arguments.format)?,
+            None => summary(&logs, arguments.format)?,
+        };
+        anstream::print!("{text}");
         return Ok(true);
     }
     let rung = rungs::find(arguments.rung.as_deref().unwrap_or_default())?;
@@ -154,6 +159,26 @@ fn summary(logs: &[recorded::Recorded], format: Format) -> Result<String> {
             let named: BTreeMap<_, _> = logs.iter().map(|log| (&log.rung, log)).collect();
             serde_json::to_string_pretty(&named)? + "\n"
         }
+    })
+}
+
+/// The log of a rung.
+fn one(logs: &[recorded::Recorded], rung: &str, format: Format) -> Result<String> {
+    let place = logs.iter().position(|log| log.rung == rung);
+    let place = place.with_context(|| {
+        let names: Vec<&str> = logs.iter().map(|log| log.rung.as_str()).collect();
+        format!(
+            "no clock log of {rung} is recorded there, only of {}; on a GPU, omit `--recorded`",
+            names.join(", ")
+        )
+    })?;
+    Ok(match format {
+        Format::Text => recorded::text(&logs[place..=place]),
+        Format::Svg => {
+            let before = place.checked_sub(1).map(|place| &logs[place]);
+            timeline::svg(&logs[place], before)
+        }
+        Format::Json => serde_json::to_string_pretty(&logs[place])? + "\n",
     })
 }
 

@@ -13,8 +13,12 @@ use serde::Serialize;
 pub struct Recorded {
     /// Such as `06_pipeline`.
     pub rung: String,
+    /// Where it was logged.
+    pub gpu: String,
+    /// Tiles of C that a block computes, one after another.
+    pub tiles: u64,
     /// Of each block that was logged.
-    blocks: Vec<Block>,
+    pub blocks: Vec<Block>,
     /// Steps along K of a block.
     pub steps: u64,
     /// Until A and B of the first step are there.
@@ -22,7 +26,7 @@ pub struct Recorded {
     /// From one step to the next.
     pub step: Spread,
     /// What nine of ten steps do not exceed.
-    slowest: Spread,
+    pub slowest: Spread,
     /// How much longer the first step of each further tile of C takes; none if there is no further tile.
     pub pause: Option<Spread>,
     /// From the last step on.
@@ -42,14 +46,14 @@ pub struct Recorded {
 
 /// A row of the log.
 #[derive(Clone, Copy, Serialize)]
-struct Block {
-    prologue: u64,
-    steps: u64,
-    step: u64,
-    slowest: u64,
-    pause: Option<u64>,
-    end: u64,
-    in_all: u64,
+pub struct Block {
+    pub prologue: u64,
+    pub steps: u64,
+    pub step: u64,
+    pub slowest: u64,
+    pub pause: Option<u64>,
+    pub end: u64,
+    pub in_all: u64,
 }
 
 /// A number of all blocks.
@@ -67,6 +71,8 @@ pub struct Needed {
     pub wgmma: f64,
     /// At the rate that was measured.
     mma_sync: f64,
+    /// Whether this kernel multiplies by `wgmma`.
+    by_wgmma: bool,
 }
 
 /// All logs of this folder, by the rungs' numbers.
@@ -99,7 +105,8 @@ pub fn all(folder: &Path) -> Result<Vec<Recorded>> {
 impl Recorded {
     /// What was printed of this rung.
     fn of(rung: &rungs::Rung, text: &str) -> Result<Self> {
-        let (head, _) = text.split_once(", clocks on").context("its first line")?;
+        let (head, rest) = text.split_once(", clocks on ").context("its first line")?;
+        let gpu = rest.lines().next().unwrap_or_default().to_owned();
         let (head, tile) = match head.split_once(", tile ") {
             Some((head, tile)) => (head, Some(tile)),
             None => (head, None),
@@ -111,12 +118,16 @@ impl Recorded {
         let steps = blocks.first().context("no block")?.steps;
         let pause = blocks.iter().map(|block| block.pause);
         let pause = pause.collect::<Option<Vec<u64>>>().map(Spread::of);
-        let flop = flop_of_a_step(rung, tile, size, pause.is_none().then_some(steps))?;
+        let Work { flop, bk, by_wgmma } =
+            Work::of_a_step(rung, tile, size, pause.is_none().then_some(steps))?;
+        let tiles = (steps as f64 * bk / f64::from(size.k)).round().max(1.0);
         let wgmma = flop / TENSOR_FLOP_PER_CLOCK;
         let in_all = spread(&|block| block.in_all);
         let busy = wgmma * steps as f64 / in_all.median as f64 * 100.0;
         Ok(Self {
             rung: rung.name.clone(),
+            gpu,
+            tiles: tiles as u64,
             steps,
             prologue: spread(&|block| block.prologue),
             step: spread(&|block| block.step),
@@ -127,6 +138,7 @@ impl Recorded {
             needed: Needed {
                 wgmma,
                 mma_sync: (flop / Ceilings::recorded()?.per_clock("mma_sync")?).round(),
+                by_wgmma,
             },
             busy_percent: tenths(busy),
             fewer_percent: None,
@@ -134,6 +146,14 @@ impl Recorded {
             pause,
             blocks,
         })
+    }
+
+    /// Clocks of the tensor cores in a step, by the instruction with which this kernel multiplies.
+    pub fn needed(&self) -> f64 {
+        match self.needed.by_wgmma {
+            true => self.needed.wgmma,
+            false => self.needed.mma_sync,
+        }
     }
 
     /// For each that the tensor cores need, so that steps of any size compare.
@@ -160,32 +180,50 @@ impl Spread {
     }
 }
 
-/// FLOP of a step along K of all blocks that an SM holds. `of_k`: in how many steps a block takes K, if that is known.
-fn flop_of_a_step(
-    rung: &rungs::Rung,
-    tile: Option<&str>,
-    size: Size,
-    of_k: Option<u64>,
-) -> Result<f64> {
-    let mut specs = Vec::new();
-    for kernel in rung.kernels()? {
-        let kernel = kernel.kernel();
-        if tile.is_none_or(|tile| tile == kernel.tile()) {
-            let ptx = Ptx::parse(&kernel.current_ptx(&rung.place())?)?;
-            let spec = LaunchSpec::of(&ptx).map_err(|why| anyhow::anyhow!("{why:?}"))?;
-            specs.push((spec, kernel.registers()));
+/// What a step along K of all blocks that an SM holds is.
+struct Work {
+    flop: f64,
+    /// How far along K it goes.
+    bk: f64,
+    by_wgmma: bool,
+}
+
+impl Work {
+    /// `of_k`: in how many steps a block takes K, if that is known.
+    fn of_a_step(
+        rung: &rungs::Rung,
+        tile: Option<&str>,
+        size: Size,
+        of_k: Option<u64>,
+    ) -> Result<Self> {
+        let mut specs = Vec::new();
+        for kernel in rung.kernels()? {
+            let kernel = kernel.kernel();
+            if tile.is_none_or(|tile| tile == kernel.tile()) {
+                let text = kernel.current_ptx(&rung.place())?;
+                let by_wgmma = text.contains("wgmma.mma_async");
+                let spec = LaunchSpec::of(&Ptx::parse(&text)?);
+                let spec = spec.map_err(|why| anyhow::anyhow!("{why:?}"))?;
+                specs.push((spec, kernel.registers(), by_wgmma));
+            }
         }
+        // A log of a kernel with several tiles names the one; older ones are of the largest.
+        let largest = |(spec, ..): &(LaunchSpec, Option<u32>, bool)| spec.tile.bm * spec.tile.bn;
+        let (spec, registers, by_wgmma) =
+            specs.into_iter().max_by_key(largest).context("its tile")?;
+        let [bm, bn, bk] = [spec.tile.bm, spec.tile.bn, spec.tile.bk].map(f64::from);
+        // The host pads K to whole multiples of this, which may be several steps of a block with a single tile.
+        let padded = (f64::from(size.k) / bk).ceil() * bk;
+        let bk = of_k.map_or(bk, |steps| padded / steps as f64);
+        let (threads, shared) = (spec.threads, spec.dynamic_shared);
+        let hopper = occupancy::Sm::new((9, 0), 227 * 1024);
+        let most = hopper.holds(threads, registers.unwrap_or(1), shared);
+        Ok(Self {
+            flop: f64::from(most.blocks) * 2.0 * bm * bn * bk,
+            bk,
+            by_wgmma,
+        })
     }
-    // A log of a kernel with several tiles names the one; older ones are of the largest.
-    let largest = |(spec, _): &(LaunchSpec, Option<u32>)| spec.tile.bm * spec.tile.bn;
-    let (spec, registers) = specs.into_iter().max_by_key(largest).context("its tile")?;
-    let [bm, bn, bk] = [spec.tile.bm, spec.tile.bn, spec.tile.bk].map(f64::from);
-    // What the host pads K to may be several steps of a block with a single tile.
-    let bk = of_k.map_or(bk, |steps| f64::from(size.k) / steps as f64);
-    let (threads, shared) = (spec.threads, spec.dynamic_shared);
-    let hopper = occupancy::Sm::new((9, 0), 227 * 1024);
-    let most = hopper.holds(threads, registers.unwrap_or(1), shared);
-    Ok(f64::from(most.blocks) * 2.0 * bm * bn * bk)
 }
 
 /// The rows of a log; no pause where a block has a single tile.
@@ -283,6 +321,8 @@ mod tests {
         for rung in ["06_pipeline", "10_wgmma", "16_stream_k"] {
             assert_eq!(of(rung).needed.wgmma, 1024.0, "{rung}");
         }
+        // K is padded to 66 tiles of 64.
+        assert_eq!(of("07_registers").needed.wgmma, 1024.0);
         // Its registers allow two blocks of 128x128 by 32, its shared memory three.
         assert_eq!(of("08_warp_tile").needed.wgmma, 512.0);
         assert_eq!(of("06_pipeline").steps, 64);

@@ -10,6 +10,7 @@
 //! | `memory` | what is in the device's memory, before and after? |
 //! | `other_launches` | which launch executes what this one does not? |
 //! | `compare` | is that as expected? |
+//! | `look/` | what does a block hold at a line? |
 //! | `report`, `json` | how does the reader see it? |
 mod argument;
 mod compare;
@@ -18,6 +19,7 @@ mod element;
 mod fill;
 mod json;
 mod launch;
+mod look;
 mod memory;
 mod names;
 mod npy;
@@ -28,14 +30,16 @@ mod report;
 mod tests;
 pub mod untrusted;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use emulator::{Card, Finding, Limits, Options};
 use harness::measured::{self, Measured};
 use harness::metrics;
-use harness::{AnyLaunch, Bytes, Device, Function, LaunchConfig, Need, Target, Wanted, explained};
+use harness::{
+    AnyLaunch, Bytes, Device, Function, LaunchConfig, Need, Prediction, Target, Wanted, explained,
+};
 use owo_colors::OwoColorize;
 
 use launch::{HEAD, Launch, Numbered};
@@ -64,9 +68,11 @@ pub struct Arguments {
     /// --device gpu, beside what the GPU takes
     #[arg(long, conflicts_with_all = ["profile", "sanitize", "csv", "outputs"])]
     time: bool,
-    /// With --time, draw the warps of one SM over two steps, or write them as JSON
-    #[arg(long, value_name = "FILE.svg|FILE.json", requires = "time")]
+    /// With --time, draw the warps of one SM over two steps, or write them as JSON; `-` prints that in place of the prediction
+    #[arg(long, value_name = "FILE.svg|FILE.json|-", requires = "time")]
     timeline: Option<PathBuf>,
+    #[command(flatten)]
+    look: look::Look,
     /// Print one JSON object
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -121,7 +127,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
 }
 
-fn execute(arguments: &Arguments) -> Result<bool> {
+/// The launch, by the flags and the head of the file; where it runs; and what it is compiled for.
+fn launch_of(arguments: &Arguments) -> Result<(Launch, Target, String)> {
     let path = &arguments.file;
     let text = std::fs::read(path).map_err(|error| harness::Error::Read {
         path: path.clone(),
@@ -130,46 +137,151 @@ fn execute(arguments: &Arguments) -> Result<bool> {
     let head = Launch::of_head(&String::from_utf8_lossy(&text), path);
     let head = head.map_err(|why| anyhow!("{}: {why}", path.display()))?;
     let launch = arguments.launch.clone().or(head.unwrap_or_default());
-    let counts = arguments.profile || arguments.sanitize || arguments.csv;
+    let looks = arguments.look.is_asked_for();
+    let counts = arguments.profile || arguments.sanitize || arguments.csv || looks;
     let need = if counts { Need::Emulator } else { Need::Any };
     let target = match arguments.time {
         true => Target::choose(Wanted::Emulator, arguments.emulate, need)?,
         false => Target::choose(arguments.device, arguments.emulate, need)?,
     };
     let arch = launch.arch.clone().unwrap_or_else(|| newest(&target));
-    let program = Program::read(path, &launch, &arch, &arguments.folders)?;
-    target.check_arch(&program.source.arch)?;
-    let options = options(arguments);
-    let ready = prepared(&program, &launch, &target, options.clone())?;
-    let Prepared {
-        mut device,
-        function,
-        config,
-        placed,
-    } = ready;
-    check_numbers(
-        &placed.buffers,
-        arguments.outputs.iter().chain(&launch.expectations),
-    )?;
-    if arguments.time {
-        let buffers = placed.buffers.iter();
-        let predicted = AnyLaunch {
-            kernel: &program.kernel.shown(),
-            source: &program.source,
-            entry: &program.kernel.entry,
-            function: &function,
-            config: &config,
-            args: &placed.args,
+    Ok((launch, target, arch))
+}
+
+/// What is launched, and on what.
+struct Chosen {
+    launch: Launch,
+    target: Target,
+    program: Program,
+}
+
+impl Chosen {
+    fn new(arguments: &Arguments) -> Result<Self> {
+        let (launch, target, arch) = launch_of(arguments)?;
+        let program = Program::read(&arguments.file, &launch, &arch, &arguments.folders)?;
+        target.check_arch(&program.source.arch)?;
+        Ok(Self {
+            launch,
+            target,
+            program,
+        })
+    }
+
+    fn prepared(&self, arguments: &Arguments) -> Result<Prepared> {
+        let options = options(arguments);
+        let ready = prepared(&self.program, &self.launch, &self.target, options)?;
+        let outputs = arguments.outputs.iter().chain(&self.launch.expectations);
+        check_numbers(&ready.placed.buffers, outputs)?;
+        Ok(ready)
+    }
+
+    /// What the clock says of it, without a GPU.
+    fn predict(&self, arguments: &Arguments) -> Result<Prediction> {
+        let mut ready = self.prepared(arguments)?;
+        let buffers = ready.placed.buffers.iter();
+        let launch = AnyLaunch {
+            kernel: &self.program.kernel.shown(),
+            source: &self.program.source,
+            entry: &self.program.kernel.entry,
+            function: &ready.function,
+            config: &ready.config,
+            args: &ready.placed.args,
             memory: buffers.map(|held| held.before.bytes.len() as u64).sum(),
             spans: arguments.timeline.is_some(),
         };
-        let mut prediction = predicted.predict(&mut device)?;
-        prediction.measured = measured(arguments, &program, &launch)?;
+        Ok(launch.predict(&mut ready.device)?)
+    }
+
+    /// What a GPU takes for it, if one is asked for.
+    fn measure(&self, arguments: &Arguments) -> Result<Option<Measured>> {
+        let Wanted::Gpu(_) = arguments.device else {
+            return Ok(None);
+        };
+        let gpu = Target::choose(arguments.device, None, Need::Any)?;
+        gpu.check_arch(&self.program.source.arch)?;
+        let ready = prepared(&self.program, &self.launch, &gpu, options(arguments))?;
+        let (function, config) = (&ready.function, &ready.config);
+        let measured = measured::launch(&ready.device, function, config, &ready.placed.args)?;
+        Ok(Some(measured))
+    }
+}
+
+/// A file of which the head says everything.
+#[derive(clap::Parser)]
+struct HeadOnly {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+impl HeadOnly {
+    fn new(file: &Path, device: Wanted) -> Result<Arguments> {
+        let words = [
+            "emulate".as_ref(),
+            "--time".as_ref(),
+            "--".as_ref(),
+            file.as_os_str(),
+        ];
+        let Self { arguments } = clap::Parser::try_parse_from(words)?;
+        Ok(Arguments {
+            device,
+            ..arguments
+        })
+    }
+}
+
+/// What the clock predicts of the launch that the head of a file states.
+///
+/// # Errors
+/// If the head states none, or there is no prediction of its kernel.
+pub fn predict(file: &Path) -> Result<Prediction> {
+    let arguments = HeadOnly::new(file, Wanted::Emulator)?;
+    Chosen::new(&arguments)?.predict(&arguments)
+}
+
+/// What a GPU takes for the launch that the head of a file states.
+///
+/// # Errors
+/// If the head states none, or the GPU refuses it.
+pub fn measure(file: &Path, gpu: Wanted) -> Result<Measured> {
+    let arguments = HeadOnly::new(file, gpu)?;
+    let measured = Chosen::new(&arguments)?.measure(&arguments)?;
+    measured.context("a GPU is needed, as gpu or gpu:N")
+}
+
+fn execute(arguments: &Arguments) -> Result<bool> {
+    let look = &arguments.look;
+    if let Some(size) = look.size.filter(|_| look.is_asked_for()) {
+        let (launch, _, arch) = launch_of(arguments)?;
+        let text = look::at_size(look, size, &arguments.file, &launch, &arch)?;
+        harness::print(&mut anstream::stdout(), &text)?;
+        return Ok(true);
+    }
+    let chosen = Chosen::new(arguments)?;
+    if look.is_asked_for() {
+        let text = look_inside(arguments, chosen)?;
+        harness::print(&mut anstream::stdout(), &text)?;
+        return Ok(true);
+    }
+    if arguments.time {
+        let mut prediction = chosen.predict(arguments)?;
+        prediction.measured = chosen.measure(arguments)?;
         let picture = arguments.timeline.as_deref();
         let text = harness::predicted(&prediction, arguments.json, picture)?;
         harness::print(&mut anstream::stdout(), &text)?;
         return Ok(true);
     }
+    let Prepared {
+        mut device,
+        function,
+        config,
+        placed,
+    } = chosen.prepared(arguments)?;
+    let Chosen {
+        launch,
+        target,
+        program,
+    } = chosen;
+    let options = options(arguments);
     let mut run = device.launch(&function, &config, &placed.args)?;
     if let Some(run) = run.as_mut().filter(|run| run.findings.is_empty()) {
         other_launches::propose(&program, &launch, &target, &options, run);
@@ -271,17 +383,34 @@ fn execute(arguments: &Arguments) -> Result<bool> {
     Ok(right && findings.is_empty())
 }
 
-/// What a GPU takes for it, if one is asked for.
-fn measured(arguments: &Arguments, program: &Program, launch: &Launch) -> Result<Option<Measured>> {
-    let Wanted::Gpu(_) = arguments.device else {
-        return Ok(None);
+/// What a block holds at a line.
+fn look_inside(arguments: &Arguments, chosen: Chosen) -> Result<String> {
+    let (look, options) = (&arguments.look, options(arguments));
+    let Chosen {
+        launch,
+        target,
+        program,
+    } = chosen;
+    let function = prepared(&program, &launch, &target, options.clone())?.function;
+    let snapshot = look.request(&program.source, function.instructions())?;
+    let options = Options {
+        snapshot: Some(snapshot),
+        ..options
     };
-    let gpu = Target::choose(arguments.device, None, Need::Any)?;
-    gpu.check_arch(&program.source.arch)?;
-    let ready = prepared(program, launch, &gpu, options(arguments))?;
+    let mut ready = prepared(&program, &launch, &target, options)?;
     let (function, config) = (&ready.function, &ready.config);
-    let measured = measured::launch(&ready.device, function, config, &ready.placed.args)?;
-    Ok(Some(measured))
+    let run = ready.device.launch(function, config, &ready.placed.args)?;
+    let run = run.context("the emulator shows it; without --device gpu")?;
+    let ended: Vec<String> = run
+        .findings
+        .iter()
+        .filter(|finding| finding.is_fatal())
+        .map(ToString::to_string)
+        .collect();
+    if !ended.is_empty() {
+        return Err(harness::Error::Fault(ended).into());
+    }
+    look.text(&program.source, function, &run.snapshot)
 }
 
 /// A launch that only has to be made.

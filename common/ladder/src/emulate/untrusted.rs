@@ -4,6 +4,7 @@ use std::path::Path;
 use super::argument::Argument;
 use super::device_code::{Search, of_text};
 use super::launch::Launch;
+use super::look::declaration;
 use super::npy;
 
 /// The device's part of a source that includes no file.
@@ -15,6 +16,11 @@ pub fn device_code(text: &[u8], kernel: Option<&str>) -> String {
     let source = of_text(Path::new("kernel.cu"), text, &[], &search);
     let code = source.device_code(kernel);
     code.files.into_iter().map(|file| file.text).collect()
+}
+
+/// How a source declares a variable in shared memory.
+pub fn declared(text: &str, symbol: &str) -> String {
+    format!("{:?}", declaration::of(text, symbol))
 }
 
 /// The words of a launch, one a line, and the head of a file.

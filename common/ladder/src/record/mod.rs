@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub use self::csv::text as csv_text;
-pub use run::{Bench, CUBLAS, Provenance, Regime, Run};
+pub use run::{Bench, CUBLAS, Regime, Run};
 
 use harness::rungs;
 
@@ -150,7 +150,7 @@ impl Record {
     /// Such as `h100-80gb-hbm3`.
     pub fn name(&self) -> String {
         let first = self.runs().next();
-        first.map_or_else(String::new, |(_, run)| folder_name(&run.provenance))
+        first.map_or_else(String::new, |(_, run)| folder_of(&run.provenance.gpu.name))
     }
 
     /// All that was timed of each rung.
@@ -222,9 +222,9 @@ pub fn is_square(size: &Size) -> bool {
     *size == Size::cube(size.m)
 }
 
-/// Such as `h100-80gb-hbm3`.
-fn folder_name(provenance: &Provenance) -> String {
-    let gpu = provenance.gpu.name.to_lowercase();
+/// The folder of a GPU's record, such as `h100-80gb-hbm3`.
+pub fn folder_of(gpu: &str) -> String {
+    let gpu = gpu.to_lowercase();
     let mut words: Vec<_> = gpu.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     words.retain(|word| !["", "nvidia"].contains(word));
     words.join("-")

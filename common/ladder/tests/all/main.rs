@@ -2,13 +2,16 @@
 mod calibrate;
 mod classes;
 mod commands;
+mod course;
 mod emulate;
 mod export;
 mod faults;
 mod gradescope;
 mod layout;
+mod look;
 mod records;
 mod sandbox;
 mod strangers;
 mod timings;
 mod untrusted;
+mod watch;

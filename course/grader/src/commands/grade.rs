@@ -1,16 +1,20 @@
 //! `cargo ladder grade ASSIGNMENT KERNEL.cu`: points, and what to do about those that are missing.
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::{env, fs, io};
 
 use anyhow::{Context, Result, ensure};
-use harness::{Compile, Nvrtc};
+use harness::{Compile, Nvrtc, rungs};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::grade::class::{Class, GradedClass};
-use crate::grade::{Grader, Request};
+use crate::grade::{Grade, Grader, Request};
+use crate::progress;
 use crate::sandbox::Limits;
 use crate::submission::harmless;
+use crate::watch::Watch;
+use crate::watch::report::{RunReport, Stage};
 
 #[derive(clap::Args)]
 #[command(
@@ -29,6 +33,9 @@ pub struct Arguments {
     /// Grade a class again that was graded before, and list who changed, and why
     #[arg(long, value_name = "DIR", conflicts_with_all = ["submission", "student", "json"])]
     regrade: Option<PathBuf>,
+    /// Grade again whenever the file is saved, and show what changed; keys: h hint, a all tiles, p profile, q quit
+    #[arg(long, conflicts_with_all = ["class", "regrade", "json"])]
+    watch: bool,
     /// Print the grade as Gradescope's results.json
     #[arg(long)]
     json: bool,
@@ -56,19 +63,11 @@ pub struct Arguments {
 
 /// Whether the kernel passed.
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let secret = super::secret(arguments.secret.as_deref())?;
-    let whole_class = arguments.class.is_some() || arguments.regrade.is_some();
-    ensure!(
-        secret.is_none() || arguments.student.is_some() || whole_class,
-        "a secret takes `--student ID`: everybody has hidden sizes of their own"
-    );
+    if arguments.watch {
+        return watch(arguments);
+    }
     // For a class too: what is missing here would be missing for everybody, after their old grades are gone.
-    let grader = Grader::new(&arguments.assignment, secret, || {
-        compiler(arguments.untrusted)
-    })?;
-    let grader = grader
-        .with_public_tile(arguments.tile)
-        .with_context(|| format!("--tile {}", arguments.tile))?;
+    let grader = grader(arguments)?;
     if let Some(folder) = &arguments.class {
         return class(arguments, &Class::read(folder, grader.handed_in())?);
     }
@@ -79,12 +78,95 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let submission = arguments.submission.as_deref().unwrap_or(Path::new(""));
     let student = arguments.student.as_deref().unwrap_or_default();
     let grade = grader.grade(submission, student)?;
+    keep(arguments, submission, &grade);
     let text = match arguments.json {
         true => grade.json(&arguments.book)?,
         false => grade.text(&arguments.book),
     };
     anstream::print!("{text}");
     Ok(grade.passed())
+}
+
+/// Grades whenever the file is saved, until the student quits.
+fn watch(arguments: &Arguments) -> Result<bool> {
+    let file = arguments.submission.clone().unwrap_or_default();
+    let tile = arguments.tile.to_string();
+    let process = || {
+        let mut command = process::Command::new(env::current_exe()?);
+        command.args(["report-run", "--book", &arguments.book, "--tile", &tile]);
+        command.args(arguments.untrusted.then_some("--untrusted"));
+        if let Some(secret) = &arguments.secret {
+            command.arg("--secret").arg(secret);
+        }
+        // In one word, or a name that begins with a dash would be a flag.
+        let student = arguments.student.as_ref();
+        command.args(student.map(|student| format!("--student={student}")));
+        command.arg("--").args([&arguments.assignment, &file]);
+        Ok(command)
+    };
+    crate::watch::watch(&Watch {
+        assignment: arguments.assignment.clone(),
+        file: file.clone(),
+        process: &process,
+    })?;
+    Ok(true)
+}
+
+/// Prints what a run finds, a line of JSON for each stage: the public sizes first, since they are what the student waits for.
+pub fn report_run(arguments: &Arguments) -> Result<bool> {
+    let grader = grader(arguments)?;
+    let submission = arguments.submission.as_deref().unwrap_or(Path::new(""));
+    let student = arguments.student.as_deref().unwrap_or_default();
+    let say = |report: &RunReport| -> Result<()> {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", serde_json::to_string(report)?)?;
+        Ok(out.flush()?)
+    };
+    let public = match grader.launches_kernels() {
+        true => Some(grader.grade_public(submission, student)?),
+        false => None,
+    };
+    let public = public.map(|grade| RunReport::of(&grade, Stage::Public, &arguments.book));
+    public.iter().try_for_each(say)?;
+    let grade = grader.grade(submission, student)?;
+    keep(arguments, submission, &grade);
+    let all = RunReport::of(&grade, Stage::All, &arguments.book);
+    say(&match &public {
+        Some(public) => all.explained_by(public),
+        None => all,
+    })?;
+    Ok(grade.passed())
+}
+
+/// Records a student's own grading for `cargo ladder course`. A grade does not depend on whether it can be recorded.
+fn keep(arguments: &Arguments, file: &Path, grade: &Grade) {
+    let is_students = arguments.secret.is_none() && !arguments.json && arguments.tile == 1;
+    if let (true, Some(root)) = (is_students, rungs::root()) {
+        let _ = progress::record(&root, &arguments.assignment, file, grade);
+    }
+}
+
+/// Grades a student's own file and records it for `cargo ladder course`.
+pub fn record(assignment: &Path, file: &Path) -> Result<()> {
+    let root = rungs::root().context("there is no workspace here: run this in it")?;
+    let grade = Grader::new(assignment, None, || compiler(false))?.grade(file, "")?;
+    progress::record(&root, assignment, file, &grade)
+}
+
+/// The grader that the arguments ask for.
+fn grader(arguments: &Arguments) -> Result<Grader> {
+    let secret = super::secret(arguments.secret.as_deref())?;
+    let whole_class = arguments.class.is_some() || arguments.regrade.is_some();
+    ensure!(
+        secret.is_none() || arguments.student.is_some() || whole_class,
+        "a secret takes `--student ID`: everybody has hidden sizes of their own"
+    );
+    let grader = Grader::new(&arguments.assignment, secret, || {
+        compiler(arguments.untrusted)
+    })?;
+    grader
+        .with_public_tile(arguments.tile)
+        .with_context(|| format!("--tile {}", arguments.tile))
 }
 
 /// Kernels of one's own are compiled in this process, those of others in the sandbox.

@@ -1,6 +1,7 @@
 //! The commands for teachers. A command a file: its arguments, a call into the library, and what it prints.
 mod autograder;
 mod compile_locked;
+mod course;
 mod exam;
 mod export_course;
 mod grade;
@@ -17,6 +18,11 @@ pub use compile_locked::sandboxed;
 pub enum Command {
     /// Grade a student's kernel on the emulator
     Grade(grade::Arguments),
+    /// Show how far you are in the course, and what comes next
+    Course(course::Arguments),
+    /// What `grade --watch` starts for each run: reports in JSON, the public sizes first
+    #[command(hide = true)]
+    ReportRun(grade::Arguments),
     /// Write an exam: questions about accesses of a warp, with their key
     Exam(exam::Arguments),
     /// Regenerate every assignment's starter from its solution, or check that they are current
@@ -39,6 +45,8 @@ impl Command {
     pub fn run(&self) -> Result<bool> {
         match self {
             Self::Grade(arguments) => grade::run(arguments),
+            Self::Course(arguments) => course::run(arguments),
+            Self::ReportRun(arguments) => grade::report_run(arguments),
             Self::Exam(arguments) => exam::run(arguments),
             Self::Starters(arguments) => starters::run(arguments),
             Self::ExportCourse(arguments) => export_course::run(arguments),

@@ -8,7 +8,7 @@ use super::labels::{self, Coverage};
 use super::plan::{self, PlannedLaunch};
 use super::rubric::{AssignmentKind, Measure, Part, Rubric, TileVariant};
 use super::values::{self, HIDDEN, PUBLIC};
-use super::{Complaint, Grade, RubricItem, mechanism, sanitizer};
+use super::{Complaint, Grade, LaunchOutcome, RubricItem, mechanism, profile, sanitizer};
 use crate::submission::harmless;
 
 /// The kernel, compiled for each of the rubric's tiles.
@@ -27,14 +27,14 @@ pub struct LaunchResults<'a> {
 }
 
 impl<'a> LaunchResults<'a> {
-    /// Makes the launches.
-    fn of(
+    /// Before any launch.
+    fn none(
         rubric: &'a Rubric,
         part: &'a Part,
         planned: &'a [PlannedLaunch],
         trials: &'a Trials,
     ) -> Self {
-        let mut all = Self {
+        Self {
             rubric,
             part,
             planned,
@@ -42,7 +42,17 @@ impl<'a> LaunchResults<'a> {
             done: Vec::new(),
             stopped: None,
             coverage: Vec::new(),
-        };
+        }
+    }
+
+    /// Makes the launches.
+    fn of(
+        rubric: &'a Rubric,
+        part: &'a Part,
+        planned: &'a [PlannedLaunch],
+        trials: &'a Trials,
+    ) -> Self {
+        let mut all = Self::none(rubric, part, planned, trials);
         for launch in planned {
             match all.trial(launch).launch(&launch.on) {
                 Ok(launched) => {
@@ -77,6 +87,26 @@ impl<'a> LaunchResults<'a> {
     /// Whether C is right at every size.
     fn sound(&self) -> bool {
         self.stopped.is_none() && self.done.iter().all(|(_, one)| one.verification.ok())
+    }
+
+    /// What became of every launch that was planned.
+    fn outcomes(&self) -> impl Iterator<Item = LaunchOutcome> {
+        self.planned.iter().map(|launch| {
+            let done = self.done.iter().find(|(other, _)| *other == launch);
+            let is_stopped = self.stopped.as_ref().is_some_and(|(at, _)| *at == launch);
+            let label = self.label(launch);
+            LaunchOutcome {
+                name: match self.part.name.as_str() {
+                    "" => label,
+                    part => format!("{part}: {label}"),
+                },
+                right: match done {
+                    Some((_, one)) => Some(one.verification.ok()),
+                    None => is_stopped.then_some(false),
+                },
+                clean: done.is_some_and(|(_, one)| one.run.findings.is_empty()),
+            }
+        })
     }
 
     /// What a launch is called.
@@ -171,10 +201,13 @@ impl<'a> Judged<'a> {
         }
         self.closed.push(launch);
         let what = format!("{}: {what}", all.label(launch));
-        let hint = format!(
+        let hint = match all.rubric.bug {
+            Some(_) => "a size that shows what is wrong is yours to find: which numbers of tiles and of steps along K have you not launched?".to_owned(),
+            None => format!(
             "`--tile {}` grades the public sizes with this tile; M, N, K and the numbers are others, too: which of them does the kernel take for granted?",
             launch.tile + 1
-        );
+        ),
+        };
         self.complaints
             .push(Complaint::new(what, &hint, "wrong-for-other-sizes"));
     }
@@ -191,7 +224,7 @@ pub fn judge(
     for part in &rubric.part {
         match trials(rubric, part, kernel, launches, compiler)? {
             Ok(trials) => judge_part(grade, rubric, part, launches, &trials),
-            Err(why) => nothing(grade, rubric, part, why),
+            Err(why) => nothing(grade, rubric, part, launches, why),
         }
     }
     Ok(())
@@ -302,6 +335,7 @@ fn judge_part(
     trials: &Trials,
 ) {
     let all = LaunchResults::of(rubric, part, launches, trials);
+    grade.launches.extend(all.outcomes());
     grade.printed = grade.printed.take().or_else(|| printed(&all));
     let (sound, points) = (all.sound(), &all.rubric.points);
     let faults = sanitizer::judge(&all);
@@ -327,14 +361,24 @@ fn judge_part(
         false => [faults, values, mechanism],
     };
     let closed: Vec<_> = found.iter().flat_map(|judged| &judged.closed).collect();
+    // Where a bug is to be found, a launch that shows it is the student's to find.
     let open: Vec<_> = closed
         .first()
+        .filter(|_| rubric.bug.is_none())
         .map(|launch| plan::open_like(rubric, launch))
         .into_iter()
         .collect();
+    let of_part = grade.complaints.len();
     for judged in found {
         grade.complain(part, judged.complaints);
     }
+    let at_fault = grade
+        .complaints
+        .iter()
+        .skip(of_part)
+        .find_map(|one| one.line);
+    let profile = || profile::around(&all, at_fault?);
+    grade.profile = grade.profile.take().or_else(profile);
     if !open.is_empty() {
         grade.complain(
             part,
@@ -422,7 +466,17 @@ impl Grade {
 }
 
 /// A kernel that is not launched at all.
-fn nothing(grade: &mut Grade, rubric: &Rubric, part: &Part, complaint: Complaint) {
+fn nothing(
+    grade: &mut Grade,
+    rubric: &Rubric,
+    part: &Part,
+    launches: &[PlannedLaunch],
+    complaint: Complaint,
+) {
+    let trials = Trials::new();
+    let none = LaunchResults::none(rubric, part, launches, &trials);
+    grade.launches.extend(none.outcomes());
+    let has_hidden = launches.iter().any(|launch| !launch.is_public());
     let points = &rubric.points;
     for (name, of) in [
         (PUBLIC, points.values / 2.0),
@@ -430,6 +484,9 @@ fn nothing(grade: &mut Grade, rubric: &Rubric, part: &Part, complaint: Complaint
         ("mechanism", points.mechanism),
         ("sanitizer", points.sanitizer),
     ] {
+        if name == HIDDEN && !has_hidden {
+            continue;
+        }
         let why = vec!["the kernel was not launched".into()];
         grade.add(part, name, 0.0, of, why);
     }

@@ -36,6 +36,11 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             What::OperandTraffic => operand_traffic(measure, all, &mut judged),
             What::TensorProducts => tensor_products(measure, all, &mut judged),
             What::CopiesAhead => pipeline::copies_ahead(measure, all, &mut judged),
+            What::BlockBarriers => pipeline::block_barriers(measure, all, &mut judged),
+            What::MultiplyingProducers => {
+                pipeline::multiplying_producers(measure, all, &mut judged);
+            }
+            What::PersistentBlocks => pipeline::persistent_blocks(measure, all, &mut judged),
             What::BoxBytes => pipeline::box_bytes(measure, all, &mut judged),
         }
         judged.next();
@@ -286,6 +291,7 @@ fn at_line(measure: &Measure, is_global: bool, code: &str, line: u32, cost: Line
     };
     Complaint {
         player: cost.conflict.map(|found| found.player),
+        line: Some(line),
         ..Complaint::new(words, &measure.hint, mistake)
     }
 }

@@ -16,7 +16,9 @@
 //! | `sanitizer` | what was found wrong? |
 //! | `conflict` | which lanes want the same bank? |
 //! | `gap` | which lanes' bytes are not side by side? |
+//! | `profile` | what did the lines around the one at fault ask memory for? |
 //! | `predict` | were the student's predictions right? |
+//! | `diagnose` | has the student found the bug of a broken kernel? |
 //! | `answers` | were the answers to an exam right? |
 //! | `class` | how does a whole class do? |
 //! | `text`, `results` | how does the reader see it? |
@@ -24,6 +26,7 @@ pub(crate) mod answers;
 mod budget;
 pub(crate) mod class;
 mod conflict;
+mod diagnose;
 mod diagnosis;
 mod fragment;
 mod gap;
@@ -34,6 +37,7 @@ mod misplaced;
 mod pipeline;
 pub(crate) mod plan;
 mod predict;
+mod profile;
 pub(crate) mod results;
 pub(crate) mod rubric;
 mod sanitizer;
@@ -43,18 +47,20 @@ mod values;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+pub use diagnose::{BROKEN, sealed};
 use harness::Compile;
-use results::{Evidence, Results};
+pub use results::Evidence;
+use results::Results;
 use rubric::{AssignmentKind, Rubric};
 use sha2::{Digest, Sha256};
 
-use crate::submission::{self, read};
+use crate::submission::{self, DIAGNOSIS, PREDICTIONS, read};
 
 /// The anchor for what no entry of the book's page of mistakes describes.
 const NO_MISTAKE: &str = "none-of-these";
 
 /// Raised whenever the same kernel might get other points, or other sizes.
-const VERSION: &str = "5";
+pub(crate) const VERSION: &str = "5";
 
 /// What a process of its own is to grade, into a `results.json` that it prints.
 #[derive(Clone, Debug)]
@@ -82,6 +88,10 @@ pub struct Grade {
     pass: f64,
     items: Vec<RubricItem>,
     complaints: Vec<Complaint>,
+    /// Every launch that was planned, in their order.
+    launches: Vec<LaunchOutcome>,
+    /// Around the line at fault, what each line asked memory for at a public size.
+    profile: Option<String>,
     /// What the kernel printed at the first public size where it printed anything.
     printed: Option<String>,
     /// Why it worked, if it did.
@@ -103,6 +113,16 @@ pub struct RubricItem {
     pub visible: bool,
 }
 
+/// What became of one launch. A hidden one is named by its tile alone.
+pub struct LaunchOutcome {
+    /// The part of the rubric, the size and the tile, as far as they are told.
+    pub name: String,
+    /// Whether C is right; none if there was no launch, since one before it was stopped.
+    pub right: Option<bool>,
+    /// Whether the sanitizer found nothing.
+    pub clean: bool,
+}
+
 /// What is wrong, and where to read on.
 pub struct Complaint {
     /// Where, and what.
@@ -113,6 +133,8 @@ pub struct Complaint {
     pub mistake: String,
     /// The wavefront player at the student's own addresses: page and fragment.
     pub player: Option<String>,
+    /// The line of kernel.cu that is at fault, where one is.
+    pub line: Option<u32>,
 }
 
 impl Complaint {
@@ -122,7 +144,21 @@ impl Complaint {
             hint: hint.into(),
             mistake: mistake.into(),
             player: None,
+            line: None,
         }
+    }
+
+    /// Where it reads on: an address or a file of the book at this place, and the fragment.
+    pub fn read(&self, book: &str) -> String {
+        let book = book.trim_end_matches('/');
+        format!("{book}/mistakes.html#{}", self.mistake)
+    }
+
+    /// The wavefront player at the student's own addresses, in the book at this place.
+    pub fn see(&self, book: &str) -> Option<String> {
+        let book = book.trim_end_matches('/');
+        let player = self.player.as_ref()?;
+        Some(format!("{book}/{player}"))
     }
 
     /// Says of which part it is, if there are several.
@@ -145,9 +181,39 @@ impl Grade {
         &self.complaints
     }
 
+    /// Every launch that was planned, and what became of it.
+    pub fn launches(&self) -> &[LaunchOutcome] {
+        &self.launches
+    }
+
+    /// What the lines around the one at fault asked memory for, at a public size.
+    pub fn profile(&self) -> Option<&str> {
+        self.profile.as_deref()
+    }
+
+    /// What the kernel printed at the first public size where it did.
+    pub fn printed(&self) -> Option<&str> {
+        self.printed.as_deref()
+    }
+
+    /// Why it worked, if it passed.
+    pub fn after(&self) -> Option<&str> {
+        self.after.as_deref()
+    }
+
+    /// What the points rest on: which assignment, which text, which grader.
+    pub fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
+
     /// All points.
     pub fn points(&self) -> f64 {
         self.items.iter().map(|item| item.points).sum()
+    }
+
+    /// Points that pass.
+    pub fn pass(&self) -> f64 {
+        self.pass
     }
 
     /// Whether they suffice.
@@ -169,6 +235,13 @@ impl Grade {
         let results = Results::of(self, book);
         Ok(serde_json::to_string_pretty(&results)? + "\n")
     }
+}
+
+/// Which launches are made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Launches {
+    Public,
+    All,
 }
 
 /// Grades submissions to one assignment.
@@ -224,6 +297,11 @@ impl Grader {
         Ok(self)
     }
 
+    /// Whether what is handed in is a kernel, and not answers.
+    pub fn launches_kernels(&self) -> bool {
+        self.compiler.is_some()
+    }
+
     /// What the file is called that counts.
     pub fn handed_in(&self) -> &'static str {
         self.rubric.task.handed_in()
@@ -234,18 +312,28 @@ impl Grader {
     /// # Errors
     /// If it cannot be read. Whatever it does wrong is in its grade.
     pub fn grade(&self, file: &Path, student: &str) -> Result<Grade> {
+        self.grade_launches(file, student, Launches::All)
+    }
+
+    /// The same at the public sizes alone: what a student wants to know at once. Nothing of a hidden launch counts or shows.
+    ///
+    /// # Errors
+    /// As of [`Self::grade`].
+    pub fn grade_public(&self, file: &Path, student: &str) -> Result<Grade> {
+        self.grade_launches(file, student, Launches::Public)
+    }
+
+    fn grade_launches(&self, file: &Path, student: &str, which: Launches) -> Result<Grade> {
         let rubric = &self.rubric;
-        let text = read(file)?;
-        let predictions = match self.compiler {
-            Some(_) => submission::predictions(file)?,
-            None => None,
-        };
+        let handed_in = HandedIn::read(file, self.launches_kernels())?;
+        let text = &handed_in.text;
         let hash = |bytes: &[u8]| harness::hex(&Sha256::digest(bytes));
-        let all = [text.as_str(), predictions.as_deref().unwrap_or_default()].concat();
         let mut grade = Grade {
             pass: rubric.pass,
             items: Vec::new(),
             complaints: Vec::new(),
+            launches: Vec::new(),
+            profile: None,
             printed: None,
             after: None,
             evidence: Evidence {
@@ -256,7 +344,7 @@ impl Grader {
                 // Tells secrets apart, and none from it.
                 secret: self.secret.as_ref().map(|secret| hash(secret)[..8].into()),
                 student: student.to_owned(),
-                submission_sha256: hash(all.as_bytes()),
+                submission_sha256: handed_in.hash(),
             },
         };
         if let Some((compiler, _)) = &self.compiler {
@@ -265,21 +353,64 @@ impl Grader {
                 "{} does not end in .cu: CUDA source is graded",
                 file.display()
             );
-            let predicted = predict::judge(rubric, predictions.as_deref());
+            let predicted = predict::judge(rubric, handed_in.predictions.as_deref());
             grade.items.extend(predicted);
+            let found = diagnose::judge(rubric, handed_in.diagnosis.as_deref(), &**compiler)?;
+            grade.items.extend(found);
             let mut launches = plan::public(rubric, self.public_tile)?;
-            launches.extend(plan::others(rubric, self.secret.as_deref(), student));
+            if which == Launches::All {
+                launches.extend(plan::others(rubric, self.secret.as_deref(), student));
+            }
             // Grades do not depend on where a file is stored.
             let name = submission::plain_name(file);
-            judge::judge(&mut grade, rubric, (&name, &text), &launches, &**compiler)?;
+            judge::judge(&mut grade, rubric, (&name, text), &launches, &**compiler)?;
         } else {
             let questions = rubric.questions(self.secret.as_deref(), student)?;
             (grade.items, grade.complaints) =
-                answers::judge(&questions, &text, rubric.points.prediction);
+                answers::judge(&questions, text, rubric.points.prediction);
         }
-        grade.after = grade.passed().then(|| rubric.after.passed.clone());
+        let is_whole = which == Launches::All || self.compiler.is_none();
+        grade.after = (is_whole && grade.passed()).then(|| rubric.after.passed.clone());
         Ok(grade)
     }
+}
+
+/// What was handed in.
+struct HandedIn {
+    /// The kernel, or the answers.
+    text: String,
+    /// Beside a kernel, what its counters were predicted to be.
+    predictions: Option<String>,
+    /// Beside a kernel that was broken, what its bug is.
+    diagnosis: Option<String>,
+}
+
+impl HandedIn {
+    fn read(file: &Path, is_kernel: bool) -> Result<Self> {
+        let beside = |name| match is_kernel {
+            true => submission::beside(file, name),
+            false => Ok(None),
+        };
+        Ok(Self {
+            text: read(file)?,
+            predictions: beside(PREDICTIONS)?,
+            diagnosis: beside(DIAGNOSIS)?,
+        })
+    }
+
+    /// SHA-256 of all of it, in 64 digits.
+    fn hash(&self) -> String {
+        let beside = [&self.predictions, &self.diagnosis];
+        let beside = beside.map(|text| text.as_deref().unwrap_or_default());
+        harness::hex(&Sha256::digest(
+            [&self.text, beside.concat().as_str()].concat(),
+        ))
+    }
+}
+
+/// SHA-256 of what was handed in, with what stands beside it, in 64 digits.
+pub(crate) fn submission_hash(file: &Path, is_kernel: bool) -> Result<String> {
+    Ok(HandedIn::read(file, is_kernel)?.hash())
 }
 
 /// The whole name of a compiler, which only its output tells: the version that it states has two numbers.

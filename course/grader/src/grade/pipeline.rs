@@ -1,9 +1,10 @@
 //! How early a kernel issues the copies that it will wait for, and how much TMA brings at a time.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use emulator::CopyLead;
+use emulator::{CopyLead, InstructionKind};
 
 use super::judge::{Judged, LaunchResults};
+use super::plan::SMS;
 use super::rubric::Measure;
 
 /// Bytes of an element.
@@ -18,8 +19,9 @@ const ELEMENT: u32 = 2;
 /// do not count: they are all prologue.
 pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in &all.done {
-        let [_, _, steps] = launch.tiles(all.rubric);
-        if steps <= 2 {
+        let [rows, columns, steps] = launch.tiles(all.rubric);
+        // Of a block that takes several tiles, steps are not told apart by its products.
+        if steps <= 2 || rows * columns > u64::from(SMS) {
             continue;
         }
         let mut warps = BTreeMap::<_, Vec<&CopyLead>>::new();
@@ -49,6 +51,53 @@ fn ahead(leads: &[&CopyLead], steps: u64) -> f64 {
     let sum: u64 = least.values().sum();
     // Of all of its tiles, the first has nothing before it.
     sum as f64 / of_a_step.max(1.0) / (steps - 1) as f64
+}
+
+/// Blocks that copied something, for each SM.
+pub fn persistent_blocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
+    for (launch, one) in &all.done {
+        let blocks: BTreeSet<_> = one.run.leads.iter().map(|lead| lead.block).collect();
+        let of_an_sm = blocks.len() as f64 / f64::from(SMS);
+        let words = format!("{} blocks copy tiles, on {SMS} SMs", blocks.len());
+        judged.measured(measure, all, launch, (of_an_sm, words), "another-way");
+    }
+}
+
+/// Executions of barriers for each warp of the blocks.
+pub fn block_barriers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
+    for (launch, one) in &all.done {
+        let trial = all.trial(launch);
+        let counted = trial.instructions().iter().zip(&one.run.counters);
+        let barriers = counted.filter(|(of, _)| of.kind == InstructionKind::Barrier);
+        let executions: u64 = barriers.map(|(_, counters)| counters.executions).sum();
+        let [rows, columns, _] = launch.tiles(all.rubric);
+        let warps = rows * columns * u64::from(trial.threads().div_ceil(32));
+        let each = executions as f64 / warps.max(1) as f64;
+        let words = format!("each warp comes to {each:.2} barriers of several warps, on average");
+        judged.measured(measure, all, launch, (each, words), "barrier-in-each-step");
+    }
+}
+
+/// Needs for copies that a multiplying warp has issued, over all of them.
+pub fn multiplying_producers<'a>(
+    measure: &Measure,
+    all: &LaunchResults<'a>,
+    judged: &mut Judged<'a>,
+) {
+    for (launch, one) in &all.done {
+        let needs = one.run.leads.iter().filter(|lead| lead.of > 0);
+        let (mut of, mut multiplying) = (0u64, 0u64);
+        for lead in needs {
+            of += 1;
+            multiplying += u64::from(lead.issuer_of > 0);
+        }
+        let part = multiplying as f64 / of.max(1) as f64;
+        let words = format!(
+            "{:.0}% of the tiles that are multiplied were copied by a warp that multiplies, too",
+            100.0 * part
+        );
+        judged.measured(measure, all, launch, (part, words), "too-few-stages");
+    }
 }
 
 /// Bytes of a row in the narrowest box of A or B; 0 without boxes.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use harness::{DISTINCT, Size, TrialLaunch, Values};
 use sha2::{Digest, Sha256};
 
-use super::rubric::{AssignmentKind, Rubric, TileVariant};
+use super::rubric::{AssignmentKind, Measure, Rubric, TileVariant, What};
 
 /// Where there is no secret: everybody can read it here, and the grade says so.
 pub const PUBLIC_SECRET: &[u8] = b"no secret was given";
@@ -18,6 +18,14 @@ pub enum Class {
     EveryTile,
     /// Many tiles each way, and none of the sides a multiple of a tile's.
     Large,
+    /// Of a kernel that has a bug: what it keeps from one step to the next, and persistent blocks from one tile to the next, may
+    /// be wrong at some numbers of them only.
+    Waves {
+        /// Tiles of the persistent blocks that have most of them.
+        waves: u32,
+        /// Along K.
+        steps: u32,
+    },
 }
 
 /// One launch that is graded.
@@ -90,11 +98,24 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
         .collect();
     let tile = draw.number(tiles as u32, "tile") as usize % tiles.max(1);
     all.push(draw.launch(rubric, tile, Class::Large));
+    if rubric.bug.is_some() {
+        let waves = WAVES.map(|(waves, steps)| Class::Waves { waves, steps });
+        let waves = waves.into_iter().zip((0..tiles).cycle());
+        all.extend(waves.map(|(class, tile)| draw.launch(rubric, tile, class)));
+    }
     for launch in &mut all {
-        launch.closed = secret.is_some();
+        // What shows a bug is the student's to find.
+        launch.closed = secret.is_some() || rubric.bug.is_some();
     }
     all
 }
+
+/// Waves of tiles, and steps along K: few and many, odd and even, and with every remainder of a ring of two, three or four
+/// stages.
+const WAVES: [(u32, u32); 6] = [(2, 3), (3, 2), (2, 4), (4, 1), (3, 5), (2, 6)];
+
+/// SMs of the card that is emulated, an H100.
+pub const SMS: u32 = 132;
 
 /// The launch that everybody may see of the same kind as a hidden one.
 pub fn open_like(rubric: &Rubric, hidden: &PlannedLaunch) -> PlannedLaunch {
@@ -121,7 +142,11 @@ impl Draw<'_> {
     }
 
     fn launch(&self, rubric: &Rubric, tile: usize, class: Class) -> PlannedLaunch {
-        let number = tile as u32 + if class == Class::Large { 100 } else { 0 };
+        let number = match class {
+            Class::EveryTile | Class::Public => tile as u32,
+            Class::Large => 100 + tile as u32,
+            Class::Waves { waves, steps } => 200 + 16 * waves + steps,
+        };
         let draw = |what| self.number(number, what);
         let TileVariant { m, n, k, .. } = rubric.tile[tile];
         let (size, values) = match class {
@@ -148,6 +173,21 @@ impl Draw<'_> {
                     m: odd("odd m", m, tiles(m)),
                     n: odd("odd n", n, tiles(n)),
                     k: odd("odd k", k.max(2), steps + 1),
+                };
+                (size, Values::Random)
+            }
+            Class::Waves { waves, steps } => {
+                // A column more than full waves have; few tiles where each has a block of its own.
+                let of_persistent = |one: &Measure| one.what == What::PersistentBlocks;
+                let (rows, columns) = match rubric.measure.iter().any(of_persistent) {
+                    true => (12, (waves - 1) * SMS / 12 + 1),
+                    false => (2, waves),
+                };
+                let odd = |what, tile: u32| (draw(what) as u32 % tile.min(16)) | 1;
+                let size = Size {
+                    m: rows * m - odd("odd m", m),
+                    n: columns * n - odd("odd n", n),
+                    k: steps * k - odd("odd k", k.max(2)),
                 };
                 (size, Values::Random)
             }

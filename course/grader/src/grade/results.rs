@@ -44,10 +44,13 @@ pub struct TestResult {
 /// What a grade rests on.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Evidence {
+    /// Its name.
     pub assignment: String,
     /// None where nothing was compiled.
     pub compiler: Option<String>,
+    /// Its version: another one might grade otherwise.
     pub grader: String,
+    /// Of rubric.toml.
     pub rubric_sha256: String,
     /// Which secret the hidden sizes come from, if from any.
     pub secret: Option<String>,

@@ -12,6 +12,7 @@ use crate::exam::access::{Count, Op};
 use crate::exam::predicted::LARGEST;
 
 use super::budget::Budget;
+use super::diagnose::Bug;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,6 +47,8 @@ pub struct Rubric {
     pub prediction: Vec<Prediction>,
     /// Of an assignment that is made of questions.
     pub exam: Option<Exam>,
+    /// Of an assignment whose kernel has a bug that is to be found.
+    pub bug: Option<Bug>,
     pub after: After,
     /// SHA-256 of the file, in 64 digits.
     #[serde(skip)]
@@ -70,6 +73,14 @@ pub enum AssignmentKind {
 }
 
 impl AssignmentKind {
+    /// Whether a kernel is handed in, and not answers.
+    pub fn is_kernel(self) -> bool {
+        match self {
+            Self::Gemm | Self::Transpose => true,
+            Self::Predict => false,
+        }
+    }
+
     /// What the file is called that counts.
     pub fn handed_in(self) -> &'static str {
         match self {
@@ -83,6 +94,8 @@ impl AssignmentKind {
 #[serde(default, deny_unknown_fields)]
 pub struct Points {
     pub prediction: f64,
+    /// What the bug is: a size that shows it, the line, the cause.
+    pub diagnosis: f64,
     pub values: f64,
     pub mechanism: f64,
     pub sanitizer: f64,
@@ -172,6 +185,12 @@ pub enum What {
     /// How early copies are issued: the steps along K that a warp multiplies between the issue of a tile's last copy and
     /// the moment when it waits for it or reads it.
     CopiesAhead,
+    /// How often each warp comes to a barrier of its block, or of several warps.
+    BlockBarriers,
+    /// Copies whose issuing warp multiplies too, over all of them.
+    MultiplyingProducers,
+    /// Blocks of a launch for each SM: at most 1 where blocks take one tile after the other.
+    PersistentBlocks,
     /// Bytes of a row that TMA brings at a time: the narrower of A's and B's boxes.
     BoxBytes,
 }
@@ -308,7 +327,14 @@ impl Rubric {
                 path.display()
             )
         })?;
-        Self::parse(&text).with_context(|| format!("{} is no rubric", path.display()))
+        let mut rubric =
+            Self::parse(&text).with_context(|| format!("{} is no rubric", path.display()))?;
+        if let Some(bug) = &mut rubric.bug {
+            bug.read(assignment, &rubric.name)?;
+            // What is launched belongs to the rubric.
+            rubric.hash = harness::hex(&Sha256::digest(format!("{}{}", rubric.hash, bug.text)));
+        }
+        Ok(rubric)
     }
 
     /// Its text; line ends do not matter, for the hash either.
@@ -364,6 +390,7 @@ impl Rubric {
             );
         }
         self.public_sizes()?;
+        self.bug.iter().try_for_each(super::diagnose::check)?;
         if self.part.is_empty() {
             self.part.push(Part {
                 name: String::new(),

@@ -1,6 +1,8 @@
 //! What the sanitizer found, and what to do about it.
 use emulator::{AccessKind, Conflict, Finding, FindingKind, Space, Synchronization};
 
+use harness::lines;
+
 use super::judge::{Judged, LaunchResults};
 use super::{Complaint, NO_MISTAKE};
 
@@ -29,7 +31,13 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let complaint = |finding: &Finding| {
         let what = format!("{}: {finding}", all.label(launch));
         let (mistake, hint) = advice(&finding.kind);
-        Complaint::new(what, hint, mistake)
+        let at = finding.location.instruction;
+        let trial = all.trial(launch);
+        let instruction = trial.instructions().get(at);
+        Complaint {
+            line: instruction.and_then(|of| lines::line_of(trial.source(), of)),
+            ..Complaint::new(what, hint, mistake)
+        }
     };
     let mut shown: Vec<_> = ending
         .into_iter()

@@ -44,13 +44,13 @@ const WIDEST: usize = 90;
 
 /// What a student can act on.
 pub fn one(complaint: &Complaint, book: &str) -> String {
-    let book = book.trim_end_matches('/');
+    let read = complaint.read(book);
     let mut out = format!(
-        "{}\n  hint: {}\n  read: {book}/mistakes.html#{}\n",
-        complaint.what, complaint.hint, complaint.mistake
+        "{}\n  hint: {}\n  read: {read}\n",
+        complaint.what, complaint.hint
     );
-    if let Some(player) = &complaint.player {
-        out += &format!("  see:  {book}/{player}\n");
+    if let Some(see) = complaint.see(book) {
+        out += &format!("  see:  {see}\n");
     }
     out
 }

@@ -21,6 +21,10 @@ pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Ju
         let of = all.rubric.points.values / 2.0;
         let is_it = |launch: &PlannedLaunch| launch.is_public() == public;
         let wanted = all.planned.iter().filter(|launch| is_it(launch)).count();
+        // Only public sizes are launched: hidden ones have no line.
+        if wanted == 0 {
+            continue;
+        }
         let done = all.done.iter().filter(|(launch, _)| is_it(launch));
         let (right, wrong): (Vec<_>, Vec<_>) = done.partition(|(_, one)| one.verification.ok());
         let mut why = vec![format!("C is right at {} of {wanted} sizes", right.len())];
@@ -38,7 +42,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>, faults: &Judged<'a>) -> (Vec<Line>, Ju
         if let Some((launch, one)) = wrong.first().filter(|_| is_first) {
             wrong_values(all, launch, one, faults, &mut judged);
         }
-        let points = of * right.len() as f64 / wanted.max(1) as f64;
+        let points = of * right.len() as f64 / wanted as f64;
         items.push((name, of, points, why));
     }
     (items, judged)

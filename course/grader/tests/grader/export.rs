@@ -49,7 +49,9 @@ fn students_get_what_they_build_and_what_they_begin_with() {
         let name = name(&assignment);
         let of = |file: &str| format!("course/assignments/{name}/{file}");
         assert!(
-            paths.contains(&*of("README.md")) && paths.contains(&*of("rubric.toml")),
+            ["README.md", "rubric.toml", "hints.toml"]
+                .iter()
+                .all(|file| paths.contains(&*of(file))),
             "{name}"
         );
         assert!(
@@ -129,12 +131,14 @@ fn answers() -> BTreeMap<PathBuf, Vec<String>> {
                 .map(str::to_owned);
             found.insert(solution.clone(), mine.collect());
         }
-        let predictions = assignment.join("solution/prediction.toml");
-        if predictions.exists() {
-            let text = read(&predictions);
-            let answers = text.lines().map(str::trim);
-            let answers = answers.filter(|line| line.contains(" = ") && !line.starts_with('#'));
-            found.insert(predictions, answers.map(str::to_owned).collect());
+        for name in ["prediction.toml", "diagnosis.toml"] {
+            let answered = assignment.join("solution").join(name);
+            if answered.exists() {
+                let text = read(&answered);
+                let answers = text.lines().map(str::trim);
+                let answers = answers.filter(|line| line.contains(" = ") && !line.starts_with('#'));
+                found.insert(answered, answers.map(str::to_owned).collect());
+            }
         }
     }
     found

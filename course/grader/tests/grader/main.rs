@@ -1,6 +1,8 @@
 //! The grader as a teacher meets it: grades, exams, and what students get.
+mod bugs;
 mod exam;
 mod export;
+mod hints;
 mod kernels;
 mod mutations;
 mod recorded;

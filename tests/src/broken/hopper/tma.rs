@@ -24,7 +24,7 @@ pub(super) const ALL: &[Broken] = &[
         name: "no_fence_after_mbarrier_init",
         edits: &[("        fence_mbarrier_init();\n", "")],
         caught: Caught::Sanitizer {
-            says: "Missing fence.proxy.async before an asynchronous write",
+            says: "Missing fence.mbarrier_init before an asynchronous write",
             at: "mbarrier_init(&s.full[i]",
         },
         ..TMA

@@ -135,7 +135,7 @@ fn a_pipeline_is_clean_in_any_order_and_its_mistakes_are_not() {
         (
             "fence.mbarrier_init.release.cluster;",
             "",
-            "Missing fence.proxy.async",
+            "Missing fence.mbarrier_init before an",
         ),
     ];
     for (from, to, what) in mistakes {

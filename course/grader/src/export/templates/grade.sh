@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 summary=${GITHUB_STEP_SUMMARY:-/dev/stdout}
 
 as_handed_out() {
-    [ ! -e "$1prediction.toml" ] && grep -F "  $1" .github/handed_out.sha256 | sha256sum --check --status
+    [ ! -e "$1prediction.toml" ] && [ ! -e "$1diagnosis.toml" ] && grep -F "  $1" .github/handed_out.sha256 | sha256sum --check --status
 }
 
 worst=0

@@ -1,0 +1,163 @@
+//! What a block holds when its warps come to an instruction.
+use emulator::{
+    Context, Function, KernelArg, LaunchConfig, LaunchReport, Options, Snapshot, SnapshotRequest,
+};
+
+/// Twice: each of 64 threads stores 100 times the round plus its number, all wait, each reads its neighbour's.
+const KERNEL: &str = ".version 8.0\n.target sm_80\n.address_size 64\n\
+    .visible .entry k(.param .u64 p)\n{\n.shared .align 16 .b8 other[32];\n.shared .align 16 .b8 tile[256];\n\
+    .reg .u32 %r<12>; .reg .pred %p<2>; .reg .b32 %m<4>;\n\
+    mov.u32 %r0, %tid.x;\nmov.u32 %r1, tile;\nmov.u32 %r7, 0;\n\
+    NEXT:\n\
+    mad.lo.u32 %r2, %r7, 100, %r0;\nshl.b32 %r3, %r0, 2;\nadd.u32 %r4, %r1, %r3;\n\
+    st.shared.u32 [%r4], %r2;\n\
+    bar.sync 0;\n\
+    xor.b32 %r5, %r4, 4;\n\
+    ld.shared.u32 %r6, [%r5+0];\n\
+    bar.sync 0;\n\
+    add.u32 %r7, %r7, 1;\nsetp.lt.u32 %p0, %r7, 2;\n@%p0 bra NEXT;\n\
+    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%m0}, [%r1];\n\
+    mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%m1, %m2}, {%m0}, {%m0}, {%r0, %r0};\nret;\n}\n";
+
+fn index(function: &Function, opcode: &str) -> usize {
+    let found = function
+        .instructions()
+        .iter()
+        .position(|one| one.opcode.starts_with(opcode));
+    found.unwrap_or_else(|| panic!("no {opcode}"))
+}
+
+fn launched(options: Options) -> LaunchReport {
+    let mut context = Context::new(options);
+    let module = context.load_module(KERNEL).expect("a module");
+    let function = module.function("k").expect("a kernel");
+    let words = context.alloc("words", 64).expect("memory");
+    let config = LaunchConfig {
+        grid: [3, 1, 1],
+        block: [64, 1, 1],
+        ..LaunchConfig::default()
+    };
+    let report = context.launch(&function, &config, &[KernelArg::Buffer(&words)]);
+    report.expect("a launch")
+}
+
+fn kept(execution: u64, shared_at: Option<&str>, operands_of: &[&str]) -> Snapshot {
+    let module = Context::new(Options::default())
+        .load_module(KERNEL)
+        .expect("a module");
+    let function = module.function("k").expect("a kernel");
+    let at = |opcode: &&str| index(&function, opcode);
+    launched(Options {
+        snapshot: Some(SnapshotRequest {
+            block: [1, 0, 0],
+            execution,
+            shared_at: shared_at.iter().map(at).collect(),
+            operands_of: operands_of.iter().map(at).collect(),
+        }),
+        ..Options::default()
+    })
+    .snapshot
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    let words = bytes.chunks_exact(4);
+    words
+        .map(|word| word.try_into().map(u32::from_le_bytes).expect("4 bytes"))
+        .collect()
+}
+
+#[test]
+fn shared_memory_as_the_last_warp_finds_it() {
+    let module = Context::new(Options::default())
+        .load_module(KERNEL)
+        .expect("a module");
+    let function = module.function("k").expect("a kernel");
+    let variables: Vec<_> = function.shared_variables().collect();
+    let tile = variables
+        .iter()
+        .find(|one| one.name == "tile")
+        .expect("a variable");
+    assert_eq!(tile.bytes, Some(256));
+    for (execution, base) in [(1, 0), (2, 100)] {
+        let shared = kept(execution, Some("bar.sync"), &[])
+            .shared
+            .expect("memory");
+        assert_eq!(shared.warps, [0, 1]);
+        let held = words(&shared.bytes[tile.start as usize..][..256]);
+        assert_eq!(
+            held,
+            (base..base + 64).collect::<Vec<u32>>(),
+            "execution {execution}"
+        );
+    }
+    // The second warp has not stored yet when it comes to its store, and the first has.
+    let shared = kept(1, Some("st.shared"), &[]).shared.expect("memory");
+    let held = words(&shared.bytes[tile.start as usize..][..256]);
+    assert_eq!(held[..32], (0..32).collect::<Vec<u32>>());
+    assert_eq!(held[32..], [0; 32]);
+    assert_eq!(
+        kept(3, Some("bar.sync"), &[]).shared,
+        None,
+        "there is no third round"
+    );
+}
+
+#[test]
+fn operands_before_and_after() {
+    let found = kept(2, None, &["st.shared", "ld.shared"]).operands;
+    let warps: Vec<_> = found
+        .iter()
+        .map(|one| (one.operands[0].role, one.warp))
+        .collect();
+    assert_eq!(warps.len(), 4, "{warps:?}");
+    for one in &found {
+        let first = 100 + 32 * u64::from(one.warp);
+        assert_eq!(one.active, u32::MAX);
+        let [address, value] = &one.operands[..] else {
+            panic!("{:?}", one.operands)
+        };
+        assert_eq!(
+            (address.role, value.role, value.bytes),
+            ("address", "value", 4)
+        );
+        // A lane stores its own number, and reads that of its neighbour.
+        let neighbour = u64::from(value.lanes[0] == first + 1);
+        assert_eq!(value.lanes[6], first + (6 ^ neighbour));
+        assert_eq!(address.lanes[6] - address.lanes[0], 24);
+    }
+}
+
+#[test]
+fn the_operands_of_matrix_instructions() {
+    let found = kept(1, None, &["ldmatrix", "mma"]).operands;
+    let of = |warp: u32, role: &str| -> Vec<u64> {
+        let all = found.iter().filter(|one| one.warp == warp);
+        let all = all
+            .flat_map(|one| &one.operands)
+            .filter(|one| one.role == role);
+        all.map(|one| one.lanes[5]).collect()
+    };
+    // Lanes 0 to 7 all name the first row: lane 5 receives its second word, whatever its group.
+    assert_eq!(of(0, "value"), [101]);
+    assert_eq!(of(0, "a"), [101]);
+    assert_eq!(of(1, "c"), [37, 37]);
+    // All rows of A and all columns of B are the first 16 bytes: the words 100 to 103, of which only the lowest byte is not 0.
+    let sum: u64 = (100..104).map(|byte| byte * byte).sum();
+    assert_eq!(of(1, "d"), [sum + 37; 2]);
+}
+
+/// To look changes nothing.
+#[test]
+fn counters_are_the_same() {
+    let plain = launched(Options::default());
+    let request = SnapshotRequest {
+        block: [1, 0, 0],
+        execution: 1,
+        ..SnapshotRequest::default()
+    };
+    let looked_at = launched(Options {
+        snapshot: Some(request),
+        ..Options::default()
+    });
+    assert_eq!(plain, looked_at);
+}

@@ -1,0 +1,207 @@
+//! `cargo ladder clock --kernels DIR`: kernels that are none of the ladder's, predicted and measured, family by family.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::emulate;
+use crate::record;
+use harness::records::Errors;
+use harness::table::{head, markdown_table, thousands};
+use harness::{Provenance, Wanted};
+
+/// The record of these, in a card's folder of `results/`.
+const FILE: &str = "kernels.csv";
+
+/// A row of the record.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+struct Row {
+    /// `f32/naive`, for `f32/naive.cu`.
+    kernel: String,
+    /// Median, in milliseconds.
+    ms: f64,
+    /// What the SMs counted.
+    sm_mhz: f64,
+    gpu: String,
+    commit: String,
+    date: String,
+}
+
+impl Row {
+    fn clocks(&self) -> f64 {
+        self.ms * self.sm_mhz * 1e3
+    }
+}
+
+/// A family of kernels, which is a folder, and their files in the order of their names.
+struct Family {
+    name: String,
+    /// Each without its ending, and its path.
+    kernels: Vec<(String, PathBuf)>,
+}
+
+/// The folders in this folder that hold kernels.
+fn families(folder: &Path) -> Result<Vec<Family>> {
+    let below = |folder: &Path| -> Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(folder)
+            .with_context(|| format!("cannot read the folder {}", folder.display()))?;
+        let mut paths = (entries.map(|entry| Ok(entry?.path()))).collect::<Result<Vec<_>>>()?;
+        paths.sort();
+        Ok(paths)
+    };
+    let mut families = Vec::new();
+    for family in below(folder)?.into_iter().filter(|path| path.is_dir()) {
+        let named = |path: PathBuf| {
+            let is_kernel = path.extension().is_some_and(|ending| ending == "cu");
+            let name = path.file_stem()?.to_str()?.to_owned();
+            is_kernel.then_some((name, path))
+        };
+        families.push(Family {
+            name: family
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into(),
+            kernels: below(&family)?.into_iter().filter_map(named).collect(),
+        });
+    }
+    families.retain(|family| !family.kernels.is_empty());
+    ensure!(
+        !families.is_empty(),
+        "{} has no folder with .cu files: a family of kernels is a folder",
+        folder.display()
+    );
+    Ok(families)
+}
+
+/// Times all on a GPU, and writes them to the card's folder in `out`.
+///
+/// # Errors
+/// If there is no GPU or no compiler, or a file does not state its launch.
+pub fn measure(folder: &Path, device: &str, out: &Path) -> Result<bool> {
+    let wanted: Wanted = device.parse().map_err(anyhow::Error::msg)?;
+    let mut table = csv::Writer::from_writer(Vec::new());
+    let mut card = None;
+    for family in families(folder)? {
+        for (name, path) in &family.kernels {
+            let measured = emulate::measure(path, wanted)
+                .with_context(|| format!("{} cannot be timed", path.display()))?;
+            let now = Provenance::of(name.clone(), String::new());
+            table.serialize(Row {
+                kernel: format!("{}/{name}", family.name),
+                ms: measured.milliseconds,
+                sm_mhz: measured.sm_mhz.context("the SMs' clock was not counted")?,
+                gpu: measured.gpu.clone(),
+                commit: now.commit.unwrap_or_default(),
+                date: now.date,
+            })?;
+            card.get_or_insert(measured.gpu);
+        }
+    }
+    let to = out.join(record::folder_of(&card.context("nothing was timed")?));
+    record::make(&to)?;
+    record::write(&to.join(FILE), &record::csv_text(table)?)?;
+    anstream::println!("written to {}", to.join(FILE).display());
+    Ok(true)
+}
+
+/// What is predicted for each, beside what is recorded in the folder of a card.
+///
+/// # Errors
+/// If the record or a kernel cannot be read.
+pub fn compare(folder: &Path, record: &Path) -> Result<bool> {
+    let file = record.join(FILE);
+    let rows: Vec<Row> = csv::Reader::from_path(&file)
+        .with_context(|| format!("cannot read {}", file.display()))?
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("{} is not a record of kernels", file.display()))?;
+    let mut table = vec![head(
+        ["kernel", "clocks predicted", "measured", "error"].into_iter(),
+    )];
+    let (mut foot, mut all, mut good) = (String::new(), Vec::new(), true);
+    for family in families(folder)? {
+        // Predicted and measured clocks.
+        let mut pairs = Vec::new();
+        for (name, path) in &family.kernels {
+            let kernel = format!("{}/{name}", family.name);
+            let measured = rows
+                .iter()
+                .find(|row| row.kernel == kernel)
+                .map(Row::clocks);
+            let predicted = emulate::predict(path).map(|prediction| prediction.estimate.clocks);
+            good &= predicted.is_ok();
+            let pair = predicted.as_ref().ok().copied().zip(measured);
+            pairs.extend(pair);
+            table.push(vec![
+                kernel,
+                (predicted.as_ref()).map_or_else(
+                    |error| format!("{error:#}"),
+                    |clocks| thousands(*clocks as u64),
+                ),
+                measured.map_or_else(|| "not recorded".into(), |clocks| thousands(clocks as u64)),
+                pair.map_or_else(String::new, |(guess, clocks)| {
+                    format!("{:+.1}%", 100.0 * (guess / clocks - 1.0))
+                }),
+            ]);
+        }
+        foot += &summary(&family.name, &pairs);
+        all.extend(pairs);
+    }
+    anstream::print!("{}\n{foot}{}", markdown_table(&table), summary("all", &all));
+    Ok(good)
+}
+
+fn summary(name: &str, pairs: &[(f64, f64)]) -> String {
+    let errors = pairs.iter().map(|(guess, clocks)| guess / clocks - 1.0);
+    let Some(errors) = Errors::new(errors) else {
+        return String::new();
+    };
+    format!(
+        "{name}: error {:.1}% in the median, {:.1}% in the mean, {:.1}% at worst; rank correlation {:.2}, over {}\n",
+        100.0 * errors.median,
+        100.0 * errors.mean,
+        100.0 * errors.worst,
+        rank_correlation(pairs),
+        errors.count,
+    )
+}
+
+/// Spearman's: 1 if both orders are the same, -1 if one is the other's reverse.
+fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
+    let rank = |of: fn(&(f64, f64)) -> f64, value: f64| {
+        pairs.iter().filter(|pair| of(pair) < value).count() as f64
+    };
+    let n = pairs.len() as f64;
+    let apart: f64 = (pairs.iter())
+        .map(|pair| (rank(|pair| pair.0, pair.0) - rank(|pair| pair.1, pair.1)).powi(2))
+        .sum();
+    1.0 - 6.0 * apart / (n * (n * n - 1.0)).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rank_correlation_tells_an_order_from_its_reverse() {
+        let of = |guesses: [f64; 4]| {
+            let pairs: Vec<_> = guesses.into_iter().zip([1.0, 2.0, 3.0, 4.0]).collect();
+            rank_correlation(&pairs)
+        };
+        assert_eq!(of([5.0, 6.0, 7.0, 70.0]), 1.0);
+        assert_eq!(of([8.0, 7.0, 6.0, 5.0]), -1.0);
+        assert!((of([5.0, 7.0, 6.0, 8.0]) - 0.8).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_folder_without_kernels_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let error = families(folder.path())
+            .err()
+            .expect("no kernels")
+            .to_string();
+        assert!(error.contains("has no folder with .cu files"), "{error}");
+    }
+}

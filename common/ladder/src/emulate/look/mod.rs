@@ -1,0 +1,242 @@
+//! `emulate --show tiles --at 120` and `--show-registers --lane 5 --at 131`: what a block holds at a line.
+//!
+//! | file | what it answers |
+//! | --- | --- |
+//! | `mod` | what is asked for, and of which instructions? |
+//! | `declaration` | which rows, columns and type does the source declare? |
+//! | `table` | how is shared memory shown? |
+//! | `registers` | how are operands shown? |
+pub mod declaration;
+mod registers;
+mod table;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use emulator::{Instruction, InstructionKind, Snapshot, SnapshotRequest};
+use harness::{Function, Nvrtc, Size, Source, Task, Trial, TrialLaunch, Values, lines};
+
+use super::element::Element;
+use super::launch::Launch;
+
+/// What of a block is to be shown.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Look {
+    /// Show this variable of shared memory, as the last warp finds it when it comes to the line of --at
+    #[arg(long, value_name = "SYMBOL", requires = "at", conflicts_with_all = ["profile", "sanitize", "csv", "json", "time"])]
+    pub show: Option<String>,
+    /// Show the operands of the matrix instructions, loads and stores of the line of --at, for one lane
+    #[arg(long, requires = "at", conflicts_with_all = ["profile", "sanitize", "csv", "json", "time"])]
+    pub show_registers: bool,
+    /// A line of the source, or of the PTX where that is all there is
+    #[arg(long, value_name = "LINE")]
+    pub at: Option<u32>,
+    /// Which execution of the line by each warp: 1 is the first
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub execution: u64,
+    /// Whose memory or registers: the block's index
+    #[arg(long, value_name = "X,Y,Z", default_value = "0", value_parser = index)]
+    pub block_index: [u32; 3],
+    /// The warp of --show-registers
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub warp: u32,
+    /// Its lane
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..32))]
+    pub lane: u32,
+    /// Rows and columns of the variable, counted in its elements [default: as declared, else rows of 128 bytes]
+    #[arg(long, value_name = "ROWSxCOLUMNS", requires = "show", value_parser = table::shape)]
+    pub shape: Option<(usize, usize)>,
+    /// Bytes before its first element, as of a second tile in the same array
+    #[arg(long, value_name = "BYTES", requires = "show", default_value_t = 0)]
+    pub offset: usize,
+    /// The type of its elements: f16, bf16, f32, … [default: as declared; unsigned short is f16]
+    #[arg(long = "as", value_name = "TYPE", requires = "show", value_parser = element)]
+    pub element: Option<Element>,
+    /// Where in its row chunk `col` of 16 bytes of row `row` is stored, such as 'col ^ (row & 7)': shown in logical order
+    #[arg(
+        long,
+        value_name = "FORMULA",
+        requires = "show",
+        allow_hyphen_values = true
+    )]
+    pub swizzle: Option<String>,
+    /// The file is a kernel like a rung's or an assignment's: launch it on matrices of this size, as the grader does
+    #[arg(long, value_name = "N|MxNxK", requires = "at", conflicts_with_all = ["grid", "block", "arguments"])]
+    pub size: Option<Size>,
+}
+
+/// `5`, `5,2`, `5,2,0`: what is omitted is 0.
+fn index(text: &str) -> Result<[u32; 3], &'static str> {
+    const WRONG: &str = "expected one to three numbers, such as 5 or 5,2,0";
+    let given: Result<Vec<u32>, _> = text.split(',').map(|one| one.trim().parse()).collect();
+    let given = given.map_err(|_| WRONG)?;
+    let mut index = [0; 3];
+    let places = index.get_mut(..given.len()).ok_or(WRONG)?;
+    places.copy_from_slice(&given);
+    Ok(index)
+}
+
+fn element(name: &str) -> Result<Element, String> {
+    let known = || {
+        let names = Element::ALL.map(Element::name);
+        format!("expected one of {}", names.join(", "))
+    };
+    Element::parse(name).ok_or_else(known)
+}
+
+impl Look {
+    /// Whether anything is to be shown.
+    pub fn is_asked_for(&self) -> bool {
+        self.show.is_some() || self.show_registers
+    }
+
+    /// What the emulator has to keep for it.
+    ///
+    /// # Errors
+    /// If the line has no instruction, or no such operand.
+    pub fn request(
+        &self,
+        source: &Source,
+        instructions: &[Instruction],
+    ) -> Result<SnapshotRequest> {
+        let line = self.at.context("--at names a line")?;
+        let all: Vec<usize> = (0..instructions.len())
+            .filter(|&index| lines::line_of(source, &instructions[index]) == Some(line))
+            .collect();
+        if all.is_empty() {
+            let mut near: Vec<u32> = instructions
+                .iter()
+                .filter_map(|one| lines::line_of(source, one))
+                .collect();
+            near.sort_unstable_by_key(|other| (other.abs_diff(line), *other));
+            near.dedup();
+            near.truncate(4);
+            near.sort_unstable();
+            let near: Vec<_> = near.iter().map(u32::to_string).collect();
+            bail!(
+                "line {line} has no instruction; lines near it that have: {}",
+                near.join(", ")
+            );
+        }
+        let moves = |&index: &usize| registers::has_operands(&instructions[index].kind);
+        let operands_of: Vec<usize> = all.iter().copied().filter(moves).collect();
+        ensure!(
+            !self.show_registers || !operands_of.is_empty(),
+            "line {line} has no load, store or matrix instruction: {}",
+            opcodes(&all, instructions)
+        );
+        // Of a line that moves data or waits, that is the moment which is meant, and not that of its first addition.
+        let waits = |&&index: &&usize| {
+            let kind = &instructions[index].kind;
+            kind.is_barrier()
+                || matches!(kind, InstructionKind::MbarrierWait { .. })
+                || moves(&index)
+        };
+        let meant = all.iter().find(waits).or(all.first()).copied();
+        // A loop that was unrolled has it several times, and not every copy is executed at every size.
+        let shared_at = meant.filter(|_| self.show.is_some()).map(|meant| {
+            let is_copy =
+                |&&index: &&usize| instructions[index].opcode == instructions[meant].opcode;
+            all.iter().filter(is_copy).copied().collect()
+        });
+        Ok(SnapshotRequest {
+            block: self.block_index,
+            execution: self.execution,
+            shared_at: shared_at.unwrap_or_default(),
+            operands_of: match self.show_registers {
+                true => operands_of,
+                false => Vec::new(),
+            },
+        })
+    }
+
+    /// What was kept, as the reader sees it.
+    ///
+    /// # Errors
+    /// If there is no such variable, or the line was not executed so often.
+    pub fn text(
+        &self,
+        source: &Source,
+        function: &Function,
+        snapshot: &Snapshot,
+    ) -> Result<String> {
+        let mut text = String::new();
+        if let Some(symbol) = &self.show {
+            text += &table::text(self, symbol, source, function, snapshot)?;
+        }
+        if self.show_registers {
+            text += &registers::text(self, function, snapshot)?;
+        }
+        Ok(text)
+    }
+
+    /// The line, and which execution of it.
+    fn moment(&self) -> String {
+        let line = self.at.unwrap_or_default();
+        match self.execution {
+            1 => format!("line {line}"),
+            number => format!("execution {number} of line {line}"),
+        }
+    }
+
+    /// What to say if nothing was kept.
+    fn nothing(&self) -> anyhow::Error {
+        let [x, y, z] = self.block_index;
+        anyhow!(
+            "no warp of block ({x},{y},{z}) comes to {}: is there such a block, and is the line executed so often?",
+            self.moment()
+        )
+    }
+}
+
+/// The names of some instructions, each once.
+fn opcodes(all: &[usize], instructions: &[Instruction]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for &index in all {
+        let name = instructions[index].opcode.as_str();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}
+
+/// Shows it of a kernel that is launched as a rung's, or as the grader launches an assignment's.
+///
+/// # Errors
+/// If it cannot be compiled, or states no launch as rungs do; and as of [`Look::text`].
+pub fn at_size(
+    look: &Look,
+    size: Size,
+    path: &Path,
+    launch: &Launch,
+    arch: &str,
+) -> Result<String> {
+    let source = match launch.defines.is_empty() {
+        true => Source::of_file(path, arch, "")?,
+        false => {
+            let read = std::fs::read_to_string(path);
+            let text = read.map_err(|error| harness::Error::Read {
+                path: path.to_owned(),
+                error,
+            })?;
+            let nvrtc = Nvrtc::find().map_err(harness::Error::from)?;
+            let file = path.display().to_string();
+            Source::compiled(&file, &text, arch, &launch.defines, &nvrtc)?
+        }
+    };
+    let (task, values) = match source.ptx.contains("transpose_launch") {
+        true => (Task::Transpose, Values::Words),
+        false => (Task::Gemm, Values::Random),
+    };
+    let trial = Trial::new(source, task)?;
+    let request = look.request(trial.source(), trial.instructions())?;
+    let on = TrialLaunch {
+        size,
+        values,
+        seed: 0,
+        schedule: 0,
+    };
+    let snapshot = trial.snapshot(&on, request)?;
+    look.text(trial.source(), trial.function(), &snapshot)
+}

@@ -1,0 +1,255 @@
+//! A variable of shared memory as a table.
+use anyhow::{Result, anyhow, bail, ensure};
+use emulator::Snapshot;
+use harness::{Function, Source};
+use layout::expression::Expression;
+use layout::mapping::{Mapping, Shape};
+
+use super::super::element::{Element, Value};
+use super::{Look, declaration};
+
+/// Columns side by side; what a row has more of follows below.
+const SIDE_BY_SIDE: usize = 16;
+
+/// Bytes of a row where nothing says how long it is: all banks, once.
+const BANKS: usize = 128;
+
+/// Bytes that move together in a swizzle.
+const UNIT: usize = 16;
+
+/// `64x32`
+pub fn shape(text: &str) -> Result<(usize, usize), &'static str> {
+    let sides = text.split_once('x').and_then(|(rows, columns)| {
+        let side = |text: &str| {
+            text.trim()
+                .parse()
+                .ok()
+                .filter(|side| (1..=1 << 18).contains(side))
+        };
+        Some((side(rows)?, side(columns)?))
+    });
+    sides.ok_or("expected rows and columns, such as 64x32")
+}
+
+/// A part of a variable, and how it is read.
+struct Part<'a> {
+    bytes: &'a [u8],
+    element: Element,
+    rows: usize,
+    columns: usize,
+    mapping: Option<Mapping>,
+}
+
+pub fn text(
+    look: &Look,
+    symbol: &str,
+    source: &Source,
+    function: &Function,
+    snapshot: &Snapshot,
+) -> Result<String> {
+    let all = function.shared_variables();
+    let found = all.iter().find(|one| one.name == symbol);
+    let Some(variable) = found else {
+        let names: Vec<_> = all.iter().map(|one| one.name).collect();
+        bail!(
+            "{symbol} is no variable in shared memory; {}",
+            match names.is_empty() {
+                true => "the kernel has none".into(),
+                false => format!("those are {}", names.join(", ")),
+            }
+        );
+    };
+    let shared = snapshot.shared.as_ref().ok_or_else(|| look.nothing())?;
+    let start = variable.start as usize;
+    let end = variable
+        .bytes
+        .map_or(shared.bytes.len(), |bytes| start + bytes as usize);
+    let whole = shared.bytes.get(start..end).unwrap_or_default();
+    let bytes = whole.get(look.offset..).filter(|rest| !rest.is_empty());
+    let bytes = bytes.ok_or_else(|| {
+        anyhow!(
+            "--offset {}: {symbol} has {} bytes",
+            look.offset,
+            whole.len()
+        )
+    })?;
+    let declared = source
+        .text
+        .as_deref()
+        .and_then(|text| declaration::of(text, symbol));
+    let element = look.element.or(declared.and_then(|one| one.element));
+    let element = element.unwrap_or(Element::U32);
+    let width = element.bytes();
+    let declared = declared
+        .and_then(|one| one.shape)
+        .filter(|_| look.offset == 0);
+    let (rows, columns) = match look.shape.or(declared) {
+        Some(shape) => shape,
+        None => {
+            let columns = BANKS.min(bytes.len()) / width;
+            (bytes.len() / (columns.max(1) * width), columns.max(1))
+        }
+    };
+    ensure!(
+        rows.saturating_mul(columns).saturating_mul(width) <= bytes.len() && rows > 0,
+        "{rows} x {columns} elements of {} are more than the {} bytes that there are",
+        element.name(),
+        bytes.len()
+    );
+    let part = Part {
+        bytes,
+        element,
+        rows,
+        columns,
+        mapping: mapping(look, rows, columns * width)?,
+    };
+    let warps = match shared.warps.len() {
+        1 => format!("warp {}, the only one that comes there", shared.warps[0]),
+        count => format!("the last of the {count} warps that come there"),
+    };
+    let [x, y, z] = look.block_index;
+    let from = match look.offset {
+        0 => String::new(),
+        bytes => format!(" from byte {bytes} on"),
+    };
+    let order = match &look.swizzle {
+        Some(formula) => {
+            format!("in logical order: chunk `col` of 16 bytes is stored at {formula}")
+        }
+        None => "in the order of their addresses".into(),
+    };
+    let mut out = format!(
+        "{symbol}{from}, {rows} x {columns} {}, {order}\nblock ({x},{y},{z}) before {}, as {warps}, finds it\n",
+        element.name(),
+        look.moment()
+    );
+    for first in (0..columns).step_by(SIDE_BY_SIDE) {
+        out += &panel(&part, first..columns.min(first + SIDE_BY_SIDE));
+    }
+    Ok(out)
+}
+
+/// Where the units of each row lie, if a formula says so.
+fn mapping(look: &Look, rows: usize, row_bytes: usize) -> Result<Option<Mapping>> {
+    let Some(formula) = &look.swizzle else {
+        return Ok(None);
+    };
+    ensure!(
+        row_bytes.is_multiple_of(UNIT),
+        "--swizzle moves units of {UNIT} bytes, and a row has {row_bytes} bytes: --shape says how many elements"
+    );
+    let shape = Shape {
+        rows: u32::try_from(rows)?,
+        row_bytes: u32::try_from(row_bytes)?,
+        unit_bytes: UNIT as u32,
+    };
+    let mapping = Mapping::of_expression(&Expression::parse(formula)?, shape)?;
+    ensure!(
+        mapping.is_bijective(),
+        "--swizzle '{formula}' puts two units in one place; `cargo ladder layout map '{formula}'` shows which"
+    );
+    Ok(Some(mapping))
+}
+
+/// Some columns of all rows.
+fn panel(part: &Part, columns: std::ops::Range<usize>) -> String {
+    let cell = |row: usize, column: usize| element_at(part, row, column).map_or("?".into(), shown);
+    let cells: Vec<Vec<String>> = (0..part.rows)
+        .map(|row| columns.clone().map(|column| cell(row, column)).collect())
+        .collect();
+    let widest = |index: usize, head: &str| {
+        let all = cells.iter().map(|row| row[index].len());
+        all.max().unwrap_or_default().max(head.len())
+    };
+    let heads: Vec<String> = columns.map(|column| column.to_string()).collect();
+    let widths: Vec<usize> = (0..heads.len())
+        .map(|index| widest(index, &heads[index]))
+        .collect();
+    let line = |name: &str, row: &[String]| {
+        let row = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("  {cell:>width$}"));
+        format!("{name:>5} |{}\n", row.collect::<String>())
+    };
+    let mut out = format!("\n{}", line("", &heads));
+    for (row, cells) in cells.iter().enumerate() {
+        out += &line(&row.to_string(), cells);
+    }
+    out
+}
+
+fn element_at(part: &Part, row: usize, column: usize) -> Option<Value> {
+    let width = part.element.bytes();
+    let row_bytes = part.columns * width;
+    let at = match &part.mapping {
+        None => row * row_bytes + column * width,
+        Some(mapping) => {
+            let (unit, inside) = (column * width / UNIT, column * width % UNIT);
+            let place = mapping.place(u32::try_from(row).ok()?, u32::try_from(unit).ok()?)?;
+            place as usize * UNIT + inside
+        }
+    };
+    Some(part.element.value(part.bytes.get(at..at + width)?))
+}
+
+/// Four digits of a number are enough to know it by.
+fn shown(value: Value) -> String {
+    match value {
+        Value::Float(value) if value.is_finite() && value.fract() != 0.0 => {
+            let digits = 3 - (value.abs().log10().floor() as i32).clamp(-3, 3);
+            format!("{value:.*}", digits.max(0) as usize)
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-2.0, "-2"),
+            (0.123_456, "0.1235"),
+            (-12.345_6, "-12.35"),
+            (1234.56, "1235"),
+            (f64::NAN, "nan"),
+        ] {
+            assert_eq!(shown(Value::Float(value)), text);
+        }
+        assert_eq!(shape("64x32"), Ok((64, 32)));
+        assert!(shape("64").is_err() && shape("0x4").is_err());
+    }
+
+    #[test]
+    fn a_swizzle_is_undone() {
+        // Four units of 16 bytes in each of two rows of u32, each holding ten times its row plus its logical unit.
+        let mut bytes = vec![0; 128];
+        for row in 0..2_u32 {
+            for unit in 0..4_u32 {
+                let place = (row * 4 + (unit ^ row)) as usize * UNIT;
+                bytes[place..place + 4].copy_from_slice(&(10 * row + unit).to_le_bytes());
+            }
+        }
+        let shape = Shape {
+            rows: 2,
+            row_bytes: 64,
+            unit_bytes: 16,
+        };
+        let expression = Expression::parse("col ^ (row & 3)").expect("a formula");
+        let mut part = Part {
+            bytes: &bytes,
+            element: Element::U32,
+            rows: 2,
+            columns: 16,
+            mapping: Mapping::of_expression(&expression, shape).ok(),
+        };
+        let at = |part: &Part, unit: usize| element_at(part, 1, unit * 4);
+        assert_eq!(at(&part, 2), Some(Value::Int(12)));
+        part.mapping = None;
+        assert_eq!(at(&part, 2), Some(Value::Int(13)));
+    }
+}

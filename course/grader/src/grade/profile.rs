@@ -1,0 +1,38 @@
+//! What the lines around the one at fault asked memory for, at the first public size that was launched.
+use harness::{lines, source_lines, thousands};
+
+use super::judge::LaunchResults;
+
+/// Lines of the source that are shown before the one at fault, and behind it.
+const AROUND: u32 = 3;
+
+/// PTX instructions of the line at fault that are shown: an unrolled loop has many.
+const INSTRUCTIONS: usize = 8;
+
+/// The lines with their counters, then the instructions of the one at fault; none if nothing was launched.
+pub fn around(all: &LaunchResults, line: u32) -> Option<String> {
+    let mut public = all.done.iter().filter(|(launch, _)| launch.is_public());
+    let (launch, one) = public.find(|(_, one)| !one.run.counters.is_empty())?;
+    let (source, instructions) = (all.trial(launch).source(), all.trial(launch).instructions());
+    let counted = lines::by_line(source, instructions, &one.run.counters);
+    let listing = source_lines(source, &counted);
+    let listing = anstream::adapter::strip_str(&listing).to_string();
+    // The head of the table, then a line for each of the source.
+    let first = line.saturating_sub(AROUND).max(1);
+    let shown = listing.lines().skip(first as usize);
+    let shown = shown.take((line + AROUND + 1 - first) as usize);
+    let mut text = format!("line {line}, {}\n", all.label(launch));
+    for row in listing.lines().take(1).chain(shown) {
+        text += &format!("{row}\n");
+    }
+    let mut at_fault: Vec<_> = instructions.iter().zip(&one.run.counters).collect();
+    at_fault.retain(|(of, _)| lines::line_of(source, of) == Some(line));
+    for (instruction, counters) in at_fault.iter().take(INSTRUCTIONS) {
+        let executions = thousands(counters.executions);
+        text += &format!("{executions:>10}  {}\n", instruction.text.trim());
+    }
+    if let Some(more @ 1..) = at_fault.len().checked_sub(INSTRUCTIONS) {
+        text += &format!("{:>10}  and {more} instructions more\n", "");
+    }
+    Some(text)
+}

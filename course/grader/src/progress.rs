@@ -1,0 +1,242 @@
+//! How far a student is: each assignment with its last grading, as long as that is one of the file as it is now.
+//!
+//! A grading is recorded under `target/course/`, with the hash of what was graded, of the rubric, and the grader's version.
+//! So nothing has to be compiled to show the list, and a result of another file is not taken for one of this.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::exam::starter;
+use crate::export::assignments;
+use crate::grade::rubric::Rubric;
+use crate::grade::text::points;
+use crate::grade::{Evidence, Grade, VERSION, submission_hash};
+use crate::starters;
+use crate::submission::{harmless, name};
+
+/// Where gradings are recorded: what is lost there can be graded again.
+const FOLDER: &str = "target/course";
+
+/// In an exported course, the hashes of what students change.
+const HANDED_OUT: &str = ".github/handed_out.sha256";
+
+/// The last grading of an assignment.
+#[derive(Debug, Deserialize, Serialize)]
+struct Record {
+    /// What was graded: its whole path.
+    file: PathBuf,
+    points: f64,
+    of: f64,
+    passed: bool,
+    evidence: Evidence,
+}
+
+/// Records a grading without a secret, for [`all`]: one with a secret is the teacher's.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn record(root: &Path, assignment: &Path, file: &Path, grade: &Grade) -> Result<()> {
+    let record = Record {
+        file: std::path::absolute(file)?,
+        points: grade.points(),
+        of: grade.items().iter().map(|item| item.of).sum(),
+        passed: grade.passed(),
+        evidence: grade.evidence().clone(),
+    };
+    let path = place(root, assignment);
+    fs::create_dir_all(root.join(FOLDER))?;
+    let text = serde_json::to_string_pretty(&record)? + "\n";
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn place(root: &Path, assignment: &Path) -> PathBuf {
+    root.join(FOLDER).join(name(assignment) + ".json")
+}
+
+/// How far an assignment is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// The file is as it was handed out, and no other was graded.
+    NotBegun,
+    /// It is another, and was never graded.
+    NotGraded,
+    /// It has been changed since its last grading, or another grader or rubric would grade it now; the points and whether
+    /// they sufficed then.
+    Changed { points: f64, passed: bool },
+    /// Graded as it is.
+    Graded { points: f64, of: f64, passed: bool },
+}
+
+/// An assignment, and how far it is.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// Below the root.
+    pub folder: PathBuf,
+    /// Of its README.
+    pub title: String,
+    /// What is or would be graded.
+    pub file: PathBuf,
+    /// Whether students change the file in its place, as in an exported course.
+    pub in_place: bool,
+    pub step: Step,
+}
+
+/// All assignments of this workspace, in order.
+///
+/// # Errors
+/// If there are none, or one cannot be read.
+pub fn all(root: &Path) -> Result<Vec<Assignment>> {
+    let folders = assignments::folders(root)?;
+    folders.iter().map(|folder| of(root, folder)).collect()
+}
+
+fn of(root: &Path, folder: &Path) -> Result<Assignment> {
+    let rubric = Rubric::read(folder)?;
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+    let title = readme.lines().next().unwrap_or_default();
+    let handed_in = folder.join(rubric.task.handed_in());
+    let record = fs::read_to_string(place(root, folder)).ok();
+    // One that cannot be read is as good as none, and so is one of a file that is gone.
+    let record = record.and_then(|text| serde_json::from_str::<Record>(&text).ok());
+    let record = record.filter(|record| record.file.is_file());
+    let own = !as_handed_out(root, folder, &handed_in)?;
+    let (file, step) = match record {
+        Some(record) if !own || record.file == std::path::absolute(&handed_in)? => {
+            let step = step(&record, &rubric);
+            (record.file, step)
+        }
+        _ if own => (handed_in, Step::NotGraded),
+        _ => (handed_in, Step::NotBegun),
+    };
+    Ok(Assignment {
+        folder: folder.strip_prefix(root).unwrap_or(folder).to_owned(),
+        title: title.trim_start_matches("# ").to_owned(),
+        file: file.strip_prefix(root).unwrap_or(&file).to_owned(),
+        in_place: root.join(HANDED_OUT).is_file(),
+        step,
+    })
+}
+
+/// What a record is worth now.
+fn step(record: &Record, rubric: &Rubric) -> Step {
+    let (evidence, points) = (&record.evidence, record.points);
+    let is_current = evidence.grader == VERSION
+        && evidence.rubric_sha256 == rubric.hash
+        && submission_hash(&record.file, rubric.task.is_kernel())
+            .is_ok_and(|hash| hash == evidence.submission_sha256);
+    match is_current {
+        true => Step::Graded {
+            points,
+            of: record.of,
+            passed: record.passed,
+        },
+        false => Step::Changed {
+            points,
+            passed: record.passed,
+        },
+    }
+}
+
+/// Whether a student has not changed it yet. The hash is listed in an exported course; here the solution says what the
+/// starter is.
+fn as_handed_out(root: &Path, folder: &Path, file: &Path) -> Result<bool> {
+    let Ok(text) = fs::read_to_string(file) else {
+        return Ok(true);
+    };
+    let text = text.replace("\r\n", "\n");
+    if let Ok(list) = fs::read_to_string(root.join(HANDED_OUT)) {
+        let hash = harness::hex(&Sha256::digest(&text));
+        let mut hashes = list.lines().filter_map(|line| line.split(' ').next());
+        return Ok(hashes.any(|one| one == hash));
+    }
+    match fs::read_to_string(folder.join("solution/kernel.cu")) {
+        Ok(solution) => Ok(starters::of_solution(&solution)? == text),
+        Err(_) => {
+            let mut files = starter::files(folder)?.into_iter();
+            let starter = files.find(|(path, _)| path == file);
+            Ok(starter.is_none_or(|(_, starter)| starter == text))
+        }
+    }
+}
+
+impl Assignment {
+    /// Whether it passes as it is.
+    pub fn is_passed(&self) -> bool {
+        matches!(self.step, Step::Graded { passed: true, .. })
+    }
+
+    /// Whether it passed as it was: what has been overwritten since, as by the next assignment's file, is no reason to begin
+    /// again before all others are through.
+    fn has_passed(&self) -> bool {
+        self.is_passed() || matches!(self.step, Step::Changed { passed: true, .. })
+    }
+
+    /// In words.
+    fn state(&self) -> String {
+        match &self.step {
+            Step::NotBegun => "not begun".into(),
+            Step::NotGraded => "begun, not graded".into(),
+            Step::Graded {
+                points: got,
+                of,
+                passed,
+            } => {
+                let words = if *passed { "passed" } else { "not passed" };
+                format!("{words}, {} of {} points", points(*got), points(*of))
+            }
+            Step::Changed {
+                points: got,
+                passed,
+            } => {
+                let words = if *passed { ", which passed" } else { "" };
+                format!("to be graded again; it had {} points{words}", points(*got))
+            }
+        }
+    }
+
+    /// What to type, a command a line.
+    fn commands(&self) -> Vec<String> {
+        let (folder, file) = (self.folder.display(), self.file.display());
+        if self.in_place || self.step != Step::NotBegun {
+            return vec![format!("cargo ladder grade --watch {folder} {file}")];
+        }
+        let mine = format!("my_{}", name(&self.file));
+        vec![
+            format!("cp {file} {mine}"),
+            format!("cargo ladder grade --watch {folder} {mine}"),
+        ]
+    }
+}
+
+/// The list, and what to do next.
+pub fn text(all: &[Assignment]) -> String {
+    let passed = all.iter().filter(|one| one.is_passed()).count();
+    let open = all.iter().position(|one| !one.has_passed());
+    let next = open.or_else(|| all.iter().position(|one| !one.is_passed()));
+    let width = all.iter().map(|one| one.title.chars().count()).max();
+    let width = width.unwrap_or_default();
+    let mut out = format!("{passed} of {} passed\n\n", all.len());
+    for (index, one) in all.iter().enumerate() {
+        let mark = match (next == Some(index), one.is_passed()) {
+            (true, _) => '>',
+            (_, true) => 'x',
+            _ => ' ',
+        };
+        out += &format!("{mark} {:<width$}  {}\n", one.title, one.state());
+    }
+    match next {
+        None => out += "\nAll assignments are passed.\n",
+        Some(index) => {
+            let one = &all[index];
+            let readme = one.folder.join("README.md");
+            out += &format!("\nnext: {}\nread {}, then\n", one.title, readme.display());
+            for command in one.commands() {
+                out += &format!("  {command}\n");
+            }
+        }
+    }
+    harmless(&out)
+}

@@ -1,0 +1,90 @@
+//! When a file was saved.
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use notify_debouncer_mini::notify::{PollWatcher, RecommendedWatcher, RecursiveMode};
+use notify_debouncer_mini::{Config, DebounceEventResult, Debouncer, new_debouncer_opt};
+use sha2::{Digest, Sha256};
+
+use super::state::Event;
+use crate::submission::PREDICTIONS;
+
+/// A save is several events: an editor empties a file and writes it, or writes another and renames it.
+const SETTLED: Duration = Duration::from_millis(50);
+
+/// Where the system tells of no events, files are looked at so often.
+const POLLED: Duration = Duration::from_millis(300);
+
+/// Says when a file's content changes, for as long as it is there.
+pub enum Saved {
+    Told(
+        #[expect(dead_code, reason = "it watches until it is dropped")]
+        Debouncer<RecommendedWatcher>,
+    ),
+    Polled(#[expect(dead_code, reason = "likewise")] Debouncer<PollWatcher>),
+}
+
+impl Saved {
+    /// Watches a kernel and the predictions beside it: their folder, since editors put new files in their places.
+    ///
+    /// # Errors
+    /// If the folder cannot be watched.
+    pub fn watch(file: &Path, to: Sender<Event>) -> Result<Self> {
+        let folder = match file.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let cannot = || format!("{} cannot be watched", folder.display());
+        let config = || Config::default().with_timeout(SETTLED);
+        let polled = || {
+            config().with_notify_config(
+                notify_debouncer_mini::notify::Config::default().with_poll_interval(POLLED),
+            )
+        };
+        let told = new_debouncer_opt::<_, RecommendedWatcher>(config(), changed(file, to.clone()))
+            .and_then(|mut told| {
+                told.watcher().watch(folder, RecursiveMode::NonRecursive)?;
+                Ok(told)
+            });
+        if let Ok(told) = told {
+            return Ok(Self::Told(told));
+        }
+        let mut polled = new_debouncer_opt::<_, PollWatcher>(polled(), changed(file, to))
+            .with_context(cannot)?;
+        polled
+            .watcher()
+            .watch(folder, RecursiveMode::NonRecursive)
+            .with_context(cannot)?;
+        Ok(Self::Polled(polled))
+    }
+}
+
+/// What is done when something happens in the folder.
+fn changed(file: &Path, to: Sender<Event>) -> impl FnMut(DebounceEventResult) + Send + 'static {
+    let file = file.to_owned();
+    let mut before = content(&file);
+    move |_| {
+        let now = content(&file);
+        // To open or to touch a file is no change, and one that is just being replaced will be there soon.
+        if now.0.is_some() && now != before {
+            before = now;
+            let _ = to.send(Event::FileChanged);
+        }
+    }
+}
+
+type Hash = Option<Vec<u8>>;
+
+/// Of the kernel and of its predictions.
+fn content(file: &Path) -> (Hash, Hash) {
+    let hash = |path: PathBuf| {
+        let bytes = std::fs::read(path).ok()?;
+        Some(Sha256::digest(bytes).to_vec())
+    };
+    (
+        hash(file.to_owned()),
+        hash(file.with_file_name(PREDICTIONS)),
+    )
+}

@@ -1,0 +1,143 @@
+//! What a run found: written by the process that grades, a line of JSON for each stage, and read by the one that watches.
+use serde::{Deserialize, Serialize};
+
+use crate::grade::{Complaint, Grade, LaunchOutcome, RubricItem};
+
+/// Which launches a report is about.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub enum Stage {
+    /// The public sizes.
+    Public,
+    /// All that are graded.
+    All,
+}
+
+/// What was found at one stage of a run.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct RunReport {
+    pub stage: Stage,
+    /// Of the assignment.
+    pub assignment: String,
+    pub passed: bool,
+    pub points: f64,
+    /// Points that there are at this stage.
+    pub of: f64,
+    /// Points that pass, once all is graded.
+    pub pass: f64,
+    pub items: Vec<Item>,
+    pub launches: Vec<Launch>,
+    pub complaints: Vec<Reported>,
+    pub profile: Option<String>,
+    pub printed: Option<String>,
+    pub after: Option<String>,
+}
+
+/// A line of the grade.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Item {
+    pub name: String,
+    pub points: f64,
+    pub of: f64,
+    pub why: Vec<String>,
+}
+
+/// One launch.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Launch {
+    pub name: String,
+    /// None if there was no launch.
+    pub right: Option<bool>,
+    pub clean: bool,
+}
+
+/// A complaint, with its links as the student opens them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Reported {
+    pub what: String,
+    pub hint: String,
+    pub read: String,
+    pub see: Option<String>,
+}
+
+impl RunReport {
+    /// What a grade says; the book is at this place.
+    pub fn of(grade: &Grade, stage: Stage, book: &str) -> Self {
+        Self {
+            stage,
+            assignment: grade.evidence().assignment.clone(),
+            passed: grade.passed(),
+            points: grade.points(),
+            of: grade.items().iter().map(|item| item.of).sum(),
+            pass: grade.pass(),
+            items: grade.items().iter().map(Item::of).collect(),
+            launches: grade.launches().iter().map(Launch::of).collect(),
+            complaints: grade
+                .complaints()
+                .iter()
+                .map(|one| Reported::of(one, book))
+                .collect(),
+            profile: grade.profile().map(str::to_owned),
+            printed: grade.printed().map(str::to_owned),
+            after: grade.after().map(str::to_owned),
+        }
+    }
+
+    /// Takes complaints, profile and prints from the report of the public sizes, where that has any complaint: they are
+    /// what a student can try again, and they come first.
+    pub fn explained_by(mut self, public: &Self) -> Self {
+        if !public.complaints.is_empty() {
+            self.complaints.clone_from(&public.complaints);
+        }
+        self.profile.clone_from(&public.profile);
+        self.printed.clone_from(&public.printed);
+        self
+    }
+
+    /// Everything that can be right or wrong by itself, and whether it is right.
+    pub fn checks(&self) -> impl Iterator<Item = (String, bool)> {
+        let launches = self.launches.iter();
+        let launches = launches.map(|one| (format!("C {}", one.name), one.right == Some(true)));
+        // Values are the launches' above, one by one.
+        let has_launches = !self.launches.is_empty();
+        let items = self.items.iter();
+        let items = items.filter(move |one| !has_launches || !one.name.contains("values at"));
+        launches.chain(items.map(|one| (one.name.clone(), one.is_full())))
+    }
+}
+
+impl Item {
+    fn of(item: &RubricItem) -> Self {
+        Self {
+            name: item.name.clone(),
+            points: item.points,
+            of: item.of,
+            why: item.why.clone(),
+        }
+    }
+
+    /// Whether no points are missing.
+    pub fn is_full(&self) -> bool {
+        self.points > self.of - 1e-6
+    }
+}
+
+impl Launch {
+    fn of(launch: &LaunchOutcome) -> Self {
+        Self {
+            name: launch.name.clone(),
+            right: launch.right,
+            clean: launch.clean,
+        }
+    }
+}
+
+impl Reported {
+    fn of(complaint: &Complaint, book: &str) -> Self {
+        Self {
+            what: complaint.what.clone(),
+            hint: complaint.hint.clone(),
+            read: complaint.read(book),
+            see: complaint.see(book),
+        }
+    }
+}

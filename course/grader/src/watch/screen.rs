@@ -1,0 +1,441 @@
+//! What the student sees: lines of at most the window's width, of harmless characters, and which of them matter.
+use layout::show::wrap;
+use unicode_width::UnicodeWidthStr;
+
+use super::report::{RunReport, Stage};
+use super::state::{Progress, State, View};
+use crate::grade::text::points;
+use crate::submission::harmless;
+
+/// How a line is set off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Plain,
+    Heading,
+    Right,
+    Wrong,
+    Quiet,
+}
+
+/// A line of the window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub tone: Tone,
+    pub text: String,
+}
+
+/// Complaints behind the first that are named.
+const NAMED: usize = 4;
+
+/// A window no narrower than this is written for; a narrower one cuts lines off.
+const NARROWEST: usize = 20;
+
+/// The last line of the window.
+pub const KEYS: &str = "h next hint   a all tiles   p profile   ? keys   q quit";
+
+/// What there is to see, as long as it takes, without [`KEYS`].
+pub fn lines(state: &State, width: usize) -> Vec<Line> {
+    let mut page = Page {
+        width: width.max(NARROWEST),
+        lines: Vec::new(),
+    };
+    head(state, &mut page);
+    match state.view {
+        View::Main => main(state, &mut page),
+        View::Tiles => tiles(state, &mut page),
+        View::Profile => profile(state, &mut page),
+        View::Keys => keys(&mut page),
+    }
+    page.lines
+}
+
+/// What is new to somebody who sees all that was shown before: of a run that has just begun, only that it has.
+pub fn news(state: &State, width: usize) -> Vec<Line> {
+    let has_begun = state.progress == Progress::Public && state.report.is_some();
+    match has_begun && state.view == View::Main {
+        true => vec![line(Tone::Quiet, "the file has changed; grading again …")],
+        false => lines(state, width),
+    }
+}
+
+/// The lines that a window of this height has room for, with [`KEYS`] below; what is longer is scrolled.
+pub fn window(state: &State, width: usize, height: usize) -> Vec<Line> {
+    let all = lines(state, width);
+    let room = height.saturating_sub(2).max(1);
+    let above = state.scrolled.min(all.len().saturating_sub(room));
+    let below = all.len().saturating_sub(above + room);
+    let mut shown: Vec<Line> = all.into_iter().skip(above).take(room).collect();
+    let more = match (above, below) {
+        (0, 0) => String::new(),
+        (above, below) => format!("{above} lines above, {below} below: j and k scroll"),
+    };
+    shown.resize(room, line(Tone::Plain, ""));
+    shown.push(line(Tone::Quiet, &cut(&more, width)));
+    shown.push(line(Tone::Quiet, &cut(KEYS, width)));
+    shown
+}
+
+fn line(tone: Tone, text: &str) -> Line {
+    Line {
+        tone,
+        text: text.to_owned(),
+    }
+}
+
+/// As much of a line as is so wide.
+fn cut(text: &str, width: usize) -> String {
+    let mut end = text.len();
+    while text[..end].width() > width {
+        end -= 1;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+    }
+    text[..end].to_owned()
+}
+
+struct Page {
+    width: usize,
+    lines: Vec<Line>,
+}
+
+impl Page {
+    fn blank(&mut self) {
+        self.lines.push(line(Tone::Plain, ""));
+    }
+
+    /// A text of some lines, each broken where the window ends, and what follows indented like its beginning.
+    fn text(&mut self, tone: Tone, text: &str) {
+        for one in plain(text).lines() {
+            let bare = one.trim_start();
+            let indent = &one[..one.len() - bare.len()];
+            let room = self.width.saturating_sub(indent.len()).max(1);
+            for part in wrap(bare, room) {
+                let part = format!("{indent}{part}");
+                self.lines.push(line(tone, &cut(&part, self.width)));
+            }
+        }
+    }
+
+    /// Sentences, whose lines are broken where the window ends and nowhere else.
+    fn paragraph(&mut self, tone: Tone, text: &str) {
+        self.text(tone, &text.trim().replace('\n', " "));
+    }
+
+    /// An address behind a word: nothing of it is lost, however long it is.
+    fn link(&mut self, word: &str, address: &str) {
+        let text = plain(&format!("  {word} {address}"));
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let part = cut(rest, self.width);
+            self.lines.push(line(Tone::Quiet, &part));
+            rest = &rest[part.len()..];
+        }
+    }
+
+    /// A text whose columns matter: what is beyond the window is cut off.
+    fn listing(&mut self, text: &str) {
+        for one in plain(text).lines() {
+            self.lines.push(line(Tone::Plain, &cut(one, self.width)));
+        }
+    }
+}
+
+/// What a student's file may have brought along does not reach the terminal; a tab is as wide as four spaces.
+fn plain(text: &str) -> String {
+    harmless(text).replace('\t', "    ")
+}
+
+fn head(state: &State, page: &mut Page) {
+    let Some(report) = &state.report else {
+        let file = &state.file;
+        match &state.progress {
+            Progress::Failed(why) => failed(page, file, why),
+            _ => page.text(Tone::Heading, &format!("{file}: grading …")),
+        }
+        return;
+    };
+    let of = match report.stage {
+        Stage::Public => "points at the public sizes",
+        Stage::All => "points",
+    };
+    let verdict = match (report.stage, report.passed) {
+        (Stage::All, true) => ", passed".to_owned(),
+        (Stage::All, false) => format!(", {} pass", points(report.pass)),
+        (Stage::Public, _) => String::new(),
+    };
+    let text = format!(
+        "{}, {}: {} of {} {of}{verdict}",
+        report.assignment,
+        state.file,
+        points(report.points),
+        points(report.of),
+    );
+    page.text(Tone::Heading, &text);
+    match &state.progress {
+        Progress::Public => page.text(Tone::Quiet, "the file has changed; grading again …"),
+        Progress::Rest => page.text(Tone::Quiet, "the other launches are on their way …"),
+        Progress::Done => {}
+        Progress::Failed(why) => failed(page, &state.file, why),
+    }
+}
+
+fn failed(page: &mut Page, file: &str, why: &str) {
+    page.text(Tone::Wrong, &format!("{file} could not be graded: {why}"));
+}
+
+fn main(state: &State, page: &mut Page) {
+    if let Some(report) = &state.report {
+        changes(state, page);
+        wrong(report, page);
+        complaints(report, page);
+        if let Some(printed) = &report.printed {
+            page.blank();
+            page.listing(printed);
+        }
+        if let Some(after) = &report.after {
+            page.blank();
+            page.text(Tone::Right, "Passed. Why it worked:");
+            page.paragraph(Tone::Plain, after);
+        }
+    }
+    hints(state, page);
+}
+
+fn changes(state: &State, page: &mut Page) {
+    let Some(changes) = &state.changes else {
+        return;
+    };
+    page.blank();
+    if changes.is_empty() {
+        page.text(Tone::Quiet, "nothing else is right or wrong than before");
+    }
+    for (tone, word, names) in [
+        (Tone::Right, "newly right", &changes.right),
+        (Tone::Wrong, "newly wrong", &changes.wrong),
+    ] {
+        if !names.is_empty() {
+            page.text(tone, &format!("{word}: {}", names.join(", ")));
+        }
+    }
+}
+
+fn wrong(report: &RunReport, page: &mut Page) {
+    let mut wrong = report
+        .items
+        .iter()
+        .filter(|item| !item.is_full())
+        .peekable();
+    if wrong.peek().is_none() {
+        page.blank();
+        page.text(Tone::Right, "nothing is wrong");
+        return;
+    }
+    page.blank();
+    page.text(Tone::Plain, "still wrong:");
+    for item in wrong {
+        let why = item.why.join("; ").replace('\n', " ");
+        let (got, of) = (points(item.points), points(item.of));
+        page.text(
+            Tone::Wrong,
+            &format!("  {}, {got} of {of}: {why}", item.name),
+        );
+    }
+}
+
+fn complaints(report: &RunReport, page: &mut Page) {
+    let Some((first, others)) = report.complaints.split_first() else {
+        return;
+    };
+    page.blank();
+    page.text(Tone::Heading, &first.what);
+    page.text(Tone::Plain, &format!("  hint: {}", first.hint));
+    page.link("read:", &first.read);
+    if let Some(see) = &first.see {
+        page.link("see: ", see);
+    }
+    if others.is_empty() {
+        return;
+    }
+    page.blank();
+    page.text(Tone::Plain, "and after that:");
+    for other in others.iter().take(NAMED) {
+        let first = other.what.lines().next().unwrap_or_default();
+        page.text(Tone::Plain, &format!("  {first}"));
+    }
+    if let Some(more @ 1..) = others.len().checked_sub(NAMED) {
+        page.text(Tone::Quiet, &format!("  and {more} more"));
+    }
+}
+
+fn hints(state: &State, page: &mut Page) {
+    let Some(hints) = &state.hints else {
+        return;
+    };
+    let levels = hints.levels();
+    for (number, hint) in (1..).zip(levels.iter().take(state.hints_shown)) {
+        page.blank();
+        let text = format!("hint {number} of {}: {}", levels.len(), hint.trim());
+        page.paragraph(Tone::Plain, &text);
+    }
+}
+
+fn tiles(state: &State, page: &mut Page) {
+    page.blank();
+    let Some(report) = state.report.as_ref().filter(|one| !one.launches.is_empty()) else {
+        page.text(Tone::Plain, "there are no launches to show");
+        return;
+    };
+    for launch in &report.launches {
+        let (tone, words) = match (launch.right, launch.clean) {
+            (None, _) => (Tone::Quiet, "not launched"),
+            (Some(true), true) => (Tone::Right, "right"),
+            (Some(true), false) => (Tone::Wrong, "C is right, and the sanitizer finds something"),
+            (Some(false), true) => (Tone::Wrong, "C is wrong"),
+            (Some(false), false) => (
+                Tone::Wrong,
+                "C is wrong, or the launch was stopped; see the sanitizer",
+            ),
+        };
+        page.text(tone, &format!("{}: {words}", launch.name));
+    }
+    if report.stage == Stage::Public {
+        page.text(Tone::Quiet, "the other launches are on their way …");
+    }
+}
+
+fn profile(state: &State, page: &mut Page) {
+    page.blank();
+    let profile = state.report.as_ref().and_then(|one| one.profile.as_deref());
+    match profile {
+        Some(text) => page.listing(text),
+        None => page.text(
+            Tone::Plain,
+            "no complaint names a line; `cargo run -p rung05_swizzle -- profile --kernel FILE.cu` shows every line of a \
+             matrix product",
+        ),
+    }
+}
+
+fn keys(page: &mut Page) {
+    page.blank();
+    for text in [
+        "h      the next of three hints: a question, the mechanism, all but the code",
+        "a      all launches, with their tiles; again: back",
+        "p      the profile of the line at fault, at a public size; again: back",
+        "j, k   down and up, and so do the arrows",
+        "?      this; again: back",
+        "q      quit, and so does Ctrl-C",
+    ] {
+        page.text(Tone::Plain, text);
+    }
+    page.blank();
+    page.text(
+        Tone::Plain,
+        "Whenever the kernel or its prediction.toml is saved, the public sizes are launched again, and the others behind them.",
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watch::report::Stage;
+    use crate::watch::state::tests::{begun, reported};
+    use crate::watch::state::{Event, Key};
+
+    fn text(lines: &[Line]) -> String {
+        lines.iter().map(|line| line.text.clone() + "\n").collect()
+    }
+
+    fn with(reports: Vec<RunReport>, keys: &str) -> State {
+        let mut state = begun();
+        for (run, report) in (1..).zip(reports) {
+            if run > 1 {
+                state.update(Event::FileChanged);
+            }
+            state.update(Event::Reported(run, Box::new(report)));
+        }
+        for key in keys.chars().filter_map(Key::of) {
+            state.update(Event::Pressed(key));
+        }
+        state
+    }
+
+    #[test]
+    fn before_the_first_report() {
+        insta::assert_snapshot!(text(&lines(&begun(), 80)));
+        let mut state = begun();
+        state.update(Event::Failed(1, "there is no NVRTC".into()));
+        insta::assert_snapshot!("no_report", text(&lines(&state, 80)));
+    }
+
+    #[test]
+    fn what_changed_and_what_is_still_wrong() {
+        let state = with(
+            vec![
+                reported(Stage::Public, [false, true, true], false),
+                reported(Stage::Public, [true, false, true], false),
+            ],
+            "h",
+        );
+        insta::assert_snapshot!(text(&lines(&state, 80)));
+    }
+
+    #[test]
+    fn a_narrow_window() {
+        let state = with(vec![reported(Stage::All, [true, true, false], false)], "");
+        let all = lines(&state, 36);
+        assert!(all.iter().all(|line| line.text.width() <= 36));
+        insta::assert_snapshot!(text(&all));
+    }
+
+    #[test]
+    fn other_views() {
+        let report = || vec![reported(Stage::All, [true, true, false], false)];
+        for (name, keys) in [("tiles", "a"), ("profile", "p"), ("keys", "?")] {
+            insta::assert_snapshot!(name, text(&lines(&with(report(), keys), 80)));
+        }
+    }
+
+    #[test]
+    fn a_low_window_scrolls() {
+        let mut state = with(
+            vec![reported(Stage::All, [true, true, false], false)],
+            "hhh",
+        );
+        let shown = window(&state, 80, 10);
+        assert_eq!(shown.len(), 10);
+        assert_eq!(shown[9].text, KEYS);
+        assert!(shown[8].text.contains(" below: j and k scroll"));
+        for _ in 0..100 {
+            state.update(Event::Pressed(Key::Down));
+        }
+        let shown = window(&state, 80, 10);
+        assert!(shown[8].text.contains(", 0 below"), "{shown:?}");
+        assert!(shown[7].text.contains("thus"), "the last hint: {shown:?}");
+        // No window is too small.
+        for (width, height) in [(0, 0), (1, 1), (3, 2)] {
+            window(&state, width, height);
+        }
+    }
+
+    /// What a kernel prints, is called or says in a line must not steer the terminal.
+    #[test]
+    fn no_control_character_comes_through() {
+        let mut report = reported(Stage::Public, [false; 3], false);
+        report.complaints[0].what = "line 1: \u{1b}[2J\u{202e}x\tдлинно 長い行".into();
+        report.printed = Some("printed:\n  \u{7}\u{9b}31m\n".into());
+        report.items[0].why = vec!["\r\u{8}".into()];
+        let mut state = with(vec![report], "");
+        state.file = "k\u{1b}]0;title\u{7}.cu".into();
+        for width in [5, 20, 80] {
+            let all = lines(&state, width);
+            let bad = |c: char| c.is_control() || c == '\u{202e}';
+            assert!(!text(&all).replace('\n', "").contains(bad));
+            assert!(
+                all.iter()
+                    .all(|line| line.text.width() <= width.max(NARROWEST))
+            );
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! What happens on an event: no thread, no clock, no terminal in here.
+use super::hints::Hints;
+use super::report::{RunReport, Stage};
+
+/// What a student can press.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    Hint,
+    Tiles,
+    Profile,
+    Keys,
+    Up,
+    Down,
+    Quit,
+}
+
+impl Key {
+    /// The key with this letter, if there is one.
+    pub fn of(letter: char) -> Option<Self> {
+        Some(match letter.to_ascii_lowercase() {
+            'h' => Self::Hint,
+            'a' => Self::Tiles,
+            'p' => Self::Profile,
+            '?' => Self::Keys,
+            'k' => Self::Up,
+            'j' => Self::Down,
+            'q' => Self::Quit,
+            _ => return None,
+        })
+    }
+}
+
+/// What comes in.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The kernel or the predictions beside it have another content than before.
+    FileChanged,
+    /// The run of this number has something to report.
+    Reported(u64, Box<RunReport>),
+    /// It has ended without a report of all launches, for this reason.
+    Failed(u64, String),
+    /// A key.
+    Pressed(Key),
+    /// The window has another size.
+    Resized,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Grade the file; what comes of it has this number.
+    Start(u64),
+    /// End the run that is going on.
+    Cancel,
+    /// Show what there is to see now.
+    Redraw,
+    /// Leave.
+    Quit,
+}
+
+/// What fills the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// What changed, and what is still wrong.
+    Main,
+    /// Every launch.
+    Tiles,
+    /// Around the line at fault.
+    Profile,
+    /// What can be pressed.
+    Keys,
+}
+
+/// What the run at hand is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The public sizes are launched.
+    Public,
+    /// The public sizes are done, the others are launched.
+    Rest,
+    /// All is done.
+    Done,
+    /// There is no grade, for this reason.
+    Failed(String),
+}
+
+/// What has another result than in the run before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    pub right: Vec<String>,
+    pub wrong: Vec<String>,
+}
+
+impl Changes {
+    fn between(before: &RunReport, now: &RunReport) -> Self {
+        let mut changes = Self::default();
+        for (name, is_right) in now.checks() {
+            let was_right = before.checks().find(|(other, _)| *other == name);
+            match (was_right, is_right) {
+                (Some((_, false)), true) => changes.right.push(name),
+                (Some((_, true)), false) => changes.wrong.push(name),
+                _ => {}
+            }
+        }
+        changes
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.right.is_empty() && self.wrong.is_empty()
+    }
+}
+
+/// All that is known.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// As it is shown.
+    pub file: String,
+    pub hints: Option<Hints>,
+    /// How many of them are shown.
+    pub hints_shown: usize,
+    pub view: View,
+    /// Lines of the view that are above the window.
+    pub scrolled: usize,
+    pub progress: Progress,
+    /// Since the run before; none in the first one.
+    pub changes: Option<Changes>,
+    /// What is shown: of the public sizes until all launches are done.
+    pub report: Option<RunReport>,
+    /// The last of each stage, which the next one is compared with.
+    public: Option<RunReport>,
+    all: Option<RunReport>,
+    run: u64,
+}
+
+impl State {
+    /// Before anything is known, and what to begin with.
+    pub fn new(file: String, hints: Option<Hints>) -> (Self, Vec<Action>) {
+        let state = Self {
+            file,
+            hints,
+            hints_shown: 0,
+            view: View::Main,
+            scrolled: 0,
+            progress: Progress::Public,
+            changes: None,
+            report: None,
+            public: None,
+            all: None,
+            run: 1,
+        };
+        (state, vec![Action::Start(1), Action::Redraw])
+    }
+
+    /// Takes note of an event; what is to be done now, in this order.
+    pub fn update(&mut self, event: Event) -> Vec<Action> {
+        match event {
+            Event::FileChanged => self.start(),
+            // A run that was cancelled may have had its say already.
+            Event::Reported(run, _) | Event::Failed(run, _) if run != self.run => Vec::new(),
+            Event::Reported(_, report) => {
+                self.report(*report);
+                vec![Action::Redraw]
+            }
+            Event::Failed(_, why) => {
+                self.progress = Progress::Failed(why);
+                vec![Action::Redraw]
+            }
+            Event::Pressed(Key::Quit) => match self.is_running() {
+                true => vec![Action::Cancel, Action::Quit],
+                false => vec![Action::Quit],
+            },
+            Event::Pressed(key) => {
+                self.press(key);
+                vec![Action::Redraw]
+            }
+            Event::Resized => vec![Action::Redraw],
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        matches!(self.progress, Progress::Public | Progress::Rest)
+    }
+
+    fn start(&mut self) -> Vec<Action> {
+        let cancel = self.is_running().then_some(Action::Cancel);
+        self.run += 1;
+        self.progress = Progress::Public;
+        let start = [Action::Start(self.run), Action::Redraw];
+        cancel.into_iter().chain(start).collect()
+    }
+
+    fn report(&mut self, report: RunReport) {
+        let (last, progress) = match report.stage {
+            Stage::Public => (&mut self.public, Progress::Rest),
+            Stage::All => (&mut self.all, Progress::Done),
+        };
+        let changes = last.as_ref().map(|last| Changes::between(last, &report));
+        *last = Some(report.clone());
+        self.changes = changes;
+        self.progress = progress;
+        self.report = Some(report);
+        self.scrolled = 0;
+    }
+
+    fn press(&mut self, key: Key) {
+        let view = match key {
+            Key::Hint => {
+                let hints = self.hints.as_ref().map_or(0, |hints| hints.levels().len());
+                self.hints_shown = hints.min(self.hints_shown + 1);
+                View::Main
+            }
+            Key::Tiles => self.toggled(View::Tiles),
+            Key::Profile => self.toggled(View::Profile),
+            Key::Keys => self.toggled(View::Keys),
+            Key::Up => {
+                self.scrolled = self.scrolled.saturating_sub(1);
+                return;
+            }
+            Key::Down => {
+                self.scrolled += 1;
+                return;
+            }
+            Key::Quit => return,
+        };
+        self.view = view;
+        self.scrolled = 0;
+    }
+
+    /// The same key again leads back.
+    fn toggled(&self, view: View) -> View {
+        match self.view == view {
+            true => View::Main,
+            false => view,
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::watch::report::{Item, Launch, Reported};
+
+    /// What a run reports of two public sizes and a hidden one, of which C is right as given.
+    pub fn reported(stage: Stage, right: [bool; 3], mechanism: bool) -> RunReport {
+        let names = [
+            "at 64x32x32",
+            "at 70x40x100",
+            "at a hidden size with tile 2 (32x32x32)",
+        ];
+        let launches = names.iter().zip(right).map(|(name, right)| Launch {
+            name: (*name).into(),
+            right: Some(right),
+            clean: true,
+        });
+        let shown = if stage == Stage::Public { 2 } else { 3 };
+        let item = |name: &str, is_right, of, why: &str| Item {
+            name: name.into(),
+            points: if is_right { of } else { 0.0 },
+            of,
+            why: vec![why.into()],
+        };
+        let mut items = vec![item(
+            "values at public sizes",
+            right[0] && right[1],
+            20.0,
+            "C is right at some sizes",
+        )];
+        if stage == Stage::All {
+            items.push(item("values at hidden sizes", right[2], 20.0, "likewise"));
+        }
+        let words = "the worst access takes 4.00 times the wavefronts that are ideal";
+        items.push(item("mechanism", mechanism, 35.0, words));
+        let complaint = || Reported {
+            what: "line 133: ldmatrix(regA[m], &As[place(row, chunk)]);\n  lanes 0 and 2 meet"
+                .into(),
+            hint: "which bits of the row tell these two lanes apart?".into(),
+            read: "book/book/mistakes.html#conflicts-on-ldmatrix".into(),
+            see: None,
+        };
+        RunReport {
+            stage,
+            assignment: "05_swizzle".into(),
+            passed: right == [true; 3] && mechanism,
+            points: items.iter().map(|item| item.points).sum(),
+            of: items.iter().map(|item| item.of).sum(),
+            pass: 70.0,
+            items,
+            launches: launches.take(shown).collect(),
+            complaints: if mechanism { vec![] } else { vec![complaint()] },
+            profile: Some("line 133, at 64x32x32\n  133  ldmatrix\n".into()),
+            printed: None,
+            after: None,
+        }
+    }
+
+    pub fn hints() -> Hints {
+        Hints::parse("question = \"why?\"\nmechanism = \"so\"\nnearly = \"thus\"").expect("hints")
+    }
+
+    pub fn begun() -> State {
+        State::new("my_kernel.cu".into(), Some(hints())).0
+    }
+
+    fn found(run: u64, report: RunReport) -> Event {
+        Event::Reported(run, Box::new(report))
+    }
+
+    #[test]
+    fn a_run_begins_at_once_and_again_when_the_file_changes() {
+        let (mut state, actions) = State::new("k.cu".into(), None);
+        assert_eq!(actions, [Action::Start(1), Action::Redraw]);
+        let actions = state.update(Event::FileChanged);
+        assert_eq!(
+            actions,
+            [Action::Cancel, Action::Start(2), Action::Redraw],
+            "the first was not done"
+        );
+        state.update(found(2, reported(Stage::Public, [true; 3], true)));
+        assert_eq!(state.progress, Progress::Rest);
+        state.update(found(2, reported(Stage::All, [true; 3], true)));
+        assert_eq!(state.progress, Progress::Done);
+        let actions = state.update(Event::FileChanged);
+        assert_eq!(actions, [Action::Start(3), Action::Redraw], "it was done");
+    }
+
+    #[test]
+    fn what_a_cancelled_run_reports_is_not_shown() {
+        let mut state = begun();
+        state.update(Event::FileChanged);
+        let late = found(1, reported(Stage::Public, [true; 3], true));
+        assert_eq!(state.update(late), []);
+        assert_eq!(state.update(Event::Failed(1, "killed".into())), []);
+        assert!(state.report.is_none());
+        assert_eq!(state.progress, Progress::Public);
+    }
+
+    #[test]
+    fn changes_are_since_the_last_run_of_the_same_launches() {
+        let mut state = begun();
+        state.update(found(1, reported(Stage::Public, [true; 3], false)));
+        assert_eq!(state.changes, None, "nothing to compare with");
+        state.update(found(1, reported(Stage::All, [true, true, false], false)));
+        assert_eq!(state.changes, None);
+        state.update(Event::FileChanged);
+        state.update(found(2, reported(Stage::Public, [true, false, true], true)));
+        let changes = state.changes.clone().expect("changes");
+        assert_eq!(changes.right, ["mechanism"]);
+        assert_eq!(changes.wrong, ["C at 70x40x100"]);
+        state.update(found(2, reported(Stage::All, [true, false, true], true)));
+        let changes = state.changes.clone().expect("changes");
+        let hidden = "C at a hidden size with tile 2 (32x32x32)";
+        assert_eq!(changes.right, [hidden, "mechanism"]);
+        assert_eq!(changes.wrong, ["C at 70x40x100"]);
+    }
+
+    #[test]
+    fn there_are_three_hints_and_no_more() {
+        let mut state = begun();
+        for shown in [1, 2, 3, 3] {
+            assert_eq!(state.update(Event::Pressed(Key::Hint)), [Action::Redraw]);
+            assert_eq!(state.hints_shown, shown);
+        }
+        let mut without = State::new("k.cu".into(), None).0;
+        without.update(Event::Pressed(Key::Hint));
+        assert_eq!(without.hints_shown, 0);
+    }
+
+    #[test]
+    fn a_key_leads_to_its_view_and_back() {
+        let mut state = begun();
+        for (letter, view) in [('a', View::Tiles), ('p', View::Profile), ('?', View::Keys)] {
+            let key = Key::of(letter).expect("a key");
+            state.update(Event::Pressed(key));
+            assert_eq!(state.view, view);
+            state.update(Event::Pressed(key));
+            assert_eq!(state.view, View::Main);
+        }
+        assert_eq!(Key::of('x'), None);
+    }
+
+    #[test]
+    fn quitting_ends_the_run() {
+        let mut state = begun();
+        let quit = Event::Pressed(Key::Quit);
+        assert_eq!(state.update(quit.clone()), [Action::Cancel, Action::Quit]);
+        state.update(Event::Failed(1, "no compiler".into()));
+        assert_eq!(state.progress, Progress::Failed("no compiler".into()));
+        assert_eq!(state.update(quit), [Action::Quit]);
+    }
+}

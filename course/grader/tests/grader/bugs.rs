@@ -1,0 +1,209 @@
+//! Kernels with a bug that is to be found: right nearly always, mended by a change to one of the lines that count as its line,
+//! and judged by what a student's size does to them.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use grader::grade::{BROKEN, Grader, sealed};
+use harness::{Nvrtc, Source, Task, Trial, TrialLaunch, Values};
+use serde::Deserialize;
+
+use crate::kernels::assignments;
+use crate::support::{has_nvrtc, name, read, root};
+
+/// `solution/mends.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mends {
+    mend: Vec<Mend>,
+}
+
+/// A change to one line that mends the broken kernel.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mend {
+    number: usize,
+    /// Without the blanks before it.
+    line: String,
+    with: String,
+}
+
+impl Mend {
+    /// What it is called.
+    pub fn name(&self) -> String {
+        format!("line {}: {}", self.number, self.with)
+    }
+
+    /// The broken kernel with this line changed.
+    pub fn text(&self, assignment: &Path) -> String {
+        let broken = read(&assignment.join(BROKEN));
+        let changed = broken.lines().zip(1..).map(|(line, number)| {
+            if number != self.number {
+                return format!("{line}\n");
+            }
+            assert_eq!(line.trim(), self.line, "line {number}");
+            format!("{}\n", self.with)
+        });
+        changed.collect()
+    }
+}
+
+/// Those of an assignment; none if its kernel has no bug.
+pub fn mends(assignment: &Path) -> Vec<Mend> {
+    let path = assignment.join("solution/mends.toml");
+    if !path.exists() {
+        return Vec::new();
+    }
+    let mends: Mends = toml::from_str(&read(&path)).expect("mends");
+    mends.mend
+}
+
+fn with_a_bug() -> Vec<PathBuf> {
+    let mut all = assignments();
+    all.retain(|folder| folder.join(BROKEN).is_file());
+    assert!(!all.is_empty());
+    all
+}
+
+fn diagnosis(assignment: &Path) -> toml::Table {
+    let text = read(&assignment.join("solution/diagnosis.toml"));
+    text.parse().expect("a diagnosis")
+}
+
+/// The grader's hashes are those of what the solution says.
+#[test]
+fn a_bug_is_what_its_solution_says() {
+    let path = root().join("course/grader/src/grade/bugs.toml");
+    let known: toml::Table = read(&path).parse().expect("TOML");
+    for assignment in with_a_bug() {
+        let name = name(&assignment);
+        let cause = diagnosis(&assignment)["cause"].as_str().map(str::to_owned);
+        let cause = sealed(&name, "cause", &cause.expect("a name"));
+        let lines = mends(&assignment);
+        let lines = lines
+            .iter()
+            .map(|one| sealed(&name, "line", &one.number.to_string()));
+        let lines: Vec<_> = lines.map(toml::Value::String).collect();
+        let of = &known[&name];
+        assert_eq!(of["cause"].as_str(), Some(&*cause), "{name}");
+        assert_eq!(of["lines"].as_array(), Some(&lines), "{name}");
+        let starter = read(&assignment.join("kernel.cu"));
+        assert_eq!(starter, read(&assignment.join(BROKEN)), "{name}");
+    }
+}
+
+/// At every public size, with every tile, it is right and the sanitizer finds nothing.
+#[test]
+fn a_bug_does_not_show_at_public_sizes() {
+    if !has_nvrtc() {
+        return;
+    }
+    for assignment in with_a_bug() {
+        let rubric = read(&assignment.join("rubric.toml"));
+        let rubric: toml::Table = rubric.parse().expect("TOML");
+        let arch = rubric.get("arch").and_then(|arch| arch.as_str());
+        let broken = read(&assignment.join(BROKEN));
+        let nvrtc = Nvrtc::find().expect("NVRTC");
+        for tile in rubric["tile"].as_array().expect("tiles") {
+            let sides = ["m", "n", "k"].map(|side| {
+                let name = side.to_uppercase();
+                format!("TILE_{name}={}", tile[side])
+            });
+            let arch = arch.unwrap_or("sm_80");
+            let source = Source::compiled(BROKEN, &broken, arch, &sides, &nvrtc);
+            let trial = Trial::new(source.expect("PTX"), Task::Gemm).expect("a kernel");
+            for size in rubric["sizes"]["public"].as_array().expect("sizes") {
+                let text = size.as_str().expect("a size");
+                let on = TrialLaunch {
+                    size: text.parse().expect("a size"),
+                    values: Values::Random,
+                    seed: 3,
+                    schedule: 5,
+                };
+                let launched = trial.launch(&on).expect("a launch");
+                let label = format!("{} {text} {sides:?}", assignment.display());
+                assert!(launched.verification.ok(), "{label}");
+                assert!(launched.run.findings.is_empty(), "{label}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_said_of_a_bug_is_judged() {
+    if !has_nvrtc() {
+        return;
+    }
+    for assignment in with_a_bug() {
+        let compiler = || Ok(Box::new(Nvrtc::find()?) as Box<dyn harness::Compile>);
+        let grader = Grader::new(&assignment, None, compiler).expect("a grader");
+        let folder = tempfile::tempdir().expect("a folder");
+        let kernel = folder.path().join("kernel.cu");
+        // Only the diagnosis is looked at.
+        fs::write(&kernel, "no kernel").expect("a file");
+        let right = diagnosis(&assignment);
+        let with = |key: &str, value: &str| {
+            let mut text = String::new();
+            for (name, answer) in &right {
+                let answer = answer.to_string();
+                let answer = if name == key { value } else { &*answer };
+                text += &format!("{name} = {answer}\n");
+            }
+            text
+        };
+        let long = format!("\"{}\"", "9x".repeat(100_000));
+        for (text, points, says) in [
+            (with("", ""), 40.0, "is right"),
+            (
+                with("size", "\"64x64x64\""),
+                0.0,
+                "the sanitizer finds nothing",
+            ),
+            (with("size", "\"0x1x1\""), 0.0, "is no size"),
+            (
+                with("size", "\"9999x9999x9999\""),
+                0.0,
+                "a smaller one shows it",
+            ),
+            (with("size", &long), 0.0, "is no size"),
+            (with("size", "7"), 0.0, "type integer"),
+            (with("line", "1"), 30.0, "1 is not it"),
+            (with("line", "-1"), 30.0, "no line -1"),
+            (
+                with("line", "9223372036854775807"),
+                30.0,
+                "no line 9223372036854775807",
+            ),
+            (with("line", "[1, 2]"), 30.0, "type array"),
+            (
+                with("cause", "\"gremlins\""),
+                30.0,
+                "is none of missing-wait",
+            ),
+            (
+                with("cause", "\"missing-fence\""),
+                30.0,
+                "missing-fence is not it",
+            ),
+            (with("cause", "3"), 30.0, "type integer"),
+            (
+                "why = 1\n".to_owned() + &with("", ""),
+                0.0,
+                "what is asked for is size",
+            ),
+            (format!("size = {}", "x".repeat(100_000)), 0.0, "is no TOML"),
+        ] {
+            fs::write(folder.path().join("diagnosis.toml"), &text).expect("a file");
+            let grade = grader.grade(&kernel, "").expect("a grade");
+            let shown = grade.text("book");
+            let got = grade.points();
+            assert!(
+                (got - points).abs() < 1e-6,
+                "{points} for\n{text:.200}\n{shown:.3000}"
+            );
+            assert!(shown.contains(says), "{says}\n{shown:.3000}");
+        }
+        fs::remove_file(folder.path().join("diagnosis.toml")).expect("a file");
+        let grade = grader.grade(&kernel, "").expect("a grade");
+        assert!(grade.text("book").contains("there is no diagnosis.toml"));
+    }
+}
