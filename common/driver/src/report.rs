@@ -173,7 +173,7 @@ pub fn predicted(
     if state.reports.mode != Mode::Time {
         return None;
     }
-    let before = state.gpu.snapshot();
+    let before = state.gpu.save_memory();
     let memory = state
         .allocations
         .values()
@@ -201,7 +201,7 @@ pub fn predicted(
     }
     state.gpu.options_mut().trace = None;
     // It is this context's own.
-    let _ = state.gpu.restore(before);
+    let _ = state.gpu.restore_memory(before);
     Some(text.unwrap_or_else(|error| format!("{}: {error}\n", shown(function.name()))))
 }
 

@@ -54,7 +54,7 @@ mod vector_clock;
 
 pub use banks::{LANES, SharedAccess, global_sectors, shared_wavefronts};
 pub use card::Card;
-pub use context::{Buffer, Context, Error, Function, MemorySnapshot, Module, SharedVariable};
+pub use context::{Buffer, Context, Error, Function, Module, SavedMemory, SharedVariable};
 pub use counters::{AccessPattern, Counters, Wait, Wavefronts};
 pub use demand::Demand;
 pub use finding::{

@@ -47,7 +47,7 @@ enum LastLaunch {
 }
 
 /// Device memory as it was, with the variables of modules.
-pub struct MemorySnapshot {
+pub struct SavedMemory {
     context: ContextId,
     memory: Memory,
 }
@@ -379,9 +379,9 @@ impl Context {
         }
     }
 
-    /// Device memory as it is, to be [restored](Self::restore): for launches that only look.
-    pub fn snapshot(&self) -> MemorySnapshot {
-        MemorySnapshot {
+    /// Device memory as it is, to be [restored](Self::restore_memory): for launches that only look.
+    pub fn save_memory(&self) -> SavedMemory {
+        SavedMemory {
             context: self.id,
             memory: self.memory.clone(),
         }
@@ -391,9 +391,9 @@ impl Context {
     ///
     /// # Errors
     /// If it was another context's.
-    pub fn restore(&mut self, snapshot: MemorySnapshot) -> Result<(), Error> {
-        self.own(snapshot.context, "snapshot")?;
-        self.memory = snapshot.memory;
+    pub fn restore_memory(&mut self, saved: SavedMemory) -> Result<(), Error> {
+        self.own(saved.context, "saved memory")?;
+        self.memory = saved.memory;
         Ok(())
     }
 

@@ -143,16 +143,6 @@ impl Function {
     pub fn static_shared(&self) -> u32 {
         self.program.static_shared
     }
-    /// Variables in shared memory, by their addresses.
-    pub fn shared_variables(&self) -> impl Iterator<Item = SharedVariable<'_>> {
-        let all = self.program.symbols.iter();
-        all.map(|symbol| SharedVariable {
-            name: &symbol.name,
-            address: symbol.start,
-            start: symbol.start - SHARED_BASE,
-            bytes: symbol.bytes,
-        })
-    }
     /// Threads of a block that it is compiled for, if it says (`.maxntid` or `.reqntid`).
     pub fn max_threads(&self) -> Option<u64> {
         let sides = self.program.max_threads?;
@@ -165,6 +155,16 @@ impl Function {
     /// Bytes of local memory that a thread has by the PTX, spilled registers not counted.
     pub fn local_bytes(&self) -> u32 {
         self.program.local_bytes
+    }
+    /// Variables in shared memory, by their addresses.
+    pub fn shared_variables(&self) -> impl Iterator<Item = SharedVariable<'_>> {
+        let all = self.program.symbols.iter();
+        all.map(|symbol| SharedVariable {
+            name: &symbol.name,
+            address: symbol.start,
+            start: symbol.start - SHARED_BASE,
+            bytes: symbol.bytes,
+        })
     }
     /// What is run without promising the GPU's bits, such as f32 rounding that PTX leaves to ptxas.
     pub fn warnings(&self) -> &[String] {
