@@ -37,9 +37,10 @@ struct Products {
 }
 
 impl Products {
-    /// Up to where somebody knows who has seen what came before this epoch.
-    fn known(&self, epoch: u32) -> u64 {
-        let before = self.epochs.partition_point(|&(at, _)| at < epoch);
+    /// Those of the epochs that are known. All lanes of a warp compute a product together, so that it is enough if what one
+    /// lane did before is known.
+    fn known(&self, is_known: impl Fn(u32) -> bool) -> u64 {
+        let before = self.epochs.partition_point(|&(at, _)| is_known(at));
         let last = before.checked_sub(1).and_then(|at| self.epochs.get(at));
         last.map_or(0, |&(_, total)| total)
     }
@@ -61,7 +62,9 @@ impl Lookahead {
             .observer(actor, 1 << lane)
             .filter(|_| other != actor)
         {
-            Some(observer) => products.known(observer.epoch_of(other)),
+            Some(observer) => {
+                products.known(|epoch| (0..32).any(|lane| observer.see(other, lane, epoch)))
+            }
             None => products.total,
         };
         let before = self.warps.iter().enumerate().map(seen).collect();

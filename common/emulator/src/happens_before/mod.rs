@@ -143,11 +143,6 @@ impl Observer<'_> {
         self.all_seen(actor, clock)
             || (0..32).all(|lane| lanes >> lane & 1 == 0 || self.see(actor, lane, clock))
     }
-    /// The first epoch of a warp of which these threads do not know everything.
-    pub fn epoch_of(&self, actor: Actor) -> u32 {
-        let known = self.views().map(|view| view.seen.base(actor));
-        known.max().unwrap_or(0)
-    }
     /// Whether the async proxy sees a write of the generic proxy.
     pub fn fenced(&self, actor: Actor, lane: u32, clock: u32) -> bool {
         self.views()

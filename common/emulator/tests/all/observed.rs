@@ -96,6 +96,7 @@ fn a_warp_that_copies_for_itself_is_measured_from_the_issue_to_its_wait() {
         &format!("{CLEAR}\n{COPY}\n{MMA}\n{MMA}\n{WAIT}\n{READ}\n{MMA}"),
     );
     assert_eq!(leads(&early, 0), [(2, 2, 3)]);
+    assert!(early.leads.iter().all(|lead| lead.issuer_of == 3));
     let late = launch(
         32,
         0,
@@ -124,6 +125,8 @@ fn a_warp_that_only_copies_is_measured_by_the_one_that_reads() {
         let both = format!("{MMA}\n{MMA}");
         let beside = launch(64, schedule, &kernel(MMA, &both));
         assert_eq!(leads(&beside, 0), [(3, 2, 4)], "schedule {schedule}");
+        let by_the_producer = beside.leads.iter().all(|lead| lead.issuer_of == 0);
+        assert!(by_the_producer, "schedule {schedule}");
         let before = launch(64, schedule, &kernel(&both, ""));
         assert_eq!(leads(&before, 0), [(2, 0, 3)], "schedule {schedule}");
     }

@@ -9,7 +9,7 @@ use notify_debouncer_mini::{Config, DebounceEventResult, Debouncer, new_debounce
 use sha2::{Digest, Sha256};
 
 use super::state::Event;
-use crate::submission::PREDICTIONS;
+use crate::submission::BESIDE;
 
 /// A save is several events: an editor empties a file and writes it, or writes another and renames it.
 const SETTLED: Duration = Duration::from_millis(50);
@@ -77,14 +77,14 @@ fn changed(file: &Path, to: Sender<Event>) -> impl FnMut(DebounceEventResult) + 
 
 type Hash = Option<Vec<u8>>;
 
-/// Of the kernel and of its predictions.
-fn content(file: &Path) -> (Hash, Hash) {
+/// Of the kernel and of what is stored beside it.
+fn content(file: &Path) -> (Hash, [Hash; BESIDE.len()]) {
     let hash = |path: PathBuf| {
         let bytes = std::fs::read(path).ok()?;
         Some(Sha256::digest(bytes).to_vec())
     };
     (
         hash(file.to_owned()),
-        hash(file.with_file_name(PREDICTIONS)),
+        BESIDE.map(|name| hash(file.with_file_name(name))),
     )
 }

@@ -207,3 +207,34 @@ fn what_is_said_of_a_bug_is_judged() {
         assert!(grade.text("book").contains("there is no diagnosis.toml"));
     }
 }
+
+/// Neither answers nor a rubric with a line that is longer than any table.
+#[test]
+fn long_lines_of_toml_are_refused_in_few_words() {
+    if !has_nvrtc() {
+        return;
+    }
+    let long = format!("size = {}", "x".repeat(1 << 17));
+    for assignment in with_a_bug() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            fs::write(folder.path().join(name), text).expect("a file");
+        };
+        write("kernel.cu", "no kernel");
+        write("diagnosis.toml", &long);
+        let compiler = || Ok(Box::new(Nvrtc::find()?) as Box<dyn harness::Compile>);
+        let grader = Grader::new(&assignment, None, compiler).expect("a grader");
+        let grade = grader.grade(&folder.path().join("kernel.cu"), "");
+        let text = grade.expect("a grade").text("book");
+        assert!(
+            text.contains("is no TOML") && text.len() < 20_000,
+            "{}",
+            text.len()
+        );
+        write("rubric.toml", &long);
+        let error = Grader::new(folder.path(), None, compiler)
+            .err()
+            .expect("no rubric");
+        assert!(format!("{error:#}").contains("is no rubric"));
+    }
+}
