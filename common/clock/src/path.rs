@@ -57,8 +57,11 @@ const MOST_STEPS: usize = 40_000_000;
 const MOST_IDLE_ROUNDS: usize = 4;
 const MOST_IDLE: usize = 4096;
 
-/// Anchors that are compared at a branch.
+/// Anchors that are compared at a branch: an unrolled loop has a few hundred.
 const LOOKAHEAD: usize = 512;
+
+/// So many must be in the trace: behind them, anchors may be of a path that is not taken.
+const CERTAIN: usize = 64;
 
 /// Branches that are followed to find anchors.
 const DEPTH: u32 = 6;
@@ -263,10 +266,12 @@ impl Walker<'_, '_> {
                 ..best
             };
         }
-        let count = anchors.len();
-        let Some(known) = anchors.into_iter().collect::<Option<Vec<u32>>>() else {
+        let wanted = anchors.len().min(CERTAIN);
+        let known: Vec<u32> = anchors.into_iter().map_while(|event| event).collect();
+        let count = known.len();
+        if count < wanted {
             return Fit::NONE;
-        };
+        }
         let earliest = known.iter().copied().min().unwrap_or(0);
         let latest = known.iter().copied().max().unwrap_or(0);
         let span = f64::from(latest.saturating_sub(self.frontier) + 1);
