@@ -109,6 +109,38 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             0.02,
         ),
         (
+            "interval.imad_wide",
+            interval.imad_wide,
+            of_8("instructions/mul_wide"),
+            0.02,
+        ),
+        (
+            "interval.half",
+            interval.half,
+            of_8("instructions/widen"),
+            0.03,
+        ),
+        // The ALU's port dispatches both: one clock for an FFMA, two for a LOP3. An IMAD takes another.
+        (
+            "interval.fma + interval.alu",
+            interval.fma + interval.alu,
+            2.0 * of_8("instructions/ffma_beside_lop3"),
+            0.02,
+        ),
+        (
+            "2 interval.fma + interval.alu",
+            2.0 * interval.fma + interval.alu,
+            3.0 * of_8("instructions/two_ffma_beside_lop3"),
+            0.02,
+        ),
+        // Two FFMA and an IMAD share both halves of the FMA pipe, for two clocks each.
+        (
+            "(4 interval.fma + interval.imad) / 2",
+            (4.0 * interval.fma + interval.imad) / 2.0,
+            3.0 * of_8("instructions/two_ffma_beside_imad"),
+            0.05,
+        ),
+        (
             "interval.special",
             interval.special,
             of_8("instructions/mufu_ex2"),

@@ -214,7 +214,7 @@ struct HeadOnly {
 }
 
 impl HeadOnly {
-    fn new(file: &Path, device: Wanted) -> Result<Arguments> {
+    fn arguments(file: &Path, device: Wanted) -> Result<Arguments> {
         let words = [
             "emulate".as_ref(),
             "--time".as_ref(),
@@ -234,7 +234,7 @@ impl HeadOnly {
 /// # Errors
 /// If the head states none, or there is no prediction of its kernel.
 pub fn predict(file: &Path) -> Result<Prediction> {
-    let arguments = HeadOnly::new(file, Wanted::Emulator)?;
+    let arguments = HeadOnly::arguments(file, Wanted::Emulator)?;
     Chosen::new(&arguments)?.predict(&arguments)
 }
 
@@ -243,7 +243,7 @@ pub fn predict(file: &Path) -> Result<Prediction> {
 /// # Errors
 /// If the head states none, or the GPU refuses it.
 pub fn measure(file: &Path, gpu: Wanted) -> Result<Measured> {
-    let arguments = HeadOnly::new(file, gpu)?;
+    let arguments = HeadOnly::arguments(file, gpu)?;
     let measured = Chosen::new(&arguments)?.measure(&arguments)?;
     measured.context("a GPU is needed, as gpu or gpu:N")
 }
