@@ -1,4 +1,5 @@
 //! What standard error is told: why a call was refused; with `GEMM_EMULATE_VERBOSE`, every call.
+use std::io::{self, Write as _};
 use std::sync::OnceLock;
 
 use crate::error;
@@ -13,10 +14,15 @@ fn verbose() -> bool {
     })
 }
 
+/// A line on standard error. A client may have closed it, and must not die of that.
+fn line(text: &str) {
+    let _ = writeln!(io::stderr(), "emulated GPU: {text}");
+}
+
 /// A call that succeeded.
 pub fn called(name: &str) {
     if verbose() {
-        eprintln!("emulated GPU: {name}");
+        line(name);
     }
 }
 
@@ -30,14 +36,14 @@ pub fn refused(name: &str, code: u32, why: Option<&str>) {
         |[name, _]| name.to_string_lossy().into_owned(),
     );
     match why {
-        Some(why) => eprintln!("emulated GPU: {name}: {result}: {why}"),
-        None => eprintln!("emulated GPU: {name}: {result}"),
+        Some(why) => line(&format!("{name}: {result}: {why}")),
+        None => line(&format!("{name}: {result}")),
     }
 }
 
 /// What is not refused but may surprise.
 pub fn remark(text: &str) {
     if verbose() {
-        eprintln!("emulated GPU: {text}");
+        line(text);
     }
 }

@@ -7,7 +7,7 @@ use typos_dict::WORD;
 use unicase::UniCase;
 
 /// Names that are spelt as others define them: an instruction of PTX.
-const NAMES: [&str; 1] = ["setp"];
+const NAMES: [&str; 2] = ["ratatui", "setp"];
 
 fn files(folder: &Path, kind: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|why| panic!("{}: {why}", folder.display()));
