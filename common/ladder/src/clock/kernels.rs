@@ -1,4 +1,4 @@
-//! `cargo ladder clock --kernels DIR`: kernels that are none of the ladder's, predicted and measured, family by family.
+//! `cargo ladder clock --kernels DIR`: kernels outside the ladder, predicted and measured, family by family.
 use std::fs;
 use std::path::{Path, PathBuf};
 
