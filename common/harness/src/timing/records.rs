@@ -15,6 +15,9 @@ const PREDICTED: (&str, &str) = (
     include_str!("../../../../results/h200/clock.csv"),
 );
 
+/// The files that are compiled in, from the workspace's root.
+pub const FILES: [&str; 2] = [BENCH.0, PREDICTED.0];
+
 #[derive(Deserialize)]
 struct Row {
     size: String,

@@ -3,7 +3,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use harness::ceilings;
+use harness::{ceilings, records};
 use ignore::WalkBuilder;
 
 use super::tree::FileTree;
@@ -35,6 +35,9 @@ pub fn workspace(root: &Path, tree: &mut FileTree) -> Result<()> {
         add(root, walk, tree, travels)?;
     }
     for (path, _) in ceilings::RECORDS {
+        tree.text(path, &text(root, path)?);
+    }
+    for path in records::FILES {
         tree.text(path, &text(root, path)?);
     }
     tree.text(PREDICTIONS, &text(root, PREDICTIONS)?);
