@@ -18,7 +18,7 @@ impl Fault {
     pub fn silent(code: u32) -> Self {
         Self { code, why: None }
     }
-    /// The code, and a reason with its remedy for whoever reads standard error.
+    /// The code, and a reason with its remedy, printed to standard error.
     pub fn of(code: u32, why: impl Into<String>) -> Self {
         Self {
             code,

@@ -73,7 +73,8 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
 fn ptx_in_fatbin_at(address: usize) -> Result<String, Fault> {
     let mut head = [0; 16];
     host::read(address as u64, &mut head)?;
-    let size = number::<2>(&head, 6).unwrap_or(0) + number::<8>(&head, 8).unwrap_or(0);
+    let size = number::<2>(&head, 6).unwrap_or(0);
+    let size = size.saturating_add(number::<8>(&head, 8).unwrap_or(0));
     if number::<4>(&head, 0) != Some(FATBIN.into()) || !(16..MOST).contains(&size) {
         return Err(Fault::silent(INVALID_IMAGE));
     }

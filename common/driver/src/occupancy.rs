@@ -21,7 +21,7 @@ impl State {
         let known = self.kernel(kernel)?;
         let threads = u32::try_from(threads).ok().filter(|&threads| threads > 0);
         let threads = threads.ok_or(Fault::silent(INVALID_VALUE))?;
-        let shared = u64::from(known.function.static_shared()) + dynamic as u64;
+        let shared = u64::from(known.function.static_shared()).saturating_add(dynamic as u64);
         let most = known.function.max_threads().unwrap_or(1024);
         if u64::from(threads) > most || shared > card.shared_of_a_block().into() {
             return Ok(0);

@@ -10,7 +10,7 @@ use crate::table::Handle;
 #[derive(Default)]
 pub struct Pool {
     /// By the number of `CUmemPool_attribute`.
-    attributes: [u64; 16],
+    attributes: [u64; 9],
 }
 
 // CUmemPool_attribute
@@ -53,7 +53,7 @@ impl State {
     }
 }
 
-/// Attributes up to the release threshold and the reuse policies are of 32 bits, the others of 64.
+/// The reuse policies, attributes 1 to 3, have 32 bits; the release threshold and the counters, 4 to 8, have 64.
 fn is_wide(which: u32) -> bool {
     which >= 4
 }

@@ -23,7 +23,7 @@ static_assert(BK == ROW && BN == ROW, "the rows of A's, B's and C's tiles are eq
 static_assert(BM * CHUNKS % THREADS == 0 && BK * CHUNKS % THREADS == 0, "the threads copy whole rows at a time");
 static_assert(BM * BN <= BM * BK + BK * BN, "the tile of C takes the place of those of A and B");
 
-// Where a chunk lies in a tile: its first element, counted from the tile's. Whoever reads or writes a tile asks here.
+// Where a chunk lies in a tile: its first element, counted from the tile's. All code that reads or writes a tile asks here.
 __device__ int place(int row, int chunk)
 {
     // Your task. As it stands, row r + 2 starts in the bank where row r does.

@@ -25,7 +25,7 @@ static_assert(BK == ROW && BN == ROW, "the rows of A's, B's and C's tiles are eq
 static_assert(BM * CHUNKS % THREADS == 0 && BK * CHUNKS % THREADS == 0, "the threads copy whole rows at a time");
 static_assert(BM * BN <= STAGE, "the tile of C takes the place of a stage");
 
-// Where a chunk lies in a tile: its first element, counted from the tile's. Whoever reads or writes a tile asks here.
+// Where a chunk lies in a tile: its first element, counted from the tile's. All code that reads or writes a tile asks here.
 __device__ int place(int row, int chunk) { return row * ROW + (chunk ^ (row & 7)) * CHUNK; }
 
 // Starts a copy of 16 bytes from global to shared memory.
@@ -67,7 +67,7 @@ __device__ unsigned float2_to_half2(float low, float high)
     return h;
 }
 
-// A is (M, K), B is (K, N), C is (M, N), all row-major f16. Four blocks share a multiprocessor.
+// A is (M, K), B is (K, N), C is (M, N), all row-major f16. Four blocks share an SM.
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
 gemm(const unsigned short* A, const unsigned short* B, unsigned short* C, int M, int N, int K)
 {

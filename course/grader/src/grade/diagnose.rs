@@ -1,5 +1,5 @@
 //! Whether a student has found the bug of a kernel that is right nearly always: a size that shows it, which is launched
-//! here; the line, and the cause. Who has no size that shows it has guessed the rest.
+//! here; the line, and the cause. Without a size that shows it, the rest may be guessed.
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -42,8 +42,6 @@ struct Known {
     cause: String,
     /// Lines of the broken kernel that mend it if they alone are changed.
     lines: Vec<String>,
-    /// Why it was right nearly always.
-    why: String,
 }
 
 /// By assignment.
@@ -103,7 +101,11 @@ pub fn judge(
     };
     let answers = match submission::toml(text) {
         Ok(answers) => answers,
-        Err(error) => return Ok(refused(format!("diagnosis.toml is no TOML: {error}"))),
+        Err(error) => {
+            return Ok(refused(format!(
+                "diagnosis.toml is not valid TOML: {error}"
+            )));
+        }
     };
     if let Some(key) = answers.keys().find(|key| !KEYS.contains(&key.as_str())) {
         let key: String = key.chars().take(40).collect();
@@ -119,12 +121,8 @@ pub fn judge(
         true => (right, why),
         false => (false, "counts only with a size that shows the bug".into()),
     };
-    let (line, cause) = (line(rubric, bug, &answers), cause(rubric, bug, &answers));
-    let found = shown && line.0 && cause.0;
-    let (line, mut cause) = (needs_size(line), needs_size(cause));
-    if found {
-        cause.1 += &format!(": {}", bug.known.why);
-    }
+    let line = needs_size(line(rubric, bug, &answers));
+    let cause = needs_size(cause(rubric, bug, &answers));
     Ok(items([size, line, cause]))
 }
 
@@ -141,14 +139,16 @@ fn size(
         Some(Value::String(text)) => text,
         Some(other) => {
             let kind = other.type_str();
-            return no(format!("no size such as \"64x96x128\": type {kind}"));
+            return no(format!("not a size such as \"64x96x128\": type {kind}"));
         }
     };
     let size: Size = match text.parse() {
         Ok(size) => size,
         Err(why) => {
             let text: String = text.chars().take(40).collect();
-            return no(format!("{text:?} is no size such as \"64x96x128\": {why}"));
+            return no(format!(
+                "{text:?} is not a size such as \"64x96x128\": {why}"
+            ));
         }
     };
     let products = [size.n, size.k]
@@ -204,7 +204,7 @@ fn line(rubric: &Rubric, bug: &Bug, answers: &Table) -> (bool, String) {
         Some(Value::Integer(number)) => *number,
         Some(other) => {
             let kind = other.type_str();
-            return (false, format!("no line's number: type {kind}"));
+            return (false, format!("not a line number: type {kind}"));
         }
     };
     let line = usize::try_from(number).ok().and_then(|number| {
@@ -220,7 +220,7 @@ fn line(rubric: &Rubric, bug: &Bug, answers: &Table) -> (bool, String) {
         false => (
             false,
             format!(
-                "{number} is not it: no change to {:?} alone mends the kernel",
+                "{number} is not one of the lines that fix the kernel and keep its pipeline if they alone are changed: {:?}",
                 line.trim()
             ),
         ),
@@ -234,7 +234,7 @@ fn cause(rubric: &Rubric, bug: &Bug, answers: &Table) -> (bool, String) {
         Some(Value::String(name)) => name,
         Some(other) => {
             let kind = other.type_str();
-            return (false, format!("no name of a cause: type {kind}"));
+            return (false, format!("not the name of a cause: type {kind}"));
         }
     };
     if !bug.causes.contains(name) {

@@ -158,15 +158,15 @@ fn what_is_said_of_a_bug_is_judged() {
                 0.0,
                 "the sanitizer finds nothing",
             ),
-            (with("size", "\"0x1x1\""), 0.0, "is no size"),
+            (with("size", "\"0x1x1\""), 0.0, "is not a size"),
             (
                 with("size", "\"9999x9999x9999\""),
                 0.0,
                 "a smaller one shows it",
             ),
-            (with("size", &long), 0.0, "is no size"),
+            (with("size", &long), 0.0, "is not a size"),
             (with("size", "7"), 0.0, "type integer"),
-            (with("line", "1"), 30.0, "1 is not it"),
+            (with("line", "1"), 30.0, "1 is not one of the lines"),
             (with("line", "-1"), 30.0, "no line -1"),
             (
                 with("line", "9223372036854775807"),
@@ -190,7 +190,11 @@ fn what_is_said_of_a_bug_is_judged() {
                 0.0,
                 "what is asked for is size",
             ),
-            (format!("size = {}", "x".repeat(100_000)), 0.0, "is no TOML"),
+            (
+                format!("size = {}", "x".repeat(100_000)),
+                0.0,
+                "is not valid TOML",
+            ),
         ] {
             fs::write(folder.path().join("diagnosis.toml"), &text).expect("a file");
             let grade = grader.grade(&kernel, "").expect("a grade");
@@ -227,7 +231,7 @@ fn long_lines_of_toml_are_refused_in_few_words() {
         let grade = grader.grade(&folder.path().join("kernel.cu"), "");
         let text = grade.expect("a grade").text("book");
         assert!(
-            text.contains("is no TOML") && text.len() < 20_000,
+            text.contains("is not valid TOML") && text.len() < 20_000,
             "{}",
             text.len()
         );
