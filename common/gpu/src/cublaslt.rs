@@ -1,4 +1,4 @@
-//! cuBLASLt with the best of its heuristics: the strongest opponent of the house.
+//! cuBLASLt with the fastest of its algorithms: the strongest opponent.
 use crate::cublas::{
     CUBLAS_COMPUTE_32F, CUBLAS_OP_T, CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, StorageOfB,
     WORKSPACE_BYTES, check, dimension, version_text,
@@ -28,6 +28,11 @@ api!(Api {
         Opaque, Opaque, Opaque, Opaque, Opaque, Opaque, Opaque, // handle, operation, A, B, C, D, preference
         c_int, *mut Candidate, *mut c_int // how many at most, where to, how many there are
     ) -> c_int;
+    cublasLtMatmulAlgoConfigSetAttribute: fn(*mut Algorithm, c_int, *const c_void, usize) -> c_int;
+    cublasLtMatmulAlgoCheck: fn(
+        Opaque, Opaque, Opaque, Opaque, Opaque, Opaque, // handle, operation, A, B, C, D
+        *const Algorithm, *mut Candidate // what it is and needs
+    ) -> c_int;
     cublasLtMatmul: fn(
         Opaque, Opaque, *const c_void, // handle, operation, alpha
         *const c_void, Opaque, *const c_void, Opaque, // A, B: pointer, layout
@@ -38,10 +43,17 @@ api!(Api {
 
 const CUBLASLT_MATMUL_DESC_TRANSA: c_int = 3;
 const CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES: c_int = 1;
+const CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION: c_int = 5; // a u32
+const CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID: c_int = 8; // a u16
+
+/// `cublasLtClusterShape_t`: 1x1, 2x1, 4x1, 1x2, 2x2, 4x2, 1x4, 2x4.
+const CLUSTER_SHAPES: std::ops::RangeInclusive<u16> = 2..=9;
+/// What cuBLASLt 13.1 accepts of the algorithm for Hopper, which chooses the schedule: consumers that share a tile, or take turns.
+const CUSTOM_OPTIONS: std::ops::Range<u32> = 0..8;
 
 /// `cublasLtMatmulAlgo_t`.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 struct Algorithm([u64; 8]);
 
 /// `cublasLtMatmulHeuristicResult_t`.
@@ -55,10 +67,13 @@ struct Candidate {
     reserved: [c_int; 4],
 }
 
-/// How many candidates [`CublasLt::tune`] asks for and times.
+/// How many candidates [`CublasLt::tune`] asks the heuristic for. cuBLASLt 13.1 offers 8 on an H200, however many are asked for.
 const CANDIDATES: usize = 64;
 
-/// cuBLASLt for one shape, with the fastest algorithms that its heuristic offers there.
+/// So many, the fastest of a first look, are timed again before some are kept.
+const FINALISTS: usize = 16;
+
+/// cuBLASLt for one shape, with its fastest algorithms there.
 pub struct CublasLt {
     algorithms: Vec<Algorithm>,
     timed: usize,
@@ -73,9 +88,9 @@ pub struct CublasLt {
 }
 
 impl CublasLt {
-    /// Asks the heuristic for its 64 best algorithms for C = A B (row-major f16, computed in f32, 64 MiB
-    /// of workspace), times each that it has on these buffers, [A, B, C], and keeps so many of the fastest, in their
-    /// order. C is overwritten.
+    /// Asks the heuristic for algorithms for C = A B (row-major f16, computed in f32, 64 MiB of workspace), varies the
+    /// cluster and the schedule of each, times all that run on these buffers, [A, B, C], and keeps so many of the
+    /// fastest, in their order. C is overwritten.
     ///
     /// # Errors
     /// [`GpuError::NoCublas`], [`GpuError::Size`], [`GpuError::Dimension`], [`GpuError::Cublas`].
@@ -105,33 +120,14 @@ impl CublasLt {
     fn tuned(self, gpu: &Context, buffers: [&Buffer; 3], kept: usize) -> Result<Self, GpuError> {
         let mut this = self;
         this.fit(buffers)?;
-        let mut candidates = this.candidates()?;
-        // The heuristic may offer what then refuses to run.
+        let mut candidates = this.with_variants(this.candidates()?);
+        // What is offered may then refuse to run.
         candidates.retain(|algorithm| this.enqueue(algorithm, buffers).is_ok());
-        let contestants: Vec<Contestant<'_>> = candidates
-            .iter()
-            .map(|algorithm| Contestant {
-                name: String::new(),
-                enqueue: Box::new(|_| this.enqueue(algorithm, buffers)),
-            })
-            .collect();
-        // Short products need several launches for a sample that says something; long ones take long enough.
-        let is_short = this.shape.iter().product::<usize>() <= 1 << 33;
-        let timing = Timing {
-            rounds: 5,
-            warmup: 1,
-            launches_per_sample: if is_short { 5 } else { 1 },
-            ..Timing::default()
-        };
-        let samples = alternate(gpu, &contestants, &timing)?;
-        drop(contestants);
-        let mut timed: Vec<(&Algorithm, f64)> = candidates
-            .iter()
-            .zip(samples.iter().map(Samples::median))
-            .collect();
-        timed.sort_by(|x, y| x.1.total_cmp(&y.1));
-        this.timed = timed.len();
-        this.algorithms = timed.iter().take(kept).map(|(one, _)| **one).collect();
+        this.timed = candidates.len();
+        let mut timed = this.by_time(gpu, buffers, candidates, 1)?;
+        timed.truncate(FINALISTS);
+        this.algorithms = this.by_time(gpu, buffers, timed, 5)?;
+        this.algorithms.truncate(kept);
         if this.algorithms.is_empty() {
             let [m, n, k] = this.shape;
             return Err(GpuError::Cublas {
@@ -140,6 +136,39 @@ impl CublasLt {
             });
         }
         Ok(this)
+    }
+
+    /// These algorithms in the order of the times that they take, the fastest first.
+    fn by_time(
+        &self,
+        gpu: &Context,
+        buffers: [&Buffer; 3],
+        algorithms: Vec<Algorithm>,
+        rounds: usize,
+    ) -> Result<Vec<Algorithm>, GpuError> {
+        let contestants: Vec<Contestant<'_>> = algorithms
+            .iter()
+            .map(|algorithm| Contestant {
+                name: String::new(),
+                enqueue: Box::new(|_| self.enqueue(algorithm, buffers)),
+            })
+            .collect();
+        // Short products need several launches for a sample that says something; long ones take long enough.
+        let is_short = self.shape.iter().product::<usize>() <= 1 << 33;
+        let timing = Timing {
+            rounds,
+            warmup: 1,
+            launches_per_sample: if is_short { 5 } else { 1 },
+            ..Timing::default()
+        };
+        let samples = alternate(gpu, &contestants, &timing)?;
+        drop(contestants);
+        let mut timed: Vec<(Algorithm, f64)> = algorithms
+            .into_iter()
+            .zip(samples.iter().map(Samples::median))
+            .collect();
+        timed.sort_by(|x, y| x.1.total_cmp(&y.1));
+        Ok(timed.into_iter().map(|(algorithm, _)| algorithm).collect())
     }
 
     /// How many algorithms were timed.
@@ -280,6 +309,53 @@ impl CublasLt {
             .filter(|candidate| candidate.status == 0)
             .map(|candidate| candidate.algorithm)
             .collect())
+    }
+
+    /// These, and with each cluster and custom option what `cublasLtMatmulAlgoCheck` accepts within the workspace.
+    fn with_variants(&self, offered: Vec<Algorithm>) -> Vec<Algorithm> {
+        let mut all = offered.clone();
+        for one in &offered {
+            for (cluster, option) in CLUSTER_SHAPES
+                .flat_map(|cluster| CUSTOM_OPTIONS.map(move |option| (cluster, option)))
+            {
+                let variant = self.variant(*one, cluster, option);
+                all.extend(variant.filter(|variant| !all.contains(variant)));
+            }
+        }
+        all
+    }
+
+    /// This algorithm with another cluster and custom option, if cuBLASLt has it for this shape.
+    fn variant(&self, algorithm: Algorithm, cluster: u16, option: u32) -> Option<Algorithm> {
+        let (api, mut variant, mut needs) = (&self.api, algorithm, Candidate::default());
+        let [b, a, c] = &self.layouts;
+        // SAFETY: an algorithm of this shape, attributes of their own sizes, live handles, a place for the answer.
+        let accepted = unsafe {
+            (api.cublasLtMatmulAlgoConfigSetAttribute)(
+                &raw mut variant,
+                CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID,
+                (&raw const cluster).cast(),
+                size_of::<u16>(),
+            ) == 0
+                && (api.cublasLtMatmulAlgoConfigSetAttribute)(
+                    &raw mut variant,
+                    CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION,
+                    (&raw const option).cast(),
+                    size_of::<u32>(),
+                ) == 0
+                && (api.cublasLtMatmulAlgoCheck)(
+                    self.handle.raw,
+                    self.description.raw,
+                    b.raw,
+                    a.raw,
+                    c.raw,
+                    c.raw,
+                    &raw const variant,
+                    &raw mut needs,
+                ) == 0
+        };
+        (accepted && needs.status == 0 && needs.workspace_bytes <= WORKSPACE_BYTES)
+            .then_some(variant)
     }
 
     /// That these operands hold matrices of the shape tuned for.
