@@ -246,7 +246,7 @@ fn of_size(
     };
     let looks = alternate(gpu, &looks, &timing)?;
     let fastest = fastest(&looks);
-    let lt = CublasLt::tune_bf16_tn(gpu, first, shape, ALGORITHMS)?;
+    let lt = CublasLt::tune_bf16_tn(gpu, &on_gpu, shape, ALGORITHMS)?;
 
     let mut contestants = vec![
         tiles[fastest].contestant(KERNEL, gpu)?,

@@ -89,18 +89,18 @@ pub struct CublasLt {
 
 impl CublasLt {
     /// Asks the heuristic for algorithms for C = A B (row-major f16, computed in f32, 64 MiB of workspace), varies the
-    /// cluster and the schedule of each, times all that run on these buffers, [A, B, C], and keeps so many of the
-    /// fastest, in their order. C is overwritten.
+    /// cluster and the schedule of each, times all that run in rotation on these sets of buffers, [A, B, C], and keeps so
+    /// many of the fastest, in their order. Each C is overwritten.
     ///
     /// # Errors
     /// [`GpuError::NoCublas`], [`GpuError::Size`], [`GpuError::Dimension`], [`GpuError::Cublas`].
     pub fn tune(
         gpu: &Context,
-        buffers: [&Buffer; 3],
+        sets: &[[&Buffer; 3]],
         shape: [usize; 3],
         kept: usize,
     ) -> Result<Self, GpuError> {
-        Self::open(gpu, CUDA_R_16F, StorageOfB::RowMajor, shape)?.tuned(gpu, buffers, kept)
+        Self::open(gpu, CUDA_R_16F, StorageOfB::RowMajor, shape)?.tuned(gpu, sets, kept)
     }
 
     /// The same for C = A B^T in bf16, with B stored as n x k.
@@ -109,27 +109,35 @@ impl CublasLt {
     /// As [`tune`](Self::tune).
     pub fn tune_bf16_tn(
         gpu: &Context,
-        buffers: [&Buffer; 3],
+        sets: &[[&Buffer; 3]],
         shape: [usize; 3],
         kept: usize,
     ) -> Result<Self, GpuError> {
-        Self::open(gpu, CUDA_R_16BF, StorageOfB::KMajor, shape)?.tuned(gpu, buffers, kept)
+        Self::open(gpu, CUDA_R_16BF, StorageOfB::KMajor, shape)?.tuned(gpu, sets, kept)
     }
 
     /// Keeps so many of the fastest algorithms.
-    fn tuned(self, gpu: &Context, buffers: [&Buffer; 3], kept: usize) -> Result<Self, GpuError> {
+    fn tuned(self, gpu: &Context, sets: &[[&Buffer; 3]], kept: usize) -> Result<Self, GpuError> {
         let mut this = self;
-        this.fit(buffers)?;
+        let [m, n, k] = this.shape;
+        let [first, ..] = *sets else {
+            return Err(GpuError::Cublas {
+                call: "cublasLtMatmul",
+                message: "no buffers to time it on".to_owned(),
+            });
+        };
+        for set in sets {
+            this.fit(*set)?;
+        }
         let mut candidates = this.with_variants(this.candidates()?);
         // What is offered may then refuse to run.
-        candidates.retain(|algorithm| this.enqueue(algorithm, buffers).is_ok());
+        candidates.retain(|algorithm| this.enqueue(algorithm, first).is_ok());
         this.timed = candidates.len();
-        let mut timed = this.by_time(gpu, buffers, candidates, 1)?;
+        let mut timed = this.by_time(gpu, sets, candidates, 1)?;
         timed.truncate(FINALISTS);
-        this.algorithms = this.by_time(gpu, buffers, timed, 5)?;
+        this.algorithms = this.by_time(gpu, sets, timed, 9)?;
         this.algorithms.truncate(kept);
         if this.algorithms.is_empty() {
-            let [m, n, k] = this.shape;
             return Err(GpuError::Cublas {
                 call: "cublasLtMatmulAlgoGetHeuristic",
                 message: format!("no algorithm for {m} x {n} x {k}"),
@@ -142,7 +150,7 @@ impl CublasLt {
     fn by_time(
         &self,
         gpu: &Context,
-        buffers: [&Buffer; 3],
+        sets: &[[&Buffer; 3]],
         algorithms: Vec<Algorithm>,
         rounds: usize,
     ) -> Result<Vec<Algorithm>, GpuError> {
@@ -150,15 +158,20 @@ impl CublasLt {
             .iter()
             .map(|algorithm| Contestant {
                 name: String::new(),
-                enqueue: Box::new(|_| self.enqueue(algorithm, buffers)),
+                enqueue: Box::new(|rotation| {
+                    let set = sets.get(rotation).copied();
+                    set.map_or(Ok(()), |set| self.enqueue(algorithm, set))
+                }),
             })
             .collect();
-        // Short products need several launches for a sample that says something; long ones take long enough.
+        // A short product takes less time than its launch does, so a sample is a graph of several.
         let is_short = self.shape.iter().product::<usize>() <= 1 << 33;
         let timing = Timing {
             rounds,
             warmup: 1,
-            launches_per_sample: if is_short { 5 } else { 1 },
+            launches_per_sample: if is_short { 10 } else { 1 },
+            graph: is_short,
+            rotations: sets.len().max(1),
             ..Timing::default()
         };
         let samples = alternate(gpu, &contestants, &timing)?;

@@ -110,7 +110,7 @@ pub fn cublas_bf16_tn(gpu: &Context) -> Outcome {
         matches!(short, Err(GpuError::Size { .. })),
         "a short operand was not refused",
     )?;
-    let lt = CublasLt::tune_bf16_tn(gpu, [&a, &b, &got], SHAPE, 1)?;
+    let lt = CublasLt::tune_bf16_tn(gpu, &[[&a, &b, &got]], SHAPE, 1)?;
     gpu.fill(&got, 0xff)?;
     lt.run(0, [&a, &b, &got])?;
     ensure(gpu.read(&got)? == want, "cuBLASLt's C differs")?;
@@ -126,7 +126,7 @@ pub fn cublaslt(gpu: &Context) -> Outcome {
     );
     let got = gpu.alloc("out", want.len())?;
     let [m, n, k] = SHAPE;
-    let lt = CublasLt::tune(gpu, [&a, &b, &got], SHAPE, 1)?;
+    let lt = CublasLt::tune(gpu, &[[&a, &b, &got]], SHAPE, 1)?;
     gpu.fill(&got, 0xff)?;
     lt.run(0, [&a, &b, &got])?;
     ensure(gpu.read(&got)? == want, "C differs from the host's")?;

@@ -24,7 +24,7 @@ pub fn alternation(gpu: &Context) -> Outcome {
         })
         .collect::<Result<Vec<[Buffer; 3]>, GpuError>>()?;
     let cublas = Cublas::new(gpu)?;
-    let lt = CublasLt::tune(gpu, sets[0].each_ref(), [N; 3], 1)?;
+    let lt = CublasLt::tune(gpu, &[sets[0].each_ref()], [N; 3], 1)?;
     let add = gpu.load_module(ADD)?.function("add")?;
     let add_args = |set: &[Buffer; 3]| {
         let args = [

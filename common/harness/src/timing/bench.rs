@@ -99,7 +99,7 @@ pub fn time(
 
     let lt = match (cublas, effort) {
         (Some(_), Effort::Bench | Effort::Alone) => {
-            Some(CublasLt::tune(gpu, f16_sets[0], [m, n, k], ALGORITHMS)?)
+            Some(CublasLt::tune(gpu, &f16_sets, [m, n, k], ALGORITHMS)?)
         }
         _ => None,
     };
