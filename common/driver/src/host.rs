@@ -339,3 +339,14 @@ pub fn call_back(function: StreamCallback, stream: usize, status: u32, argument:
         unsafe { function(stream, status, argument as *mut c_void) };
     }
 }
+
+/// Calls a function of this library by its address. It takes integers and pointers, at most twelve of them; C lets a caller
+/// pass more than are read.
+#[cfg(test)]
+pub fn call_any(address: usize, [a, b, c, d, e, f, g, h, i, j, k, l]: [usize; 12]) -> u32 {
+    type W = usize;
+    type Any = extern "C" fn(W, W, W, W, W, W, W, W, W, W, W, W) -> u32;
+    // SAFETY: the caller's word that it is one of the functions that `entry_points!` exports.
+    let call = unsafe { std::mem::transmute::<usize, Any>(address) };
+    call(a, b, c, d, e, f, g, h, i, j, k, l)
+}

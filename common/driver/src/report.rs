@@ -340,6 +340,7 @@ fn as_json(
         serde_json::Value::Object(named.collect())
     });
     let object = json!({
+        "schema": harness::schema::DRIVER.number,
         "kernel": shown(function.name()),
         "entry": function.name(),
         "grid": config.grid,

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use super::*;
 use crate::error::UNKNOWN;
+use crate::host::call_any;
 use crate::proc_address::all;
 use crate::table::HANDLES;
 
@@ -20,22 +21,6 @@ const CALLBACKS: [&str; 3] = [
     "cuStreamAddCallback",
     "cuUserObjectCreate",
 ];
-
-/// As many arguments as the longest function has; C lets a caller pass more than are read.
-type Any = extern "C" fn(
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-) -> u32;
 
 /// splitmix64
 fn next(state: &mut u64) -> usize {
@@ -83,10 +68,7 @@ fn calls_of_the_child() {
             }
             // What a crash is the fault of.
             eprintln!("{} {arguments:x?}", one.name);
-            // SAFETY: a function of ours that takes integers and pointers, at most twelve of them.
-            let call = unsafe { std::mem::transmute::<usize, Any>(one.address) };
-            let [a, b, c, d, e, f, g, h, i, j, k, l] = arguments;
-            let code = call(a, b, c, d, e, f, g, h, i, j, k, l);
+            let code = call_any(one.address, arguments);
             assert_ne!(code, UNKNOWN, "{} panicked", one.name);
             // What it gave, if that is a handle or an address.
             let written = memory[0] as usize;
