@@ -124,9 +124,10 @@ fn marked(script: &str) -> Vec<usize> {
 
 #[test]
 fn planted_races_are_named_at_their_lines() {
-    let programs: [(&[&str], &str, usize); 3] = [
+    let programs: [(&[&str], &str, usize); 4] = [
         (&["numba_races.py"], "numba_races.py", 4),
         (&["dot.py"], "dot.cu", 1),
+        (&["cluster.py", "race"], "cluster.cu", 1),
         (&["tensor_map.py", "race"], "transpose.cu", 1),
     ];
     for (command, file, races) in programs {
