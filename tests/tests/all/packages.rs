@@ -70,6 +70,71 @@ fn what_is_compiled_is_shared() {
     }
 }
 
+/// CI runs the tests without a compiler for CUDA, and then with one those that may tell the difference. Of this package's they are
+/// in the modules that a step names.
+#[test]
+fn ci_runs_again_what_looks_for_a_compiler() {
+    let ci = read(&root().join(".ci/run"));
+    let step = |words: &str| {
+        let found = ci
+            .lines()
+            .find(|line| line.starts_with("step cargo test") && line.contains(words));
+        found.unwrap_or_else(|| panic!("no step of .ci/run has {words}"))
+    };
+    let (ignored, again) = (
+        step("-- --ignored "),
+        step("-- --include-ignored attempts:: "),
+    );
+    for file in files(&root().join("tests/tests/all"), ".rs") {
+        let name = file
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        // They only name what others look for.
+        if ["invariants", "packages"].contains(&&*name) {
+            continue;
+        }
+        let text = read(&file);
+        let module = format!(" {name}::");
+        let looks = ["Nvrtc", "has_nvrtc", "tools::", "ptxas()"]
+            .iter()
+            .any(|word| text.contains(word));
+        assert!(
+            !looks || again.contains(&module),
+            "{name} looks for a compiler: {again}"
+        );
+        let has_ignored = text.contains("#[ignore");
+        assert!(
+            !has_ignored || ignored.contains(&module) || again.contains(&module),
+            "{name} has ignored tests: {ignored}, {again}"
+        );
+    }
+    // The packages that are left out know of no compiler, but for one module.
+    for package in [
+        "common/emulator",
+        "common/layout",
+        "common/clock",
+        "common/transcript",
+    ] {
+        for file in files(&root().join(package), ".rs") {
+            if file.ends_with("availability_tests.rs") || file.ends_with("programs.rs") {
+                continue;
+            }
+            let text = read(&file);
+            assert!(
+                !text.contains("GEMM_NVRTC") && !text.contains("GEMM_REQUIRE"),
+                "{}",
+                file.display()
+            );
+        }
+        assert!(ci.contains(&format!(
+            "--exclude {} ",
+            package.trim_start_matches("common/")
+        )));
+    }
+}
+
 /// Lines of Rust that are no test, comment or blank line.
 fn production_lines(text: &str) -> usize {
     let code = text
