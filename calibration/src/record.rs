@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Error, Result, bail};
 use gpu::DeviceInfo;
-use harness::{Device, OnGpu, Provenance, pretty};
+use harness::{Device, OnGpu, Provenance, schema};
 use serde::Serialize;
 
 use crate::instructions::{self, Experiment, Recorder, experiments, is_known, planned};
@@ -129,7 +129,7 @@ fn provenance(gpu: &DeviceInfo) -> String {
     let mut of = Provenance::of("single instructions".into(), "made for each".into());
     of.gpu = Some(OnGpu::new(gpu, None));
     let ncu = ncu::version().ok();
-    pretty(&Record { of, ncu })
+    schema::PROVENANCE.pretty(&Record { of, ncu })
 }
 
 /// A GPU and the recording that is made on it.

@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments, gpu: Context) -> Result<String> {
         provenance,
     };
     Ok(match arguments.json {
-        true => harness::pretty(&timed),
+        true => harness::schema::LABS_TIME.pretty(&timed),
         false => timed.text(),
     })
 }
@@ -498,6 +498,10 @@ mod tests {
             .map(|row| row.split_whitespace().rev().take(3).collect())
             .collect();
         assert_eq!(ends, [["-", "1500", "125.0%"], ["-", "1980", "125.0%"]]);
-        assert!(harness::pretty(&timed).contains("\"sm_mhz\""));
+        assert!(
+            harness::schema::LABS_TIME
+                .pretty(&timed)
+                .contains("\"sm_mhz\"")
+        );
     }
 }

@@ -14,7 +14,7 @@ pub fn list(labs: &[Lab]) -> String {
         .iter()
         .map(|lab| (lab.name.to_owned(), lab.about.into()))
         .collect();
-    harness::pretty(&json!({ "labs": labs }))
+    harness::schema::LABS.pretty(&json!({ "labs": labs }))
 }
 
 /// All launches of an experiment.
@@ -23,7 +23,7 @@ pub fn text(lab: &Lab, place: &str, done: &[Done]) -> String {
         .iter()
         .map(|done| (done.launch.name.clone(), launch(done)))
         .collect();
-    harness::pretty(&json!({ "lab": lab.name, "on": place, "launches": launches }))
+    harness::schema::LABS.pretty(&json!({ "lab": lab.name, "on": place, "launches": launches }))
 }
 
 fn launch(done: &Done) -> Value {

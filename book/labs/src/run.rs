@@ -108,7 +108,7 @@ fn report_of(arguments: &Arguments) -> Result<(String, bool)> {
         let launches = launches(lab, arguments, arguments.scale.unwrap_or(Scale::Full))?;
         let timed = time::run(lab, &launches, arguments, device::gpu(arguments)?)?;
         let text = match arguments.json {
-            true => harness::pretty(&timed),
+            true => harness::schema::LABS_TIME.pretty(&timed),
             false => timed.text(),
         };
         return Ok((text, true));

@@ -1,9 +1,19 @@
-//! `book`, as mdBook calls it: a preprocessor. `cargo book build` is the same with mdBook inside.
+//! `book`, as mdBook calls it: a preprocessor. `cargo book build` is the same with mdBook inside (`build`).
 use std::io::{Write, stdin, stdout};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+#[cfg(not(feature = "build"))]
+use anyhow::bail;
+use anyhow::{Context, Result};
 use mdbook_preprocessor::Preprocessor;
+
+#[cfg(feature = "build")]
+mod build;
+
+const USAGE: &str = "\
+cargo book build [--url ADDRESS]      builds the book into book/book; with mdbook installed, `mdbook serve book` shows it
+cargo book publish [REMOTE]           builds it and pushes it to the branch gh-pages of a git remote, by default origin
+ADDRESS, or else the variable GEMM_BOOK, is where readers will find it; links of the grader lead there.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -12,10 +22,8 @@ fn main() -> ExitCode {
         [] => preprocess(),
         // Every renderer is given Markdown with a little HTML in it.
         ["supports", _] => Ok(()),
-        ["build"] => build(),
-        _ => Err(anyhow::anyhow!(
-            "`cargo book build` builds the book into book/book; with mdbook installed, `mdbook serve book` shows it"
-        )),
+        ["build" | "publish", ..] => build(&words),
+        _ => Err(anyhow::anyhow!("{USAGE}")),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -36,27 +44,12 @@ fn preprocess() -> Result<()> {
         .context("mdbook does not read the book")
 }
 
-#[cfg(feature = "build")]
-fn build() -> Result<()> {
-    let here = std::env::current_dir().context("the current folder is unknown")?;
-    let Some(folder) = here
-        .ancestors()
-        .find(|folder| folder.join("book/book.toml").is_file())
-    else {
-        bail!("there is no book/book.toml here; run this in the workspace");
-    };
-    let mut book = mdbook_driver::MDBook::load(folder.join("book"))?;
-    // It takes the place of the command of that name in book.toml.
-    book.with_preprocessor(book::Directives);
-    book.build()?;
-    println!(
-        "the book is in {}",
-        book.build_dir_for("html").join("index.html").display()
-    );
-    Ok(())
+#[cfg(not(feature = "build"))]
+fn build(_words: &[&str]) -> Result<()> {
+    bail!("this program was made without mdBook: `cargo book build` makes it with")
 }
 
-#[cfg(not(feature = "build"))]
-fn build() -> Result<()> {
-    bail!("this program was made without mdBook: `cargo book build` makes it with")
+#[cfg(feature = "build")]
+fn build(words: &[&str]) -> Result<()> {
+    build::run(words)
 }

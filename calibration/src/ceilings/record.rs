@@ -7,7 +7,7 @@ use super::{Measured, measure::Measurement};
 impl Measured {
     /// `ceilings.json`: the ceilings, what they belong to, and every measurement.
     pub fn json(&self) -> String {
-        harness::pretty(self)
+        harness::schema::CEILINGS.pretty(self)
     }
 
     /// `ceilings.csv`: a line a measurement.

@@ -14,6 +14,15 @@ pub enum Place {
     Unified(u64),
 }
 
+impl Place {
+    /// As CUDA's unified addressing has it.
+    pub fn address(self) -> u64 {
+        match self {
+            Self::Host(at) | Self::Device(at) | Self::Unified(at) => at,
+        }
+    }
+}
+
 /// Bytes of one row, rows of one slice, slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -73,12 +82,22 @@ pub struct Fill {
 const DEVICE: std::ops::Range<u64> = 1 << 40..5 << 44;
 
 impl State {
-    /// On the device or the host, once and for all.
-    pub fn settled(&self, place: Place) -> Place {
-        match place {
-            Place::Unified(at) if DEVICE.contains(&at) => Place::Device(at),
-            Place::Unified(at) => Place::Host(at),
-            settled => settled,
+    /// On the device or the host, once and for all. Memory that both sides share is the host's between launches.
+    ///
+    /// # Errors
+    /// If the bytes run past the end of shared memory.
+    fn settled(&self, place: Place, bytes: u64) -> Result<Place, Fault> {
+        let at = match place {
+            Place::Unified(at) | Place::Host(at) if !DEVICE.contains(&at) => {
+                return Ok(Place::Host(at));
+            }
+            // A device address is one by whatever name it comes.
+            Place::Unified(at) | Place::Host(at) | Place::Device(at) => at,
+        };
+        match self.on_host(at) {
+            Some((_, room)) if bytes > room => Err(outside(at)),
+            Some((host, _)) => Ok(Place::Host(host)),
+            None => Ok(Place::Device(at)),
         }
     }
 
@@ -123,7 +142,7 @@ impl State {
             for row in 0..rows {
                 let from = at(&copy.from, row, slice).ok_or(Fault::silent(INVALID_VALUE))?;
                 let to = at(&copy.to, row, slice).ok_or(Fault::silent(INVALID_VALUE))?;
-                self.copy_row(self.settled(from), self.settled(to), width)?;
+                self.copy_row(self.settled(from, width)?, self.settled(to, width)?, width)?;
             }
         }
         Ok(())
@@ -163,9 +182,14 @@ impl State {
         for row in 0..fill.rows {
             let offset = row.checked_mul(fill.pitch).ok_or(wrong.clone())?;
             let to = fill.to.checked_add(offset).ok_or(wrong.clone())?;
+            let pattern = &pattern[..fill.element.into()];
+            if let Place::Host(host) = self.settled(Place::Device(to), width)? {
+                host::write(host, &pattern.repeat(fill.width as usize))?;
+                continue;
+            }
             let bytes = self.device_bytes_mut(to, width)?;
-            for one in bytes.chunks_exact_mut(fill.element.into()) {
-                one.copy_from_slice(&pattern[..one.len()]);
+            for one in bytes.chunks_exact_mut(pattern.len()) {
+                one.copy_from_slice(pattern);
             }
         }
         Ok(())

@@ -42,7 +42,7 @@ fn attribute(card: Card, which: i32) -> Option<i32> {
         14 | 30 => 512,            // alignment of textures and surfaces
         15 | 31 => 1,              // copies and kernels beside kernels
         16 => number(card.sms())?, // SMs
-        19 | 41 | 91 => 1,         // the host's memory is mapped, at the host's addresses
+        19 | 41 => 1,              // pinned memory of the host has the same address on the device
         36 => 2_619_000,           // kHz of the memory
         37 => 5120,                // bits of its bus
         38 => 50 << 20,            // L2
@@ -53,20 +53,20 @@ fn attribute(card: Card, which: i32) -> Option<i32> {
         76 => number(minor)?,
         78..=80 => 1, // priorities of streams, L1 for global and local memory
         81 => number(card.shared_of_an_sm())?,
-        83 => 1, // managed memory
+        83 => 1, // managed memory, which the host leaves alone while a kernel runs (89: 0)
         87 => 2, // f32 to f64 throughput
         90 => 1, // preemption
         95 => 1, // cooperative launches
         97 => number(card.shared_of_a_block())?,
-        99 => 1,                      // cuMemHostRegister
-        106 => 32,                    // blocks of an SM
-        111 => 1024,                  // shared memory of a block that is the system's
-        115 => 1,                     // memory pools
+        99 => 1,   // cuMemHostRegister, whose memory has a device address of its own (91: 0)
+        106 => 32, // blocks of an SM
+        111 => 1024, // shared memory of a block that is the system's
+        115 => 1,  // memory pools
         120 => i32::from(major >= 9), // clusters
-        126 => 4,                     // memory synchronization domains
+        126 => 4,  // memory synchronization domains
         127 => i32::from(major >= 9), // tensor maps
-        129 => 1,                     // pointers to functions
-        130 | 134 => -1,              // no NUMA node
+        129 => 1,  // pointers to functions
+        131 | 134 => -1, // no NUMA node, of the device or the host
         _ if (1..=157).contains(&which) => 0,
         _ => return None,
     })

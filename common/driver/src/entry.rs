@@ -12,6 +12,9 @@ pub struct EntryPoint {
     pub since: i32,
     /// Its address.
     pub address: usize,
+    /// The types of its arguments, as this library writes them.
+    #[cfg(test)]
+    pub arguments: &'static [&'static str],
 }
 
 /// Exports functions under their C names. The number is the CUDA version that a function came with. A function's body is an
@@ -34,6 +37,8 @@ macro_rules! entry_points {
                 name: stringify!($name),
                 since: $since,
                 address: $name as *const () as usize,
+                #[cfg(test)]
+                arguments: &[$(stringify!($kind)),*],
             }),*]
         }
     };

@@ -1,14 +1,18 @@
-//! Graphs: work that was captured, to be done again as a whole. Its nodes run in the order in which they were captured.
+//! Graphs: work to be done again as a whole. What was captured runs in the order in which it was captured; nodes that were
+//! added explicitly (`graph_node`) run after those that they depend on.
+use std::collections::HashMap;
+
 use crate::entry::entry_points;
 use crate::error::{Fault, INVALID_HANDLE, INVALID_VALUE};
-use crate::host::{self, HostFunction, Out, plain_struct};
+use crate::host::{self, HostFunction, Out};
 use crate::state::{State, with, with_context};
 use crate::stream::{self, Work};
 use crate::table::Handle;
 
-/// Work that was captured.
+/// Work that was captured or added.
 #[derive(Clone, Default)]
 pub struct Graph {
+    /// In the order in which they were added.
     pub nodes: Vec<Handle>,
     /// What it keeps of the client's, and how many times.
     kept: Vec<(Handle, u64)>,
@@ -29,61 +33,60 @@ fn free(unused: Vec<UserObject>) {
 }
 
 /// One piece of it.
+#[derive(Clone)]
 pub struct Node {
-    graph: Handle,
+    pub graph: Handle,
     pub work: Work,
-}
-
-impl Node {
-    pub fn new(graph: Handle, work: Work) -> Self {
-        Self { graph, work }
-    }
+    /// The nodes of the same graph that come before it.
+    pub after: Vec<Handle>,
 }
 
 /// A graph that is ready to run.
 pub struct Executable {
-    works: Vec<Work>,
+    /// In an order in which they may run, each with the node that it was made from.
+    pub works: Vec<(Handle, Work)>,
     /// What its graph kept when it was made.
     kept: Vec<(Handle, u64)>,
 }
 
-// CUgraphNodeType
-const KERNEL: u32 = 0;
-const COPY: u32 = 1;
-const FILL: u32 = 2;
-const CALL: u32 = 3;
-const EMPTY: u32 = 5;
-
-plain_struct! {
-    /// `CUDA_KERNEL_NODE_PARAMS_v2`
-    pub struct KernelNodeParams {
-        pub function: usize,
-        pub grid: [u32; 3],
-        pub block: [u32; 3],
-        pub dynamic_shared: u32,
-        pub pad: u32,
-        pub parameters: usize,
-        pub extra: usize,
-        pub kernel: usize,
-        pub context: usize,
-    }
-}
-
 impl State {
-    fn graph(&self, handle: Handle) -> Result<&Graph, Fault> {
+    pub fn graph(&self, handle: Handle) -> Result<&Graph, Fault> {
         self.graphs.get(handle).ok_or(Fault::silent(INVALID_HANDLE))
     }
 
-    fn node(&self, handle: Handle) -> Result<&Node, Fault> {
+    pub fn node(&self, handle: Handle) -> Result<&Node, Fault> {
         self.nodes.get(handle).ok_or(Fault::silent(INVALID_HANDLE))
     }
 
+    /// The nodes of a graph, each after those that it depends on; of several that may be next, the one that was added first.
+    ///
+    /// # Errors
+    /// If they depend on each other in a circle.
+    pub fn in_order(&self, graph: Handle) -> Result<Vec<Handle>, Fault> {
+        let mut left = self.graph(graph)?.nodes.clone();
+        let mut done = Vec::with_capacity(left.len());
+        while !left.is_empty() {
+            let ready = left.iter().position(|&node| {
+                let after = self.nodes.get(node).map(|node| &node.after);
+                after.is_none_or(|after| after.iter().all(|one| !left.contains(one)))
+            });
+            let ready = ready.ok_or_else(|| {
+                Fault::of(
+                    INVALID_VALUE,
+                    "the graph's nodes depend on each other in a circle",
+                )
+            })?;
+            done.push(left.remove(ready));
+        }
+        Ok(done)
+    }
+
     fn instantiate(&mut self, graph: Handle) -> Result<Handle, Fault> {
-        let known = self.graph(graph)?;
-        let nodes = known.nodes.iter();
-        let works = nodes.filter_map(|&node| Some(self.nodes.get(node)?.work.clone()));
-        let works = works.collect();
-        let kept = known.kept.clone();
+        let nodes = self.in_order(graph)?;
+        let works = nodes.iter();
+        let works = works.map(|&node| Ok((node, self.node(node)?.work.clone())));
+        let works = works.collect::<Result<_, Fault>>()?;
+        let kept = self.graph(graph)?.kept.clone();
         for &(object, times) in &kept {
             self.user_object(object)?.count += times;
         }
@@ -113,19 +116,6 @@ impl State {
     }
 }
 
-fn kernel_node(state: &State, node: Handle) -> Result<KernelNodeParams, Fault> {
-    let Work::Launch(launch) = &state.node(node)?.work else {
-        return Err(Fault::silent(INVALID_VALUE));
-    };
-    Ok(KernelNodeParams {
-        function: launch.kernel,
-        grid: launch.config.grid,
-        block: launch.config.block,
-        dynamic_shared: launch.config.dynamic_shared,
-        ..KernelNodeParams::default()
-    })
-}
-
 entry_points! {
     /// A graph without nodes.
     10000 fn cuGraphCreate(graph: Out<Handle>, flags: u32) {
@@ -152,11 +142,17 @@ entry_points! {
     10000 fn cuGraphClone(clone: Out<Handle>, graph: Handle) {
         with(|state| {
             clone.check()?;
-            let works: Vec<Work> = state.graph(graph)?.nodes.iter()
-                .filter_map(|&node| Some(state.nodes.get(node)?.work.clone())).collect();
+            let nodes = state.graph(graph)?.nodes.clone();
             let made = state.graphs.insert(Graph::default());
-            for work in works {
-                state.add_node(made, work)?;
+            let mut clones = HashMap::new();
+            for node in state.in_order(graph)? {
+                let original = state.node(node)?.clone();
+                let after = original.after.iter().filter_map(|one| clones.get(one).copied()).collect();
+                clones.insert(node, state.insert_node(made, original.work, after)?);
+            }
+            // In the original's order.
+            if let Some(graph) = state.graphs.get_mut(made) {
+                graph.nodes = nodes.iter().filter_map(|node| clones.get(node).copied()).collect();
             }
             clone.put(made)
         })
@@ -186,7 +182,8 @@ entry_points! {
         let works = with_context(|state, _| {
             state.not_capturing(stream)?;
             let known = state.executables.get(executable);
-            Ok(known.ok_or(Fault::silent(INVALID_HANDLE))?.works.clone())
+            let works = known.ok_or(Fault::silent(INVALID_HANDLE))?.works.iter();
+            Ok(works.map(|(_, work)| work.clone()).collect::<Vec<_>>())
         })?;
         stream::run(&works)
     }
@@ -210,42 +207,15 @@ entry_points! {
             result.put_if_wanted([0; 3])
         })
     }
-    /// The nodes, or how many there are.
-    10000 fn cuGraphGetNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) {
-        with(|state| {
-            let all = &state.graph(graph)?.nodes;
-            if nodes.is_null() {
-                return count.put(all.len());
-            }
-            let room = count.get()?;
-            nodes.put_all(&all[..all.len().min(room)])?;
-            count.put(all.len().min(room))
+    /// Makes it ready to run, as before CUDA 12: what went wrong is named by no node.
+    11000 fn cuGraphInstantiate_v2(
+        executable: Out<Handle>, graph: Handle, node: Out<Handle>, _log: Out<u8>, _room: usize,
+    ) {
+        with_context(|state, _| {
+            executable.check()?;
+            node.put_if_wanted(0)?;
+            executable.put(state.instantiate(graph)?)
         })
-    }
-    /// The first node.
-    10000 fn cuGraphGetRootNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) {
-        with(|state| {
-            let all = &state.graph(graph)?.nodes;
-            let first = &all[..all.len().min(1)];
-            if !nodes.is_null() && count.get()? > 0 {
-                nodes.put_all(first)?;
-            }
-            count.put(first.len())
-        })
-    }
-    /// What a node does.
-    10000 fn cuGraphNodeGetType(node: Handle, kind: Out<u32>) {
-        with(|state| kind.put(match state.node(node)?.work {
-            Work::Launch(_) => KERNEL,
-            Work::Copy(_) => COPY,
-            Work::Fill(_) => FILL,
-            Work::Call(..) => CALL,
-            Work::Nothing => EMPTY,
-        }))
-    }
-    /// The launch of a kernel's node, without the arguments.
-    12000 fn cuGraphKernelNodeGetParams_v2(node: Handle, out: Out<KernelNodeParams>) {
-        with(|state| out.put(kernel_node(state, node)?))
     }
     /// How it was instantiated.
     12000 fn cuGraphExecGetFlags(executable: Handle, flags: Out<u64>) {
@@ -295,9 +265,5 @@ entry_points! {
         })?;
         free(unused.into_iter().collect());
         Ok(())
-    }
-    /// A node that does nothing, behind all others.
-    10000 fn cuGraphAddEmptyNode(node: Out<Handle>, graph: Handle, _dependencies: usize, _count: usize) {
-        with(|state| { node.check()?; node.put(state.add_node(graph, Work::Nothing)?) })
     }
 }

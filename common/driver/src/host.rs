@@ -4,10 +4,15 @@
 //! passes for host memory has to be one. Device pointers and handles are never followed; they are looked up in tables.
 use std::ffi::{CStr, c_char, c_void};
 
+#[cfg(target_os = "linux")]
+use crate::error::OUT_OF_MEMORY;
 use crate::error::{Answer, Fault, INVALID_VALUE};
 
 /// Below it no system maps memory (Linux: `vm.mmap_min_addr`): such a number is a null pointer plus an offset.
 const LOWEST: usize = 64 << 10;
+
+/// From here on no system gives a process memory (x86-64 with five levels of pages: 2^56; the Arm architecture: 2^52).
+const HIGHEST: usize = 1 << 56;
 
 /// Numbers, and structs of numbers, as C lays them out: any bits are a value.
 ///
@@ -61,10 +66,12 @@ pub type HostFunction = Option<unsafe extern "C" fn(*mut c_void)>;
 /// What `cuStreamAddCallback` takes, or null.
 pub type StreamCallback = Option<unsafe extern "C" fn(usize, u32, *mut c_void)>;
 
-fn mapped(address: usize) -> Answer {
-    match address < LOWEST {
-        true => Err(Fault::silent(INVALID_VALUE)),
-        false => Ok(()),
+/// That an address may be one of the client's memory, and so may that of the last byte behind it.
+fn mapped(address: usize, bytes: usize) -> Answer {
+    let end = address.checked_add(bytes);
+    match address >= LOWEST && end.is_some_and(|end| end <= HIGHEST) {
+        true => Ok(()),
+        false => Err(Fault::silent(INVALID_VALUE)),
     }
 }
 
@@ -81,7 +88,7 @@ impl<T: Plain> In<T> {
         self.0 as usize
     }
     pub fn get(self) -> Result<T, Fault> {
-        mapped(self.0 as usize)?;
+        mapped(self.0 as usize, 1)?;
         // SAFETY: not null, so the client's word that a T is there; any bits are one, at any alignment.
         Ok(unsafe { self.0.read_unaligned() })
     }
@@ -90,7 +97,8 @@ impl<T: Plain> In<T> {
         if count == 0 {
             return Ok(Vec::new());
         }
-        mapped(self.0 as usize)?;
+        let bytes = count.checked_mul(size_of::<T>());
+        mapped(self.0 as usize, bytes.ok_or(Fault::silent(INVALID_VALUE))?)?;
         // SAFETY: not null, so the client's word that so many are there; any bits are values, at any alignment.
         let one = |index| unsafe { self.0.wrapping_add(index).read_unaligned() };
         Ok((0..count).map(one).collect())
@@ -111,7 +119,7 @@ impl<T: Plain> Out<T> {
     }
     /// That a value can be written, before anything is done.
     pub fn check(self) -> Answer {
-        mapped(self.0 as usize)
+        mapped(self.0 as usize, 1)
     }
     pub fn get(self) -> Result<T, Fault> {
         In(self.0.cast_const()).get()
@@ -127,7 +135,7 @@ impl<T: Plain> Out<T> {
         }
     }
     fn put_at(self, index: usize, value: T) -> Answer {
-        mapped(self.0 as usize)?;
+        mapped(self.0 as usize, 1)?;
         // SAFETY: not null, so the client's word that there is room, at any alignment.
         unsafe { self.0.wrapping_add(index).write_unaligned(value) };
         Ok(())
@@ -156,7 +164,7 @@ impl Text {
         Self(address as *const c_char)
     }
     pub fn get(self) -> Result<String, Fault> {
-        mapped(self.0 as usize)?;
+        mapped(self.0 as usize, 1)?;
         // SAFETY: not null, so the client's word that a NUL-terminated string is there.
         let text = unsafe { CStr::from_ptr(self.0) };
         Ok(text.to_string_lossy().into_owned())
@@ -168,7 +176,7 @@ pub fn read(address: u64, into: &mut [u8]) -> Answer {
     if into.is_empty() {
         return Ok(());
     }
-    mapped(address as usize)?;
+    mapped(address as usize, into.len())?;
     // SAFETY: not null, so the client's word that so many bytes are there; nobody else has `into`.
     unsafe {
         std::ptr::copy(address as usize as *const u8, into.as_mut_ptr(), into.len());
@@ -181,7 +189,7 @@ pub fn write(address: u64, bytes: &[u8]) -> Answer {
     if bytes.is_empty() {
         return Ok(());
     }
-    mapped(address as usize)?;
+    mapped(address as usize, bytes.len())?;
     // SAFETY: not null, so the client's word that there is room for so many bytes.
     unsafe {
         std::ptr::copy(bytes.as_ptr(), address as usize as *mut u8, bytes.len());
@@ -194,8 +202,8 @@ pub fn copy(from: u64, to: u64, bytes: u64) -> Answer {
     if bytes == 0 {
         return Ok(());
     }
-    mapped(from as usize)?;
-    mapped(to as usize)?;
+    mapped(from as usize, bytes as usize)?;
+    mapped(to as usize, bytes as usize)?;
     // SAFETY: neither is null, so the client's word that so many bytes are there.
     unsafe {
         std::ptr::copy(
@@ -203,6 +211,115 @@ pub fn copy(from: u64, to: u64, bytes: u64) -> Answer {
             to as usize as *mut u8,
             bytes as usize,
         );
+    }
+    Ok(())
+}
+
+/// Pages of this process at an address that the driver chose; they are unmapped when it is dropped.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub struct Mapping {
+    start: usize,
+    bytes: usize,
+}
+
+#[cfg(target_os = "linux")]
+impl Mapping {
+    /// Zeroed pages that hold `bytes` bytes from `address` on.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_OUT_OF_MEMORY` if the system does not give them, or something else is there.
+    pub fn at(address: u64, bytes: usize) -> Result<Self, Fault> {
+        const PAGE: usize = 4096;
+        let start = address as usize / PAGE * PAGE;
+        let end = (address as usize).checked_add(bytes);
+        let end = end.and_then(|end| end.checked_next_multiple_of(PAGE));
+        let none = || {
+            Fault::of(
+                OUT_OF_MEMORY,
+                format!("the system has no {bytes} bytes at 0x{address:x}"),
+            )
+        };
+        let bytes = end.ok_or_else(none)? - start;
+        // SAFETY: the kernel chooses nothing and replaces nothing: with MAP_FIXED_NOREPLACE the pages are new, or the call fails.
+        let got = unsafe {
+            libc::mmap(
+                start as *mut c_void,
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE
+                    | libc::MAP_ANONYMOUS
+                    | libc::MAP_NORESERVE
+                    | libc::MAP_FIXED_NOREPLACE,
+                -1,
+                0,
+            )
+        };
+        if got == libc::MAP_FAILED {
+            return Err(none());
+        }
+        let mapping = Self {
+            start: got as usize,
+            bytes,
+        };
+        // A kernel from before Linux 4.17 takes the address for a hint; what it gave instead is dropped.
+        match mapping.start == start {
+            true => Ok(mapping),
+            false => Err(none()),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: pages that `at` has mapped; the client's word that it no longer uses memory that it has freed.
+        unsafe { libc::munmap(self.start as *mut c_void, self.bytes) };
+    }
+}
+
+/// Elsewhere no process looks for a `libcuda.so.1`.
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug)]
+pub enum Mapping {}
+
+#[cfg(not(target_os = "linux"))]
+impl Mapping {
+    /// # Errors
+    /// Always.
+    pub fn at(_address: u64, _bytes: usize) -> Result<Self, Fault> {
+        Err(Fault::of(
+            crate::error::NOT_SUPPORTED,
+            "host memory that kernels read needs Linux",
+        ))
+    }
+}
+
+/// A function of the client, or null, that is stored at an address of its memory.
+pub fn function_at(address: usize) -> Result<HostFunction, Fault> {
+    mapped(address, 1)?;
+    // SAFETY: not null, so the client's word that a function's address or null is there, which an `Option` of one may be.
+    Ok(unsafe { (address as *const HostFunction).read_unaligned() })
+}
+
+/// That the client has all of this memory: what it registers has to be there.
+pub fn check_mapped(address: u64, bytes: usize) -> Answer {
+    mapped(address as usize, bytes)?;
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 4096;
+        let start = address as usize / PAGE * PAGE;
+        let pages = (address as usize + bytes - start).div_ceil(PAGE);
+        let mut resident = Vec::new();
+        let reserved = resident.try_reserve_exact(pages);
+        reserved.map_err(|_| Fault::silent(INVALID_VALUE))?;
+        resident.resize(pages, 0u8);
+        // SAFETY: it reads nothing of the client, and `resident` has a byte for each page.
+        let code =
+            unsafe { libc::mincore(start as *mut c_void, pages * PAGE, resident.as_mut_ptr()) };
+        if code != 0 {
+            return Err(Fault::silent(INVALID_VALUE));
+        }
     }
     Ok(())
 }
@@ -221,4 +338,15 @@ pub fn call_back(function: StreamCallback, stream: usize, status: u32, argument:
         // SAFETY: as in `call`.
         unsafe { function(stream, status, argument as *mut c_void) };
     }
+}
+
+/// Calls a function of this library by its address. It takes integers and pointers, at most twelve of them; C lets a caller
+/// pass more than are read.
+#[cfg(test)]
+pub fn call_any(address: usize, [a, b, c, d, e, f, g, h, i, j, k, l]: [usize; 12]) -> u32 {
+    type W = usize;
+    type Any = extern "C" fn(W, W, W, W, W, W, W, W, W, W, W, W) -> u32;
+    // SAFETY: the caller's word that it is one of the functions that `entry_points!` exports.
+    let call = unsafe { std::mem::transmute::<usize, Any>(address) };
+    call(a, b, c, d, e, f, g, h, i, j, k, l)
 }

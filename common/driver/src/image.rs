@@ -44,9 +44,13 @@ pub fn ptx_at(address: usize) -> Result<String, Fault> {
 
 /// The PTX in a file.
 pub fn ptx_of_file(path: &str) -> Result<String, Fault> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| Fault::of(FILE_NOT_FOUND, format!("{path}: {error}")))?;
-    ptx_of_bytes(&bytes)
+    ptx_of_bytes(&read(path)?)
+}
+
+/// A file.
+pub fn read(path: &str) -> Result<Vec<u8>, Fault> {
+    let bytes = std::fs::read(path);
+    bytes.map_err(|error| Fault::of(FILE_NOT_FOUND, format!("{path}: {error}")))
 }
 
 /// The PTX in an image of known length.

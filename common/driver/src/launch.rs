@@ -128,7 +128,7 @@ fn arguments(kernel: &Kernel, list: In<usize>, extra: In<usize>) -> Result<Vec<V
 
 impl State {
     /// A launch as it is described, with its arguments.
-    fn prepare(
+    pub fn prepare(
         &self,
         kernel: Handle,
         mut config: LaunchConfig,
@@ -173,8 +173,11 @@ impl State {
         let ptx = self.ptx_of(launch.kernel)?;
         let bytes = launch.arguments.iter();
         let args: Vec<KernelArg> = bytes.map(|bytes| KernelArg::Bytes(bytes)).collect();
+        let given = self.give_to_device()?;
         let predicted = report::predicted(self, &ptx, &function, launch);
-        let report = match self.gpu.launch(&function, &launch.config, &args) {
+        let launched = self.gpu.launch(&function, &launch.config, &args);
+        self.give_to_host(given)?;
+        let report = match launched {
             Ok(report) => report,
             Err(
                 error @ (emulator::Error::InstructionLimit { .. }

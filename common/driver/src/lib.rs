@@ -3,13 +3,13 @@
 //! | file | what it answers |
 //! | --- | --- |
 //! | `host` | how is the client's memory read and written? the only `unsafe` |
-//! | `entry`, `proc_address` | how is a function exported, and how is it found? |
+//! | `entry`, `proc_address`, `refusals` | how is a function exported, how is it found, and which are refused? |
 //! | `error`, `results`, `log` | what does a call answer, and what is said of it? |
 //! | `state`, `table` | what does the driver know, and what is a handle? |
 //! | `device`, `context` | which GPU, and who works on it? |
-//! | `module`, `image`, `jit`, `link` | which kernels are there? |
-//! | `memory`, `pool`, `copy` | where are bytes? |
-//! | `stream`, `event`, `graph` | what happens in which order? |
+//! | `module`, `image`, `jit`, `link`, `merge` | which kernels are there? |
+//! | `memory`, `host_memory`, `pool`, `pointer`, `copy` | where are bytes? |
+//! | `stream`, `event`, `graph`, `graph_node` | what happens in which order? |
 //! | `launch`, `occupancy`, `tensor_map` | what does a kernel get? |
 //! | `report` | what is printed of a launch? |
 #![allow(unsafe_code)] // A C interface is unsafe by nature: it is confined to `host.rs`.
@@ -22,17 +22,22 @@ mod entry;
 mod error;
 mod event;
 mod graph;
+mod graph_node;
 mod host;
+mod host_memory;
 mod image;
 mod jit;
 mod launch;
 mod link;
 mod log;
 mod memory;
+mod merge;
 mod module;
 mod occupancy;
+mod pointer;
 mod pool;
 mod proc_address;
+mod refusals;
 mod report;
 mod results;
 mod state;

@@ -1,9 +1,10 @@
-//! The driver's linker. Its result, which a client takes for machine code, is the PTX that it was given.
+//! The driver's linker. Its result, which a client takes for machine code, is PTX: one text, or several as one.
 use crate::entry::entry_points;
-use crate::error::{Fault, INVALID_HANDLE, INVALID_IMAGE, INVALID_PTX, NOT_SUPPORTED};
+use crate::error::{Answer, Fault, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE, NOT_SUPPORTED};
 use crate::host::{self, In, Out, Text};
 use crate::image;
 use crate::jit::JitOptions;
+use crate::merge::merged;
 use crate::state::{State, with};
 use crate::table::Handle;
 
@@ -11,13 +12,18 @@ use crate::table::Handle;
 pub struct Link {
     options: JitOptions,
     inputs: Vec<String>,
-    /// With a NUL behind it; the client has its address until the link is destroyed.
-    linked: Vec<u8>,
+    /// With a NUL behind it, once it is complete; the client has its address until the link is destroyed.
+    linked: Option<Vec<u8>>,
 }
 
-/// `CU_JIT_INPUT_PTX` and `CU_JIT_INPUT_FATBINARY`
+/// `CU_JIT_INPUT_PTX`, `CU_JIT_INPUT_FATBINARY` and `CU_JIT_INPUT_LIBRARY`
 const PTX: u32 = 1;
 const FATBINARY: u32 = 2;
+const LIBRARY: u32 = 4;
+
+/// How an archive begins, and the member that NVIDIA's device runtime has.
+const ARCHIVE: &[u8] = b"!<arch>\n";
+const DEVICE_RUNTIME: &[u8] = b"cuda_device_runtime.o";
 
 impl State {
     fn link(&mut self, handle: Handle) -> Result<&mut Link, Fault> {
@@ -26,16 +32,31 @@ impl State {
     }
 }
 
-fn add(state: &mut State, link: Handle, kind: u32, bytes: &[u8]) -> Result<(), Fault> {
-    if !matches!(kind, PTX | FATBINARY) {
+fn add(state: &mut State, link: Handle, kind: u32, bytes: &[u8]) -> Answer {
+    let link = state.link(link)?;
+    if link.linked.is_some() {
         return Err(Fault::of(
-            NOT_SUPPORTED,
-            "PTX is needed: machine code, objects and LTO-IR cannot be linked here; give the linker one PTX",
+            INVALID_VALUE,
+            "this link is complete; create another one",
         ));
     }
-    let ptx = image::ptx_of_bytes(bytes)?;
-    state.link(link)?.inputs.push(ptx);
+    let ptx = match kind {
+        PTX | FATBINARY => image::ptx_of_bytes(bytes)?,
+        LIBRARY if is_device_runtime(bytes) => include_str!("device_runtime.ptx").to_owned(),
+        _ => {
+            return Err(Fault::of(
+                NOT_SUPPORTED,
+                "PTX is needed: machine code, objects, LTO-IR and libraries other than libcudadevrt.a cannot be linked here",
+            ));
+        }
+    };
+    link.inputs.push(ptx);
     Ok(())
+}
+
+fn is_device_runtime(archive: &[u8]) -> bool {
+    let has = |name: &[u8]| archive.windows(name.len()).any(|window| window == name);
+    archive.starts_with(ARCHIVE) && has(DEVICE_RUNTIME)
 }
 
 entry_points! {
@@ -43,44 +64,41 @@ entry_points! {
     6050 fn cuLinkCreate_v2(count: u32, options: In<u32>, values: Out<usize>, link: Out<Handle>) {
         link.check()?;
         let options = JitOptions::read(count, options, values)?;
-        with(|state| link.put(state.links.insert(Link { options, inputs: Vec::new(), linked: Vec::new() })))
+        with(|state| link.put(state.links.insert(Link { options, inputs: Vec::new(), linked: None })))
     }
     /// Adds PTX from memory.
     6050 fn cuLinkAddData_v2(
-        link: Handle, kind: u32, data: u64, size: usize, _name: Text,
+        link: Handle, kind: u32, data: usize, size: usize, _name: Text,
         _count: u32, _options: In<u32>, _values: Out<usize>,
     ) {
         let mut bytes = Vec::new();
         let reserved = bytes.try_reserve_exact(size);
         reserved.map_err(|_| Fault::silent(INVALID_IMAGE))?;
         bytes.resize(size, 0);
-        host::read(data, &mut bytes)?;
+        host::read(data as u64, &mut bytes)?;
         with(|state| add(state, link, kind, &bytes))
     }
     /// Adds PTX from a file.
     6050 fn cuLinkAddFile_v2(
         link: Handle, kind: u32, path: Text, _count: u32, _options: In<u32>, _values: Out<usize>,
     ) {
-        let ptx = image::ptx_of_file(&path.get()?)?;
-        with(|state| add(state, link, kind, ptx.as_bytes()))
+        let bytes = image::read(&path.get()?)?;
+        with(|state| add(state, link, kind, &bytes))
     }
-    /// The one PTX there is, with its size.
+    /// The PTX, with its size; again the same, if it was complete before.
     5050 fn cuLinkComplete(link: Handle, image: Out<usize>, size: Out<usize>) {
         with(|state| {
             image.check()?;
             let link = state.link(link)?;
-            let one = match &link.inputs[..] {
-                [one] => Ok(one.clone()),
-                all => Err(Fault::of(
-                    INVALID_PTX,
-                    format!("{} PTX texts to link; the emulator takes one: compile them as one source", all.len()),
-                )),
+            let ptx = match &link.linked {
+                Some(_) => Ok(None),
+                None => merged(&link.inputs).map(Some),
             };
             let options = link.options;
-            options.log(one, |ptx| {
-                link.linked = [ptx.as_bytes(), &[0]].concat();
-                image.put(link.linked.as_ptr() as usize)?;
-                size.put_if_wanted(link.linked.len())
+            options.log(ptx, |ptx| {
+                let bytes = link.linked.get_or_insert_with(|| [ptx.unwrap_or_default().as_bytes(), &[0]].concat());
+                image.put(bytes.as_ptr() as usize)?;
+                size.put_if_wanted(bytes.len())
             })
         })
     }

@@ -1,12 +1,10 @@
-//! Device memory, memory of the host that the driver allocates, copies and fills.
+//! Device memory, copies and fills.
 use crate::copy::{Copy, Fill, Place, Shape, Side};
 use crate::entry::entry_points;
-use crate::error::{
-    Answer, Fault, HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE,
-    NOT_SUPPORTED, OUT_OF_MEMORY,
-};
+use crate::error::{Answer, Fault, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY};
 use crate::host::{In, Out, plain_struct};
-use crate::state::{State, with, with_context};
+use crate::host_memory::Origin;
+use crate::state::{State, with_context};
 use crate::stream::{LEGACY, Work};
 use crate::table::Handle;
 
@@ -27,8 +25,6 @@ impl Allocation {
 
 /// Bytes to which `cuMemAllocPitch` rounds a row, as on an H100.
 const PITCH: usize = 512;
-/// Of memory that the host gets, as mmap has it.
-const PAGE: usize = 4096;
 
 plain_struct! {
     /// `CUDA_MEMCPY2D`
@@ -60,10 +56,7 @@ impl State {
         if bytes == 0 {
             return Err(Fault::silent(INVALID_VALUE));
         }
-        // What a finding calls it: programs name no memory, so its number has to do.
-        let name = format!("allocation {}", self.named + 1);
-        let buffer = self.gpu.alloc(&name, bytes)?;
-        self.named += 1;
+        let buffer = self.named_buffer(bytes)?;
         let address = buffer.address();
         self.allocations.insert(
             address,
@@ -76,14 +69,27 @@ impl State {
         Ok(address)
     }
 
-    /// Frees what [`Self::allocate`] has allocated; 0 is nothing.
+    /// A buffer with the name that findings call it by: programs name no memory, so a number has to do.
+    pub fn named_buffer(&mut self, bytes: usize) -> Result<emulator::Buffer, Fault> {
+        let name = format!("allocation {}", self.named + 1);
+        let buffer = self.gpu.alloc(&name, bytes)?;
+        self.named += 1;
+        Ok(buffer)
+    }
+
+    /// Frees what [`Self::allocate`] has allocated, or managed memory; 0 is nothing.
     pub fn free(&mut self, address: u64) -> Answer {
         if address == 0 {
             return Ok(());
         }
-        let known = self.allocations.remove(&address);
-        let known = known.ok_or(Fault::silent(INVALID_VALUE))?;
-        Ok(self.gpu.free(known.buffer)?)
+        match self.allocations.remove(&address) {
+            Some(known) => Ok(self.gpu.free(known.buffer)?),
+            None => self.free_on_host(
+                address,
+                |of| matches!(of, Origin::Managed(_)),
+                INVALID_VALUE,
+            ),
+        }
     }
 
     /// Frees all device memory of a context.
@@ -95,63 +101,13 @@ impl State {
             // They are there, so that nothing can go wrong.
             let _ = self.free(address);
         }
+        self.free_all_on_host_of(context);
     }
 
     /// First address and bytes of the memory that an address is in.
     pub fn range(&self, address: u64) -> Result<(u64, usize), Fault> {
         let (buffer, _) = self.gpu.find(address).ok_or(Fault::silent(INVALID_VALUE))?;
         Ok((buffer.address(), buffer.len()))
-    }
-
-    /// Allocates pages of the host, which are freed with the state.
-    fn allocate_on_host(&mut self, bytes: usize) -> Result<usize, Fault> {
-        if bytes == 0 {
-            return Err(Fault::silent(INVALID_VALUE));
-        }
-        let held: usize = self.host.values().map(HostMemory::bytes).sum();
-        let most = self.gpu.options().limits.memory as usize;
-        if held.saturating_add(bytes) > most {
-            return Err(Fault::of(
-                OUT_OF_MEMORY,
-                format!("{bytes} bytes of the host's memory; {most} are allowed"),
-            ));
-        }
-        let memory = vec![0u8; bytes + PAGE].into_boxed_slice();
-        let start = (memory.as_ptr() as usize).next_multiple_of(PAGE);
-        self.host
-            .insert(start as u64, HostMemory::Ours { memory, bytes });
-        Ok(start)
-    }
-
-    /// The piece of the host's memory that the driver knows and an address is in.
-    pub fn host_range(&self, address: u64) -> Option<(u64, usize)> {
-        let (&start, memory) = self.host.range(..=address).next_back()?;
-        (address - start < memory.bytes() as u64).then_some((start, memory.bytes()))
-    }
-}
-
-/// Memory of the host that the driver knows.
-pub enum HostMemory {
-    /// That it allocated, with room to begin at a page.
-    Ours {
-        /// Kept until it is freed.
-        #[allow(dead_code)]
-        memory: Box<[u8]>,
-        /// What the client asked for.
-        bytes: usize,
-    },
-    /// That the client registered.
-    Registered {
-        /// How much.
-        bytes: usize,
-    },
-}
-
-impl HostMemory {
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Ours { bytes, .. } | Self::Registered { bytes } => *bytes,
-        }
     }
 }
 
@@ -172,9 +128,9 @@ fn enqueue(stream: Handle, work: Work) -> Answer {
 }
 
 // CUmemorytype
-const HOST: u32 = 1;
-const DEVICE: u32 = 2;
-const UNIFIED: u32 = 4;
+pub const HOST: u32 = 1;
+pub const DEVICE: u32 = 2;
+pub const UNIFIED: u32 = 4;
 
 fn place(kind: u32, host: u64, device: u64, offset: Option<u64>) -> Result<Place, Fault> {
     let at = |base: u64| {
@@ -226,7 +182,7 @@ fn copy_2d(copy: In<Memcpy2d>) -> Result<Work, Fault> {
     }))
 }
 
-fn copy_3d(copy: In<Memcpy3d>) -> Result<Work, Fault> {
+pub fn copy_3d(copy: In<Memcpy3d>) -> Result<Work, Fault> {
     let c = copy.get()?;
     let offset = |x: u64, y: u64, z: u64, pitch: u64, height: u64| {
         let slices = z.checked_mul(pitch.checked_mul(height)?)?;
@@ -252,7 +208,7 @@ fn copy_3d(copy: In<Memcpy3d>) -> Result<Work, Fault> {
     }))
 }
 
-fn set(to: u64, pitch: usize, value: u32, element: u8, width: usize, rows: usize) -> Work {
+pub fn set(to: u64, pitch: usize, value: u32, element: u8, width: usize, rows: usize) -> Work {
     Work::Fill(Fill {
         to,
         pitch: pitch as u64,
@@ -261,31 +217,6 @@ fn set(to: u64, pitch: usize, value: u32, element: u8, width: usize, rows: usize
         width: width as u64,
         rows: rows as u64,
     })
-}
-
-// CUpointer_attribute
-fn pointer_attribute(state: &State, which: u32, pointer: u64, out: usize) -> Answer {
-    let on_device = state.range(pointer).ok();
-    let on_host = state.host_range(pointer);
-    let (base, bytes) = on_device.or(on_host).ok_or(Fault::silent(INVALID_VALUE))?;
-    let owner = state.allocations.get(&base);
-    let kind = if on_device.is_some() { DEVICE } else { HOST };
-    match which {
-        1 => Out::<usize>::at(out).put(owner.map_or(0, |one| one.context)), // context
-        2 => Out::<u32>::at(out).put(kind),
-        3 | 4 => Out::<u64>::at(out).put(pointer), // the pointer for the device, and for the host
-        6 => Out::<u32>::at(out).put(1),           // copies are synchronous
-        7 => Out::<u64>::at(out).put(base),        // a number for the allocation
-        8 | 10 => Out::<u32>::at(out).put(0),      // managed, legacy IPC
-        9 => Out::<i32>::at(out).put(0),           // device
-        11 => Out::<u64>::at(out).put(base),
-        12 => Out::<usize>::at(out).put(bytes),
-        13 => Out::<u32>::at(out).put(1), // mapped
-        14 => Out::<u32>::at(out).put(0), // handle types that may be shared
-        16 => Out::<u32>::at(out).put(3), // readable and writable
-        17 => Out::<usize>::at(out).put(owner.map_or(0, |one| one.pool)),
-        _ => Err(Fault::silent(INVALID_VALUE)),
-    }
 }
 
 entry_points! {
@@ -326,79 +257,6 @@ entry_points! {
             base.put_if_wanted(range.0)?;
             bytes.put_if_wanted(range.1)
         })
-    }
-    /// Memory of the host.
-    3020 fn cuMemAllocHost_v2(address: Out<usize>, bytes: usize) {
-        with_context(|state, _| { address.check()?; address.put(state.allocate_on_host(bytes)?) })
-    }
-    /// The same.
-    2020 fn cuMemHostAlloc(address: Out<usize>, bytes: usize, _flags: u32) {
-        with_context(|state, _| { address.check()?; address.put(state.allocate_on_host(bytes)?) })
-    }
-    /// Frees it.
-    2000 fn cuMemFreeHost(address: u64) {
-        with_context(|state, _| match state.host.get(&address) {
-            Some(HostMemory::Ours { .. }) => { state.host.remove(&address); Ok(()) }
-            _ => Err(Fault::silent(INVALID_VALUE)),
-        })
-    }
-    /// Notes that this memory of the client is to be copied from and to; nothing has to be pinned.
-    6050 fn cuMemHostRegister_v2(address: u64, bytes: usize, _flags: u32) {
-        with_context(|state, _| {
-            if address == 0 || bytes == 0 {
-                return Err(Fault::silent(INVALID_VALUE));
-            }
-            if state.host_range(address).is_some() {
-                return Err(Fault::silent(HOST_MEMORY_ALREADY_REGISTERED));
-            }
-            state.host.insert(address, HostMemory::Registered { bytes });
-            Ok(())
-        })
-    }
-    /// Forgets it.
-    4000 fn cuMemHostUnregister(address: u64) {
-        with_context(|state, _| match state.host.get(&address) {
-            Some(HostMemory::Registered { .. }) => { state.host.remove(&address); Ok(()) }
-            _ => Err(Fault::silent(HOST_MEMORY_NOT_REGISTERED)),
-        })
-    }
-    /// The address by which a kernel reads the host's memory: the same.
-    3020 fn cuMemHostGetDevicePointer_v2(address: Out<u64>, host: u64, _flags: u32) {
-        with_context(|state, _| {
-            state.host_range(host).ok_or(Fault::silent(INVALID_VALUE))?;
-            address.put(host)
-        })
-    }
-    /// How it was allocated.
-    2030 fn cuMemHostGetFlags(flags: Out<u32>, host: u64) {
-        with_context(|state, _| {
-            state.host_range(host).ok_or(Fault::silent(INVALID_VALUE))?;
-            flags.put(0)
-        })
-    }
-    /// What is known of a pointer.
-    4000 fn cuPointerGetAttribute(out: usize, which: u32, pointer: u64) {
-        with(|state| pointer_attribute(state, which, pointer, out))
-    }
-    /// Several at once; what is not known is 0.
-    7000 fn cuPointerGetAttributes(count: u32, which: In<u32>, outs: In<usize>, pointer: u64) {
-        with(|state| {
-            let which = which.all(count.min(64) as usize)?;
-            for (which, out) in which.into_iter().zip(outs.all(count.min(64) as usize)?) {
-                if pointer_attribute(state, which, pointer, out).is_err() {
-                    match which {
-                        2 | 6 | 8 | 10 | 13 | 14 | 16 => Out::<u32>::at(out).put(0)?,
-                        9 => Out::<i32>::at(out).put(-2)?,
-                        _ => Out::<u64>::at(out).put(0)?,
-                    }
-                }
-            }
-            Ok(())
-        })
-    }
-    /// A hint that changes nothing here.
-    6000 fn cuPointerSetAttribute(_value: usize, _which: u32, pointer: u64) {
-        with(|state| state.range(pointer).map(|_| ()))
     }
     /// Copies between any two places.
     4000 fn cuMemcpy(to: u64, from: u64, bytes: usize) {

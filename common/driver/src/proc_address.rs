@@ -2,11 +2,11 @@
 use std::sync::OnceLock;
 
 use crate::entry::{EntryPoint, entry_points};
-use crate::error::{Answer, Fault, INVALID_VALUE, NOT_FOUND};
-use crate::host::{Out, Text};
+use crate::error::{Answer, Fault, INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED};
+use crate::host::{In, Out, Text};
 use crate::{
-    context, device, event, graph, launch, link, log, memory, module, occupancy, pool, results,
-    stream, tensor_map,
+    context, device, event, graph, graph_node, host_memory, launch, link, log, memory, module,
+    occupancy, pointer, pool, refusals, results, stream, tensor_map,
 };
 
 // CUdriverProcAddressQueryResult
@@ -25,13 +25,17 @@ pub fn all() -> &'static [EntryPoint] {
             module::entry_points(),
             link::entry_points(),
             memory::entry_points(),
+            host_memory::entry_points(),
+            pointer::entry_points(),
             pool::entry_points(),
             stream::entry_points(),
             event::entry_points(),
             graph::entry_points(),
+            graph_node::entry_points(),
             launch::entry_points(),
             occupancy::entry_points(),
             tensor_map::entry_points(),
+            refusals::entry_points(),
             entry_points(),
         ];
         groups.into_iter().flatten().collect()
@@ -78,6 +82,11 @@ fn get(name: Text, address: Out<usize>, version: i32, status: Out<u32>) -> Answe
     }
 }
 
+/// The table that libcudart asks for first, 6bd5fb6c-5bf4-e74a-8987-d93912fd9df9.
+const RUNTIME: [u8; 16] = [
+    0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9,
+];
+
 entry_points! {
     /// The address of a function.
     11030 fn cuGetProcAddress(name: Text, address: Out<usize>, version: i32, _flags: u64) {
@@ -87,13 +96,16 @@ entry_points! {
     12000 fn cuGetProcAddress_v2(name: Text, address: Out<usize>, version: i32, _flags: u64, status: Out<u32>) {
         get(name, address, version, status)
     }
-    /// Tables that NVIDIA does not document, by which its runtime library finds more of the driver.
-    3000 fn cuGetExportTable(table: Out<usize>, _id: usize) {
-        if !table.is_null() {
-            table.put(0)?;
+    /// Tables that NVIDIA does not document. Its Python packages ask for one that they can do without; its runtime library
+    /// cannot start without [`RUNTIME`].
+    3000 fn cuGetExportTable(table: Out<usize>, id: In<[u8; 16]>) {
+        table.put_if_wanted(0)?;
+        match id.get()? {
+            RUNTIME => Err(Fault::of(
+                NOT_SUPPORTED,
+                "NVIDIA's runtime library (libcudart: cudaMalloc, <<<>>>) needs tables of the driver that no document describes. Write the host's part with the driver API (cuMemAlloc, cuLaunchKernel; in Python cuda.core), or launch the kernel alone: cargo ladder emulate FILE.cu",
+            )),
+            _ => Err(Fault::silent(INVALID_VALUE)),
         }
-        // Libraries that can do without ask, too.
-        log::remark("NVIDIA's runtime library (libcudart) asks for what no document describes; programs on the driver API run here");
-        Err(Fault::silent(INVALID_VALUE))
     }
 }

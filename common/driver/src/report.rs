@@ -2,6 +2,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use emulator::{Context, Function, LaunchConfig, LaunchReport, Options, Printed};
@@ -140,7 +141,17 @@ pub fn printed(all: &[Printed]) {
 fn shown(name: &str) -> String {
     let symbol = cpp_demangle::Symbol::new(name).ok();
     let demangled = symbol.and_then(|symbol| symbol.demangle().ok());
-    demangled.unwrap_or_else(|| name.to_owned())
+    demangled.map_or_else(|| name.to_owned(), |name| without_abi_tags(&name))
+}
+
+/// Without the `[abi:…]` that Numba gives to the names of its kernels to tell their versions apart.
+fn without_abi_tags(name: &str) -> String {
+    let mut pieces = name.split("[abi:");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |all, piece| {
+        let rest = piece.split_once(']').map_or("", |(_, rest)| rest);
+        all + rest
+    })
 }
 
 /// The PTX, with the CUDA source if that is a file of this machine.
@@ -194,8 +205,18 @@ pub fn predicted(
         spans: false,
     };
     let as_json = state.reports.format == Format::Json;
-    let prediction = traced.predict(&mut device);
-    let text = prediction.and_then(|prediction| harness::predicted(&prediction, as_json, None));
+    // A panic in the clock must not cost the client its context, which is in `device` now.
+    let text = catch_unwind(AssertUnwindSafe(|| {
+        let prediction = traced.predict(&mut device)?;
+        harness::predicted(&prediction, as_json, None)
+    }));
+    let text = text.unwrap_or_else(|_| {
+        let why = "the clock panicked: this is a bug of the emulator, please report it";
+        Err(harness::Error::NotPredicted(
+            shown(function.name()),
+            why.into(),
+        ))
+    });
     if let Device::Emulator(context) = device {
         state.gpu = *context;
     }
@@ -286,8 +307,12 @@ fn head(function: &Function, config: &LaunchConfig) -> String {
             counted(config.cluster, "block")
         );
     }
-    for warning in function.warnings() {
-        let _ = write!(text, "\n  warning: {warning}");
+    // A kernel of many such instructions needs no more than one to be named.
+    if let [first, rest @ ..] = function.warnings() {
+        let _ = write!(text, "\n  warning: {first}");
+        if !rest.is_empty() {
+            let _ = write!(text, "; {} more", plural(rest.len() as u64, "such warning"));
+        }
     }
     text + "\n"
 }
@@ -315,6 +340,7 @@ fn as_json(
         serde_json::Value::Object(named.collect())
     });
     let object = json!({
+        "schema": harness::schema::DRIVER.number,
         "kernel": shown(function.name()),
         "entry": function.name(),
         "grid": config.grid,

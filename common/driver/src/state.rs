@@ -7,8 +7,9 @@ use crate::context::{Context, Primary};
 use crate::error::{Answer, Fault, INVALID_CONTEXT, NOT_INITIALIZED};
 use crate::event::Event;
 use crate::graph::{Executable, Graph, Node, UserObject};
+use crate::host_memory::HostMemory;
 use crate::link::Link;
-use crate::memory::{Allocation, HostMemory};
+use crate::memory::Allocation;
 use crate::module::{Kernel, Loaded};
 use crate::pool::Pool;
 use crate::report::Reports;
@@ -37,7 +38,7 @@ pub struct State {
     pub default_pool: Option<Handle>,
     /// Device memory by its address.
     pub allocations: BTreeMap<u64, Allocation>,
-    /// Memory of the host that the driver allocated, by its address.
+    /// Memory of the host that the driver knows, by its address.
     pub host: BTreeMap<u64, HostMemory>,
     /// Allocations so far, which findings call by their number.
     pub named: u64,

@@ -2,10 +2,10 @@
 use crate::copy::{Copy, Fill};
 use crate::entry::entry_points;
 use crate::error::{
-    Answer, Fault, ILLEGAL_STATE, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED,
-    STREAM_CAPTURE_IMPLICIT, STREAM_CAPTURE_UNMATCHED, STREAM_CAPTURE_UNSUPPORTED,
+    Answer, Fault, ILLEGAL_STATE, INVALID_HANDLE, INVALID_VALUE, STREAM_CAPTURE_IMPLICIT,
+    STREAM_CAPTURE_UNMATCHED, STREAM_CAPTURE_UNSUPPORTED,
 };
-use crate::graph::{Graph, Node};
+use crate::graph::Graph;
 use crate::host::{self, HostFunction, Out, StreamCallback};
 use crate::launch::Launch;
 use crate::state::{State, with, with_context};
@@ -36,6 +36,8 @@ pub enum Work {
     Fill(Fill),
     /// A function of the client.
     Call(HostFunction, usize),
+    /// What another graph does.
+    Graph(Vec<Work>),
     /// An event of which only a stream's order matters.
     Nothing,
 }
@@ -77,9 +79,13 @@ impl State {
     /// Puts work into the graph that the stream captures, or hands it back to be done now.
     pub fn captured(&mut self, stream: Handle, work: Work) -> Result<Option<Work>, Fault> {
         let Some(graph) = self.capturing(stream)? else {
-            // Work of the default stream would have to wait for a blocking stream's, which is not there yet.
-            let blocking =
-                |stream: &Stream| stream.capture.is_some() && stream.flags & NON_BLOCKING == 0;
+            // Work of a context's default stream would have to wait for a blocking stream's, which is not there yet.
+            let context = self.current()?;
+            let blocking = |stream: &Stream| {
+                stream.context == context
+                    && stream.capture.is_some()
+                    && stream.flags & NON_BLOCKING == 0
+            };
             let waits = matches!(stream, LEGACY | LEGACY_BY_NAME);
             if waits && self.streams.iter().any(|(_, stream)| blocking(stream)) {
                 return Err(Fault::silent(STREAM_CAPTURE_IMPLICIT));
@@ -90,12 +96,11 @@ impl State {
         Ok(None)
     }
 
-    /// Adds a node behind those that a graph has.
-    pub fn add_node(&mut self, graph: Handle, work: Work) -> Result<Handle, Fault> {
-        let node = self.nodes.insert(Node::new(graph, work));
-        let known = self.graphs.get_mut(graph);
-        known.ok_or(Fault::silent(INVALID_HANDLE))?.nodes.push(node);
-        Ok(node)
+    /// Adds a node behind the last one that a graph has.
+    fn add_node(&mut self, graph: Handle, work: Work) -> Result<Handle, Fault> {
+        let last = self.graph(graph)?.nodes.last();
+        let after = last.copied().into_iter().collect();
+        self.insert_node(graph, work, after)
     }
 
     /// Does work now, or puts it into the graph that the stream captures. It calls no function of the client.
@@ -106,13 +111,13 @@ impl State {
         }
     }
 
-    /// Does work; a function of the client is the caller's to call.
+    /// Does work; functions of the client, and graphs that may have some, are the caller's.
     pub fn execute(&mut self, work: &Work) -> Answer {
         match work {
             Work::Launch(launch) => self.launch(launch),
             Work::Copy(copy) => self.copy(copy),
             Work::Fill(fill) => self.fill(fill),
-            Work::Call(..) | Work::Nothing => Ok(()),
+            Work::Call(..) | Work::Graph(_) | Work::Nothing => Ok(()),
         }
     }
 
@@ -153,6 +158,7 @@ pub fn run(works: &[Work]) -> Answer {
             host::call(*function, *argument);
             Ok(())
         }
+        Work::Graph(works) => run(works),
         Work::Launch(_) | Work::Copy(_) | Work::Fill(_) | Work::Nothing => {
             with_context(|state, _| state.execute(work))
         }
@@ -321,8 +327,4 @@ entry_points! {
     }
     /// How captures on this thread see others: they do not.
     10010 fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) { with(|_| { mode.get()?; mode.put(0) }) }
-    /// Values in memory as signals between streams cannot be waited for: work is done when it is enqueued.
-    11070 fn cuStreamWaitValue32_v2(_stream: Handle, _address: u64, _value: u32, _flags: u32) {
-        Err(Fault::of(NOT_SUPPORTED, "work is done when it is enqueued; use events between streams"))
-    }
 }

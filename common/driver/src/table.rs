@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 /// What a client holds for a thing of the driver's: never null, and no two of a process are the same.
 pub type Handle = usize;
 
+/// Where handles begin: behind the addresses of the host, which [`crate::host`] tells them from by that.
+pub const HANDLES: usize = 1 << 57;
+
 /// The things of one kind.
 pub struct Table<T> {
     /// Distinguishes the handles of one kind from those of another.
@@ -20,10 +23,10 @@ impl<T> Table<T> {
             things: BTreeMap::new(),
         }
     }
-    /// Handles look like pointers to what is aligned, as some clients expect of them.
+    /// Handles look like pointers to what is aligned, as some clients expect of them, but no process has memory there.
     pub fn insert(&mut self, thing: T) -> Handle {
         self.made += 1;
-        let handle = (self.kind << 32) | (self.made << 4);
+        let handle = HANDLES | (self.kind << 32) | (self.made << 4);
         self.things.insert(handle, thing);
         handle
     }

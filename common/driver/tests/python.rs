@@ -7,10 +7,12 @@
 
 use std::env;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -53,9 +55,14 @@ fn python() -> Option<PathBuf> {
     None
 }
 
-fn run(script: &str, mode: &str) -> Option<Output> {
+fn run(command: &[&str], mode: &str) -> Option<Output> {
+    let [script, arguments @ ..] = command else {
+        panic!("no script");
+    };
     let output = Command::new(python()?)
+        .args(["-W", "ignore"])
         .arg(root().join("common/driver/tests/python").join(script))
+        .args(arguments)
         .env("LD_LIBRARY_PATH", folder())
         .env("GEMM_EMULATE", mode)
         .output();
@@ -64,7 +71,7 @@ fn run(script: &str, mode: &str) -> Option<Output> {
 
 #[track_caller]
 fn prints(script: &str, what: &str) {
-    let Some(output) = run(script, "") else {
+    let Some(output) = run(&[script], "") else {
         return;
     };
     let (out, errors) = (
@@ -96,13 +103,99 @@ fn cuda_core_launches_clusters() {
 }
 
 #[test]
+fn the_examples_of_numbas_manual_are_right() {
+    prints("numba_examples.py", "numba: every example is right");
+}
+
+#[test]
+fn cuda_bindings_encode_tensor_maps() {
+    prints("tensor_map.py", "tensor map: transposed");
+}
+
+/// Lines of a script that end in the word `race`: of the script, or of the CUDA source that its `SOURCE` begins.
+fn marked(script: &str) -> Vec<usize> {
+    let path = root().join("common/driver/tests/python").join(script);
+    let text = fs::read_to_string(path).expect("a script");
+    let first = text.lines().position(|line| line.starts_with("SOURCE = "));
+    let lines = text.lines().skip(first.unwrap_or(0)).enumerate();
+    let marked = lines.filter(|(_, line)| line.ends_with("# race") || line.ends_with("// race"));
+    marked.map(|(at, _)| at + 1).collect()
+}
+
+#[test]
+fn planted_races_are_named_at_their_lines() {
+    let programs: [(&[&str], &str, usize); 4] = [
+        (&["numba_races.py"], "numba_races.py", 4),
+        (&["dot.py"], "dot.cu", 1),
+        (&["cluster.py", "race"], "cluster.cu", 1),
+        (&["tensor_map.py", "race"], "transpose.cu", 1),
+    ];
+    for (command, file, races) in programs {
+        let Some(output) = run(command, "sanitize") else {
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let lines = marked(command[0]);
+        assert_eq!(lines.len(), races);
+        for line in lines {
+            // A finding has two lines, of which the first says what it is.
+            let at = format!(" access at {file}:{line} ");
+            assert!(
+                said.contains("Race reported") && said.contains(&at),
+                "{at}: {said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_killed_client_leaves_nothing_behind() {
+    let Some(python) = python() else {
+        return;
+    };
+    let scratch = tempfile::tempdir().expect("a folder");
+    let mut client = Command::new(python)
+        .arg(root().join("common/driver/tests/python/killed.py"))
+        .env("LD_LIBRARY_PATH", folder())
+        .env("TMPDIR", scratch.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut said = String::new();
+    let out = client.stdout.take().expect("piped");
+    BufReader::new(out).read_line(&mut said).expect("a line");
+    assert_eq!(said, "launched\n");
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(client.try_wait().expect("a state").is_none(), "it runs");
+    client.kill().expect("killed");
+    client.wait().expect("ended");
+    let left = fs::read_dir(scratch.path()).expect("read").count();
+    assert_eq!(left, 0, "files in TMPDIR");
+    // The next client finds the emulator as the first one did.
+    prints("saxpy.py", "saxpy: every element is right");
+}
+
+#[test]
+fn the_runtime_library_is_refused_with_the_remedy() {
+    let Some(output) = run(&["runtime.py"], "") else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("cuGetExportTable") && said.contains("driver API"),
+        "{said}"
+    );
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
 fn numba_compiles_python() {
     prints("numba_sum.py", "numba: the sum is right");
 }
 
 #[test]
 fn the_race_of_the_book_is_found_at_its_line() {
-    let Some(output) = run("race.py", "sanitize") else {
+    let Some(output) = run(&["race.py"], "sanitize") else {
         return;
     };
     let said = [output.stdout, output.stderr].concat();
@@ -121,7 +214,7 @@ fn the_race_of_the_book_is_found_at_its_line() {
 
 #[test]
 fn profile_and_time_report_each_launch() {
-    let Some(output) = run("race.py", "profile") else {
+    let Some(output) = run(&["race.py"], "profile") else {
         return;
     };
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -129,7 +222,7 @@ fn profile_and_time_report_each_launch() {
         said.contains("wavefronts / ideal") && said.contains("reverse: 1 block"),
         "{said}"
     );
-    let wrong = run("race.py", "profil").expect("Python is there");
+    let wrong = run(&["race.py"], "profil").expect("Python is there");
     let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert!(
         !wrong.status.success() && said.contains("expected one of profile, sanitize, time"),

@@ -54,6 +54,7 @@ use report::{accesses, json, profile, progress, sanitize, waits};
 use source::{choose, compile, on_disk};
 use timing::{bench, bound, contest, cool, predict, provenance, regime, sustained};
 
+pub use report::schema::{self, Schema};
 pub use report::{lines, metrics, table};
 pub use source::ptx_file;
 pub use timing::{alone, ceilings, measured, occupancy, records};
@@ -69,7 +70,7 @@ pub use device::{Arg, Buffer, CLOCK_LOG, Device, Function, LaunchConfig, Module,
 pub use error::{Error, Result};
 pub use gpu::{GpuError, Nvrtc, TranslationUnit};
 pub use host::{Host, gemm};
-pub use json::{Line as CountedLine, lines as counted_lines, pretty};
+pub use json::{Line as CountedLine, lines as counted_lines};
 pub use kernel::Kernel;
 pub use on_disk::KernelOnDisk;
 pub use predict::{AnyLaunch, Prediction};

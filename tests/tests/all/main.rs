@@ -12,6 +12,7 @@ mod layout_agrees;
 mod layout_as_executed;
 mod layout_as_recorded;
 mod layout_tables;
+mod packages;
 mod prediction;
 mod readme;
 mod recorded;

@@ -60,3 +60,14 @@ fn every_line_of_the_last_kernel_is_shown() {
         none(site().not_shown(&root, file).expect("it is read"));
     }
 }
+
+/// CI builds the book as mdBook does, but for this command.
+#[test]
+fn mdbook_starts_this_package() {
+    let root = check::root().expect("a repository");
+    let text = std::fs::read_to_string(root.join("book/book.toml")).expect("book.toml");
+    let settings: toml::Table = text.parse().expect("TOML");
+    let command = settings["preprocessor"]["book"]["command"].as_str();
+    let ours = concat!("cargo run --quiet --package ", env!("CARGO_PKG_NAME"));
+    assert_eq!(command, Some(ours));
+}

@@ -7,14 +7,18 @@ use crate::device::*;
 use crate::error::UNKNOWN;
 use crate::event::*;
 use crate::graph::*;
+use crate::graph_node::*;
+use crate::host_memory::*;
 use crate::launch::*;
 use crate::link::*;
 use crate::memory::*;
 use crate::module::*;
 use crate::occupancy::*;
+use crate::pointer::*;
 use crate::pool::*;
 use crate::results::*;
 use crate::stream::*;
+use crate::table::HANDLES;
 use crate::tensor_map::*;
 
 const CALLS: usize = 30_000;
@@ -57,7 +61,7 @@ impl Draw {
             .nth(any % 4)
             .or_else(|| self.given.iter().rev().copied().find(|&one| is(one)));
         match (near, fitting) {
-            (0, _) | (_, None) => self.one(&[0, 1, 2, 3, usize::MAX, 0x12_0000_0008]),
+            (0, _) | (_, None) => self.one(&[0, 1, 2, 3, usize::MAX, HANDLES | 0x12_0000_0008]),
             (1, _) if !self.given.is_empty() => self.given[any % self.given.len()],
             (2, Some(fitting)) => fitting.wrapping_add(8),
             (_, Some(fitting)) => fitting,
@@ -65,11 +69,11 @@ impl Draw {
     }
     /// A handle; the kinds are those of `State`.
     fn h(&mut self, kind: usize) -> usize {
-        self.of(|one| one >> 32 == kind)
+        self.of(|one| one >> 32 == HANDLES >> 32 | kind)
     }
     /// A device address.
     fn d(&mut self) -> u64 {
-        self.of(|one| one >= 1 << 40) as u64
+        self.of(|one| (1 << 40..HANDLES).contains(&one)) as u64
     }
     /// A stream, which is the default one now and then.
     fn s(&mut self) -> usize {
@@ -203,7 +207,8 @@ const TABLE: &[Call] = &[
             )
         })
     },
-    |d| d.keep(|d, at| cuMemAllocHost_v2(at, d.n())),
+    |d| d.keep(|d, at| cuMemAllocHost_v2(Out::at(at.address()), d.n())),
+    |d| d.keep(|d, at| cuMemAllocManaged(Out::at(at.address()), d.n(), d.one(&[1, 2, 9]))),
     |d| d.keep(|d, at| cuMemAllocAsync(Out::at(at.address()), d.n(), d.s())),
     |d| cuMemFree_v2(d.d()),
     |d| cuMemFreeHost(d.d()),
@@ -268,7 +273,7 @@ const TABLE: &[Call] = &[
     |d| cuGraphInstantiateWithParams(d.write(), d.h(GRAPH), d.write()),
     |d| cuGraphLaunch(d.h(EXECUTABLE), d.s()),
     |d| cuGraphExecDestroy(d.h(EXECUTABLE)),
-    |d| d.keep(|d, at| cuGraphAddEmptyNode(at, d.h(GRAPH), 0, 0)),
+    |d| d.keep(|d, at| cuGraphAddEmptyNode(at, d.h(GRAPH), d.read(), d.n())),
     |d| cuGraphNodeGetType(d.h(NODE), d.write()),
     |d| cuGraphKernelNodeGetParams_v2(d.h(NODE), d.write()),
     |d| {
@@ -340,7 +345,32 @@ const TABLE: &[Call] = &[
     |d| cuMemPoolDestroy(d.h(POOL)),
     |d| cuMemPoolGetAttribute(d.h(POOL), d.u(), d.host() as usize),
     |d| d.keep(|d, at| cuLinkCreate_v2(d.one(&[0, 1]), d.read(), Out::at(0), at)),
+    |d| {
+        let (ptx, size) = (ADD_C.as_ptr() as usize, ADD.len());
+        cuLinkAddData_v2(
+            d.h(LINK),
+            d.one(&[1, 2, 4, 9]),
+            ptx,
+            size,
+            d.name(),
+            0,
+            d.read(),
+            d.write(),
+        )
+    },
     |d| cuLinkComplete(d.h(LINK), d.write(), d.write()),
+    |d| {
+        d.keep(|d, at| {
+            let set = MemsetNodeParams {
+                to: d.d(),
+                element: d.u() % 5,
+                width: d.n() % ROOM,
+                rows: 1,
+                ..MemsetNodeParams::default()
+            };
+            cuGraphAddMemsetNode(at, d.h(GRAPH), In::at(0), 0, input(&[set]), 0)
+        })
+    },
     |d| cuLinkDestroy(d.h(LINK)),
     |d| cuGetErrorName(d.u(), d.write()),
 ];

@@ -3,8 +3,10 @@ use super::*;
 use crate::error::{ILLEGAL_STATE, INVALID_HANDLE, STREAM_CAPTURE_UNSUPPORTED};
 use crate::event::{cuEventCreate, cuEventRecord, cuStreamWaitEvent};
 use crate::graph::{
-    KernelNodeParams, cuGraphDestroy, cuGraphExecDestroy, cuGraphGetNodes,
-    cuGraphInstantiateWithFlags, cuGraphKernelNodeGetParams_v2, cuGraphLaunch, cuGraphNodeGetType,
+    cuGraphDestroy, cuGraphExecDestroy, cuGraphInstantiateWithFlags, cuGraphLaunch,
+};
+use crate::graph_node::{
+    KernelNodeParams, cuGraphGetNodes, cuGraphKernelNodeGetParams_v2, cuGraphNodeGetType,
 };
 use crate::launch::cuLaunchKernel;
 use crate::memory::cuMemsetD32Async;

@@ -26,7 +26,7 @@ fn a_function_is_found_by_its_name_and_the_clients_version() {
     ];
     assert_eq!(find(c"cuEventElapsedTime", 12000), (0, address(old), 0));
     assert_eq!(find(c"cuEventElapsedTime", 13000), (0, address(new), 0));
-    assert_eq!(find(c"cuTexRefCreate", 13000), (NOT_FOUND, 0, 1));
+    assert_eq!(find(c"cuTexRefGetFlags", 13000), (NOT_FOUND, 0, 1));
 }
 
 #[test]

@@ -3,9 +3,13 @@
 //! All tests of a process share one device, as a client's threads do; each works in a context of its own.
 mod arguments;
 mod contexts;
+mod every_function;
 mod fuzz;
+mod graph_nodes;
 mod graphs;
+mod host_memory;
 mod launches;
+mod linking;
 mod lookup;
 
 use crate::context::{cuCtxCreate_v2, cuCtxDestroy_v2};

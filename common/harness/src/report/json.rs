@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::bound::Bound;
 use crate::lines::{by_line, sum};
 use crate::provenance::Provenance;
+use crate::report::schema;
 use crate::run::Outcome;
 use crate::sanitize::{self, Remark};
 use crate::{KernelFile, Rung, Size, Source, Verification, Wrong, accesses, bench, report, waits};
@@ -130,7 +131,7 @@ pub struct Line {
 
 /// One run as JSON; with what was found wrong, if that was asked for.
 pub fn text(outcome: &Outcome, findings: Option<Vec<String>>) -> String {
-    pretty(&report(outcome, findings))
+    schema::RUN.pretty(&report(outcome, findings))
 }
 
 /// Runs of one rung at several sizes as JSON.
@@ -139,7 +140,7 @@ pub fn bench(outcomes: &[Outcome]) -> String {
         return "{}\n".into();
     };
     let sizes = outcomes.iter().map(|outcome| report(outcome, None));
-    pretty(&Bench {
+    schema::BENCH.pretty(&Bench {
         rung: first.rung.name,
         device: first.target.name(),
         arch: &first.kernel.source.arch,
@@ -154,7 +155,7 @@ pub fn tiles(rung: &Rung, sms: u32, choices: &[(Size, &KernelFile)]) -> String {
         size: size.to_string(),
         tile: kernel.tile(),
     };
-    pretty(&Tiles {
+    schema::TILES.pretty(&Tiles {
         rung: rung.name,
         arch: choices.first().map_or("", |(_, kernel)| kernel.arch),
         multiprocessors: sms,
@@ -226,12 +227,6 @@ fn choices(rung: &Rung) -> Vec<Choice<'static>> {
         tile: several(kernel.file).then(|| kernel.tile()),
     };
     rung.kernels.iter().map(choice).collect()
-}
-
-/// A value as an indented object.
-pub fn pretty(value: &impl Serialize) -> String {
-    // Serialising plain structs cannot fail: no map with keys other than strings.
-    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
 fn verify(found: &Verification) -> Verify<'_> {

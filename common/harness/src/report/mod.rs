@@ -8,6 +8,7 @@
 //! | `waits` | which warps waited for which mbarrier |
 //! | `sanitize` | what was found wrong |
 //! | `json`, `accesses` | the same for programs |
+//! | `schema` | the number of each JSON document |
 //! | `time` | how long a kernel takes by the clock of the emulator |
 //! | `table`, `progress` | tables and bars for a terminal |
 pub mod accesses;
@@ -17,6 +18,7 @@ pub mod metrics;
 pub mod profile;
 pub mod progress;
 pub mod sanitize;
+pub mod schema;
 pub mod table;
 mod time;
 pub mod waits;

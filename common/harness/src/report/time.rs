@@ -8,7 +8,7 @@ use crate::measured::Measured;
 use crate::predict::Prediction;
 use crate::records::{self, Errors};
 use crate::table::{plural, table, thousands};
-use crate::{Error, Result, json};
+use crate::{Error, Result, schema};
 
 /// Lines of the source that are listed.
 const LINES: usize = 12;
@@ -304,7 +304,7 @@ pub fn predicted(of: &Prediction, as_json: bool, picture: Option<&Path>) -> Resu
         };
         let text = match ending {
             Some("svg") => clock::timeline(simulation, (from, to)),
-            Some("json") => json::pretty(&Timeline {
+            Some("json") => schema::TIMELINE.pretty(&Timeline {
                 from,
                 to,
                 spans: &simulation.spans,
@@ -319,7 +319,7 @@ pub fn predicted(of: &Prediction, as_json: bool, picture: Option<&Path>) -> Resu
             .map_err(|error| Error::Picture(path.display().to_string(), error))?;
     }
     Ok(match as_json {
-        true => json::pretty(&Answer::new(of)),
+        true => schema::TIME.pretty(&Answer::new(of)),
         false => prediction(of),
     })
 }

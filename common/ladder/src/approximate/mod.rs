@@ -11,6 +11,7 @@ mod show;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
+use harness::schema;
 
 use crate::layout::Format;
 use operand::Opcode;
@@ -65,6 +66,12 @@ struct Words {
     approximate: Arguments,
 }
 
+/// The instructions there are.
+#[derive(serde::Serialize)]
+struct Opcodes {
+    opcodes: Vec<&'static str>,
+}
+
 fn output(arguments: &Arguments) -> Result<String> {
     let format = match arguments.json {
         true => Format::Json,
@@ -72,7 +79,9 @@ fn output(arguments: &Arguments) -> Result<String> {
     };
     if arguments.opcode == "list" {
         return Ok(match format {
-            Format::Json => harness::pretty(&emulator::approximate::opcodes().collect::<Vec<_>>()),
+            Format::Json => schema::APPROXIMATE.pretty(&Opcodes {
+                opcodes: emulator::approximate::opcodes().collect(),
+            }),
             Format::Text | Format::Svg => operand::list(),
         });
     }
@@ -82,7 +91,7 @@ fn output(arguments: &Arguments) -> Result<String> {
         return Ok(match format {
             Format::Text => errors.text(),
             Format::Svg => errors.svg(),
-            Format::Json => harness::pretty(&errors.json()),
+            Format::Json => schema::APPROXIMATE_ERRORS.pretty(&errors.json()),
         });
     }
     let shown = show::Shown::new(opcode, &arguments.operands)?;
@@ -91,7 +100,7 @@ fn output(arguments: &Arguments) -> Result<String> {
         "there is a picture of many inputs only: add --errors FROM..TO in place of the operand"
     );
     Ok(match format {
-        Format::Json => harness::pretty(&shown.json()),
+        Format::Json => schema::APPROXIMATE.pretty(&shown.json()),
         Format::Text | Format::Svg => shown.text(),
     })
 }

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use emulator::Ptx;
 use harness::rungs;
+use harness::schema;
 use harness::table::table;
 use harness::{LaunchSpec, Size};
 use serde_json::Value;
@@ -157,7 +158,7 @@ fn summary(logs: &[recorded::Recorded], format: Format) -> Result<String> {
         Format::Svg => draw::svg(logs),
         Format::Json => {
             let named: BTreeMap<_, _> = logs.iter().map(|log| (&log.rung, log)).collect();
-            serde_json::to_string_pretty(&named)? + "\n"
+            schema::CLOCKS.pretty(&named)
         }
     })
 }
@@ -178,7 +179,7 @@ fn one(logs: &[recorded::Recorded], rung: &str, format: Format) -> Result<String
             let before = place.checked_sub(1).map(|place| &logs[place]);
             timeline::svg(&logs[place], before)
         }
-        Format::Json => serde_json::to_string_pretty(&logs[place])? + "\n",
+        Format::Json => schema::CLOCKS.pretty(&logs[place]),
     })
 }
 

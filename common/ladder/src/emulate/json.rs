@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use emulator::{Finding, LaunchReport, Printed};
 use harness::metrics::Metric;
-use harness::{Function, LaunchConfig, Remark, Target, counted_lines, pretty};
+use harness::{Function, LaunchConfig, Remark, Target, counted_lines, schema};
 use serde::Serialize;
 
 use super::compare::Comparison;
@@ -111,7 +111,7 @@ pub fn text(launched: &Launched<'_>) -> String {
                 &run.counters,
             )
         });
-    pretty(&Report {
+    schema::EMULATE.pretty(&Report {
         file: &program.source.file,
         kernel: &program.kernel.name,
         entry: &program.kernel.entry,

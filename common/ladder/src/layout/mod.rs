@@ -7,8 +7,9 @@ mod map;
 mod swizzle;
 mod tmem;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Parser, Subcommand, ValueEnum};
+use harness::schema;
 use layout::show::Sheet;
 
 #[derive(clap::Args)]
@@ -72,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 pub fn everything(words: &[&str]) -> Result<[String; 3]> {
     let words = [&["layout"], words].concat();
     let (sheet, _) = sheet(&Words::try_parse_from(words)?.layout.table)?;
-    let json = serde_json::to_string_pretty(&sheet)?;
+    let json = schema::LAYOUT.pretty(&sheet);
     Ok([sheet.to_text(), sheet.to_svg(), json])
 }
 
@@ -103,11 +104,7 @@ pub fn print(sheet: &Sheet, format: Format) -> Result<()> {
     match format {
         Format::Text => anstream::print!("{}", sheet.to_text()),
         Format::Svg => anstream::print!("{}", sheet.to_svg()),
-        Format::Json => {
-            let json =
-                serde_json::to_string_pretty(sheet).context("the table does not fit JSON")?;
-            anstream::println!("{json}");
-        }
+        Format::Json => anstream::print!("{}", schema::LAYOUT.pretty(sheet)),
     }
     Ok(())
 }

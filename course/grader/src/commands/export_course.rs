@@ -18,7 +18,7 @@ pub struct Arguments {
     #[arg(value_name = "DIR")]
     out: PathBuf,
     /// The book's address, for links; without it the built book in book/book travels too
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", env = "GEMM_BOOK")]
     book: Option<String>,
     /// Also write Gradescope's autograders, a zip for each assignment, into this folder
     #[arg(long, value_name = "FOLDER")]

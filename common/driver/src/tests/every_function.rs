@@ -1,0 +1,101 @@
+//! Every exported function, with arguments that know nothing of it: null, small, huge, handles, and memory that is there.
+//!
+//! The calls are made in a process of their own, which may not end by a signal. Host pointers are null, too low or too high to be
+//! any, or memory that is zero: any other one CUDA follows, too.
+use std::process::Command;
+
+use super::*;
+use crate::error::UNKNOWN;
+use crate::host::call_any;
+use crate::proc_address::all;
+use crate::table::HANDLES;
+
+/// Set in the process that makes the calls.
+const CHILD: &str = "GEMM_DRIVER_FUZZ";
+const ROUNDS: usize = 120;
+/// Of the memory behind a host pointer: more than the longest list that a count below can have.
+const ROOM: usize = 1 << 20;
+/// They take the address of a function, which CUDA calls.
+const CALLBACKS: [&str; 3] = [
+    "cuLaunchHostFunc",
+    "cuStreamAddCallback",
+    "cuUserObjectCreate",
+];
+
+/// splitmix64
+fn next(state: &mut u64) -> usize {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) as usize
+}
+
+#[test]
+fn calls_of_the_child() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let memory: &'static mut [u64] = Box::leak(vec![0; ROOM / 8].into_boxed_slice());
+    let _context = Current::new();
+    let mut given = vec![module(ADD)];
+    given.push(function(given[0], c"bare"));
+    given.push(upload(&[0; 64]) as usize);
+    let mut state = 24;
+    let mut most_arguments = 0;
+    for _ in 0..ROUNDS {
+        for one in all().iter().filter(|one| !CALLBACKS.contains(&one.name)) {
+            memory[..512].fill(0);
+            let there = memory.as_ptr() as usize;
+            let mut arguments = [0; 12];
+            for (argument, kind) in arguments.iter_mut().zip(one.arguments) {
+                let any = next(&mut state);
+                *argument = match next(&mut state) % 8 {
+                    0 | 1 => there + any % 4 * 64,
+                    2 | 3 => given[any % given.len()],
+                    4 => any % 4,
+                    5 => [16, 100, 1024, 4096][any % 4],
+                    6 => [usize::MAX, usize::MAX / 2, 1 << 60][any % 3],
+                    _ => 0,
+                };
+                // CUDA, too, follows a device address that is given for one of the host.
+                if !matches!(*kind, "u64" | "Handle")
+                    && (1 << 36..HANDLES).contains(argument)
+                    && *argument != there
+                {
+                    *argument = there;
+                }
+                most_arguments = most_arguments.max(one.arguments.len());
+            }
+            // What a crash is the fault of.
+            eprintln!("{} {arguments:x?}", one.name);
+            let code = call_any(one.address, arguments);
+            assert_ne!(code, UNKNOWN, "{} panicked", one.name);
+            // What it gave, if that is a handle or an address.
+            let written = memory[0] as usize;
+            if code == 0 && written >= 1 << 36 && given.len() < 4000 {
+                given.push(written);
+            }
+        }
+    }
+    assert!(most_arguments <= 12);
+}
+
+#[test]
+fn no_function_crashes_the_client() {
+    let child = Command::new(std::env::current_exe().expect("a path"))
+        .args([
+            "--exact",
+            "tests::every_function::calls_of_the_child",
+            "--nocapture",
+        ])
+        .env(CHILD, "1")
+        .output()
+        .expect("started");
+    let said = String::from_utf8_lossy(&child.stderr);
+    let last: Vec<&str> = said.lines().rev().take(6).collect();
+    assert!(child.status.success(), "{}: {last:#?}", child.status);
+    assert!(
+        said.lines().count() > ROUNDS * (all().len() - CALLBACKS.len()),
+        "all calls were made"
+    );
+}

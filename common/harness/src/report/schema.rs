@@ -1,0 +1,106 @@
+//! The number that each JSON document has in its field `schema`. It rises when a field is renamed or removed, or gets another
+//! meaning or unit; a field that is added leaves it as it is. A document without the field is from before there was one: its
+//! number is 1.
+use serde::Serialize;
+
+/// A kind of JSON document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// What prints or writes it.
+    pub of: &'static str,
+    /// Its number.
+    pub number: u32,
+}
+
+/// All of them, each with a name.
+macro_rules! schemas {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $of:literal;)*) => {
+        $($(#[$doc])* pub const $name: Schema = Schema { of: $of, number: $number };)*
+
+        /// Every kind, in the order of the documentation.
+        pub const ALL: &[Schema] = &[$($name),*];
+    };
+}
+
+schemas! {
+    /// One run of a rung.
+    RUN = 1, "`cargo run -p rungNN_name -- --json`";
+    /// A rung's timings at several sizes.
+    BENCH = 1, "`cargo run -p rungNN_name -- bench --json`; an element of `bench.json`";
+    /// Which tile a rung takes at which size.
+    TILES = 1, "`cargo run -p rungNN_name -- tiles --json`";
+    /// A prediction of the clock.
+    TIME = 1, "`time --json`; `cargo ladder emulate --time --json`";
+    /// A predicted timeline.
+    TIMELINE = 1, "`time --timeline FILE.json`";
+    /// A launch of any kernel.
+    EMULATE = 1, "`cargo ladder emulate --json`";
+    /// A launch of a program on the driver API, a line each.
+    DRIVER = 1, "`GEMM_EMULATE_FORMAT=json`; `cargo ladder run-on-emulator --format json`";
+    /// A picture of a layout as a table.
+    LAYOUT = 1, "`cargo ladder layout --format json`; `cargo ladder banks --format json`";
+    /// An approximate instruction, step by step.
+    APPROXIMATE = 1, "`cargo ladder approximate --json`";
+    /// The errors of an approximate instruction over an interval.
+    APPROXIMATE_ERRORS = 1, "`cargo ladder approximate --errors --json`";
+    /// A recorded clock log.
+    CLOCKS = 1, "`cargo ladder clocks NN --recorded DIR --format json`";
+    /// Ceilings of a card.
+    CEILINGS = 1, "`ceilings.json`";
+    /// What recordings of instructions belong to.
+    PROVENANCE = 1, "`provenance_instructions.json` and its like in `calibration/`";
+    /// The experiments of the book, and the launches of one.
+    LABS = 1, "`cargo run -p labs -- --json`";
+    /// Timings of an experiment.
+    LABS_TIME = 1, "`cargo run -p labs -- LAB time --json`";
+}
+
+/// A document: the number first, then the fields.
+#[derive(Serialize)]
+struct Document<'a, T> {
+    schema: u32,
+    #[serde(flatten)]
+    of: &'a T,
+}
+
+impl Schema {
+    /// An object of this kind, indented.
+    pub fn pretty(self, object: &impl Serialize) -> String {
+        // Serialising plain structs cannot fail: no map with keys other than strings.
+        serde_json::to_string_pretty(&self.document(object)).unwrap_or_default() + "\n"
+    }
+
+    fn document<T>(self, of: &T) -> Document<'_, T> {
+        let schema = self.number;
+        Document { schema, of }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_comes_before_the_fields() {
+        #[derive(Serialize)]
+        struct Fields {
+            z: u8,
+            a: f64,
+        }
+        let text = RUN.pretty(&Fields { z: 1, a: 0.5 });
+        assert_eq!(text, "{\n  \"schema\": 1,\n  \"z\": 1,\n  \"a\": 0.5\n}\n");
+    }
+
+    #[test]
+    fn the_book_lists_every_schema() {
+        let page = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../book/src/command_line.md"
+        );
+        let page = std::fs::read_to_string(page).expect("the page");
+        for schema in ALL {
+            let row = format!("| {} | {} |", schema.of, schema.number);
+            assert!(page.contains(&row), "book/src/command_line.md lacks: {row}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What the packages cost: to compile, and to read.
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use ladder_tests::workspace::{files, read, root};
+
+/// The features of each package that a selection is built with, by cargo's own words.
+fn features(selection: &[&str], kinds: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    let output = Command::new(cargo)
+        .args([
+            "tree",
+            "--offline",
+            "--locked",
+            "--prefix",
+            "none",
+            "--no-dedupe",
+        ])
+        .args(["--edges", kinds, "--format", "{p}|{f}"])
+        .args(selection)
+        .current_dir(root())
+        .output()
+        .expect("cargo");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let mut all = BTreeMap::<String, BTreeSet<String>>::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let Some((package, features)) = line.split_once('|') else {
+            continue;
+        };
+        // The name and version, without the place.
+        let package: Vec<&str> = package.split(' ').take(2).collect();
+        all.entry(package.join(" "))
+            .or_default()
+            .insert(features.into());
+    }
+    all
+}
+
+/// A crate that a rung, the ladder and the tests need with different features is compiled again for each, and so is
+/// everything above it, the emulator among it.
+#[test]
+fn what_is_compiled_is_shared() {
+    let tests = features(&[], "normal,build,dev");
+    for selection in [
+        &["--package", "rung03_padded"][..],
+        &["--package", "ladder"],
+        &["--package", "driver"],
+    ] {
+        let mut others = Vec::new();
+        for (package, features) in features(selection, "normal,build") {
+            // Macros are compiled for the machine that compiles, and not again; `layout` has its command for the ladder only.
+            if package.starts_with("syn ") || package.starts_with("layout ") {
+                continue;
+            }
+            let in_tests = &tests[&package];
+            if *in_tests != features {
+                others.push(format!("{package}: {features:?}, in tests {in_tests:?}"));
+            }
+        }
+        assert!(
+            others.is_empty(),
+            "cargo build {}: add the features to common/harness/Cargo.toml or course/grader/Cargo.toml:\n{}",
+            selection.join(" "),
+            others.join("\n")
+        );
+    }
+}
+
+/// CI runs the tests without a compiler for CUDA, and then with one those that may tell the difference. Of this package's they are
+/// in the modules that a step names.
+#[test]
+fn ci_runs_again_what_looks_for_a_compiler() {
+    let ci = read(&root().join(".ci/run"));
+    let step = |words: &str| {
+        let found = ci
+            .lines()
+            .find(|line| line.starts_with("step cargo test") && line.contains(words));
+        found.unwrap_or_else(|| panic!("no step of .ci/run has {words}"))
+    };
+    let (ignored, again) = (
+        step("-- --ignored "),
+        step("-- --include-ignored attempts:: "),
+    );
+    for file in files(&root().join("tests/tests/all"), ".rs") {
+        let name = file
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        // They only name what others look for.
+        if ["invariants", "packages"].contains(&&*name) {
+            continue;
+        }
+        let text = read(&file);
+        let module = format!(" {name}::");
+        let looks = ["Nvrtc", "has_nvrtc", "tools::", "ptxas()"]
+            .iter()
+            .any(|word| text.contains(word));
+        assert!(
+            !looks || again.contains(&module),
+            "{name} looks for a compiler: {again}"
+        );
+        let has_ignored = text.contains("#[ignore");
+        assert!(
+            !has_ignored || ignored.contains(&module) || again.contains(&module),
+            "{name} has ignored tests: {ignored}, {again}"
+        );
+    }
+    // The packages that are left out know of no compiler, but for one module.
+    for package in [
+        "common/emulator",
+        "common/layout",
+        "common/clock",
+        "common/transcript",
+    ] {
+        for file in files(&root().join(package), ".rs") {
+            if file.ends_with("availability_tests.rs") || file.ends_with("programs.rs") {
+                continue;
+            }
+            let text = read(&file);
+            assert!(
+                !text.contains("GEMM_NVRTC") && !text.contains("GEMM_REQUIRE"),
+                "{}",
+                file.display()
+            );
+        }
+        assert!(ci.contains(&format!(
+            "--exclude {} ",
+            package.trim_start_matches("common/")
+        )));
+    }
+}
+
+/// Lines of Rust that are no test, comment or blank line.
+fn production_lines(text: &str) -> usize {
+    let code = text
+        .split("\n#[cfg(test)]\nmod tests {")
+        .next()
+        .unwrap_or(text);
+    let lines = code.lines().map(str::trim);
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with("//"))
+        .count()
+}
+
+fn is_production(path: &str) -> bool {
+    let folders = ["tests", "benches", "fuzz", "browser", "examples"];
+    !path.split('/').any(|part| folders.contains(&part)) && !path.ends_with("tests.rs")
+}
+
+/// The table in ARCHITECTURE.md says what each package's lines buy. Its numbers are rounded, and may be a twentieth off.
+#[test]
+fn architecture_md_says_how_many_lines_each_package_has() {
+    let path = root().join("ARCHITECTURE.md");
+    let text = read(&path);
+    let record = std::env::var_os("GEMM_RECORD").is_some();
+    let (before, rest) = text
+        .split_once("<!-- lines -->\n")
+        .expect("a table of lines");
+    let (table, after) = rest.split_once("<!-- end -->").expect("its end");
+    let mut out = String::new();
+    let mut sum = 0;
+    for line in table.lines() {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let folder = cells[0].trim_matches('`');
+        let counted = match folder {
+            "in all" => sum,
+            folder => {
+                let files = files(&root().join(folder), ".rs").into_iter();
+                let inside = |file: &std::path::PathBuf| {
+                    let name = file.strip_prefix(root()).expect("below the root");
+                    is_production(&name.to_string_lossy())
+                };
+                files
+                    .filter(inside)
+                    .map(|file| production_lines(&read(&file)))
+                    .sum()
+            }
+        };
+        if !root().join(folder).is_dir() && folder != "in all" {
+            // The head of the table.
+            out += &format!("{line}\n");
+            continue;
+        }
+        if folder != "in all" {
+            sum += counted;
+        }
+        let said: usize = cells[1].replace(',', "").parse().unwrap_or(0);
+        let near = said.abs_diff(counted) <= (counted / 20).max(100);
+        assert!(
+            near || record,
+            "{folder} has {counted} lines, ARCHITECTURE.md says {said}: GEMM_RECORD=1 writes the table again"
+        );
+        let rounded = counted.div_ceil(100) * 100;
+        let shown = harness::thousands(rounded as u64);
+        out += &format!("| {} | {shown} | {} |\n", cells[0], cells[2]);
+    }
+    assert!(sum > 20_000, "they are counted");
+    if record {
+        std::fs::write(
+            path,
+            format!("{before}<!-- lines -->\n{out}<!-- end -->{after}"),
+        )
+        .expect("written");
+    }
+}
