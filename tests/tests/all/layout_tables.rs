@@ -364,7 +364,7 @@ fn refusals_name_the_remedy() {
     );
     let collapses = Swizzle::new(2, 4, 0).expect_err("S = 0");
     assert!(
-        collapses.to_string().contains("not even a bijection"),
+        collapses.to_string().contains("not a bijection"),
         "{collapses}"
     );
     let layout = Canonical {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use crate::axis::{AxisLayout, on};
 use crate::show::{Basis, Cell, Grid, Sheet, list};
 
-/// Rows of a picture, at most.
+/// Most rows of a picture.
 const MOST: u32 = 32;
 
-/// Where the elements of a layout lie, on every axis, and whether two share a place. The second value says
-/// that none do.
+/// The position of each element of a layout on every axis, and whether two elements share one. The second
+/// value is true if none do.
 pub fn axis(layout: &AxisLayout) -> (Sheet, bool) {
     let first = layout.positions(0);
     let names: Vec<&String> = first.iter().take(1).flat_map(BTreeMap::keys).collect();

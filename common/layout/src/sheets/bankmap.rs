@@ -1,16 +1,16 @@
-//! The banks of a tile, and what an access to it meets.
+//! The banks of a tile, and the conflicts of an access to it.
 use crate::banks::{Access, BANKS, BankTable, LANES, Word, bank, lanes_in_a_phase};
 use crate::show::{Basis, Cell, Grid, Sheet, count};
 use crate::tile::{Pattern, Tile, TileError};
 
-/// Rows and columns of a picture, at most.
+/// Most rows and columns of a picture.
 const MOST: u32 = 32;
 
-/// The bank of each element of a tile, and wave by wave what the warp's access meets.
+/// The bank of each element of a tile, and each wavefront of the warp's access.
 ///
 /// # Errors
-/// If the tile makes no sense, or the access would be misaligned: the message names the leading dimension
-/// to take instead.
+/// If the tile is invalid, or the access would be misaligned: the message then names the leading dimension
+/// that avoids it.
 pub fn bankmap(
     tile: &Tile,
     access: Access,
@@ -80,7 +80,7 @@ pub fn phases() -> Sheet {
     .source("818 one-instruction kernels under Nsight Compute on an H100")
 }
 
-/// Adds to a sheet what an access costs, and who is served in which bank, wave by wave.
+/// Adds to a sheet what an access costs, and which lanes each bank serves in each wavefront.
 pub fn draw(sheet: Sheet, table: &BankTable) -> Sheet {
     let sheet = sheet
         .fact("wavefronts", table.wavefronts())
@@ -111,7 +111,7 @@ pub fn draw(sheet: Sheet, table: &BankTable) -> Sheet {
     sheet
 }
 
-/// The lanes that a word goes to: `4`, or `4+2` for lane 4 and two others.
+/// The lanes that read a word: `4`, or `4+2` for lane 4 and two others.
 fn lanes(word: Option<&Word>) -> Cell {
     let Some((word, first)) = word.and_then(|word| Some((word, word.first_lane()?))) else {
         return Cell::plain(".");

@@ -1,16 +1,16 @@
-//! Who holds what, as tables.
+//! Which thread holds which element, as tables.
 use crate::axis::AxisError;
 use crate::fragment::Fragment;
 use crate::show::{Basis, Cell, Grid, Sheet};
 
-/// Columns of a picture, at most; and elements of a lane.
+/// Most columns of a picture, and most elements of a lane.
 const MOST: u32 = 16;
 
-/// A fragment: which thread and element hold each row and column, the other way round, and for `ldmatrix`
-/// and `stmatrix` who gives which address. `name` is what the reader called it.
+/// A fragment: the thread and element that hold each row and column, the inverse map, and for `ldmatrix` and
+/// `stmatrix` which lane gives which address. `name` is the reader's name for it.
 ///
 /// # Errors
-/// Never for the fragments there are.
+/// Never, for the fragments that exist.
 pub fn fragment(name: &str, fragment: &Fragment) -> Result<Sheet, AxisError> {
     let ((rows, columns), elements) = (fragment.shape(), fragment.elements());
     let element = if fragment.packing() == 2 {
