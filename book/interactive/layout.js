@@ -111,7 +111,7 @@
     const { access, lanes } = operation(op);
     const bytes = [1, 2, 4, 8, 16].find((bytes) => String(bytes) === String(bytesText).trim());
     if (access === "matrix" && bytes !== 16) {
-      throw new LayoutError(`"${bytesText}" bytes a lane: a row of a matrix has 16`);
+      throw new LayoutError(`"${bytesText}" bytes a lane: a row of a matrix has 16 bytes`);
     }
     if (!bytes) throw new LayoutError(`"${bytesText}" bytes a lane: there are 1, 2, 4, 8 and 16`);
     const fields = offsetsText.split(/[\s,]+/).filter((field) => field !== "");
@@ -124,7 +124,7 @@
       if (field === "-") return null;
       const offset = Number(field);
       if (!/^\+?[0-9]+$/.test(field) || offset >= LARGEST_OFFSET) {
-        throw new LayoutError(`lane ${lane}: "${field}" is no byte offset below ${LARGEST_OFFSET}`);
+        throw new LayoutError(`lane ${lane}: "${field}" is not a byte offset below ${LARGEST_OFFSET}`);
       }
       if (offset % bytes !== 0) {
         throw new LayoutError(

@@ -171,7 +171,7 @@ fn what_is_malformed_is_named() {
         ),
         (
             shared(&format!("ld,4,{},1,0", all(u32::MAX - 3))),
-            "is no byte offset below",
+            "is not a byte offset below",
         ),
         (
             shared("ldmatrix.x1,16,0 16 - 48 64 80 96 112,1,0"),

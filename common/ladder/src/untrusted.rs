@@ -1,5 +1,5 @@
-//! What reads files and words that others have written, without the command around it: text in, and whatever would be
-//! printed or written out. Fuzzers and tests call these; no text may make them panic.
+//! The code that parses files and words written by others, without the command around it: text in, and what would be
+//! printed or written out. Fuzzers and tests call these functions; no text may make them panic.
 use anyhow::Result;
 
 pub use crate::approximate::everything as approximate;
@@ -12,7 +12,7 @@ pub use crate::tiles::table_of as tiles;
 /// `cargo ladder plot`: each file that is made from this `bench.json`, and its text.
 ///
 /// # Errors
-/// If it is not what `cargo ladder bench` writes.
+/// If the text is not the output of `cargo ladder bench`.
 pub fn record(json: &str) -> Result<Vec<(&'static str, String)>> {
     Record::parse(json)?.derived()
 }

@@ -53,7 +53,7 @@ fn a_choice_that_is_slower_than_another_is_found() {
             "0.98",
             "1.0",
             0,
-            "no tiles.csv is recorded of today's kernels",
+            "no tiles.csv is recorded for the current kernels",
         ),
     ] {
         let head = "rung,arch,size,tile,tflops,of_cublas_f16,chosen,rounds,gpu,multiprocessors,sm_mhz_median,power_watts_median,commit,date";

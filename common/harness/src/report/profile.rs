@@ -1,4 +1,4 @@
-//! kernel.cu line by line, with what each line did to the memory system, and what limits the whole.
+//! kernel.cu line by line, with what each line does to the memory system, and what limits the kernel.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -50,7 +50,7 @@ fn listing(text: &mut String, source: &str, lines: &BTreeMap<u32, Line>) {
         .iter()
         .map(|(number, line)| (*number, cells(line)))
         .collect();
-    // A column that would stay empty is left away; a column is as wide as its widest cell.
+    // Empty columns are omitted; a column is as wide as its widest cell.
     let columns: Vec<(usize, usize)> = (0..HEAD.len())
         .filter_map(|column| {
             let widest = cells
@@ -133,7 +133,7 @@ mod tests {
     use emulator::{Counters, Wavefronts};
 
     #[test]
-    fn counters_stand_beside_their_line() {
+    fn counters_are_beside_their_line() {
         let shared = Counters {
             executions: 1000,
             shared: Wavefronts {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How long a run may take before it shows its progress.
+/// A shorter run shows no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Counts blocks; shows nothing unless standard error is a terminal.
@@ -26,13 +26,13 @@ impl Progress {
         }
     }
 
-    /// What the emulator is to call.
+    /// The callback for the emulator.
     pub fn observer(&self) -> emulator::Progress {
         let this = self.clone();
         Arc::new(move |done, all| this.set(done, all))
     }
 
-    /// Says how far the run is; may be called from any thread.
+    /// Sets how far the run is; may be called from any thread.
     fn set(&self, done: u64, all: u64) {
         if !self.terminal {
             return;
@@ -44,7 +44,7 @@ impl Progress {
         bar.set_position(done);
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&self) {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
@@ -52,7 +52,7 @@ impl Progress {
     }
 }
 
-/// A bar that counts but is not drawn yet, so that it knows its speed when it is.
+/// A bar that counts before it is drawn, so that it knows its speed when it is.
 fn hidden(all: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(
         "emulating {wide_bar} {human_pos} of {human_len} blocks, {eta} left",

@@ -8,25 +8,25 @@ use serde_json::{Value as Json, json};
 
 use super::operand::Opcode;
 
-/// What an instruction does with its operands.
+/// The execution of an instruction.
 pub struct Shown {
     opcode: Opcode,
     operands: Vec<Value>,
     steps: Vec<Step>,
-    /// One, or of a pair two.
+    /// One result, or two for a packed pair.
     results: Vec<Judged>,
 }
 
-/// A result beside the exact value.
+/// A result with the exact value.
 struct Judged {
     result: Value,
-    /// In f64.
+    /// The exact value, in f64.
     exact: f64,
 }
 
 impl Judged {
-    /// How many units in the last place the result is above the exact value; none beside infinities and NaN, and in f64, in
-    /// which the exact value is no more exact than the result.
+    /// How many ulps the result is above the exact value; `None` for infinities, NaN and f64, where the exact value
+    /// is no more precise than the result.
     fn ulps(&self) -> Option<f64> {
         let error = self.result.number() - self.exact;
         let known = error.is_finite() && self.result.format != Format::F64;
@@ -41,7 +41,7 @@ impl Judged {
 }
 
 impl Shown {
-    /// Executes it.
+    /// Executes the instruction.
     pub fn new(opcode: Opcode, words: &[String]) -> Result<Self> {
         let operands = opcode.operands(words)?;
         let bits: Vec<u64> = operands.iter().map(|operand| operand.bits).collect();
@@ -80,7 +80,7 @@ impl Shown {
         })
     }
 
-    /// For a terminal.
+    /// As text for a terminal.
     pub fn text(&self) -> String {
         let mut text = format!("{}  {}\n\n", self.opcode.name, self.opcode.formula());
         let names = match (self.opcode.is_pair, self.operands.len()) {
@@ -102,7 +102,7 @@ impl Shown {
         text
     }
 
-    /// For a program. Numbers that JSON does not have are null.
+    /// As JSON. Numbers that JSON does not have are null.
     pub fn json(&self) -> Json {
         let steps: Vec<Json> = self.steps.iter().map(step_json).collect();
         let judged = |judged: &Judged| {
@@ -128,7 +128,7 @@ impl Shown {
     }
 }
 
-/// A label and what it says.
+/// A label and its value.
 fn line(text: &mut String, indent: usize, label: &str, says: &str) {
     let width = 20 - indent;
     let _ = writeln!(text, "{:indent$}{label:<width$} {says}", "");
@@ -165,7 +165,7 @@ fn one_step(text: &mut String, step: &Step) {
     line(text, 4, "result", &format!("{}{note}", shown(step.result)));
 }
 
-/// What the operand has become, its 23 bits, and how many of them choose the segment.
+/// The reduced argument, its 23 bits, and how many of them select the segment.
 fn reduced(reduction: Reduction) -> (String, u32, u32) {
     match reduction {
         Reduction::FixedPoint { whole, fraction } => (

@@ -197,10 +197,7 @@ fn what_is_wrong_exits_with_2_and_names_the_remedy() {
             &["layout", "swizzle", "3", "4", "2"][..],
             "take S = 3 or -3",
         ),
-        (
-            &["layout", "swizzle", "2", "4", "0"],
-            "not a bijection",
-        ),
+        (&["layout", "swizzle", "2", "4", "0"], "not a bijection"),
         (&["layout", "swizzle", "4294967295", "4", "3"], "at most 32"),
         (
             &["layout", "map", "col ^ rows"],

@@ -149,7 +149,7 @@ fn what_cannot_be_timed_is_left_away_and_said() {
     let (code, _, err) = told(&house.ladder(&["bench"]));
     assert_eq!(code, Some(2), "{err}");
     assert!(
-        err.contains("02_last at 2048x2048x2048\n  02_last could not be run; its message is above"),
+        err.contains("02_last at 2048x2048x2048\n  02_last could not be run; see its message above"),
         "{err}"
     );
     assert!(err.contains("2 of 28 could not be timed"), "{err}");
