@@ -80,7 +80,7 @@ fn a_changed_byte_and_a_changed_number_are_named() {
     let (code, said, aside) = against(&folder);
     assert_eq!(code, Some(1), "{said}{aside}");
     assert!(
-        aside.contains("notes.md: no recording has such a name"),
+        aside.contains("notes.md: no kind of recording has this name"),
         "{aside}"
     );
     for line in [
