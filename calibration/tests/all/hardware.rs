@@ -15,7 +15,7 @@ fn compared(name: &str, bytes: &[u8]) -> Result<Comparison> {
     compare(name, bytes, Card::H100).unwrap_or_else(|| panic!("{name} is of no known kind"))
 }
 
-/// Files of the folder that are compared elsewhere: recordings of whole kernels, and what all of them belong to.
+/// Files of the folder that are compared elsewhere: recordings of whole kernels, and the provenance of all.
 const OTHERS: [&str; 6] = [
     "accesses.csv",
     "merged.csv",
@@ -25,7 +25,7 @@ const OTHERS: [&str; 6] = [
     "stalls.csv",
 ];
 
-/// Every file of the folder, so that none is left out, and as many rows as were recorded.
+/// Every file of the folder, so that none is omitted, and the number of rows recorded.
 #[test]
 fn every_recording_is_reproduced() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/h100");
@@ -69,7 +69,7 @@ fn another_card_has_another_tensor_core_and_the_same_memory() {
     let on_a100 = |name: &str| compare(name, &recorded(name), Card::A100).expect("a known name");
     let products = on_a100("mma_m16n8k16_f16.bin").expect("Ampere has it");
     assert!(products.equal() < products.all, "as on an H100");
-    // What is for both is for sm_80 there.
+    // Kernels for both architectures are for sm_80 there.
     let memory = on_a100("global_memory.csv").expect("Ampere has it");
     assert_eq!(memory.differences, []);
     let error = on_a100("wgmma_m64n8k16_f16.bin").expect_err("Hopper's");
@@ -276,7 +276,7 @@ fn other_names_are_not_taken() {
     }
 }
 
-/// A GPU whose results are the emulator's, and whose counters are the metrics' lengths.
+/// A GPU whose results are the emulator's, and whose counters are the lengths of the metrics' names.
 struct Imitation;
 
 impl Recorder for Imitation {
@@ -321,7 +321,7 @@ fn a_recording_is_repeated() {
     assert_eq!(String::from_utf8_lossy(&again), row("52,56"));
 }
 
-/// Enough of every access and instruction, each row once, and each one that a kernel can be made of.
+/// Enough rows of every access and instruction, each row once and valid.
 #[test]
 fn what_is_planned_is_enough() {
     let mut patterns = 0;
@@ -361,7 +361,7 @@ fn what_is_planned_is_enough() {
             "wmma_layout_more.csv" => (5, 3),
             // Every input of 16 bits, and as many quotients.
             "approximate.csv" => (1 << 16, 12),
-            // Every input, of an f64 every upper word.
+            // Every input; for an f64 every upper word.
             "approximate_all.csv" => (1 << 32, 18),
             "arithmetic_more.csv" => (3, 6),
             "arithmetic_modes.csv" => (1, 19),
@@ -392,12 +392,12 @@ fn planned_instructions_are_executed() {
     ] {
         let plan = plans.iter().find(|(planned, _)| *planned == name);
         let comparison = compared(name, plan.expect("planned").1.as_bytes()).expect(name);
-        // Nothing but zeros is no result of any.
+        // No instruction has only zeros as its result.
         assert_eq!((comparison.equal(), comparison.all), (0, rows), "{name}");
     }
 }
 
-/// Every planned access can be executed; no access costs nothing, as the plan has it.
+/// Every planned access can be executed, and costs more than the zeros in the plan.
 #[test]
 fn planned_accesses_are_executed() {
     let plans = planned();
@@ -416,7 +416,7 @@ fn digests_of_products_are_recorded_and_compared() {
         .into_iter()
         .find(|(name, _)| *name == "tensor.csv");
     let (name, plan) = plan.expect("planned");
-    // One row in eleven: another class of each instruction and seed. 40 of its records, for the test's speed.
+    // One row in eleven: another class of each instruction and seed. 40 of its records, to keep the test fast.
     let rows = plan.lines().skip(1).step_by(11);
     let plan: String = plan
         .lines()
@@ -464,8 +464,8 @@ fn there_is_an_experiment_for_every_row() {
     }
 }
 
-/// Two warps ask in the same way, 128 bytes apart: one pattern, from a multiple of 128. Whoever does not ask for
-/// patterns gets none.
+/// Two warps access memory in the same pattern, 128 bytes apart: one pattern, relative to a multiple of 128. Patterns
+/// are recorded only on request.
 #[test]
 fn patterns_of_addresses_are_kept_once() {
     use emulator::{Context, KernelArg, LaunchConfig, Options, SharedAccess};

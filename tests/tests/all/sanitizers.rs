@@ -1,11 +1,12 @@
-//! The emulator's `sanitize` against NVIDIA's compute-sanitizer: whatever that finds in a broken kernel on an H200, the
-//! emulator finds. `calibration/h200/sanitizers.csv` was made by `examples/sanitizers.rs`.
+//! The emulator's `sanitize` against NVIDIA's compute-sanitizer: the emulator finds every mistake that
+//! compute-sanitizer finds in a broken kernel on an H200. `calibration/h200/sanitizers.csv` was made by
+//! `examples/sanitizers.rs`.
 use ladder_tests::broken::Caught;
 use ladder_tests::sanitizers::{Row, SOUND, TABLE, Verdict, subjects};
 use ladder_tests::workspace::{program, root, skipped};
 
-/// Mistakes that need not show in C: the GPU's timing decides, and when this was recorded it hid them. The emulator chooses
-/// the order in which they show.
+/// Mistakes that may not show in C: that depends on the GPU's timing, which hid them in this recording. The emulator
+/// chooses an order in which they show.
 const HIDDEN_BY_TIMING: [(&str, &str); 2] = [
     (
         "stores_a_tile_before_there_is_one",
@@ -17,7 +18,7 @@ const HIDDEN_BY_TIMING: [(&str, &str); 2] = [
     ),
 ];
 
-/// The recorded rows; none if nothing is recorded.
+/// The recorded rows; empty if nothing is recorded.
 fn recorded() -> Option<Vec<Row>> {
     let path = root().join("calibration/h200").join(TABLE);
     if !path.is_file() {
@@ -69,7 +70,7 @@ fn what_compute_sanitizer_finds_sanitize_finds() {
         );
         for (tool, cell) in row.tools().into_iter().enumerate() {
             let kind = verdict(cell).kind();
-            // What a tool says of a sound kernel, too, is no mistake.
+            // A finding that a tool also has for a correct kernel does not detect the mistake.
             let known = sound
                 .iter()
                 .any(|row| verdict(row.tools()[tool]).kind() == kind);
@@ -103,7 +104,7 @@ fn sound_kernels_are_sound_and_wrong_ones_wrong_on_the_h200() {
             Caught::Values | Caught::ValuesAtSize => {
                 let hidden = HIDDEN_BY_TIMING.iter().any(|(name, _)| *name == row.kernel);
                 let alone = if hidden { "nothing" } else { "C is wrong" };
-                // Values that are stored in the wrong place may be a race, too.
+                // Values stored in the wrong place may also be a race.
                 let seen = matches!(verdict(&row.sanitize), Verdict::Wrong | Verdict::Found(..));
                 assert!(seen && row.alone == alone, "{row:?}");
             }
@@ -123,7 +124,7 @@ fn sound_kernels_are_sound_and_wrong_ones_wrong_on_the_h200() {
     }
 }
 
-/// What the book shows is counted from the same table, by other code.
+/// The book's numbers are counted from the same table, by other code.
 #[test]
 fn the_ladders_summary_counts_what_the_table_holds() {
     let Some(rows) = recorded() else { return };
