@@ -24,7 +24,7 @@ pub fn version() -> Result<String> {
 }
 
 /// The result of profiling a program.
-pub struct Watched {
+pub struct Profiled {
     /// ncu's log.
     pub log: String,
     /// The program's output.
@@ -32,7 +32,7 @@ pub struct Watched {
 }
 
 /// Runs a program under `ncu`, whose messages are written to the file `log`. Clocks are not locked.
-pub fn watch(mut ncu: Command, log: &Path, program: &Command) -> Result<Watched> {
+pub fn profile(mut ncu: Command, log: &Path, program: &Command) -> Result<Profiled> {
     ncu.args(["--clock-control", "none", "--print-units", "base"])
         .arg("--log-file")
         .arg(log)
@@ -41,7 +41,7 @@ pub fn watch(mut ncu: Command, log: &Path, program: &Command) -> Result<Watched>
     let output = run(&mut ncu)?;
     let said = std::fs::read_to_string(log);
     check(&ncu, &output, said.as_deref().unwrap_or_default())?;
-    Ok(Watched {
+    Ok(Profiled {
         log: said.context("ncu wrote no log")?,
         printed: output.stdout,
     })

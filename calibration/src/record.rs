@@ -149,7 +149,7 @@ impl Recorder for GpuRecorder<'_> {
     fn counters(&mut self, metrics: &[[String; 2]]) -> Result<Vec<[u64; 2]>> {
         let all: BTreeSet<&str> = metrics.iter().flatten().map(String::as_str).collect();
         let all: Vec<&str> = all.into_iter().collect();
-        chosen(&self.watched(&all.join(","))?, metrics)
+        chosen(&self.profiled(&all.join(","))?, metrics)
     }
 }
 
@@ -168,7 +168,7 @@ impl GpuRecorder<'_> {
     }
 
     /// The output of Nsight Compute while the recording's kernels are launched.
-    fn watched(&self, metrics: &str) -> Result<String> {
+    fn profiled(&self, metrics: &str) -> Result<String> {
         // A file with the recording's own name, which identifies its kind.
         let folder = tempfile::tempdir().context("no folder for temporary files")?;
         let recording = folder.path().join(self.name);
@@ -180,7 +180,7 @@ impl GpuRecorder<'_> {
             .args(["--kernel-name", Experiment::ENTRY])
             .args(["--metrics", metrics]);
         let log = folder.path().join("log");
-        Ok(ncu::watch(ncu, &log, &(self.launcher)(&recording)?)?.log)
+        Ok(ncu::profile(ncu, &log, &(self.launcher)(&recording)?)?.log)
     }
 }
 

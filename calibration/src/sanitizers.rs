@@ -34,9 +34,9 @@ struct KernelRow {
 type Cell = fn(&KernelRow) -> &String;
 
 /// The tools and where they ran; compute-sanitizer's come last.
-const WATCHERS: [(&str, &str, Cell); 6] = [
+const TOOLS: [(&str, &str, Cell); 6] = [
     ("sanitize", "emulator", |row| &row.sanitize),
-    ("nobody", "H200", |row| &row.alone),
+    ("no tool", "H200", |row| &row.alone),
     ("memcheck", "H200", |row| &row.memcheck),
     ("racecheck", "H200", |row| &row.racecheck),
     ("initcheck", "H200", |row| &row.initcheck),
@@ -91,7 +91,7 @@ impl KernelRow {
     }
 
     fn is_found_there(&self) -> bool {
-        let mut tools = WATCHERS[2..].iter();
+        let mut tools = TOOLS[2..].iter();
         tools.any(|(.., cell)| Detection::of(cell(self)) == Detection::Finds)
     }
 }
@@ -142,9 +142,9 @@ fn planted() -> Result<String> {
 
 /// A row for each tool, a column for each category.
 fn summary(broken: &[&KernelRow]) -> String {
-    let mut lines = vec![head(["watched by", "on"])];
+    let mut lines = vec![head(["tool", "on"])];
     lines[0].extend(Detection::ALL.map(|(_, name)| name.to_owned()));
-    for (name, place, cell) in WATCHERS {
+    for (name, place, cell) in TOOLS {
         let count = |verdict| {
             let cells = broken.iter().map(|row| Detection::of(cell(row)));
             cells.filter(|found| *found == verdict).count().to_string()

@@ -24,7 +24,7 @@ struct Timed {
     lab: &'static str,
     /// The kernel in both regimes of every size.
     summary: Vec<Summary>,
-    sizes: Vec<OfSize>,
+    sizes: Vec<SizeTiming>,
     provenance: Provenance,
 }
 
@@ -42,7 +42,7 @@ struct Summary {
 
 /// One size.
 #[derive(Serialize)]
-struct OfSize {
+struct SizeTiming {
     size: String,
     /// The kernel's tile: the fastest of those tried in a first pass, whose samples are not reported.
     tile: String,
@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments, gpu: Context) -> Result<String> {
     let cublas = Cublas::new(context(&device)?)?;
     let mut timed = Vec::new();
     for size in sizes {
-        timed.push(of_size(size, &kernels, arguments, &mut device, &cublas)?);
+        timed.push(time_size(size, &kernels, arguments, &mut device, &cublas)?);
     }
     let source = source_of(&LAB, kernels[0], arguments)?;
     let mut provenance = Provenance::of(source.file.clone(), source.origin.to_string());
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments, gpu: Context) -> Result<String> {
     provenance.gpu = Some(OnGpu::new(info, Some(cublas.version())));
     let timed = Timed {
         lab: LAB.name,
-        summary: timed.iter().flat_map(OfSize::summary).collect(),
+        summary: timed.iter().flat_map(SizeTiming::summary).collect(),
         sizes: timed,
         provenance,
     };
@@ -180,13 +180,13 @@ impl Tile {
     }
 }
 
-fn of_size(
+fn time_size(
     size: Size,
     kernels: &[&'static KernelFile<'static>],
     arguments: &Arguments,
     device: &mut Device,
     cublas: &Cublas,
-) -> Result<OfSize> {
+) -> Result<SizeTiming> {
     let operands = Operands::new(size);
     let [a, b] = operands.bytes();
     let info = context(device)?.info().clone();
@@ -262,7 +262,7 @@ fn of_size(
     let sustained = measure_sustained(gpu, &contestants, size, buffer_sets, Effort::Bench)?;
     let cool = measure_cool(gpu, &contestants, &sustained, size)?;
     let sustained = sustained.regime;
-    Ok(OfSize {
+    Ok(SizeTiming {
         size: size.to_string(),
         tile: tiles[fastest].name.into(),
         tiles_tried: tiles.len(),
@@ -307,7 +307,7 @@ fn fastest(samples: &[Samples]) -> usize {
     least.map_or(0, |(place, _)| place)
 }
 
-impl OfSize {
+impl SizeTiming {
     fn summary(&self) -> [Summary; 2] {
         [("sustained", &self.sustained), ("cool", &self.cool)].map(|(name, regime)| {
             let of = |library: &str| {
@@ -340,19 +340,19 @@ impl Timed {
             "W",
         ];
         let mut lines = Vec::new();
-        for of_size in &self.sizes {
+        for timing in &self.sizes {
             lines.push(format!(
                 "{}, tile {}, the fastest of {} in a first pass",
-                of_size.size,
-                of_size.tile,
-                plural(of_size.tiles_tried as u64, "tile"),
+                timing.size,
+                timing.tile,
+                plural(timing.tiles_tried as u64, "tile"),
             ));
-            for (name, regime) in [("sustained", &of_size.sustained), ("cool", &of_size.cool)] {
+            for (name, regime) in [("sustained", &timing.sustained), ("cool", &timing.cool)] {
                 lines.push(format!(
                     "  {name}: {} of {} each, interleaved, over {}, rests of {:.0} ms",
                     plural(regime.rounds as u64, "sample"),
                     plural(regime.launches_per_sample as u64, "launch"),
-                    plural(of_size.buffer_sets as u64, "buffer set"),
+                    plural(timing.buffer_sets as u64, "buffer set"),
                     regime.rest_ms,
                 ));
                 let rows: Vec<_> = rows(regime).collect();
@@ -466,7 +466,7 @@ mod tests {
             sm_mhz: Some([mhz, mhz, mhz]),
             power_watts: None,
         };
-        let sizes = vec![OfSize {
+        let sizes = vec![SizeTiming {
             size: "1024x1024x1024".into(),
             tile: "128x256".into(),
             tiles_tried: 4,
@@ -479,7 +479,7 @@ mod tests {
         }];
         let timed = Timed {
             lab: LAB.name,
-            summary: sizes.iter().flat_map(OfSize::summary).collect(),
+            summary: sizes.iter().flat_map(SizeTiming::summary).collect(),
             sizes,
             provenance: Provenance::of("kernel.cu".into(), "committed".into()),
         };

@@ -125,7 +125,7 @@ fn each_launch_can_be_asked_for() {
             assert_eq!(&alone[name], of_all, "{name}");
             assert!(
                 !name.contains(['/', '~']),
-                "{name} is no part of a JSON pointer"
+                "{name} is not a part of a JSON pointer"
             );
         }
     }

@@ -62,7 +62,7 @@ pub struct Arguments {
 }
 
 /// Most differences shown for each file.
-const SHOWN: usize = 5;
+const MAX_SHOWN: usize = 5;
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let parts = match &arguments.only[..] {
@@ -164,7 +164,7 @@ fn show(name: &str, comparison: &Comparison) {
         differences,
     } = comparison;
     anstream::println!("{name:<31} equal {} of {all} {unit}", comparison.equal());
-    for difference in differences.iter().take(SHOWN) {
+    for difference in differences.iter().take(MAX_SHOWN) {
         anstream::println!(
             "  {} {}: expected {}, found {}",
             format!("{}:", difference.place).red(),
@@ -173,7 +173,7 @@ fn show(name: &str, comparison: &Comparison) {
             difference.found
         );
     }
-    if differences.len() > SHOWN {
-        anstream::println!("  and {} more {unit}", differences.len() - SHOWN);
+    if differences.len() > MAX_SHOWN {
+        anstream::println!("  and {} more {unit}", differences.len() - MAX_SHOWN);
     }
 }

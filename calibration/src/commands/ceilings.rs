@@ -21,10 +21,10 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let out = &arguments.out;
     // Checked first, so that no time is wasted.
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    let mut tell = |what: &str| anstream::eprintln!("measuring {what}");
-    let measured = ceilings::measure(arguments.gpu, &mut tell).map_err(anyhow::Error::msg)?;
+    let mut progress = |what: &str| anstream::eprintln!("measuring {what}");
+    let measured = ceilings::measure(arguments.gpu, &mut progress).map_err(anyhow::Error::msg)?;
     let gpu = gpu::Context::open(arguments.gpu)?;
-    let microbenchmarks = microbenchmarks::measure(&gpu, &gpu::Nvrtc::find()?, &mut tell)?;
+    let microbenchmarks = microbenchmarks::measure(&gpu, &gpu::Nvrtc::find()?, &mut progress)?;
     for (name, text) in [
         ("ceilings.json", measured.json()),
         ("ceilings.csv", measured.csv()?),

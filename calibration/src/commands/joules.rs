@@ -21,8 +21,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         // Checked first, so that no time is wasted.
         fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     }
-    let mut tell = |what: &str| anstream::eprintln!("measuring {what}");
-    let measured = joules::measure(arguments.gpu, &mut tell)?;
+    let mut progress = |what: &str| anstream::eprintln!("measuring {what}");
+    let measured = joules::measure(arguments.gpu, &mut progress)?;
     for line in measured.table() {
         anstream::println!("{line}");
     }

@@ -26,7 +26,7 @@ use super::table::number;
 use super::{Digest, Experiment, Row};
 
 /// Most threads of a kernel: each keeps a sum.
-const MOST_THREADS: u32 = 1 << 16;
+const MAX_THREADS: u32 = 1 << 16;
 const BLOCK: u32 = 256;
 /// Derives the lower word of an f64 from its upper one; the hardware reads it only for `rsqrt.approx.f64`.
 const LOWER: u32 = 0x9e37_79b1;
@@ -114,7 +114,7 @@ impl Block {
     }
 
     fn threads(&self) -> u32 {
-        self.inputs.min(MOST_THREADS).next_multiple_of(BLOCK)
+        self.inputs.min(MAX_THREADS).next_multiple_of(BLOCK)
     }
 
     /// The sum over all inputs, by the emulator's function.

@@ -12,7 +12,7 @@ use super::{Digest, Experiment, Row, options};
 const COUNT: usize = 1024;
 const OPERANDS: [&str; 4] = ["a", "b", "c", "e"];
 /// A thread executes a guarded instruction if its number times this has the top bit set.
-const CHOOSE: u32 = 0x9e37_79b1;
+const GUARD_FACTOR: u32 = 0x9e37_79b1;
 
 /// A row of `arithmetic.csv`.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct ArithmeticRow {
 }
 
 /// Instructions added after the first recording, and their operands.
-const MORE: [(&str, &str); 50] = [
+const ADDED_LATER: [(&str, &str); 50] = [
     ("dp2a.lo.u32.u32 $d, $a, $b, $c", "32=32 32 32"),
     ("dp2a.hi.u32.s32 $d, $a, $b, $c", "32=32 32 32"),
     ("dp2a.lo.s32.u32 $d, $a, $b, $c", "32=32 32 32"),
@@ -83,7 +83,7 @@ const MORE: [(&str, &str); 50] = [
 
 /// The rows to record. The digests are zero.
 pub(super) fn plan() -> String {
-    let rows = MORE.map(|(text, operands)| format!("{text};{operands};{:016x}\n", 0));
+    let rows = ADDED_LATER.map(|(text, operands)| format!("{text};{operands};{:016x}\n", 0));
     format!("{}\n{}", ArithmeticRow::HEADER, rows.concat())
 }
 
@@ -165,7 +165,7 @@ impl ArithmeticRow {
 
     /// Whether a thread executes the guarded instruction.
     pub fn is_chosen(thread: u32) -> bool {
-        thread.wrapping_mul(CHOOSE) >> 31 == 1
+        thread.wrapping_mul(GUARD_FACTOR) >> 31 == 1
     }
 
     fn body(&self, guarded: bool) -> String {
@@ -190,7 +190,7 @@ impl ArithmeticRow {
         let mut zero = String::new();
         if guarded {
             body += &format!(
-                ".reg .pred %g;\nmul.lo.u32 %t0, %t3, {CHOOSE};\nsetp.lt.s32 %g, %t0, 0;\n"
+                ".reg .pred %g;\nmul.lo.u32 %t0, %t3, {GUARD_FACTOR};\nsetp.lt.s32 %g, %t0, 0;\n"
             );
             instruction = format!("@%g {instruction}");
             zero = match result {

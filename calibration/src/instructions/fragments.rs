@@ -13,9 +13,9 @@ use super::table::number;
 use super::{Digest, Experiment, Row};
 
 /// Most products of a row: more would not fit in the emulator's memory.
-const MOST: u32 = 1 << 14;
+const MAX_PRODUCTS: u32 = 1 << 14;
 /// Products of a planned row.
-const PLANNED: u32 = 256;
+const PLANNED_PRODUCTS: u32 = 256;
 /// Words of B for a `wgmma`: 8 columns of 32 bytes.
 const SHARED: u32 = 64;
 
@@ -58,7 +58,7 @@ const fn form(name: &'static str, words: [u32; 3], factors: Kind, sums: Kind) ->
 }
 
 /// How many of [`FORMS`] are in the first recording; `mma_fragments_more.csv` has the others.
-const FIRST: usize = 22;
+const FORMS_IN_FIRST_RECORDING: usize = 22;
 
 /// All recorded forms, without `mma.sync.aligned.` or `.mma_async.sync.aligned`.
 const FORMS: [Form; 38] = {
@@ -355,8 +355,8 @@ impl Row for Products {
         })?;
         let count = number("products", count)?;
         ensure!(
-            (1..=MOST).contains(&count),
-            "products is {count}: 1 to {MOST} are possible"
+            (1..=MAX_PRODUCTS).contains(&count),
+            "products is {count}: 1 to {MAX_PRODUCTS} are possible"
         );
         let products = Self {
             form,
@@ -392,19 +392,19 @@ impl Row for Products {
 
 /// The rows of the first recording. The digests are zero.
 pub(super) fn plan() -> String {
-    plan_of(&FORMS[..FIRST])
+    plan_of(&FORMS[..FORMS_IN_FIRST_RECORDING])
 }
 
 /// The rows of formats and shapes added after the first recording.
 pub(super) fn plan_more() -> String {
-    plan_of(&FORMS[FIRST..])
+    plan_of(&FORMS[FORMS_IN_FIRST_RECORDING..])
 }
 
 fn plan_of(forms: &[Form]) -> String {
     let mut text = Products::HEADER.to_owned() + "\n";
     for form in forms {
         for class in CLASSES {
-            let _ = writeln!(text, "{},{class},{PLANNED},{:016x}", form.name, 0);
+            let _ = writeln!(text, "{},{class},{PLANNED_PRODUCTS},{:016x}", form.name, 0);
         }
     }
     text
@@ -425,7 +425,13 @@ mod tests {
             let found: Vec<String> = forms.iter().map(digest).collect();
             Digest::of(found.join(" ").as_bytes()).to_string()
         };
-        assert_eq!(of_forms(&FORMS[..FIRST]), "b6eee0a86b58a6ac");
-        assert_eq!(of_forms(&FORMS[FIRST..]), "67c919e4d895a745");
+        assert_eq!(
+            of_forms(&FORMS[..FORMS_IN_FIRST_RECORDING]),
+            "b6eee0a86b58a6ac"
+        );
+        assert_eq!(
+            of_forms(&FORMS[FORMS_IN_FIRST_RECORDING..]),
+            "67c919e4d895a745"
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::slice::ChunksExact;
 
 use anyhow::{Result, ensure};
 use emulator::Card;
-use harness::BadTable;
+use harness::TableError;
 
 use super::{Comparison, Difference, Experiment, Recorder, Recording, check_count, options, words};
 
@@ -78,7 +78,7 @@ fn records(bytes: &[u8]) -> Result<ChunksExact<'_, u8>> {
         records.len(),
         bytes.len()
     );
-    ensure!(records.len() > 0, BadTable::Empty("records"));
+    ensure!(records.len() > 0, TableError::Empty("records"));
     Ok(records)
 }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Error, Result};
 use emulator::Card;
-use harness::{BadRow, BadTable, Table, TableRow};
+use harness::{RowError, Table, TableError, TableRow};
 use rayon::prelude::*;
 
 use super::{Comparison, Difference, Experiment, Recorder, Recording, options};
@@ -94,7 +94,7 @@ fn read<R: Row>(bytes: &[u8]) -> Result<(Table, Vec<Recorded<R>>)> {
     let columns: Vec<&str> = R::HEADER.split(R::SEPARATOR).collect();
     let table = Table::read(bytes, R::SEPARATOR, &columns)?;
     if table.rows.is_empty() {
-        return Err(BadTable::Empty("rows").into());
+        return Err(TableError::Empty("rows").into());
     }
     let parse = |(number, row): (usize, &TableRow)| {
         let fields = table.pick(row, &columns);
@@ -113,8 +113,8 @@ fn read<R: Row>(bytes: &[u8]) -> Result<(Table, Vec<Recorded<R>>)> {
 
 fn at(line: usize) -> impl Fn(Error) -> Error {
     move |why| {
-        let why = BadRow(why.to_string());
-        BadTable::Row { line, why }.into()
+        let why = RowError(why.to_string());
+        TableError::Row { line, why }.into()
     }
 }
 

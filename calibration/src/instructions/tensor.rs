@@ -11,9 +11,9 @@ use super::table::number;
 use super::{Digest, Experiment, Row};
 
 /// Most records of a row: more would not fit in the emulator's memory.
-const MOST: usize = 1 << 16;
+const MAX_RECORDS: usize = 1 << 16;
 /// Records of a planned row: enough to find a difference, while a file stays small.
-const PLANNED: usize = 512;
+const PLANNED_RECORDS: usize = 512;
 /// Planned rows of an instruction and a class.
 const SEEDS: u64 = 4;
 
@@ -265,8 +265,8 @@ impl Row for Batch {
         })?;
         let (seed, count) = (number("seed", seed)?, number("records", count)?);
         ensure!(
-            (1..=MOST).contains(&count),
-            "records is {count}: 1 to {MOST} are possible"
+            (1..=MAX_RECORDS).contains(&count),
+            "records is {count}: 1 to {MAX_RECORDS} are possible"
         );
         let batch = Self {
             mma,
@@ -309,7 +309,7 @@ pub(super) fn plan() -> String {
     for mma in SHAPES {
         for (class, _) in Class::ALL {
             for seed in 1..=SEEDS {
-                text += &format!("{},{class},{seed},{PLANNED},{:016x}\n", mma.name, 0);
+                text += &format!("{},{class},{seed},{PLANNED_RECORDS},{:016x}\n", mma.name, 0);
             }
         }
     }

@@ -16,7 +16,7 @@ const M: usize = 64;
 const N: usize = 256;
 const K: usize = 128;
 /// Elements along K that are contiguous in shared memory.
-const OCTET: usize = 8;
+const CORE_MATRIX_ROW: usize = 8;
 /// Elements of A, of both warpgroups together.
 const ALL_OF_A: usize = WARPGROUPS * M * K;
 
@@ -147,7 +147,9 @@ fn expected(data: &[f16], thread: usize, sum: usize) -> [f64; 2] {
     let (warpgroup, lane) = (thread / 128, thread % 128);
     let row = lane / 32 * 16 + lane % 32 / 4 + sum / 2 % 2 * 8;
     let column = sum / 4 * 8 + lane % 4 * 2 + sum % 2;
-    let at = |rows: usize, row: usize, k: usize| (k / OCTET * rows + row) * OCTET + k % OCTET;
+    let at = |rows: usize, row: usize, k: usize| {
+        (k / CORE_MATRIX_ROW * rows + row) * CORE_MATRIX_ROW + k % CORE_MATRIX_ROW
+    };
     let product = |k: usize| {
         let a = data[warpgroup * M * K + at(M, row, k)];
         let b = data[ALL_OF_A + at(N, column, k)];

@@ -44,7 +44,7 @@ pub const OF_INSTRUCTIONS: &str = "provenance_instructions.json";
 
 /// Other files of the folder: compute-sanitizer's output for broken kernels and the bits of split tiles, which have
 /// their own tests, and the provenance of single files.
-const OF_TESTS: [&str; 4] = [
+const OTHER_FILES: [&str; 4] = [
     "sanitizers.csv",
     "provenance_sanitizers.json",
     "provenance_fragments.json",
@@ -57,7 +57,7 @@ pub const SIZE_OF_COUNTERS: &str = record::SIZES[0];
 /// Whether a file of this name belongs to a recording of rungs.
 pub fn is_known(name: &str) -> bool {
     [BITS, ACCESSES, MERGED, STALLS, PROVENANCE, OF_INSTRUCTIONS].contains(&name)
-        || OF_TESTS.contains(&name)
+        || OTHER_FILES.contains(&name)
 }
 
 /// A row of `merged.csv`, which applies at every size.
@@ -210,7 +210,7 @@ fn compare_accesses<'a>(
                 }
                 let exception = merged
                     .iter()
-                    .position(|row| row.excepts(run, key, with_lines));
+                    .position(|row| row.applies_to(run, key, with_lines));
                 if let Some(exception) = exception {
                     needed[exception] |= expected != found;
                     continue;
@@ -260,7 +260,7 @@ fn compare_accesses<'a>(
 
 impl MergedRow {
     /// Whether it applies to this key; a sum over all lines is affected by the exception of any line.
-    fn excepts(&self, run: &KernelRun, (line, kind): &Key, with_lines: bool) -> bool {
+    fn applies_to(&self, run: &KernelRun, (line, kind): &Key, with_lines: bool) -> bool {
         (&self.rung, &self.arch, &self.tile) == (&run.rung, &run.arch, &run.tile)
             && (self.line == *line || !with_lines)
             && self.access == kind.name()

@@ -11,7 +11,7 @@ use super::accesses::{self, AccessRow, AddressPattern};
 use super::program::{Bits, KernelRun, RungReport};
 use super::{ACCESSES, BITS, STALLS, merged, provenance, source_page};
 use crate::instructions::header;
-use crate::ncu::{self, RawPage, Watched};
+use crate::ncu::{self, Profiled, RawPage};
 use crate::recordings::Part;
 use crate::stalls;
 
@@ -20,7 +20,7 @@ pub(super) const SIZES: [&str; 2] = ["256x256x256", "200x136x72"];
 /// Recordings of the rungs' accesses to shared and to global memory.
 pub const PATTERNS: [&str; 2] = ["shared_memory_rungs.csv", "global_memory_rungs.csv"];
 /// A size that fills a GPU, so that stalls and pipe utilization are meaningful.
-const FULL: &str = "4096x4096x4096";
+const FULL_SIZE: &str = "4096x4096x4096";
 /// The kernel's name.
 const ENTRY: &str = "gemm";
 /// The metrics of the source page.
@@ -147,7 +147,7 @@ pub fn record(
         let columns = stalls::metrics();
         let names = columns.iter().map(|(name, _)| name.as_str());
         table.write_record(KernelRun::COLUMNS.into_iter().chain(names))?;
-        for run in KernelRun::all(&all, FULL)? {
+        for run in KernelRun::all(&all, FULL_SIZE)? {
             let made = recorder.stalls(&run).and_then(|(fields, report)| {
                 let fields_of_all = fields.iter().map(String::as_str);
                 table.write_record(run.fields().into_iter().chain(fields_of_all))?;
@@ -177,14 +177,14 @@ struct RecordedKernel {
 
 impl KernelRecorder<'_> {
     /// Runs `ncu` with `arguments` over one launch of the run's kernel; returns its log and the rung's report.
-    fn watched(&self, run: &KernelRun, arguments: &[&str], name: &str) -> Result<(String, Value)> {
+    fn profiled(&self, run: &KernelRun, arguments: &[&str], name: &str) -> Result<(String, Value)> {
         let mut command = ncu::command()?;
         command
             .args(["--kernel-name", ENTRY, "--launch-count", "1"])
             .args(arguments);
         let log = self.raw.join(format!("{name}.log"));
         let program = run.on_gpu(self.all, self.gpu)?;
-        let Watched { log, printed } = ncu::watch(command, &log, &program)?;
+        let Profiled { log, printed } = ncu::profile(command, &log, &program)?;
         let report = serde_json::from_slice(&printed).with_context(|| {
             let printed = String::from_utf8_lossy(&printed).into_owned();
             format!("the rung printed no JSON:\n{}", ncu::head(&printed))
@@ -209,7 +209,7 @@ impl KernelRecorder<'_> {
             "--export",
             &export.to_string_lossy(),
         ];
-        let (_, report) = self.watched(run, &arguments, &name)?;
+        let (_, report) = self.profiled(run, &arguments, &name)?;
         let c_sha256 = report["c_sha256"].as_str().unwrap_or_default().to_owned();
         if c_sha256.is_empty() {
             bail!("the rung's report has no C");
@@ -262,7 +262,7 @@ impl KernelRecorder<'_> {
         let (log, report) = loop {
             let metrics = wanted.join(",");
             let arguments = ["--csv", "--page", "raw", "--metrics", &metrics];
-            match self.watched(run, &arguments, &name) {
+            match self.profiled(run, &arguments, &name) {
                 Ok(done) => break done,
                 // Another version of ncu may lack a metric: its log says which, and the others are still useful.
                 Err(why) => {

@@ -162,9 +162,12 @@ fn what_is_malformed_is_named() {
         ),
         (
             shared(&format!("ld,4,{},one,0", all(0))),
-            "wavefronts is \"one\": a whole number",
+            "wavefronts is \"one\", expected an integer",
         ),
-        (shared(&format!("ld,4,{},-1,0", all(0))), "a whole number"),
+        (
+            shared(&format!("ld,4,{},-1,0", all(0))),
+            "expected an integer",
+        ),
         (
             shared(&format!("ld,4,{},1,0", all(1 << 20))),
             "line 2: the emulator cannot execute it",
@@ -199,11 +202,11 @@ fn what_is_malformed_is_named() {
         ),
         (
             arithmetic(&format!("add.s32 $d, $a, $b;8=32;{digest}")),
-            "\"8\" is no result",
+            "\"8\" is not a result type",
         ),
         (
             arithmetic(&format!("not.b32 $d, $a;32=f8;{digest}")),
-            "\"f8\" is no operand",
+            "\"f8\" is not an operand type",
         ),
         (
             arithmetic(&format!("not.b32 $d, $a;32=32 32 32 32 32;{digest}")),
@@ -219,19 +222,19 @@ fn what_is_malformed_is_named() {
         ),
         (
             arithmetic(&format!("ld.global.u32 $d, [$a];32=64;{digest}")),
-            "it is not allowed",
+            "it has a fault",
         ),
         (
             tensor("mma_m16n8k4_f16,normal,1,1"),
-            "line 2: \"mma_m16n8k4_f16\" is no instruction",
+            "line 2: \"mma_m16n8k4_f16\" is not an instruction",
         ),
         (
             tensor("mma_m16n8k8_f16,odd,1,1"),
-            "\"odd\" is no class of input",
+            "\"odd\" is not a class of inputs",
         ),
         (
             tensor("mma_m16n8k8_f16,normal,-1,1"),
-            "seed is \"-1\": a whole number",
+            "seed is \"-1\", expected an integer",
         ),
         (
             tensor("mma_m16n8k8_f16,normal,1,0"),
@@ -253,7 +256,7 @@ fn what_is_malformed_is_named() {
         ),
         (
             ("mma_m16n8k8_f16.bin", vec![0; 1792 + 1791]),
-            "record 1 is cut off: 3583 bytes",
+            "record 1 is truncated: 3583 bytes",
         ),
         (("wgmma_m64n8k16_bf16.bin", Vec::new()), "holds no records"),
     ] {
@@ -332,7 +335,7 @@ fn what_is_planned_is_enough() {
         let mut unique = rows.clone();
         unique.sort_unstable();
         unique.dedup();
-        assert_eq!(unique.len(), rows.len(), "{name}: a row stands there twice");
+        assert_eq!(unique.len(), rows.len(), "{name}: a row occurs twice");
         let mut kinds = std::collections::BTreeMap::<String, u64>::new();
         for row in &rows {
             let fields: Vec<&str> = row.split(',').collect();

@@ -22,11 +22,11 @@ pub struct TableRow {
 /// Why a row is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct BadRow(pub String);
+pub struct RowError(pub String);
 
 /// Why a text is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadTable {
+pub enum TableError {
     /// The text is empty.
     #[error("it holds no {0}")]
     Empty(&'static str),
@@ -36,7 +36,7 @@ pub enum BadTable {
         /// Its line number, from 1.
         line: usize,
         /// What is wrong with it.
-        why: BadRow,
+        why: RowError,
     },
 }
 
@@ -45,7 +45,7 @@ impl Table {
     ///
     /// # Errors
     /// If it is not UTF-8 text, has no first line, or lacks a column.
-    pub fn read(text: &[u8], separator: char, needed: &[&str]) -> Result<Self, BadTable> {
+    pub fn read(text: &[u8], separator: char, needed: &[&str]) -> Result<Self, TableError> {
         let mut lines = Lines {
             text,
             at: 0,
@@ -70,7 +70,7 @@ impl Table {
             }
         }
         if rows.is_empty() {
-            return Err(BadTable::Empty("lines"));
+            return Err(TableError::Empty("lines"));
         }
         let TableRow { line, fields } = rows.remove(0);
         let is_missing = |name: &&&str| !fields.iter().any(|found| found == **name);
@@ -89,26 +89,26 @@ impl Table {
     ///
     /// # Errors
     /// If the row does not have as many fields as the first line, or a column is missing.
-    pub fn pick<'a>(&self, row: &'a TableRow, names: &[&str]) -> Result<Vec<&'a str>, BadRow> {
+    pub fn pick<'a>(&self, row: &'a TableRow, names: &[&str]) -> Result<Vec<&'a str>, RowError> {
         let (has, named) = (row.fields.len(), self.columns.len());
         if has != named {
-            return Err(BadRow(format!(
+            return Err(RowError(format!(
                 "{has} fields where the first line names {named}"
             )));
         }
         let field = |name: &&str| {
             let column = self.columns.iter().position(|found| found == *name);
             let field = column.and_then(|column| row.fields.get(column));
-            field.ok_or_else(|| BadRow(format!("there is no column {name}")))
+            field.ok_or_else(|| RowError(format!("there is no column {name}")))
         };
         names.iter().map(field).collect()
     }
 }
 
-fn bad(line: usize, why: String) -> BadTable {
-    BadTable::Row {
+fn bad(line: usize, why: String) -> TableError {
+    TableError::Row {
         line,
-        why: BadRow(why),
+        why: RowError(why),
     }
 }
 

@@ -115,7 +115,7 @@ pub enum Error {
         limit: u64,
     },
     /// A file that cannot be read.
-    #[error("cannot read {}: {error}; it has to be a text file, CUDA source or PTX", path.display())]
+    #[error("cannot read {}: {error}; it must be a text file, CUDA source or PTX", path.display())]
     Read {
         /// The file.
         path: PathBuf,

@@ -15,7 +15,7 @@
 //! | `run` | one run, from settings to an outcome |
 //! | `report/` | what does the reader see? |
 //!
-//! Beside them:
+//! The other files:
 //!
 //! | file | what it answers |
 //! | --- | --- |
@@ -64,7 +64,7 @@ pub use cli::{Bytes, explained, main, main_with, rungs};
 pub use compile::Compile;
 pub use contest::{CUBLAS, CUBLAS_BF16_TN, CUBLAS_LT, CUBLAS_LT_BF16_TN, Contest, KERNEL, lt_name};
 pub use cool::measure as measure_cool;
-pub use csv_table::{BadRow, BadTable, Table, TableRow};
+pub use csv_table::{RowError, Table, TableError, TableRow};
 pub use device::{Arg, Buffer, CLOCK_LOG, Device, Function, LaunchConfig, Module, Tiling, on_gpu};
 pub use error::{Error, Result};
 pub use gpu::{GpuError, Nvrtc, TranslationUnit};
@@ -93,14 +93,14 @@ pub use verify::{Verification, Wrong, verify};
 pub use warp_access::WarpAccess;
 
 /// Above this number, more threads do not help and take a lot of memory.
-const MOST_THREADS: usize = 512;
+const MAX_THREADS: usize = 512;
 
-/// Limits the threads to [`MOST_THREADS`], whatever `RAYON_NUM_THREADS` says. Called before any work.
-pub fn bound_threads() {
+/// Limits the threads to [`MAX_THREADS`], whatever `RAYON_NUM_THREADS` says. Called before any work.
+pub fn limit_threads() {
     let asked = std::env::var("RAYON_NUM_THREADS").ok();
     let asked = asked.and_then(|threads| threads.trim().parse::<usize>().ok());
-    if asked.is_some_and(|threads| threads > MOST_THREADS) {
-        let bounded = rayon::ThreadPoolBuilder::new().num_threads(MOST_THREADS);
+    if asked.is_some_and(|threads| threads > MAX_THREADS) {
+        let bounded = rayon::ThreadPoolBuilder::new().num_threads(MAX_THREADS);
         // A pool already exists, and its size cannot be changed.
         let _ = bounded.build_global();
     }

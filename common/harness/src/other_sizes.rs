@@ -6,8 +6,8 @@ use crate::{Host, KernelChoice, LaunchSpec, Result, Rung, Settings, Size, Target
 
 /// Multiplications of one trial: one tile more than are resident, for the largest of the rungs' tiles. And of all
 /// trials together, which take one or two seconds in the development profile.
-const MOST_OF_ONE: u64 = 1 << 29;
-const MOST_OF_ALL: u64 = 1 << 30;
+const MAX_WORK_OF_TRIAL: u64 = 1 << 29;
+const MAX_WORK: u64 = 1 << 30;
 
 /// Steps along K: both parities, and more than a pipeline has stages. Launches of several tiles use only the second
 /// list.
@@ -36,7 +36,7 @@ pub(crate) fn propose(
     } in candidates(spec, target.sms())
     {
         work += one;
-        if left.is_empty() || work > MOST_OF_ALL {
+        if left.is_empty() || work > MAX_WORK {
             return;
         }
         if size == settings.size {
@@ -127,7 +127,7 @@ fn candidates(spec: &LaunchSpec, sms: u32) -> Vec<Candidate> {
     let mut all = Vec::new();
     let mut add = |[m, n, k]: [u32; 3], sampled| {
         let size = Size { m, n, k };
-        if multiplications(size) <= MOST_OF_ONE {
+        if multiplications(size) <= MAX_WORK_OF_TRIAL {
             let work = match sampled {
                 true => 2 * u64::from(rows) * u64::from(tile.bn) * u64::from(k),
                 false => multiplications(size),

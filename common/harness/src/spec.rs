@@ -166,7 +166,7 @@ fn boxes(module: &Ptx) -> Result<Option<[TensorBox; 3]>, SpecError> {
     let all = [read(a), read(b), read(c)];
     let [Ok(a), Ok(b), Ok(c)] = all else {
         let why = all.into_iter().find_map(Result::err).unwrap_or_default();
-        return Err(SpecError::Bad(format!("a box has {why}")));
+        return Err(SpecError::Bad(format!("a box with {why}")));
     };
     Ok(Some([a, b, c]))
 }

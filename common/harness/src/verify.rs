@@ -10,9 +10,9 @@ use crate::reference::{self, Expected};
 use crate::{Problem, Size, Tile};
 
 /// Largest number of products for which every element is compared with the f64 reference.
-const WHOLE: u64 = 1 << 28;
+const MAX_PRODUCTS_FOR_ALL: u64 = 1 << 28;
 /// Most wrong elements shown.
-const SHOWN: usize = 10;
+const MAX_SHOWN: usize = 10;
 
 /// The result of comparing C with its reference.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -91,14 +91,14 @@ impl Verification {
         let at = self
             .first_wrong
             .partition_point(|other| place(other) < place(&wrong));
-        if at < SHOWN
+        if at < MAX_SHOWN
             && self
                 .first_wrong
                 .get(at)
                 .is_none_or(|other| place(other) != place(&wrong))
         {
             self.first_wrong.insert(at, wrong);
-            self.first_wrong.truncate(SHOWN);
+            self.first_wrong.truncate(MAX_SHOWN);
         }
     }
 
@@ -127,7 +127,7 @@ fn worse(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
 /// columns and the edges of tiles.
 pub fn verify(problem: &Problem, tile: Tile, c: &[f16]) -> Verification {
     let Size { m, n, k } = problem.size;
-    let regions = if u64::from(m) * u64::from(n) * u64::from(k) <= WHOLE {
+    let regions = if u64::from(m) * u64::from(n) * u64::from(k) <= MAX_PRODUCTS_FOR_ALL {
         vec![((0..m).collect(), (0..n).collect())]
     } else {
         sample(problem, tile)
@@ -227,7 +227,7 @@ fn sample(problem: &Problem, tile: Tile) -> Vec<(Vec<u32>, Vec<u32>)> {
 
 /// The first, the last and random ones in between: as many as 2^28 products allow, 2 to 16.
 fn pick(count: u32, (others, k): (u64, u64), random: impl Fn(u64) -> u64) -> BTreeSet<u32> {
-    let number = (WHOLE / (others * k).max(1)).clamp(2, 16);
+    let number = (MAX_PRODUCTS_FOR_ALL / (others * k).max(1)).clamp(2, 16);
     let between = (0..number.saturating_sub(2)).map(|i| (random(i) % u64::from(count)) as u32);
     [0, count - 1].into_iter().chain(between).collect()
 }

@@ -1,7 +1,7 @@
 //! One access of a warp, as a row of a CSV file states it.
 use emulator::{LANES, SharedAccess};
 
-use crate::csv_table::BadRow;
+use crate::csv_table::RowError;
 
 /// A load or store that one warp instruction makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,15 +21,15 @@ impl WarpAccess {
     /// The columns that [`WarpAccess::parse`] needs.
     pub const COLUMNS: [&'static str; 3] = ["op", "bytes_per_lane", "byte_offset_per_lane"];
     /// An upper bound of the offsets; shared memory is smaller.
-    const LARGEST: u32 = 1 << 24;
+    const MAX_OFFSET: u32 = 1 << 24;
 
     /// Parses the fields of the columns [`WarpAccess::COLUMNS`]. The offsets are separated by blanks; `-` is an
     /// inactive lane. A matrix has an offset for each of its 8 rows.
     ///
     /// # Errors
     /// If there is no such access.
-    pub fn parse(fields: &[&str]) -> Result<Self, BadRow> {
-        let bad = |why: String| Err(BadRow(why));
+    pub fn parse(fields: &[&str]) -> Result<Self, RowError> {
+        let bad = |why: String| Err(RowError(why));
         let [op, bytes, offsets] = *fields else {
             return bad(format!("{} fields: an access has 3", fields.len()));
         };
@@ -65,10 +65,10 @@ impl WarpAccess {
             if field == "-" {
                 continue;
             }
-            let Some(offset) = field.parse().ok().filter(|at: &u32| *at < Self::LARGEST) else {
+            let Some(offset) = field.parse().ok().filter(|at: &u32| *at < Self::MAX_OFFSET) else {
                 return bad(format!(
                     "lane {lane}: {field:?} is not a byte offset below {}",
-                    Self::LARGEST
+                    Self::MAX_OFFSET
                 ));
             };
             if !offset.is_multiple_of(bytes) {

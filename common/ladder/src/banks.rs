@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow, bail};
 use csv::StringRecord;
 use emulator::{SharedAccess, shared_wavefronts};
-use harness::{BadRow, Table, TableRow, WarpAccess};
+use harness::{RowError, Table, TableRow, WarpAccess};
 use layout::banks::{Access, BankTable};
 use layout::show::{Basis, Sheet};
 use owo_colors::OwoColorize;
@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 ///
 /// # Errors
 /// If the text is not such a table.
-pub fn everything(text: &str) -> Result<String> {
+pub fn output_of(text: &str) -> Result<String> {
     let table = Table::read(text.as_bytes(), ',', &WarpAccess::COLUMNS)?;
     let mut out = line(&table, &table.columns, ADDED)?;
     for row in &table.rows {
@@ -88,7 +88,7 @@ pub fn everything(text: &str) -> Result<String> {
     Ok(out)
 }
 
-fn access(table: &Table, row: &TableRow) -> Result<WarpAccess, BadRow> {
+fn access(table: &Table, row: &TableRow) -> Result<WarpAccess, RowError> {
     WarpAccess::parse(&table.pick(row, &WarpAccess::COLUMNS)?)
 }
 
@@ -150,7 +150,7 @@ mod tests {
         let text = format!(
             "name,ideal,op,bytes_per_lane,byte_offset_per_lane\n\"a, b\",7,ld,4,{offsets}\nbad,7,ld,5,0\n"
         );
-        let said = everything(&text).expect("a table");
+        let said = output_of(&text).expect("a table");
         let expected = format!(
             "name,op,bytes_per_lane,byte_offset_per_lane,wavefronts,bank_conflicts,ideal\n\"a, b\",ld,4,{offsets},1,0,1\n"
         );

@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             arguments.sizes.is_empty() && arguments.rungs.is_empty() && arguments.arch.is_none();
         let record = match whole {
             true => record,
-            false => record.over_the_one_in(&out)?,
+            false => record.merged_with(&out)?,
         };
         anstream::println!("\nwritten to {}", record.write(&out)?.display());
     }

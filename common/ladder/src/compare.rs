@@ -20,7 +20,7 @@ pub struct Arguments {
 }
 
 /// A smaller change is never a difference: the ratio varies that much from run to run.
-const FLOOR: f64 = 0.02;
+const MIN_TOLERANCE: f64 = 0.02;
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let old = Record::read(&arguments.old)?;
@@ -115,7 +115,7 @@ impl Line {
         let change = old.zip(new).and_then(|(old, new)| {
             let change = new.of_cublas()? / old.of_cublas()? - 1.0;
             let spread = old.spread_of_cublas()?.hypot(new.spread_of_cublas()?);
-            Some((change, spread.max(FLOOR)))
+            Some((change, spread.max(MIN_TOLERANCE)))
         });
         let verdict = match (new, change) {
             (None, _) => Change::NotTimed,

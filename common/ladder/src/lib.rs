@@ -157,7 +157,7 @@ enum Command {
 
 /// The entry point of `cargo ladder`.
 pub fn main() -> ExitCode {
-    harness::bound_threads();
+    harness::limit_threads();
     let matches = grouped(Arguments::command()).get_matches();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match arguments.command {

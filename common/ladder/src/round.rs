@@ -121,7 +121,7 @@ fn number(text: &str) -> Result<f64> {
         None => (1.0, text),
     };
     if let Some(power) = magnitude.strip_prefix("2^") {
-        let power: i32 = power.parse().context("a power of two is such as 2^-13")?;
+        let power: i32 = power.parse().context("write a power of two as 2^-13")?;
         return Ok(sign * 2f64.powi(power));
     }
     let no_number = || format!("`{text}` is not a number: write 1.5, 2^-13 or 0x3c00");

@@ -27,7 +27,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let (name, code, said) = machine_code(&arguments.rung, arch)?;
     if let Some(other) = &arguments.other {
         let (other, others, _) = machine_code(other, arch)?;
-        let kernels = [&code, &others].map(|code| compare::Census::of(code));
+        let kernels = [&code, &others].map(|code| compare::InstructionCounts::of(code));
         anstream::print!("{}", compare::table([&name, &other], kernels.each_ref()));
     } else {
         anstream::print!("{code}");

@@ -2,10 +2,10 @@
 //! printed or written out. Fuzzers and tests call these functions; no text may make them panic.
 use anyhow::Result;
 
-pub use crate::approximate::everything as approximate;
-pub use crate::banks::everything as banks;
+pub use crate::approximate::output_of as approximate;
+pub use crate::banks::output_of as banks;
 pub use crate::emulate::untrusted as emulate;
-pub use crate::layout::everything as layout;
+pub use crate::layout::output_of as layout;
 use crate::record::Record;
 pub use crate::tiles::table_of as tiles;
 

@@ -22,8 +22,8 @@ pub struct Banks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{count} banks of {width} bytes: both must be powers of two, at most {} banks of at most {} bytes",
-    Banks::MOST,
-    Banks::WIDEST
+    Banks::MAX_COUNT,
+    Banks::MAX_WIDTH
 )]
 pub struct BanksError {
     count: u32,
@@ -36,8 +36,8 @@ impl Banks {
         count: BANKS,
         width: 4,
     };
-    const MOST: u32 = 256;
-    const WIDEST: u32 = 64;
+    const MAX_COUNT: u32 = 256;
+    const MAX_WIDTH: u32 = 64;
 
     /// `count` banks, each `width` bytes wide.
     ///
@@ -45,7 +45,7 @@ impl Banks {
     /// If one of the numbers is not a power of two, or too large.
     pub fn new(count: u32, width: u32) -> Result<Self, BanksError> {
         let fits = |number: u32, most| number.is_power_of_two() && number <= most;
-        if fits(count, Self::MOST) && fits(width, Self::WIDEST) {
+        if fits(count, Self::MAX_COUNT) && fits(width, Self::MAX_WIDTH) {
             Ok(Self { count, width })
         } else {
             Err(BanksError { count, width })
@@ -53,7 +53,7 @@ impl Banks {
     }
 
     /// Bytes that all banks together serve in one wavefront.
-    pub fn pass_bytes(self) -> u32 {
+    pub fn wavefront_bytes(self) -> u32 {
         self.count * self.width
     }
 
@@ -63,8 +63,8 @@ impl Banks {
     }
 
     /// Lanes that are served together: as many as access the bytes of one wavefront, and at least one.
-    pub fn lanes_in_a_phase(self, bytes_per_lane: u32) -> u32 {
-        (self.pass_bytes() / bytes_per_lane.max(self.width)).clamp(1, LANES)
+    pub fn lanes_per_phase(self, bytes_per_lane: u32) -> u32 {
+        (self.wavefront_bytes() / bytes_per_lane.max(self.width)).clamp(1, LANES)
     }
 }
 
@@ -103,8 +103,8 @@ pub fn bank(byte: u32) -> u32 {
 
 /// Lanes that are served together: a phase. A warp's 32 lanes access at most 128 bytes at a time, so wider
 /// elements take more phases: 1 for up to 4 bytes a lane, 2 for 8, 4 for 16.
-pub fn lanes_in_a_phase(bytes_per_lane: u32) -> u32 {
-    Banks::H100.lanes_in_a_phase(bytes_per_lane)
+pub fn lanes_per_phase(bytes_per_lane: u32) -> u32 {
+    Banks::H100.lanes_per_phase(bytes_per_lane)
 }
 
 /// The words that a warp accesses, each at its place in the table, phase by phase.
@@ -151,9 +151,9 @@ impl BankTable {
         offset: impl Fn(u32) -> Option<u32>,
     ) -> Self {
         let offsets: Vec<Option<u32>> = (0..LANES).map(offset).collect();
-        let together = banks.lanes_in_a_phase(bytes_per_lane)
+        let together = banks.lanes_per_phase(bytes_per_lane)
             * match access {
-                Access::Load if banks == Banks::H100 => merged(bytes_per_lane, &offsets),
+                Access::Load if banks == Banks::H100 => merged_phases(bytes_per_lane, &offsets),
                 Access::Load | Access::Store | Access::Matrix => 1,
             };
         let phase = |phase| {
@@ -164,7 +164,7 @@ impl BankTable {
                 };
                 for byte in (first..first + bytes_per_lane).step_by(banks.width as usize) {
                     let column = &mut columns[banks.bank(byte) as usize];
-                    let row = byte / banks.pass_bytes();
+                    let row = byte / banks.wavefront_bytes();
                     match column.binary_search_by_key(&row, |word| word.row) {
                         Ok(at) => column[at].lanes.push(lane),
                         Err(at) => {
@@ -229,7 +229,7 @@ impl Phase {
 
 /// How many phases of a wide load are served together: 2 if neighbouring lanes, or lanes two apart, access
 /// the same address throughout the warp; else 1.
-fn merged(bytes_per_lane: u32, offsets: &[Option<u32>]) -> u32 {
+fn merged_phases(bytes_per_lane: u32, offsets: &[Option<u32>]) -> u32 {
     let same = |distance: usize| {
         (0..LANES as usize).all(|lane| match (offsets[lane], offsets[lane ^ distance]) {
             (Some(a), Some(b)) => a == b,
@@ -277,7 +277,7 @@ mod tests {
         let narrow = BankTable::with(four, Access::Load, 32, |lane| (lane == 0).then_some(0));
         assert_eq!(narrow.wavefronts(), 2, "one lane needs two wavefronts");
         assert_eq!(
-            (Banks::H100.bank(132), Banks::H100.lanes_in_a_phase(8)),
+            (Banks::H100.bank(132), Banks::H100.lanes_per_phase(8)),
             (1, 16)
         );
         for (count, width) in [(0, 4), (3, 4), (4, 0), (4, 3), (512, 4), (4, 128)] {

@@ -7,9 +7,9 @@
 use crate::cursor::{Cursor, caret};
 
 /// Most characters of an expression.
-const LONGEST: usize = 1000;
+const MAX_LENGTH: usize = 1000;
 /// Most nested parentheses and signs.
-const DEEPEST: u32 = 50;
+const MAX_DEPTH: u32 = 50;
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub enum ParseError {
     },
     /// Too long or too deep.
     #[error(
-        "an expression may have {LONGEST} characters and {DEEPEST} nested \
+        "an expression may have {MAX_LENGTH} characters and {MAX_DEPTH} nested \
          parentheses or signs"
     )]
     TooLarge,
@@ -106,7 +106,7 @@ impl Expression {
     /// # Errors
     /// If the text is not an expression; the error shows where.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        if text.len() > LONGEST {
+        if text.len() > MAX_LENGTH {
             return Err(ParseError::TooLarge);
         }
         let cursor = Cursor::new(text);
@@ -198,7 +198,7 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Result<Node, ParseError> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err(ParseError::TooLarge);
         }
         let node = if self.cursor.take("-") {

@@ -8,9 +8,9 @@ use crate::expression::{EvalError, Expression};
 use crate::swizzle::Swizzle;
 
 /// Most units of a tile: the checks visit every one, several times.
-const MOST_UNITS: u64 = 1 << 14;
+const MAX_UNITS: u64 = 1 << 14;
 /// Most bytes of a tile: more than any shared memory.
-const MOST_BYTES: u64 = 1 << 18;
+const MAX_BYTES: u64 = 1 << 18;
 
 /// The shape of a tile: rows of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub enum MappingError {
     Shape(Shape),
     /// Too few or too many units.
     #[error(
-        "a tile needs from 1 to {MOST_UNITS} units and at most {MOST_BYTES} bytes; take fewer rows or \
+        "a tile needs from 1 to {MAX_UNITS} units and at most {MAX_BYTES} bytes; take fewer rows or \
          larger units"
     )]
     Size,
@@ -78,7 +78,7 @@ impl Shape {
         }
         let bytes = u64::from(self.rows) * u64::from(self.row_bytes);
         let units = bytes / u64::from(self.unit_bytes);
-        match (1..=MOST_UNITS).contains(&units) && bytes <= MOST_BYTES {
+        match (1..=MAX_UNITS).contains(&units) && bytes <= MAX_BYTES {
             true => Ok(self),
             false => Err(MappingError::Size),
         }
@@ -129,7 +129,7 @@ impl Mapping {
     /// 128 bytes, one wavefront over all banks, whatever the number of its units.
     ///
     /// # Errors
-    /// If rows differ in length or a column does not exist, or the number of columns is no power of two.
+    /// If rows differ in length or a column does not exist, or the number of columns is not a power of two.
     pub fn of_table(table: &[Vec<u32>]) -> Result<Self, MappingError> {
         let columns = table.first().map_or(0, Vec::len);
         for (row, line) in table.iter().enumerate() {

@@ -21,7 +21,7 @@ pub enum Verdict {
 const WRONG: &str = "and yet C is wrong";
 
 /// Lines of compute-sanitizer about itself or the program, which are not findings.
-const ASIDE: [&str; 12] = [
+const NOT_FINDINGS: [&str; 12] = [
     WRONG,
     "COMPUTE-SANITIZER",
     "ERROR SUMMARY",
@@ -122,7 +122,7 @@ fn first_finding(text: &str) -> Option<String> {
     let is_finding = |line: &&str| {
         !line.is_empty()
             && !line.starts_with(' ')
-            && !ASIDE.iter().any(|aside| line.starts_with(aside))
+            && !NOT_FINDINGS.iter().any(|aside| line.starts_with(aside))
     };
     let first = lines.find(is_finding)?;
     let second = lines.next().map(str::trim).unwrap_or_default();

@@ -27,11 +27,11 @@ pub struct Limits {
 pub const NO_END: &str = "no end";
 
 /// Findings printed for a kernel; the summary has the number of all.
-const PRINTED: &str = "4";
+const PRINT_LIMIT: &str = "4";
 /// The option that makes initcheck watch shared memory too, in versions that have it.
 const ADDRESS_SPACE: &str = "--initcheck-address-space";
 /// The polling interval for the end of a process.
-const PAUSE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Runs all subjects under all tools; `programs` is the folder of the rungs' programs. Each output is written to
 /// `folder/raw/SUBJECT.WATCHER.txt` as soon as it is complete, and `sanitizers.csv` is made from these files.
@@ -141,7 +141,7 @@ impl Recorder<'_> {
             return launch;
         };
         let mut command = Command::new("compute-sanitizer");
-        command.args(["--tool", tool, "--print-limit", PRINTED]);
+        command.args(["--tool", tool, "--print-limit", PRINT_LIMIT]);
         if tool == "initcheck" && self.sanitizer.sees_shared {
             command.args([ADDRESS_SPACE, "all"]);
         }
@@ -266,7 +266,7 @@ fn within(command: &mut Command, limit: Duration) -> io::Result<Option<std::proc
             stop(&mut child)?;
             return Ok(None);
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

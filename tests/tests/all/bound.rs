@@ -181,7 +181,7 @@ fn the_books_roofline_is_what_bounds_and_record_give() {
     }
     assert!(
         fs::read_to_string(&file).is_ok_and(|there| there == svg),
-        "{} is not what the record gives; INSTA_UPDATE=always writes it anew",
+        "{} does not match the record; INSTA_UPDATE=always rewrites it",
         file.display()
     );
 }

@@ -134,7 +134,7 @@ fn the_ladders_summary_counts_what_the_table_holds() {
     type Cell = fn(&Row) -> &String;
     let checkers: [(&str, Cell); 6] = [
         ("sanitize", |row| &row.sanitize),
-        ("nobody", |row| &row.alone),
+        ("no tool", |row| &row.alone),
         ("memcheck", |row| &row.memcheck),
         ("racecheck", |row| &row.racecheck),
         ("initcheck", |row| &row.initcheck),

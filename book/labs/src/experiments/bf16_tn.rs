@@ -10,7 +10,7 @@ use crate::lab::{Argument, CompletedLaunch, Lab, Launch, Scale};
 
 pub const LAB: Lab = Lab {
     name: "bf16_tn",
-    about: "Rung 16's kernel in bf16 with both operands K-major (TN), as public kernels are timed; on a GPU beside cuBLAS",
+    about: "Rung 16's kernel in bf16 with both operands K-major (TN), as public kernels are timed; on a GPU compared with cuBLAS",
     kernels: KERNELS,
     launches,
     remarks,

@@ -22,7 +22,7 @@ pub use remedy::explained;
 
 /// Everything that a rung's `main` does, except the host function.
 pub fn main(rung: &Rung) -> ExitCode {
-    crate::bound_threads();
+    crate::limit_threads();
     let arguments = Arguments::from_env(rung);
     match execute(rung, &arguments, &mut anstream::stdout()) {
         Ok(true) => ExitCode::SUCCESS,

@@ -241,7 +241,7 @@ fn profile(folder: &Path) -> Vec<String> {
 /// The folder of this program and of the rungs' executables.
 ///
 /// # Errors
-/// If the operating system does not tell it.
+/// If the operating system does not report the path of this program.
 pub fn folder_of_executables() -> Result<PathBuf> {
     let this = env::current_exe().context("cannot find the folder of this program")?;
     Ok(this.parent().map(Path::to_owned).unwrap_or_default())

@@ -33,7 +33,7 @@ struct Pattern {
 }
 
 /// Most patterns listed for an instruction; most instructions have one.
-const PATTERNS: usize = 8;
+const MAX_PATTERNS: usize = 8;
 
 pub fn rows(
     kernel: &Kernel,
@@ -48,7 +48,7 @@ pub fn rows(
         .map(|(index, (instruction, counters))| {
             let asked = run.patterns.iter().filter(|one| one.instruction == index);
             let is_load = instruction.kind.is_load();
-            let patterns = asked.take(PATTERNS).map(|one| pattern(one, is_load));
+            let patterns = asked.take(MAX_PATTERNS).map(|one| pattern(one, is_load));
             let place = instruction.inlined_from.as_ref();
             let place = place.or(instruction.source.as_ref());
             InstructionAccesses {

@@ -157,7 +157,7 @@ pub fn head(outcome: &Outcome) -> String {
         format!(", padded to {}", outcome.padded)
     };
     let overlap = if kernel.overlaps {
-        "; it may begin while the launch before it ends"
+        "; it may begin before the previous launch ends"
     } else {
         ""
     };
@@ -241,7 +241,7 @@ fn wrong_elements(found: &Verification) -> Vec<String> {
         ]
     };
     table(
-        &["first wrong", "is", "should be", "give or take"],
+        &["first wrong", "is", "should be", "tolerance"],
         &found.first_wrong.iter().map(row).collect::<Vec<_>>(),
     )
 }

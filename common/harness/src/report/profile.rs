@@ -99,7 +99,7 @@ fn listing(text: &mut String, source: &str, lines: &BTreeMap<u32, Line>) {
     {
         let _ = writeln!(
             text,
-            "* line {number}: {} of {} each lie side by side; ptxas may merge them, and a GPU then counts fewer executions",
+            "* line {number}: {} of {} each are contiguous; ptxas may merge them, and a GPU then counts fewer executions",
             plural(neighbours.count.into(), "access"),
             plural(neighbours.bytes.into(), "byte"),
         );
@@ -176,7 +176,7 @@ mod tests {
              \x20                                                              1  int a;\n\
              \x20    1,000       2,000 / 1,000      1,000                      2* As[0] = a;\n\
              \x20        8                                         64 / 32     3    b = B[0];\n\
-             * line 2: 4 accesses of 4 bytes each lie side by side; ptxas may merge them, and a GPU then counts fewer executions\n"
+             * line 2: 4 accesses of 4 bytes each are contiguous; ptxas may merge them, and a GPU then counts fewer executions\n"
         );
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A shorter run shows no progress.
-const PATIENCE: Duration = Duration::from_secs(1);
+const DELAY: Duration = Duration::from_secs(1);
 
 /// Counts blocks; shows nothing unless standard error is a terminal.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ impl Progress {
             return;
         }
         let bar = self.bar.get_or_init(|| hidden(all));
-        if bar.is_hidden() && self.start.elapsed() >= PATIENCE {
+        if bar.is_hidden() && self.start.elapsed() >= DELAY {
             bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         bar.set_position(done);

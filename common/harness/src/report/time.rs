@@ -11,7 +11,7 @@ use crate::table::{plural, table, thousands};
 use crate::{Error, Result, json};
 
 /// Most source lines listed.
-const LINES: usize = 12;
+const MAX_LINES: usize = 12;
 
 /// A prediction, for programs: `time --json`.
 #[derive(Serialize)]
@@ -98,7 +98,7 @@ impl Busy {
 }
 
 /// A pipe that is busy for at least this fraction of the time limits a kernel.
-const FULL: f64 = 0.85;
+const SATURATED: f64 = 0.85;
 
 /// What limits a kernel, and what would limit it next.
 #[derive(Clone, Debug, Serialize)]
@@ -119,7 +119,7 @@ impl Limiter {
     fn new(busy: &Busy, stalls: &[StallReason], lines: &[Line]) -> Self {
         let mut pipes = busy.named();
         pipes.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let full = pipes[0].1 >= FULL;
+        let full = pipes[0].1 >= SATURATED;
         let next = pipes[usize::from(full)];
         let is_wait =
             |one: &&StallReason| !matches!(one.name, Stall::Selected | Stall::NotSelected);
@@ -269,7 +269,7 @@ fn lines(prediction: &Prediction) -> Vec<Line> {
         })
         .collect();
     lines.sort_by(|a, b| b.share.total_cmp(&a.share));
-    lines.truncate(LINES);
+    lines.truncate(MAX_LINES);
     lines
 }
 
@@ -293,7 +293,7 @@ struct Timeline<'a> {
 /// be written.
 pub fn predicted(of: &Prediction, as_json: bool, picture: Option<&Path>) -> Result<String> {
     if let Some(path) = picture {
-        let no_steps = "its warps wait for nothing twice, so it has no steps to draw";
+        let no_steps = "no wait of its warps repeats, so there are no steps to draw";
         let none = || Error::NotPredicted(of.kernel.clone(), no_steps.into());
         let (from, to) = of.window.ok_or_else(none)?;
         let simulation = &of.estimate.simulation;

@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 ///
 /// # Errors
 /// If the words are not a valid command line, or the command fails.
-pub fn everything(words: &[&str]) -> Result<String> {
+pub fn output_of(words: &[&str]) -> Result<String> {
     let words = [&["approximate"], words].concat();
     output(&Words::try_parse_from(words)?.approximate)
 }

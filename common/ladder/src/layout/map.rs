@@ -48,7 +48,7 @@ pub fn sheet(arguments: &Arguments) -> Result<(Sheet, bool)> {
         bail!("an expression such as 'col ^ (row & 7)' is needed, or a --table")
     };
     let expression = Expression::parse(text)?;
-    let usual = banks.lanes_in_a_phase(arguments.unit.clamp(4, 16));
+    let usual = banks.lanes_per_phase(arguments.unit.clamp(4, 16));
     let shape = Shape {
         rows: arguments.rows.unwrap_or(usual),
         row_bytes: arguments.row_bytes,

@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 ///
 /// # Errors
 /// If the words are not a valid command line.
-pub fn everything(words: &[&str]) -> Result<[String; 3]> {
+pub fn output_of(words: &[&str]) -> Result<[String; 3]> {
     let words = [&["layout"], words].concat();
     let (sheet, _) = sheet(&Words::try_parse_from(words)?.layout.table)?;
     let json = serde_json::to_string_pretty(&sheet)?;

@@ -71,7 +71,7 @@ impl Record {
         })?;
         Self::parse(&text).with_context(|| {
             let file = file.display();
-            format!("{file} is not what `cargo ladder bench` writes; record anew, or name another folder")
+            format!("{file} is not what `cargo ladder bench` writes; record it again, or name another folder")
         })
     }
 
@@ -79,7 +79,7 @@ impl Record {
     ///
     /// # Errors
     /// If that record cannot be read.
-    pub fn over_the_one_in(self, results: &Path) -> Result<Self> {
+    pub fn merged_with(self, results: &Path) -> Result<Self> {
         let folder = results.join(self.name());
         if !folder.join(JSON).exists() {
             return Ok(self);
@@ -382,7 +382,7 @@ mod tests {
             of("01_naive", smallest, 8.0),
             of("02_smem", small, 1.0),
         ] {
-            let both = new.over_the_one_in(results.path()).expect("a record");
+            let both = new.merged_with(results.path()).expect("a record");
             both.write(results.path()).expect("writable");
         }
         assert_eq!(
@@ -525,7 +525,7 @@ mod tests {
             fs::write(folder.path().join(JSON), text).expect("writable");
             let garbled = error();
             assert!(
-                garbled.contains("bench.json") && garbled.contains("record anew"),
+                garbled.contains("bench.json") && garbled.contains("record it again"),
                 "{garbled}"
             );
         }

@@ -42,12 +42,12 @@ type Counts = BTreeMap<String, usize>;
 
 /// How often each instruction occurs in a kernel, and in its longest loop.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Census {
+pub struct InstructionCounts {
     all: Counts,
     in_loop: Counts,
 }
 
-impl Census {
+impl InstructionCounts {
     /// Parses the output of `nvdisasm --print-code`.
     pub fn of(listing: &str) -> Self {
         let mut names: Vec<&str> = Vec::new();
@@ -102,7 +102,7 @@ fn instruction(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Two kernels side by side: each instruction that touches data, and the others in two sums.
-pub fn table(names: [&str; 2], kernels: [&Census; 2]) -> String {
+pub fn table(names: [&str; 2], kernels: [&InstructionCounts; 2]) -> String {
     let in_loop = names.map(|name| format!("loop of {name}"));
     let [first, second] = in_loop.each_ref();
     let mut rows = vec![head([
@@ -130,7 +130,7 @@ pub fn table(names: [&str; 2], kernels: [&Census; 2]) -> String {
         let times = |counts: &Counts| counts.get(name).copied().unwrap_or(0);
         row("data", name, &times);
     }
-    let sum = |used| move |counts: &Counts| Census::sum(counts, used);
+    let sum = |used| move |counts: &Counts| InstructionCounts::sum(counts, used);
     let (integer, others) = (sum(Use::Integer), sum(Use::MovesAndControl));
     row("addresses", "LOP3 and other integers", &integer);
     row("the rest", "moves, constants, branches", &others);
@@ -155,16 +155,19 @@ mod tests {
 
     #[test]
     fn instructions_are_counted_and_the_longest_loop_found() {
-        let census = Census::of(LISTING);
+        let census = InstructionCounts::of(LISTING);
         assert_eq!(census.all.values().sum::<usize>(), 7, "{census:?}");
         let in_loop: Vec<_> = census.in_loop.keys().map(String::as_str).collect();
         assert_eq!(in_loop, ["BRA", "LDSM.16.M88.4", "LOP3.LUT"]);
-        assert_eq!(Census::of("no code"), Census::default());
+        assert_eq!(
+            InstructionCounts::of("no code"),
+            InstructionCounts::default()
+        );
     }
 
     #[test]
     fn data_instructions_have_rows_and_the_others_are_summed() {
-        let (one, none) = (Census::of(LISTING), Census::default());
+        let (one, none) = (InstructionCounts::of(LISTING), InstructionCounts::default());
         insta::assert_snapshot!(table(["one", "none"], [&one, &none]));
     }
 }

@@ -245,7 +245,7 @@ fn the_recorded_comparisons_are_current() {
     for (rung, other) in [("4", "5"), ("5", "6"), ("6", "7")] {
         let (name, code, _) = machine_code(rung, None).expect("a rung");
         let (other_name, others, _) = machine_code(other, None).expect("a rung");
-        let kernels = [&code, &others].map(|code| compare::Census::of(code));
+        let kernels = [&code, &others].map(|code| compare::InstructionCounts::of(code));
         let table = compare::table([&name, &other_name], kernels.each_ref());
         let lines: Vec<String> = table.lines().map(str::to_owned).collect();
         is_current(&format!("sass_0{rung}_0{other}.txt"), &lines);

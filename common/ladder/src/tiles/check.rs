@@ -10,7 +10,7 @@ use super::file::TileTiming;
 use crate::timing::printed;
 
 /// The host's choice may be this much slower than the best.
-pub const WITHIN: f64 = 0.03;
+pub const TOLERANCE: f64 = 0.03;
 
 /// The tiles that a rung takes: the output of its `tiles --json`.
 #[derive(Debug, Deserialize)]
@@ -89,7 +89,7 @@ fn complaint(rows: &[&TileTiming], taken: &str) -> Option<String> {
     let timed = rows.iter();
     let timed = timed.filter_map(|row| Some((&row.tile, row.of_cublas_f16?)));
     let (best, speed) = timed.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-    let is_slower = chosen < (1.0 - WITHIN) * speed;
+    let is_slower = chosen < (1.0 - TOLERANCE) * speed;
     let (chosen, speed) = (percent(chosen), percent(speed));
     is_slower.then(|| format!("{taken} is taken and has {chosen} of cuBLAS; {best} has {speed}"))
 }

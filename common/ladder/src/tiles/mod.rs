@@ -106,7 +106,7 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     file::write(&file, &rows)?;
     anstream::print!("{}", file::table(&rows));
     anstream::println!("\nwritten to {}", file.display());
-    let good = tell(&check::complaints(&rows)?.unwrap_or_default());
+    let good = print_complaints(&check::complaints(&rows)?.unwrap_or_default());
     timed.complete()?;
     Ok(good && rows.iter().all(|row| row.tflops.is_some()))
 }
@@ -173,7 +173,7 @@ fn check(folders: &[PathBuf]) -> Result<bool> {
         );
     }
     match any {
-        true => Ok(tell(&all)),
+        true => Ok(print_complaints(&all)),
         false => {
             anstream::println!(
                 "no {FILE} is recorded for the current kernels; `cargo ladder tiles` makes one on a GPU"
@@ -184,12 +184,12 @@ fn check(folders: &[PathBuf]) -> Result<bool> {
 }
 
 /// Prints the complaints; returns whether there are none.
-fn tell(complaints: &[String]) -> bool {
+fn print_complaints(complaints: &[String]) -> bool {
     for said in complaints {
         anstream::println!("{said}");
     }
     if complaints.is_empty() {
-        let percent = 100.0 * check::WITHIN;
+        let percent = 100.0 * check::TOLERANCE;
         anstream::println!("every choice is within {percent:.0}% of the best tile");
     }
     complaints.is_empty()

@@ -130,7 +130,7 @@ fn what_is_missing_or_garbled_exits_with_2_and_is_named() {
     fs::write(bad.path().join("tiles.csv"), "rung,size\n1,2\n").expect("writable");
     let [good, bad] = [&good, &bad].map(|folder| folder.path().to_str().expect("text"));
     for (arguments, file, remedy) in [
-        (&["compare", good, bad][..], "bench.json", "record anew"),
+        (&["compare", good, bad][..], "bench.json", "record it again"),
         (
             &["compare", "nowhere", good],
             "nowhere/bench.json",
@@ -141,13 +141,13 @@ fn what_is_missing_or_garbled_exits_with_2_and_is_named() {
             "nowhere/bench.json",
             "cargo ladder bench",
         ),
-        (&["bench", "--against", bad], "bench.json", "record anew"),
+        (&["bench", "--against", bad], "bench.json", "record it again"),
         (
             &["plot", "nowhere"],
             "nowhere/bench.json",
             "cargo ladder bench",
         ),
-        (&["bound", "--against", bad], "bench.json", "record anew"),
+        (&["bound", "--against", bad], "bench.json", "record it again"),
         (
             &["tiles", "--check", bad],
             "tiles.csv",

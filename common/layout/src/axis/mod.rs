@@ -20,7 +20,7 @@ pub use parse::AxisError;
 use crate::show::list;
 
 /// Most elements, copies included, that a layout may have.
-pub const MOST: u64 = 1 << 20;
+pub const MAX_ELEMENTS: u64 = 1 << 20;
 
 /// The axis of a stride that names none.
 pub const MEMORY: &str = "m";
@@ -51,7 +51,7 @@ impl AxisLayout {
     /// Makes a layout of these parts.
     ///
     /// # Errors
-    /// If it has no element, more than [`MOST`], or a coordinate that needs more than 31 bits.
+    /// If it has no element, more than [`MAX_ELEMENTS`], or a coordinate that needs more than 31 bits.
     pub fn new(
         shard: Vec<Iter>,
         replica: Vec<Iter>,
@@ -63,7 +63,7 @@ impl AxisLayout {
             reach.checked_add(u64::from(iter.extent) * u64::from(iter.stride))
         });
         let offsets: u64 = offset.iter().map(|(by, _)| u64::from(*by)).sum();
-        let fits = size.is_some_and(|size| (1..=MOST).contains(&size))
+        let fits = size.is_some_and(|size| (1..=MAX_ELEMENTS).contains(&size))
             && reach.is_some_and(|reach| reach.saturating_add(offsets) < 1 << 31);
         if fits && !shard.is_empty() {
             Ok(Self {

@@ -1,5 +1,5 @@
 //! Parses text into an [`AxisLayout`].
-use super::{AxisLayout, Iter, MEMORY, MOST};
+use super::{AxisLayout, Iter, MAX_ELEMENTS, MEMORY};
 use crate::cursor::{Cursor, caret};
 
 /// Why a layout cannot be read.
@@ -27,15 +27,17 @@ pub enum AxisError {
         strides: usize,
     },
     /// No element, or too many.
-    #[error("a layout needs from 1 to {MOST} elements, copies included, and positions below 2^31")]
+    #[error(
+        "a layout needs from 1 to {MAX_ELEMENTS} elements, copies included, and positions below 2^31"
+    )]
     Size,
 }
 
 /// The longest text that is parsed, in bytes.
-const LONGEST: usize = 2000;
+const MAX_LENGTH: usize = 2000;
 
 pub fn parse(text: &str) -> Result<AxisLayout, AxisError> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_LENGTH {
         return Err(AxisError::Size);
     }
     let mut parser = Parser(Cursor::new(text));

@@ -5,7 +5,7 @@ use crate::axis::{AxisLayout, on};
 use crate::show::{Basis, Cell, Grid, Sheet, list};
 
 /// Most rows of a picture.
-const MOST: u32 = 32;
+const MAX_SHOWN: u32 = 32;
 
 /// The position of each element of a layout on every axis, and whether two elements share one. The second
 /// value is true if none do.
@@ -27,10 +27,13 @@ pub fn axis(layout: &AxisLayout) -> (Sheet, bool) {
         sheet = sheet.fact(name, format!("{low} to {high}"));
     }
     let mut grid = Grid::new(
-        format!("places of the first {} elements", layout.size().min(MOST)),
+        format!(
+            "places of the first {} elements",
+            layout.size().min(MAX_SHOWN)
+        ),
         &names,
     );
-    for index in 0..layout.size().min(MOST) {
+    for index in 0..layout.size().min(MAX_SHOWN) {
         for (copy, place) in layout.positions(index).iter().enumerate().take(4) {
             let name = match layout.copies() {
                 1 => format!("element {index}"),

@@ -4,7 +4,7 @@ use crate::fragment::Fragment;
 use crate::show::{Basis, Cell, Grid, Sheet};
 
 /// Most columns of a picture, and most elements of a lane.
-const MOST: u32 = 16;
+const MAX_SHOWN: u32 = 16;
 
 /// A fragment: the thread and element that hold each row and column, the inverse map, and for `ldmatrix` and
 /// `stmatrix` which lane gives which address. `name` is the reader's name for it.
@@ -48,7 +48,7 @@ pub fn fragment(name: &str, fragment: &Fragment) -> Result<Sheet, AxisError> {
 /// `T5.2`: thread 5, element 2.
 fn by_place(fragment: &Fragment) -> Grid {
     let (rows, columns) = fragment.shape();
-    let shown = columns.min(MOST);
+    let shown = columns.min(MAX_SHOWN);
     let title = if shown < columns {
         format!("thread.element of each row and column (the first {shown} columns)")
     } else {
@@ -62,7 +62,7 @@ fn by_place(fragment: &Fragment) -> Grid {
 }
 
 fn by_thread(fragment: &Fragment) -> Grid {
-    let shown = fragment.elements().min(MOST);
+    let shown = fragment.elements().min(MAX_SHOWN);
     let title = if shown < fragment.elements() {
         format!("row,column of each element (threads 0 to 31, the first {shown} elements)")
     } else {

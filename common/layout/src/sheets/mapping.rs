@@ -4,7 +4,7 @@ use crate::mapping::{Mapping, degree};
 use crate::show::{Basis, Cell, Grid, Sheet, count, list};
 
 /// Most rows and columns of a picture.
-const MOST: u32 = 32;
+const MAX_SHOWN: u32 = 32;
 
 /// Whether a mapping loses data, what reads by row, by column and by `ldmatrix` cost, and, where a column
 /// read conflicts, which lanes conflict and why. The second value is true if every unit stays in its row and
@@ -82,7 +82,7 @@ fn why_no_matrix(mapping: &Mapping) -> &'static str {
     if mapping.shape().rows < 8 {
         "not possible: fewer than 8 rows"
     } else {
-        "not possible: the 16 bytes of a matrix row are not contiguous or misaligned"
+        "not possible: the 16 bytes of a matrix row are not contiguous, or are misaligned"
     }
 }
 
@@ -124,7 +124,7 @@ fn why(mapping: &Mapping, bytes: u32, byte: u32) -> Vec<String> {
 
 fn units(mapping: &Mapping) -> Grid {
     let shape = mapping.shape();
-    let (rows, columns) = (shape.rows.min(MOST), shape.columns().min(MOST));
+    let (rows, columns) = (shape.rows.min(MAX_SHOWN), shape.columns().min(MAX_SHOWN));
     let mut cells = vec![vec![Vec::<u32>::new(); shape.columns() as usize]; shape.rows as usize];
     for row in 0..shape.rows {
         for column in 0..shape.columns() {
@@ -154,7 +154,7 @@ fn units(mapping: &Mapping) -> Grid {
 /// The same map in the other direction: the unit of each row that stores a logical column.
 fn places(mapping: &Mapping) -> Grid {
     let shape = mapping.shape();
-    let (rows, columns) = (shape.rows.min(MOST), shape.columns().min(MOST));
+    let (rows, columns) = (shape.rows.min(MAX_SHOWN), shape.columns().min(MAX_SHOWN));
     let cell = |row: u32, column: u32| {
         let place = mapping.place(row, column);
         place.map_or(Cell::plain("-"), |place| {
@@ -162,6 +162,6 @@ fn places(mapping: &Mapping) -> Grid {
             Cell::of(unit, unit)
         })
     };
-    let title = "unit in which each logical column lies";
+    let title = "unit that stores each logical column";
     Grid::by_cell(title, 0..columns, "row", rows, cell)
 }

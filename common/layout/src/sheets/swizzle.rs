@@ -1,11 +1,11 @@
 //! The tables of a swizzle.
-use crate::banks::{Access, BankTable, lanes_in_a_phase};
+use crate::banks::{Access, BankTable, lanes_per_phase};
 use crate::mapping::{Mapping, degree};
 use crate::show::{Basis, Cell, Grid, Sheet};
 use crate::swizzle::Swizzle;
 
 /// Most rows and columns of a picture.
-const MOST: u64 = 32;
+const MAX_SHOWN: u64 = 32;
 
 /// What a swizzle of byte addresses does: which bits it reads and changes, where its units go, in which banks
 /// they are, and what a column read costs with and without it.
@@ -14,8 +14,8 @@ pub fn swizzle(swizzle: &Swizzle) -> Sheet {
     // Its own rows until it repeats, and at least as many as a phase reads down a column.
     let (bits, shift) = (swizzle.bits(), swizzle.shift());
     let period = if shift < 0 { 1 } else { 1u64 << bits };
-    let phase = lanes_in_a_phase(unit.clamp(4, 16) as u32);
-    let rows = period.clamp(u64::from(phase).max(8), MOST) as u32;
+    let phase = lanes_per_phase(unit.clamp(4, 16) as u32);
+    let rows = period.clamp(u64::from(phase).max(8), MAX_SHOWN) as u32;
     let mut sheet = Sheet::new(format!("{swizzle} on byte addresses"), Basis::Measured)
         .fact("unit", format!("{unit} bytes"))
         .fact("row", format!("{units} units, {} bytes", unit * units))
@@ -53,8 +53,10 @@ pub fn swizzle(swizzle: &Swizzle) -> Sheet {
             .fact("core matrix", core_read(swizzle, matrices))
             .grid(grid);
     }
-    if units > MOST {
-        sheet = sheet.note(format!("Shown are {MOST} of the {units} units of a row."));
+    if units > MAX_SHOWN {
+        sheet = sheet.note(format!(
+            "Only {MAX_SHOWN} of the {units} units of a row are shown."
+        ));
     }
     sheet.source("CuTe, include/cute/swizzle.hpp")
 }
@@ -120,7 +122,7 @@ fn units_grid(swizzle: &Swizzle, rows: u32) -> Grid {
         };
         Cell::of(text, column as u32)
     };
-    let shown = units.min(MOST);
+    let shown = units.min(MAX_SHOWN);
     let title = if swizzle.shift() < 0 {
         "logical column at each physical unit (row.column where it comes from another row)"
     } else {
@@ -142,7 +144,7 @@ fn banks(swizzle: &Swizzle, rows: u32) -> Grid {
         };
         Cell::of(text, (first / count) as u32)
     };
-    let shown = units.min(MOST);
+    let shown = units.min(MAX_SHOWN);
     let title =
         "banks of each logical column: a column is free of conflicts where its banks differ";
     Grid::by_cell(title, 0..shown, "row", rows, cell)

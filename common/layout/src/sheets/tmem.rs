@@ -76,7 +76,7 @@ pub fn scales(name: &str, cta_group: u32, scales: &Scales) -> Result<Sheet, Axis
              factor belong to other steps along K, with another SFA_ID or SFB_ID.",
         )
         .note(format!(
-            "What is often printed places 32 of the {rows} rows; the others lie in further columns."
+            "The often printed layout holds only 32 of the {rows} rows; the others are in further columns."
         ))
         .note(two_ctas(name, cta_group))
         .source("PTX ISA, \"Block Scaling\", \"Scale Factor A ID\", \"Scale Factor B ID\"")

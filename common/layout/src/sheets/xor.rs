@@ -4,11 +4,11 @@ use crate::show::{Basis, Cell, Grid, Sheet};
 use crate::swizzle::Swizzle;
 
 /// Most rows of a square.
-const MOST: u32 = 32;
+const MAX_SHOWN: u32 = 32;
 
 /// Why a square is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("doubling never gives a square of {size} rows: take 1, 2, 4, 8, 16 or {MOST}")]
+#[error("doubling never gives a square of {size} rows: take 1, 2, 4, 8, 16 or {MAX_SHOWN}")]
 pub struct SquareError {
     /// The requested number of rows.
     pub size: u32,
@@ -29,7 +29,7 @@ fn doubled(square: &[Vec<u32>]) -> Vec<Vec<u32>> {
 /// # Errors
 /// If the size is not a power of two, or too large to be shown.
 pub fn xor(size: u32) -> Result<Sheet, SquareError> {
-    if !size.is_power_of_two() || size > MOST {
+    if !size.is_power_of_two() || size > MAX_SHOWN {
         return Err(SquareError { size });
     }
     let mut squares = vec![vec![vec![0]]];
@@ -69,7 +69,7 @@ pub fn xor(size: u32) -> Result<Sheet, SquareError> {
             distance if row & distance == 0 => Cell::plain("-"),
             distance => Cell::of("swap", distance),
         };
-        let title = "neighbouring blocks of so many columns that change places in each row";
+        let title = "size in columns of the neighbouring blocks exchanged in each row";
         sheet = sheet.grid(Grid::by_cell(title, &distances, "row", size, swap));
     }
     Ok(sheet)
