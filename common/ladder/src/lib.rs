@@ -124,7 +124,7 @@ enum Command {
     Clock(clock::Arguments),
     /// Compare the bits of every rung's C on the GPU with those on the emulator
     Bits(bits::Arguments),
-    /// When the consumers of a rung's kernel begin, wait for a tile, pause and end, in clocks
+    /// The clocks at which the consumers of a rung's kernel begin, wait for a tile, pause and end
     Clocks(clocks::Arguments),
     /// Launch any kernel, from CUDA source or PTX: bits, counters, findings, no GPU needed
     Emulate(Box<emulate::Arguments>),

@@ -141,13 +141,21 @@ fn what_is_missing_or_garbled_exits_with_2_and_is_named() {
             "nowhere/bench.json",
             "cargo ladder bench",
         ),
-        (&["bench", "--against", bad], "bench.json", "record it again"),
+        (
+            &["bench", "--against", bad],
+            "bench.json",
+            "record it again",
+        ),
         (
             &["plot", "nowhere"],
             "nowhere/bench.json",
             "cargo ladder bench",
         ),
-        (&["bound", "--against", bad], "bench.json", "record it again"),
+        (
+            &["bound", "--against", bad],
+            "bench.json",
+            "record it again",
+        ),
         (
             &["tiles", "--check", bad],
             "tiles.csv",
