@@ -282,7 +282,7 @@ fn found(names: &[String]) -> String {
 }
 
 impl Error {
-    /// The exit code: 1 for a wrong result or a fault found, 2 for bad usage or something missing.
+    /// The exit code: 1 for a wrong result or a fault found, 2 for bad usage, or a missing file or device.
     ///
     /// A kernel stopped by the instruction limit counts as a fault: most kernels that reach it never end.
     pub fn exit_code(&self) -> u8 {

@@ -13,7 +13,7 @@ use crate::{Effort, KernelChoice, Rung, Settings, Size};
 #[command(
     args_override_self = true,
     about = "C = A B in half precision, on a GPU if there is one, else on the emulator.",
-    after_help = "Exit code 0: verified. 1: wrong result, or a fault found. 2: bad usage, or something missing."
+    after_help = "Exit code 0: verified. 1: wrong result, or a fault found. 2: bad usage, or a missing file or GPU."
 )]
 pub struct Arguments {
     /// What to do.
