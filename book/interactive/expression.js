@@ -9,7 +9,7 @@
   const LONGEST = 1000;
   const DEEPEST = 50;
   const TOO_LARGE =
-    `an expression may have ${LONGEST} characters and ${DEEPEST} parentheses or signs within each other`;
+    `an expression may have ${LONGEST} characters and ${DEEPEST} nested parentheses or signs`;
 
   // Whole numbers as the terminal's: beyond them lies an error, never another number.
   const LEAST = -(2n ** 63n);
@@ -96,7 +96,7 @@
         node = (row, col) => exact(-inner(row, col));
       } else if (this.take("(")) {
         node = this.binary(0);
-        if (!this.take(")")) throw this.unexpected("an operator or ) is due");
+        if (!this.take(")")) throw this.unexpected("an operator or )");
       } else {
         node = this.word();
       }
@@ -112,14 +112,14 @@
       else if (/^[0-9]/.test(found)) {
         const number = this.number(found);
         node = () => number;
-      } else throw this.unexpected("a number, row, col or ( is due");
+      } else throw this.unexpected("a number, row, col or (");
       this.at += found.length;
       return node;
     }
 
     number(found) {
       if (!/^(0x[0-9A-Fa-f]+|0b[01]+|[0-9]+)$/.test(found)) {
-        throw this.unexpected("a decimal, 0x or 0b number is due");
+        throw this.unexpected("a decimal, 0x or 0b number");
       }
       const number = BigInt(found);
       if (number > MOST) throw this.error("this number is too large");
@@ -132,10 +132,10 @@
       return new ExpressionError(`${this.text}\n${" ".repeat(column)}^ ${why}`);
     }
 
-    unexpected(wanted) {
+    unexpected(expected) {
       const rest = this.text.slice(this.at);
       const found = word(rest) || [...rest][0] || "the end";
-      return this.error(`${wanted}, not ${found}`);
+      return this.error(`expected ${expected}, found ${found}`);
     }
   }
 
@@ -144,7 +144,7 @@
     if (new TextEncoder().encode(text).length > LONGEST) throw new ExpressionError(TOO_LARGE);
     const parser = new Parser(text);
     const root = parser.binary(0);
-    if (parser.rest() !== "") throw parser.unexpected("an operator or the end is due");
+    if (parser.rest() !== "") throw parser.unexpected("an operator or the end");
     return (row, col) => root(BigInt(row), BigInt(col));
   }
 

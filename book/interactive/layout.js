@@ -111,7 +111,7 @@
     const { access, lanes } = operation(op);
     const bytes = [1, 2, 4, 8, 16].find((bytes) => String(bytes) === String(bytesText).trim());
     if (access === "matrix" && bytes !== 16) {
-      throw new LayoutError(`"${bytesText}" bytes a lane: a row of a matrix has 16`);
+      throw new LayoutError(`"${bytesText}" bytes a lane: a row of a matrix has 16 bytes`);
     }
     if (!bytes) throw new LayoutError(`"${bytesText}" bytes a lane: there are 1, 2, 4, 8 and 16`);
     const fields = offsetsText.split(/[\s,]+/).filter((field) => field !== "");
@@ -124,7 +124,7 @@
       if (field === "-") return null;
       const offset = Number(field);
       if (!/^\+?[0-9]+$/.test(field) || offset >= LARGEST_OFFSET) {
-        throw new LayoutError(`lane ${lane}: "${field}" is no byte offset below ${LARGEST_OFFSET}`);
+        throw new LayoutError(`lane ${lane}: "${field}" is not a byte offset below ${LARGEST_OFFSET}`);
       }
       if (offset % bytes !== 0) {
         throw new LayoutError(
@@ -187,12 +187,12 @@
     }
     if (shift === 0 && bits > 0) {
       throw new LayoutError(
-        `${name} is refused, as in CuTe: each bit would be XORed with itself, so that all addresses of a row become one: not even a bijection; take S = ${bits} or -${bits}`,
+        `${name} is refused, as in CuTe: each bit would be XORed with itself, so all addresses of a row become the same one, and the map is not a bijection; take S = ${bits} or -${bits}`,
       );
     }
     if (distance < bits) {
       throw new LayoutError(
-        `${name} is refused, as in CuTe: |S| must be at least B, or the bits that are read overlap the bits that are changed, so that doing it twice no longer undoes it; take S = ${bits} or -${bits}`,
+        `${name} is refused, as in CuTe: with |S| below B the bits that are read overlap the bits that are changed, so that applying it twice no longer undoes it; take S = ${bits} or -${bits}`,
       );
     }
     // In doubles, for a mask may have bit 31 and a shift may be 32.
@@ -228,7 +228,7 @@
   function checkedShape({ rows, rowBytes, unitBytes }) {
     if (!isPowerOfTwo(unitBytes) || !(rowBytes > 0) || rowBytes % unitBytes !== 0) {
       throw new LayoutError(
-        `rows of ${rowBytes} bytes do not consist of units of ${unitBytes}: the unit must be a power of two and the row a multiple of it`,
+        `rows of ${rowBytes} bytes are not a whole number of units of ${unitBytes}: the unit must be a power of two and the row a multiple of it`,
       );
     }
     const units = rows * (rowBytes / unitBytes);
@@ -469,7 +469,7 @@
     const size = k && new Map([["a", [16, k]], ["b", [k, 8]], ["c", [16, 8]]]).get(operand);
     if (!size) {
       throw new LayoutError(
-        `${shape} ${operand ?? ""} is no fragment: there are m16n8k8 and m16n8k16 (a, b or c), m64nNk16 with N from 8 to 256 in steps of 8 (c), and ldmatrix or stmatrix .x1, .x2 or .x4, with or without .trans`,
+        `${shape} ${operand ?? ""} is not a fragment: there are m16n8k8 and m16n8k16 (a, b or c), m64nNk16 with N from 8 to 256 in steps of 8 (c), and ldmatrix or stmatrix .x1, .x2 or .x4, with or without .trans`,
       );
     }
     return described({ kind: "mma", name: `${shape} ${operand}`, operand, rows: size[0], columns: size[1] });

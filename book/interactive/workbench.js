@@ -215,7 +215,7 @@
 
   function verdict(state, model) {
     const { with: one, without: other } = model.verdicts;
-    const why = model.shape.rows < 8 ? "fewer than 8 rows" : "torn apart";
+    const why = model.shape.rows < 8 ? "fewer than 8 rows" : "rows are not contiguous";
     const lines = [
       ["stays in its row", (v) => yes(!v.leaves)],
       ["bijective", (v) => yes(v.isBijective)],
@@ -242,11 +242,11 @@
     const said = [];
     if (verdict.leaves) {
       const { row, column, unit } = verdict.leaves;
-      said.push(`Row ${row}, column ${column} leaves its row: it would lie in unit ${unit} of 0 to ${shape.columns - 1}.`);
+      said.push(`Row ${row}, column ${column} leaves its row: it would map to unit ${unit} of 0 to ${shape.columns - 1}.`);
     }
     if (verdict.collision) {
       const [a, b] = verdict.collision;
-      said.push(`Row ${a.row}, column ${a.column} and row ${b.row}, column ${b.column} lie in the same place.`);
+      said.push(`Row ${a.row}, column ${a.column} and row ${b.row}, column ${b.column} map to the same place.`);
     }
     if (verdict.isSound) {
       said.push(`Degrees are of reads of ${count(verdict.bytes, "byte")} a lane, ${count(layout.lanesInAPhase(verdict.bytes, banks), "lane")} at a time.`);

@@ -6,18 +6,18 @@ use crate::instructions::{self, Comparison};
 use crate::kernels;
 use crate::recordings::{Part, Recordings};
 
-/// What became of a file.
+/// The result for a file.
 pub enum Compared {
-    /// It was executed again.
+    /// It was executed and compared.
     With(Comparison),
     /// It cannot be read or executed.
     Not(Error),
-    /// No recording has such a name.
+    /// No kind of recording has this name.
     Ignored,
 }
 
-/// Executes these parts of the recordings again on the emulator of this card, one file after the other: whole kernels
-/// first. A file of whole kernels that cannot be read has no name of its own, and is named by the error.
+/// Executes these parts of the recordings on the emulator of this card and compares them: whole kernels first, then
+/// one file after the other. For a malformed file of whole kernels the error has the file's name.
 pub fn compare(
     recordings: &Recordings,
     parts: &[Part],

@@ -1,16 +1,17 @@
-//! For the owner of a GPU: recordings of real cards (`h100/`, `h200/`), the recorder, and the comparison of the emulator with them.
+//! For the owner of a GPU: recordings of real cards (`h100/`, `h200/`), the recorder, and the comparison with the
+//! emulator.
 //!
 //! | module | what it answers |
 //! | --- | --- |
 //! | [`instructions`] | does the emulator do what hardware does, instruction by instruction? |
-//! | `kernels` | and whole kernels, line by line? |
+//! | `kernels` | does the emulator reproduce whole kernels, line by line? |
 //! | `recordings` | which recordings are there? |
-//! | `compare`, `record` | all of them: compared with the emulator, made on a GPU |
-//! | `ncu`, `stalls` | how Nsight Compute is called and read; why warps stalled, as a table |
-//! | `ceilings` | what can each resource of a GPU do in a clock? |
+//! | `compare`, `record` | how are all recordings compared with the emulator, or made on a GPU? |
+//! | `ncu`, `stalls` | how is Nsight Compute called and its output parsed; why did warps stall? |
+//! | `ceilings` | what is the peak rate of each resource of a GPU per clock? |
 //! | `joules` | what does a FLOP of the tensor cores cost, at the power limit? |
 //! | `sanitizers` | what do compute-sanitizer and the emulator find in broken kernels? |
-//! | `commands` | the command line over all of these; nothing else prints or knows its arguments |
+//! | `commands` | the command line; no other module prints or knows its arguments |
 mod ceilings;
 mod commands;
 mod compare;
@@ -29,8 +30,8 @@ pub use kernels::{Counts, SIZE_OF_COUNTERS};
 pub use ncu::RawPage;
 pub use sanitizers::SOUND;
 
-/// What a kernel's loads and stores ask of the memory at [`SIZE_OF_COUNTERS`], on the emulator and on the recorded H200;
-/// none if it is not recorded. The label is its rung, architecture and tile.
+/// The accesses of a kernel's loads and stores at [`SIZE_OF_COUNTERS`], on the emulator and on the recorded H200;
+/// `None` if it is not recorded. The label is its rung, architecture and tile.
 ///
 /// # Errors
 /// If the recording or the rung's program is missing.

@@ -1,4 +1,4 @@
-//! Nsight Compute on the command line: how it is called, and the tables that it prints.
+//! Nsight Compute on the command line: calls it, and parses the tables that it prints.
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -6,33 +6,33 @@ use anyhow::{Context, Result, bail};
 use csv::StringRecord;
 use harness::tools;
 
-/// What of a text that cannot be read is shown: enough to see what it is.
+/// Lines shown of a text that cannot be parsed.
 const HEAD: usize = 12;
 
-/// `ncu`, to be given arguments.
+/// The `ncu` command, without arguments.
 pub fn command() -> Result<Command> {
     let ncu = tools::locate("ncu")
         .context("ncu was not found in PATH or CUDA_HOME; it is part of Nsight Compute")?;
     Ok(Command::new(ncu))
 }
 
-/// The last line of what it says of its version.
+/// The last line of its version output.
 pub fn version() -> Result<String> {
     let text = print(command()?.arg("--version"))?;
     let last = text.lines().rfind(|line| !line.trim().is_empty());
     Ok(last.unwrap_or("unknown").trim().to_owned())
 }
 
-/// What came of a program that was watched.
-pub struct Watched {
-    /// What ncu wrote.
+/// The result of profiling a program.
+pub struct Profiled {
+    /// ncu's log.
     pub log: String,
-    /// What the program printed.
+    /// The program's output.
     pub printed: Vec<u8>,
 }
 
-/// Has `ncu` watch a program, with its own messages in the file `log`. Clocks are left as they are.
-pub fn watch(mut ncu: Command, log: &Path, program: &Command) -> Result<Watched> {
+/// Runs a program under `ncu`, whose messages are written to the file `log`. Clocks are not locked.
+pub fn profile(mut ncu: Command, log: &Path, program: &Command) -> Result<Profiled> {
     ncu.args(["--clock-control", "none", "--print-units", "base"])
         .arg("--log-file")
         .arg(log)
@@ -41,13 +41,13 @@ pub fn watch(mut ncu: Command, log: &Path, program: &Command) -> Result<Watched>
     let output = run(&mut ncu)?;
     let said = std::fs::read_to_string(log);
     check(&ncu, &output, said.as_deref().unwrap_or_default())?;
-    Ok(Watched {
+    Ok(Profiled {
         log: said.context("ncu wrote no log")?,
         printed: output.stdout,
     })
 }
 
-/// Runs it; what it printed.
+/// Runs it and returns its output.
 pub fn print(ncu: &mut Command) -> Result<String> {
     let output = run(ncu)?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -90,7 +90,7 @@ pub fn head(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The table of `ncu --csv --page raw`: a kernel a row, a metric a column.
+/// The table of `ncu --csv --page raw`: one kernel in each row, one metric in each column.
 pub struct RawPage {
     header: StringRecord,
     rows: Vec<StringRecord>,
@@ -98,7 +98,7 @@ pub struct RawPage {
 }
 
 impl RawPage {
-    /// From what ncu printed; its own messages lie between the rows.
+    /// Parses ncu's output; its own messages are between the rows.
     pub fn of(log: &str) -> Result<Self> {
         let rows: Vec<&str> = log.lines().filter(|line| line.starts_with('"')).collect();
         let rows = rows.join("\n");
@@ -108,7 +108,7 @@ impl RawPage {
         let header = reader.headers().context("ncu printed no table")?.clone();
         let rows: Result<Vec<StringRecord>, _> = reader.records().collect();
         let mut rows = rows.context("ncu printed a table that cannot be read")?;
-        // Below the names are the units, in a row without a number of its own.
+        // Below the names are the units, in a row without a kernel number.
         rows.retain(|row| row.get(0).is_some_and(|number| !number.is_empty()));
         Ok(Self {
             header,
@@ -117,24 +117,24 @@ impl RawPage {
         })
     }
 
-    /// Kernels that were watched.
+    /// Number of profiled kernels.
     pub fn kernels(&self) -> usize {
         self.rows.len()
     }
 
-    /// A metric of a kernel, counted from 0; as ncu wrote it.
+    /// A metric of a kernel, counted from 0, as ncu wrote it.
     pub fn text(&self, kernel: usize, metric: &str) -> Result<&str> {
         let column = self.header.iter().position(|column| column == metric);
         let column = column.with_context(|| {
             let printed = head(&self.text);
-            format!("ncu measured no {metric}; what it printed begins with\n{printed}")
+            format!("ncu measured no {metric}; its output begins with\n{printed}")
         })?;
         let row = self.rows.get(kernel);
         let field = row.and_then(|row| row.get(column));
         field.with_context(|| format!("ncu printed no {metric} of kernel {kernel}"))
     }
 
-    /// The same as a number.
+    /// A metric as a number.
     pub fn number(&self, kernel: usize, metric: &str) -> Result<f64> {
         let text = self.text(kernel, metric)?;
         let number = text.replace(',', "").parse::<f64>().ok();
@@ -142,11 +142,11 @@ impl RawPage {
         number.with_context(|| format!("ncu gave {text:?} as {metric}"))
     }
 
-    /// The same as a whole number.
+    /// A metric as an integer.
     pub fn count(&self, kernel: usize, metric: &str) -> Result<u64> {
         let number = self.number(kernel, metric)?;
         if number.fract() != 0.0 {
-            bail!("ncu gave {number} as {metric}: a whole number is expected");
+            bail!("ncu gave {number} as {metric}: expected an integer");
         }
         Ok(number as u64)
     }

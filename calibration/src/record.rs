@@ -1,5 +1,5 @@
-//! Makes recordings on a GPU. Results are read from its memory; counters are Nsight Compute's, which watches another
-//! process launch the kernels once more.
+//! Makes recordings on a GPU. Results are read from its memory; counters come from Nsight Compute, which profiles
+//! another process that launches the same kernels.
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -15,27 +15,27 @@ use crate::kernels;
 use crate::ncu::{self, RawPage};
 use crate::recordings::{Part, Recordings};
 
-/// What is to be recorded, and how.
+/// What to record, and how.
 pub struct Recording<'a> {
     /// Which parts.
     pub parts: &'a [Part],
-    /// Rows to be recorded; without them those of an H100, and all that are planned.
+    /// The rows to record; by default those of the H100's recordings, and all planned rows.
     pub rows: Option<Recordings>,
-    /// The rungs; all if there are none.
+    /// The rungs; empty for all.
     pub rungs: &'a [String],
-    /// Which GPU, as CUDA counts.
+    /// Which GPU: its CUDA device number.
     pub gpu: usize,
-    /// A program that calls [`launch`] with this file, for Nsight Compute to watch.
+    /// A program that calls [`launch`] with this file, to run under Nsight Compute.
     pub launcher: &'a dyn Fn(&Path) -> Result<Command>,
 }
 
 impl Recording<'_> {
-    /// Records into this folder; `told` hears of each file and kernel what became of it.
+    /// Records into this folder; calls `progress` with the result of each file and kernel.
     ///
     /// # Errors
-    /// If the GPU, a rung's program or the folder is missing. What cannot be recorded by itself is told, and costs
-    /// nothing else.
-    pub fn make(self, folder: &Path, told: &mut dyn FnMut(&str, Result<String>)) -> Result<()> {
+    /// If the GPU, a rung's program or the folder is missing. A single failure is reported to `progress`, and
+    /// recording continues.
+    pub fn make(self, folder: &Path, progress: &mut dyn FnMut(&str, Result<String>)) -> Result<()> {
         let is_wanted = |name: &str| is_known(name) && self.parts.contains(&Part::of(name));
         let of_instructions = [
             Part::Patterns,
@@ -44,7 +44,7 @@ impl Recording<'_> {
             Part::Approximate,
         ];
         if of_instructions.iter().any(|part| self.parts.contains(part)) {
-            // Without a GPU nothing need be planned, and nothing is left behind.
+            // Checked first: without a GPU nothing is planned, and no files are left behind.
             let gpu = open(self.gpu)?;
             let provenance = provenance(gpu.info());
             let mut device = Device::Gpu(gpu);
@@ -60,7 +60,7 @@ impl Recording<'_> {
                     name,
                     bytes,
                 };
-                told(name, recorder.record(&folder.join(name)));
+                progress(name, recorder.record(&folder.join(name)));
             }
             let path = folder.join(kernels::OF_INSTRUCTIONS);
             write(&path, provenance.as_bytes())?;
@@ -68,13 +68,14 @@ impl Recording<'_> {
         let of_kernels = [Part::Rungs, Part::Stalls];
         if of_kernels.iter().any(|part| self.parts.contains(part)) {
             make(folder)?;
-            kernels::record(folder, self.gpu, self.parts, self.rungs, told)?;
+            kernels::record(folder, self.gpu, self.parts, self.rungs, progress)?;
         }
         Ok(())
     }
 }
 
-/// The rows of an H100's recordings, and all that are planned: those of today's rungs too. Of some rungs, only theirs.
+/// The rows of an H100's recordings, and all planned rows, including those of the current rungs. If rungs are named,
+/// only their rows.
 fn plan(parts: &[Part], rungs: &[String]) -> Result<Recordings> {
     let mut plans = planned().to_vec();
     if parts.contains(&Part::Patterns) {
@@ -97,7 +98,7 @@ pub fn launch(file: &Path, gpu: usize) -> Result<()> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let bytes = std::fs::read(file).with_context(|| format!("cannot read {shown}"))?;
     let made = experiments(&name, &bytes);
-    let made = made.with_context(|| format!("no recording is named like {shown}"))?;
+    let made = made.with_context(|| format!("{shown} is not the name of a recording"))?;
     let mut device = Device::Gpu(open(gpu)?);
     for experiment in made.with_context(|| shown.to_string())? {
         experiment.on(&mut device).map_err(Error::msg)?;
@@ -105,7 +106,7 @@ pub fn launch(file: &Path, gpu: usize) -> Result<()> {
     Ok(())
 }
 
-/// The error's message says all: the one below it would only repeat it.
+/// The context replaces the error's own message, which would only repeat it.
 fn open(gpu: usize) -> Result<gpu::Context> {
     gpu::Context::open(gpu).map_err(Error::msg)
 }
@@ -118,7 +119,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What the recordings of single instructions belong to.
+/// The provenance of the recordings of single instructions.
 fn provenance(gpu: &DeviceInfo) -> String {
     #[derive(Serialize)]
     struct Record {
@@ -148,17 +149,17 @@ impl Recorder for GpuRecorder<'_> {
     fn counters(&mut self, metrics: &[[String; 2]]) -> Result<Vec<[u64; 2]>> {
         let all: BTreeSet<&str> = metrics.iter().flatten().map(String::as_str).collect();
         let all: Vec<&str> = all.into_iter().collect();
-        chosen(&self.watched(&all.join(","))?, metrics)
+        chosen(&self.profiled(&all.join(","))?, metrics)
     }
 }
 
 impl GpuRecorder<'_> {
-    /// Makes the recording as this file; says how long it took.
+    /// Makes the recording of this file; returns a message with the time that it took.
     fn record(&mut self, file: &Path) -> Result<String> {
         let start = Instant::now();
         let (name, bytes) = (self.name, self.bytes);
-        let new =
-            instructions::record(name, bytes, self).context("no recording has such a name")?;
+        let new = instructions::record(name, bytes, self)
+            .context("no kind of recording has this name")?;
         write(file, &new.map_err(Error::msg)?)?;
         Ok(format!(
             "recorded in {:.1} s",
@@ -166,20 +167,20 @@ impl GpuRecorder<'_> {
         ))
     }
 
-    /// What Nsight Compute prints while the recording's kernels are launched.
-    fn watched(&self, metrics: &str) -> Result<String> {
-        // A file of the recording's own name, by which its kind is known.
+    /// The output of Nsight Compute while the recording's kernels are launched.
+    fn profiled(&self, metrics: &str) -> Result<String> {
+        // A file with the recording's own name, which identifies its kind.
         let folder = tempfile::tempdir().context("no folder for temporary files")?;
         let recording = folder.path().join(self.name);
         write(&recording, self.bytes)?;
         let mut ncu = ncu::command()?;
         ncu.args(["--csv", "--page", "raw"])
-            // What is counted does not depend on what the caches hold, and flushing them takes longer than the kernel.
+            // The counters do not depend on the caches' contents, and flushing takes longer than the kernel.
             .args(["--cache-control", "none"])
             .args(["--kernel-name", Experiment::ENTRY])
             .args(["--metrics", metrics]);
         let log = folder.path().join("log");
-        Ok(ncu::watch(ncu, &log, &(self.launcher)(&recording)?)?.log)
+        Ok(ncu::profile(ncu, &log, &(self.launcher)(&recording)?)?.log)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The recordings of a card: the files of a folder, or those of an H100 and an H200 that travel with this program.
+//! The recordings of a card: the files of a folder, or those of an H100 and an H200 that are built into this program.
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -10,25 +10,25 @@ use crate::{instructions, kernels};
 static H100: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/h100");
 static H200: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/h200");
 
-/// What can be recorded on its own, as the command line's help has it.
+/// What can be recorded on its own; the variants are documented in the command line's help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
-    /// Accesses of a warp, one a kernel; ncu
+    /// Accesses of a warp, one in each kernel; ncu
     Patterns,
-    /// Products of matrices
+    /// Matrix products
     Tensor,
     /// Results of instructions, and where TMA and wgmma find their data
     Layouts,
-    /// All inputs of approximate instructions in f32 and f64; minutes, and not compared unless it is named
+    /// All inputs of approximate instructions in f32 and f64; takes minutes, compared only if named
     Approximate,
     /// Every rung's bits, and its accesses by line; ncu
     Rungs,
-    /// Why every rung's warps waited at 4096, and its time; ncu
+    /// The stall reasons of every rung's warps at 4096, and its time; ncu
     Stalls,
 }
 
 impl Part {
-    /// That which a recording of single instructions belongs to.
+    /// The part that a recording of single instructions belongs to.
     pub fn of(name: &str) -> Self {
         match name.split('_').next().unwrap_or_default() {
             "shared" | "global" => Self::Patterns,
@@ -40,16 +40,16 @@ impl Part {
     }
 }
 
-/// Files by name, in its order.
+/// Files by name, sorted.
 pub struct Recordings(pub Vec<(String, Cow<'static, [u8]>)>);
 
 impl Recordings {
-    /// Of single instructions, and of the rungs whose kernels have not changed since.
+    /// Recordings of single instructions, and of the rungs whose kernels have not changed since.
     pub fn of_h100() -> Self {
         Self::shipped(&H100)
     }
 
-    /// Of all rungs.
+    /// Recordings of all rungs.
     pub fn of_h200() -> Self {
         Self::shipped(&H200)
     }
@@ -62,7 +62,7 @@ impl Recordings {
         Self::sorted(files.collect())
     }
 
-    /// The files of a folder; those with names of no recording are empty.
+    /// The files of a folder; files that are not recordings are read as empty.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -86,7 +86,7 @@ impl Recordings {
         Ok(Self::sorted(files))
     }
 
-    /// These, with what is planned in place of files of the same names.
+    /// These recordings, with planned files in place of files of the same names.
     pub fn with(mut self, planned: Vec<(&str, String)>) -> Self {
         self.0
             .retain(|(name, _)| !planned.iter().any(|(new, _)| new == name));

@@ -1,5 +1,5 @@
-//! What the emulator and NVIDIA's compute-sanitizer on an H200 find in the broken kernels, counted from the recorded
-//! table.
+//! The findings of the emulator and of NVIDIA's compute-sanitizer on an H200 in the broken kernels, counted from the
+//! recorded table.
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
@@ -7,18 +7,18 @@ use harness::table::{head, markdown_table};
 
 const TABLE: &str = include_str!("../h200/sanitizers.csv");
 
-/// The planted faults of `tests/faults/`, each launched alone, and their twins.
+/// The planted faults of `tests/faults/`, each launched alone, and their correct twins.
 const FAULTS: &str = include_str!("../../results/h200/faults.csv");
 
-/// What is needed of a row; `PARTS=faults results/record.sh` writes it.
+/// The columns that are used; `PARTS=faults results/record.sh` writes the table.
 #[derive(Deserialize)]
 struct FaultRow {
     fault: String,
-    /// By at least one tool: yes or no.
+    /// Found by at least one tool: yes or no.
     found: String,
 }
 
-/// What is needed of a row; `tests/src/sanitizers/table.rs` writes it.
+/// The columns that are used; `tests/src/sanitizers/table.rs` writes the table.
 #[derive(Deserialize)]
 struct KernelRow {
     kernel: String,
@@ -30,33 +30,33 @@ struct KernelRow {
     synccheck: String,
 }
 
-/// Which of a row's cells.
+/// Selects a cell of a row.
 type Cell = fn(&KernelRow) -> &String;
 
-/// Who watched, and where; compute-sanitizer's tools come last.
-const WATCHERS: [(&str, &str, Cell); 6] = [
+/// The tools and where they ran; compute-sanitizer's come last.
+const TOOLS: [(&str, &str, Cell); 6] = [
     ("sanitize", "emulator", |row| &row.sanitize),
-    ("nobody", "H200", |row| &row.alone),
+    ("no tool", "H200", |row| &row.alone),
     ("memcheck", "H200", |row| &row.memcheck),
     ("racecheck", "H200", |row| &row.racecheck),
     ("initcheck", "H200", |row| &row.initcheck),
     ("synccheck", "H200", |row| &row.synccheck),
 ];
 
-/// What calibration/h200/sanitizers.csv calls kernels that hold no mistake: a rung's own, and rung 16's where each block takes
-/// several tiles.
+/// The names in calibration/h200/sanitizers.csv of kernels without a fault: a rung's own, and rung 16's with several
+/// tiles for each block.
 pub const SOUND: [&str; 2] = ["sound", "several_tiles_a_block"];
 
-/// How a watcher's cell counts.
+/// The category of a tool's cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Detection {
-    /// It says what is wrong.
+    /// It names the fault.
     Finds,
     /// The launch is refused, or the GPU stops it.
     Stopped,
     /// C is compared, and wrong.
     Wrong,
-    /// Stopped by a time limit, with nothing found up to then.
+    /// Stopped by a time limit without a finding.
     NoEnd,
     Nothing,
 }
@@ -82,7 +82,7 @@ impl Detection {
 }
 
 impl KernelRow {
-    /// What the emulator refuses to launch it has found.
+    /// A launch that the emulator refuses counts as found.
     fn is_found_here(&self) -> bool {
         matches!(
             Detection::of(&self.sanitize),
@@ -91,27 +91,27 @@ impl KernelRow {
     }
 
     fn is_found_there(&self) -> bool {
-        let mut tools = WATCHERS[2..].iter();
+        let mut tools = TOOLS[2..].iter();
         tools.any(|(.., cell)| Detection::of(cell(self)) == Detection::Finds)
     }
 }
 
-/// How many of the broken kernels each tool finds; `missed` names those in which only one of both finds something.
+/// How many of the broken kernels each tool finds; `missed` lists those in which only one of the two finds something.
 ///
 /// # Errors
 /// If the recorded table cannot be read.
 pub fn report(missed: bool) -> Result<String> {
     let rows = csv::Reader::from_reader(TABLE.as_bytes()).into_deserialize();
     let rows: Result<Vec<KernelRow>, _> = rows.collect();
-    let rows = rows.context("the recording of compute-sanitizer is no table of sanitizers")?;
+    let rows = rows.context("the recording of compute-sanitizer is not a table of sanitizers")?;
     let is_broken = |row: &&KernelRow| !SOUND.contains(&row.kernel.as_str());
     let broken: Vec<&KernelRow> = rows.iter().filter(is_broken).collect();
     let mut text = summary(&broken);
     for (what, here, there) in [
-        ("both find something", true, true),
-        ("only the emulator's sanitize", true, false),
-        ("only compute-sanitizer", false, true),
-        ("neither: C is wrong, and that is all", false, false),
+        ("found by both", true, true),
+        ("only by the emulator's sanitize", true, false),
+        ("only by compute-sanitizer", false, true),
+        ("by neither: only C is wrong", false, false),
     ] {
         let is = |row: &&&KernelRow| (row.is_found_here(), row.is_found_there()) == (here, there);
         let these: Vec<&&KernelRow> = broken.iter().filter(is).collect();
@@ -123,12 +123,11 @@ pub fn report(missed: bool) -> Result<String> {
     Ok(text + &planted()?)
 }
 
-/// Of the planted faults, and of their twins in which nothing is wrong, those in which a tool of compute-sanitizer finds
-/// something.
+/// How many of the planted faults, and of their correct twins, compute-sanitizer's tools report.
 fn planted() -> Result<String> {
     let rows = csv::Reader::from_reader(FAULTS.as_bytes()).into_deserialize();
     let rows: Result<Vec<FaultRow>, _> = rows.collect();
-    let rows = rows.context("the recording of the planted faults is no table of them")?;
+    let rows = rows.context("the recording of the planted faults is not a table of faults")?;
     let (twins, faults): (Vec<_>, Vec<_>) =
         (rows.iter()).partition(|row| row.fault.ends_with("_ok.cu"));
     let found = |rows: &[&FaultRow]| rows.iter().filter(|row| row.found == "yes").count();
@@ -141,11 +140,11 @@ fn planted() -> Result<String> {
     ))
 }
 
-/// A row a watcher, a column a verdict.
+/// A row for each tool, a column for each category.
 fn summary(broken: &[&KernelRow]) -> String {
-    let mut lines = vec![head(["watched by", "on"])];
+    let mut lines = vec![head(["tool", "on"])];
     lines[0].extend(Detection::ALL.map(|(_, name)| name.to_owned()));
-    for (name, place, cell) in WATCHERS {
+    for (name, place, cell) in TOOLS {
         let count = |verdict| {
             let cells = broken.iter().map(|row| Detection::of(cell(row)));
             cells.filter(|found| *found == verdict).count().to_string()

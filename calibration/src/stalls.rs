@@ -1,10 +1,10 @@
-//! `stalls.csv`: why the warps of a kernel did not issue, and how busy the pipes were, with its time. For the reader;
-//! nothing is compared with it.
+//! `stalls.csv`: the stall reasons of a kernel's warps, the utilization of the pipes, and the time. For the reader;
+//! it is not compared with the emulator.
 use anyhow::{Context, Result, bail};
 
 use crate::ncu::RawPage;
 
-/// What Nsight Compute is asked for, beside the reasons for stalls: a column's name and its metric.
+/// The metrics besides stall reasons: a column's name and its metric.
 const METRICS: &str = "\
 time_ns gpu__time_duration.sum
 cycles gpc__cycles_elapsed.max
@@ -19,8 +19,8 @@ dram_read_bytes dram__bytes_read.sum
 dram_write_bytes dram__bytes_write.sum
 warps_active smsp__warps_active.avg.per_cycle_active";
 
-/// Reasons for which a warp does not issue, or that it does: warps that wait for it in an average cycle in which an
-/// instruction is issued.
+/// Stall reasons, and `selected`: the number of warps in that state in an average cycle in which an instruction is
+/// issued.
 const REASONS: [&str; 12] = [
     "selected",
     "not_selected",
@@ -36,12 +36,12 @@ const REASONS: [&str; 12] = [
     "gmma",
 ];
 
-/// Of shared memory, beside what is recorded of the rungs.
+/// Metrics of shared memory, in addition to those recorded for the rungs.
 const SHARED: &str = "\
 shared_wavefronts l1tex__data_pipe_lsu_wavefronts_mem_shared.sum
 shared_bank_conflicts l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum";
 
-/// A column's name, and the metric in it.
+/// A column's name, and its metric.
 type Column = (String, String);
 
 fn columns(text: &str) -> impl Iterator<Item = Column> {
@@ -49,7 +49,7 @@ fn columns(text: &str) -> impl Iterator<Item = Column> {
     lines.map(|(name, metric)| (name.to_owned(), metric.to_owned()))
 }
 
-/// The columns that are recorded of the rungs.
+/// The columns that are recorded for the rungs.
 pub fn metrics() -> Vec<Column> {
     let stalled = |reason: &str| {
         let metric = format!("smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio");
@@ -58,7 +58,7 @@ pub fn metrics() -> Vec<Column> {
     columns(METRICS).chain(REASONS.map(stalled)).collect()
 }
 
-/// The columns of any kernel's table.
+/// The columns for any kernel.
 pub fn metrics_of_any() -> Vec<Column> {
     metrics().into_iter().chain(columns(SHARED)).collect()
 }
@@ -70,10 +70,10 @@ pub fn fields(page: &RawPage, columns: &[Column]) -> Vec<String> {
     fields.map(Result::unwrap_or_default).collect()
 }
 
-/// A row for each page, which has a name for its kernel.
+/// One row for each page, under the name of its kernel.
 ///
 /// # Errors
-/// If a page is not that of one kernel with some of these metrics.
+/// If a page does not hold exactly one kernel with some of these metrics.
 pub fn table(pages: &[(&str, RawPage)], columns: &[Column]) -> Result<String> {
     let mut table = csv::Writer::from_writer(Vec::new());
     let names = columns.iter().map(|(name, _)| name.as_str());
@@ -124,7 +124,7 @@ mod tests {
         assert!(error("\"0\",\"1\",\"2\"\n", &columns[1..2]).contains("none of the metrics"));
     }
 
-    /// The recorded table's columns are these.
+    /// The recorded table has these columns.
     #[test]
     fn every_column_is_recorded() {
         let recorded = include_str!("../h200/stalls.csv").lines().next();

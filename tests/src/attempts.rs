@@ -1,4 +1,4 @@
-//! The patches in `results/attempts/`: each makes an attempt of `results/attempts.md` from a rung's kernel.
+//! The patches in `results/attempts/`: each turns a rung's kernel into an attempt of `results/attempts.md`.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,13 @@ use crate::workspace::{files, root};
 pub struct Attempt {
     /// The patch's file name without `.patch`.
     pub name: String,
-    /// The folder of the rung whose kernel it changes, and whose program runs it.
+    /// The folder of the rung whose kernel it changes, and whose program runs the result.
     pub rung: String,
-    /// The kernel with the change.
+    /// The changed kernel.
     pub source: String,
 }
 
-/// All of them, sorted by name.
+/// All attempts, sorted by name.
 ///
 /// # Errors
 /// If a patch cannot be read, or does not apply to the rung that it names.
@@ -35,7 +35,7 @@ impl Attempt {
     fn new(name: &str, patch: &str) -> Result<Self> {
         let patch = diffy::Patch::from_str(patch)?;
         let file = patch.original().and_then(|file| file.strip_prefix("a/"));
-        let file = file.context("it begins with `--- a/rungs/NN_name/kernel.cu`")?;
+        let file = file.context("a patch begins with `--- a/rungs/NN_name/kernel.cu`")?;
         let rung = file
             .strip_prefix("rungs/")
             .and_then(|file| file.strip_suffix("/kernel.cu"))

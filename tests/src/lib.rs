@@ -1,5 +1,5 @@
-//! Facts that cross crates: the rungs as a reader runs them, prediction against measurement, and the
-//! invariants of ARCHITECTURE.md.
+//! Tests that cross crates: the rungs as a reader runs them, prediction against measurement, and the invariants of
+//! ARCHITECTURE.md.
 pub mod attempts;
 pub mod broken;
 pub mod hostile;

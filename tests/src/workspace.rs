@@ -1,4 +1,4 @@
-//! Where things are, and how to run a rung as a reader would.
+//! The workspace's files, and how to run a rung as a reader would.
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use harness::{KernelFile, KernelOnDisk, Rung};
 
-/// The workspace's folder: where this was built, or, on another machine, the current one.
+/// The workspace's folder: the one in which this was built, or, on another machine, the current one.
 pub fn root() -> &'static Path {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     built.filter(|root| root.is_dir()).unwrap_or(Path::new("."))
@@ -25,7 +25,7 @@ pub fn labs() -> Vec<PathBuf> {
     labs
 }
 
-/// The rung of a folder, with all its kernels and no switch; it stays in memory.
+/// The rung of a folder, with all its kernels and no switch; its texts are leaked.
 pub fn rung(name: &'static str) -> Rung {
     let kernels = KernelOnDisk::in_folder(&root().join("rungs").join(name));
     let kernels: &'static [KernelOnDisk] = kernels.unwrap_or_default().leak();
@@ -49,13 +49,13 @@ pub fn folders(of: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// What is in a folder; nothing if it cannot be read.
+/// The entries of a folder; empty if it cannot be read.
 pub fn entries(of: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(of).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
-/// All files below a folder whose name ends so; build outputs are left out.
+/// All files below a folder with this name ending, except build outputs.
 pub fn files(below: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in entries(below) {
@@ -89,7 +89,7 @@ pub fn read(path: &Path) -> String {
 pub fn program(package: &str) -> Command {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let folder = BUILT.get_or_init(|| {
-        // A test lies in target/debug/deps, the programs one folder up.
+        // A test is in target/debug/deps, the programs one folder up.
         let test = env::current_exe().unwrap_or_default();
         let folder = test
             .ancestors()
@@ -125,10 +125,10 @@ pub fn run(rung: &Path, arguments: &[&str]) -> Output {
         .unwrap_or_else(|error| panic!("rung{name}: {error}"))
 }
 
-/// Whether NVRTC is there. Where `GEMM_REQUIRE_NVRTC=1` is set, as in CI, it has to be.
+/// Whether NVRTC was found. With `GEMM_REQUIRE_NVRTC=1`, as in CI, it must be.
 ///
 /// # Panics
-/// If it has to be and is not.
+/// If NVRTC is required and missing.
 pub fn has_nvrtc(found: bool) -> bool {
     let required = env::var("GEMM_REQUIRE_NVRTC").is_ok_and(|value| value == "1");
     assert!(
@@ -141,7 +141,7 @@ pub fn has_nvrtc(found: bool) -> bool {
     found
 }
 
-/// Says that a test was skipped, and why; not by eprintln!, which the test runner keeps to itself.
+/// Prints that a test was skipped, and why; written directly, since the test runner captures eprintln!.
 pub fn skipped(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }

@@ -1,5 +1,5 @@
-//! How fast a kernel for C = A B^T in bf16 is, beside cuBLAS, in both regimes: under sustained load, and with rests
-//! between the samples. What is measured, and how, is the harness's bench; only the operands are others.
+//! The speed of a kernel for C = A B^T in bf16 compared with cuBLAS, in both regimes: under sustained load, and with
+//! rests between the samples. The measurement is that of the harness's bench; only the operands differ.
 use std::rc::Rc;
 
 use gpu::{Contestant, Context, Cublas, CublasLt, Elements, Samples, Timing, alternate};
@@ -24,11 +24,11 @@ struct Timed {
     lab: &'static str,
     /// The kernel in both regimes of every size.
     summary: Vec<Summary>,
-    sizes: Vec<OfSize>,
+    sizes: Vec<SizeTiming>,
     provenance: Provenance,
 }
 
-/// The kernel in one regime, beside the libraries.
+/// The kernel in one regime, compared with the libraries.
 #[derive(Serialize)]
 struct Summary {
     size: String,
@@ -36,28 +36,28 @@ struct Summary {
     tflops: Option<f64>,
     percent_of_cublas: Option<f64>,
     percent_of_cublaslt: Option<f64>,
-    /// The kernel's clock, counted by the SMs.
+    /// The kernel's SM clock, counted by the SMs.
     sm_mhz: Option<f64>,
 }
 
 /// One size.
 #[derive(Serialize)]
-struct OfSize {
+struct SizeTiming {
     size: String,
-    /// The kernel's tile: the fastest of those tried, in a first look whose samples are not reported.
+    /// The kernel's tile: the fastest of those tried in a first pass, whose samples are not reported.
     tile: String,
     tiles_tried: usize,
     /// Elements compared with a product in f64, and with cuBLAS's C.
     checked: usize,
     checked_against_cublas: usize,
     buffer_sets: usize,
-    /// How many of cuBLASLt's algorithms were tried.
+    /// Number of cuBLASLt's algorithms that were tried.
     algorithms: usize,
     sustained: Regime,
     cool: Regime,
 }
 
-/// Times the sizes that the arguments name; what there is to print.
+/// Times the sizes that the arguments name; returns the output.
 pub fn run(arguments: &Arguments, gpu: Context) -> Result<String> {
     let kernels = kernels(&arguments.only)?;
     let sizes = sizes(&arguments.sizes)?;
@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments, gpu: Context) -> Result<String> {
     let cublas = Cublas::new(context(&device)?)?;
     let mut timed = Vec::new();
     for size in sizes {
-        timed.push(of_size(size, &kernels, arguments, &mut device, &cublas)?);
+        timed.push(time_size(size, &kernels, arguments, &mut device, &cublas)?);
     }
     let source = source_of(&LAB, kernels[0], arguments)?;
     let mut provenance = Provenance::of(source.file.clone(), source.origin.to_string());
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments, gpu: Context) -> Result<String> {
     provenance.gpu = Some(OnGpu::new(info, Some(cublas.version())));
     let timed = Timed {
         lab: LAB.name,
-        summary: timed.iter().flat_map(OfSize::summary).collect(),
+        summary: timed.iter().flat_map(SizeTiming::summary).collect(),
         sizes: timed,
         provenance,
     };
@@ -83,7 +83,7 @@ pub fn run(arguments: &Arguments, gpu: Context) -> Result<String> {
     })
 }
 
-/// The kernels with these tiles, or all; at least one.
+/// The kernels with these tiles, or all kernels; at least one.
 fn kernels(only: &[String]) -> Result<Vec<&'static KernelFile<'static>>> {
     let tiles: Vec<&str> = KERNELS.iter().map(|kernel| kernel.configuration).collect();
     let only: Vec<&str> = only.iter().flat_map(|one| one.split(',')).collect();
@@ -98,7 +98,7 @@ fn kernels(only: &[String]) -> Result<Vec<&'static KernelFile<'static>>> {
     Ok(KERNELS.iter().filter(wanted).collect())
 }
 
-/// These sizes, or the usual ones. Rows of whole 16 bytes are what TMA takes.
+/// These sizes, or the default ones. TMA needs rows of whole 16 bytes.
 fn sizes(asked: &[Size]) -> Result<Vec<Size>> {
     if let Some(size) = asked.iter().find(|size| size.n % 8 > 0 || size.k % 8 > 0) {
         return Err(Error::Usage(format!(
@@ -118,7 +118,7 @@ fn context(device: &Device) -> Result<&Context> {
     }
 }
 
-/// The kernel with one tile, and how it is launched on each set of buffers.
+/// The kernel with one tile, and its launch on each set of buffers.
 struct Tile {
     name: &'static str,
     function: Rc<gpu::Function>,
@@ -162,14 +162,14 @@ impl Tile {
                 block: [spec.threads, 1, 1],
                 dynamic_shared: spec.dynamic_shared,
                 cluster: [spec.cluster, 1, 1],
-                overlap: true, // it waits itself for the launch before it
+                overlap: true, // the kernel itself waits for the previous launch
                 cooperative: false,
             },
             args,
         })
     }
 
-    /// As a contestant of this name.
+    /// A contestant of this name.
     fn contestant<'a>(&'a self, name: &str, gpu: &'a Context) -> Result<Contestant<'a>> {
         let launches = self.args.iter().map(|args| on_gpu(&self.config, args));
         let launches = launches.collect::<harness::Result<Vec<_>>>()?;
@@ -180,13 +180,13 @@ impl Tile {
     }
 }
 
-fn of_size(
+fn time_size(
     size: Size,
     kernels: &[&'static KernelFile<'static>],
     arguments: &Arguments,
     device: &mut Device,
     cublas: &Cublas,
-) -> Result<OfSize> {
+) -> Result<SizeTiming> {
     let operands = Operands::new(size);
     let [a, b] = operands.bytes();
     let info = context(device)?.info().clone();
@@ -206,7 +206,7 @@ fn of_size(
     let on_gpu = on_gpu.collect::<harness::Result<Vec<_>>>()?;
     let shape = sides(size);
 
-    // Is C right, of each tile and of cuBLAS, which must have been told the same product?
+    // Is C correct, for each tile and for cuBLAS, which must compute the same product?
     let first = on_gpu[0];
     let c_of = |enqueue: &dyn Fn() -> std::result::Result<(), gpu::GpuError>| {
         gpu.fill(first[2], 0xff)?;
@@ -234,7 +234,7 @@ fn of_size(
         }
     }
 
-    // A first look chooses the tile, as cuBLASLt's algorithms are chosen: its samples are not reported.
+    // A first pass chooses the tile, as cuBLASLt's algorithms are chosen: its samples are not reported.
     let looks = tiles.iter().map(|tile| tile.contestant(tile.name, gpu));
     let looks = looks.collect::<Result<Vec<_>>>()?;
     let timing = Timing {
@@ -262,7 +262,7 @@ fn of_size(
     let sustained = measure_sustained(gpu, &contestants, size, buffer_sets, Effort::Bench)?;
     let cool = measure_cool(gpu, &contestants, &sustained, size)?;
     let sustained = sustained.regime;
-    Ok(OfSize {
+    Ok(SizeTiming {
         size: size.to_string(),
         tile: tiles[fastest].name.into(),
         tiles_tried: tiles.len(),
@@ -287,8 +287,8 @@ fn wrong(size: Size, what: &str, wrong: usize, checked: usize) -> Error {
     HarnessError::Fault(vec![why]).into()
 }
 
-/// How many elements of two Cs differ by more than two roundings to bf16 and the f32 roundings of sums of K products
-/// of random numbers explain. NaN differs from everything.
+/// The number of elements of two Cs that differ by more than two roundings to bf16 and the f32 roundings of sums of K
+/// products of random numbers explain. NaN differs from everything.
 fn differing(ours: &[u8], theirs: &[u8], k: u32) -> usize {
     let ((ours, _), (theirs, _)) = (ours.as_chunks::<2>(), theirs.as_chunks::<2>());
     let of_the_sum = f32::sqrt(k as f32) / 1024.0;
@@ -300,14 +300,14 @@ fn differing(ours: &[u8], theirs: &[u8], k: u32) -> usize {
     ours.len().abs_diff(theirs.len()) + pairs.filter(|pair| !agree(*pair)).count()
 }
 
-/// The place of the smallest median; 0 without samples.
+/// The index of the smallest median; 0 without samples.
 fn fastest(samples: &[Samples]) -> usize {
     let medians = samples.iter().map(Samples::median).enumerate();
     let least = medians.min_by(|x, y| x.1.total_cmp(&y.1));
     least.map_or(0, |(place, _)| place)
 }
 
-impl OfSize {
+impl SizeTiming {
     fn summary(&self) -> [Summary; 2] {
         [("sustained", &self.sustained), ("cool", &self.cool)].map(|(name, regime)| {
             let of = |library: &str| {
@@ -328,7 +328,7 @@ impl OfSize {
 }
 
 impl Timed {
-    /// For a terminal.
+    /// As text for a terminal.
     fn text(&self) -> String {
         let head = [
             "",
@@ -340,19 +340,19 @@ impl Timed {
             "W",
         ];
         let mut lines = Vec::new();
-        for of_size in &self.sizes {
+        for timing in &self.sizes {
             lines.push(format!(
-                "{}, tile {}, the fastest of {} in a first look",
-                of_size.size,
-                of_size.tile,
-                plural(of_size.tiles_tried as u64, "tile"),
+                "{}, tile {}, the fastest of {} in a first pass",
+                timing.size,
+                timing.tile,
+                plural(timing.tiles_tried as u64, "tile"),
             ));
-            for (name, regime) in [("sustained", &of_size.sustained), ("cool", &of_size.cool)] {
+            for (name, regime) in [("sustained", &timing.sustained), ("cool", &timing.cool)] {
                 lines.push(format!(
                     "  {name}: {} of {} each, interleaved, over {}, rests of {:.0} ms",
                     plural(regime.rounds as u64, "sample"),
                     plural(regime.launches_per_sample as u64, "launch"),
-                    plural(of_size.buffer_sets as u64, "buffer set"),
+                    plural(timing.buffer_sets as u64, "buffer set"),
                     regime.rest_ms,
                 ));
                 let rows: Vec<_> = rows(regime).collect();
@@ -373,7 +373,7 @@ impl Timed {
     }
 }
 
-/// A row for each contestant, with its clock, and the power of all.
+/// A row for each contestant, with its clock, and the power of all contestants together.
 fn rows(regime: &Regime) -> impl Iterator<Item = Vec<String>> {
     let median =
         |of: Option<[f64; 3]>| of.map_or("-".into(), |[_, median, _]| format!("{median:.0}"));
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_and_sizes_are_those_asked_for() {
+    fn only_the_requested_tiles_and_sizes_are_timed() {
         let tiles = |only: &[&str]| {
             let only: Vec<String> = only.iter().map(|one| (*one).to_owned()).collect();
             let tiles = kernels(&only).map(|found| {
@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(tiles(&[]).map(|all| all.len()), Ok(KERNELS.len()));
         assert_eq!(tiles(&["64x128,128x256"]), Ok(vec!["128x256", "64x128"]));
         assert!(tiles(&["32x64"]).is_err_and(|why| why.contains("192x128")));
-        assert_eq!(sizes(&[]).expect("the usual"), SIZES);
+        assert_eq!(sizes(&[]).expect("the default"), SIZES);
         assert!(sizes(&[size("512x512x8")]).is_ok());
         assert!(
             sizes(&[size("512x512x4")])
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!(differing(&ours, &bytes([102.0, 0.1, -3.0]), 64), 2);
         assert_eq!(differing(&bytes([f32::NAN, 0.0, -3.0]), &ours, 64), 1);
         assert_eq!(differing(&ours[..4], &ours, 64), 1);
-        // Cs of a wrong product differ nearly everywhere.
+        // Cs of different products differ nearly everywhere.
         let operands = Operands::new(size("16x24x512"));
         let swapped = Operands::new(size("24x16x512"));
         let c = |operands: &Operands| match operands.expected() {
@@ -466,7 +466,7 @@ mod tests {
             sm_mhz: Some([mhz, mhz, mhz]),
             power_watts: None,
         };
-        let sizes = vec![OfSize {
+        let sizes = vec![SizeTiming {
             size: "1024x1024x1024".into(),
             tile: "128x256".into(),
             tiles_tried: 4,
@@ -479,7 +479,7 @@ mod tests {
         }];
         let timed = Timed {
             lab: LAB.name,
-            summary: sizes.iter().flat_map(OfSize::summary).collect(),
+            summary: sizes.iter().flat_map(SizeTiming::summary).collect(),
             sizes,
             provenance: Provenance::of("kernel.cu".into(), "committed".into()),
         };
@@ -487,7 +487,7 @@ mod tests {
         assert_eq!((cool.regime, cool.percent_of_cublas), ("cool", Some(125.0)));
         let text = timed.text();
         for line in [
-            "1024x1024x1024, tile 128x256, the fastest of 4 tiles in a first look",
+            "1024x1024x1024, tile 128x256, the fastest of 4 tiles in a first pass",
             "sustained: 30 samples of 1 launch each, interleaved, over 2 buffer sets, rests of 0 ms",
             "rests of 24 ms",
         ] {

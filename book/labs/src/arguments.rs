@@ -6,21 +6,21 @@ use harness::{Need, Size, Wanted};
 
 use crate::lab::Scale;
 
-/// What the reader asked for.
+/// The parsed command line.
 #[derive(Clone, Debug, Parser)]
 #[command(
     bin_name = "labs",
     about = "The book's experiments, on a GPU if there is one, else on the emulator.",
-    after_help = "Without a LAB, lists them. Exit code 0: each launch showed what it is there to show. 1: one did \
-                  not, or `sanitize` found something. 2: bad usage, or something missing."
+    after_help = "Without a LAB, lists them. Exit code 0: each launch showed what it should. 1: one did \
+                  not, or `sanitize` found something. 2: bad usage, or a missing file or GPU."
 )]
 pub struct Arguments {
-    /// Which experiment
+    /// The experiment
     pub lab: Option<String>,
     /// What to do
     #[arg(value_enum, default_value_t = Command::Run)]
     pub command: Command,
-    /// Only these of its launches, parted by commas
+    /// Only these of its launches, separated by commas
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
     /// The sizes that `bf16_tn time` times [default: 512 to 16384 by powers of two]
@@ -29,13 +29,13 @@ pub struct Arguments {
     /// Where to run: auto, emulator, gpu or gpu:N
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub device: Wanted,
-    /// How much there is to do [default: small on the emulator, full on a GPU]
+    /// The amount of work [default: small on the emulator, full on a GPU]
     #[arg(long, value_enum)]
     pub scale: Option<Scale>,
-    /// Emulator: stop after so many warp instructions [default: far more than a launch needs]
+    /// Emulator: stop after N warp instructions [default: far more than a launch needs]
     #[arg(long, value_name = "N")]
     pub max_instructions: Option<u64>,
-    /// Run the kernels of this file in the place of the lab's
+    /// Run the kernels of this file in place of the lab's
     #[arg(long, value_name = "FILE.cu|FILE.ptx")]
     pub kernel: Option<PathBuf>,
     /// The emulator's order of warps and blocks; 0 is the plain one
@@ -55,12 +55,12 @@ pub enum Command {
     Profile,
     /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
     Sanitize,
-    /// Time the launches on a GPU, taking turns
+    /// Time the launches on a GPU, interleaved
     Time,
 }
 
 impl Command {
-    /// What it needs of a device.
+    /// The device that the command needs.
     pub fn need(self) -> Need {
         match self {
             Self::Run => Need::Any,

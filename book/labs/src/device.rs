@@ -1,4 +1,4 @@
-//! A launch on a device, the emulator or a GPU.
+//! Launches on a device, the emulator or a GPU.
 use std::path::Path;
 
 use emulator::{LaunchReport, Limits, Options, Ptx};
@@ -7,14 +7,14 @@ use harness::{
 };
 
 use crate::arguments::{Arguments, Command};
-use crate::lab::{Argument, Done, Lab, Launch, Scale};
+use crate::lab::{Argument, CompletedLaunch, Lab, Launch, Scale};
 use crate::run::{Error, Result};
 
 /// Bytes of device memory: far more than any experiment needs.
 const MEMORY: u64 = 1 << 30;
-/// Warp instructions: a small launch takes some thousands.
+/// The limit of warp instructions: a small launch takes some thousands.
 const INSTRUCTIONS: u64 = 1 << 26;
-/// The same for one that is to fill a GPU.
+/// The same for a launch that fills a GPU.
 const INSTRUCTIONS_IN_FULL: u64 = 1 << 36;
 
 /// The device that the arguments name.
@@ -39,7 +39,7 @@ pub fn gpu(arguments: &Arguments) -> Result<gpu::Context> {
     Ok(gpu::Context::open(ordinal)?)
 }
 
-/// How the emulator runs a launch.
+/// The emulator's options for a launch.
 fn options(arguments: &Arguments) -> Options {
     let enough = match arguments.scale {
         Some(Scale::Full) => INSTRUCTIONS_IN_FULL,
@@ -58,7 +58,7 @@ fn options(arguments: &Arguments) -> Options {
 }
 
 /// A launch whose kernel is loaded and whose arguments are on the device.
-pub struct Ready {
+pub struct PreparedLaunch {
     pub function: Function,
     pub config: LaunchConfig,
     pub args: Vec<Arg>,
@@ -66,8 +66,8 @@ pub struct Ready {
     source: Source,
 }
 
-impl Ready {
-    /// Loads the kernel and uploads what it takes.
+impl PreparedLaunch {
+    /// Loads the kernel and uploads its arguments.
     pub fn new(
         lab: &Lab,
         launch: &Launch,
@@ -114,12 +114,12 @@ impl Ready {
         })
     }
 
-    /// Makes the launch.
+    /// Launches the kernel.
     pub fn launch(&self, device: &mut Device) -> Result<Option<LaunchReport>> {
         Ok(device.launch(&self.function, &self.config, &self.args)?)
     }
 
-    /// The first output, when all that was launched is done.
+    /// The first output, after all launches have completed.
     pub fn output(&self, device: &Device) -> Result<Vec<u8>> {
         match &self.output {
             Some(buffer) => Ok(device.read(buffer)?),
@@ -128,17 +128,22 @@ impl Ready {
     }
 }
 
-/// Makes the launch on a device of its own, so that what one leaves behind no other sees.
-pub fn run(lab: &Lab, launch: Launch, arguments: &Arguments, target: &Target) -> Result<Done> {
+/// Launches on a device of its own, so that launches cannot affect each other.
+pub fn run(
+    lab: &Lab,
+    launch: Launch,
+    arguments: &Arguments,
+    target: &Target,
+) -> Result<CompletedLaunch> {
     let mut device = target.open(options(arguments))?;
-    let ready = Ready::new(lab, &launch, arguments, &mut device)?;
+    let ready = PreparedLaunch::new(lab, &launch, arguments, &mut device)?;
     let report = ready.launch(&mut device)?;
     let output = ready.output(&device)?;
-    // Counters are there unless a finding stopped the launch.
+    // There are counters unless a finding stopped the launch.
     let ended = report
         .as_ref()
         .is_none_or(|report| report.findings.is_empty() || !report.counters.is_empty());
-    Ok(Done {
+    Ok(CompletedLaunch {
         verdict: ended.then(|| launch.expected.check(&output)),
         launch,
         source: ready.source,
@@ -147,7 +152,7 @@ pub fn run(lab: &Lab, launch: Launch, arguments: &Arguments, target: &Target) ->
     })
 }
 
-/// The PTX of a launch's kernel: the reader's file, or the lab's own.
+/// The PTX of a launch's kernel: the user's file, or the lab's own.
 pub fn source(lab: &Lab, launch: &Launch, arguments: &Arguments) -> Result<Source> {
     let is_it =
         |kernel: &&KernelFile| kernel.file == launch.file && kernel.configuration == launch.tile;
@@ -157,7 +162,7 @@ pub fn source(lab: &Lab, launch: &Launch, arguments: &Arguments) -> Result<Sourc
     source_of(lab, kernel, arguments)
 }
 
-/// The PTX of one of the lab's kernels: the reader's file, or the lab's own.
+/// The PTX of one of the lab's kernels: the user's file, or the lab's own.
 pub fn source_of(lab: &Lab, kernel: &KernelFile, arguments: &Arguments) -> Result<Source> {
     let is_ptx = |path: &Path| path.extension().is_some_and(|ending| ending == "ptx");
     Ok(match &arguments.kernel {
@@ -171,7 +176,7 @@ pub fn source_of(lab: &Lab, kernel: &KernelFile, arguments: &Arguments) -> Resul
     })
 }
 
-/// That the reader's PTX has the tile of the launch, where launches have tiles.
+/// Checks that the user's PTX has the tile of the launch, if launches have tiles.
 fn has_tile(source: &Source, tile: &str) -> Result<()> {
     if tile.is_empty() {
         return Ok(());

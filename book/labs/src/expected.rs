@@ -1,45 +1,45 @@
-//! Whether an output is right.
+//! The expected output of a launch, and the comparison with it.
 use half::{bf16, f16};
 
-/// What the first output of a launch must hold.
+/// The expected contents of a launch's first output.
 #[derive(Clone, Debug)]
 pub enum Expected {
     /// These 32-bit words, bit for bit.
     Words(Vec<u32>),
-    /// Numbers of f16 near these, each with its place and how far it may be off.
+    /// f16 numbers near these, each with its index and its tolerance.
     Near(Vec<Near>),
-    /// The same of bf16.
+    /// The same in bf16.
     NearBf16(Vec<Near>),
-    /// The same of f32.
+    /// The same in f32.
     NearF32(Vec<Near>),
 }
 
-/// A number that rounding may have moved.
+/// A number with a tolerance for rounding.
 #[derive(Clone, Copy, Debug)]
 pub struct Near {
-    /// Which element of the output.
+    /// The index of the element in the output.
     pub place: usize,
-    /// What it would be, computed in f64.
+    /// Its expected value, computed in f64.
     pub value: f64,
-    /// How far off it may be.
+    /// Its tolerance.
     pub bound: f64,
 }
 
-/// How an output compares.
+/// The result of the comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// Elements looked at.
+    /// Number of elements compared.
     pub checked: usize,
-    /// Those that are wrong.
+    /// Number of wrong elements.
     pub wrong: usize,
-    /// The first of them: its place, what is there, what should be.
+    /// The first wrong element: its index, its value, the expected value.
     pub first_wrong: Option<(usize, f64, f64)>,
-    /// The largest error as a part of what is allowed.
+    /// The largest error as a fraction of its tolerance.
     pub worst: f64,
 }
 
 impl Comparison {
-    /// Whether all that was looked at is right, and something was.
+    /// Whether every compared element is correct, and there was one.
     pub fn ok(&self) -> bool {
         self.wrong == 0 && self.checked > 0
     }
@@ -62,7 +62,7 @@ impl Comparison {
         if bound > 0.0 && error.is_finite() {
             self.worst = self.worst.max(error / bound);
         }
-        // A NaN is near nothing.
+        // NaN is never within a tolerance.
         let is_near = error <= bound;
         if !is_near {
             self.wrong += 1;
@@ -72,7 +72,7 @@ impl Comparison {
 }
 
 impl Expected {
-    /// Compares.
+    /// Compares an output.
     pub fn check(&self, output: &[u8]) -> Comparison {
         let mut verdict = Comparison::default();
         match self {
@@ -96,7 +96,7 @@ impl Expected {
     }
 }
 
-/// An element of an output; NaN where the output has none.
+/// An element of an output; NaN beyond its end.
 fn element<const BYTES: usize>(output: &[u8], place: usize, read: fn([u8; BYTES]) -> f64) -> f64 {
     let (elements, _) = output.as_chunks();
     elements.get(place).copied().map_or(f64::NAN, read)

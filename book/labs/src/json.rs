@@ -1,4 +1,4 @@
-//! The object that `--json` prints. Launches stand under their names, so that a pointer finds one.
+//! The object that `--json` prints. Launches are stored under their names, so that a JSON pointer can select one.
 use std::collections::BTreeMap;
 
 use emulator::Counters;
@@ -6,9 +6,9 @@ use harness::counted_lines;
 use harness::lines::{Row, sum, totals};
 use serde_json::{Map, Value, json};
 
-use crate::lab::{Done, Lab, Meant};
+use crate::lab::{CompletedLaunch, Lab, Purpose};
 
-/// The experiments there are: what each shows, under its name.
+/// The list of experiments: what each shows, under its name.
 pub fn list(labs: &[Lab]) -> String {
     let labs: Map<String, Value> = labs
         .iter()
@@ -18,7 +18,7 @@ pub fn list(labs: &[Lab]) -> String {
 }
 
 /// All launches of an experiment.
-pub fn text(lab: &Lab, place: &str, done: &[Done]) -> String {
+pub fn text(lab: &Lab, place: &str, done: &[CompletedLaunch]) -> String {
     let launches: Map<String, Value> = done
         .iter()
         .map(|done| (done.launch.name.clone(), launch(done)))
@@ -26,19 +26,19 @@ pub fn text(lab: &Lab, place: &str, done: &[Done]) -> String {
     harness::schema::LABS.pretty(&json!({ "lab": lab.name, "on": place, "launches": launches }))
 }
 
-fn launch(done: &Done) -> Value {
-    let meant = match done.launch.meant {
-        Meant::Right => "right",
-        Meant::Wrong => "wrong",
-        Meant::Fault(_) => "fault",
+fn launch(done: &CompletedLaunch) -> Value {
+    let purpose = match done.launch.purpose {
+        Purpose::Right => "right",
+        Purpose::Wrong => "wrong",
+        Purpose::Fault(_) => "fault",
     };
     let verdict = done.verdict.as_ref();
     let first = verdict.and_then(|verdict| verdict.first_wrong);
     json!({
         "kernel": done.launch.entry,
         "arch": done.source.arch,
-        "meant": meant,
-        "as_meant": done.as_meant(),
+        "purpose": purpose,
+        "as_intended": done.as_intended(),
         "checked": verdict.map(|verdict| verdict.checked),
         "wrong": verdict.map(|verdict| verdict.wrong),
         "first_wrong": first.map(|(place, got, want)| json!({ "place": place, "got": got, "want": want })),
@@ -48,7 +48,7 @@ fn launch(done: &Done) -> Value {
     })
 }
 
-fn counters(done: &Done) -> Option<Value> {
+fn counters(done: &CompletedLaunch) -> Option<Value> {
     let (program, run) = done.emulated.as_ref()?;
     let all = sum(&run.counters);
     let totals = totals(program.instructions(), &run.counters);

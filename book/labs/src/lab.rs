@@ -1,4 +1,4 @@
-//! What an experiment says of itself.
+//! The definition of an experiment.
 use std::ops::Range;
 
 use emulator::{Counters, Finding, Instruction, InstructionKind, LaunchReport};
@@ -9,27 +9,27 @@ use crate::arguments::Arguments;
 use crate::expected::{Comparison, Expected};
 use crate::run::Result;
 
-/// One experiment: kernels, and launches of them that are to be compared.
+/// One experiment: kernels, and launches of them to compare.
 #[derive(Clone, Copy)]
 pub struct Lab {
     /// The name of its folder in `book/labs`.
     pub name: &'static str,
-    /// What it shows, in a line.
+    /// What it shows, in one line.
     pub about: &'static str,
-    /// Its files.
+    /// Its kernel files.
     pub kernels: &'static [KernelFile<'static>],
-    /// What is launched, in the order of the report.
+    /// Its launches, in the order of the report.
     pub launches: fn(Scale) -> Vec<Launch>,
-    /// What the report adds to its table.
-    pub remarks: fn(&[Done]) -> Vec<Vec<String>>,
-    /// What `time` prints, where it does more than time the launches beside each other.
+    /// Additional lines of the report, below its table.
+    pub remarks: fn(&[CompletedLaunch]) -> Vec<Vec<String>>,
+    /// The output of `time`, if it is more than the interleaved times of the launches.
     pub time: Option<fn(&Arguments, gpu::Context) -> Result<String>>,
 }
 
-/// How much there is to do.
+/// The amount of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Scale {
-    /// As much as shows what happens.
+    /// Enough to show what happens.
     Small,
     /// Enough to fill a GPU.
     Full,
@@ -38,11 +38,11 @@ pub enum Scale {
 /// One launch.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// What the report calls it.
+    /// Its name in the report.
     pub name: String,
-    /// The file of the lab that the kernel is in.
+    /// The file of the lab that contains the kernel.
     pub file: &'static str,
-    /// Of a file with several tiles, the tile of C, such as `128x256`; else empty.
+    /// For a file with several tiles, the tile of C, such as `128x256`; else empty.
     pub tile: &'static str,
     /// The kernel.
     pub entry: &'static str,
@@ -54,12 +54,12 @@ pub struct Launch {
     pub dynamic_shared: u32,
     /// Blocks of a cluster.
     pub cluster: u32,
-    /// One for each parameter.
+    /// The arguments, one for each parameter.
     pub arguments: Vec<Argument>,
-    /// What the first output holds in the end.
+    /// The expected contents of the first output.
     pub expected: Expected,
-    /// What this launch is there to show.
-    pub meant: Meant,
+    /// What this launch should show.
+    pub purpose: Purpose,
     /// Multiplications and additions of matrix products, for a rate.
     pub flops: f64,
 }
@@ -83,50 +83,50 @@ impl Launch {
             cluster: 1,
             arguments,
             expected,
-            meant: Meant::Right,
+            purpose: Purpose::Right,
             flops: 0.0,
         }
     }
 
-    /// The same, of a kernel in another file.
+    /// The same for a kernel in another file.
     pub fn in_file(self, file: &'static str) -> Self {
         Self { file, ..self }
     }
 
-    /// The same, where something else than the right values is meant.
-    pub fn meant(self, meant: Meant) -> Self {
-        Self { meant, ..self }
+    /// The same for a launch that should show something other than correct values.
+    pub fn showing(self, purpose: Purpose) -> Self {
+        Self { purpose, ..self }
     }
 }
 
 /// One kernel argument.
 #[derive(Clone, Debug)]
 pub enum Argument {
-    /// Where these bytes lie.
+    /// A pointer to these bytes.
     Input(Vec<u8>),
-    /// Where so many bytes are to be written; poisoned with 0xff.
+    /// A pointer to an output of this many bytes, filled with 0xff before the launch.
     Output(usize),
     /// An int.
     Int(u32),
-    /// The map of this row-major matrix of 16-bit floats, for TMA.
+    /// The tensor map of this row-major matrix of 16-bit floats.
     Map(Vec<u8>, Tiling),
-    /// The map of a matrix that is to be written; poisoned with 0xff.
+    /// The tensor map of an output matrix, filled with 0xff before the launch.
     OutputMap(Tiling),
 }
 
-/// What a launch is there to show.
+/// What a launch should show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meant {
-    /// That it works.
+pub enum Purpose {
+    /// Correct values.
     Right,
-    /// That its values are wrong.
+    /// Wrong values.
     Wrong,
-    /// That it stops with a finding that has these words.
+    /// A finding with these words, which stops it.
     Fault(&'static str),
 }
 
-impl Meant {
-    /// That it works where addresses are aligned, and only there.
+impl Purpose {
+    /// Correct values if addresses are aligned, else a fault.
     pub fn aligned(is: bool) -> Self {
         match is {
             true => Self::Right,
@@ -135,34 +135,34 @@ impl Meant {
     }
 }
 
-/// A launch that was made.
-pub struct Done {
-    /// What was launched.
+/// A completed launch.
+pub struct CompletedLaunch {
+    /// The launch.
     pub launch: Launch,
-    /// Where the kernel comes from.
+    /// The source of the kernel.
     pub source: Source,
-    /// How the output compares; none if the launch stopped.
+    /// The comparison of the output; `None` if the launch stopped.
     pub verdict: Option<Comparison>,
     /// The first output.
     pub output: Vec<u8>,
-    /// What the emulator ran and saw.
+    /// The emulator's report.
     pub emulated: Option<(Function, LaunchReport)>,
 }
 
-impl Done {
-    /// Whether it showed what it is meant to.
-    pub fn as_meant(&self) -> bool {
-        match (self.launch.meant, &self.verdict) {
-            (Meant::Right, Some(verdict)) => verdict.ok(),
-            (Meant::Wrong, Some(verdict)) => !verdict.ok(),
-            (Meant::Fault(words), None) => {
+impl CompletedLaunch {
+    /// Whether it showed what it should.
+    pub fn as_intended(&self) -> bool {
+        match (self.launch.purpose, &self.verdict) {
+            (Purpose::Right, Some(verdict)) => verdict.ok(),
+            (Purpose::Wrong, Some(verdict)) => !verdict.ok(),
+            (Purpose::Fault(words), None) => {
                 self.findings().iter().any(|found| found.contains(words))
             }
             _ => false,
         }
     }
 
-    /// What the emulator found wrong.
+    /// The emulator's findings.
     pub fn findings(&self) -> Vec<String> {
         let run = self.emulated.iter().map(|(_, run)| run);
         run.flat_map(|run| &run.findings)
@@ -183,8 +183,8 @@ impl Done {
         Counted(counted.collect())
     }
 
-    /// Those in a section of the file: of the lines from a comment that begins with `name` to the next blank line,
-    /// wherever there is such a comment.
+    /// The counters of a section of the file: of the lines from a comment that begins with `name` to the next blank
+    /// line, for every such comment.
     pub fn section(&self, name: &str) -> Counted<'_> {
         let sections = sections(self.source.text.as_deref().unwrap_or_default(), name);
         let mut counted = self.counted();
@@ -200,19 +200,19 @@ impl Done {
 pub struct Counted<'a>(Vec<(&'a Instruction, &'a Counters)>);
 
 impl Counted<'_> {
-    /// All counters, added up.
+    /// The sum of all counters.
     pub fn sum(&self) -> Counters {
         self.sum_of(|_| true)
     }
 
-    /// Those of the instructions that do this.
+    /// The sum over the instructions of this kind.
     pub fn sum_of(&self, is: impl Fn(&InstructionKind) -> bool) -> Counters {
         let these = self.0.iter().filter(|(one, _)| is(&one.kind));
         sum(these.map(|(_, counters)| *counters))
     }
 }
 
-/// The lines, from 1, of the sections of this name.
+/// The line ranges, from 1, of the sections of this name.
 fn sections(text: &str, name: &str) -> Vec<Range<u32>> {
     let (mut found, mut open) = (Vec::new(), None);
     for (line, number) in text.lines().map(str::trim).chain([""]).zip(1..) {

@@ -1,4 +1,4 @@
-//! What a run says in a terminal.
+//! The report of a run for a terminal.
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
@@ -7,9 +7,9 @@ use harness::lines::{Row, by_line, sum, totals};
 use harness::table::{factor, table, thousands};
 use owo_colors::OwoColorize;
 
-use crate::lab::{Done, Lab, Meant};
+use crate::lab::{CompletedLaunch, Lab, Purpose};
 
-/// The experiments, a line each.
+/// The experiments, one line each.
 pub fn list(labs: &[Lab]) -> String {
     let width = labs.iter().map(|lab| lab.name.len()).max().unwrap_or(0);
     let name = |lab: &Lab| format!("{:<width$}", lab.name);
@@ -18,13 +18,13 @@ pub fn list(labs: &[Lab]) -> String {
 }
 
 /// The report of a run.
-pub fn text(lab: &Lab, place: &str, done: &[Done]) -> String {
+pub fn text(lab: &Lab, place: &str, done: &[CompletedLaunch]) -> String {
     let mut text = head(lab, place, done);
     section(&mut text, &counters(done));
     for remark in (lab.remarks)(done) {
         section(&mut text, &remark);
     }
-    let (shown, others): (Vec<_>, Vec<_>) = done.iter().partition(|one| one.as_meant());
+    let (shown, others): (Vec<_>, Vec<_>) = done.iter().partition(|one| one.as_intended());
     for one in shown.iter().filter(|one| one.verdict.is_none()) {
         let _ = writeln!(text, "\n  {} stops:", one.launch.name);
         for line in one.findings().iter().flat_map(|finding| finding.lines()) {
@@ -33,7 +33,7 @@ pub fn text(lab: &Lab, place: &str, done: &[Done]) -> String {
     }
     for one in others {
         let name = one.launch.name.red();
-        let _ = writeln!(text, "\n  {name} does not show what it is there to show");
+        let _ = writeln!(text, "\n  {name} does not show what it should");
         let first_wrong = one.verdict.as_ref().and_then(|verdict| verdict.first_wrong);
         if let Some((place, got, want)) = first_wrong {
             let _ = writeln!(text, "  value {place} is {got}, and should be {want}");
@@ -46,7 +46,7 @@ pub fn text(lab: &Lab, place: &str, done: &[Done]) -> String {
 }
 
 /// What ran where.
-pub fn head(lab: &Lab, place: &str, done: &[Done]) -> String {
+pub fn head(lab: &Lab, place: &str, done: &[CompletedLaunch]) -> String {
     let mut text = format!("{}  {}\n", lab.name.bold(), lab.about);
     let mut line = |label: &str, value: &str| {
         let _ = writeln!(text, "  {}{value}", format!("{label:<10}").dimmed());
@@ -63,7 +63,7 @@ pub fn head(lab: &Lab, place: &str, done: &[Done]) -> String {
 }
 
 /// A row for each launch.
-fn counters(done: &[Done]) -> Vec<String> {
+fn counters(done: &[CompletedLaunch]) -> Vec<String> {
     const HEAD: [&str; 10] = [
         "",
         "values",
@@ -77,7 +77,7 @@ fn counters(done: &[Done]) -> Vec<String> {
         "",
     ];
     let rows: Vec<Vec<String>> = done.iter().map(cells).collect();
-    // A column is left away in which nothing stands, or nothing of interest.
+    // Columns that are empty or uninformative are omitted.
     let filled = |column: usize| {
         let cells = rows.iter().map(move |row| &row[column]);
         cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>()
@@ -95,7 +95,7 @@ fn counters(done: &[Done]) -> Vec<String> {
     table(&head, &rows)
 }
 
-fn cells(done: &Done) -> Vec<String> {
+fn cells(done: &CompletedLaunch) -> Vec<String> {
     let mut row = vec![done.launch.name.clone(), values(done)];
     if let Some((program, run)) = &done.emulated
         && !run.counters.is_empty()
@@ -118,24 +118,24 @@ fn cells(done: &Done) -> Vec<String> {
     } else {
         row.extend(std::iter::repeat_n(String::new(), 7));
     }
-    row.push(match done.launch.meant {
-        Meant::Right => String::new(),
-        Meant::Wrong | Meant::Fault(_) if done.as_meant() => "as meant".into(),
-        Meant::Wrong | Meant::Fault(_) => "not as meant".into(),
+    row.push(match done.launch.purpose {
+        Purpose::Right => String::new(),
+        Purpose::Wrong | Purpose::Fault(_) if done.as_intended() => "as intended".into(),
+        Purpose::Wrong | Purpose::Fault(_) => "not as intended".into(),
     });
     row
 }
 
-/// Whether no access took more sectors than it has to.
-fn is_coalesced(done: &Done) -> bool {
+/// Whether no access took more sectors than necessary.
+fn is_coalesced(done: &CompletedLaunch) -> bool {
     let all = done.emulated.as_ref().map(|(_, run)| sum(&run.counters));
     all.is_none_or(|all| all.global_sectors == all.global_sectors_ideal)
 }
 
-fn values(done: &Done) -> String {
+fn values(done: &CompletedLaunch) -> String {
     match &done.verdict {
-        None => match done.launch.meant {
-            Meant::Fault(words) if done.as_meant() => format!("stops: {words}"),
+        None => match done.launch.purpose {
+            Purpose::Fault(words) if done.as_intended() => format!("stops: {words}"),
             _ => "stops".into(),
         },
         Some(verdict) if verdict.ok() => "right".into(),
@@ -157,11 +157,11 @@ fn pair(measured: u64, ideal: u64) -> String {
     format!("{} / {}", thousands(measured), thousands(ideal))
 }
 
-/// The kernels with the counters of their lines: a listing of a file for all kernels that are launched once, and one
-/// for each launch of the others.
-pub fn listings(done: &[Done]) -> String {
-    let kernel = |one: &Done| (one.source.file.clone(), one.launch.entry);
-    let mut groups: Vec<(bool, Vec<&Done>)> = Vec::new();
+/// The kernels with the counters of their lines: one listing of a file for all kernels that are launched once, and
+/// one for each launch of the others.
+pub fn listings(done: &[CompletedLaunch]) -> String {
+    let kernel = |one: &CompletedLaunch| (one.source.file.clone(), one.launch.entry);
+    let mut groups: Vec<(bool, Vec<&CompletedLaunch>)> = Vec::new();
     for one in done {
         let same = done.iter().filter(|other| kernel(other) == kernel(one));
         let once = same.count() == 1;
@@ -193,8 +193,8 @@ pub fn listings(done: &[Done]) -> String {
     text
 }
 
-/// What was found wrong, launch by launch.
-pub fn findings(done: &[Done]) -> String {
+/// The findings, launch by launch.
+pub fn findings(done: &[CompletedLaunch]) -> String {
     let mut text = String::new();
     for one in done {
         let right = one.verdict.as_ref().is_none_or(|verdict| verdict.ok());
@@ -202,7 +202,7 @@ pub fn findings(done: &[Done]) -> String {
         text += &harness::findings(
             &one.findings(),
             one.remarks(),
-            right || one.launch.meant == Meant::Wrong,
+            right || one.launch.purpose == Purpose::Wrong,
         );
     }
     text

@@ -1,4 +1,4 @@
-//! One run, from the arguments to the exit code.
+//! One run, from the command line to the exit code.
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -7,13 +7,13 @@ use harness::Target;
 use owo_colors::OwoColorize;
 
 use crate::arguments::{Arguments, Command};
-use crate::lab::{Done, Lab, Launch, Meant, Scale};
+use crate::lab::{CompletedLaunch, Lab, Launch, Purpose, Scale};
 use crate::{device, experiments, json, report, time};
 
-/// What went wrong, and what to do about it: a harness's error, or a reader's mistake.
+/// Why a run failed: a harness's error, or a usage error.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The harness says it.
+    /// An error of the harness.
     #[error("{}", harness::explained(.0))]
     Harness(#[from] harness::Error),
     /// The arguments do not fit the lab.
@@ -36,10 +36,10 @@ impl Error {
     }
 }
 
-/// The result of anything here.
+/// The result of anything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Everything that the program does.
+/// The entry point of the program.
 pub fn main() -> ExitCode {
     match execute(&Arguments::parse(), &mut anstream::stdout()) {
         Ok(true) => ExitCode::SUCCESS,
@@ -51,8 +51,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The same with these words, the first of which is the program's name; reports and messages go to `out`, without
-/// colours. Returns the exit code. For tests.
+/// Runs [`main`] with these words, the first of which is the program's name; reports and messages go to `out`,
+/// without colours. Returns the exit code. For tests.
 pub fn main_with(words: &[&str], out: &mut Vec<u8>) -> u8 {
     let mut plain = anstream::StripStream::new(out);
     let (code, message) = match Arguments::try_parse_from(words) {
@@ -72,14 +72,14 @@ pub fn names() -> Vec<&'static str> {
     experiments::ALL.iter().map(|lab| lab.name).collect()
 }
 
-/// Does what the arguments say; whether all was as it is meant.
+/// Carries out the command; returns whether every launch showed what it should.
 fn execute(arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
-    let (text, as_meant) = report_of(arguments)?;
+    let (text, as_intended) = report_of(arguments)?;
     harness::print(out, &text)?;
-    Ok(as_meant)
+    Ok(as_intended)
 }
 
-/// What there is to print, and whether all was as it is meant.
+/// The output, and whether every launch showed what it should.
 fn report_of(arguments: &Arguments) -> Result<(String, bool)> {
     let Some(name) = &arguments.lab else {
         let list = match arguments.json {
@@ -120,12 +120,12 @@ fn report_of(arguments: &Arguments) -> Result<(String, bool)> {
     };
     let mut launches = launches(lab, arguments, arguments.scale.unwrap_or(scale))?;
     if let Target::Gpu(_) = target {
-        // After a fault a GPU takes no more launches.
-        launches.retain(|launch| !matches!(launch.meant, Meant::Fault(_)));
+        // After a fault a GPU accepts no more launches.
+        launches.retain(|launch| !matches!(launch.purpose, Purpose::Fault(_)));
     }
     let run = |launch| device::run(lab, launch, arguments, &target);
     let done = launches.into_iter().map(run);
-    let done = done.collect::<Result<Vec<Done>>>()?;
+    let done = done.collect::<Result<Vec<CompletedLaunch>>>()?;
     let sanitize = arguments.command == Command::Sanitize;
     let text = match arguments.command {
         _ if arguments.json => json::text(lab, &place, &done),
@@ -134,11 +134,11 @@ fn report_of(arguments: &Arguments) -> Result<(String, bool)> {
         Command::Run | Command::Time => report::text(lab, &place, &done),
     };
     let clean = done.iter().all(|done| done.findings().is_empty());
-    let as_meant = done.iter().all(Done::as_meant) && (clean || !sanitize);
-    Ok((text, as_meant))
+    let as_intended = done.iter().all(CompletedLaunch::as_intended) && (clean || !sanitize);
+    Ok((text, as_intended))
 }
 
-/// Those of the lab's launches that are asked for.
+/// The lab's launches that the arguments select.
 fn launches(lab: &Lab, arguments: &Arguments, scale: Scale) -> Result<Vec<Launch>> {
     let all = (lab.launches)(scale);
     let names: Vec<&str> = all.iter().map(|launch| launch.name.as_str()).collect();
@@ -168,7 +168,7 @@ fn launches(lab: &Lab, arguments: &Arguments, scale: Scale) -> Result<Vec<Launch
     }
 }
 
-/// The names that are asked for: some have commas of their own.
+/// The selected names, some of which contain commas.
 fn only<'a>(asked: &'a [String], names: &[&str]) -> Vec<&'a str> {
     let split = |asked: &'a String| match names.contains(&asked.as_str()) {
         true => vec![asked.as_str()],
@@ -177,7 +177,7 @@ fn only<'a>(asked: &'a [String], names: &[&str]) -> Vec<&'a str> {
     asked.iter().flat_map(split).collect()
 }
 
-/// The names of the kernels in the reader's file, if there is one.
+/// The names of the kernels in the user's file, if there is one.
 fn kernels_of_file(
     lab: &Lab,
     first: Option<&Launch>,

@@ -1,15 +1,15 @@
-//! How fast the launches of an experiment are, beside each other: they take turns in one process.
+//! Times the launches of an experiment, interleaved in one process.
 //!
-//! Each reads and writes the same buffers again and again, so what fits into the L2 cache is there. That serves to
-//! compare launches that move the same bytes, and is no measurement of DRAM.
+//! Each reads and writes the same buffers again and again, so that data that fits into the L2 cache is there. That is
+//! suitable for comparing launches that move the same bytes, but is not a measurement of DRAM.
 use gpu::{Contestant, Context, Telemetry, Timing, alternate};
 use harness::table::table;
 use harness::{Device, Error as HarnessError, OnGpu, Provenance, on_gpu};
 use serde::Serialize;
 
 use crate::arguments::Arguments;
-use crate::device::{Ready, source};
-use crate::lab::{Lab, Launch, Meant};
+use crate::device::{PreparedLaunch, source};
+use crate::lab::{Lab, Launch, Purpose};
 use crate::run::{Error, Result};
 
 /// All launches of a lab, timed.
@@ -20,7 +20,7 @@ pub struct Timed {
     provenance: Provenance,
 }
 
-/// One launch.
+/// The timing of one launch.
 #[derive(Serialize)]
 struct Time {
     name: String,
@@ -31,11 +31,11 @@ struct Time {
     microseconds: f64,
     fastest: f64,
     slowest: f64,
-    /// The width of the middle 80% of the samples, as a part of the median.
+    /// The width of the middle 80% of the samples, relative to the median.
     spread: f64,
-    /// The first launch's time beside this one's.
+    /// The first launch's time divided by this one's.
     speedup: f64,
-    /// Of the matrix products alone; none where there are none.
+    /// The rate of the matrix products alone; null if there are none.
     tflops: Option<f64>,
     samples: usize,
     registers: u32,
@@ -43,9 +43,9 @@ struct Time {
     checked: usize,
 }
 
-/// Checks the values of each launch, then times all that are right.
+/// Checks the values of each launch, then times all launches with correct values.
 pub fn run(lab: &Lab, launches: &[Launch], arguments: &Arguments, gpu: Context) -> Result<Timed> {
-    let right = launches.iter().filter(|one| one.meant == Meant::Right);
+    let right = launches.iter().filter(|one| one.purpose == Purpose::Right);
     let right: Vec<&Launch> = right.collect();
     let Some(first) = right.first() else {
         return Err(Error::Usage(format!(
@@ -56,7 +56,7 @@ pub fn run(lab: &Lab, launches: &[Launch], arguments: &Arguments, gpu: Context) 
     let mut device = Device::Gpu(gpu);
     let mut all = Vec::new();
     for launch in &right {
-        let one = Ready::new(lab, launch, arguments, &mut device)?;
+        let one = PreparedLaunch::new(lab, launch, arguments, &mut device)?;
         one.launch(&mut device)?;
         let verdict = launch.expected.check(&one.output(&device)?);
         if !verdict.ok() {
@@ -122,7 +122,7 @@ pub fn run(lab: &Lab, launches: &[Launch], arguments: &Arguments, gpu: Context) 
 }
 
 impl Timed {
-    /// For a terminal.
+    /// As text for a terminal.
     pub fn text(&self) -> String {
         let row = |time: &Time| {
             vec![

@@ -6,7 +6,7 @@ use layout::expression::Expression;
 use layout::mapping::{Mapping, Shape};
 use serde_json::Value;
 
-/// The exit code, and what is printed.
+/// The exit code and the output.
 fn run(words: &[&str]) -> (u8, String) {
     let words = [&["labs", "--device", "emulator"], words].concat();
     let mut out = Vec::new();
@@ -25,7 +25,7 @@ fn number(report: &Value, launch: &str, pointer: &str) -> u64 {
     number.unwrap_or_else(|| panic!("{launch} has no {pointer}"))
 }
 
-/// All values are compared with an oracle; the counters are pinned.
+/// All values are compared with the expected ones; snapshots pin the counters.
 #[test]
 fn each_lab_shows_what_it_is_there_to_show() {
     for lab in labs::names() {
@@ -59,7 +59,7 @@ fn a_profile_lists_each_kernel_once_or_each_launch() {
     assert_eq!(text.matches("const int head =").count(), 2);
 }
 
-/// In other orders of warps and blocks everything is the same: values, counters, findings.
+/// Another order of warps and blocks changes nothing: values, counters, findings.
 #[test]
 fn no_lab_depends_on_the_order_of_warps() {
     for lab in labs::names() {
@@ -125,13 +125,13 @@ fn each_launch_can_be_asked_for() {
             assert_eq!(&alone[name], of_all, "{name}");
             assert!(
                 !name.contains(['/', '~']),
-                "{name} is no part of a JSON pointer"
+                "{name} is not a part of a JSON pointer"
             );
         }
     }
 }
 
-/// A stride of s words costs as many wavefronts as s and 32 have a common divisor.
+/// A stride of s words costs gcd(s, 32) wavefronts.
 #[test]
 fn a_stride_costs_its_common_divisor_with_32() {
     let report = json(&["broadcast"]);
@@ -143,7 +143,7 @@ fn a_stride_costs_its_common_divisor_with_32() {
     }
 }
 
-/// What executed PTX shows of a mask is what the formulas of `layout` say.
+/// The counters of executed PTX agree with the formulas of `layout` for every mask.
 #[test]
 fn masks_do_what_layout_predicts() {
     let report = json(&["half_masks"]);
@@ -177,7 +177,7 @@ fn masks_do_what_layout_predicts() {
     assert_eq!(checked, 10);
 }
 
-/// What the chapters say of them.
+/// The statements of the chapters.
 #[test]
 fn the_lessons_as_counters() {
     let report = json(&["attention"]);
@@ -192,7 +192,7 @@ fn the_lessons_as_counters() {
     }
     let stores = |of_what: &str| of("plain", &format!("/by_kind/shared_stores/{of_what}"));
     assert_eq!(stores("wavefronts"), 8 * stores("ideal"));
-    // One machine code: the same instructions, whatever the mask.
+    // The same machine code: the same instructions, whatever the mask.
     assert_eq!(
         of("plain", "/instructions"),
         of("swizzled", "/instructions")
@@ -248,7 +248,7 @@ fn mistakes_are_named() {
     }
 }
 
-/// Its lines that rung 16 has not, and those of rung 16 that it has not, in their order.
+/// The lines that rung 16 does not have, and the lines of rung 16 that it does not have, in order.
 #[test]
 fn bf16_tn_is_rung_16_but_for_these_lines() {
     let ours = include_str!("../bf16_tn/kernel.cu");
@@ -267,7 +267,7 @@ fn bf16_tn_is_rung_16_but_for_these_lines() {
     insta::assert_snapshot!("bf16_tn_beside_rung_16", lines);
 }
 
-/// A kernel that mistakes how B is stored, where a half of it comes from, or the type, is found out.
+/// A kernel with a wrong layout of B, a wrong half of it, or the wrong type fails.
 #[test]
 fn a_broken_bf16_tn_is_found_out() {
     let ptx = std::fs::read_to_string("bf16_tn/kernel.128x256.ptx").expect("committed PTX");
@@ -291,7 +291,7 @@ fn a_broken_bf16_tn_is_found_out() {
     std::fs::remove_file(&path).expect("it was written above");
 }
 
-/// The same launches with another kernel: one that writes something else is found out.
+/// The same launches with another kernel: one that writes something else fails.
 #[test]
 fn a_broken_kernel_is_found_out() {
     let ptx = std::fs::read_to_string("transpose/kernel.ptx").expect("committed PTX");
@@ -307,7 +307,7 @@ fn a_broken_kernel_is_found_out() {
     };
     let (code, text) = run(&["transpose", "--max-instructions", "100"]);
     assert!(code == 1 && text.contains("--max-instructions"), "{text}");
-    // An `or` puts several columns of a row in one place; the other two kernels have none.
+    // An `or` maps several columns of a row to one place; the other two kernels are correct.
     let text = broken("xor.b32", "or.b32");
     assert_eq!(text.matches("does not show").count(), 1, "{text}");
     assert!(text.contains("of 1,024 wrong"), "{text}");

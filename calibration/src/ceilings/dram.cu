@@ -1,9 +1,9 @@
-// How many bytes device memory moves in a second: the first half of `data`, far larger than the L2, is copied to the
-// second half, `times` times. Read and written bytes both count.
-constexpr int STEPS = 4;                // copies on their way at a time
+// DRAM bandwidth: the first half of `data`, far larger than the L2, is copied to the second half, `times` times. Read
+// and written bytes both count.
+constexpr int STEPS = 4;                // copies in flight
 constexpr int THREADS = 1024;
 
-// Threads of a block. Its work is no constant: all blocks together move the bytes of `data`, each time.
+// Threads of a block. The work is not a constant: all blocks together copy the bytes of `data` in each turn.
 extern "C" __constant__ int ceiling_work[] = {THREADS, 0};
 
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -1,15 +1,15 @@
-// How many warp instructions a multiprocessor issues in a clock. One pipe alone does not keep four schedulers
-// busy with integers (64 lanes a clock), so integer operations alternate with f32 ones (128 lanes).
-constexpr int CHAINS = 8, STEPS = 16;   // independent chains a thread; steps of each in one turn of the loop
+// Warp instructions that an SM issues per clock. One pipe alone does not keep four schedulers busy with integers (64
+// lanes per clock), so integer operations alternate with f32 ones (128 lanes).
+constexpr int CHAINS = 8, STEPS = 16;   // independent chains of a thread; steps of each in one turn of the loop
 constexpr int THREADS = 1024;
 
-// Threads of a block, and its work each time round the loop: warp instructions.
+// Threads of a block, and its work in each turn of the loop: warp instructions.
 extern "C" __constant__ int ceiling_work[] = {THREADS, THREADS / 32 * STEPS * CHAINS * 2};
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 ceiling(long long* clocks, float* check, uint4* data, unsigned bytes, unsigned skip, unsigned times)
 {
-    // Read from memory, so that no compiler works the chains out.
+    // Read from memory, so that the compiler cannot evaluate the chains.
     const unsigned* words = (const unsigned*)data;
     const unsigned add = words[0], flip = words[1];
     const float half = __uint_as_float(words[2]), one = __uint_as_float(words[3]);
@@ -33,7 +33,7 @@ ceiling(long long* clocks, float* check, uint4* data, unsigned bytes, unsigned s
     __syncthreads();
     if (threadIdx.x == 0)
         clocks[blockIdx.x] = clock64() - start;
-    // x / 2 + 1 comes to 2. The integers only have to be used.
+    // x / 2 + 1 converges to 2. The integers only have to be used.
     float sum = 0;
     unsigned all = 0;
     for (int i = 0; i < CHAINS; ++i) {

@@ -1,10 +1,10 @@
-// How many bytes the L2 hands to a multiprocessor in a clock, all of them asking. `ld.global.cg` leaves the L1 out.
-// `data` fits into the L2. Every block reads the whole of it `times` times, starting `skip` turns of
-// the loop times its number: 0 lets all blocks read the same place at a time, otherwise each has a place of its own.
-constexpr int STEPS = 8;                // loads on their way at a time
+// L2 bandwidth of an SM, in bytes per clock, while all SMs load. `ld.global.cg` bypasses the L1. `data` fits into the
+// L2. Every block reads all of it `times` times, starting at `skip` turns of the loop times its number: with 0 all
+// blocks read the same place at a time, otherwise each its own.
+constexpr int STEPS = 8;                // loads in flight
 constexpr int THREADS = 1024;
 
-// Threads of a block. Its work is no constant: every block reads the bytes of `data`, each time.
+// Threads of a block. The work is not a constant: every block reads the bytes of `data` in each turn.
 extern "C" __constant__ int ceiling_work[] = {THREADS, 0};
 
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -1,4 +1,4 @@
-//! The ceilings, measured: a kernel for each, one block an SM, its clocks read inside.
+//! Measures the ceilings: one kernel for each, with one block on each SM, which reads the clock itself.
 use emulator::Ptx;
 use gpu::{
     Buffer, Contestant, Context, Cublas, Elements, KernelArg, LaunchConfig, Nvrtc, Telemetry,
@@ -9,15 +9,15 @@ use serde::Serialize;
 use harness::ceilings::{Ceilings, Rate};
 use harness::{Error, OnGpu, Problem, Provenance, Result, Size, Tile, ptx_file, sides, to_bytes};
 
-/// A kernel that asks for one resource and little else.
+/// A kernel that stresses one resource and little else.
 struct Microbenchmark {
     name: &'static str,
     unit: &'static str,
     source: &'static str,
-    /// Bytes of data, and a number that the kernel may take; each pair is measured, the best is the ceiling.
+    /// Bytes of data, and the kernel's `skip`; every pair is measured, and the best is the ceiling.
     settings: &'static [(u32, u32)],
     times: u32,
-    /// What every thread must come to.
+    /// The value that every thread must compute.
     expected: Expected,
 }
 
@@ -42,7 +42,7 @@ macro_rules! microbenchmark {
 }
 
 const MIB: u32 = 1 << 20;
-/// In the L2 of 50 MB, which is two halves: a line may have to lie in both.
+/// Fits in the 50 MB L2, which has two halves; a line may need a copy in both.
 const IN_L2: &[(u32, u32)] = &[
     (8 * MIB, 0),
     (8 * MIB, 1),
@@ -62,15 +62,15 @@ const MICROBENCHMARKS: [Microbenchmark; 7] = [
     microbenchmark!("dram", "bytes", &[(1 << 30, 0)], 4, One),
 ];
 
-/// What was measured.
+/// The result of the measurement.
 #[derive(Serialize)]
 pub struct Measured {
-    /// The best of each.
+    /// The best rate for each resource.
     #[serde(flatten)]
     pub ceilings: Ceilings,
-    /// What the numbers belong to.
+    /// The provenance of the numbers.
     pub provenance: Provenance,
-    /// Every measurement.
+    /// All measurements.
     pub runs: Vec<Measurement>,
 }
 
@@ -79,29 +79,29 @@ pub struct Measured {
 pub struct Measurement {
     /// The ceiling.
     pub name: &'static str,
-    /// What is counted.
+    /// The unit of work.
     pub unit: &'static str,
-    /// Bytes of data that it works on.
+    /// Bytes of data that it accesses.
     pub bytes: u32,
     /// The kernel's `skip`.
     pub skip: u32,
-    /// What a block did.
+    /// Work of a block.
     pub work: f64,
-    /// The clocks that it took: the median over the SMs.
+    /// Clocks that it took: the median over the SMs.
     pub clocks: f64,
     /// `work / clocks`.
     pub per_clock: f64,
-    /// The launch, by events: the median.
+    /// Milliseconds of the launch, timed by events: the median.
     pub milliseconds: f64,
-    /// What the whole card did in a second, by events.
+    /// Work of the whole card per second, timed by events.
     pub per_second: f64,
 }
 
-/// Measures all ceilings that this GPU has; `tell` hears of each before it is measured.
+/// Measures all ceilings that this GPU has; calls `progress` before each.
 ///
 /// # Errors
-/// Without a GPU or a compiler, and [`Error::Ceiling`] for a kernel that did not do what it should have.
-pub fn measure(ordinal: usize, tell: &mut dyn FnMut(&str)) -> Result<Measured> {
+/// Without a GPU or a compiler; [`Error::Ceiling`] if a kernel computes a wrong value.
+pub fn measure(ordinal: usize, progress: &mut dyn FnMut(&str)) -> Result<Measured> {
     let gpu = Context::open(ordinal)?;
     let nvrtc = Nvrtc::find()?;
     let compiler = format!(
@@ -116,14 +116,15 @@ pub fn measure(ordinal: usize, tell: &mut dyn FnMut(&str)) -> Result<Measured> {
             if benchmark.name == "wgmma" && gpu.info().sm != (9, 0) {
                 continue;
             }
-            tell(benchmark.name);
+            progress(benchmark.name);
             runs.extend(run(&gpu, &nvrtc, benchmark)?);
         }
-        tell("cuBLAS");
+        progress("cuBLAS");
         Ok((runs, cublas_tflops(&gpu, &cublas)?))
     });
     let (mut runs, cublas_tflops) = done?;
-    // Without sensors: clocks over time, of a kernel that is little else than its loop.
+    // Without sensors: the kernel is little more than its loop, so its clocks divided by its time give the SM's
+    // clock.
     let sm_mhz = sensors
         .map(|sensors| sensors.sm_mhz.max)
         .unwrap_or_else(|| {
@@ -132,7 +133,7 @@ pub fn measure(ordinal: usize, tell: &mut dyn FnMut(&str)) -> Result<Measured> {
         });
     let multiprocessors = gpu.info().sms;
     for run in runs.iter_mut().filter(|run| run.name == "dram") {
-        // Device memory has a clock of its own, and every multiprocessor a part of what it moves in a second.
+        // Device memory has a clock of its own; every SM gets its share of what memory transfers per second.
         run.per_clock = run.per_second / f64::from(multiprocessors) / sm_mhz / 1e6;
     }
     let mut provenance = Provenance::of("calibration/src/ceilings/*.cu".into(), compiler);
@@ -150,7 +151,7 @@ pub fn measure(ordinal: usize, tell: &mut dyn FnMut(&str)) -> Result<Measured> {
     })
 }
 
-/// The highest of each.
+/// The highest rate for each resource.
 fn best(runs: &[Measurement]) -> Vec<Rate> {
     let rate = |benchmark: &Microbenchmark| {
         let of_it = runs.iter().filter(|run| run.name == benchmark.name);
@@ -165,7 +166,7 @@ fn best(runs: &[Measurement]) -> Vec<Rate> {
     MICROBENCHMARKS.iter().filter_map(rate).collect()
 }
 
-/// One kernel, with each of its settings.
+/// Measures one kernel with each of its settings.
 fn run(gpu: &Context, nvrtc: &Nvrtc, benchmark: &Microbenchmark) -> Result<Vec<Measurement>> {
     let (major, minor) = gpu.info().sm;
     let feature = if (major, minor) == (9, 0) { "a" } else { "" };
@@ -176,7 +177,7 @@ fn run(gpu: &Context, nvrtc: &Nvrtc, benchmark: &Microbenchmark) -> Result<Vec<M
     let config = LaunchConfig {
         grid: [blocks, 1, 1],
         block: [threads, 1, 1],
-        // More than half of a multiprocessor's: so that each gets one block.
+        // More than half of an SM's shared memory, so that each SM holds one block.
         dynamic_shared: gpu.info().shared_per_block_optin / 2 + 1024,
         ..LaunchConfig::default()
     };
@@ -198,7 +199,7 @@ fn run(gpu: &Context, nvrtc: &Nvrtc, benchmark: &Microbenchmark) -> Result<Vec<M
         })?;
         verify(benchmark, &gpu.read(&check)?)?;
         let clocks = median_clocks(gpu, &clocks)?;
-        // Of one block; together the blocks move `data` once each time where they share it.
+        // The bytes that one block loads; where blocks share `data`, all of them together load it once per turn.
         let (work, all) = match (work, benchmark.name) {
             (0, "dram") => (f64::from(bytes) / f64::from(blocks), f64::from(bytes)),
             (0, _) => (f64::from(bytes), f64::from(bytes) * f64::from(blocks)),
@@ -220,9 +221,9 @@ fn run(gpu: &Context, nvrtc: &Nvrtc, benchmark: &Microbenchmark) -> Result<Vec<M
     Ok(runs)
 }
 
-/// The name of every kernel here.
+/// The name of every kernel in this folder.
 const ENTRY: &str = "ceiling";
-/// The constant in which it states its threads and its work.
+/// The constant in which a kernel states its threads and its work.
 const WORK: &str = "ceiling_work";
 
 fn compile(nvrtc: &Nvrtc, benchmark: &Microbenchmark, arch: &str) -> Result<String> {
@@ -236,7 +237,7 @@ fn compile(nvrtc: &Nvrtc, benchmark: &Microbenchmark, arch: &str) -> Result<Stri
     )
 }
 
-/// Threads of a block, and what it does each time; 0 if that is the bytes of its data.
+/// Threads of a block, and its work per turn; 0 if the work is the bytes of its data.
 fn work(name: &'static str, ptx: &str) -> Result<(u32, u32)> {
     let wrong = |why: String| Error::Ceiling(name, why);
     let module = Ptx::parse(ptx).map_err(|error| wrong(error.to_string()))?;
@@ -248,7 +249,7 @@ fn work(name: &'static str, ptx: &str) -> Result<(u32, u32)> {
     }
 }
 
-/// What a kernel reads: words of 1, or the numbers that its chains are made of.
+/// What a kernel reads: words of value 1, or the operands of its chains.
 fn data(benchmark: &Microbenchmark, bytes: u32) -> Vec<u8> {
     match benchmark.expected {
         Expected::Two => [7, 0x5555_5555, 0.5f32.to_bits(), 1f32.to_bits()]
@@ -272,12 +273,12 @@ fn verify(benchmark: &Microbenchmark, check: &[u8]) -> Result<()> {
         None => Ok(()),
         Some(other) => Err(Error::Ceiling(
             benchmark.name,
-            format!("a thread came to {other} instead of {expected}"),
+            format!("a thread computed {other} instead of {expected}"),
         )),
     }
 }
 
-/// The median over the launches of one contestant.
+/// The median time of one contestant's launches.
 fn median_ms(
     gpu: &Context,
     name: &str,
@@ -309,7 +310,8 @@ fn median_clocks(gpu: &Context, clocks: &Buffer) -> Result<f64> {
         .map_or(f64::NAN, |clocks| *clocks as f64))
 }
 
-/// cuBLAS at the size that a GPU runs by default, on roughly normal numbers: what they are moves its power.
+/// cuBLAS at the size that a GPU runs by default, on roughly normal numbers, since the operands' values affect the
+/// power.
 fn cublas_tflops(gpu: &Context, cublas: &Cublas) -> Result<f64> {
     let size = Size::cube(4096);
     let tile = Tile {
@@ -341,7 +343,7 @@ mod tests {
         assert_eq!(names, MICROBENCHMARKS.map(|benchmark| benchmark.name));
     }
 
-    /// The kernels do what they say: on the emulator, which counts it.
+    /// The emulator's counters confirm that the kernels do the work that they state.
     #[test]
     fn kernels_do_the_work_that_they_state() {
         let Ok(nvrtc) = Nvrtc::find() else {
@@ -382,7 +384,7 @@ mod tests {
                 let run = context.launch(&function, &config, &args).expect("a run");
                 assert_eq!(run.findings, [], "{}", benchmark.name);
                 let found = context.read(&check).expect("it was allocated above");
-                verify(&benchmark, &found).expect("what it should have come to");
+                verify(&benchmark, &found).expect("the expected values");
                 let demand = Demand::new(function.instructions(), &run.counters);
                 let counted = match benchmark.name {
                     "issue" => demand.issue,
@@ -397,8 +399,7 @@ mod tests {
                     (0, _) => f64::from(bytes * benchmark.times * BLOCKS),
                     (work, _) => f64::from(work) * f64::from(benchmark.times * BLOCKS),
                 };
-                // What stands around the loop is a part of what is counted, all the smaller the more often
-                // the loop turns.
+                // Instructions outside the loop are counted too; their share shrinks with the number of turns.
                 let surplus = counted as f64 / stated - 1.0;
                 assert!(
                     (0.0..0.25).contains(&surplus),

@@ -1,8 +1,8 @@
-// How many operations `mma.sync` m16n8k16 does in a clock: operands stay in registers, sums are independent.
-constexpr int CHAINS = 4, STEPS = 8;    // independent sums a warp; products of each in one turn of the loop
+// Operations of `mma.sync` m16n8k16 per clock: operands stay in registers, accumulators are independent.
+constexpr int CHAINS = 4, STEPS = 8;    // independent accumulators of a warp; products of each in one turn of the loop
 constexpr int THREADS = 1024;
 
-// Threads of a block, and its work each time round the loop: operations.
+// Threads of a block, and its work in each turn of the loop: operations.
 extern "C" __constant__ int ceiling_work[] = {THREADS, THREADS / 32 * STEPS * CHAINS * 16 * 8 * 16 * 2};
 
 extern "C" __global__ void __launch_bounds__(THREADS)

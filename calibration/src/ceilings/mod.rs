@@ -1,4 +1,4 @@
-//! What each resource of a GPU can do in a clock: measured by a kernel for each, which is beside this file.
+//! The peak rate of each resource of a GPU per clock, measured by a kernel for each, which is beside this file.
 mod measure;
 mod record;
 

@@ -5,12 +5,12 @@ use harness::table::table;
 use super::{Measured, measure::Measurement};
 
 impl Measured {
-    /// `ceilings.json`: the ceilings, what they belong to, and every measurement.
+    /// `ceilings.json`: the ceilings, their provenance, and every measurement.
     pub fn json(&self) -> String {
         harness::schema::CEILINGS.pretty(self)
     }
 
-    /// `ceilings.csv`: a line a measurement.
+    /// `ceilings.csv`: one line for each measurement.
     pub fn csv(&self) -> Result<String> {
         let header =
             "name,unit,bytes,skip,work_per_block,clocks,per_clock,milliseconds,per_second\n";
@@ -22,7 +22,7 @@ impl Measured {
         Ok(String::from_utf8(bytes)?)
     }
 
-    /// The same for a terminal.
+    /// The ceilings as a table for a terminal.
     pub fn table(&self) -> Vec<String> {
         let row = |run: &Measurement| {
             let name = match run.name {
@@ -47,13 +47,7 @@ impl Measured {
         };
         let rows: Vec<_> = self.runs.iter().map(row).collect();
         let mut lines = table(
-            &[
-                "",
-                "a clock and multiprocessor",
-                "unit",
-                "T/s, whole card",
-                "ms",
-            ],
+            &["", "per clock and SM", "unit", "T/s, whole card", "ms"],
             &rows,
         );
         lines.push(format!(

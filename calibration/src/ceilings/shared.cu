@@ -1,9 +1,9 @@
-// How many wavefronts shared memory serves in a clock: loads of 16 bytes a lane, which lie side by side, are four
-// wavefronts of 128 bytes each (`shared_memory.csv`: 8 lanes to each).
+// Wavefronts that shared memory serves per clock: contiguous loads of 16 bytes a lane take four wavefronts of 128
+// bytes each (`shared_memory.csv`: 8 lanes in each).
 constexpr int STEPS = 16;               // loads in one turn of the loop
 constexpr int THREADS = 1024;
 
-// Threads of a block, and its work each time round the loop: wavefronts.
+// Threads of a block, and its work in each turn of the loop: wavefronts.
 extern "C" __constant__ int ceiling_work[] = {THREADS, THREADS / 32 * STEPS * 4};
 
 extern "C" __global__ void __launch_bounds__(THREADS)

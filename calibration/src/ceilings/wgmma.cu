@@ -1,16 +1,16 @@
-// How many operations `wgmma` m64n256k16 does in a clock, both operands in shared memory: the widest shape, so
-// that operands (80 wavefronts for 128 clocks' work) do not bound it. Needs sm_90a.
+// Operations of `wgmma` m64n256k16 per clock, both operands in shared memory: the widest shape, so that reading
+// operands (80 wavefronts for 128 clocks' work) does not limit it. Needs sm_90a.
 constexpr int STEPS = 8;                // products in one turn of the loop
 constexpr int A_BYTES = 64 * 16 * 2, B_BYTES = 256 * 16 * 2;
 constexpr int THREADS = 256;
 
-// Threads of a block, and its work each time round the loop: operations.
+// Threads of a block, and its work in each turn of the loop: operations.
 extern "C" __constant__ int ceiling_work[] = {THREADS, THREADS / 128 * STEPS * 64 * 256 * 16 * 2};
 
 #define EIGHT(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), \
                  "+f"(sum[i + 4]), "+f"(sum[i + 5]), "+f"(sum[i + 6]), "+f"(sum[i + 7])
 
-// A descriptor without swizzle: address, and the distances of core matrices along K and along M or N.
+// A descriptor without swizzle: address, and the strides of core matrices along K and along M or N.
 __device__ unsigned long long descriptor(const void* tile, unsigned long long along_k, unsigned long long along_mn)
 {
     const unsigned long long address = __cvta_generic_to_shared(tile);

@@ -1,5 +1,5 @@
-//! `cargo ladder calibrate`: does the emulator give what hardware gave? Every row of every recording is executed again;
-//! with `--record`, a GPU makes the recordings first.
+//! `cargo ladder calibrate`: does the emulator reproduce hardware's results? Every row of every recording is executed
+//! again; with `--record`, a GPU makes the recordings first.
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -16,7 +16,7 @@ use crate::recordings::{Part, Recordings};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Recordings are known by their names; those that are there are compared:\n  \
+    after_help = "Recordings are identified by their file names; those that exist are compared:\n  \
     shared_memory.csv   op,bytes_per_lane,byte_offset_per_lane,wavefronts,bank_conflicts\n  \
     global_memory.csv   op,bytes_per_lane,byte_offset_per_lane,sectors,requests\n  \
     arithmetic.csv      instruction;operands;digest\n  \
@@ -29,23 +29,23 @@ use crate::recordings::{Part, Recordings};
     tensor.csv          instruction,class,seed,records,digest\n  \
     mma_fragments.csv   instruction,class,products,digest\n  \
     rungs.csv, accesses.csv, merged.csv\n                      \
-    whole kernels: bits of C, accesses by line, and accesses that machine code merges\n\
-    A suffix is free: mma_m16n8k8_f16_2.bin.\n\
+    whole kernels: bits of C, accesses by line, and accesses that ptxas merges\n\
+    Any suffix is allowed: mma_m16n8k8_f16_2.bin.\n\
     --record measures the same rows on a GPU; --only some of them. patterns, rungs and stalls need ncu. Of your own\n\
     rows, give the results as 0 at first.\n\
     Exit code 0: all equal. 1: some rows or records differ. 2: a recording cannot be read."
 )]
 pub struct Arguments {
-    /// Compare with the recordings in this folder, not with those of an H100 and an H200 in this program
+    /// Compare with the recordings in this folder instead of the built-in ones of an H100 and an H200
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
-    /// First measure all rows on a Hopper GPU, into this folder; then compare with that
+    /// First measure all rows on a Hopper GPU and write them into this folder; then compare with them
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// Record and compare these parts only
+    /// Record and compare only these parts
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,...")]
     only: Vec<Part>,
-    /// Record these rungs' kernels only, into a folder that has the others already
+    /// Record only these rungs' kernels, into a folder that already has the others
     #[arg(
         long,
         value_delimiter = ',',
@@ -56,20 +56,20 @@ pub struct Arguments {
     /// Which GPU records: gpu or gpu:N
     #[arg(long, default_value = "gpu", requires = "record", value_parser = launch_recording::ordinal)]
     device: usize,
-    /// The emulator's card; a100 is from the literature, not calibrated here
+    /// The card to emulate; a100 follows the literature and is not calibrated here
     #[arg(long, value_name = "h100|a100", default_value_t, value_parser = <Card as std::str::FromStr>::from_str)]
     emulate: Card,
 }
 
-/// Differences shown of each file.
-const SHOWN: usize = 5;
+/// Most differences shown for each file.
+const MAX_SHOWN: usize = 5;
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let parts = match &arguments.only[..] {
         [] => Part::value_variants(),
         some => some,
     };
-    // Billions of inputs.
+    // Skipped unless named: it has billions of inputs.
     let compared_parts: Vec<Part> = parts
         .iter()
         .copied()
@@ -100,7 +100,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
     let folder = arguments.record.as_ref().or(arguments.against.as_ref());
     let folder = folder.map_or(String::new(), |folder| format!("{}/", folder.display()));
-    // Of several cards, names say which.
+    // With several cards, file names are prefixed by the card's.
     let of_cards = match recordings {
         Some(recordings) => vec![("", recordings)],
         None => vec![
@@ -131,15 +131,15 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             }
             Compared::Ignored => {
                 let label = "ignored:".yellow().bold().to_string();
-                anstream::eprintln!("{label} {folder}{name}: no recording has such a name");
+                anstream::eprintln!("{label} {folder}{name}: no kind of recording has this name");
             }
         }
     }
-    // Nothing is compared with stalls: recorded alone, they are all there is.
+    // Stalls are not compared; a folder may have nothing else.
     let only_stalls = arguments.record.is_some() && parts == [Part::Stalls];
     if files + bad == 0 && !only_stalls {
         bail!(
-            "{folder} holds no recording of these parts; `cargo ladder calibrate --help` says what they are"
+            "{folder} holds no recording of these parts; `cargo ladder calibrate --help` describes them"
         );
     }
     if has_accesses {
@@ -164,7 +164,7 @@ fn show(name: &str, comparison: &Comparison) {
         differences,
     } = comparison;
     anstream::println!("{name:<31} equal {} of {all} {unit}", comparison.equal());
-    for difference in differences.iter().take(SHOWN) {
+    for difference in differences.iter().take(MAX_SHOWN) {
         anstream::println!(
             "  {} {}: expected {}, found {}",
             format!("{}:", difference.place).red(),
@@ -173,7 +173,7 @@ fn show(name: &str, comparison: &Comparison) {
             difference.found
         );
     }
-    if differences.len() > SHOWN {
-        anstream::println!("  and {} more {unit}", differences.len() - SHOWN);
+    if differences.len() > MAX_SHOWN {
+        anstream::println!("  and {} more {unit}", differences.len() - MAX_SHOWN);
     }
 }

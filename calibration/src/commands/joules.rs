@@ -1,4 +1,4 @@
-//! `cargo ladder joules`: what the tensor cores alone do at the power limit, for several values of the operands.
+//! `cargo ladder joules`: the tensor cores' speed and energy at the power limit, for several values of the operands.
 use std::fs;
 use std::path::PathBuf;
 
@@ -8,21 +8,21 @@ use crate::joules;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Write joules.csv here as well
+    /// Also write joules.csv into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Which GPU, as CUDA counts: an H100 or an H200
+    /// Which GPU: its CUDA device number, of an H100 or an H200
     #[arg(long, value_name = "N", default_value_t = 0)]
     gpu: usize,
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
     if let Some(out) = &arguments.out {
-        // First, so that nothing is measured in vain.
+        // Checked first, so that no time is wasted.
         fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     }
-    let mut tell = |what: &str| anstream::eprintln!("measuring {what}");
-    let measured = joules::measure(arguments.gpu, &mut tell)?;
+    let mut progress = |what: &str| anstream::eprintln!("measuring {what}");
+    let measured = joules::measure(arguments.gpu, &mut progress)?;
     for line in measured.table() {
         anstream::println!("{line}");
     }

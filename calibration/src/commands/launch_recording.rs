@@ -1,4 +1,4 @@
-//! `cargo ladder launch-recording`, hidden: launches the kernels of one recording, for Nsight Compute to watch.
+//! `cargo ladder launch-recording`, hidden: launches the kernels of one recording under Nsight Compute.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,9 +19,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     record::launch(&arguments.file, arguments.device).map(|()| true)
 }
 
-/// This command.
+/// The command that runs this program's `launch-recording`.
 pub fn command(file: &Path, gpu: usize) -> Result<Command> {
-    let this = std::env::current_exe().context("this program has no path")?;
+    let this = std::env::current_exe().context("cannot find the path of this program")?;
     let mut command = Command::new(this);
     command.arg("launch-recording").arg(file);
     command.args(["--device", &format!("gpu:{gpu}")]);

@@ -1,4 +1,4 @@
-//! The command line: each file is one command, which turns its arguments into a call and prints what comes back.
+//! The command line: each file is one command, which parses its arguments, calls the library and prints the result.
 mod calibrate;
 mod ceilings;
 mod joules;
@@ -11,26 +11,26 @@ use anyhow::Result;
 /// The commands for the owner of a GPU.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Measure what each resource of this GPU can do in a clock
+    /// Measure the peak rate of each resource of this GPU per clock
     Ceilings(ceilings::Arguments),
     /// Measure the power and the energy of the tensor cores, for several values of the operands
     Joules(joules::Arguments),
-    /// Hold the emulator against recorded hardware, file by file
+    /// Compare the emulator with recordings of hardware, file by file
     Calibrate(calibrate::Arguments),
     /// Compare `sanitize` with compute-sanitizer, recorded on an H200, on broken kernels
     Sanitizers(sanitizers::Arguments),
-    /// What `calibrate --record` has Nsight Compute watch
+    /// Run by `calibrate --record` under Nsight Compute
     #[command(hide = true)]
     LaunchRecording(launch_recording::Arguments),
-    /// What a kernel's warps waited for, as a table from what Nsight Compute printed
+    /// Stall reasons of a kernel's warps, as a table from Nsight Compute's output
     Stalls(stalls::Arguments),
 }
 
 impl Command {
-    /// Does it; whether all was well.
+    /// Carries out the command; returns whether everything is equal or succeeded.
     ///
     /// # Errors
-    /// For bad usage, or if something is missing.
+    /// For bad usage, or a missing file or program.
     pub fn run(&self) -> Result<bool> {
         match self {
             Self::Ceilings(arguments) => ceilings::run(arguments),

@@ -1,11 +1,12 @@
-//! `cargo ladder sanitizers`: what the emulator and compute-sanitizer find in the broken kernels, from the recorded table.
+//! `cargo ladder sanitizers`: the findings of the emulator and compute-sanitizer in the broken kernels, from the
+//! recorded table.
 use anyhow::Result;
 
 use crate::sanitizers;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Name the kernels in which only one of both finds something
+    /// Name the kernels in which only one of the two finds something
     #[arg(long)]
     missed: bool,
 }

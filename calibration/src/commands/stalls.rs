@@ -1,4 +1,4 @@
-//! `cargo ladder stalls`: the columns of `stalls.csv` for any kernel, from what ncu printed of it.
+//! `cargo ladder stalls`: the columns of `stalls.csv` for any kernel, from ncu's output.
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -8,15 +8,15 @@ use crate::stalls::{metrics_of_any, table};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "A page is what `ncu --csv --page raw --print-units base --metrics \"$(cargo ladder stalls --metrics)\" PROGRAM`\n\
-    prints of a program with one kernel. Stall reasons are warps that wait for that reason in an average cycle in which an\n\
+    after_help = "A page is the output of `ncu --csv --page raw --print-units base --metrics \"$(cargo ladder stalls --metrics)\" PROGRAM`\n\
+    for a program with one kernel. A stall reason's value is the number of warps that wait for it in an average cycle in which an\n\
     instruction is issued."
 )]
 pub struct Arguments {
-    /// Pages of ncu, each with a name for its kernel
+    /// ncu's output files, each with a name for its kernel
     #[arg(value_name = "NAME=FILE", required_unless_present = "metrics", value_parser = page)]
     pages: Vec<(String, PathBuf)>,
-    /// Print what ncu is to be asked for, in one word
+    /// Print the metrics that ncu must collect, separated by commas
     #[arg(long, conflicts_with = "pages")]
     metrics: bool,
 }
@@ -45,7 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         pages.push((name.as_str(), page));
     }
     let made = table(&pages, &columns);
-    let made = made.context("`cargo ladder stalls --metrics` lists what a page has to have");
+    let made = made.context("`cargo ladder stalls --metrics` lists the metrics that a page needs");
     anstream::print!("{}", made?);
     Ok(true)
 }

@@ -1,4 +1,4 @@
-//! `shared_memory.csv` and `global_memory.csv`: what one access of a warp costs.
+//! `shared_memory.csv` and `global_memory.csv`: the cost of one access of a warp.
 use std::marker::PhantomData;
 
 use anyhow::{Result, bail, ensure};
@@ -8,19 +8,19 @@ use harness::WarpAccess;
 use super::table::number;
 use super::{Experiment, Recorded, Recorder, Row, check_count, options};
 
-/// A memory that is accessed.
+/// A kind of memory.
 pub trait Space: Send + Sync + 'static {
-    /// As PTX calls it.
+    /// Its state space in PTX.
     const NAME: &'static str;
     /// The first line of a recording.
     const HEADER: &'static str;
-    /// The columns that are measured.
+    /// The measured columns.
     const MEASURED: [&'static str; 2];
-    /// Metrics of Nsight Compute that count what is in them, up to `ld` or `st`, which include matrices.
+    /// Metrics of Nsight Compute for these columns, without the suffix `ld` or `st`; they include matrix accesses.
     const METRICS: [&'static str; 2];
     /// Computes `%at` from `%offset`.
     const ADDRESS: &'static str;
-    /// What the emulator counts in the columns.
+    /// The emulator's counters for these columns.
     fn counted(counters: &Counters) -> [u64; 2];
 }
 
@@ -95,8 +95,8 @@ impl<S: Space> Access<S> {
         }
     }
 
-    /// A kernel of one warp that makes this access, and no other to this kind of memory but a store that
-    /// never happens: it keeps a load's result in use.
+    /// A kernel of one warp that makes this access. Its only other access to this kind of memory is a store that
+    /// never executes, which keeps a load's result in use.
     fn experiment(&self) -> Result<Experiment> {
         const INACTIVE: u32 = u32::MAX;
         let WarpAccess { op, bytes, .. } = &self.access;
@@ -105,9 +105,9 @@ impl<S: Space> Access<S> {
             let (rows, others) = offsets.split_at_mut(self.access.addresses());
             ensure!(
                 rows.iter().all(Option::is_some),
-                "{op} needs the address of every row: a lane can take no part in ld and st only"
+                "{op} needs the address of every row: only ld and st can have inactive lanes"
             );
-            // The other lanes' addresses are not looked at.
+            // The addresses of the other lanes are ignored.
             others.fill(rows[0]);
         }
         let table = offsets.map(|offset| offset.unwrap_or(INACTIVE).to_string());
@@ -190,7 +190,7 @@ impl<S: Space> Row for Access<S> {
     }
 
     fn measured(&self, _: &[Vec<u8>]) -> Result<[u64; 2]> {
-        bail!("counters tell what an access costs, not outputs")
+        bail!("an access has counters, not outputs")
     }
 
     fn fields(&self, measured: &[u64; 2]) -> Vec<String> {
@@ -212,8 +212,8 @@ impl<S: Space> Row for Access<S> {
         }
         let (addresses, active) = self.access.lanes();
         if active == 0 && !self.is_matrix() {
-            // The emulator skips an instruction that no lane takes part in, as a profile by lines would; alone
-            // in a kernel it still is a request, and a wavefront by the measured rule.
+            // The emulator does not count an instruction without active lanes, as a profile by lines would not. Alone
+            // in a kernel such an instruction still counts as a request, and as a wavefront by the measured rule.
             let WarpAccess { kind, bytes, .. } = self.access;
             return Ok(S::counted(&Counters {
                 shared: shared_wavefronts(kind, bytes, &addresses, active),
@@ -225,7 +225,7 @@ impl<S: Space> Row for Access<S> {
         Ok(S::counted(&observed.counters_of(&self.instruction())))
     }
 
-    /// Counters of a GPU are Nsight Compute's, which watches all rows at once.
+    /// A GPU's counters come from Nsight Compute, which profiles all rows at once.
     fn on_gpu(rows: &[Recorded<Self>], recorder: &mut dyn Recorder) -> Result<Vec<[u64; 2]>> {
         let metrics = rows.iter().map(|row| {
             let op = if row.case.is_load() { "ld" } else { "st" };

@@ -1,19 +1,21 @@
 //! `approximate*.csv`: approximate instructions (`ex2.approx.f16`, `rcp.approx.ftz.f32` …), input by input.
 //!
-//! A row is an instruction, a block of its inputs, how many of them are taken, and a [`Sum`] of the results. What an operand's
-//! top bits are is the block's number: sign and exponent of an f32, so that a difference has a place. The others
-//! are the input's number with its bits reversed: a few inputs are spread evenly, and all of them are every number once.
+//! A row is an instruction, a block of its inputs, how many of them are executed, and a [`Sum`] of the results. The
+//! block's number is the operand's top bits: sign and exponent of an f32, so that a difference can be located. The
+//! other bits are the input's number with its bits reversed: a few inputs are spread evenly, and all of them are
+//! every number once.
 //!
 //! | operands | blocks | inputs of a block | what an input is |
 //! | --- | --- | --- | --- |
 //! | f16, bf16 | 256 | 256 | every number |
 //! | f16x2, bf16x2 | 256 | 256 | every number in the low half, and in the high half every number in another order |
 //! | f32 | 512 | 2^23 | every number |
-//! | f64 | 256 | 2^24 | every upper word, with a lower one that [`LOWER`] makes of it |
-//! | two of f32 | 512 | 2^23 | every number, divided by the bits that [`mix`] makes of it |
+//! | f64 | 256 | 2^24 | every upper word, with a lower one derived from it by [`LOWER`] |
+//! | two of f32 | 512 | 2^23 | every number, divided by bits derived from it by [`mix`] |
 //!
-//! A kernel sums up what each of its threads has seen. On the emulator the instruction's function is called instead
-//! ([`emulator::approximate::function`]), since all of them are too many for its kernels; a test holds both against each other.
+//! A kernel sums over the results of each of its threads. The comparison calls the emulator's function for the
+//! instruction instead of executing kernels ([`emulator::approximate::function`]), since there are too many inputs; a
+//! test compares the function with the kernel.
 use std::fmt;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -23,14 +25,14 @@ use super::random::mix;
 use super::table::number;
 use super::{Digest, Experiment, Row};
 
-/// Threads of a kernel, at most: each keeps a sum.
-const MOST_THREADS: u32 = 1 << 16;
+/// Most threads of a kernel: each keeps a sum.
+const MAX_THREADS: u32 = 1 << 16;
 const BLOCK: u32 = 256;
-/// What makes the lower word of an f64 from its upper one: hardware does not read it, but for `rsqrt.approx.f64`.
+/// Derives the lower word of an f64 from its upper one; the hardware reads it only for `rsqrt.approx.f64`.
 const LOWER: u32 = 0x9e37_79b1;
-/// What makes the high half of a pair from its low one. It is odd: every number comes out once.
+/// Derives the high half of a pair from its low one. It is odd, so every number occurs once.
 const HIGH: u32 = 40_503;
-/// What an f32 is divided by is the low word of [`mix`] of it and this.
+/// The divisor of an f32 is the low word of [`mix`] of the dividend and this.
 const DIVISOR: u32 = 0x5eed;
 
 /// Operands of an instruction.
@@ -57,7 +59,7 @@ impl Operands {
         }
     }
 
-    /// How many bits a block's number has, and how many the number of an input within it.
+    /// The number of bits of a block's number, and of an input's number within the block.
     fn bits(self) -> (u32, u32) {
         match self {
             Self::Half | Self::Pair => (8, 8),
@@ -66,7 +68,7 @@ impl Operands {
         }
     }
 
-    /// Inputs of each block in a planned row: of divisions a sample.
+    /// Inputs of each block in a planned row: for divisions a sample.
     fn planned(self) -> u32 {
         match self {
             Self::Quotient => 1 << 12,
@@ -87,8 +89,8 @@ impl Operands {
     }
 }
 
-/// Of many inputs and results: the sum of [`mix`] over all of them, in any order, as 16 hexadecimal digits. Of an f64 it is
-/// that of the result's upper word, and of its lower word with the input inverted.
+/// A hash of many inputs and results: the sum of [`mix`] over all of them, in any order, as 16 hexadecimal digits.
+/// For an f64 it is the sum of [`mix`] of the result's upper word and of its lower word with the inverted input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sum(u64);
 
@@ -112,13 +114,13 @@ impl Block {
     }
 
     fn threads(&self) -> u32 {
-        self.inputs.min(MOST_THREADS).next_multiple_of(BLOCK)
+        self.inputs.min(MAX_THREADS).next_multiple_of(BLOCK)
     }
 
-    /// What the emulator's function gives for all inputs.
+    /// The sum over all inputs, by the emulator's function.
     fn of_function(&self) -> Result<Sum> {
         let function = approximate::function(self.opcode).context("it has no function")?;
-        // A loop for each kind of operands: there are billions of inputs.
+        // One loop for each kind of operands, since there are billions of inputs.
         Ok(Sum(match self.operands() {
             Operands::Half => self.sum(Operands::Half, function),
             Operands::Pair => self.sum(Operands::Pair, function),
@@ -142,7 +144,7 @@ impl Block {
         (0..self.inputs).map(of_input).fold(0, u64::wrapping_add)
     }
 
-    /// The instruction's kernel. Its input is the block's number and that of its inputs.
+    /// The instruction's kernel. Its input is the block's number and the number of inputs.
     fn body(&self) -> String {
         let (_, bits) = self.operands().bits();
         let execute = match self.operands() {
@@ -220,7 +222,7 @@ impl Row for Block {
             "inputs is {inputs}: 1 to {} are possible",
             1 << input_bits
         );
-        let parsed = Digest::parse(sum).map_err(|why| anyhow!("of the sum: {why}"))?;
+        let parsed = Digest::parse(sum).map_err(|why| anyhow!("the sum: {why}"))?;
         Ok((row, Sum(parsed.bits())))
     }
 
@@ -260,14 +262,14 @@ impl Row for Block {
         [what, format!("sum {recorded}"), format!("sum {found}")]
     }
 
-    /// What the instruction is does not depend on the card: an A100's unit is not known to differ.
+    /// The unit does not depend on the card: an A100's is not known to differ.
     fn on_emulator(&self, _: Card) -> Result<Sum> {
         self.of_function()
     }
 }
 
-/// The rows to be recorded, of instructions whose operands have 32 and 64 bits (`wide`), or 16, and divisions. The sums
-/// are zero.
+/// The rows to record, for instructions whose operands have 32 and 64 bits (`wide`), or 16, and for divisions. The
+/// sums are zero.
 fn plan(wide: bool) -> String {
     let mut text = Block::HEADER.to_owned() + "\n";
     for opcode in approximate::opcodes() {
@@ -282,7 +284,7 @@ fn plan(wide: bool) -> String {
     text
 }
 
-/// Of 16 bits, all inputs, and of divisions some of each exponent.
+/// All inputs of 16 bits, and for divisions some of each exponent.
 pub(super) fn plan_halves() -> String {
     plan(false)
 }
@@ -297,8 +299,8 @@ mod tests {
     use super::*;
     use crate::instructions::options;
 
-    /// A kernel on the emulator makes of some inputs what the function makes of them; the instruction's own lowering is
-    /// thus part of what a recording proves.
+    /// For a sample of inputs, a kernel on the emulator gives the same sum as the function, so a recording also tests
+    /// the instruction's lowering.
     #[test]
     fn a_kernel_and_the_function_agree() {
         for opcode in approximate::opcodes() {
@@ -327,7 +329,7 @@ mod tests {
         }
     }
 
-    /// Inputs of a block are its numbers, each once, and few of them are spread over it.
+    /// The inputs of a block are its numbers, each once, and a few of them are spread evenly over the block.
     #[test]
     fn every_number_is_an_input() {
         let seen = |inputs: u32| {

@@ -1,8 +1,8 @@
-//! `arithmetic.csv`: an instruction a row, with a digest of its results on 1024 operands: the numbers that are
-//! hard to get right, and random bits. The operands follow from the row's place in the table.
+//! `arithmetic.csv`: one instruction in each row, with a digest of its results for 1024 operands: numbers that are
+//! hard to get right, and random bits. The operands follow from the row's position in the table.
 //!
-//! An instruction is written with `$d` for its result and `$a`, `$b`, `$c`, `$e` for its operands; `32=f32 f32`
-//! says that the result lies in 32 bits and both operands are f32. `p` is a predicate.
+//! In an instruction `$d` is the result and `$a`, `$b`, `$c`, `$e` are the operands; `32=f32 f32` says that the
+//! result has 32 bits and both operands are f32. `p` is a predicate.
 use anyhow::{Result, anyhow, bail};
 use emulator::Card;
 
@@ -11,8 +11,8 @@ use super::{Digest, Experiment, Row, options};
 
 const COUNT: usize = 1024;
 const OPERANDS: [&str; 4] = ["a", "b", "c", "e"];
-/// A thread takes part in a guarded instruction if its number times this has the top bit set.
-const CHOOSE: u32 = 0x9e37_79b1;
+/// A thread executes a guarded instruction if its number times this has the top bit set.
+const GUARD_FACTOR: u32 = 0x9e37_79b1;
 
 /// A row of `arithmetic.csv`.
 #[derive(Clone, Debug)]
@@ -23,12 +23,12 @@ pub struct ArithmeticRow {
     pub text: String,
     /// Bits of the result, `p` for a predicate.
     pub result: String,
-    /// What each operand is: `16`, `32`, `64`, `f16`, `bf16`, `f32`, `f64`, `f16x2`, `bf16x2`.
+    /// The kind of each operand: `16`, `32`, `64`, `f16`, `bf16`, `f32`, `f64`, `f16x2`, `bf16x2`.
     pub operands: Vec<String>,
 }
 
-/// Instructions that no card has been recorded with yet, and their operands.
-const MORE: [(&str, &str); 50] = [
+/// Instructions added after the first recording, and their operands.
+const ADDED_LATER: [(&str, &str); 50] = [
     ("dp2a.lo.u32.u32 $d, $a, $b, $c", "32=32 32 32"),
     ("dp2a.hi.u32.s32 $d, $a, $b, $c", "32=32 32 32"),
     ("dp2a.lo.s32.u32 $d, $a, $b, $c", "32=32 32 32"),
@@ -81,13 +81,13 @@ const MORE: [(&str, &str); 50] = [
     ("cvt.rn.satfinite.bf16.f32 $d, $a", "16=f32"),
 ];
 
-/// The rows to be recorded. The digests are zero.
+/// The rows to record. The digests are zero.
 pub(super) fn plan() -> String {
-    let rows = MORE.map(|(text, operands)| format!("{text};{operands};{:016x}\n", 0));
+    let rows = ADDED_LATER.map(|(text, operands)| format!("{text};{operands};{:016x}\n", 0));
     format!("{}\n{}", ArithmeticRow::HEADER, rows.concat())
 }
 
-/// Modes of instructions: `.ftz`, roundings, saturation, packed halves of 16 bits. The digests are zero.
+/// Modes of instructions: `.ftz`, rounding, saturation, packed halves of 16 bits. The digests are zero.
 pub(super) const MODES: &str = include_str!("arithmetic_modes.csv");
 
 impl Row for ArithmeticRow {
@@ -101,10 +101,10 @@ impl Row for ArithmeticRow {
             bail!("an instruction has 3 fields");
         };
         let Some((result, operands)) = operands.split_once('=') else {
-            bail!("operands are {operands:?}: such as 32=f32 f32 is needed");
+            bail!("operands are {operands:?}: write them as in 32=f32 f32");
         };
         if !["p", "16", "32", "64"].contains(&result) {
-            bail!("{result:?} is no result: there are p, 16, 32, 64");
+            bail!("{result:?} is not a result type: there are p, 16, 32, 64");
         }
         let operands: Vec<String> = operands.split_whitespace().map(str::to_owned).collect();
         if operands.len() > OPERANDS.len() {
@@ -112,7 +112,7 @@ impl Row for ArithmeticRow {
         }
         if let Some(kind) = operands.iter().find(|kind| width(kind).is_none()) {
             bail!(
-                "{kind:?} is no operand: there are 16, 32, 64, f16, bf16, f32, f64, f16x2, bf16x2"
+                "{kind:?} is not an operand type: there are 16, 32, 64, f16, bf16, f32, f64, f16x2, bf16x2"
             );
         }
         let row = Self {
@@ -149,8 +149,8 @@ impl Row for ArithmeticRow {
 }
 
 impl ArithmeticRow {
-    /// A kernel that does the instruction in each of 1024 threads, or in those that [`Self::is_chosen`] names
-    /// if it is `guarded`: the others' result is zero. A result is 8 bytes.
+    /// A kernel that executes the instruction in each of 1024 threads, or, if `guarded`, in those that
+    /// [`Self::is_chosen`] selects; the other threads' results are zero. A result is 8 bytes.
     pub fn experiment(&self, guarded: bool) -> Experiment {
         Experiment {
             ptx: Experiment::module("", &self.body(guarded)),
@@ -163,9 +163,9 @@ impl ArithmeticRow {
         }
     }
 
-    /// Whether a thread takes part in the guarded instruction.
+    /// Whether a thread executes the guarded instruction.
     pub fn is_chosen(thread: u32) -> bool {
-        thread.wrapping_mul(CHOOSE) >> 31 == 1
+        thread.wrapping_mul(GUARD_FACTOR) >> 31 == 1
     }
 
     fn body(&self, guarded: bool) -> String {
@@ -190,7 +190,7 @@ impl ArithmeticRow {
         let mut zero = String::new();
         if guarded {
             body += &format!(
-                ".reg .pred %g;\nmul.lo.u32 %t0, %t3, {CHOOSE};\nsetp.lt.s32 %g, %t0, 0;\n"
+                ".reg .pred %g;\nmul.lo.u32 %t0, %t3, {GUARD_FACTOR};\nsetp.lt.s32 %g, %t0, 0;\n"
             );
             instruction = format!("@%g {instruction}");
             zero = match result {
@@ -208,7 +208,7 @@ impl ArithmeticRow {
         )
     }
 
-    /// Four operands for each thread, 8 bytes each; those that the instruction lacks are zero.
+    /// Four operands for each thread, 8 bytes each; unused ones are zero.
     fn input(&self) -> Vec<u8> {
         let mut state = self.number as u64;
         let mut bytes = Vec::with_capacity(COUNT * 32);
@@ -223,7 +223,7 @@ impl ArithmeticRow {
     }
 }
 
-/// Bits of a register that holds an operand of this kind.
+/// Width of a register for an operand of this kind.
 fn width(kind: &str) -> Option<u32> {
     match kind {
         "16" | "f16" | "bf16" => Some(16),
@@ -249,7 +249,7 @@ fn operand(kind: &str, state: &mut u64) -> u64 {
                 1u64.wrapping_shl(bits() as u32 % 65) & u64::from(pick & 8 != 0).wrapping_neg();
             near.wrapping_add(bits() % 5).wrapping_sub(2)
         }
-        // An exponent that leads to ties, subnormals, infinities and NaN, and few bits of mantissa.
+        // An exponent that leads to ties, subnormals, infinities and NaN, and few mantissa bits.
         float => {
             let (exponent_bits, mantissa_bits) = match float {
                 "f16" => (5, 10),

@@ -1,13 +1,13 @@
-//! A kernel with its input: what a recording of hardware was made with, and what the emulator repeats.
+//! A kernel with its input: what a GPU executes for a recording, and what the emulator repeats.
 use anyhow::{Result, anyhow, bail};
 use emulator::{Context, Counters, Finding, Limits, Options};
 use harness::{Device, LaunchConfig, Origin, Source, Tiling};
 
-/// What most kernels are written for.
+/// The default target.
 const HOPPER: &str = "sm_90";
 
-/// A launch of the kernel [`Experiment::ENTRY`], which takes two pointers: its input and its
-/// output, and perhaps a tensor map.
+/// A launch of the kernel [`Experiment::ENTRY`], which takes pointers to its input and its output, and optionally a
+/// tensor map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Experiment {
     /// A whole module.
@@ -18,11 +18,11 @@ pub struct Experiment {
     pub threads: u32,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
-    /// The bytes that the first pointer points to.
+    /// The input's bytes.
     pub input: Vec<u8>,
-    /// How many bytes the second points to; they are zero at first.
+    /// Size of the output in bytes; it is zero at first.
     pub output_bytes: usize,
-    /// A third parameter: the map of this tensor.
+    /// The optional third parameter: the tensor map of this tensor.
     pub tensor: Option<Tensor>,
 }
 
@@ -31,23 +31,23 @@ pub struct Experiment {
 pub struct Tensor {
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// What the map says of it.
+    /// The tensor map's parameters.
     pub tiling: Tiling,
 }
 
-/// What came of an experiment.
+/// The result of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
     /// The output's bytes.
     pub output: Vec<u8>,
-    /// Text of each instruction, with what it did; a GPU does not tell.
+    /// The text of each instruction, with its counters; empty on a GPU.
     pub counters: Vec<(String, Counters)>,
-    /// What no kernel may do; a GPU does not tell.
+    /// The sanitizer's findings; empty on a GPU.
     pub findings: Vec<Finding>,
 }
 
 impl Observed {
-    /// Counters of the one instruction that holds `text`.
+    /// The counters of the one instruction that contains `text`.
     pub(super) fn counters_of(&self, text: &str) -> Counters {
         let found = self.counters.iter().find(|(line, _)| line.contains(text));
         found.map(|(_, counters)| *counters).unwrap_or_default()
@@ -71,8 +71,8 @@ impl Experiment {
         )
     }
 
-    /// The module for a card of this compute capability: one that says `sm_90` says `sm_80` where that is all the card
-    /// loads. Whether it needs more than that is for the card to say; what says `sm_90a` does.
+    /// The module for a card of this compute capability: the target `sm_90` becomes `sm_80` on a card that loads no
+    /// more. The card reports an instruction that it does not have; the target `sm_90a` is kept.
     fn ptx_for(&self, compute_capability: (u32, u32)) -> String {
         if compute_capability >= (9, 0) {
             return self.ptx.clone();
@@ -84,10 +84,10 @@ impl Experiment {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Makes it on a device.
+    /// Runs it on a device.
     ///
     /// # Errors
-    /// If the device refuses the kernel or stops it.
+    /// If the device refuses the kernel or a fault stops it.
     pub fn on(&self, device: &mut Device) -> harness::Result<Observed> {
         let compute_capability = match device {
             Device::Emulator(context) => context.card().compute_capability(),
@@ -127,10 +127,10 @@ impl Experiment {
         })
     }
 
-    /// Makes it on the emulator. [`Options::limits`] are the experiment's own: it is short.
+    /// Runs it on the emulator, with its own small [`Options::limits`].
     ///
     /// # Errors
-    /// If the emulator does not know the PTX, refuses the launch, does not come to its end, or finds a fault.
+    /// If the emulator does not support the PTX, refuses the launch, reaches a limit, or finds a fault.
     pub fn on_emulator(&self, options: &Options) -> Result<Observed> {
         // A recorded instruction could be a loop.
         let limits = Limits {
@@ -145,7 +145,7 @@ impl Experiment {
         let observed =
             observed.map_err(|error| anyhow!("the emulator cannot execute it: {error}"))?;
         if let Some(finding) = observed.findings.first() {
-            bail!("it is not allowed: {finding}");
+            bail!("it has a fault: {finding}");
         }
         Ok(observed)
     }

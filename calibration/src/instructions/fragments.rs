@@ -1,8 +1,9 @@
-//! `mma_fragments.csv`: products of matrices in every format, register by register, with a digest of what came out.
+//! `mma_fragments.csv`: matrix products in every format, register by register, with a digest of the results.
 //!
-//! A row is an instruction, a class of operands, how many products, and the [`Digest`] of D: 32-bit words, product by product, lane by
-//! lane, register by register. Operands are filled by register, too, from the product's number alone ([`word`]): so a row says as much
-//! about which lane holds which element as about the arithmetic. Product i of class c has the number 4 i + c.
+//! A row is an instruction, a class of operands, the number of products, and the [`Digest`] of D: 32-bit words,
+//! product by product, lane by lane, register by register. The operands are filled by register too, from the
+//! product's number alone ([`word`]), so a row tests the fragment layout as well as the arithmetic. Product i of
+//! class c has the number 4 i + c.
 use std::fmt::Write;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -11,37 +12,37 @@ use super::random::mix;
 use super::table::number;
 use super::{Digest, Experiment, Row};
 
-/// A row with more is refused: it would not fit into the emulator's memory.
-const MOST: u32 = 1 << 14;
+/// Most products of a row: more would not fit in the emulator's memory.
+const MAX_PRODUCTS: u32 = 1 << 14;
 /// Products of a planned row.
-const PLANNED: u32 = 256;
+const PLANNED_PRODUCTS: u32 = 256;
 /// Words of B for a `wgmma`: 8 columns of 32 bytes.
 const SHARED: u32 = 64;
 
-/// What the operands are like, by their number: small exponents, or any integers; wide ones, or integers with an addend close to
-/// the largest; any bits; mostly zeros, or integers with an addend close to the smallest.
+/// Classes of operands, by number: small exponents, or any integers; wide ones, or integers with an addend near the
+/// largest; any bits; mostly zeros, or integers with an addend near the smallest.
 const CLASSES: [&str; 4] = ["small", "wide", "random", "sparse"];
 
-/// What the words of an operand hold.
+/// The format of an operand's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Two f16.
     F16,
     /// Two bf16.
     Bf16,
-    /// An f32, or a tf32 with bits that do not count.
+    /// An f32, or a tf32 with low bits that the hardware ignores.
     F32,
     /// Any bits.
     Bits,
-    /// Half an f64 from 2^-16 to 2^15, the low half first. All classes are alike.
+    /// Half an f64 from 2^-16 to 2^15, the low half first; the same in all classes.
     F64,
 }
 
-/// One instruction: how many words a lane holds of A, B and D, and what they are.
+/// One instruction: the words that a lane holds of A, B and D, and their formats.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     name: &'static str,
-    /// Words of A, B, C a lane; none of B for `wgmma`, which has it in shared memory.
+    /// Words of A, B and C in each lane; 0 of B for `wgmma`, which reads B from shared memory.
     words: [u32; 3],
     factors: Kind,
     sums: Kind,
@@ -57,9 +58,9 @@ const fn form(name: &'static str, words: [u32; 3], factors: Kind, sums: Kind) ->
 }
 
 /// How many of [`FORMS`] are in the first recording; `mma_fragments_more.csv` has the others.
-const FIRST: usize = 22;
+const FORMS_IN_FIRST_RECORDING: usize = 22;
 
-/// All that are recorded, without `mma.sync.aligned.` or `.mma_async.sync.aligned`.
+/// All recorded forms, without `mma.sync.aligned.` or `.mma_async.sync.aligned`.
 const FORMS: [Form; 38] = {
     use Kind::*;
     [
@@ -154,7 +155,7 @@ const FORMS: [Form; 38] = {
     ]
 };
 
-/// A number with so many bits of exponent and mantissa, of a class, from random bits.
+/// A number with this many exponent and mantissa bits, of a class, from random bits.
 fn float(bits: u32, exponent_bits: u32, mantissa_bits: u32, class: u32) -> u32 {
     let any = u64::from(bits) & ((1 << (1 + exponent_bits + mantissa_bits)) - 1);
     let choice = ((u64::from(bits) * 0x9e37_79b1) >> 16 & 0xffff) as u32;
@@ -179,7 +180,7 @@ fn float(bits: u32, exponent_bits: u32, mantissa_bits: u32, class: u32) -> u32 {
     (bits & 1) << (exponent_bits + mantissa_bits) | exponent << mantissa_bits | mantissa
 }
 
-/// A word of a product's operand: A is 0, B is 1, C is 2; its index counts lane by lane, register by register.
+/// A word of a product's operand: A is 0, B is 1, C is 2; the index counts lane by lane, register by register.
 fn word(kind: Kind, operand: u32, product: u32, index: u32) -> u32 {
     let class = product & 3;
     let random = mix(product * 4 + operand, index);
@@ -295,7 +296,7 @@ impl Form {
                     _ if name.contains("s32") => "",
                     _ => ", 1, 1",
                 };
-                // B without a swizzle: two core matrices of 8 columns, 16 bytes each, 128 bytes from one to the next.
+                // B without a swizzle: two core matrices of 8 columns, 16 bytes each, 128 bytes apart.
                 let _ = write!(
                     text,
                     "mad.wide.u32 %at, %thread, 4, %in;\nsetp.lt.u32 %p, %thread, {SHARED};\n\
@@ -343,19 +344,19 @@ impl Row for Products {
         let form = FORMS.into_iter().find(|form| form.name == instruction);
         let form = form.with_context(|| {
             let names = FORMS.map(|form| form.name).join(", ");
-            format!("{instruction:?} is no instruction: there are {names}")
+            format!("{instruction:?} is not an instruction: there are {names}")
         })?;
         let found = CLASSES.iter().position(|name| *name == class);
         let class = found.with_context(|| {
             format!(
-                "{class:?} is no class of operands: there are {}",
+                "{class:?} is not a class of operands: there are {}",
                 CLASSES.join(", ")
             )
         })?;
         let count = number("products", count)?;
         ensure!(
-            (1..=MOST).contains(&count),
-            "products is {count}: 1 to {MOST} are possible"
+            (1..=MAX_PRODUCTS).contains(&count),
+            "products is {count}: 1 to {MAX_PRODUCTS} are possible"
         );
         let products = Self {
             form,
@@ -377,7 +378,7 @@ impl Row for Products {
         vec![digest.to_string()]
     }
 
-    /// That some product of a row differs is all that its digest tells.
+    /// A digest shows only that some product of the row differs.
     fn difference(&self, recorded: &Digest, found: &Digest) -> [String; 3] {
         let class = CLASSES.get(self.class as usize).unwrap_or(&"");
         let what = format!(
@@ -391,19 +392,19 @@ impl Row for Products {
 
 /// The rows of the first recording. The digests are zero.
 pub(super) fn plan() -> String {
-    plan_of(&FORMS[..FIRST])
+    plan_of(&FORMS[..FORMS_IN_FIRST_RECORDING])
 }
 
-/// The rows of the formats and shapes that came later.
+/// The rows of formats and shapes added after the first recording.
 pub(super) fn plan_more() -> String {
-    plan_of(&FORMS[FIRST..])
+    plan_of(&FORMS[FORMS_IN_FIRST_RECORDING..])
 }
 
 fn plan_of(forms: &[Form]) -> String {
     let mut text = Products::HEADER.to_owned() + "\n";
     for form in forms {
         for class in CLASSES {
-            let _ = writeln!(text, "{},{class},{PLANNED},{:016x}", form.name, 0);
+            let _ = writeln!(text, "{},{class},{PLANNED_PRODUCTS},{:016x}", form.name, 0);
         }
     }
     text
@@ -413,7 +414,7 @@ fn plan_of(forms: &[Form]) -> String {
 mod tests {
     use super::*;
 
-    /// The operands never change: a recording is worth nothing without them.
+    /// The operands must never change: without them a recording is worthless.
     #[test]
     fn the_same_operands_everywhere() {
         let digest = |form: &Form| {
@@ -424,7 +425,13 @@ mod tests {
             let found: Vec<String> = forms.iter().map(digest).collect();
             Digest::of(found.join(" ").as_bytes()).to_string()
         };
-        assert_eq!(of_forms(&FORMS[..FIRST]), "b6eee0a86b58a6ac");
-        assert_eq!(of_forms(&FORMS[FIRST..]), "67c919e4d895a745");
+        assert_eq!(
+            of_forms(&FORMS[..FORMS_IN_FIRST_RECORDING]),
+            "b6eee0a86b58a6ac"
+        );
+        assert_eq!(
+            of_forms(&FORMS[FORMS_IN_FIRST_RECORDING..]),
+            "67c919e4d895a745"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! `mma_*.bin` and `wgmma_*.bin`: what tensor cores computed.
+//! `mma_*.bin` and `wgmma_*.bin`: results of tensor cores.
 //!
 //! A record is A 16x16 u16 row-major, B 16x8 u16 (k, n), C 16x8 f32 and D 16x8 f32, as little-endian bits;
 //! m16n8k8 uses k < 8. A record of `wgmma` is one warp's 16 of the 64 rows.
@@ -6,19 +6,19 @@ use std::slice::ChunksExact;
 
 use anyhow::{Result, ensure};
 use emulator::Card;
-use harness::BadTable;
+use harness::TableError;
 
 use super::{Comparison, Difference, Experiment, Recorder, Recording, check_count, options, words};
 
 pub(super) const RECORD: usize = 1792;
-/// Where D starts in a record.
+/// Offset of D in a record.
 const D: usize = 1280;
 /// Bytes of D.
 const OUTPUT: usize = RECORD - D;
 /// Columns of C and D.
 const N: usize = 8;
 
-/// A shape and a type that the files are named after.
+/// A shape and a type; the files are named after them.
 #[derive(Clone, Copy)]
 pub(super) struct Mma {
     pub name: &'static str,
@@ -27,7 +27,7 @@ pub(super) struct Mma {
     pub factor: &'static str,
 }
 
-/// All that there are.
+/// All of them.
 pub(super) const SHAPES: [Mma; 6] = [
     Mma::new("mma_m16n8k8_f16", 8, "f16"),
     Mma::new("mma_m16n8k8_bf16", 8, "bf16"),
@@ -42,7 +42,7 @@ impl Mma {
         Self { name, k, factor }
     }
 
-    /// D of each of these records, in their order.
+    /// Computes D for each of these records, in order.
     pub(super) fn experiment(self, records: &[u8]) -> Experiment {
         let (text, threads) = match self.name.starts_with("wgmma") {
             true => (include_str!("wgmma.ptx"), 128),
@@ -74,11 +74,11 @@ fn records(bytes: &[u8]) -> Result<ChunksExact<'_, u8>> {
     let records = bytes.chunks_exact(RECORD);
     ensure!(
         records.remainder().is_empty(),
-        "record {} is cut off: {} bytes are no multiple of the {RECORD} of a record",
+        "record {} is truncated: {} bytes are not a multiple of a record's {RECORD}",
         records.len(),
         bytes.len()
     );
-    ensure!(records.len() > 0, BadTable::Empty("records"));
+    ensure!(records.len() > 0, TableError::Empty("records"));
     Ok(records)
 }
 

@@ -1,24 +1,25 @@
-//! The emulator against recordings of hardware, instruction by instruction: every recorded row is executed again, as a
-//! kernel, and what comes out is compared. On a GPU the same kernels make the recording.
+//! Compares the emulator with recordings of hardware, instruction by instruction: every recorded row is executed as a
+//! kernel, and the results are compared. On a GPU the same kernels make the recording.
 //!
-//! A recording is known by its file name; a suffix such as `_2` before the ending is free.
+//! A recording is identified by its file name; a suffix such as `_2` before the extension is allowed.
 //!
 //! | file | a row | file here |
 //! | --- | --- | --- |
 //! | `shared_memory.csv` | one access of a warp; wavefronts, bank conflicts | `access` |
 //! | `global_memory.csv` | one access of a warp; sectors, requests | `access` |
-//! | `mma_m16n8k{8,16}_{f16,bf16}.bin` | A, B, C, and the D that came out | `matrix` |
+//! | `mma_m16n8k{8,16}_{f16,bf16}.bin` | A, B, C, and the resulting D | `matrix` |
 //! | `wgmma_m64n8k16_{f16,bf16}.bin` | the same, 16 of the 64 rows | `matrix` |
 //! | `wgmma_layout.csv` | one descriptor; the byte of each element | `wgmma_layout` |
-//! | `wmma_layout.csv` | one `wmma` fragment; a digest of what its registers hold | `wmma_layout` |
-//! | `tma_layout.csv` | one tile; what lies where in shared memory | `tma_layout` |
+//! | `wmma_layout.csv` | one `wmma` fragment; a digest of its registers | `wmma_layout` |
+//! | `tma_layout.csv` | one tile; the element at each place in shared memory | `tma_layout` |
 //! | `arithmetic.csv` | one instruction; a digest of its results | `arithmetic` |
 //! | `approximate*.csv` | one approximate instruction, a block of its inputs; a sum over its results | `approximate` |
-//! | `tensor.csv` | many products of matrices from a seed; a digest of the results | `tensor` |
+//! | `tensor.csv` | many matrix products from a seed; a digest of the results | `tensor` |
 //! | `mma_fragments.csv` | the same in every format, register by register | `fragments` |
 //!
-//! `table` reads, compares and writes all that are tables. `experiment` is a kernel with its input, and runs on the
-//! emulator or a GPU. `patterns` lists the accesses to be recorded, `random` has the random bits of all inputs.
+//! `table` reads, compares and writes the recordings that are tables. `experiment` is a kernel with its input, and
+//! runs on the emulator or a GPU. `patterns` lists the accesses to record, `random` generates the random bits of all
+//! inputs.
 mod access;
 mod approximate;
 mod arithmetic;
@@ -47,15 +48,15 @@ trait Recording: Sync {
     fn header(&self) -> &'static str {
         ""
     }
-    /// Executes on the emulator of this card and compares.
+    /// Executes it on the emulator of this card and compares.
     fn compare(&self, bytes: &[u8], card: Card) -> Result<Comparison>;
-    /// What was executed, one after the other.
+    /// The experiments, one after the other.
     fn experiments(&self, bytes: &[u8]) -> Result<Vec<Experiment>>;
-    /// The same recording with what a GPU makes of it now.
+    /// The same recording with the results of a GPU.
     fn record(&self, bytes: &[u8], recorder: &mut dyn Recorder) -> Result<Vec<u8>>;
 }
 
-/// Every kind of recording, with the name and the ending of its files; [`matrix::SHAPES`] are the others.
+/// Every kind of recording, with the name and the extension of its files, except those of [`matrix::SHAPES`].
 const TABLES: [(&str, &dyn Recording); 9] = [
     (
         "shared_memory",
@@ -74,80 +75,80 @@ const TABLES: [(&str, &dyn Recording); 9] = [
     ("tma_layout", &TableOf::<tma_layout::Case>::NEW),
 ];
 
-/// All inputs of approximate instructions of 32 and 64 bits: minutes to compare.
+/// All inputs of approximate instructions of 32 and 64 bits, which take minutes to compare.
 pub const APPROXIMATE_ALL: &str = "approximate_all.csv";
 
-/// What records: a GPU.
+/// Makes recordings on a GPU.
 pub trait Recorder {
-    /// Makes an experiment; the bytes of its output.
+    /// Runs an experiment; returns its output.
     ///
     /// # Errors
     /// If the GPU cannot.
     fn output(&mut self, experiment: &Experiment) -> Result<Vec<u8>>;
-    /// Makes all of the recording's [`experiments`] under Nsight Compute: two of its metrics for each of them, which
-    /// `metrics` names.
+    /// Runs all of the recording's [`experiments`] under Nsight Compute; returns the two metrics that `metrics` names
+    /// for each of them.
     ///
-    /// # Errors
+    /// If the GPU or Nsight Compute fails.
     /// If the GPU or Nsight Compute cannot.
     fn counters(&mut self, metrics: &[[String; 2]]) -> Result<Vec<[u64; 2]>>;
 }
 
-/// That as many results came as experiments were made.
+/// Checks that there is one result for each experiment.
 fn check_count(found: usize, wanted: usize) -> Result<()> {
     ensure!(found == wanted, "{found} results of {wanted} experiments");
     Ok(())
 }
 
-/// A recording compared with the emulator.
+/// The comparison of a recording with the emulator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// What is compared: `rows` or `records`.
+    /// The unit of comparison: `rows` or `records`.
     pub unit: &'static str,
-    /// How many there are.
+    /// Number of units.
     pub all: usize,
-    /// Those that differ, in the order of the file.
+    /// The units that differ, in the order of the file.
     pub differences: Vec<Difference>,
 }
 
 impl Comparison {
-    /// How many came out as recorded.
+    /// Number of equal units.
     pub fn equal(&self) -> usize {
         self.all - self.differences.len()
     }
 }
 
-/// A row or a record that does not come out as it was recorded.
+/// A row or a record whose result differs from the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// `line 7`, counted from 1, or `record 7`, counted from 0.
     pub place: String,
-    /// What was executed.
+    /// The instruction.
     pub what: String,
-    /// As recorded.
+    /// The recorded result.
     pub expected: String,
-    /// As emulated.
+    /// The emulated result.
     pub found: String,
 }
 
-/// Executes what the recording `name` holds on the emulator of `card` and compares; none if no kind of recording has
-/// such a name.
+/// Executes the recording `name` on the emulator of `card` and compares; `None` if no kind of recording has this
+/// name.
 ///
 /// # Errors
-/// If it holds nothing, is malformed, or has an instruction that the emulator refuses.
+/// If it is empty or malformed, or has an instruction that the emulator refuses.
 pub fn compare(name: &str, bytes: &[u8], card: Card) -> Option<Result<Comparison>> {
     recording(name).map(|recording| recording.compare(bytes, card))
 }
 
-/// What the recording `name` was made with; none if no kind of recording has such a name.
+/// The experiments of the recording `name`; `None` if no kind of recording has this name.
 ///
 /// # Errors
-/// If it holds nothing or is malformed.
+/// If it is empty or malformed.
 pub fn experiments(name: &str, bytes: &[u8]) -> Option<Result<Vec<Experiment>>> {
     recording(name).map(|recording| recording.experiments(bytes))
 }
 
-/// Repeats the recording `name` on a GPU: the same file, with what it measures now; none if no kind of recording has
-/// such a name.
+/// Repeats the recording `name` on a GPU: returns the same file with new results; `None` if no kind of recording has
+/// this name.
 ///
 /// # Errors
 /// If the recording is malformed, or the GPU fails.
@@ -155,8 +156,7 @@ pub fn record(name: &str, bytes: &[u8], recorder: &mut dyn Recorder) -> Option<R
     recording(name).map(|recording| recording.record(bytes, recorder))
 }
 
-/// Recordings that are generated and not written by hand, by name: all rows that shall be recorded, with zeros for what
-/// a GPU has to tell.
+/// Generated recordings, by name: all rows to record, with zeros for the results.
 pub fn planned() -> [(&'static str, String); 11] {
     [
         (
@@ -179,12 +179,12 @@ pub fn planned() -> [(&'static str, String); 11] {
     ]
 }
 
-/// The first line of a recording that is a table; empty if no table has such a name.
+/// The first line of a recording that is a table; empty if no table has this name.
 pub fn header(name: &str) -> &'static str {
     recording(name).map_or("", Recording::header)
 }
 
-/// Whether some kind of recording has such a name.
+/// Whether some kind of recording has this name.
 pub fn is_known(name: &str) -> bool {
     recording(name).is_some()
 }
@@ -204,7 +204,7 @@ fn recording(name: &str) -> Option<&'static dyn Recording> {
     }
 }
 
-/// Whether a file's stem is `name`, or that and a suffix.
+/// Whether a file's stem is `name`, optionally with a suffix.
 fn is_named(stem: &str, name: &str) -> bool {
     stem.strip_prefix(name)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '-', '.']))

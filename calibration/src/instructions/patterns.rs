@@ -1,5 +1,5 @@
-//! Which accesses of a warp are recorded: a list of patterns for every access there is, the same on every machine.
-//! The result columns of its rows are zero.
+//! The accesses of a warp to record: a list of patterns for every kind of access, the same on every machine. The
+//! result columns of its rows are zero.
 use std::collections::BTreeSet;
 
 use emulator::LANES;
@@ -7,9 +7,9 @@ use emulator::LANES;
 use super::access::{Shared, Space};
 use super::random::random;
 
-/// Bytes of memory that a pattern may reach.
+/// Bytes of memory that a pattern may access.
 const WINDOW: u32 = 32 << 10;
-/// A byte offset for each lane; none for one that takes no part.
+/// A byte offset for each lane; `None` for an inactive one.
 type Offsets = [Option<u32>; LANES];
 
 /// The rows of `shared_memory_patterns.csv` or `global_memory_patterns.csv`.
@@ -19,7 +19,7 @@ pub(super) fn plan<S: Space>() -> String {
     for op in ["ld", "st"] {
         for bytes in [1, 2, 4, 8, 16] {
             let mut made = whole_warps(bytes);
-            // Lanes that share an address are what shared memory has its own rules for.
+            // Lanes that share an address, for which shared memory has special rules.
             if is_shared {
                 made.extend(merging(bytes));
             }
@@ -44,7 +44,7 @@ pub(super) fn plan<S: Space>() -> String {
     text
 }
 
-/// Each pattern once.
+/// The rows, each pattern once.
 fn rows(op: &str, bytes: u32, lanes: usize, patterns: Vec<Offsets>) -> String {
     let mut seen = BTreeSet::new();
     let mut text = String::new();
@@ -59,7 +59,7 @@ fn rows(op: &str, bytes: u32, lanes: usize, patterns: Vec<Offsets>) -> String {
     text
 }
 
-/// Every lane at `index(lane)` times its width, inside the window.
+/// Lane i at `index(i)` times its width, inside the window.
 fn every(bytes: u32, index: impl Fn(u32) -> u32) -> Offsets {
     std::array::from_fn(|lane| Some(index(lane as u32) * bytes % WINDOW))
 }
@@ -70,14 +70,14 @@ fn whole_warps(bytes: u32) -> Vec<Offsets> {
     for stride in [0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33] {
         made.push(every(bytes, |lane| lane * stride));
     }
-    // A first lane that is aligned to its width and to nothing else: sectors and lines are crossed elsewhere.
+    // A first lane that is aligned to its width only, so that sectors and lines are crossed elsewhere.
     for start in [1, 3] {
         for stride in [1, 2] {
             made.push(every(bytes, |lane| start + lane * stride));
         }
     }
     made.push(every(bytes, |lane| 31 - lane));
-    // A tile of rows: consecutive lanes go down it, or along it.
+    // A tile of rows: consecutive lanes go down a column, or along a row.
     for pitch in [128 + 16, 256] {
         let pitch = pitch / bytes;
         for across in [2, 8] {
@@ -87,7 +87,7 @@ fn whole_warps(bytes: u32) -> Vec<Offsets> {
             }));
         }
     }
-    // Rows of 128 bytes whose units are moved by an XOR with the row.
+    // Rows of 128 bytes whose units are permuted by an XOR with the row.
     for bits in [1, 7] {
         let units = 128 / bytes;
         made.push(every(bytes, |lane| lane * units + ((lane & bits) ^ 1)));
@@ -98,14 +98,14 @@ fn whole_warps(bytes: u32) -> Vec<Offsets> {
     made
 }
 
-/// Lanes that ask for the same word, in the ways in which groups of lanes may be merged, and may just not.
+/// Lanes that access the same word, in patterns for which phases merge and in near misses.
 fn merging(bytes: u32) -> Vec<Offsets> {
     let mut made = Vec::new();
     for apart in [1, 32] {
         for same in [1, 2, 3, 4, 8, 16] {
             made.push(every(bytes, |lane| (lane & !same) * apart));
         }
-        // One half in pairs of neighbours, the other in pairs at a distance of two.
+        // One half in pairs of neighbours, the other in pairs two lanes apart.
         made.push(every(bytes, |lane| {
             apart * if lane < 16 { lane & !1 } else { lane & !2 }
         }));
@@ -121,7 +121,7 @@ fn merging(bytes: u32) -> Vec<Offsets> {
     made
 }
 
-/// Lanes that take no part: halves, every other, single ones, and all but one.
+/// Inactive lanes: halves, every other one, single ones, and all but one.
 fn partial_warps(bytes: u32) -> Vec<Offsets> {
     let masks = [
         1,
@@ -163,7 +163,7 @@ fn only(offsets: Offsets, mask: u32) -> Offsets {
 }
 
 /// Random units of windows from one line to the whole memory, for whole and partial warps; the smaller the window,
-/// the more lanes meet.
+/// the more lanes conflict.
 fn at_random(bytes: u32, seed: u64) -> Vec<Offsets> {
     let mut state = seed;
     let mut made = Vec::new();
@@ -172,7 +172,7 @@ fn at_random(bytes: u32, seed: u64) -> Vec<Offsets> {
             let units = u64::from(window / bytes);
             let offsets: Offsets =
                 std::array::from_fn(|_| Some((random(&mut state) % units) as u32 * bytes));
-            // Some lane has to ask.
+            // At least one lane is active.
             let mask = random(&mut state) as u32 | 1 << (random(&mut state) % 32);
             made.push(if repeat % 2 == 1 {
                 only(offsets, mask)

@@ -1,4 +1,4 @@
-//! Random bits that are the same on every machine, so that a recording can be made again.
+//! Random bits that are the same on every machine, so that a recording can be repeated.
 
 /// SplitMix64 (Steele, Lea and Flood 2014), one step.
 pub(super) fn random(state: &mut u64) -> u64 {
@@ -7,7 +7,7 @@ pub(super) fn random(state: &mut u64) -> u64 {
     drawn
 }
 
-/// Random bits by two numbers: a multiplicative hash, and its high bits over the low ones.
+/// A hash of two numbers: a multiplicative hash, with its high bits XORed over the low ones.
 #[inline(always)]
 pub(super) fn mix(x: u32, y: u32) -> u64 {
     let z = (u64::from(x) << 32 | u64::from(y)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

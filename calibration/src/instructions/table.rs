@@ -1,49 +1,49 @@
-//! Recordings that are tables: one row is one case, and its last columns hold what hardware made of it. [`Row`] says
-//! how a case is read, executed and written; how it is compared and recorded is the same for all.
+//! Recordings that are tables: one row is one case, and its last columns are hardware's results. [`Row`] defines how
+//! a case is parsed, executed and written; comparing and recording is the same for all.
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
 use anyhow::{Context, Error, Result};
 use emulator::Card;
-use harness::{BadRow, BadTable, Table, TableRow};
+use harness::{RowError, Table, TableError, TableRow};
 use rayon::prelude::*;
 
 use super::{Comparison, Difference, Experiment, Recorder, Recording, options};
 
-/// A row of a recording, without what was measured.
+/// A row of a recording, without its results.
 pub trait Row: Sized + Send + Sync {
-    /// What hardware makes of it: what the last columns hold.
+    /// The type of the results, which are in the last columns.
     type Measured: PartialEq + Send + Sync;
 
-    /// Between two columns.
+    /// The separator of columns.
     const SEPARATOR: char = ',';
     /// The first line: all columns.
     const HEADER: &'static str;
-    /// How many of them, the last ones, are measured.
+    /// The number of result columns, which are the last ones.
     const MEASURED: usize = 1;
 
-    /// Reads row `number`, counted from 0, from its fields in the columns of [`Row::HEADER`].
+    /// Parses row `number`, counted from 0, from its fields in the columns of [`Row::HEADER`].
     ///
     /// # Errors
     /// If a field is malformed.
     fn parse(number: usize, fields: &[&str]) -> Result<(Self, Self::Measured)>;
-    /// What is executed, one after the other.
+    /// The experiments, one after the other.
     ///
     /// # Errors
-    /// If the row says nothing that can be executed.
+    /// If the row has nothing that can be executed.
     fn experiments(&self) -> Result<Vec<Experiment>>;
-    /// What the outputs of the experiments say.
+    /// The results, from the outputs of the experiments.
     ///
     /// # Errors
-    /// If they cannot be the outputs of these experiments.
+    /// If they cannot be outputs of these experiments.
     fn measured(&self, outputs: &[Vec<u8>]) -> Result<Self::Measured>;
-    /// The measured columns.
+    /// The result columns.
     fn fields(&self, measured: &Self::Measured) -> Vec<String>;
-    /// What differs, as recorded, and as found.
+    /// What differs, the recorded value, and the value found.
     fn difference(&self, recorded: &Self::Measured, found: &Self::Measured) -> [String; 3];
 
-    /// What the emulator of a card makes of it.
+    /// The results on the emulator of a card.
     ///
     /// # Errors
     /// If the emulator refuses it.
@@ -55,7 +55,7 @@ pub trait Row: Sized + Send + Sync {
         self.measured(&outputs)
     }
 
-    /// What a GPU makes of these rows.
+    /// The results on a GPU, for these rows.
     ///
     /// # Errors
     /// If the GPU cannot execute one of them.
@@ -71,21 +71,21 @@ pub trait Row: Sized + Send + Sync {
     }
 }
 
-/// A row with what was measured.
+/// A row with its results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded<R: Row> {
     /// Its line in the file, counted from 1.
     pub line: usize,
-    /// What was executed.
+    /// The row.
     pub case: R,
-    /// What came out.
+    /// The results.
     pub measured: R::Measured,
 }
 
 /// The rows of a file.
 ///
 /// # Errors
-/// If it has none, or one of them is malformed.
+/// If the file has no rows, or one of them is malformed.
 pub fn rows<R: Row>(bytes: &[u8]) -> Result<Vec<Recorded<R>>> {
     Ok(read(bytes)?.1)
 }
@@ -94,7 +94,7 @@ fn read<R: Row>(bytes: &[u8]) -> Result<(Table, Vec<Recorded<R>>)> {
     let columns: Vec<&str> = R::HEADER.split(R::SEPARATOR).collect();
     let table = Table::read(bytes, R::SEPARATOR, &columns)?;
     if table.rows.is_empty() {
-        return Err(BadTable::Empty("rows").into());
+        return Err(TableError::Empty("rows").into());
     }
     let parse = |(number, row): (usize, &TableRow)| {
         let fields = table.pick(row, &columns);
@@ -113,12 +113,12 @@ fn read<R: Row>(bytes: &[u8]) -> Result<(Table, Vec<Recorded<R>>)> {
 
 fn at(line: usize) -> impl Fn(Error) -> Error {
     move |why| {
-        let why = BadRow(why.to_string());
-        BadTable::Row { line, why }.into()
+        let why = RowError(why.to_string());
+        TableError::Row { line, why }.into()
     }
 }
 
-/// The recordings with rows of this kind.
+/// The recordings with rows of this type.
 pub(super) struct TableOf<R>(PhantomData<fn() -> R>);
 
 impl<R> TableOf<R> {
@@ -167,7 +167,7 @@ impl<R: Row> Recording for TableOf<R> {
     fn record(&self, bytes: &[u8], recorder: &mut dyn Recorder) -> Result<Vec<u8>> {
         let (table, rows) = read::<R>(bytes)?;
         let measured = R::on_gpu(&rows, recorder)?;
-        // The last ones come first.
+        // Results are popped from the end, so they are reversed.
         let columns = R::HEADER.rsplit(R::SEPARATOR).take(R::MEASURED);
         let columns: Vec<&str> = columns.collect();
         let mut writer = csv::WriterBuilder::new()
@@ -188,13 +188,13 @@ impl<R: Row> Recording for TableOf<R> {
     }
 }
 
-/// A whole number in a column.
+/// An integer in a column.
 pub(super) fn number<T: FromStr>(name: &str, field: &str) -> Result<T> {
     let number = field.parse().ok();
-    number.with_context(|| format!("{name} is {field:?}: a whole number is needed"))
+    number.with_context(|| format!("{name} is {field:?}, expected an integer"))
 }
 
-/// Whole numbers in the columns of these names.
+/// The integers in the columns of these names.
 pub(super) fn whole_numbers<'a, T: FromStr + Default + Copy, const N: usize>(
     names: impl Iterator<Item = &'a str>,
     fields: &[&str],
@@ -206,12 +206,12 @@ pub(super) fn whole_numbers<'a, T: FromStr + Default + Copy, const N: usize>(
     Ok(numbers)
 }
 
-/// What a column holds of many results: FNV-1a of their bytes, as 16 hexadecimal digits.
+/// A digest of many results: FNV-1a of their bytes, as 16 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest(u64);
 
 impl Digest {
-    /// That of these bytes.
+    /// The digest of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -220,10 +220,10 @@ impl Digest {
 
     pub(super) fn parse(field: &str) -> Result<Self> {
         let parsed = u64::from_str_radix(field, 16).ok().map(Self);
-        // Nothing but what `Display` writes.
+        // Exactly what `Display` writes.
         let parsed = parsed.filter(|digest| digest.to_string() == field);
-        let needed = "16 lower-case hexadecimal digits are needed";
-        parsed.with_context(|| format!("digest is {field:?}: {needed}"))
+        let needed = "expected 16 lower-case hexadecimal digits";
+        parsed.with_context(|| format!("digest is {field:?}, {needed}"))
     }
 
     pub(super) const fn bits(self) -> u64 {

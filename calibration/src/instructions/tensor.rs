@@ -1,7 +1,7 @@
-//! `tensor.csv`: many products of matrices a row, made from a seed, with a digest of all that came out.
+//! `tensor.csv`: many matrix products in each row, made from a seed, with a digest of all results.
 //!
-//! A row is an instruction, a class of input, a seed, how many records, and the [`Digest`] of their D, record by
-//! record, each 16x8 f32 as little-endian bits. A record's A, B and C follow from class, seed and the record's
+//! A row is an instruction, a class of inputs, a seed, the number of records, and the [`Digest`] of their D, record
+//! by record, each 16x8 f32 as little-endian bits. A record's A, B and C follow from class, seed and the record's
 //! number by integer arithmetic alone; the layout is that of `matrix`.
 use anyhow::{Context, Result, bail, ensure};
 
@@ -10,14 +10,14 @@ use super::random::random;
 use super::table::number;
 use super::{Digest, Experiment, Row};
 
-/// A row with more is refused: it would not fit into the emulator's memory.
-const MOST: usize = 1 << 16;
-/// Records of a planned row: a difference is found in so many, and a file stays small.
-const PLANNED: usize = 512;
+/// Most records of a row: more would not fit in the emulator's memory.
+const MAX_RECORDS: usize = 1 << 16;
+/// Records of a planned row: enough to find a difference, while a file stays small.
+const PLANNED_RECORDS: usize = 512;
 /// Planned rows of an instruction and a class.
 const SEEDS: u64 = 4;
 
-/// What the numbers of a record are like; each goes for a corner of the rule in [`emulator::tensor`].
+/// Classes of numbers in a record; each tests one corner of the rule in [`emulator::tensor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     /// Magnitudes from 0 to 4, evenly.
@@ -60,7 +60,7 @@ impl Class {
     ];
 }
 
-/// How a number is laid out in bits.
+/// The bit layout of a number.
 #[derive(Clone, Copy)]
 struct Format {
     exponent_bits: u32,
@@ -132,7 +132,7 @@ impl Format {
     }
 }
 
-/// Which of a record's three matrices.
+/// One of a record's three matrices.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operand {
     A,
@@ -144,7 +144,7 @@ enum Operand {
 fn element(class: Class, operand: Operand, factor: Format, bits: u64) -> u32 {
     let is_addend = operand == Operand::C;
     let format = if is_addend { F32 } else { factor };
-    // Bits that no other choice here depends on.
+    // Bits that no other choice here uses.
     let pick = bits >> 25 & 0x7f;
     match class {
         Class::Normal => format.normal(bits),
@@ -167,7 +167,8 @@ fn element(class: Class, operand: Operand, factor: Format, bits: u64) -> u32 {
         Class::SignedZero if is_addend || pick >= 8 => format.zero(bits),
         Class::SignedZero => format.normal(bits),
         Class::Overflowing if is_addend => format.between(250, 254, bits),
-        // Products of bf16 from 2^120 to 2^130; those of f16 cannot leave f32, only their addend is near its end.
+        // Products of bf16 from 2^120 to 2^130; those of f16 cannot exceed f32, only their addend is near its
+        // maximum.
         Class::Overflowing if factor.exponent_bits == 8 => {
             format.between(factor.bias() + 60, factor.bias() + 65, bits)
         }
@@ -190,12 +191,12 @@ fn element(class: Class, operand: Operand, factor: Format, bits: u64) -> u32 {
     }
 }
 
-/// Records of A, B and C, with D zero: as `matrix` takes them.
+/// Records of A, B and C, with D zero, in the format of `matrix`.
 fn records(mma: Mma, class: Class, seed: u64, count: usize) -> Vec<u8> {
     let factor = if mma.factor == "f16" { F16 } else { BF16 };
     let mut bytes = vec![0; RECORD * count];
     for (i, record) in bytes.chunks_exact_mut(RECORD).enumerate() {
-        // SplitMix64 of any start is random: a start for each record, so that rows may be cut anywhere.
+        // SplitMix64 is random from any start: each record has its own, so rows may be split anywhere.
         let mut state = seed << 32 | i as u64;
         state = random(&mut state);
         let (a, rest) = record.split_at_mut(512);
@@ -222,7 +223,7 @@ fn cancel(a: &mut [u8], b: &mut [u8], state: &mut u64) {
     for row in a.chunks_exact_mut(32) {
         for pair in row.chunks_exact_mut(4) {
             pair.copy_within(..2, 2);
-            // A quarter of them in the last bit apart.
+            // A quarter of them differ in the last bit.
             pair[2] ^= u8::from(random(state) & 3 == 0);
         }
     }
@@ -255,17 +256,17 @@ impl Row for Batch {
         let mma = SHAPES.into_iter().find(|mma| mma.name == instruction);
         let mma = mma.with_context(|| {
             let names = SHAPES.map(|mma| mma.name).join(", ");
-            format!("{instruction:?} is no instruction: there are {names}")
+            format!("{instruction:?} is not an instruction: there are {names}")
         })?;
         let found = Class::ALL.into_iter().find(|(name, _)| *name == class);
         let class = found.with_context(|| {
             let names = Class::ALL.map(|(name, _)| name).join(", ");
-            format!("{class:?} is no class of input: there are {names}")
+            format!("{class:?} is not a class of inputs: there are {names}")
         })?;
         let (seed, count) = (number("seed", seed)?, number("records", count)?);
         ensure!(
-            (1..=MOST).contains(&count),
-            "records is {count}: 1 to {MOST} are possible"
+            (1..=MAX_RECORDS).contains(&count),
+            "records is {count}: 1 to {MAX_RECORDS} are possible"
         );
         let batch = Self {
             mma,
@@ -289,7 +290,7 @@ impl Row for Batch {
         vec![digest.to_string()]
     }
 
-    /// That some record of a row differs is all that its digest tells.
+    /// A digest shows only that some record of the row differs.
     fn difference(&self, recorded: &Digest, found: &Digest) -> [String; 3] {
         let (mma, class) = (self.mma.name, self.class.0);
         let what = format!(
@@ -301,14 +302,14 @@ impl Row for Batch {
     }
 }
 
-/// The rows to be recorded: every instruction, every class, and more than 20,000 records of each instruction. The
-/// digests are zero.
+/// The rows to record: every instruction, every class, and more than 20,000 records of each instruction. The digests
+/// are zero.
 pub(super) fn plan() -> String {
     let mut text = Batch::HEADER.to_owned() + "\n";
     for mma in SHAPES {
         for (class, _) in Class::ALL {
             for seed in 1..=SEEDS {
-                text += &format!("{},{class},{seed},{PLANNED},{:016x}\n", mma.name, 0);
+                text += &format!("{},{class},{seed},{PLANNED_RECORDS},{:016x}\n", mma.name, 0);
             }
         }
     }
@@ -337,7 +338,7 @@ mod tests {
         found.count() as f64 / all.len() as f64
     }
 
-    /// Each class reaches what it is there for.
+    /// Each class produces the results that it is there for.
     #[test]
     fn classes_are_what_they_are_called() {
         for mma in SHAPES {
@@ -376,7 +377,7 @@ mod tests {
         }
     }
 
-    /// The records of a seed never change: a recording is worth nothing without them.
+    /// The records of a seed must never change: without them a recording is worthless.
     #[test]
     fn the_same_records_everywhere() {
         let found: Vec<String> = Class::ALL

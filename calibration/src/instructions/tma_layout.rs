@@ -1,8 +1,8 @@
-//! `tma_layout.csv`: where a bulk tensor load puts the elements of a tile, and what it puts where the tile leaves
-//! the tensor.
+//! `tma_layout.csv`: where a bulk tensor load stores the elements of a tile, and what it stores where the tile
+//! extends beyond the tensor.
 //!
-//! Each element of the tensor holds its own number, counted from 1; shared memory holds a mark before the load.
-//! So what is found there afterwards is an element, a zero from outside the tensor, or untouched.
+//! Each element of the tensor holds its own number, counted from 1; shared memory holds a mark before the load. So
+//! every 2 bytes found there afterwards are an element, a zero from outside the tensor, or untouched.
 use std::fmt;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -12,10 +12,10 @@ use harness::Tiling;
 use super::table::whole_numbers;
 use super::{Experiment, Row, Tensor};
 
-/// Bytes of shared memory that are looked at.
+/// Bytes of shared memory that are checked.
 const WINDOW: u32 = 4 << 10;
 const THREADS: u32 = 128;
-/// What shared memory holds before, and what lies between the tensor's rows.
+/// The mark in shared memory before the load, and the mark between the tensor's rows.
 const UNTOUCHED: u16 = 0xffff;
 const GAP: u16 = 0xfffe;
 
@@ -24,7 +24,7 @@ const GAP: u16 = 0xfffe;
 pub struct Case {
     /// The swizzle: 0, 32, 64 or 128.
     pub swizzle: u32,
-    /// Where the tile goes, from a multiple of 1024; itself a multiple of 128.
+    /// Where the tile is stored, from a multiple of 1024; itself a multiple of 128.
     pub start: u32,
     /// Elements of the tile.
     pub tile: [u32; 2],
@@ -34,14 +34,14 @@ pub struct Case {
     pub at: [i32; 2],
 }
 
-/// What 2 bytes of shared memory hold.
+/// The contents of 2 bytes of shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The element with this number, row by row.
     Element(u16),
     /// A zero from outside the tensor.
     Zero,
-    /// What was there before.
+    /// The mark from before the load.
     Untouched,
 }
 
@@ -71,7 +71,7 @@ impl Case {
             ptx: PTX.into(),
             blocks: 1,
             threads: THREADS,
-            // The mbarrier lies behind the window.
+            // The mbarrier follows the window.
             dynamic_shared: WINDOW + 16,
             input: [x, y, self.start, bytes].map(u32::to_le_bytes).concat(),
             output_bytes: WINDOW as usize,
@@ -87,7 +87,8 @@ impl Case {
         }
     }
 
-    /// What lies in shared memory from the case's start on, for each 2 bytes, up to the last 16 that were touched.
+    /// The contents of shared memory from the case's start on, for each 2 bytes, up to the last 16 bytes that were
+    /// written.
     fn decode(&self, output: &[u8]) -> Result<Vec<Found>> {
         let wrong = |at: usize, what: &str| bail!("{self}: byte {at} of the window {what}");
         if output.len() != WINDOW as usize {
@@ -100,12 +101,12 @@ impl Case {
                 0 => Found::Zero,
                 UNTOUCHED => Found::Untouched,
                 number if u32::from(number) <= elements => Found::Element(number - 1),
-                _ => return wrong(at, "holds what is no element"),
+                _ => return wrong(at, "does not hold an element"),
             };
             if at >= start {
                 found.push(what);
             } else if what != Found::Untouched {
-                return wrong(at, "is before the tile and was touched");
+                return wrong(at, "is before the tile and was written");
             }
         }
         let touched = found.iter().rposition(|&what| what != Found::Untouched);
@@ -145,7 +146,7 @@ fn follow(first: Found) -> [Found; 8] {
 }
 
 impl Row for Case {
-    /// What [`Case::decode`] says.
+    /// The result of [`Case::decode`].
     type Measured = Vec<Found>;
 
     const HEADER: &'static str = "swizzle,start,tile_columns,tile_rows,columns,rows,x,y,elements";
@@ -185,7 +186,7 @@ impl Row for Case {
                 .parse()
                 .map(Found::Element)
                 .ok()
-                .with_context(|| format!("{text:?} is no element, nor - or .")),
+                .with_context(|| format!("{text:?} is neither an element nor - or .")),
         };
         let mut found = Vec::new();
         for chunk in elements.split_whitespace() {
@@ -207,8 +208,8 @@ impl Row for Case {
         self.decode(&outputs.concat())
     }
 
-    /// Of each 16 bytes the first element's number, if the next seven follow, `-` for zeros, `.` for what is
-    /// untouched; where they are mixed, all eight with `+` between.
+    /// For each 16 bytes the first element's number, if the next seven follow, `-` for zeros, `.` for untouched
+    /// bytes; if they are mixed, all eight with `+` between.
     fn fields(&self, found: &Vec<Found>) -> Vec<String> {
         let chunk = |chunk: &[Found]| {
             let all: Vec<String> = chunk.iter().map(Found::to_string).collect();
@@ -235,10 +236,10 @@ impl Row for Case {
     }
 }
 
-/// Tiles start at whole 16 bytes: elsewhere an H100 stops with an illegal instruction.
+/// Tiles start at multiples of 16 bytes: elsewhere an H100 stops with an illegal instruction.
 ///
 /// Every swizzle at every eighth of 1024 bytes, with tiles as wide as the swizzle and narrower ones; tiles that
-/// leave the tensor on each side, and tensors whose rows end within 16 bytes.
+/// extend beyond the tensor on each side, and tensors whose rows end within 16 bytes.
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for swizzle in [0, 32, 64, 128] {
@@ -297,7 +298,7 @@ const PTX: &str = include_str!("tma_layout.ptx");
 mod tests {
     use super::*;
 
-    /// A window as some hardware might leave it.
+    /// A window as hardware might leave it.
     fn window(case: &Case, value: impl Fn(u32) -> u16) -> Vec<u8> {
         let end = case.start + 2 * case.tile[0] * case.tile[1];
         (0..WINDOW)
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_element_is_refused() {
+    fn what_is_not_an_element_is_refused() {
         let case = cases()[0];
         let end = (case.tensor[0] * case.tensor[1]) as u16;
         assert!(case.decode(&window(&case, |_| end)).is_ok());

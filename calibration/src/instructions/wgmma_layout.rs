@@ -1,9 +1,9 @@
-//! `wgmma_layout.csv`: which byte of shared memory each element of a `wgmma` operand comes from.
+//! `wgmma_layout.csv`: the byte of shared memory from which `wgmma` reads each element of an operand.
 //!
-//! Shared memory is filled with its own index, the other operand is the identity, and so the product is what
-//! the tensor cores have read: D = A I, or D = I B. An f16 holds integers up to 2048 exactly, so the index
-//! comes in two digits, a launch each. The identity is the unswizzled K-major B, or the A in registers, of the
-//! recorded arithmetic (`wgmma_*.bin`).
+//! Shared memory is filled with its own index, and the other operand is the identity, so the product is what the
+//! tensor cores have read: D = A I, or D = I B. An f16 holds integers up to 2048 exactly, so the index is read in two
+//! digits, with a launch for each. The identity is the unswizzled K-major B, or the A in registers, of the recorded
+//! arithmetic (`wgmma_*.bin`).
 use std::fmt;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -13,7 +13,7 @@ use super::{Experiment, Row, words};
 
 /// Elements along K.
 const K: u32 = 16;
-/// Bytes of shared memory that are filled: what a case may reach.
+/// Bytes of shared memory that are filled; a case must not read beyond them.
 const WINDOW: u32 = 32 << 10;
 /// Bytes of the identity after them.
 const IDENTITY: u32 = 512;
@@ -54,7 +54,7 @@ pub struct Case {
     pub leading: u32,
     /// Stride dimension byte offset.
     pub stride: u32,
-    /// Where the operand starts, from a multiple of 1024.
+    /// The operand's start, from a multiple of 1024.
     pub start: u32,
 }
 
@@ -99,8 +99,8 @@ impl Case {
         })
     }
 
-    /// The byte of each element, from the multiple of 1024 that `start` counts from: M or N by M or N, and of each of
-    /// them its 16 along K.
+    /// The byte of each element, from the multiple of 1024 that `start` counts from: for each row of M or N its 16
+    /// elements along K.
     fn decode(&self, outputs: [&Vec<u8>; 2]) -> Result<Vec<u32>> {
         let outputs = outputs.map(|output| words(output).collect::<Vec<u32>>());
         let count = (THREADS * registers(self.operand)) as usize;
@@ -119,7 +119,7 @@ impl Case {
         let index = |at: u32| Some(digit(&outputs[0], at)? | digit(&outputs[1], at)? << DIGIT);
         let mut bytes = Vec::new();
         for (mn, k) in (0..self.mn()).flat_map(|mn| (0..K).map(move |k| (mn, k))) {
-            // Every warp has the identity for its 16 rows of A: the same four times over.
+            // Every warp has the identity for its 16 rows of A, so the result is the same four times.
             let places = match self.operand {
                 Operand::A => vec![place(mn, k)],
                 Operand::B => (0..4).map(|warp| place(16 * warp + k, mn)).collect(),
@@ -129,13 +129,13 @@ impl Case {
                 Some(first) if found.all(|other| other == Some(first)) && 2 * first < WINDOW => {
                     bytes.push(2 * first);
                 }
-                _ => bail!("{self}: element ({mn}, {k}) is not one of shared memory"),
+                _ => bail!("{self}: element ({mn}, {k}) is not a byte of shared memory"),
             }
         }
         Ok(bytes)
     }
 
-    /// The elements of each 16 bytes, as indices into what [`Case::decode`] returns.
+    /// The elements of each 16 bytes, as indices into the result of [`Case::decode`].
     fn units(&self) -> impl Iterator<Item = [u32; 8]> {
         let (major, mn) = (self.major, self.mn());
         (0..mn * K / 8).map(move |unit| {
@@ -166,7 +166,7 @@ impl fmt::Display for Case {
 }
 
 impl Row for Case {
-    /// What [`Case::decode`] returns.
+    /// The result of [`Case::decode`].
     type Measured = Vec<u32>;
 
     const HEADER: &'static str = "operand,major,swizzle,base_offset,leading,stride,start,bytes";
@@ -244,8 +244,8 @@ impl Row for Case {
         }
     }
 
-    /// 16 bytes move as a whole, so of the 8 elements in them the first one's byte is written, M or N by M or N,
-    /// or K by K where M or N is contiguous. Where they do not lie together, all of them, with `+` between.
+    /// 16 bytes move as a whole, so of their 8 elements only the first one's byte is written, in the order of M or N,
+    /// or of K if M or N is contiguous. If they are not contiguous, all bytes are written, with `+` between.
     fn fields(&self, bytes: &Vec<u32>) -> Vec<String> {
         let unit = |unit: [u32; 8]| {
             let bytes = unit.map(|at| bytes[at as usize]);
@@ -306,13 +306,13 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// Leading and stride byte offsets: packed, and with gaps that keep to no power of two.
+/// Leading and stride byte offsets: packed, and with gaps that are not powers of two.
 fn strides(case: &Case) -> Vec<(u32, u32)> {
     let (mn, width) = (case.mn(), case.swizzle);
     let atom = 8 * width;
     match (case.major, width) {
         (_, 0) => vec![(16 * mn, 128), (128, 256), (5008, 272)],
-        // The leading offset is said not to matter.
+        // The leading offset is documented as ignored.
         (Major::K, _) => vec![(16, atom), (4096, atom), (16, atom + 128), (16, atom + 16)],
         (Major::Mn, _) => vec![
             (atom, atom * (2 * mn / width)),
@@ -323,8 +323,8 @@ fn strides(case: &Case) -> Vec<(u32, u32)> {
     }
 }
 
-/// Starts and base offsets: a pattern that starts at each eighth of 1024 bytes, with the base offset that says
-/// so and without it, and the base offset alone. K steps inside a swizzled row.
+/// Starts and base offsets: a pattern that starts at each eighth of 1024 bytes, with the matching base offset and
+/// without it, and the base offset alone; K steps inside a swizzled row.
 fn starts(case: &Case, all: bool) -> Vec<(u32, u32)> {
     if case.swizzle == 0 {
         return vec![(0, 0), (16, 0), (1040, 0)];
@@ -351,7 +351,7 @@ fn registers(operand: Operand) -> u32 {
     }
 }
 
-/// Where the output holds D's element: register by register, thread by thread (PTX ISA, "Matrix Fragments for
+/// The position of D's element in the output: register by register, thread by thread (PTX ISA, "Matrix Fragments for
 /// wgmma.mma_async.m64nNk16").
 fn place(row: u32, column: u32) -> u32 {
     let thread = row / 16 * 32 + row % 8 * 4 + column % 8 / 2;
@@ -359,10 +359,10 @@ fn place(row: u32, column: u32) -> u32 {
     register * THREADS + thread
 }
 
-/// The kernel: the file beside this one, with what depends on the operand.
+/// The kernel: the file beside this one, with the parts that depend on the operand.
 fn ptx(operand: Operand, major: Major) -> String {
     let registers = registers(operand);
-    // f16 1.0 in the lower half where %r9 = %r10, in the upper half where %r9 = %r10 + 1.
+    // f16 1.0 in the lower half if %r9 = %r10, in the upper half if %r9 = %r10 + 1.
     let ones = |to: &str| {
         format!(
             "add.u32 %r12, %r10, 1;\nsetp.eq.u32 %p1, %r9, %r10;\nsetp.eq.u32 %p2, %r9, %r12;\n\

@@ -1,14 +1,14 @@
 //! `wmma_layout.csv`: which element of a matrix each register of a `wmma` fragment holds.
 //!
-//! A row is a matrix (`a`, `b`, or `c`, the sums), a shape, a type, a layout, and the [`Digest`] of the fragment, lane by lane, register
-//! by register, where the matrix in memory counts its elements from 0 on: as numbers of the type, of 8 bits the low ones. Elements
-//! of 4 bits and of 1 are random.
+//! A row is a matrix (`a`, `b`, or `c`, the accumulator), a shape, a type, a layout, and the [`Digest`] of the
+//! fragment, lane by lane, register by register. Elements of the matrix in memory are numbered from 0, as values of
+//! the type; 8-bit elements are the low bits of their number. Elements of 4 bits and of 1 bit are random.
 use anyhow::{Context, Result, bail};
 
 use super::random::mix;
 use super::{Digest, Experiment, Row};
 
-/// Elements of memory: the largest matrix has 512.
+/// Elements in memory: the largest matrix has 512.
 const ELEMENTS: u32 = 512;
 
 /// A row of the file.
@@ -16,10 +16,10 @@ const ELEMENTS: u32 = 512;
 pub(super) struct Fragment {
     matrix: String,
     shape: String,
-    /// Type, and its registers: of f64 they have 8 bytes, else 4.
+    /// Its type, and the number of its registers: 8 bytes each for f64, else 4.
     element: (String, u32),
     layout: String,
-    /// Elements from one row of memory to the next.
+    /// Elements from one row in memory to the next.
     stride: u32,
 }
 
@@ -151,7 +151,7 @@ impl Row for Fragment {
     }
 }
 
-/// The rows to be recorded. The digests are zero.
+/// The rows to record. The digests are zero.
 pub(super) fn plan() -> String {
     let mut text = Fragment::HEADER.to_owned() + "\n";
     let types = ["f16", "bf16", "tf32", "u8", "f32", "s32"];
@@ -172,7 +172,7 @@ pub(super) fn plan() -> String {
     text
 }
 
-/// The rows of the shapes and types that came later: f64, 4 bits and single bits.
+/// The rows of shapes and types added after the first recording: f64, 4 bits and single bits.
 pub(super) fn plan_more() -> String {
     let mut text = Fragment::HEADER.to_owned() + "\n";
     let mut add = |matrix: &str, shape: &str, ty: &str, layout: &str| {
@@ -186,7 +186,7 @@ pub(super) fn plan_more() -> String {
             add("c", shape, "s32", layout);
         }
     }
-    // PTX ISA: elements below a byte have no other layouts.
+    // PTX ISA: elements smaller than a byte have no other layouts.
     for (shape, ty) in [("m8n8k32", "s4"), ("m8n8k32", "u4"), ("m8n8k128", "b1")] {
         add("a", shape, ty, "row");
         add("b", shape, ty, "col");

@@ -1,39 +1,39 @@
-//! The kernel of `wgmma.cu`: how it is launched, on which values, and what it must come to.
+//! The kernel of `wgmma.cu`: its launch, its operands, and its expected result.
 use anyhow::{Result, bail};
 use emulator::Ptx;
 use gpu::Nvrtc;
 use half::f16;
 use harness::{ptx_file, random_matrix};
 
-/// Its name.
+/// The kernel's name.
 pub const ENTRY: &str = "joules";
 /// The constant in which it states its launch.
 const LAUNCH: &str = "joules_launch";
 
 const WARPGROUPS: usize = 2;
-/// Elements along M of a warpgroup, along N, and along K.
+/// Elements of a warpgroup along M, along N, and along K.
 const M: usize = 64;
 const N: usize = 256;
 const K: usize = 128;
-/// Elements along K that are neighbours in shared memory.
-const OCTET: usize = 8;
-/// Elements of A, both warpgroups' together.
+/// Elements along K that are contiguous in shared memory.
+const CORE_MATRIX_ROW: usize = 8;
+/// Elements of A, of both warpgroups together.
 const ALL_OF_A: usize = WARPGROUPS * M * K;
 
-/// What it states.
+/// The launch that the kernel states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// Threads of a block.
     pub threads: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// Turns of the loop after which the sums begin with 0 again.
+    /// Turns of the loop after which the sums restart at 0.
     pub turns_of_sum: u32,
     /// FLOP of a block in a turn.
     pub flop: u32,
 }
 
-/// Its PTX, for sm_90a.
+/// The kernel's PTX, for sm_90a.
 ///
 /// # Errors
 /// If it does not compile.
@@ -50,10 +50,10 @@ pub fn compile(nvrtc: &Nvrtc) -> Result<String> {
 }
 
 impl Launch {
-    /// What this PTX states.
+    /// Reads the launch that this PTX states.
     ///
     /// # Errors
-    /// If it does not.
+    /// If it states none.
     pub fn of(ptx: &str) -> Result<Self> {
         let words = Ptx::parse(ptx)?.variable(LAUNCH).unwrap_or_default();
         let (words, _) = words.as_chunks::<4>();
@@ -70,19 +70,19 @@ impl Launch {
     }
 }
 
-/// What the operands hold.
+/// The values of the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// 0.
     Zeros,
     /// 1.
     Ones,
-    /// Roughly normal, as those of the rungs' problems.
+    /// Roughly normal, like those of the rungs' problems.
     Normal,
 }
 
 impl Values {
-    /// As a table calls them.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zeros => "zeros",
@@ -91,7 +91,7 @@ impl Values {
         }
     }
 
-    /// A matrix of them; `which` tells the matrices of a product apart.
+    /// A matrix of these values; `which` distinguishes the matrices of a product.
     pub fn matrix(self, rows: u32, columns: u32, which: u64) -> Vec<f16> {
         let constant = |value| vec![value; rows as usize * columns as usize];
         match self {
@@ -101,28 +101,28 @@ impl Values {
         }
     }
 
-    /// What the kernel reads: A of each warpgroup and B, in the order of shared memory.
+    /// The kernel's input: A of each warpgroup and B, in the order of shared memory.
     pub fn data(self) -> Vec<f16> {
         let a = self.matrix((WARPGROUPS * M) as u32, K as u32, 0);
         [a, self.matrix(N as u32, K as u32, 1)].concat()
     }
 }
 
-/// Whether every thread of every block came to its four sums, in `check` as the kernel wrote it, after so many turns.
+/// Checks the four sums that every thread of every block wrote to `check` after this many turns.
 ///
 /// # Errors
-/// Names the first that did not.
+/// Names the first sum that is wrong.
 pub fn verify(data: &[f16], launch: &Launch, turns: u32, check: &[u8]) -> Result<()> {
     let (found, _) = check.as_chunks::<4>();
     let found: Vec<f32> = found.iter().map(|sum| f32::from_le_bytes(*sum)).collect();
-    // What is left of the turns since the sums began with 0.
+    // The turns since the sums restarted at 0.
     let turns = f64::from((turns.max(1) - 1) % launch.turns_of_sum + 1);
     let expected: Vec<_> = (0..launch.threads as usize)
         .flat_map(|thread| SUMS.map(|sum| expected(data, thread, sum)))
         .collect();
     for (place, found) in found.iter().enumerate() {
         let [want, magnitude] = expected[place % expected.len()].map(|one| one * turns);
-        // Tensor cores round each step, of at most 256, by less than 2^-21 of the largest sum.
+        // Tensor cores round each of at most 256 steps by less than 2^-21 of the largest sum.
         let bound = magnitude / 4096.0;
         let near = (f64::from(*found) - want).abs() <= bound; // NaN is not
         if !near {
@@ -139,15 +139,17 @@ pub fn verify(data: &[f16], launch: &Launch, turns: u32, check: &[u8]) -> Result
     Ok(())
 }
 
-/// Which of its 128 sums a thread writes.
+/// The ones of its 128 sums that a thread writes.
 const SUMS: [usize; 4] = [0, 1, 126, 127];
 
-/// A sum of one turn, and the same of magnitudes (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16").
+/// A sum after one turn, and the same sum of magnitudes (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16").
 fn expected(data: &[f16], thread: usize, sum: usize) -> [f64; 2] {
     let (warpgroup, lane) = (thread / 128, thread % 128);
     let row = lane / 32 * 16 + lane % 32 / 4 + sum / 2 % 2 * 8;
     let column = sum / 4 * 8 + lane % 4 * 2 + sum % 2;
-    let at = |rows: usize, row: usize, k: usize| (k / OCTET * rows + row) * OCTET + k % OCTET;
+    let at = |rows: usize, row: usize, k: usize| {
+        (k / CORE_MATRIX_ROW * rows + row) * CORE_MATRIX_ROW + k % CORE_MATRIX_ROW
+    };
     let product = |k: usize| {
         let a = data[warpgroup * M * K + at(M, row, k)];
         let b = data[ALL_OF_A + at(N, column, k)];
@@ -205,7 +207,7 @@ mod tests {
         let ptx = compile(&nvrtc).expect("it compiles");
         let launch = Launch::of(&ptx).expect("it states its launch");
         assert_eq!((launch.threads, launch.shared_bytes), (256, 96 << 10));
-        // 2 turns after the sums began with 0 again; 1 would not add to what was there.
+        // 2 turns after the sums restarted at 0; after 1 turn nothing would have been accumulated.
         let turns = launch.turns_of_sum + 2;
         for values in [Values::Zeros, Values::Ones, Values::Normal] {
             let data = values.data();

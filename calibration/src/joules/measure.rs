@@ -1,4 +1,4 @@
-//! Each load with each of its values, by itself, at the clock that the power limit allows.
+//! Measures each load with each of its operand values, alone, at the clock that the power limit allows.
 use anyhow::{Context as _, Result, bail};
 use gpu::{
     Buffer, Contestant, Context, Cublas, Elements, GpuError, KernelArg, LaunchConfig, Nvrtc, Timing,
@@ -8,18 +8,18 @@ use harness::{Alone, OnGpu, Pass, Provenance, Size, contestant, passes, sides, t
 
 use super::kernel::{self, ENTRY, Launch, Values};
 
-/// Turns of the kernel's loop in a launch, some 20 ms: what passes between launches is then a small part. The sums end with 4096
-/// products each.
+/// Turns of the kernel's loop in a launch of about 20 ms, so that the gaps between launches are negligible. The sums
+/// end with 4096 products each.
 const TURNS: u32 = 12_800;
-/// What cuBLAS multiplies.
+/// The size of cuBLAS's product.
 const SIZE: Size = Size::cube(8192);
 
-/// What was measured.
+/// The result of the measurement.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// A row for each load and values.
+    /// A row for each load and kind of values.
     pub rows: Vec<Row>,
-    /// What the numbers belong to.
+    /// The provenance of the numbers.
     pub provenance: Provenance,
 }
 
@@ -28,9 +28,9 @@ pub struct Measured {
 pub struct Row {
     /// `wgmma` or `cuBLAS f16 8192`.
     pub load: &'static str,
-    /// What the operands hold.
+    /// The values of the operands.
     pub values: &'static str,
-    /// What came out.
+    /// The measurement.
     pub alone: Alone,
 }
 
@@ -45,11 +45,11 @@ const LOADS: [(&str, Values); 5] = [
 const WGMMA: &str = "wgmma";
 const CUBLAS: &str = "cuBLAS f16 8192";
 
-/// Measures all on this GPU; `tell` hears what is measured.
+/// Measures all loads on this GPU; calls `progress` with a message for each step.
 ///
 /// # Errors
 /// Without a GPU of compute capability 9.0, NVRTC or cuBLAS; if a product is wrong.
-pub fn measure(ordinal: usize, tell: &mut dyn FnMut(&str)) -> Result<Measured> {
+pub fn measure(ordinal: usize, progress: &mut dyn FnMut(&str)) -> Result<Measured> {
     let gpu = open(ordinal)?;
     let nvrtc = Nvrtc::find()?;
     let cublas = Cublas::new(&gpu)?;
@@ -60,7 +60,7 @@ pub fn measure(ordinal: usize, tell: &mut dyn FnMut(&str)) -> Result<Measured> {
     let config = LaunchConfig {
         grid: [info.sms, 1, 1],
         block: [launch.threads, 1, 1],
-        // More than half of an SM's: so that each gets one block.
+        // More than half of an SM's shared memory, so that each SM holds one block.
         dynamic_shared: launch
             .shared_bytes
             .max(info.shared_per_block_optin / 2 + 1024),
@@ -99,7 +99,7 @@ pub fn measure(ordinal: usize, tell: &mut dyn FnMut(&str)) -> Result<Measured> {
         let run = move |_| cublas.gemm(Elements::F16, [a, b, c], [m, n, k]);
         contestants.push(contestant(CUBLAS, run));
     }
-    tell("each load by itself, twice, for half a minute together");
+    progress("each load alone, twice: half a minute altogether");
     let base = Timing {
         warmup: 1,
         launches_per_sample: 1,
@@ -136,7 +136,7 @@ fn args([data, check]: &[Buffer; 2]) -> [KernelArg<'_>; 3] {
     ]
 }
 
-/// The GPU of this number, if it has `wgmma`.
+/// Opens the GPU of this number, if it has `wgmma`.
 fn open(ordinal: usize) -> Result<Context> {
     let gpu = match Context::open(ordinal) {
         Ok(gpu) => gpu,

@@ -1,4 +1,4 @@
-//! What was measured as a file and as a table.
+//! The measurements as a file and as a table.
 use anyhow::{Context, Result};
 use harness::alone::{COLUMNS, cells};
 use harness::table::table;
@@ -23,7 +23,7 @@ struct Line<'a> {
 }
 
 impl Measured {
-    /// `joules.csv`: a line for each load and values.
+    /// `joules.csv`: one line for each load and kind of values.
     ///
     /// # Errors
     /// If the table cannot be written.
@@ -55,7 +55,7 @@ impl Measured {
         Ok(String::from_utf8(bytes)?)
     }
 
-    /// The same for a terminal.
+    /// The measurements as a table for a terminal.
     pub fn table(&self) -> Vec<String> {
         let row =
             |row: &Row| [vec![row.load.into(), row.values.into()], cells(&row.alone)].concat();

@@ -1,11 +1,12 @@
-// What the tensor cores do by themselves, as in a product of matrices but without its memory traffic: two warpgroups, each
-// with its own A of 64 x 128 and both with the same B of 128 x 256, multiply what is in shared memory again and again, by
-// `wgmma` m64n256k16. One block an SM. The numbers are the host's: what they are moves the power. Needs sm_90a.
+// The tensor cores alone, as in a matrix product but without its memory traffic: two warpgroups, each with its own A
+// of 64 x 128 and both with the same B of 128 x 256, multiply the same operands in shared memory again and again, by
+// `wgmma` m64n256k16. One block on each SM. The host chooses the operands' values, which affect the power. Needs
+// sm_90a.
 constexpr int WARPGROUPS = 2, THREADS = WARPGROUPS * 128;
 constexpr int SLICES = 8;               // of 16 along K: products in one turn of the loop
 constexpr int A_BYTES = 64 * 16 * 2, B_BYTES = 256 * 16 * 2;        // of a slice
 constexpr int SHARED = SLICES * (WARPGROUPS * A_BYTES + B_BYTES);
-constexpr int TURNS_OF_SUM = 32;        // then the sums begin with 0 again: each is over 4096 products
+constexpr int TURNS_OF_SUM = 32;        // then the sums restart at 0: each is over 4096 products
 
 // Threads of a block, its dynamic shared memory, the turns of a sum, and operations of a block in a turn.
 extern "C" __constant__ int joules_launch[] = {THREADS, SHARED, TURNS_OF_SUM, WARPGROUPS * SLICES * 64 * 256 * 16 * 2};
@@ -13,7 +14,7 @@ extern "C" __constant__ int joules_launch[] = {THREADS, SHARED, TURNS_OF_SUM, WA
 #define EIGHT(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), \
                  "+f"(sum[i + 4]), "+f"(sum[i + 5]), "+f"(sum[i + 6]), "+f"(sum[i + 7])
 
-// A descriptor without swizzle: address, and the distances of core matrices along K and along M or N.
+// A descriptor without swizzle: address, and the strides of core matrices along K and along M or N.
 __device__ unsigned long long descriptor(const void* tile, unsigned long long along_k, unsigned long long along_mn)
 {
     const unsigned long long address = __cvta_generic_to_shared(tile);
@@ -46,8 +47,8 @@ __device__ void wgmma(float (&sum)[128], unsigned long long a, unsigned long lon
                  : "l"(a), "l"(b), "r"((int)adds));
 }
 
-// `data`: the A of each warpgroup, then B, as they are to be in shared memory. 8 rows (of B: columns) of 8 elements along K
-// are a core matrix of 128 bytes; core matrices follow each other along M or N first, then along K.
+// `data`: the A of each warpgroup, then B, in the order of shared memory. 8 rows (of B: columns) of 8 elements along
+// K are a core matrix of 128 bytes; core matrices follow each other first along M or N, then along K.
 extern "C" __global__ void __launch_bounds__(THREADS)
 joules(const uint4* data, float4* check, unsigned turns)
 {

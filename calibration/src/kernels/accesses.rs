@@ -1,4 +1,4 @@
-//! Accesses of a kernel by line and kind, from machine code and from PTX, so that both can be compared.
+//! Accesses of a kernel by line and kind, from machine code and from PTX, so that the two can be compared.
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::program::{KernelRun, table};
 use super::source_page::{Instruction, Listing};
 
-/// What an instruction does, whichever of the two languages it is written in.
+/// The kind of an instruction, in PTX or machine code.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AccessKind {
     /// Loads and stores whose counters are compared, by their name in PTX.
@@ -16,7 +16,7 @@ pub enum AccessKind {
     NotComparable(&'static str),
     /// Not an access to shared or global memory.
     None,
-    /// One that no kernel of ours should have.
+    /// An instruction that no kernel of the ladder should have.
     Unknown(String),
 }
 
@@ -24,19 +24,16 @@ pub enum AccessKind {
 pub const NOT_COMPARABLE: [(&str, &str); 4] = [
     (
         "cp.async",
-        "the hardware counts 4 wavefronts for a full warp whatever the addresses, the instrumented counter 3 to 32",
+        "the hardware counts 4 wavefronts for a full warp whatever the addresses, but the instrumented counter 3 to 32",
     ),
-    (
-        "bulk copies",
-        "TMA's traffic does not pass through what these counters watch",
-    ),
+    ("bulk copies", "these counters do not include TMA's traffic"),
     (
         "wgmma",
-        "operands are read by the tensor cores, not by an access of a warp; their wavefronts are those of no instruction",
+        "the tensor cores read the operands without an access of a warp, so the wavefronts belong to no instruction",
     ),
     (
         "mbarriers",
-        "how often a loop that waits turns is a matter of time, of which the emulator has none; arrivals are no access that these counters watch",
+        "the number of turns of a waiting loop depends on time, which the emulator does not model; these counters do not include arrivals",
     ),
 ];
 
@@ -62,7 +59,7 @@ const OF_SASS: [(&str, &str); 9] = [
     ("LDGMC", "bulk copies"),
 ];
 
-/// PTX operations that are not compared, by the start of their name; the first that fits counts.
+/// PTX operations that are not compared, by the start of their name; the first match counts.
 const OF_PTX: [(&str, &str); 5] = [
     ("cp.async.bulk", "bulk copies"),
     ("cp.reduce.async.bulk", "bulk copies"),
@@ -71,12 +68,12 @@ const OF_PTX: [(&str, &str); 5] = [
     ("mbarrier", "mbarriers"),
 ];
 
-/// Machine instructions that reach memory in other ways: what these kernels should not have. Constants and the
-/// launch's parameters (`LDC`, `ULDC`) are no traffic of shared or global memory.
+/// Machine instructions with other memory accesses, which these kernels should not have. Constants and launch
+/// parameters (`LDC`, `ULDC`) are not traffic of shared or global memory.
 const UNKNOWN: [&str; 8] = ["LD", "ST", "LDL", "STL", "ATOM", "ATOMS", "ATOMG", "RED"];
 
 impl AccessKind {
-    /// As a comparison shows it.
+    /// The name in a comparison.
     pub fn name(&self) -> &str {
         match self {
             Self::Compared(name) | Self::NotComparable(name) => name,
@@ -85,7 +82,7 @@ impl AccessKind {
         }
     }
 
-    /// Of a machine instruction, `LDS.U.128`.
+    /// The kind of a machine instruction, such as `LDS.U.128`.
     pub fn of_sass(opcode: &str) -> Self {
         let base = opcode.split('.').next().unwrap_or_default();
         if let Some((_, name)) = OF_SASS.iter().find(|(start, _)| base.starts_with(start)) {
@@ -100,7 +97,7 @@ impl AccessKind {
         Self::None
     }
 
-    /// Of a PTX operation, `ld.shared.v4.f32`.
+    /// The kind of a PTX operation, such as `ld.shared.v4.f32`.
     pub fn of_ptx(operation: &str) -> Self {
         if let Some((_, name)) = OF_PTX
             .iter()
@@ -129,17 +126,17 @@ impl AccessKind {
     }
 }
 
-/// Counters that are compared.
+/// The counters that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Warp instructions: requests.
     pub executions: u64,
-    /// Lanes that took part, summed.
+    /// Active lanes, summed.
     pub threads: u64,
     /// Wavefronts of shared memory.
     #[serde(rename = "shared_wavefronts")]
     pub wavefronts: u64,
-    /// Without bank conflicts.
+    /// The same without bank conflicts.
     #[serde(rename = "shared_wavefronts_ideal")]
     pub ideal: u64,
     /// Sectors of global memory.
@@ -179,24 +176,25 @@ pub struct AccessRow {
 /// The machine instructions of one name at one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineAccess {
-    /// Line of the kernel's file; none if the GPU's compiler did not say.
+    /// Line of the kernel's file; `None` without line information.
     pub line: Option<u32>,
     /// Such as `LDS.128`.
     pub opcode: String,
-    /// Whether they have a guard: then they are executed even if no lane takes part, and so are not requests.
+    /// Whether they have a guard: such an instruction is executed even without active lanes, so executions are not
+    /// requests.
     pub guarded: bool,
     /// Instructions of that name there.
     pub instructions: u64,
 }
 
-/// Counters for the reader.
+/// Counters that are recorded for the reader only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotCompared {
     pub global_tag_requests: u64,
 }
 
 impl AccessRow {
-    /// Those of a table.
+    /// The rows of a table.
     pub fn all(name: &str, bytes: &[u8]) -> Result<Vec<Self>> {
         table(name, bytes, |row| {
             Ok(Self {
@@ -219,7 +217,7 @@ impl AccessRow {
     }
 }
 
-/// The accesses of a listing, added up by line and name; an address without a line keeps none.
+/// The accesses of a listing, summed by line and name; an address without a line has `None`.
 pub fn rows(run: &KernelRun, listing: &Listing, lines: &BTreeMap<String, u32>) -> Vec<AccessRow> {
     let mut rows = BTreeMap::<_, AccessRow>::new();
     for (address, instruction) in listing {
@@ -249,7 +247,7 @@ pub fn rows(run: &KernelRun, listing: &Listing, lines: &BTreeMap<String, u32>) -
     rows.into_values().collect()
 }
 
-/// What a rung's program reports of an instruction.
+/// The part of a rung's report on one instruction.
 #[derive(Clone, Debug, Deserialize)]
 pub struct EmulatedAccess {
     /// Line of the kernel's file.
@@ -270,18 +268,18 @@ pub struct AddressPattern {
     pub space: String,
     /// `ld`, `st` or `matrix`.
     pub access: String,
-    /// Of each lane.
+    /// The width of each lane's access.
     pub bytes: u32,
-    /// For each lane.
+    /// The offset of each lane.
     pub offsets: Vec<Option<u64>>,
 }
 
 /// A line and what is accessed there.
 pub type Key = (Option<u32>, AccessKind);
-/// By line and kind.
+/// Counters by line and kind.
 pub type Sums = BTreeMap<Key, Counts>;
 
-/// What was measured; kinds that are not comparable are left out. Without lines, all of a kind is one sum.
+/// The measured counters, without the kinds that are not comparable. Without lines, each kind has one sum.
 pub fn measured(rows: &[&AccessRow], with_lines: bool) -> Sums {
     let rows = rows.iter();
     sums(rows.map(|row| (row.key(with_lines), row.counts)))
@@ -293,7 +291,7 @@ pub fn guarded(rows: &[&AccessRow], with_lines: bool) -> BTreeSet<Key> {
     guarded.map(|row| row.key(with_lines)).collect()
 }
 
-/// What was emulated, likewise; `with_lines` as they were measured.
+/// The emulated counters, in the same form; `with_lines` as for the measured ones.
 pub fn emulated(rows: &[EmulatedAccess], with_lines: bool) -> Sums {
     let key = |row: &EmulatedAccess| {
         let line = row.line.filter(|_| with_lines);
@@ -309,7 +307,7 @@ fn sums(rows: impl Iterator<Item = (Key, Counts)>) -> Sums {
             AccessKind::Compared(_) | AccessKind::Unknown(_) => true,
             AccessKind::NotComparable(_) | AccessKind::None => false,
         };
-        // What no warp executed is not an access: ptxas may keep it for a case that did not come.
+        // An access that no warp executed does not count: ptxas may keep it for a case that did not occur.
         if counted && counts.executions > 0 {
             *sums.entry(key).or_default() += counts;
         }
@@ -409,7 +407,7 @@ mod tests {
         let sums = measured(&found.iter().collect::<Vec<_>>(), true);
         let load = sums[&(Some(9), AccessKind::Compared("ld.global"))];
         assert_eq!((load.executions, load.sectors), (64, 1024));
-        // One in another file has no line of this one.
+        // An instruction in another file has no line of this one.
         assert!(sums.contains_key(&(None, AccessKind::Compared("ldmatrix"))));
         assert!(
             rows(&run, &listing, &BTreeMap::new())

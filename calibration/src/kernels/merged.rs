@@ -1,4 +1,4 @@
-//! A table of a recording in which some rungs' rows are replaced. Its first column is the rung, its fourth the size.
+//! Merges new rows of some rungs into a recorded table. Its first column is the rung, its fourth the size.
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -7,39 +7,39 @@ use csv::StringRecord;
 
 const SIZE: usize = 3;
 
-/// A table that is there already; none if there is none.
+/// An existing table; `None` if there is none.
 ///
 /// # Errors
-/// If it is there and cannot be read: to write another would lose the rows of other rungs.
+/// If the table exists and cannot be read: overwriting it would lose the rows of other rungs.
 pub fn older(path: &Path) -> Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         bytes => Ok(Some(bytes.with_context(|| {
             format!(
-                "cannot read {}, whose other rows are to stay",
+                "cannot read {}, whose other rows must be kept",
                 path.display()
             )
         })?)),
     }
 }
 
-/// The rows of `new`, and those of `older` that are of none of these `rungs`: by size, in the order of `sizes`, and by
-/// rung, as each table had them.
+/// The rows of `new`, and those rows of `older` that belong to none of these `rungs`: by size, in the order of
+/// `sizes`, and by rung, in the tables' own order.
 ///
 /// # Errors
-/// If a table cannot be read, or they have not the same columns.
+/// If a table cannot be read, or the columns differ.
 pub fn with(older: Option<&[u8]>, new: &[u8], rungs: &[&str], sizes: &[&str]) -> Result<Vec<u8>> {
     let Some(older) = older else {
         return Ok(new.to_vec());
     };
     let (columns, mut rows) = read(older)?;
     rows.retain(|row| !row.get(0).is_some_and(|rung| rungs.contains(&rung)));
-    // A table of which nothing could be recorded has not even columns.
+    // A table for which nothing could be recorded has no columns either.
     if !new.is_empty() {
         let (others, new) = read(new)?;
         anyhow::ensure!(
             columns == others,
-            "what is recorded there has other columns"
+            "the existing recording has other columns"
         );
         rows.extend(new);
     }
@@ -83,7 +83,7 @@ mod tests {
             made(new, &["01"]).expect("a table"),
             "rung,arch,tile,size,time\n01,a,,8,6\n02,a,x,8,2\n02,a,y,8,3\n01,a,,4,7\n02,a,x,4,5\n"
         );
-        // A kernel that is gone, or could not be recorded, leaves no row.
+        // A kernel that was deleted, or could not be recorded, leaves no row.
         let new = "rung,arch,tile,size,time\n02,a,z,8,6\n";
         assert_eq!(
             made(new, &["02"]).expect("a table"),
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(older(&file).expect("nothing yet"), None);
         std::fs::write(&file, OLDER).expect("writable");
         assert_eq!(older(&file).expect("a table"), Some(OLDER.into()));
-        // A folder of that name is no file.
+        // A folder of that name is not a file.
         let why = older(folder.path()).expect_err("no file").to_string();
         assert!(why.contains("cannot read"), "{why}");
     }

@@ -1,13 +1,14 @@
-//! Every rung's kernels against a GPU's: the bits of C, and the accesses of each line by the instrumented counters.
+//! Compares every rung's kernels with a GPU: the bits of C, and the accesses of each line by the instrumented
+//! counters.
 //!
 //! | file | a row |
 //! | --- | --- |
 //! | `rungs.csv` | a kernel at a size; SHA-256 of C |
-//! | `accesses.csv` | machine instructions of one name at one line; what they asked the memory for |
-//! | `merged.csv` | an access of PTX that machine code merges or drops, and why; made by hand, and best empty |
-//! | `stalls.csv` | a kernel at 4096; its time, why warps waited, how busy pipes were: for the reader |
+//! | `accesses.csv` | machine instructions of one name at one line; their accesses |
+//! | `merged.csv` | an access in PTX that ptxas merges or drops, and why; written by hand, ideally empty |
+//! | `stalls.csv` | a kernel at 4096; its time, stall reasons and pipe utilization, for the reader |
 //!
-//! `raw/` holds what Nsight Compute printed. Rungs run on both sides as a reader would run them.
+//! `raw/` holds the output of Nsight Compute. Rungs run on both sides as a reader would run them.
 mod accesses;
 mod merged;
 mod program;
@@ -31,19 +32,19 @@ pub use record::{PATTERNS, patterns, record};
 use crate::instructions::{Comparison, Difference};
 use crate::recordings::Recordings;
 
-/// Files of a recording of rungs.
+/// The files of a recording of rungs.
 const BITS: &str = "rungs.csv";
 pub const ACCESSES: &str = "accesses.csv";
 const MERGED: &str = "merged.csv";
 const STALLS: &str = "stalls.csv";
-/// What they belong to.
+/// Their provenance.
 const PROVENANCE: &str = "provenance.json";
-/// What the recordings of single instructions belong to.
+/// The provenance of the recordings of single instructions.
 pub const OF_INSTRUCTIONS: &str = "provenance_instructions.json";
 
-/// What is beside them: what compute-sanitizer said of broken kernels and the bits of tiles in pieces, which are compared by
-/// tests of their own, and the provenance of single files.
-const OF_TESTS: [&str; 4] = [
+/// Other files of the folder: compute-sanitizer's output for broken kernels and the bits of split tiles, which have
+/// their own tests, and the provenance of single files.
+const OTHER_FILES: [&str; 4] = [
     "sanitizers.csv",
     "provenance_sanitizers.json",
     "provenance_fragments.json",
@@ -56,10 +57,10 @@ pub const SIZE_OF_COUNTERS: &str = record::SIZES[0];
 /// Whether a file of this name belongs to a recording of rungs.
 pub fn is_known(name: &str) -> bool {
     [BITS, ACCESSES, MERGED, STALLS, PROVENANCE, OF_INSTRUCTIONS].contains(&name)
-        || OF_TESTS.contains(&name)
+        || OTHER_FILES.contains(&name)
 }
 
-/// A row of `merged.csv`: at every size.
+/// A row of `merged.csv`, which applies at every size.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 struct MergedRow {
     rung: String,
@@ -68,7 +69,7 @@ struct MergedRow {
     line: Option<u32>,
     /// The kind of access, such as `ld.shared`.
     access: String,
-    /// What ptxas made of it, from its machine code.
+    /// What ptxas made of it, seen in its machine code.
     reason: String,
 }
 
@@ -78,7 +79,7 @@ fn runs_and_bits(bytes: &[u8]) -> Result<(Vec<KernelRun>, Vec<Bits>)> {
     Ok(rows.into_iter().unzip())
 }
 
-/// What is there of a recording of rungs, compared with the emulator of a card: the bits, then the accesses.
+/// Compares what a recording of rungs contains with the emulator of a card: the bits, then the accesses.
 pub fn compare(recordings: &Recordings, card: Card) -> Result<Vec<(&'static str, Comparison)>> {
     let Some(bits) = recordings.get(BITS) else {
         return Ok(Vec::new());
@@ -112,8 +113,8 @@ pub fn compare(recordings: &Recordings, card: Card) -> Result<Vec<(&'static str,
     Ok(compared)
 }
 
-/// What a kernel's loads and stores asked of the memory at [`SIZE_OF_COUNTERS`], on the emulator and as these recordings
-/// have it; none if they have nothing of it. A rung whose kernel has no tile beside it is known by its architecture.
+/// The accesses of a kernel's loads and stores at [`SIZE_OF_COUNTERS`], on the emulator and in these recordings;
+/// `None` if it is not recorded. A rung whose kernel has one tile is identified by its architecture.
 pub fn counters(recordings: &Recordings, label: &[&str; 3]) -> Result<Option<[Counts; 2]>> {
     let file = |name| recordings.get(name).unwrap_or_default();
     let (runs, _) = runs_and_bits(file(BITS))?;
@@ -139,7 +140,7 @@ pub fn counters(recordings: &Recordings, label: &[&str; 3]) -> Result<Option<[Co
     })))
 }
 
-/// Whether each of these patterns has been recorded on a GPU, too; what it counted is compared elsewhere.
+/// Checks that each of these patterns has been recorded on a GPU; its counters are compared elsewhere.
 fn are_recorded(patterns: &BTreeSet<String>, recorded: &str) -> Comparison {
     let recorded: BTreeSet<&str> = recorded.lines().map(pattern_of).collect();
     let lost = patterns
@@ -149,7 +150,7 @@ fn are_recorded(patterns: &BTreeSet<String>, recorded: &str) -> Comparison {
         place: "a rung's access".into(),
         what: pattern_of(row).into(),
         expected: "recorded".into(),
-        found: "not there: the kernels have changed since".into(),
+        found: "missing: the kernels have changed since".into(),
     };
     Comparison {
         unit: "of the rungs' accesses are recorded",
@@ -158,7 +159,7 @@ fn are_recorded(patterns: &BTreeSet<String>, recorded: &str) -> Comparison {
     }
 }
 
-/// A row without the two columns that are measured.
+/// A row without its two result columns.
 fn pattern_of(row: &str) -> &str {
     let mut columns = row.rsplitn(3, ',');
     columns.nth(2).unwrap_or_default()
@@ -180,8 +181,8 @@ fn compare_bits(runs: &[KernelRun], bits: &[Bits], reports: &[RungReport]) -> Co
     }
 }
 
-/// Kind by kind, and line by line where the GPU's compiler said which. What `merged.csv` lists is left out, and has to
-/// differ.
+/// Compares kind by kind, and line by line if the GPU's compiler recorded lines. What `merged.csv` lists is excluded,
+/// and must differ.
 fn compare_accesses<'a>(
     runs: impl IntoIterator<Item = (&'a KernelRun, &'a [EmulatedAccess])>,
     rows: &[AccessRow],
@@ -194,7 +195,7 @@ fn compare_accesses<'a>(
         let rows: Vec<&AccessRow> = rows.iter().filter(|row| row.run == *run).collect();
         seen += rows.len();
         let has_lines = rows.iter().any(|row| row.access.line.is_some());
-        // The sums tell whether a difference is one of counters or only of lines.
+        // The sums show whether counters differ or only lines.
         for with_lines in [false, true].into_iter().take(1 + usize::from(has_lines)) {
             let expected = accesses::measured(&rows, with_lines);
             let found = accesses::emulated(emulated, with_lines);
@@ -204,12 +205,12 @@ fn compare_accesses<'a>(
                 let [mut expected, mut found] =
                     [&expected, &found].map(|sums| sums.get(key).copied().unwrap_or_default());
                 if guarded.contains(key) {
-                    // Lanes that took part are compared in their place.
+                    // Active lanes are compared instead.
                     (expected.executions, found.executions) = (0, 0);
                 }
                 let exception = merged
                     .iter()
-                    .position(|row| row.excepts(run, key, with_lines));
+                    .position(|row| row.applies_to(run, key, with_lines));
                 if let Some(exception) = exception {
                     needed[exception] |= expected != found;
                     continue;
@@ -219,8 +220,8 @@ fn compare_accesses<'a>(
                     let (line, kind) = key;
                     let line = match line {
                         Some(line) => format!("line {line}"),
-                        None if with_lines => "of no line".into(),
-                        None => "in all".into(),
+                        None if with_lines => "without a line".into(),
+                        None => "in total".into(),
                     };
                     differences.push(Difference {
                         place: format!("{run}, {line}"),
@@ -245,7 +246,7 @@ fn compare_accesses<'a>(
             differences.push(Difference {
                 place: MERGED.into(),
                 what: format!("{} {} {}", merged.rung, merged.arch, merged.access),
-                expected: "an access that machine code merges or drops".into(),
+                expected: "an access that ptxas merges or drops".into(),
                 found: "equal counters at every size: the row is no longer needed".into(),
             });
         }
@@ -258,8 +259,8 @@ fn compare_accesses<'a>(
 }
 
 impl MergedRow {
-    /// Whether it is about this; a sum over all lines has what each of them has.
-    fn excepts(&self, run: &KernelRun, (line, kind): &Key, with_lines: bool) -> bool {
+    /// Whether it applies to this key; a sum over all lines is affected by the exception of any line.
+    fn applies_to(&self, run: &KernelRun, (line, kind): &Key, with_lines: bool) -> bool {
         (&self.rung, &self.arch, &self.tile) == (&run.rung, &run.arch, &run.tile)
             && (self.line == *line || !with_lines)
             && self.access == kind.name()
@@ -342,7 +343,7 @@ mod tests {
         assert_eq!((comparison.equal(), comparison.all), (2, 6));
         assert_eq!(
             comparison.differences[0].place,
-            "02_smem sm_80 at 256x256x256, in all"
+            "02_smem sm_80 at 256x256x256, in total"
         );
         let difference = &comparison.differences[2];
         assert_eq!(difference.place, "02_smem sm_80 at 256x256x256, line 12");
@@ -378,7 +379,8 @@ mod tests {
 
     #[test]
     fn a_guarded_instruction_is_compared_by_its_lanes() {
-        // The last of 80 turns loads nothing more: machine code is executed without lanes, PTX branches around it.
+        // The last of 80 turns loads nothing more: the machine code is executed without active lanes, PTX branches
+        // around it.
         let asked = [emulated(
             15,
             "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
@@ -396,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exception_has_to_be_needed() {
+    fn an_exception_must_be_needed() {
         let asked = [
             emulated(12, "ld.shared.f32", 256, 256),
             emulated(13, "st.shared.f32", 64, 64),
@@ -424,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_that_no_gpu_was_asked_for_is_named() {
+    fn an_unrecorded_access_is_named() {
         let header = "op,bytes_per_lane,byte_offset_per_lane,wavefronts,bank_conflicts\n";
         let recorded = format!("{header}ld,4,0 4,1,0\nst,4,0 4,1,0\n");
         let asked: BTreeSet<String> = ["ld,4,0 4,0,0", "ld,4,0 8,0,0"].map(str::to_owned).into();

@@ -1,4 +1,4 @@
-//! A rung's program: which kernels it has, and what it reports of a run.
+//! A rung's program: its kernels, and its report on a run.
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::accesses::EmulatedAccess;
 
-/// Which kernel at which size.
+/// A kernel at a size.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KernelRun {
     /// Such as `05_swizzle`.
@@ -42,24 +42,24 @@ impl KernelRun {
     /// The columns of a table of runs.
     pub const COLUMNS: [&'static str; 4] = ["rung", "arch", "tile", "size"];
 
-    /// What is in these columns.
+    /// The values of these columns.
     pub fn fields(&self) -> [&str; 4] {
         [&self.rung, &self.arch, &self.tile, &self.size]
     }
 
-    /// The rung's folder; none if the sources are not here.
+    /// The rung's folder; `None` if the sources are not here.
     pub fn folder(&self) -> Option<PathBuf> {
         rungs::root().map(|root| root.join("rungs").join(&self.rung))
     }
 
-    /// The rung's program, to report this run on a GPU.
+    /// The command that makes this run on a GPU.
     pub fn on_gpu(&self, rungs: &[Rung], gpu: usize) -> Result<Command> {
         let mut command = self.command(rungs)?;
         command.args(["--device", &format!("gpu:{gpu}")]);
         Ok(command)
     }
 
-    /// What the rung's program reports of this run on the emulator of a card.
+    /// The rung's report on this run on the emulator of a card.
     pub fn on_emulator(&self, rungs: &[Rung], card: Card) -> Result<RungReport> {
         let mut command = self.command(rungs)?;
         command.args(["--emulate", card.name(), "--accesses"]);
@@ -96,7 +96,7 @@ pub struct Bits {
     pub c_sha256: String,
 }
 
-/// What a rung's program reports, as far as it is compared.
+/// The fields of a rung's report that are compared.
 #[derive(Deserialize)]
 pub struct RungReport {
     #[serde(flatten)]
@@ -112,13 +112,13 @@ pub struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// From the columns that are named like its fields.
+    /// Deserializes the columns that are named like its fields.
     pub fn get<T: DeserializeOwned>(&self) -> Result<T, csv::Error> {
         self.fields.deserialize(Some(self.names))
     }
 }
 
-/// What `row` makes of each row of a table.
+/// Applies `row` to each row of a table.
 pub fn table<T>(
     name: &str,
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! `provenance.json`: what the rows of each rung belong to, for each part that was recorded.
+//! `provenance.json`: the provenance of each rung's rows, for each recorded part.
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,10 +15,10 @@ use super::PROVENANCE;
 pub struct Recorded(BTreeMap<String, BTreeMap<String, Value>>);
 
 impl Recorded {
-    /// What the file in this folder says; nothing if nothing has been recorded there.
+    /// Reads the file in this folder; empty if nothing has been recorded there.
     ///
     /// # Errors
-    /// If the file is there and cannot be read: to write another would lose what rows of other rungs belong to.
+    /// If the file exists and cannot be read: overwriting it would lose the provenance of other rungs' rows.
     pub fn of(folder: &Path) -> Result<Self> {
         let path = folder.join(PROVENANCE);
         let text = match std::fs::read_to_string(&path) {
@@ -27,15 +27,13 @@ impl Recorded {
         };
         serde_json::from_str(&text).with_context(|| {
             let path = path.display();
-            format!(
-                "{path} does not say by part and rung what was recorded; mend it, or move it away"
-            )
+            format!("{path} is not a provenance by part and rung; repair it, or move it away")
         })
     }
 
-    /// A part of a rung was recorded just now, and this is what the rung reported.
+    /// Adds a part of a rung that was just recorded, with the rung's report.
     pub fn add(&mut self, part: &str, rung: &str, report: &Value, ncu: &str) {
-        // `ptx` says who made it.
+        // `ptx` includes the compiler.
         let kept = ["gpu", "driver", "cuda", "commit", "date", "ptx"];
         let kept = kept.map(|key| (key.to_owned(), report["provenance"][key].clone()));
         let ncu = ("ncu".to_owned(), Value::from(ncu));
@@ -70,6 +68,9 @@ mod tests {
         );
         std::fs::write(&file, "{").expect("writable");
         let why = read().err().expect("an error").to_string();
-        assert!(why.contains(PROVENANCE) && why.contains("mend it"), "{why}");
+        assert!(
+            why.contains(PROVENANCE) && why.contains("repair it"),
+            "{why}"
+        );
     }
 }

@@ -11,19 +11,19 @@ use super::accesses::{self, AccessRow, AddressPattern};
 use super::program::{Bits, KernelRun, RungReport};
 use super::{ACCESSES, BITS, STALLS, merged, provenance, source_page};
 use crate::instructions::header;
-use crate::ncu::{self, RawPage, Watched};
+use crate::ncu::{self, Profiled, RawPage};
 use crate::recordings::Part;
 use crate::stalls;
 
-/// Every kernel is recorded at these; one is ragged.
+/// Every kernel is recorded at these sizes; one is not a multiple of the tiles.
 pub(super) const SIZES: [&str; 2] = ["256x256x256", "200x136x72"];
 /// Recordings of the rungs' accesses to shared and to global memory.
 pub const PATTERNS: [&str; 2] = ["shared_memory_rungs.csv", "global_memory_rungs.csv"];
-/// Where a GPU is full, and stalls and pipes say something.
-const FULL: &str = "4096x4096x4096";
+/// A size that fills a GPU, so that stalls and pipe utilization are meaningful.
+const FULL_SIZE: &str = "4096x4096x4096";
 /// The kernel's name.
 const ENTRY: &str = "gemm";
-/// What the source page is made of.
+/// The metrics of the source page.
 const METRICS: [&str; 7] = [
     "inst_executed",
     "thread_inst_executed_true",
@@ -68,8 +68,9 @@ pub(super) fn patterns_of<'a>(
     [(of_shared, shared), (of_global, global)]
 }
 
-/// A pattern as a row; none if it reaches farther than a recording does. Loads and stores of matrices cost the same,
-/// transposed or not, so they are recorded as plain loads of as many matrices as lanes name rows of.
+/// A pattern as a row; `None` if it exceeds the window of a recording. Transposed matrix accesses cost the same as
+/// plain ones, so both are recorded as plain `ldmatrix` or `stmatrix` of as many matrices as there are rows'
+/// addresses.
 fn row(pattern: &AddressPattern) -> Option<String> {
     let farthest = pattern.offsets.iter().flatten().max()?;
     if *farthest >= 1 << 20 {
@@ -89,20 +90,20 @@ fn row(pattern: &AddressPattern) -> Option<String> {
     Some(format!("{op},{},{},0,0", pattern.bytes, offsets.join(" ")))
 }
 
-/// Records `parts` of the rungs into `folder`; `told` hears of each kernel at once, so that one that fails costs no other.
-/// If rungs are named, rows of the others stay what they are there.
+/// Records `parts` of the rungs into `folder`; calls `progress` with each kernel's result, so that one failure does
+/// not lose the others. If rungs are named, the rows of other rungs are kept.
 pub fn record(
     folder: &Path,
     gpu: usize,
     parts: &[Part],
     of_rungs: &[String],
-    told: &mut dyn FnMut(&str, Result<String>),
+    progress: &mut dyn FnMut(&str, Result<String>),
 ) -> Result<()> {
     let raw = folder.join("raw");
     std::fs::create_dir_all(&raw).with_context(|| format!("cannot make {}", raw.display()))?;
     let all = rungs::named(of_rungs)?;
     rungs::build(&all)?;
-    // Of what is recorded, only the rows of these rungs are replaced.
+    // Only the rows of these rungs are replaced.
     let names: Vec<&str> = all.iter().map(|rung| rung.name.as_str()).collect();
     let write = |name: &str, rows: csv::Writer<Vec<u8>>| -> Result<()> {
         let rows = rows.into_inner().context("a table is not complete")?;
@@ -135,7 +136,7 @@ pub fn record(
                     provenance.add("rungs", &run.rung, &made.report, &version);
                     Ok(made.said)
                 });
-                told(&run.to_string(), made);
+                progress(&run.to_string(), made);
             }
         }
         write(BITS, bits)?;
@@ -146,14 +147,14 @@ pub fn record(
         let columns = stalls::metrics();
         let names = columns.iter().map(|(name, _)| name.as_str());
         table.write_record(KernelRun::COLUMNS.into_iter().chain(names))?;
-        for run in KernelRun::all(&all, FULL)? {
+        for run in KernelRun::all(&all, FULL_SIZE)? {
             let made = recorder.stalls(&run).and_then(|(fields, report)| {
                 let fields_of_all = fields.iter().map(String::as_str);
                 table.write_record(run.fields().into_iter().chain(fields_of_all))?;
                 provenance.add("stalls", &run.rung, &report, &version);
                 Ok(format!("{} ns", fields[0]))
             });
-            told(&format!("stalls of {run}"), made);
+            progress(&format!("stalls of {run}"), made);
         }
         write(STALLS, table)?;
     }
@@ -166,7 +167,7 @@ struct KernelRecorder<'a> {
     gpu: usize,
 }
 
-/// A kernel's rows, and what its program reported.
+/// A kernel's rows, and its program's report.
 struct RecordedKernel {
     bits: Bits,
     rows: Vec<AccessRow>,
@@ -175,15 +176,15 @@ struct RecordedKernel {
 }
 
 impl KernelRecorder<'_> {
-    /// `ncu` with `arguments` over one launch of the run's kernel; its log and what the rung's program reported.
-    fn watched(&self, run: &KernelRun, arguments: &[&str], name: &str) -> Result<(String, Value)> {
+    /// Runs `ncu` with `arguments` over one launch of the run's kernel; returns its log and the rung's report.
+    fn profiled(&self, run: &KernelRun, arguments: &[&str], name: &str) -> Result<(String, Value)> {
         let mut command = ncu::command()?;
         command
             .args(["--kernel-name", ENTRY, "--launch-count", "1"])
             .args(arguments);
         let log = self.raw.join(format!("{name}.log"));
         let program = run.on_gpu(self.all, self.gpu)?;
-        let Watched { log, printed } = ncu::watch(command, &log, &program)?;
+        let Profiled { log, printed } = ncu::profile(command, &log, &program)?;
         let report = serde_json::from_slice(&printed).with_context(|| {
             let printed = String::from_utf8_lossy(&printed).into_owned();
             format!("the rung printed no JSON:\n{}", ncu::head(&printed))
@@ -208,17 +209,17 @@ impl KernelRecorder<'_> {
             "--export",
             &export.to_string_lossy(),
         ];
-        let (_, report) = self.watched(run, &arguments, &name)?;
+        let (_, report) = self.profiled(run, &arguments, &name)?;
         let c_sha256 = report["c_sha256"].as_str().unwrap_or_default().to_owned();
         if c_sha256.is_empty() {
-            bail!("the rung says nothing of C");
+            bail!("the rung's report has no C");
         }
         let file = report["provenance"]["kernel"].as_str();
         let file = file.and_then(|file| file.rsplit('/').next());
         let file = file.unwrap_or("kernel.cu").to_owned();
         let page = self.page(&name, "sass", None)?;
         let listing = source_page::instructions(&page)?;
-        // The PTX names the file by a path of no machine; ncu shows lines only of one that it finds.
+        // The PTX's path of the file exists on no machine; ncu shows lines only for a file that it finds.
         let source = run.folder().map(|folder| folder.join(&file));
         let source = source.filter(|source| source.is_file());
         let lines = self.page(&name, "cuda,sass", source.as_deref());
@@ -235,7 +236,7 @@ impl KernelRecorder<'_> {
         })
     }
 
-    /// A source page of the report `name`, which is kept beside it.
+    /// A source page of the report `name`, which is also written beside the report.
     fn page(&self, name: &str, view: &str, source: Option<&Path>) -> Result<String> {
         let report = format!("{name}.ncu-rep");
         let mut command = ncu::command()?;
@@ -253,7 +254,7 @@ impl KernelRecorder<'_> {
         Ok(text)
     }
 
-    /// The metrics of [`stalls::metrics`], and what the program reported.
+    /// The metrics of [`stalls::metrics`], and the program's report.
     fn stalls(&self, run: &KernelRun) -> Result<(Vec<String>, Value)> {
         let name = format!("stalls_{}", file_name(run));
         let columns = stalls::metrics();
@@ -261,9 +262,9 @@ impl KernelRecorder<'_> {
         let (log, report) = loop {
             let metrics = wanted.join(",");
             let arguments = ["--csv", "--page", "raw", "--metrics", &metrics];
-            match self.watched(run, &arguments, &name) {
+            match self.profiled(run, &arguments, &name) {
                 Ok(done) => break done,
-                // Another version may lack a metric: it says which, and the others are still worth having.
+                // Another version of ncu may lack a metric: its log says which, and the others are still useful.
                 Err(why) => {
                     let text = format!("{why:#}");
                     let (_, said) = text.split_once(" failed: ").unwrap_or_default();

@@ -1,9 +1,10 @@
-//! What `ncu --page source --csv` prints: a machine instruction a row, with what the instrumented counters say of it.
+//! Parses the output of `ncu --page source --csv`: one machine instruction in each row, with its instrumented
+//! counters.
 //!
-//! There are two views. That of SASS has a line `"Kernel Name","…"` and a header with `Address` and `Source`. That of
-//! both languages (`--print-source cuda,sass`) has for each file the lines `"File Path","…"` and `"Function Name","…"`,
-//! and a header with `Line No`, `Source`, `Address`, `Source`: below each line of the file, whose numbers are sums,
-//! stand its instructions, which have an address and no line number.
+//! There are two views. The SASS view has a line `"Kernel Name","…"` and a header with `Address` and `Source`. The
+//! view of both languages (`--print-source cuda,sass`) has for each file the lines `"File Path","…"` and `"Function
+//! Name","…"`, and a header with `Line No`, `Source`, `Address`, `Source`. Each line of the file, whose numbers are
+//! sums, is followed by its instructions, which have an address and no line number.
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail};
@@ -15,22 +16,22 @@ use crate::ncu::head;
 /// A machine instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Without guard and operands: `LDS.128`.
+    /// The opcode, without guard and operands: `LDS.128`.
     pub opcode: String,
-    /// Whether it has a guard: then it is executed even if no lane takes part.
+    /// Whether it has a guard: then it is executed even without active lanes.
     pub guarded: bool,
-    /// What it did.
+    /// Its counters.
     pub counts: Counts,
-    /// What ncu calls tag requests: a request may need several.
+    /// ncu's tag requests: a request may need several.
     pub tag_requests: u64,
 }
 
-/// By address.
+/// Instructions by address.
 pub type Listing = BTreeMap<String, Instruction>;
 
-/// A counter of the page: its label and its metric, of which its column has the one or the other, as some versions and
-/// settings write it; and the instructions that it is about, or none for all: where a kernel has none of them, ncu leaves
-/// the column out.
+/// A counter of the page: its label and its metric, either of which may be the column's name, depending on version
+/// and settings; and the instructions that it applies to, empty for all. If a kernel has none of these instructions,
+/// ncu omits the column.
 struct Counter(&'static str, &'static str, &'static [&'static str]);
 
 const SHARED: &[&str] = &["LDS", "STS", "LDSM", "STSM"];
@@ -63,12 +64,12 @@ const SECTORS: Counter = Counter(
     GLOBAL,
 );
 
-/// The guard of an instruction that no lane ever takes part in; ptxas puts such loads before the first `LDGSTS`.
+/// The guard of an instruction that is never executed; ptxas puts such loads before the first `LDGSTS`.
 const NEVER: &str = "@!PT ";
 
 /// The lines of a page.
 fn records(text: &str) -> impl Iterator<Item = StringRecord> {
-    // Messages of ncu's own are between the tables.
+    // ncu's own messages are between the tables.
     let rows = text.lines().filter(|line| !line.starts_with("=="));
     let rows = rows.collect::<Vec<_>>().join("\n");
     let reader = csv::ReaderBuilder::new()
@@ -84,14 +85,14 @@ struct Header {
     names: StringRecord,
     /// The column of an instruction's address.
     address: usize,
-    /// That of its text.
+    /// The column of its text.
     source: usize,
 }
 
 impl Header {
     fn of(record: &StringRecord) -> Option<Self> {
         let address = record.iter().position(|name| name == "Address")?;
-        // To the left of the address it is the text of the kernel's file.
+        // To the left of the address is the text of the kernel's file.
         let source = record
             .iter()
             .skip(address)
@@ -103,7 +104,7 @@ impl Header {
         })
     }
 
-    /// The address in a row, if it is of an instruction.
+    /// The address in a row, if the row is an instruction.
     fn address<'a>(&self, row: &'a StringRecord) -> Option<&'a str> {
         let field = row.get(self.address)?;
         let digits = field.strip_prefix("0x").unwrap_or(field);
@@ -135,12 +136,12 @@ impl Header {
     }
 }
 
-/// The instructions of the view of SASS.
+/// The instructions of the SASS view.
 ///
 /// # Errors
-/// If it has none, or lacks a column; the message shows how the page begins.
+/// If it has none, or lacks a column; the message shows the first lines of the page.
 pub fn instructions(text: &str) -> Result<Listing> {
-    let begins = || format!("what ncu printed begins with\n{}", head(text));
+    let begins = || format!("ncu's output begins with\n{}", head(text));
     let mut listing = Listing::new();
     let mut header = None;
     for row in records(text) {
@@ -171,7 +172,7 @@ pub fn instructions(text: &str) -> Result<Listing> {
             opcode: opcode.clone(),
         };
         if listing.insert(address.to_owned(), new).is_some() {
-            bail!("{address} is twice in the source page: there is more than one kernel");
+            bail!("{address} occurs twice in the source page: there is more than one kernel");
         }
     }
     if listing.is_empty() {
@@ -180,11 +181,11 @@ pub fn instructions(text: &str) -> Result<Listing> {
     Ok(listing)
 }
 
-/// The line of `file` that each address belongs to, from the view of both languages. A function that is inlined from a
-/// header belongs to the header, though ncu lists some of its instructions below the line that calls it as well.
+/// The line of `file` for each address, from the view of both languages. A function inlined from a header belongs to
+/// the header, though ncu also lists some of its instructions below the line that calls it.
 ///
 /// # Errors
-/// If no address has a line; the message shows how the page begins.
+/// If no address has a line; the message shows the first lines of the page.
 pub fn lines(text: &str, file: &str) -> Result<BTreeMap<String, u32>> {
     let (mut lines, mut of_headers) = (BTreeMap::new(), BTreeSet::new());
     let (mut header, mut line) = (None, None);
@@ -212,12 +213,12 @@ pub fn lines(text: &str, file: &str) -> Result<BTreeMap<String, u32>> {
     lines.retain(|address, _| !of_headers.contains(address));
     if lines.is_empty() {
         let begins = head(text);
-        bail!("no instruction belongs to a line of {file}; what ncu printed begins with\n{begins}");
+        bail!("no instruction belongs to a line of {file}; ncu's output begins with\n{begins}");
     }
     Ok(lines)
 }
 
-/// `LDS.128` of `@!P0 LDS.128 R4, [R2]`.
+/// The opcode `LDS.128` of `@!P0 LDS.128 R4, [R2]`.
 fn opcode(text: &str) -> String {
     let mut words = text.split_whitespace();
     let opcode = words.find(|word| !word.starts_with('@'));

@@ -1,6 +1,6 @@
 // mbarriers, and the barrier of a cluster.
 
-// Two warps of a block take turns: one arrives at an mbarrier, the other waits. An operation is one way.
+// Two warps of a block alternate: one arrives at an mbarrier, the other waits. An operation is one way.
 #define KERNEL(name, arrive, wait)                                                                   \
 extern "C" __global__ void name(PARAMETERS)                                                          \
 {                                                                                                    \
@@ -26,7 +26,7 @@ KERNEL(mbarrier_cta, "mbarrier.arrive.shared::cta.b64 _, [%0];", "mbarrier.try_w
 KERNEL(mbarrier_cluster, "mbarrier.arrive.release.cluster.shared::cta.b64 _, [%0];",
        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64")
 
-// Lane 0 of each warp arrives at an mbarrier of its own, so that each arrival ends a phase; nobody waits.
+// Lane 0 of each warp arrives at an mbarrier of its own, so that each arrival completes a phase; no thread waits.
 extern "C" __global__ void mbarrier_arrive(PARAMETERS)
 {
     __shared__ __align__(8) u64 barriers[32];
@@ -41,7 +41,7 @@ extern "C" __global__ void mbarrier_arrive(PARAMETERS)
     finish(result, sink, start, times, 0);
 }
 
-// All threads wait for a phase that has ended: that before the first.
+// All threads wait for a completed phase: the one before the first.
 extern "C" __global__ void mbarrier_ended(PARAMETERS)
 {
     __shared__ __align__(8) u64 barrier;
@@ -57,7 +57,7 @@ extern "C" __global__ void mbarrier_ended(PARAMETERS)
     finish(result, sink, start, times, 0);
 }
 
-// The two blocks of a cluster take turns: one arrives at the other's mbarrier, which waits. An operation is one way.
+// The two blocks of a cluster alternate: one arrives at the other's mbarrier, which waits. An operation is one way.
 extern "C" __global__ void __cluster_dims__(2) mbarrier_remote(PARAMETERS)
 {
     __shared__ __align__(8) u64 barrier;
@@ -79,7 +79,7 @@ extern "C" __global__ void __cluster_dims__(2) mbarrier_remote(PARAMETERS)
     finish(result, sink, start, times, 0);
 }
 
-// All threads of a cluster of two meet.
+// All threads of a cluster of two synchronize at barrier.cluster.
 extern "C" __global__ void __cluster_dims__(2) cluster_barrier(PARAMETERS)
 {
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");

@@ -1,8 +1,9 @@
-// What every microbenchmark takes, and how it times its loop.
+// The parameters of every microbenchmark, and how it times its loop.
 typedef unsigned long long u64;
 
-// result: two numbers a block, its clocks and how many operations one of its warps did in them; sink: a word a thread, so that
-// nothing is dropped as unused. What `data` (so many bytes), `step` and `times` mean, each kernel says.
+// result: two numbers for each block, its clocks and the operations of one of its warps in that time; sink: a word
+// for each thread, so that no result is dropped as unused. Each kernel defines the meaning of `data` (`bytes` bytes),
+// `step` and `times`.
 #define PARAMETERS u64* result, unsigned* sink, unsigned* data, unsigned bytes, unsigned step, unsigned times
 
 // After all threads of the block are done.

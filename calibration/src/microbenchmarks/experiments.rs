@@ -1,9 +1,9 @@
 //! Every kernel with every setting.
 
-/// One launch of a kernel of this folder.
+/// One launch of a kernel in this folder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// Its file, without the ending.
+    /// Its file, without the extension.
     pub file: &'static str,
     /// The kernel's name.
     pub kernel: String,
@@ -19,11 +19,12 @@ pub struct Experiment {
     pub step: u32,
     /// Bytes from one row of the matrix that TMA reads to the next; 0 without TMA.
     pub pitch: u32,
-    /// How often its loop turns.
+    /// The number of turns of its loop.
     pub times: u32,
 }
 
-/// The warps that a pipe is measured with: one, one on each scheduler, and more, until intervals show and not latencies.
+/// The warps that a pipe is measured with: one, one on each scheduler, and more, until throughput and not latency is
+/// measured.
 const THREADS: [u32; 5] = [32, 128, 256, 512, 1024];
 /// A fraction of the SMs, and all of an H100 or H200.
 const BLOCKS: [u32; 5] = [1, 8, 33, 66, 132];
@@ -66,7 +67,7 @@ const INSTRUCTIONS: &[&str] = &[
     "fence_proxy_async_shared",
 ];
 
-/// Name, and the bytes of a lane, which its distances are multiples of.
+/// Name, and the bytes of a lane; strides are multiples of them.
 const SHARED: &[(&str, u32)] = &[
     ("ld_b32", 4),
     ("ld_b64", 8),
@@ -104,7 +105,7 @@ const WGMMA: &[(&str, u32)] = &[
 const KIB: u32 = 1 << 10;
 const MIB: u32 = 1 << 20;
 
-/// All of them; those of TMA and `wgmma` only for a GPU that has these.
+/// All experiments; those with TMA and `wgmma` only for a GPU that has them.
 pub fn experiments(hopper: bool) -> Vec<Experiment> {
     let mut all = Vec::new();
     all.extend(instructions());
@@ -183,7 +184,7 @@ fn wgmma() -> impl Iterator<Item = Experiment> {
 
 fn memory() -> Vec<Experiment> {
     let mut all = Vec::new();
-    // A line of 128 bytes a step, of as many bytes: in L1, in L2, in both halves of L2, and beyond.
+    // One line of 128 bytes in each step: in L1, in L2, in both halves of L2, and in DRAM.
     for (kernel, bytes) in [
         ("chase_ca", 16 * KIB),
         ("chase_cg", 16 * KIB),
@@ -201,7 +202,7 @@ fn memory() -> Vec<Experiment> {
             });
         }
     }
-    // More lines than L2 holds, so that none is left there from the launch before.
+    // More lines than L2 holds, so that none is left from the previous launch.
     all.push(Experiment {
         threads: 1,
         bytes: 1024 * MIB,
@@ -279,7 +280,8 @@ fn memory() -> Vec<Experiment> {
     all
 }
 
-/// Boxes of a matrix with rows of 128 bytes, in which one box follows the other, and of 8192, which are tiles of a large matrix.
+/// Boxes of a matrix with rows of 128 bytes, in which boxes are contiguous, and with rows of 8192, in which they are
+/// tiles of a large matrix.
 fn tma() -> Vec<Experiment> {
     let mut all = Vec::new();
     for (kernel, boxes, rows) in [
@@ -328,7 +330,7 @@ fn tma() -> Vec<Experiment> {
 }
 
 fn barriers() -> Vec<Experiment> {
-    // Those of a block, with so many threads; and of two blocks of a cluster.
+    // Barriers of a block with this many threads, and of two blocks of a cluster.
     let of_a_block = [
         ("mbarrier_cta", 64),
         ("mbarrier_cluster", 64),

@@ -1,9 +1,9 @@
-// Chains of one instruction, or of two, each of which needs the result of the one before. One warp shows the latency; more
-// warps hide it, until the pipe's interval shows: 4 warps are one on each scheduler.
+// Dependent chains of one instruction, or of two. One warp measures the latency; more warps hide it, until the pipe's
+// issue interval is measured: 4 warps are one on each scheduler.
 constexpr int CHAIN = 32;                              // turns of the chain in one turn of the loop
 
-// The first four words of `data` are operands that the compiler does not know. x differs from lane to lane, so that the chain
-// is not moved to the registers of the warp. `step` and `bytes` are not used.
+// The first four words of `data` are operands that the compiler does not know. x differs from lane to lane, so that
+// the compiler does not move the chain to uniform registers. `step` and `bytes` are not used.
 #define KERNEL(name, instructions, text, ...)                                                        \
 extern "C" __global__ void name(PARAMETERS)                                                          \
 {                                                                                                    \
@@ -23,7 +23,7 @@ extern "C" __global__ void name(PARAMETERS)                                     
 
 // ---- integers ----
 KERNEL(imad, 1, "mad.lo.s32 %0, %0, %1, %2;", : "+r"(x) : "r"(y), "r"(z))
-// Without an addend: ptxas takes a sum in a chain out of the multiplication.
+// Without an addend: ptxas would move a sum in a chain out of the multiplication.
 KERNEL(mul_wide, 1, "{.reg .u32 low, high;\nmov.b64 {low, high}, %0;\nmul.wide.u32 %0, high, %1;}", : "+l"(p) : "r"(y))
 KERNEL(lop3, 2, "lop3.b32 %0, %0, %1, %2, 0x96;\nlop3.b32 %0, %0, %2, %3, 0xe8;", : "+r"(x) : "r"(y), "r"(z), "r"(w))
 KERNEL(viaddmnmx, 1, "{.reg .s32 sum;\nadd.s32 sum, %0, %1;\nmin.s32 %0, sum, %2;}", : "+r"(x) : "r"(y), "r"(z))
@@ -41,10 +41,10 @@ KERNEL(fma_f16x2, 1, "fma.rn.f16x2 %0, %0, %1, %2;", : "+r"(x) : "r"(y), "r"(z))
 KERNEL(widen, 1, "{.reg .b16 low, high;\nmov.b32 {low, high}, %0;\ncvt.f32.f16 %0, low;}", : "+f"(f))
 KERNEL(f16_to_f32_and_back, 2, "{.reg .b16 h;\ncvt.rn.f16.f32 h, %0;\ncvt.f32.f16 %0, h;}", : "+f"(f))
 KERNEL(mufu_ex2, 1, "ex2.approx.ftz.f32 %0, %0;", : "+f"(f))
-// A square root, so that the chain does not fold: two reciprocals are a number again.
+// A square root, so that the chain does not fold: two reciprocals cancel.
 KERNEL(mufu_rsqrt, 1, "rsqrt.approx.ftz.f32 %0, %0;", : "+f"(f))
 
-// ---- two kinds that do not depend on each other: do their pipes overlap? ----
+// ---- two independent kinds: do their pipes overlap? ----
 KERNEL(ffma_beside_imad, 2, "fma.rn.f32 %0, %0, %2, %2;\nmad.lo.s32 %1, %1, %3, %3;", : "+f"(f), "+r"(x) : "f"(g), "r"(z))
 KERNEL(two_ffma_beside_imad, 3, "fma.rn.f32 %0, %0, %2, %2;\nfma.rn.f32 %0, %0, %2, %2;\nmad.lo.s32 %1, %1, %3, %3;", : "+f"(f), "+r"(x) : "f"(g), "r"(z))
 KERNEL(ffma_beside_mul_wide, 2, "{.reg .u32 low, high;\nmov.b64 {low, high}, %1;\nfma.rn.f32 %0, %0, %2, %2;\nmul.wide.u32 %1, high, %3;}", : "+f"(f), "+l"(p) : "f"(g), "r"(z))
@@ -56,12 +56,13 @@ KERNEL(ffma_beside_shf, 2, "fma.rn.f32 %0, %0, %2, %2;\nshf.l.wrap.b32 %1, %1, %
 KERNEL(imad_beside_shf, 2, "mad.lo.s32 %0, %0, %2, %2;\nshf.l.wrap.b32 %1, %1, %2, %3;", : "+r"(y), "+r"(x) : "r"(z), "r"(w))
 
 // ---- among the lanes of a warp ----
-// The distance changes with each turn, so that no two cancel.
+// The distance changes with each turn, so that no two shuffles cancel.
 KERNEL(shfl, 1, "shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;", : "+r"(x) : "r"(i + 1))
 KERNEL(isetp_vote, 2, "{.reg .pred p;\nsetp.ne.u32 p, %0, %1;\nvote.sync.ballot.b32 %0, p, 0xffffffff;}", : "+r"(x) : "r"(y))
 
 // ---- constants ----
-// A chain through 0, at an index that the compiler does not know and that all lanes share: one load of LDC a turn.
+// A chain through 0, at an index that the compiler does not know and that is the same in all lanes: one LDC in each
+// turn.
 __constant__ unsigned zeros[4];
 
 extern "C" __global__ void ldc(PARAMETERS)

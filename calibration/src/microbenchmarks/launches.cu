@@ -1,7 +1,7 @@
-// Launches: blocks that do nothing, and blocks that spin for `step` clocks and write down when and where.
+// Launches: empty blocks, and blocks that spin for `step` clocks and record when and where.
 extern "C" __global__ void nothing(PARAMETERS) {}
 
-// result: three numbers a block, its first and its last clock and its SM.
+// result: three numbers for each block: its first and its last clock, and its SM.
 extern "C" __global__ void spin(PARAMETERS)
 {
     const long long start = clock64();

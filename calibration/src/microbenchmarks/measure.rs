@@ -1,4 +1,4 @@
-//! Experiments on a GPU, one after the other.
+//! Runs the experiments on a GPU, one after the other.
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail};
@@ -11,10 +11,10 @@ use serde::Serialize;
 use super::experiments::{Experiment, experiments};
 use harness::ptx_file;
 
-/// What one experiment came to: a line of `microbenchmarks.csv`.
+/// The result of one experiment: a line of `microbenchmarks.csv`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measurement {
-    /// The kernel's file, without its ending.
+    /// The kernel's file, without its extension.
     pub file: &'static str,
     /// The kernel's name.
     pub kernel: String,
@@ -24,23 +24,23 @@ pub struct Measurement {
     pub threads: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared: u32,
-    /// As the kernel has it.
+    /// The kernel's `bytes`.
     pub bytes: u32,
-    /// As the kernel has it.
+    /// The kernel's `step`.
     pub step: u32,
     /// Bytes from one row of TMA's matrix to the next.
     pub pitch: u32,
-    /// How often the loop turned.
+    /// The number of turns of the loop.
     pub times: u32,
     /// Clocks of a block's loop: the median over the blocks.
     pub clocks: u64,
-    /// What one warp of it did in them.
+    /// Operations of one warp in that time.
     pub operations: u64,
-    /// One by the other.
+    /// Clocks per operation.
     pub clocks_each: f64,
-    /// The launch by events: the median.
+    /// The launch, timed by events: the median.
     pub microseconds: f64,
-    /// The SM's clock, where the kernel counted it: see throttled.cu.
+    /// The SM's clock, if the kernel measured it: see throttled.cu.
     pub sm_mhz: Option<f64>,
 }
 
@@ -64,20 +64,20 @@ sources!(
     "launches"
 );
 
-/// Runs every experiment that this GPU can; `tell` hears of each file before it is measured.
+/// Runs every experiment that this GPU supports; calls `progress` with each file before it is measured.
 ///
 /// # Errors
 /// Without a GPU or a compiler, and if a launch fails.
 pub fn measure(
     gpu: &Context,
     nvrtc: &Nvrtc,
-    tell: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Measurement>> {
     let mut modules = BTreeMap::new();
     let mut measurements = Vec::new();
     for experiment in experiments(gpu.info().sm == (9, 0)) {
         if !modules.contains_key(experiment.file) {
-            tell(experiment.file);
+            progress(experiment.file);
             modules.insert(experiment.file, load(gpu, nvrtc, experiment.file)?);
         }
         let module = &modules[experiment.file];
@@ -100,7 +100,7 @@ fn compile(nvrtc: &Nvrtc, file: &str, arch: &str) -> Result<String> {
         bail!("there is no {file}.cu");
     };
     let path = format!("/microbenchmarks/{file}.cu");
-    // The definitions that all files share stand before it, and the lines stay the file's.
+    // The shared definitions come first; `#line` keeps the file's own line numbers.
     let text = format!("{COMMON}\n#line 1 \"{path}\"\n{source}");
     let options = ptx_file::options(arch, "");
     let ptx = harness::compile_text(nvrtc, &text, &path, &options, &format!("{file}.cu"));
@@ -134,7 +134,7 @@ fn words(experiment: &Experiment) -> usize {
     }
 }
 
-/// `None` if its registers do not allow a block so large.
+/// `None` if the kernel's registers do not allow such a large block.
 fn run(gpu: &Context, module: &Module, experiment: &Experiment) -> Result<Option<Measurement>> {
     let kernel = module.function(&experiment.kernel)?;
     if experiment.threads > kernel.max_threads() {
@@ -183,10 +183,11 @@ fn run(gpu: &Context, module: &Module, experiment: &Experiment) -> Result<Option
     }))
 }
 
-/// What the chains of `instructions.cu` are made of: integers and f32 whose chains neither overflow nor become subnormal.
+/// The operands of the chains of `instructions.cu`: integers, and f32 whose chains neither overflow nor become
+/// subnormal.
 const OPERANDS: [u32; 4] = [5, 0x3f80_0000, 0x3f80_0000, 0x1234_5678];
 
-/// Milliseconds.
+/// The time of a launch in milliseconds.
 fn launch(
     gpu: &Context,
     kernel: &Function,
@@ -213,7 +214,8 @@ fn launch(
         name: experiment.kernel.clone(),
         enqueue: Box::new(|_| gpu.launch(kernel, &config, &arguments)),
     };
-    // Of a launch that does nothing its share of many. One that heats the card takes a second; again it would find the chain in L2.
+    // An empty launch is timed as its share of many. A launch that heats the card takes a second and is not repeated:
+    // then it would find the chain in L2.
     let slow = experiment.file == "throttled";
     let timing = Timing {
         rounds: if slow { 1 } else { 5 },
@@ -229,7 +231,7 @@ fn launch(
     Ok(alternate(gpu, &[contestant], &timing)?[0].median())
 }
 
-/// 64 f16 of each row, in boxes of the experiment's bytes.
+/// The tensor map: 64 f16 of each row, in boxes of the experiment's bytes.
 fn map(gpu: &Context, data: &Buffer, experiment: &Experiment) -> Result<[u8; 128]> {
     let pitch = u64::from(experiment.pitch);
     let map = TensorMap {
@@ -244,10 +246,11 @@ fn map(gpu: &Context, data: &Buffer, experiment: &Experiment) -> Result<[u8; 128
     Ok(gpu.tensor_map(data, &map)?)
 }
 
-/// Of each line of 128 bytes the first word is the index of the next, in an order that no prefetcher guesses.
+/// Pointer chasing: the first word of each 128-byte line is the index of the next line, in an order that no
+/// prefetcher predicts.
 fn chain(bytes: u32) -> Vec<u8> {
     let lines = (bytes / 128) as usize;
-    // A permutation of one cycle: each line is led to by that before it in a shuffled order.
+    // A permutation of one cycle: each line points to its successor in a shuffled order.
     let mut order: Vec<usize> = (0..lines).collect();
     let mut state = 1u64;
     for i in (1..lines).rev() {
@@ -256,7 +259,7 @@ fn chain(bytes: u32) -> Vec<u8> {
             .wrapping_add(1_442_695_040_888_963_407);
         order.swap(i, (state >> 33) as usize % (i + 1));
     }
-    // It is entered at line 0.
+    // The chain is entered at line 0.
     if let Some(zero) = order.iter().position(|line| *line == 0) {
         order.rotate_left(zero);
     }
@@ -274,7 +277,7 @@ fn median(values: impl Iterator<Item = u64>) -> u64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// From a block's last clock to the first of the next on the same SM, where one block fits at a time.
+/// The clocks between a block's end and the start of the next block on the same SM, if an SM holds one block.
 fn gap(words: &[u64]) -> u64 {
     let mut of_sm: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
     for [first, last, sm] in words.as_chunks().0 {
@@ -293,7 +296,7 @@ fn gap(words: &[u64]) -> u64 {
 /// The measurements as a file.
 ///
 /// # Errors
-/// None that is known of.
+/// None is known.
 pub fn csv(measurements: &[Measurement]) -> Result<String> {
     let mut table = csv::Writer::from_writer(Vec::new());
     measurements
@@ -307,7 +310,7 @@ pub fn csv(measurements: &[Measurement]) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// Needs NVRTC; with GEMM_REQUIRE_NVRTC=1 (as in CI) there has to be one.
+    /// Needs NVRTC; with GEMM_REQUIRE_NVRTC=1 (as in CI) it must exist.
     #[test]
     fn every_experiment_has_a_kernel_that_compiles() {
         let nvrtc = match Nvrtc::find() {

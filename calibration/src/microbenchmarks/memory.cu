@@ -1,7 +1,8 @@
-// Global memory. Latency: one thread's chain through `data`, where each word is the index of the next. Bandwidth: every thread
-// reads or copies 16 bytes at a time, with several under way; a block has `bytes` of its own if `step` is 1, else all share them.
+// Global memory. Latency: one thread's pointer chase through `data`, where each word is the index of the next.
+// Bandwidth: every thread reads or copies 16 bytes at a time, with several in flight; a block has `bytes` of its own
+// if `step` is 1, else all share them.
 
-// `step` is not used. ld.global.ca may hit L1, .cg may not; what has not been read before may be in DRAM.
+// `step` is not used. ld.global.ca may hit the L1, .cg may not; data that was not read before may be in DRAM.
 #define CHASE(name, text, twice)                                                                     \
 extern "C" __global__ void name(PARAMETERS)                                                          \
 {                                                                                                    \
@@ -23,7 +24,7 @@ __device__ const char* begin(const unsigned* data, unsigned bytes, unsigned step
     return (const char*)data + (u64)blockIdx.x * bytes * step;
 }
 
-// Loads to registers, AHEAD at a time.
+// Loads to registers, AHEAD in flight.
 template <int AHEAD>
 __device__ void loads(PARAMETERS)
 {
@@ -80,8 +81,8 @@ KERNEL(copies, copies, 4)
 KERNEL(copies, copies, 8)
 KERNEL(copies, copies, 16)
 
-// Beside each copy of 512 bytes by a warp, ldmatrix.x4 of as many bytes, MATRICES times: do the copies' writes take passes of
-// shared memory's data pipe from them?
+// With each copy of 512 bytes by a warp, MATRICES times ldmatrix.x4 of as many bytes: do the copies' writes take
+// wavefronts of shared memory's data pipe from them?
 template <int MATRICES>
 __device__ void copies_beside_ldmatrix(PARAMETERS)
 {
@@ -127,7 +128,8 @@ __device__ unsigned cached(const unsigned* from)
     return value;
 }
 
-// Loads that hit L1, independent of each other; lane l reads at byte l * step. Each turn reads elsewhere than the one before.
+// Loads that hit the L1, independent of each other; lane l reads at byte l * step. Each turn reads other addresses
+// than the one before.
 #define HITS(name, type)                                                                             \
 extern "C" __global__ void name(PARAMETERS)                                                          \
 {                                                                                                    \

@@ -1,5 +1,5 @@
-// mma.sync: `step` accumulators of a warp, one after the other; 1 shows the latency of a chain, more the interval. All
-// operands are 0: a product's bits change its power, not its clocks.
+// mma.sync: `step` accumulators of a warp, one after the other; 1 measures the latency of a dependent chain, more
+// measure the issue interval. All operands are 0: their values change the power, not the clocks.
 constexpr int PRODUCTS = 16;                           // in one turn of the loop
 
 #define KERNEL(name, text, accumulators)                                                             \

@@ -1,7 +1,7 @@
-//! What single instructions, copies and launches take on a GPU, in clocks: what a model of time is made of.
+//! The clocks of single instructions, copies and launches on a GPU: the constants of the clock model.
 //!
-//! Each `.cu` file here holds kernels of one kind; `experiments.rs` lists what each is launched with. A kernel times its loop by
-//! `clock64` and says how many operations it timed, so a row of the record is clocks for each operation.
+//! Each `.cu` file here holds kernels of one kind; `experiments.rs` lists the launches of each. A kernel times its
+//! loop by `clock64` and reports how many operations it timed, so a row of the record is clocks per operation.
 mod experiments;
 mod measure;
 

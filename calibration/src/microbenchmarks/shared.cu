@@ -1,5 +1,5 @@
-// Shared memory: chains of loads, whose address is what was loaded, and stores. Lane l begins at byte l * step, so `step` says
-// how many lanes meet in a bank. `data` is not used.
+// Shared memory: pointer chases of loads, and stores. Lane l begins at byte l * step, so `step` determines the bank
+// conflicts. `data` is not used.
 constexpr int CHAIN = 32;                              // accesses in one turn of the loop
 constexpr unsigned BYTES = 32768;                      // of shared memory, all 0
 
@@ -12,7 +12,7 @@ __device__ unsigned first(unsigned step)
     return (unsigned)__cvta_generic_to_shared(words) + threadIdx.x % 32 * step % BYTES;
 }
 
-// One more instruction, an addition, is a part of the chain.
+// One more instruction, an addition, is part of the chain.
 #define LOADS(name, text)                                                                            \
 extern "C" __global__ void name(PARAMETERS)                                                          \
 {                                                                                                    \

@@ -1,6 +1,7 @@
-// Memory's latency while the SMs' clock is lower, since that of L2 and DRAM does not follow it. Block 0 waits `step` milliseconds
-// and follows a chain as in memory.cu; all others keep the tensor cores busy, until the card is at its power limit and lowers the
-// clock. Nothing sets it. result: three numbers a block: clocks, operations, and nanoseconds, which tell the clock.
+// Memory latency at a lower SM clock, which the clocks of L2 and DRAM do not follow. Block 0 waits `step`
+// milliseconds and then chases pointers as in memory.cu; all other blocks keep the tensor cores busy, until the card
+// reaches its power limit and lowers the clock. No call sets the clock. result: three numbers for each block: clocks,
+// operations, and nanoseconds, which give the SM clock.
 #include "hopper.cuh"
 
 __device__ u64 nanoseconds()
@@ -20,7 +21,7 @@ __device__ void multiply_for(u64 limit, unsigned* sink)
     const u64 a = descriptor(tiles, 0, 1024), b = descriptor(tiles + 8192 / 4, 2048, 1024);
     float c[128] = {};
     const u64 start = nanoseconds();
-    do {                                               // all warps of the warpgroup as often
+    do {                                               // the same number of turns in all warps of the warpgroup
         wgmma_fence();
         for (int i = 0; i < 16; ++i)
             wgmma(c, a, b, 1);

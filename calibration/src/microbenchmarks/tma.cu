@@ -1,8 +1,8 @@
-// TMA: one thread keeps a ring of boxes in flight, 64 f16 wide and `bytes` large, in the 128-byte swizzle, as many as dynamic
-// shared memory holds. BOXES of them share an mbarrier. Blocks share the matrix's first rows if `step` is 0; else each has its
-// own. `data` is not used.
+// TMA: one thread keeps a ring of boxes in flight, 64 f16 wide and `bytes` large, in the 128-byte swizzle, as many as
+// fit into dynamic shared memory. BOXES of them share an mbarrier. Blocks share the matrix's first rows if `step` is
+// 0; else each has its own. `data` is not used.
 #include "hopper.cuh"
-constexpr int ROWS = 1024;                             // of the matrix that a block reads, again and again
+constexpr int ROWS = 1024;                             // of the matrix, which a block reads repeatedly
 
 template <int BOXES>
 __device__ void boxes(const TensorMap& map, PARAMETERS)
@@ -48,7 +48,8 @@ extern "C" __global__ void four(const __grid_constant__ TensorMap map, PARAMETER
     boxes<4>(map, result, sink, data, bytes, step, times);
 }
 
-// A fence after the other by a second warp, while the first has boxes in flight: does it wait for them? An operation is a fence.
+// A second warp executes one fence after the other, while the first has boxes in flight: do the fences wait for them?
+// An operation is a fence.
 extern "C" __global__ void fence_beside_boxes(const __grid_constant__ TensorMap map, PARAMETERS)
 {
     extern __shared__ __align__(1024) unsigned char ring[];

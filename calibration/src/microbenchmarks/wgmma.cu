@@ -1,5 +1,5 @@
-// wgmma m64nNk16: groups of four as in a step of 64 along K, and a wait for all groups but the `PENDING` latest. Both operands
-// are in shared memory, all 0, in the 128-byte swizzle; with `_a_in_registers` A is not.
+// wgmma m64nNk16: groups of four as in a step of 64 along K, and a wait for all groups but the `PENDING` latest. Both
+// operands are in shared memory, all 0, in the 128-byte swizzle; with `_a_in_registers` A is in registers.
 #include "hopper.cuh"
 constexpr int PRODUCTS = 4;                            // of a group
 
@@ -35,8 +35,8 @@ KERNEL(n64_one_pending, 64, 1)
 KERNEL(n128_one_pending, 128, 1)
 KERNEL(n256_one_pending, 256, 1)
 
-// One group in flight, and a fence by one thread of each warpgroup in each turn, as a release for the whole GPU makes it: does
-// the fence wait for wgmma? With `_l1` each warp drops its L1's lines in place of that, as an acquire does.
+// One group in flight, and a fence by one thread of each warpgroup in each turn, as a release at GPU scope makes it:
+// does the fence wait for wgmma? With `_l1` each warp invalidates its L1 lines instead, as an acquire does.
 template <bool L1>
 __device__ void fenced(PARAMETERS)
 {

@@ -12,7 +12,8 @@ fn compared(name: &str, text: &str) -> Comparison {
     comparison.expect("a recording")
 }
 
-/// One row in `step` of all inputs in f32 and f64, which are 2^23 or 2^24 each; how many of each instruction.
+/// One row in `step` of all inputs in f32 and f64, each of 2^23 or 2^24 inputs; returns how many rows of each
+/// instruction.
 fn some(step: usize) -> Vec<(String, usize)> {
     let text = recorded("approximate_all.csv");
     let (header, rows) = text.split_once('\n').expect("a header");
@@ -34,7 +35,8 @@ fn some(step: usize) -> Vec<(String, usize)> {
     counts
 }
 
-/// One row in 127: all instructions, each with other exponents. `cargo ladder calibrate --only approximate` takes all, in minutes.
+/// One row in 127: all instructions, each with other exponents. `cargo ladder calibrate --only approximate` compares
+/// all, in minutes.
 #[test]
 fn some_exponents_of_every_wide_instruction() {
     let counts = some(127);

@@ -1,4 +1,4 @@
-//! Arithmetic, bit for bit as an H100 does it: what `hardware.rs` does not ask of `h100/arithmetic.csv`.
+//! Arithmetic, bit for bit as on an H100: the rows of `h100/arithmetic.csv` that `hardware.rs` does not check.
 use calibration::instructions::{self, ArithmeticRow, Experiment};
 use emulator::{Options, Simd};
 

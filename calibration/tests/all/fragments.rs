@@ -1,4 +1,5 @@
-//! Products of matrices in every format, and instructions that came after those of `h100/`, as an H200 computed them (driver 580.159.04, CUDA 13.0).
+//! Matrix products in every format, and instructions added after `h100/`, as an H200 computed them (driver
+//! 580.159.04, CUDA 13.0).
 use calibration::instructions::compare;
 use emulator::Card;
 

@@ -15,7 +15,7 @@ fn compared(name: &str, bytes: &[u8]) -> Result<Comparison> {
     compare(name, bytes, Card::H100).unwrap_or_else(|| panic!("{name} is of no known kind"))
 }
 
-/// Files of the folder that are compared elsewhere: recordings of whole kernels, and what all of them belong to.
+/// Files of the folder that are compared elsewhere: recordings of whole kernels, and the provenance of all.
 const OTHERS: [&str; 6] = [
     "accesses.csv",
     "merged.csv",
@@ -25,7 +25,7 @@ const OTHERS: [&str; 6] = [
     "stalls.csv",
 ];
 
-/// Every file of the folder, so that none is left out, and as many rows as were recorded.
+/// Every file of the folder, so that none is omitted, and the number of rows recorded.
 #[test]
 fn every_recording_is_reproduced() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/h100");
@@ -69,7 +69,7 @@ fn another_card_has_another_tensor_core_and_the_same_memory() {
     let on_a100 = |name: &str| compare(name, &recorded(name), Card::A100).expect("a known name");
     let products = on_a100("mma_m16n8k16_f16.bin").expect("Ampere has it");
     assert!(products.equal() < products.all, "as on an H100");
-    // What is for both is for sm_80 there.
+    // Kernels for both architectures are for sm_80 there.
     let memory = on_a100("global_memory.csv").expect("Ampere has it");
     assert_eq!(memory.differences, []);
     let error = on_a100("wgmma_m64n8k16_f16.bin").expect_err("Hopper's");
@@ -162,16 +162,19 @@ fn what_is_malformed_is_named() {
         ),
         (
             shared(&format!("ld,4,{},one,0", all(0))),
-            "wavefronts is \"one\": a whole number",
+            "wavefronts is \"one\", expected an integer",
         ),
-        (shared(&format!("ld,4,{},-1,0", all(0))), "a whole number"),
+        (
+            shared(&format!("ld,4,{},-1,0", all(0))),
+            "expected an integer",
+        ),
         (
             shared(&format!("ld,4,{},1,0", all(1 << 20))),
             "line 2: the emulator cannot execute it",
         ),
         (
             shared(&format!("ld,4,{},1,0", all(u32::MAX - 3))),
-            "is no byte offset below",
+            "is not a byte offset below",
         ),
         (
             shared("ldmatrix.x1,16,0 16 - 48 64 80 96 112,1,0"),
@@ -199,11 +202,11 @@ fn what_is_malformed_is_named() {
         ),
         (
             arithmetic(&format!("add.s32 $d, $a, $b;8=32;{digest}")),
-            "\"8\" is no result",
+            "\"8\" is not a result type",
         ),
         (
             arithmetic(&format!("not.b32 $d, $a;32=f8;{digest}")),
-            "\"f8\" is no operand",
+            "\"f8\" is not an operand type",
         ),
         (
             arithmetic(&format!("not.b32 $d, $a;32=32 32 32 32 32;{digest}")),
@@ -219,19 +222,19 @@ fn what_is_malformed_is_named() {
         ),
         (
             arithmetic(&format!("ld.global.u32 $d, [$a];32=64;{digest}")),
-            "it is not allowed",
+            "it has a fault",
         ),
         (
             tensor("mma_m16n8k4_f16,normal,1,1"),
-            "line 2: \"mma_m16n8k4_f16\" is no instruction",
+            "line 2: \"mma_m16n8k4_f16\" is not an instruction",
         ),
         (
             tensor("mma_m16n8k8_f16,odd,1,1"),
-            "\"odd\" is no class of input",
+            "\"odd\" is not a class of inputs",
         ),
         (
             tensor("mma_m16n8k8_f16,normal,-1,1"),
-            "seed is \"-1\": a whole number",
+            "seed is \"-1\", expected an integer",
         ),
         (
             tensor("mma_m16n8k8_f16,normal,1,0"),
@@ -253,7 +256,7 @@ fn what_is_malformed_is_named() {
         ),
         (
             ("mma_m16n8k8_f16.bin", vec![0; 1792 + 1791]),
-            "record 1 is cut off: 3583 bytes",
+            "record 1 is truncated: 3583 bytes",
         ),
         (("wgmma_m64n8k16_bf16.bin", Vec::new()), "holds no records"),
     ] {
@@ -276,7 +279,7 @@ fn other_names_are_not_taken() {
     }
 }
 
-/// A GPU whose results are the emulator's, and whose counters are the metrics' lengths.
+/// A GPU whose results are the emulator's, and whose counters are the lengths of the metrics' names.
 struct Imitation;
 
 impl Recorder for Imitation {
@@ -321,7 +324,7 @@ fn a_recording_is_repeated() {
     assert_eq!(String::from_utf8_lossy(&again), row("52,56"));
 }
 
-/// Enough of every access and instruction, each row once, and each one that a kernel can be made of.
+/// Enough rows of every access and instruction, each row once and valid.
 #[test]
 fn what_is_planned_is_enough() {
     let mut patterns = 0;
@@ -332,7 +335,7 @@ fn what_is_planned_is_enough() {
         let mut unique = rows.clone();
         unique.sort_unstable();
         unique.dedup();
-        assert_eq!(unique.len(), rows.len(), "{name}: a row stands there twice");
+        assert_eq!(unique.len(), rows.len(), "{name}: a row occurs twice");
         let mut kinds = std::collections::BTreeMap::<String, u64>::new();
         for row in &rows {
             let fields: Vec<&str> = row.split(',').collect();
@@ -361,7 +364,7 @@ fn what_is_planned_is_enough() {
             "wmma_layout_more.csv" => (5, 3),
             // Every input of 16 bits, and as many quotients.
             "approximate.csv" => (1 << 16, 12),
-            // Every input, of an f64 every upper word.
+            // Every input; for an f64 every upper word.
             "approximate_all.csv" => (1 << 32, 18),
             "arithmetic_more.csv" => (3, 6),
             "arithmetic_modes.csv" => (1, 19),
@@ -392,12 +395,12 @@ fn planned_instructions_are_executed() {
     ] {
         let plan = plans.iter().find(|(planned, _)| *planned == name);
         let comparison = compared(name, plan.expect("planned").1.as_bytes()).expect(name);
-        // Nothing but zeros is no result of any.
+        // No instruction has only zeros as its result.
         assert_eq!((comparison.equal(), comparison.all), (0, rows), "{name}");
     }
 }
 
-/// Every planned access can be executed; no access costs nothing, as the plan has it.
+/// Every planned access can be executed, and costs more than the zeros in the plan.
 #[test]
 fn planned_accesses_are_executed() {
     let plans = planned();
@@ -416,7 +419,7 @@ fn digests_of_products_are_recorded_and_compared() {
         .into_iter()
         .find(|(name, _)| *name == "tensor.csv");
     let (name, plan) = plan.expect("planned");
-    // One row in eleven: another class of each instruction and seed. 40 of its records, for the test's speed.
+    // One row in eleven: another class of each instruction and seed. 40 of its records, to keep the test fast.
     let rows = plan.lines().skip(1).step_by(11);
     let plan: String = plan
         .lines()
@@ -464,8 +467,8 @@ fn there_is_an_experiment_for_every_row() {
     }
 }
 
-/// Two warps ask in the same way, 128 bytes apart: one pattern, from a multiple of 128. Whoever does not ask for
-/// patterns gets none.
+/// Two warps access memory in the same pattern, 128 bytes apart: one pattern, relative to a multiple of 128. Patterns
+/// are recorded only on request.
 #[test]
 fn patterns_of_addresses_are_kept_once() {
     use emulator::{Context, KernelArg, LaunchConfig, Options, SharedAccess};

@@ -1,4 +1,5 @@
-//! The recordings, held against the emulator. One program, since each file alone would be linked with all of it again.
+//! The recordings, compared with the emulator. One program, since each separate test program would link everything
+//! again.
 mod approximate;
 mod arithmetic_h100;
 mod fragments;

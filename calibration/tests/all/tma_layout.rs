@@ -1,15 +1,15 @@
-//! Where a bulk tensor load puts the elements of a tile: executed, and compared with the rule written down once
-//! more.
+//! Where a bulk tensor load stores the elements of a tile: executed, and compared with a second formulation of the
+//! rule.
 use calibration::instructions::tma_layout::{Case, Found, cases};
 use calibration::instructions::{Row, compare};
 use emulator::Card;
 
-/// Row by row, swizzled as absolute addresses; zeros where the tile leaves the tensor.
+/// Row by row, swizzled as absolute addresses; zeros where the tile extends beyond the tensor.
 fn expected(case: &Case) -> Vec<Found> {
     let ([width, height], [columns, rows]) = (case.tile, case.tensor.map(|n| n as i32));
     let mut window = vec![Found::Untouched; 2048];
     for (row, column) in (0..height).flat_map(|row| (0..width).map(move |c| (row, c))) {
-        // Swizzled, a row has a line as wide as the swizzle for itself.
+        // With a swizzle, each row starts a line of the swizzle's width.
         let pitch = match case.swizzle {
             0 => 2 * width,
             wide => wide,

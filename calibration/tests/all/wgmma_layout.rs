@@ -1,5 +1,5 @@
-//! Which byte each element of a `wgmma` operand comes from: executed, and compared with the recording and with
-//! the layouts of the PTX ISA, written down once more.
+//! The byte of shared memory from which each element of a `wgmma` operand is read: executed, and compared with the
+//! recording and with a second formulation of the PTX ISA's layouts.
 use calibration::instructions::wgmma_layout::{Case, Major, cases};
 use calibration::instructions::{Experiment, Recorded, Row, compare, rows};
 use emulator::{Card, Options};
@@ -50,7 +50,7 @@ fn every_element_comes_from_where_the_layout_says() {
     }
 }
 
-/// A recording with one wrong byte, and with what is no recording.
+/// A recording with one wrong byte, and malformed recordings.
 #[test]
 fn a_recording_is_read_and_compared() {
     let plain = |case: &Case| (case.swizzle, case.base_offset, case.stride) == (64, 0, 512);

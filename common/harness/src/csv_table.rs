@@ -1,51 +1,51 @@
-//! Tables as CSV text whose columns are known by their names; their order does not matter.
+//! CSV tables whose columns are found by name, in any order.
 use csv::{Position, ReaderBuilder, StringRecord, Trim};
 
-/// A table as text, with the line of each row.
+/// A table with the line number of each row.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// The names of the columns: the first line.
     pub columns: StringRecord,
-    /// The other lines, without the empty ones.
+    /// The other lines, except empty ones.
     pub rows: Vec<TableRow>,
 }
 
-/// A line of a table.
+/// A row of a table.
 #[derive(Clone, Debug)]
 pub struct TableRow {
-    /// Counted from 1.
+    /// Its line number, from 1.
     pub line: usize,
-    /// As many as the line has: [`Table::pick`] checks that.
+    /// The fields of the line; [`Table::pick`] checks their number.
     pub fields: StringRecord,
 }
 
-/// Why a row cannot be used.
+/// Why a row is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct BadRow(pub String);
+pub struct RowError(pub String);
 
-/// Text that is not such a table.
+/// Why a text is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadTable {
-    /// Nothing in it.
+pub enum TableError {
+    /// The text is empty.
     #[error("it holds no {0}")]
     Empty(&'static str),
-    /// A row.
+    /// A row is bad.
     #[error("line {line}: {why}")]
     Row {
-        /// Counted from 1.
+        /// Its line number, from 1.
         line: usize,
         /// What is wrong with it.
-        why: BadRow,
+        why: RowError,
     },
 }
 
 impl Table {
-    /// Reads a table that has the columns `needed`, and perhaps others.
+    /// Reads a table that has at least the columns `needed`.
     ///
     /// # Errors
     /// If it is not UTF-8 text, has no first line, or lacks a column.
-    pub fn read(text: &[u8], separator: char, needed: &[&str]) -> Result<Self, BadTable> {
+    pub fn read(text: &[u8], separator: char, needed: &[&str]) -> Result<Self, TableError> {
         let mut lines = Lines {
             text,
             at: 0,
@@ -63,14 +63,14 @@ impl Table {
                 .as_ref()
                 .map_or_else(csv::Error::position, StringRecord::position);
             let line = lines.of(position);
-            // Nothing else can go wrong with text in memory.
+            // Reading from memory has no other error.
             let fields = record.map_err(|_| bad(line, "it is not UTF-8 text".into()))?;
             if fields.iter().any(|field| !field.is_empty()) {
                 rows.push(TableRow { line, fields });
             }
         }
         if rows.is_empty() {
-            return Err(BadTable::Empty("lines"));
+            return Err(TableError::Empty("lines"));
         }
         let TableRow { line, fields } = rows.remove(0);
         let is_missing = |name: &&&str| !fields.iter().any(|found| found == **name);
@@ -85,34 +85,34 @@ impl Table {
         })
     }
 
-    /// A row's fields in the columns of these names.
+    /// The fields of a row in these columns.
     ///
     /// # Errors
-    /// If the row has not as many fields as the first line, or there is no such column.
-    pub fn pick<'a>(&self, row: &'a TableRow, names: &[&str]) -> Result<Vec<&'a str>, BadRow> {
+    /// If the row does not have as many fields as the first line, or a column is missing.
+    pub fn pick<'a>(&self, row: &'a TableRow, names: &[&str]) -> Result<Vec<&'a str>, RowError> {
         let (has, named) = (row.fields.len(), self.columns.len());
         if has != named {
-            return Err(BadRow(format!(
+            return Err(RowError(format!(
                 "{has} fields where the first line names {named}"
             )));
         }
         let field = |name: &&str| {
             let column = self.columns.iter().position(|found| found == *name);
             let field = column.and_then(|column| row.fields.get(column));
-            field.ok_or_else(|| BadRow(format!("there is no column {name}")))
+            field.ok_or_else(|| RowError(format!("there is no column {name}")))
         };
         names.iter().map(field).collect()
     }
 }
 
-fn bad(line: usize, why: String) -> BadTable {
-    BadTable::Row {
+fn bad(line: usize, why: String) -> TableError {
+    TableError::Row {
         line,
-        why: BadRow(why),
+        why: RowError(why),
     }
 }
 
-/// Counts lines: csv's own count is off behind empty lines and `\r\n`.
+/// Counts lines: csv's own count is wrong after empty lines and `\r\n`.
 struct Lines<'a> {
     text: &'a [u8],
     at: usize,
@@ -120,7 +120,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The line of a record, which is not before the last one that was asked for.
+    /// The line of a record, which is never before the last one returned.
     fn of(&mut self, record: Option<&Position>) -> usize {
         let start = record.map_or(0, |record| record.byte() as usize);
         let rest = self.text.get(start..).unwrap_or_default();

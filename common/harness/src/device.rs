@@ -1,4 +1,4 @@
-//! A device with memory, on which kernels are launched: the emulator or a GPU, by the same calls.
+//! A device with memory, on which kernels are launched: the emulator or a GPU, with the same calls.
 use std::rc::Rc;
 
 use emulator::{Element, Fill, Instruction, LaunchReport};
@@ -7,23 +7,23 @@ use crate::{Error, Result, Source, ptx_file};
 
 pub use emulator::LaunchConfig;
 
-/// The `__device__` variable in which a kernel logs clocks (`cargo ladder clocks`): 64-bit words.
+/// The `__device__` variable in which a kernel logs clocks (`cargo ladder clocks`): 64-bit values.
 pub const CLOCK_LOG: &str = "clock_log";
 
 /// An open device. Calls take effect in the order in which they are made, as on one CUDA stream.
 pub enum Device {
-    /// This machine's processor.
+    /// The emulator, on this machine's processor.
     Emulator(Box<emulator::Context>),
     /// A GPU.
     Gpu(gpu::Context),
 }
 
-/// Memory on a device. It is a handle: to copy it copies no bytes.
+/// Memory on a device. It is a handle: a copy of it shares the bytes.
 #[derive(Clone)]
 pub enum Buffer {
-    /// Of the emulator.
+    /// In the emulator's memory.
     Emulator(emulator::Buffer),
-    /// Of a GPU; freed with its last handle.
+    /// In a GPU's memory; freed with its last handle.
     Gpu(Rc<gpu::Buffer>),
 }
 
@@ -38,7 +38,7 @@ pub enum Function {
 
 /// Loaded PTX.
 pub enum Module {
-    /// On the emulator; with what messages call its file.
+    /// On the emulator; with the name of its file for messages.
     Emulator(emulator::Module, String),
     /// On a GPU.
     Gpu(gpu::Module),
@@ -48,7 +48,7 @@ impl Module {
     /// The kernel of this name.
     ///
     /// # Errors
-    /// If there is none, or the emulator does not execute it.
+    /// If there is none, or the emulator does not support its instructions.
     pub fn function(&self, name: &str) -> Result<Function> {
         Ok(match self {
             Self::Emulator(module, file) => {
@@ -71,7 +71,7 @@ impl Module {
     }
 }
 
-/// Names the file in what the emulator says of its PTX.
+/// Adds the file's name to an error of the emulator.
 fn of_file(file: &str, error: emulator::Error) -> Error {
     match error {
         emulator::Error::Ptx(error) => Error::Ptx {
@@ -89,14 +89,14 @@ pub enum Arg {
     Buffer(Buffer),
     /// An `int`.
     Int(u32),
-    /// A value of as many bytes as the parameter has.
+    /// A value with as many bytes as the parameter.
     Bytes(Box<[u8]>),
-    /// A tensor map, and the memory that it describes, which is kept for it.
+    /// A tensor map, and the buffer that it describes, which the map keeps allocated.
     TensorMap(Box<[u8; 128]>, Buffer),
 }
 
 impl Buffer {
-    /// A pointer to it.
+    /// Passes a pointer to it.
     pub fn arg(&self) -> Arg {
         Arg::Buffer(self.clone())
     }
@@ -108,7 +108,7 @@ impl Buffer {
         }
     }
 
-    /// As a GPU has it.
+    /// The GPU's buffer.
     ///
     /// # Errors
     /// If it is the emulator's.
@@ -126,7 +126,7 @@ impl From<u32> for Arg {
     }
 }
 
-/// A row-major matrix of f16, and the box of it that TMA copies at a time.
+/// A row-major matrix of f16, and the box that one TMA instruction copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// Columns and rows of the matrix.
@@ -135,12 +135,12 @@ pub struct Tiling {
     pub row_bytes: u64,
     /// Columns and rows of a box.
     pub tile: [u32; 2],
-    /// How a box is swizzled in shared memory.
+    /// The swizzle of a box in shared memory.
     pub swizzle: emulator::Swizzle,
 }
 
 impl Device {
-    /// Allocates bytes on the device; messages call them `name`.
+    /// Allocates memory on the device; messages call it `name`.
     ///
     /// # Errors
     /// If the device is out of memory.
@@ -151,7 +151,7 @@ impl Device {
         })
     }
 
-    /// Allocates as many bytes and copies these there.
+    /// Allocates memory of the same size and copies these bytes there.
     ///
     /// # Errors
     /// If the device is out of memory.
@@ -165,7 +165,7 @@ impl Device {
     /// Sets every byte of a buffer.
     ///
     /// # Errors
-    /// If the buffer is another device's.
+    /// If the buffer belongs to another device.
     pub fn fill(&mut self, buffer: &Buffer, byte: u8) -> Result<()> {
         match self {
             Self::Emulator(context) => context.fill(buffer.emulated()?, byte)?,
@@ -174,10 +174,10 @@ impl Device {
         Ok(())
     }
 
-    /// Waits for what was launched and copies a buffer's bytes back.
+    /// Synchronizes, then copies a buffer's bytes back.
     ///
     /// # Errors
-    /// If the buffer is another device's, or a launch on a GPU went wrong.
+    /// If the buffer belongs to another device, or a launch on a GPU failed.
     pub fn read(&self, buffer: &Buffer) -> Result<Vec<u8>> {
         Ok(match self {
             Self::Emulator(context) => context.read(buffer.emulated()?)?,
@@ -185,10 +185,10 @@ impl Device {
         })
     }
 
-    /// Describes a matrix to TMA: where it is stored, and which box of it is copied at a time.
+    /// Makes the tensor map of a matrix: where it is stored, and which box of it is copied at a time.
     ///
     /// # Errors
-    /// If a rule of `cuTensorMapEncodeTiled` is broken, or the buffer is another device's.
+    /// If a rule of `cuTensorMapEncodeTiled` is violated, or the buffer belongs to another device.
     pub fn tensor_map(&self, buffer: &Buffer, of: &Tiling) -> Result<Arg> {
         let (dimensions, strides, tile) = (&of.dimensions, &[of.row_bytes], &of.tile);
         let map = match self {
@@ -229,7 +229,7 @@ impl Device {
     /// Copies bytes to the start of a buffer.
     ///
     /// # Errors
-    /// If they are more than it holds, or the buffer is another device's.
+    /// If there are more bytes than the buffer holds, or the buffer belongs to another device.
     pub fn write(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<()> {
         match self {
             Self::Emulator(context) => context.write(buffer.emulated()?, bytes)?,
@@ -238,13 +238,13 @@ impl Device {
         Ok(())
     }
 
-    /// Loads PTX and takes a kernel from it, and the variable [`CLOCK_LOG`] if there is one.
+    /// Loads PTX and looks up a kernel, and the variable [`CLOCK_LOG`] if the module has one.
     ///
     /// # Errors
-    /// If the emulator does not execute it or the driver refuses it.
+    /// If the emulator does not support it or the driver refuses it.
     pub fn load(&mut self, source: &Source, entry: &str) -> Result<(Function, Option<Buffer>)> {
         let module = self.load_module(source)?;
-        // Looked up only if it is there: compute-sanitizer reports a failed lookup.
+        // Looked up only if the module has it: compute-sanitizer reports a failed lookup.
         let has_log = source.ptx.contains(CLOCK_LOG);
         let log = match self {
             Self::Emulator(_) => module.global(CLOCK_LOG).ok(),
@@ -253,7 +253,7 @@ impl Device {
         Ok((module.function(entry)?, log))
     }
 
-    /// Loads PTX. Where a GPU's driver is older than the PTX's `.version`, it is loaded once more with a lower one.
+    /// Loads PTX. If the PTX's `.version` is too new for the GPU's driver, it is loaded once more with a lower one.
     ///
     /// # Errors
     /// If it is not PTX, or the driver refuses it.
@@ -283,10 +283,11 @@ impl Device {
         }
     }
 
-    /// Launches a kernel. The emulator returns when it is done, with what it saw; a GPU at once, with nothing.
+    /// Launches a kernel. The emulator runs it to the end and returns what it counted; a GPU returns at once, with
+    /// nothing.
     ///
     /// # Errors
-    /// If the launch is refused, or a limit of the emulator was met.
+    /// If the launch is refused, or exceeds a limit of the emulator.
     pub fn launch(
         &mut self,
         function: &Function,
@@ -315,10 +316,10 @@ impl Device {
     }
 }
 
-/// A launch as `gpu` takes it.
+/// The launch in the form that `gpu` takes.
 ///
 /// # Errors
-/// If an argument is the emulator's.
+/// If an argument belongs to the emulator.
 pub fn on_gpu<'a>(
     config: &LaunchConfig,
     args: &'a [Arg],
@@ -358,7 +359,7 @@ impl Function {
         }
     }
 
-    /// As a GPU has it.
+    /// The GPU's function.
     ///
     /// # Errors
     /// If it is the emulator's.
@@ -369,7 +370,7 @@ impl Function {
         }
     }
 
-    /// Bytes of each parameter.
+    /// The size of each parameter, in bytes.
     pub fn params(&self) -> Vec<u32> {
         match self {
             Self::Emulator(function) => function.params().iter().map(|param| param.bytes).collect(),
@@ -381,18 +382,18 @@ impl Function {
         }
     }
 
-    /// The kernel's PTX instructions, in the order of a report's counters; a GPU knows none.
+    /// The kernel's PTX instructions, in the order of a report's counters; empty on a GPU.
     pub fn instructions(&self) -> &[Instruction] {
         self.emulated()
             .map_or(&[], emulator::Function::instructions)
     }
 
-    /// What the emulator runs without promising a GPU's bits.
+    /// What the emulator executes without reproducing a GPU's bits.
     pub fn warnings(&self) -> &[String] {
         self.emulated().map_or(&[], emulator::Function::warnings)
     }
 
-    /// Variables in shared memory, by their addresses; none of a kernel on a GPU, whose driver does not tell.
+    /// Variables in shared memory with their addresses; empty on a GPU, whose driver does not list them.
     pub fn shared_variables(&self) -> Vec<emulator::SharedVariable<'_>> {
         match self {
             Self::Emulator(function) => function.shared_variables().collect(),

@@ -6,26 +6,26 @@ use crate::Size;
 /// The result of anything in the harness.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a run could not be made, or what was found wrong. Each message names the remedy.
+/// Why a run failed. Each message names the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A command that only a GPU can carry out.
+    /// A command that needs a GPU.
     #[error(
         "bench times the kernel on a GPU, and {0}; without one, `profile` shows what the kernel does to the memory system"
     )]
     BenchNeedsGpu(String),
-    /// The same, with the emulator asked for.
+    /// The same, where the user chose the emulator.
     #[error(
         "bench times the kernel on a GPU, and the emulator is not one; `profile` shows what the kernel does to the memory system"
     )]
     BenchOnEmulator,
-    /// A command that only the emulator can carry out.
+    /// A command that needs the emulator.
     #[error(
-        "the sanitizer is part of the emulator, which runs on any machine, and a GPU was asked for"
+        "the sanitizer is part of the emulator, which runs on any machine, but a GPU was chosen"
     )]
     EmulatorOnly,
-    /// A command about the kernels that the rung has, with another.
+    /// A command for the rung's own kernels, given another kernel.
     #[error("only the rung's own kernels have a list of tiles")]
     OwnKernelsOnly,
     /// A kernel that this GPU cannot run.
@@ -35,18 +35,18 @@ pub enum Error {
         gpu: String,
         /// Its compute capability.
         sm: (u32, u32),
-        /// What the kernel is for.
+        /// The kernel's architecture.
         arch: String,
     },
-    /// A card to emulate, and a GPU.
-    #[error("the card {0} is to be emulated, and a GPU was asked for")]
+    /// Both a card to emulate and a GPU were chosen.
+    #[error("{0} names a card to emulate, but a GPU was chosen")]
     EmulatedOnGpu(emulator::Card),
     /// A kernel that the emulated GPU cannot run.
     #[error("{card} has compute capability {}.{}, and this kernel is for {arch}; emulate an h100, or take a kernel for sm_80", card.compute_capability().0, card.compute_capability().1)]
     WrongCard {
         /// The emulated GPU.
         card: emulator::Card,
-        /// What the kernel is for.
+        /// The kernel's architecture.
         arch: String,
     },
     /// An architecture that the rung has no kernel for.
@@ -54,9 +54,9 @@ pub enum Error {
     NoArch {
         /// The rung's name.
         rung: String,
-        /// What was asked for.
+        /// The requested architecture.
         wanted: String,
-        /// What there is.
+        /// The architectures of its kernels.
         has: Vec<String>,
     },
     /// A tile that the kernel does not have.
@@ -67,27 +67,27 @@ pub enum Error {
     NoTile {
         /// The kernel's file.
         file: String,
-        /// What was asked for.
+        /// The requested tile.
         wanted: String,
-        /// What there is.
+        /// The tiles that it has.
         has: Vec<String>,
     },
-    /// A PTX file for another architecture than was asked for.
+    /// A PTX file for another architecture than the requested one.
     #[error("{file} is for {found}, not for {wanted}")]
     ArchOfPtx {
         /// The PTX file.
         file: String,
         /// Its `.target`.
         found: String,
-        /// What was asked for.
+        /// The requested architecture.
         wanted: String,
     },
-    /// A problem too large to be indexed.
+    /// A problem too large for `int` indices.
     #[error(
         "a size of {size} is too large: padded to whole tiles, {matrix} is {rows} x {cols}, and at most 2147483647 elements are allowed; take a smaller size"
     )]
     TooLarge {
-        /// The size asked for.
+        /// The requested size.
         size: Size,
         /// `A`, `B` or `C`.
         matrix: char,
@@ -96,8 +96,8 @@ pub enum Error {
         /// Columns after padding.
         cols: u64,
     },
-    /// A kernel whose result depends on chance.
-    #[error("run {run} left other bits than run 1 in {elements} elements of C: the kernel races")]
+    /// A kernel whose result depends on the schedule.
+    #[error("run {run} differs from run 1 in {elements} elements of C: the kernel races")]
     Unsteady {
         /// The run that differs, from 1.
         run: u32,
@@ -106,7 +106,7 @@ pub enum Error {
     },
     /// A problem larger than the emulated memory.
     #[error(
-        "the matrices need {wanted} bytes, and {limit} are allowed; raise that limit, or take a smaller size"
+        "the matrices need {wanted} bytes, but the limit is {limit}; raise the limit, or take a smaller size"
     )]
     Memory {
         /// Bytes needed.
@@ -115,30 +115,30 @@ pub enum Error {
         limit: u64,
     },
     /// A file that cannot be read.
-    #[error("cannot read {}: {error}; it has to be a text file, CUDA source or PTX", path.display())]
+    #[error("cannot read {}: {error}; it must be a text file, CUDA source or PTX", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The operating system's reason.
         error: std::io::Error,
     },
     /// A kernel in a file that is neither `.cu` nor `.ptx`.
     #[error("cannot tell what {} is: a kernel's file ends in .cu or .ptx", .0.display())]
     KernelEnding(PathBuf),
-    /// A `.cu` file and no compiler.
-    #[error("{file} has to be compiled, and there is {why}")]
+    /// A `.cu` file without a compiler.
+    #[error("{file} must be compiled, but there is {why}")]
     NoNvrtc {
         /// The source file.
         file: String,
         /// Why NVRTC was not found, and how to get it.
         why: gpu::GpuError,
     },
-    /// Committed PTX that no longer belongs to its source, and no compiler.
-    #[error("{file} has changed since its PTX was committed ({mismatch}), and there is {why}")]
+    /// Committed PTX of another version of the source, without a compiler.
+    #[error("{file} has changed since its PTX was committed ({mismatch}), but there is {why}")]
     StalePtx {
         /// The source file.
         file: String,
-        /// What does not fit.
+        /// What differs.
         mismatch: String,
         /// Why NVRTC was not found, and how to get it.
         why: gpu::GpuError,
@@ -151,18 +151,18 @@ pub enum Error {
         /// NVRTC's messages.
         log: String,
     },
-    /// A kernel of somebody else's, and no safe place to compile it.
+    /// An untrusted kernel, and no sandbox to compile it in.
     #[error("{0}")]
     Locked(String),
-    /// PTX that the emulator cannot read or run.
+    /// PTX that the emulator cannot parse or run.
     #[error("{file}: {error}")]
     Ptx {
         /// The file the PTX came from.
         file: String,
-        /// What the emulator says, with the PTX line.
+        /// The emulator's message, with the PTX line.
         error: emulator::PtxError,
     },
-    /// PTX without a kernel of the right name.
+    /// PTX without a kernel of the required name.
     #[error(
         "{file} has no kernel named `{wanted}`{}; write `extern \"C\" __global__ void {wanted}(...)`",
         found(has)
@@ -170,7 +170,7 @@ pub enum Error {
     NoEntry {
         /// The file.
         file: String,
-        /// The name that it must have.
+        /// The required name.
         wanted: &'static str,
         /// The kernels that it has.
         has: Vec<String>,
@@ -187,9 +187,9 @@ pub enum Error {
         /// The parameters expected.
         expected: String,
     },
-    /// A kernel that does not say how it is launched.
+    /// A kernel that does not state its launch.
     #[error(
-        "{file} does not say how `gemm` is launched ({why}); it needs\n  extern \"C\" __constant__ int gemm_launch[] = {{BM, BN, BK, threads, dynamic shared bytes, cluster}};\nwith a seventh number if its blocks are persistent, how many an SM holds, and an eighth, 1, if those split the partial last wave along K; and if it uses TMA\n  extern \"C\" __constant__ int gemm_boxes[] = {{columns, rows, bytes of the swizzle, for A, B and C}};"
+        "{file} does not state how `gemm` is launched ({why}); it needs\n  extern \"C\" __constant__ int gemm_launch[] = {{BM, BN, BK, threads, dynamic shared bytes, cluster}};\nwith a seventh number if its blocks are persistent, how many an SM holds, and an eighth, 1, if those split the partial last wave along K; and if it uses TMA\n  extern \"C\" __constant__ int gemm_boxes[] = {{columns, rows, bytes of the swizzle, for A, B and C}};"
     )]
     NoLaunch {
         /// The file.
@@ -197,17 +197,17 @@ pub enum Error {
         /// What is missing.
         why: String,
     },
-    /// A kernel that takes pointers, in a rung whose host makes tensor maps.
+    /// A kernel that takes pointers, in a rung whose host function makes tensor maps.
     #[error(
-        "{0} states no `gemm_boxes`, and this rung hands its kernel tensor maps: rungs 01 to 08 take a kernel with pointers"
+        "{0} states no `gemm_boxes`, but this rung passes tensor maps to its kernel: rungs 01 to 08 take a kernel with pointers"
     )]
     NoBoxes(String),
-    /// A kernel that takes tensor maps and does not say what boxes they are for.
+    /// A kernel that takes tensor maps without stating their boxes.
     #[error(
-        "`gemm` in {0} takes tensor maps and states no boxes for them; it needs\n  extern \"C\" __constant__ int gemm_boxes[] = {{columns, rows, bytes of the swizzle, for A, B and C}};"
+        "`gemm` in {0} takes tensor maps but states no boxes for them; it needs\n  extern \"C\" __constant__ int gemm_boxes[] = {{columns, rows, bytes of the swizzle, for A, B and C}};"
     )]
     MapsWithoutBoxes(String),
-    /// A tensor map that no GPU allows.
+    /// A tensor map that the driver would reject.
     #[error("`gemm_boxes` in {file}: {why}")]
     BadBoxes {
         /// The file.
@@ -215,7 +215,7 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
-    /// A launch that no GPU allows.
+    /// A launch that the driver would reject.
     #[error("the launch that {file} states has {why}")]
     BadLaunch {
         /// The file.
@@ -234,37 +234,37 @@ pub enum Error {
     OneKernel(&'static str, &'static str),
     /// A host function that launches twice.
     #[error(
-        "the host function launches `{0}` after another launch; a run is one launch, which its report is of"
+        "the host function launches `{0}` after another launch; a run has one launch, and the report is about that launch"
     )]
     OneLaunch(&'static str),
-    /// A host function that launched no kernel, or did not have its result verified.
+    /// A host function that launches no kernel, or does not verify its result.
     #[error("the host function of {0} launches no kernel or does not end with `verify`")]
     NothingLaunched(&'static str),
     /// CUDA reported an error.
     #[error(transparent)]
     Gpu(#[from] gpu::GpuError),
-    /// The kernel did something that no kernel may do.
+    /// The sanitizer found faults in the kernel.
     #[error("{}\nThe kernel made {} mistake{}.", .0.join("\n"), .0.len(), if .0.len() == 1 { "" } else { "s" })]
     Fault(Vec<String>),
     /// The record of ceilings cannot be used.
     #[error("{0}: {1}")]
     Ceilings(&'static str, String),
-    /// What limits a kernel could not be computed.
+    /// The bound of a kernel could not be computed.
     #[error("no bound for {0}: {1}")]
     NoBound(Size, String),
-    /// How long a kernel takes could not be predicted.
+    /// The time of a kernel could not be predicted.
     #[error("no prediction for {0}: {1}")]
     NoPrediction(Size, String),
-    /// The same of any kernel.
+    /// The same, for a kernel that is not a rung's.
     #[error("no prediction for {0}: {1}")]
     NotPredicted(String, String),
-    /// A picture of no known kind.
+    /// A timeline with an unknown file extension.
     #[error("{0}: a timeline is written as .svg or .json, or printed with `-` for the path")]
     PictureEnding(String),
     /// A picture could not be written.
     #[error("cannot write {0}: {1}")]
     Picture(String, std::io::Error),
-    /// A kernel that measures a ceiling did something else.
+    /// A kernel that measures a ceiling did not do its work.
     #[error("{0} was not measured: {1}")]
     Ceiling(&'static str, String),
     /// The report could not be written.
@@ -282,11 +282,11 @@ fn found(names: &[String]) -> String {
 }
 
 impl Error {
-    /// The exit code: 1 for a wrong result or a fault found, 2 for bad usage or something missing.
+    /// The exit code: 1 for a wrong result or a fault found, 2 for bad usage, or a missing file or device.
     ///
-    /// A kernel stopped by its limit of instructions counts as a fault: most that get there never end.
+    /// A kernel stopped by the instruction limit counts as a fault: most kernels that reach it never end.
     pub fn exit_code(&self) -> u8 {
-        // The driver's codes that a kernel brings about: an illegal address, a trap, and their like.
+        // The driver's codes for a kernel's faults: an illegal address, a trap, and similar ones.
         let of_kernel = matches!(
             self,
             Self::Fault(_)

@@ -12,10 +12,10 @@ use crate::{
     Error, Kernel, Problem, Result, Rung, Settings, Size, Source, Target, TensorBox, Values, choose,
 };
 
-/// What the host of a rung has at hand: a device, the numbers to multiply, and the kernel's source.
+/// What a rung's host function works with: a device, the problem, and the kernel's source.
 ///
-/// The harness calls a rung's host function once for a run, again for each repetition, and once for each set of buffers
-/// of a timing; a timing then launches again what was launched here.
+/// The harness calls a rung's host function once for a run, again for each repetition, and once for each set of
+/// buffers of a timing. A timing then repeats the launches recorded here.
 pub struct Host {
     rung: Rung,
     settings: Settings,
@@ -26,34 +26,34 @@ pub struct Host {
     values: Values,
     problem: Option<Rc<Problem>>,
     downloads: bool,
-    /// Where the emulator gives up in this run, unless the settings say where.
+    /// The emulator's instruction limit in this run, unless the settings set one.
     most_instructions: Option<u64>,
-    /// How many CTAs an SM holds, if those of one SM are to be traced.
+    /// How many CTAs an SM holds, if the CTAs of one SM are to be traced.
     traced: Option<u32>,
     /// Whether only the first cluster runs.
     first_cluster_only: bool,
-    /// What was traced of the CTAs that run at the same time.
+    /// The trace of the CTAs that run at the same time.
     wave: Vec<emulator::WarpTrace>,
     launched: Option<(RecordedLaunch, Option<LaunchReport>)>,
     finished: Option<Finished>,
 }
 
-/// A launch that can be made again.
+/// A launch that can be repeated.
 pub(crate) struct RecordedLaunch {
     pub config: LaunchConfig,
     pub args: Vec<Arg>,
 }
 
-/// What a rung's host function did.
+/// The result of a rung's host function.
 pub(crate) struct Finished {
     pub kernel: Rc<Kernel>,
     pub problem: Rc<Problem>,
     pub launch: RecordedLaunch,
     /// A, B and C.
     pub matrices: [Buffer; 3],
-    /// C as it came back, padded; nothing where a timing is prepared.
+    /// C as copied back, padded; empty when preparing a timing.
     pub c: Vec<f16>,
-    /// What the emulator saw.
+    /// What the emulator counted.
     pub report: Option<LaunchReport>,
     /// What the kernel logged, if it logs clocks.
     pub clocks: Option<Vec<u64>>,
@@ -110,10 +110,11 @@ impl Host {
         Ok(Rc::clone(self.kernel.insert(kernel)))
     }
 
-    /// A and B, random and the same for the same seed, with zeros up to whole tiles: the kernel has no code for edges.
+    /// A and B: random, the same for the same seed, and padded with zeros to whole tiles, since the kernel has no
+    /// code for edges.
     ///
     /// # Errors
-    /// If the matrices are too large for the kernel's `int`s or for the emulator's memory.
+    /// If the matrices are too large for the kernel's `int` indices or for the emulator's memory.
     pub fn problem(&mut self, kernel: &Kernel) -> Result<Rc<Problem>> {
         if let Some(problem) = &self.problem {
             return Ok(Rc::clone(problem));
@@ -139,8 +140,8 @@ impl Host {
         self.device.upload(name, &to_bytes(matrix))
     }
 
-    /// Allocates `elements` f16 on the device (`cuMemAlloc`). What it holds at first is undefined; here it is
-    /// NaN, so that an element that no thread writes is found.
+    /// Allocates `elements` f16 on the device (`cuMemAlloc`). CUDA leaves their values undefined; here they are NaN,
+    /// so that an element that no thread writes is found.
     ///
     /// # Errors
     /// If the device is out of memory.
@@ -150,11 +151,11 @@ impl Host {
         Ok(buffer)
     }
 
-    /// Describes a row-major matrix of f16 to TMA, and the box of it that is copied at a time
+    /// Makes the tensor map of a row-major matrix of f16, with the box of it that is copied at a time
     /// (`cuTensorMapEncodeTiled`).
     ///
     /// # Errors
-    /// If a box breaks a rule of TMA.
+    /// If a box violates a rule of TMA.
     pub fn tensor_map(
         &self,
         matrix: &Buffer,
@@ -191,22 +192,22 @@ impl Host {
         self.settings.switches.iter().copied().map(Arg::Int)
     }
 
-    /// Has the emulator give up after so many warp instructions, unless the settings say when.
+    /// Sets the emulator's instruction limit, unless the settings set one.
     pub(crate) fn limit_instructions(&mut self, most: u64) {
         self.most_instructions = Some(most);
     }
 
-    /// Has the emulator trace what the CTAs of one SM do, of which it holds so many at a time.
+    /// Makes the emulator trace the CTAs of one SM, which holds `resident` of them at a time.
     pub(crate) fn trace(&mut self, resident: u32) {
         (self.traced, self.downloads, self.values) = (Some(resident), false, Values::Zero);
     }
 
-    /// What the last launch traced of the CTAs that run at the same time.
+    /// Takes the last launch's trace of the CTAs that run at the same time.
     pub(crate) fn take_wave(&mut self) -> Vec<emulator::WarpTrace> {
         std::mem::take(&mut self.wave)
     }
 
-    /// Has the emulator run the first cluster only, or all again.
+    /// Makes the emulator run only the first cluster, or all of them again.
     pub(crate) fn run_first_cluster_only(&mut self, only: bool) {
         (self.first_cluster_only, self.downloads) = (only, !only);
     }
@@ -214,8 +215,8 @@ impl Host {
     /// Launches the kernel (`cuLaunchKernelEx`).
     ///
     /// # Errors
-    /// If the device refuses the launch, or a limit of the emulator was met; if it is the second launch of a run, since a
-    /// report is of one launch.
+    /// If the device refuses the launch, or it exceeds a limit of the emulator; if it is the second launch of a run,
+    /// since a report is about one launch.
     pub fn launch(&mut self, kernel: &Kernel, config: LaunchConfig, args: Vec<Arg>) -> Result<()> {
         if self.launched.is_some() {
             return Err(Error::OneLaunch(kernel.name));
@@ -228,7 +229,7 @@ impl Host {
                 let most = self.settings.instructions.or(self.most_instructions);
                 limits.instructions = match (most, padded) {
                     (Some(instructions), _) => instructions,
-                    (None, Some(padded)) => enough(padded),
+                    (None, Some(padded)) => instruction_limit(padded),
                     (None, None) => limits.instructions,
                 };
                 context.options_mut().progress = Some(progress.observer());
@@ -260,7 +261,7 @@ impl Host {
     /// Copies C back (`cuMemcpyDtoH`), to be compared with a product in f64.
     ///
     /// # Errors
-    /// If nothing was launched, or the launch went wrong on the GPU.
+    /// If nothing was launched, or the launch failed on the GPU.
     pub fn verify(&mut self, problem: &Rc<Problem>, matrices: [Buffer; 3]) -> Result<()> {
         let (Some((launch, report)), Some(kernel)) = (self.launched.take(), &self.kernel) else {
             return Err(Error::NothingLaunched(self.rung.name));
@@ -290,14 +291,14 @@ impl Host {
         Ok(())
     }
 
-    /// Has the emulator keep what the factors of matrix products hold.
+    /// Makes the emulator keep the operands of matrix instructions.
     pub(crate) fn keep_factors(&mut self, keep: bool) {
         if let Device::Emulator(context) = &mut self.device {
             context.options_mut().factors = keep;
         }
     }
 
-    /// Has the emulator keep what a block holds at an instruction, and then look for no faults; or no longer.
+    /// Makes the emulator keep a block's state at an instruction, without looking for faults; `None` turns this off.
     pub(crate) fn keep_snapshot(&mut self, request: Option<SnapshotRequest>) {
         if let Device::Emulator(context) = &mut self.device {
             let options = context.options_mut();
@@ -313,7 +314,7 @@ impl Host {
         }
         (self.launched, self.finished, self.most_instructions) = (None, None, None);
         let host = match &self.settings.kernel.file {
-            // A reader's kernel need not be of the rung's kind.
+            // The user's kernel may be of another kind than the rung's.
             Some(_) => gemm,
             None => self.rung.host,
         };
@@ -343,7 +344,7 @@ impl Host {
         self.run_as(schedule)
     }
 
-    /// Allocates another set of matrices and launches on it, and copies nothing back: what a timing launches again.
+    /// Allocates another set of matrices and launches on it without copying C back: a timing repeats this launch.
     pub(crate) fn prepare(&mut self) -> Result<Finished> {
         self.downloads = false;
         let finished = self.run();
@@ -351,7 +352,7 @@ impl Host {
         finished
     }
 
-    /// Where it runs.
+    /// The device.
     pub(crate) fn device_mut(&mut self) -> &mut Device {
         &mut self.device
     }
@@ -365,8 +366,8 @@ impl Host {
     }
 }
 
-/// The host's part for any kernel that states its launch, with TMA or without, one block for each tile or persistent
-/// blocks: rung 06's is the same. Kernels of readers and students are launched by it.
+/// The host function for any kernel that states its launch, with TMA or without, with a block for each tile or with
+/// persistent blocks. It does what rung 06's does. Kernels of readers and students are launched by it.
 ///
 /// # Errors
 /// Those of its steps.
@@ -394,10 +395,10 @@ pub fn gemm(host: &mut Host) -> Result<()> {
     host.verify(&problem, [a, b, c])
 }
 
-/// Warp instructions that no honest kernel needs for a problem of this size: a naive one takes about 8
-/// for 32 multiplications, so this leaves it eight times that. The least is what an endless loop of `mma`,
-/// the slowest, does in some seconds.
-fn enough(padded: Size) -> u64 {
+/// Warp instructions that no honest kernel needs for a problem of this size: a naive one takes about 8 for 32
+/// multiplications, and this allows eight times that. The minimum is what an endless loop of `mma`, the slowest
+/// instruction, executes in some seconds.
+fn instruction_limit(padded: Size) -> u64 {
     let [m, n, k] = [padded.m, padded.n, padded.k].map(u64::from);
     (m * n).saturating_mul(k).saturating_mul(2).max(1 << 22)
 }

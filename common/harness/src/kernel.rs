@@ -1,36 +1,37 @@
-//! PTX that is ready to launch: it holds a `gemm` with the right parameters, and says how it is launched.
+//! PTX that is ready to launch: it has a `gemm` with the right parameters, and states its launch.
 use emulator::Ptx;
 
 use crate::device::{Buffer, Device, Function, LaunchConfig};
-use crate::spec::{LaunchSpec, Unstated};
+use crate::spec::{LaunchSpec, SpecError};
 use crate::{Error, Result, Rung, Source, TensorBox, transpose};
 
 /// A loaded kernel with its launch.
 pub struct Kernel {
     /// Its name in the PTX.
     pub name: &'static str,
-    /// Where its PTX comes from.
+    /// The source of its PTX.
     pub source: Source,
-    /// How it is launched, as it states itself.
+    /// Its launch, as the kernel states it.
     pub spec: LaunchSpec,
-    /// What is launched.
+    /// The function to launch.
     pub function: Function,
-    /// Where it logs clocks, if it does.
+    /// The buffer in which it logs clocks, if it does.
     pub clock_log: Option<Buffer>,
-    /// Whether a launch may begin while the one before it ends: the kernel waits for that one itself.
+    /// Whether a launch may begin before the previous one has ended (programmatic dependent launch): the kernel
+    /// itself waits for the previous one.
     pub overlaps: bool,
-    /// Whether it multiplies with the tensor cores.
+    /// Whether it uses the tensor cores.
     pub tensor_cores: bool,
 }
 
-/// The instruction by which a kernel waits for the launch before it (PTX ISA, `griddepcontrol`).
+/// The instruction with which a kernel waits for the previous launch (PTX ISA, `griddepcontrol`).
 const WAITS_FOR_LAST_LAUNCH: &str = "griddepcontrol.wait";
 
 impl Kernel {
-    /// Loads PTX and checks everything that can be checked before a launch.
+    /// Loads PTX and makes every check that is possible before a launch.
     ///
     /// # Errors
-    /// If it holds no kernel `name` with the parameters of a rung, or does not state its launch.
+    /// If it has no kernel `name` with the parameters of a rung, or does not state its launch.
     pub fn load(
         device: &mut Device,
         rung: &Rung,
@@ -56,11 +57,11 @@ impl Kernel {
             false => LaunchSpec::of(&ptx),
         };
         let spec = spec.map_err(|unstated| match unstated {
-            Unstated::Missing(why) => Error::NoLaunch {
+            SpecError::Missing(why) => Error::NoLaunch {
                 file: file.clone(),
                 why,
             },
-            Unstated::Bad(why) => Error::BadLaunch {
+            SpecError::Bad(why) => Error::BadLaunch {
                 file: file.clone(),
                 why,
             },
@@ -95,16 +96,16 @@ impl Kernel {
         })
     }
 
-    /// For A, B and C, what TMA copies at a time.
+    /// For each of A, B and C, the box that TMA copies at a time.
     ///
     /// # Errors
-    /// If the kernel states no boxes: it takes pointers.
+    /// If the kernel states no boxes, because it takes pointers.
     pub fn boxes(&self) -> Result<[TensorBox; 3]> {
         let file = &self.source.file;
         self.spec.boxes.ok_or_else(|| Error::NoBoxes(file.clone()))
     }
 
-    /// A launch of so many blocks, with the rest as the kernel states it.
+    /// A launch of `blocks` blocks, with everything else as the kernel states it.
     pub fn config(&self, blocks: u32) -> LaunchConfig {
         LaunchConfig {
             grid: [blocks, 1, 1],
@@ -117,12 +118,12 @@ impl Kernel {
     }
 }
 
-/// Whether these are a kernel's parameters, in bytes, that begin with tensor maps, and it states no boxes for them.
+/// Whether a kernel with these parameter sizes takes tensor maps but states no boxes for them.
 fn takes_maps_without_boxes(found: &[u32], spec: &LaunchSpec) -> bool {
     spec.boxes.is_none() && found.starts_with(&[128, 128, 128])
 }
 
-/// A, B, C, M, N, K, and an `int` for each switch: the bytes of each, and how they are declared.
+/// The sizes of the parameters A, B, C, M, N, K and an `int` for each switch, and their declaration.
 fn parameters(rung: &Rung, spec: &LaunchSpec) -> (Vec<u32>, String) {
     let (matrix, matrices) = match spec.boxes {
         None => (

@@ -1,29 +1,29 @@
-//! What a rung's `main.rs` calls: the steps of the host's part, and around them everything that a reader can ask of a
-//! rung. A run passes through these files:
+//! What a rung's `main.rs` calls: the steps of the host function, and around them every command of a rung. A run
+//! passes through these files:
 //!
 //! | file | what it answers |
 //! | --- | --- |
 //! | `rung` | what is a rung? |
-//! | `cli/` | what did the reader ask for, and which flag helps? |
+//! | `cli/` | what does the command line say, and which flag helps? |
 //! | `settings` | the same, without a command line |
 //! | `target`, `device` | emulator or GPU, and the calls that both answer |
 //! | `host` | the host's part: compile, allocate, launch, verify |
 //! | `source/` | which kernel, and where does its PTX come from? |
-//! | `kernel`, `spec` | does the PTX hold a kernel that can be launched, and how does it say it is launched? |
+//! | `kernel`, `spec` | does the PTX hold a kernel that can be launched, and which launch does it state? |
 //! | `size`, `problem`, `values` | which numbers are multiplied? |
 //! | `verify`, `reference` | is C right? |
 //! | `run` | one run, from settings to an outcome |
-//! | `report/` | how does the reader see it? |
+//! | `report/` | what does the reader see? |
 //!
-//! Beside them:
+//! The other files:
 //!
 //! | file | what it answers |
 //! | --- | --- |
 //! | `timing/` | how fast is it, and how fast could it be? |
-//! | `trial`, `transpose` | a student's kernel, launch after launch, nothing printed |
-//! | `cli/rungs` | which rungs are there, and with which flags does another program run one? |
+//! | `trial`, `transpose` | what does a student's kernel do, launch after launch? |
+//! | `cli/rungs` | which rungs are there, and how does another program run one? |
 //! | `tools` | where are CUDA's programs? |
-//! | `warp_access`, `csv_table` | accesses of a warp, as a reader writes them down |
+//! | `warp_access`, `csv_table` | which accesses of a warp does a CSV file list? |
 //! | `error` | what went wrong, and what to do about it |
 mod cli;
 mod csv_table;
@@ -65,7 +65,7 @@ pub use cli::{Bytes, explained, main, main_with, rungs};
 pub use compile::Compile;
 pub use contest::{CUBLAS, CUBLAS_BF16_TN, CUBLAS_LT, CUBLAS_LT_BF16_TN, Contest, KERNEL, lt_name};
 pub use cool::measure as measure_cool;
-pub use csv_table::{BadRow, BadTable, Table, TableRow};
+pub use csv_table::{RowError, Table, TableError, TableRow};
 pub use device::{Arg, Buffer, CLOCK_LOG, Device, Function, LaunchConfig, Module, Tiling, on_gpu};
 pub use error::{Error, Result};
 pub use gpu::{GpuError, Nvrtc, TranslationUnit};
@@ -93,16 +93,16 @@ pub use values::{DISTINCT, Values};
 pub use verify::{Verification, Wrong, verify};
 pub use warp_access::WarpAccess;
 
-/// Threads beyond which more are of no use, and too many take a machine's memory.
-const MOST_THREADS: usize = 512;
+/// Above this number, more threads do not help and take a lot of memory.
+const MAX_THREADS: usize = 512;
 
-/// Starts no more threads than [`MOST_THREADS`], whatever `RAYON_NUM_THREADS` asks for. Called before any work.
-pub fn bound_threads() {
+/// Limits the threads to [`MAX_THREADS`], whatever `RAYON_NUM_THREADS` says. Called before any work.
+pub fn limit_threads() {
     let asked = std::env::var("RAYON_NUM_THREADS").ok();
     let asked = asked.and_then(|threads| threads.trim().parse::<usize>().ok());
-    if asked.is_some_and(|threads| threads > MOST_THREADS) {
-        let bounded = rayon::ThreadPoolBuilder::new().num_threads(MOST_THREADS);
-        // There is a pool already, whose size nobody can change.
+    if asked.is_some_and(|threads| threads > MAX_THREADS) {
+        let bounded = rayon::ThreadPoolBuilder::new().num_threads(MAX_THREADS);
+        // A pool already exists, and its size cannot be changed.
         let _ = bounded.build_global();
     }
 }

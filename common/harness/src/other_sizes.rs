@@ -1,19 +1,20 @@
-//! Sizes at which a kernel executes what it does not at the reader's: tried, not guessed.
+//! Finds sizes at which a kernel executes code that it did not execute at the user's size, by running it.
 use emulator::{Finding, FindingKind, LaunchReport, Options};
 
 use crate::device::Device;
 use crate::{Host, KernelChoice, LaunchSpec, Result, Rung, Settings, Size, Target, Values, choose};
 
-/// Multiplications of one trial: a tile more than are resident, of the largest of the rungs' tiles. And of all trials, which
-/// together take one or two seconds in the development profile.
-const MOST_OF_ONE: u64 = 1 << 29;
-const MOST_OF_ALL: u64 = 1 << 30;
+/// Multiplications of one trial: one tile more than are resident, for the largest of the rungs' tiles. And of all
+/// trials together, which take one or two seconds in the development profile.
+const MAX_WORK_OF_TRIAL: u64 = 1 << 29;
+const MAX_WORK: u64 = 1 << 30;
 
-/// Steps along K: both parities, and more than a pipeline has stages. Of several tiles only those numbers in the second list.
+/// Steps along K: both parities, and more than a pipeline has stages. Launches of several tiles use only the second
+/// list.
 const STEPS: [u32; 6] = [1, 2, 3, 4, 6, 9];
 const STEPS_OF_TILES: [u32; 2] = [1, 4];
 
-/// Looks for sizes that execute what `report` says was never executed, and names the first of each.
+/// Looks for sizes that execute what `report` lists as never executed, and names the first of each.
 pub(crate) fn propose(
     rung: &Rung,
     settings: &Settings,
@@ -22,7 +23,11 @@ pub(crate) fn propose(
     report: &mut LaunchReport,
     spec: &LaunchSpec,
 ) {
-    let mut left: Vec<&mut Finding> = report.remarks.iter_mut().filter(is_unseen).collect();
+    let mut left: Vec<&mut Finding> = report
+        .remarks
+        .iter_mut()
+        .filter(is_never_executed)
+        .collect();
     let mut work = 0;
     for Candidate {
         size,
@@ -31,17 +36,17 @@ pub(crate) fn propose(
     } in candidates(spec, target.sms())
     {
         work += one;
-        if left.is_empty() || work > MOST_OF_ALL {
+        if left.is_empty() || work > MAX_WORK {
             return;
         }
         if size == settings.size {
             continue;
         }
-        // A size at which the kernel cannot be launched or goes wrong proves nothing.
+        // A size at which the kernel cannot be launched, or fails, proves nothing.
         let Ok(Some(executed)) = executed(host, settings, size, sampled) else {
             continue;
         };
-        let by = words(rung, settings, target, spec, size);
+        let by = flags(rung, settings, target, spec, size);
         left.retain_mut(|finding| {
             let seen = executed(finding.location.instruction);
             if let (true, FindingKind::NeverExecuted { executed_by, .. }) =
@@ -54,12 +59,12 @@ pub(crate) fn propose(
     }
 }
 
-fn is_unseen(finding: &&mut Finding) -> bool {
+fn is_never_executed(finding: &&mut Finding) -> bool {
     matches!(finding.kind, FindingKind::NeverExecuted { .. })
 }
 
-/// Which instructions a plain launch of this size executes, or of a `sampled` one its first cluster; none if something is found
-/// wrong with it.
+/// The instructions that a plain launch of this size executes, or for a `sampled` one its first cluster; `None` if
+/// the sanitizer finds a fault.
 fn executed(
     host: &mut Host,
     settings: &Settings,
@@ -69,7 +74,7 @@ fn executed(
     if sampled {
         host.run_first_cluster_only(true);
     }
-    let finished = host.run_plainly(size, settings.seed, settings.emulator.schedule);
+    let finished = host.run_unsanitized(size, settings.seed, settings.emulator.schedule);
     host.run_first_cluster_only(false);
     let finished = finished?;
     let report = finished.report.unwrap_or_default();
@@ -104,25 +109,25 @@ fn multiplications(Size { m, n, k }: Size) -> u64 {
     u64::from(m) * u64::from(n) * u64::from(k)
 }
 
-/// A size to be tried.
+/// A size to try.
 #[derive(Clone, Copy)]
 struct Candidate {
     size: Size,
-    /// Only the first cluster runs: with a tile more than are resident, it is the one that takes two of them.
+    /// Only the first cluster runs: with one tile more than are resident, it is the one that computes two.
     sampled: bool,
     /// Multiplications of the trial.
     work: u64,
 }
 
-/// Sizes that differ in what a kernel may decide by: steps along K, tiles, whether the last ones are whole, and whether
-/// persistent blocks take several tiles. Those of the least work first.
+/// Sizes that differ in what a kernel may branch on: steps along K, tiles, whether the last tiles are whole, and
+/// whether persistent blocks compute several tiles. The cheapest come first.
 fn candidates(spec: &LaunchSpec, sms: u32) -> Vec<Candidate> {
     let (tile, whole) = (spec.tile, spec.whole);
     let rows = tile.bm.saturating_mul(spec.cluster);
     let mut all = Vec::new();
     let mut add = |[m, n, k]: [u32; 3], sampled| {
         let size = Size { m, n, k };
-        if multiplications(size) <= MOST_OF_ONE {
+        if multiplications(size) <= MAX_WORK_OF_TRIAL {
             let work = match sampled {
                 true => 2 * u64::from(rows) * u64::from(tile.bn) * u64::from(k),
                 false => multiplications(size),
@@ -137,7 +142,7 @@ fn candidates(spec: &LaunchSpec, sms: u32) -> Vec<Candidate> {
     for steps in STEPS {
         let k = tile.bk.saturating_mul(steps);
         add([tile.bm, tile.bn, k], false);
-        // A last tile that is not whole, which kernels see only where TMA knows where a matrix ends.
+        // A partial last tile, which a kernel sees only with TMA, which knows where a matrix ends.
         add([rows + whole.bm, tile.bn + whole.bn, k + whole.bk], false);
         if !STEPS_OF_TILES.contains(&steps) {
             continue;
@@ -156,8 +161,8 @@ fn candidates(spec: &LaunchSpec, sms: u32) -> Vec<Candidate> {
     all
 }
 
-/// The flags that make this launch, with the tile where the size would choose another one.
-fn words(
+/// The flags that make this launch, with the tile if the size alone would choose another.
+fn flags(
     rung: &Rung,
     settings: &Settings,
     target: &Target,
@@ -177,8 +182,8 @@ fn words(
 }
 
 impl Host {
-    /// The same on other numbers, without the sanitizer.
-    fn run_plainly(
+    /// Runs the kernel on other numbers, without the sanitizer.
+    fn run_unsanitized(
         &mut self,
         size: Size,
         seed: u64,

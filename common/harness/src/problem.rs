@@ -1,21 +1,21 @@
-//! The numbers that are multiplied: A and B from a seed.
+//! The matrices to multiply: A and B, made from a seed.
 //!
-//! The generator uses integers only, so A and B have the same bits on every platform, and an element
-//! depends on its place in the matrix, not on the padding around it.
+//! The generator uses integers only, so A and B have the same bits on every platform. An element depends on its row
+//! and column, not on the padding.
 use half::f16;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use crate::{Error, Result, Size, Tile, Values, values};
 
-/// C = A B with zeros around A and B up to whole tiles.
+/// C = A B, with A and B padded with zeros to whole tiles.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// What was asked for.
+    /// The requested size.
     pub size: Size,
-    /// What the kernel is given: `size` rounded up to whole tiles.
+    /// The size that the kernel computes: `size` rounded up to whole tiles.
     pub padded: Size,
-    /// Which numbers.
+    /// The kind of numbers.
     pub seed: u64,
     /// A, `padded.m` x `padded.k`, row-major.
     pub a: Vec<f16>,
@@ -27,7 +27,7 @@ impl Problem {
     /// The problem of this size for a kernel with this tile.
     ///
     /// # Errors
-    /// If a matrix has more elements than an `int` counts.
+    /// If a matrix has more elements than an `int` can index.
     pub fn new(size: Size, tile: Tile, seed: u64) -> Result<Self> {
         Self::with_values(size, tile, seed, Values::Random)
     }
@@ -35,7 +35,7 @@ impl Problem {
     /// The same with other numbers.
     ///
     /// # Errors
-    /// If a matrix has more elements than an `int` counts.
+    /// If a matrix has more elements than an `int` can index.
     pub fn with_values(size: Size, tile: Tile, seed: u64, values: Values) -> Result<Self> {
         let padded = pad(size, tile)?;
         let Size { m, n, k } = size;
@@ -57,7 +57,7 @@ impl Problem {
         })
     }
 
-    /// SHA-256 of C as M x N row-major little-endian f16, padding cut off.
+    /// SHA-256 of C as M x N row-major little-endian f16, without padding.
     pub fn c_sha256(&self, c: &[f16]) -> String {
         let mut hash = Sha256::new();
         for row in c
@@ -70,7 +70,7 @@ impl Problem {
     }
 }
 
-/// Rounds a size up to whole tiles, and says no where an operand could not be indexed by an `int`.
+/// Rounds a size up to whole tiles; fails if an operand would be too large for `int` indices.
 pub fn pad(size: Size, tile: Tile) -> Result<Size> {
     let up = |n: u32, tile: u32| u64::from(n).div_ceil(u64::from(tile)) * u64::from(tile);
     let (m, n, k) = (
@@ -96,12 +96,12 @@ pub fn pad(size: Size, tile: Tile) -> Result<Size> {
     })
 }
 
-/// A `rows` x `columns` matrix of roughly normal values; `which` tells matrices of one seed apart.
+/// A `rows` x `columns` matrix of roughly normal values; `which` distinguishes the matrices of one seed.
 pub fn random_matrix(seed: u64, which: u64, rows: u32, columns: u32) -> Vec<f16> {
     matrix(seed, which, [rows, columns], [rows, columns])
 }
 
-/// Bytes in the machine's order of the GPU: little-endian.
+/// The values' bytes in the GPU's byte order: little-endian.
 pub fn to_bytes(values: &[f16]) -> Vec<u8> {
     let mut bytes = vec![0; 2 * values.len()];
     bytes
@@ -147,8 +147,8 @@ fn row_key(seed: u64, id: u64, row: u64) -> u64 {
     splitmix64(splitmix64(splitmix64(seed) ^ id) ^ row)
 }
 
-/// Roughly normal: the sum of four uniform 16-bit numbers, less its mean, in units of 2^-15. The
-/// standard deviation is 2 / sqrt(3), the largest magnitude 4.
+/// Roughly normal: the sum of four uniform 16-bit numbers minus its mean, in units of 2^-15. The standard deviation
+/// is 2 / sqrt(3), the largest magnitude 4.
 fn element(row_key: u64, col: u64) -> f16 {
     let bits = splitmix64(row_key ^ col);
     let sum = (0..4)
@@ -166,7 +166,7 @@ pub fn splitmix64(counter: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A different random number for each `index`, for a caller that samples.
+/// A different random number for each `index`, for sampling.
 pub fn random(seed: u64, index: u64) -> u64 {
     splitmix64(splitmix64(seed ^ 0x5a5a_5a5a) ^ index)
 }
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_zero_and_moves_nothing() {
+    fn padding_is_zero_and_changes_no_element() {
         let small = problem(Size { m: 5, n: 7, k: 3 }, 3);
         assert_eq!(small.padded, Size { m: 8, n: 16, k: 4 });
         let large = problem(Size { m: 8, n: 16, k: 4 }, 3);

@@ -1,11 +1,11 @@
-//! The f64 reference: plain dot products, no cleverness but the order in which they are taken.
+//! The f64 reference: plain dot products; only their order is optimized.
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use rayon::prelude::*;
 
 use crate::Problem;
 
-/// What an element of C ought to be, and how far off it may be.
+/// The expected value of an element of C, and its tolerance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Expected {
     /// The sum of a b.
@@ -15,17 +15,17 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// 2^-10 |value| + 2^-12 sqrt(squares): one rounding to f16 and the f32 roundings of the sum, with room.
+    /// 2^-10 |value| + 2^-12 sqrt(squares): one rounding to f16 and the f32 roundings of the sum, with a margin.
     pub fn bound(&self) -> f64 {
         self.value.abs() / 1024.0 + self.squares.sqrt() / 4096.0
     }
 }
 
-/// Rows and columns whose elements are computed at once: what fits into a core's nearest cache.
+/// Rows and columns of a chunk that is computed at once: small enough for a core's L1 cache.
 const CHUNK: usize = 2048;
 
-/// Calls `visit(row, col, expected)` for every element of `rows` x `cols`, in parallel, and folds what
-/// the calls of each chunk return with `merge`.
+/// Calls `visit(row, col, expected)` for every element of `rows` x `cols`, in parallel, and merges the results of the
+/// chunks with `merge`.
 pub fn visit<T: Send>(
     problem: &Problem,
     rows: &[u32],
@@ -58,7 +58,7 @@ pub fn visit<T: Send>(
 /// The elements of `rows` x `cols`, row-major.
 fn block(problem: &Problem, rows: &[u32], cols: &[u32]) -> Vec<Expected> {
     let (lda, ldb) = (problem.padded.k as usize, problem.padded.n as usize);
-    // Kept apart, so that neighbours of a row are added to as vectors; each sum's order is that of k.
+    // A sum for each element of a row, so that the compiler vectorizes over them; each sum is in the order of k.
     let mut values = vec![0.0; rows.len() * cols.len()];
     let mut squares = values.clone();
     let mut half_b = vec![f16::ZERO; cols.len()];

@@ -16,17 +16,17 @@ use crate::{
     other_sizes, verify,
 };
 
-/// What a run found.
+/// The result of a run.
 pub struct Outcome<'a> {
-    /// Which rung.
+    /// The rung.
     pub rung: &'a Rung,
-    /// What was asked for.
+    /// The settings.
     pub settings: &'a Settings,
-    /// Where it ran.
+    /// The device.
     pub target: &'a Target,
-    /// What ran.
+    /// The kernel's source.
     pub kernel: Rc<Kernel>,
-    /// How it was launched.
+    /// Its launch.
     pub config: LaunchConfig,
     /// The problem.
     pub size: Size,
@@ -34,23 +34,23 @@ pub struct Outcome<'a> {
     pub padded: Size,
     /// Whether C is right.
     pub verification: Verification,
-    /// C, in 64 digits.
+    /// The SHA-256 of C, in 64 hexadecimal digits.
     pub c_sha256: String,
-    /// The words that the kernel logged, if it logs clocks.
+    /// The values that the kernel logged, if it logs clocks.
     pub clocks: Option<Vec<u64>>,
-    /// What the emulator saw.
+    /// What the emulator counted.
     pub emulated: Option<LaunchReport>,
-    /// How fast it was, on a GPU.
+    /// The timing, on a GPU.
     pub time: Option<Time>,
-    /// How long it would take by the emulator's clock, or why that is not known; of a plain run.
+    /// For a plain run, the predicted time, or why there is none.
     pub predicted: Option<std::result::Result<Prediction, String>>,
-    /// What limits the kernel on a full card, if that was asked for, or why that is not known.
+    /// What limits the kernel on a full card, if requested, or why there is no bound.
     pub bound: Option<Result<Bound>>,
-    /// What the numbers belong to.
+    /// The provenance of the numbers.
     pub provenance: Provenance,
 }
 
-/// Whether a repeated launch left the bits of the first.
+/// Checks that a repeated launch produced the bits of the first.
 fn same_bits(repeat: u32, first: &[f16], again: &[f16]) -> Result<()> {
     let differs = |(a, b): &(&f16, &f16)| a.to_bits() != b.to_bits();
     match first.iter().zip(again).filter(differs).count() {
@@ -62,11 +62,10 @@ fn same_bits(repeat: u32, first: &[f16], again: &[f16]) -> Result<()> {
     }
 }
 
-/// Runs on the emulator, as often as the settings say, each time under another schedule.
+/// Runs on the emulator, as often as the settings require, each time under another schedule.
 ///
 /// # Errors
-/// If it cannot be launched; if the kernel did what no kernel may do, unless the settings ask for that to be reported;
-/// if repetitions differ.
+/// If it cannot be launched; if the kernel has a fault, unless the settings request a report; if repetitions differ.
 pub fn on_emulator<'a>(
     rung: &'a Rung,
     settings: &'a Settings,
@@ -104,19 +103,20 @@ pub fn on_emulator<'a>(
     Ok(outcome)
 }
 
-/// What limits the kernel at the size that a GPU runs by default, and what the GPU `beside` measures of it.
+/// What limits the kernel at the size that a GPU runs by default, and the measurement of the GPU `beside`.
 ///
-/// The outer error is the GPU's; a kernel that has no bound still has its counters.
+/// The outer error is the GPU's. A kernel without a bound still has its counters.
 ///
 /// # Errors
-/// If the kernel goes wrong on the GPU.
+/// If the kernel fails on the GPU.
 pub fn bound(
     rung: &Rung,
     settings: &Settings,
     target: &Target,
     beside: Option<&Target>,
 ) -> Result<Result<Bound>> {
-    // The reader's limits are for the run that they see, and at this size another of the kernel's tiles may be the best.
+    // The user's limits apply to the run that the user sees, and at this size another of the kernel's tiles may be
+    // the best.
     let settings = Settings {
         size: Target::FULL,
         runs: 1,
@@ -162,8 +162,8 @@ pub fn arch(rung: &Rung, choice: &KernelChoice, target: &Target) -> Result<Strin
     Ok(choose::source(rung, target, choice, Target::FULL)?.arch)
 }
 
-/// Launches on a GPU, verifies, and times only what is right; without `effort` no other kernel is launched, not even
-/// cuBLAS's to compare with.
+/// Launches on a GPU, verifies, and times only a kernel with a correct C. Without `effort` no other kernel is
+/// launched, not even cuBLAS's.
 ///
 /// # Errors
 /// If it cannot be launched, or repetitions differ.
@@ -186,7 +186,7 @@ pub fn on_gpu<'a>(
     };
     let cublas = match (gpu::Cublas::new(host.gpu()?), effort) {
         (Ok(cublas), _) => Some(cublas),
-        // What is to be compared with it cannot do without.
+        // With an effort, a missing cuBLAS is an error.
         (Err(error), Effort::Bench | Effort::Alone) => return Err(error.into()),
         (Err(_), Effort::Run) => None,
     };
@@ -203,7 +203,7 @@ pub fn on_gpu<'a>(
     Ok(outcome)
 }
 
-/// C compared with the reference, nothing timed.
+/// Compares C with the reference; times nothing.
 fn outcome<'a>(
     rung: &'a Rung,
     settings: &'a Settings,

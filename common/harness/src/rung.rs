@@ -1,21 +1,21 @@
-//! What a rung says of itself in its `main.rs`.
+//! A rung, as its `main.rs` declares it.
 use emulator::Ptx;
 
 use crate::spec::LaunchSpec;
 use crate::{Host, Result, Size};
 
-/// One step of the ladder: its kernels, what a reader may switch, and the host's part.
+/// One step of the ladder: its kernels, its switches, and its host function.
 #[derive(Clone, Copy, Debug)]
 pub struct Rung {
     /// The name of its folder in `rungs/`, such as `03_padded`.
     pub name: &'static str,
     /// Its kernels, one for each architecture and tile.
     pub kernels: &'static [KernelFile<'static>],
-    /// What can be switched at run time.
+    /// What the user can switch at run time.
     pub switches: &'static [Switch],
-    /// Of a kernel with several tiles, the one that is fastest at this size.
+    /// For a kernel with several tiles, the one that is fastest at this size.
     pub tile: Option<fn(Size) -> &'static str>,
-    /// What the host does.
+    /// The host function.
     pub host: fn(&mut Host) -> Result<()>,
 }
 
@@ -26,20 +26,20 @@ pub struct KernelFile<'a> {
     pub file: &'a str,
     /// Its text.
     pub source: &'a str,
-    /// The block's tile of C, such as `128x256`: `TILE_M` and `TILE_N` for the compiler. Empty for the tile that the
-    /// file itself has.
+    /// The block's tile of C, such as `128x256`: `TILE_M` and `TILE_N` for the compiler. Empty for the default tile
+    /// of the file.
     pub configuration: &'a str,
     /// The text of the committed PTX beside it, `kernel_hopper.128x256.ptx`.
     pub ptx: &'a str,
-    /// The text of the machine code beside it, `kernel_hopper.128x256.sass`, as `cargo ladder ptx` condenses it; empty if
-    /// none is kept.
+    /// The machine code committed beside it, `kernel_hopper.128x256.sass`, as `cargo ladder ptx` condenses it; empty
+    /// if there is none.
     pub sass: &'a str,
-    /// What it is compiled for: `sm_80` or `sm_90a`.
+    /// Its architecture: `sm_80` or `sm_90a`.
     pub arch: &'a str,
 }
 
-/// The [`KernelFile`] of a rung: `kernel!("kernel", "sm_80")` is kernel.cu with kernel.ptx beside it, in the folder above
-/// the file that says so; with a tile, `kernel!("kernel", "sm_80", "128x128")`, the PTX is kernel.128x128.ptx.
+/// The [`KernelFile`] of a rung: `kernel!("kernel", "sm_80")` is kernel.cu with kernel.ptx, in the folder above the
+/// file that uses the macro. With a tile, `kernel!("kernel", "sm_80", "128x128")`, the PTX is kernel.128x128.ptx.
 #[macro_export]
 macro_rules! kernel {
     ($stem:literal, $arch:literal $(, $tile:literal)?) => {
@@ -55,13 +55,13 @@ macro_rules! kernel {
 }
 
 impl KernelFile<'_> {
-    /// 32-bit registers of a thread, as the committed machine code says.
+    /// 32-bit registers of a thread, from the committed machine code.
     pub fn registers(&self) -> Option<u32> {
         let line = self.sass.lines().find(|line| !line.starts_with("//"))?;
         line.strip_prefix("registers ")?.trim().parse().ok()
     }
 
-    /// The block's tile of C, such as `128x256`, as its PTX or its configuration says.
+    /// The block's tile of C, such as `128x256`, from its PTX or its configuration.
     pub fn tile(&self) -> String {
         if !self.configuration.is_empty() {
             return self.configuration.to_owned();
@@ -86,7 +86,7 @@ impl Rung {
     }
 }
 
-/// A trailing `int` parameter of the kernel, 0 or 1, that a reader can set.
+/// A trailing `int` parameter of the kernel, 0 or 1, that the user can set.
 #[derive(Clone, Copy, Debug)]
 pub struct Switch {
     /// Its name, such as `uncoalesced`.

@@ -1,27 +1,28 @@
-//! What a run is asked to do, without a command line.
+//! The settings of a run, without a command line.
 use std::path::PathBuf;
 
 use emulator::Options;
 
 use crate::Size;
 
-/// One problem, the kernel that is to solve it, and how.
+/// A problem, the kernel that solves it, and how it is run.
 #[derive(Clone)]
 pub struct Settings {
     /// M, N and K.
     pub size: Size,
-    /// Which random numbers A and B hold.
+    /// The seed of A and B.
     pub seed: u64,
-    /// How often the kernel is launched; C must keep its bits. On the emulator each launch has another schedule.
+    /// How often the kernel is launched; C must have the same bits each time. On the emulator each launch has another
+    /// schedule.
     pub runs: u32,
     /// Which kernel.
     pub kernel: KernelChoice,
-    /// The rung's switches, in its order: each 0 or 1.
+    /// The rung's switches, in the rung's order: each 0 or 1.
     pub switches: Vec<u32>,
-    /// How the emulator runs; its card is the [`Target`](crate::Target)'s, and [`emulator::Limits::instructions`] is replaced
-    /// by `instructions` here.
+    /// The emulator's options. Its card comes from the [`Target`](crate::Target), and `instructions` below replaces
+    /// [`emulator::Limits::instructions`].
     pub emulator: Options,
-    /// Warp instructions after which the emulator gives up; none for far more than the problem needs.
+    /// The emulator's limit of warp instructions; `None` for far more than the problem needs.
     pub instructions: Option<u64>,
 }
 
@@ -40,13 +41,13 @@ impl Settings {
     }
 }
 
-/// Which of a rung's kernels runs, or which of the reader's.
+/// Which of a rung's kernels runs, or which file of the user's.
 #[derive(Clone, Debug, Default)]
 pub struct KernelChoice {
-    /// A file of the reader's in place of the rung's kernel.
+    /// A file of the user's in place of the rung's kernel.
     pub file: Option<PathBuf>,
-    /// What the kernel is compiled for, such as `sm_80`; none for the newest that the device runs.
+    /// The architecture, such as `sm_80`; `None` for the newest that the device runs.
     pub arch: Option<String>,
-    /// The tile of C, such as `128x256`; none for the one that is fastest at the size.
+    /// The tile of C, such as `128x256`; `None` for the one that is fastest at the size.
     pub tile: Option<String>,
 }

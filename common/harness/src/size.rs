@@ -19,7 +19,7 @@ impl Size {
         Self { m: n, n, k: n }
     }
 
-    /// Floating-point operations of the product: two for each of M N K multiplications.
+    /// Floating-point operations of the product: two for each of the M N K multiplications.
     pub fn flop(&self) -> f64 {
         2.0 * f64::from(self.m) * f64::from(self.n) * f64::from(self.k)
     }

@@ -1,5 +1,5 @@
-//! What a kernel says of its own launch, in constants that its PTX keeps: `gemm_launch`, and for a kernel
-//! that moves tiles by TMA `gemm_boxes`.
+//! The launch that a kernel states, in constants that its PTX keeps: `gemm_launch`, and `gemm_boxes` for a kernel
+//! that copies tiles by TMA.
 use emulator::{Ptx, Swizzle};
 
 use crate::Size;
@@ -14,46 +14,47 @@ pub struct Tile {
     pub bm: u32,
     /// Columns of C.
     pub bn: u32,
-    /// What K is rounded up to.
+    /// The tile's depth; K is rounded up to a multiple of it.
     pub bk: u32,
 }
 
 /// A launch, as the kernel states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchSpec {
-    /// What one block computes at a time.
+    /// The tile that one block computes at a time.
     pub tile: Tile,
-    /// What the sides of the problem are rounded up to: whole tiles; with TMA, which knows where a matrix ends, only rows
-    /// of whole 16 bytes (CUDA Driver API, `cuTensorMapEncodeTiled`: strides).
+    /// The sides of the problem are rounded up to multiples of this: whole tiles; with TMA, which knows where a
+    /// matrix ends, only rows of whole 16 bytes (CUDA Driver API, `cuTensorMapEncodeTiled`: strides).
     pub whole: Tile,
     /// Threads of a block.
     pub threads: u32,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
-    /// Blocks of a cluster.
+    /// CTAs of a cluster.
     pub cluster: u32,
-    /// Persistent blocks of an SM, which take one tile after the other; 0: a block for each tile.
+    /// Persistent CTAs of an SM, each of which computes one tile after the other; 0: a CTA for each tile.
     pub persistent_per_sm: u32,
-    /// Whether persistent blocks split the partial last wave of tiles along K (stream-K).
+    /// Whether persistent CTAs split the partial last wave of tiles along K (stream-K).
     pub stream_k: bool,
-    /// For A, B and C, what TMA moves at a time: such a kernel takes tensor maps in place of pointers.
+    /// For each of A, B and C, the box that TMA copies at a time; such a kernel takes tensor maps in place of
+    /// pointers.
     pub boxes: Option<[TensorBox; 3]>,
 }
 
-/// What TMA moves at a time.
+/// The box that TMA copies at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorBox {
-    /// Elements side by side in memory.
+    /// Elements of a row of the box, contiguous in memory.
     pub columns: u32,
-    /// Rows of the matrix.
+    /// Rows of the box.
     pub rows: u32,
-    /// How it is swizzled in shared memory.
+    /// Its swizzle in shared memory.
     pub swizzle: Swizzle,
 }
 
 /// Why a launch cannot be read from PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unstated {
+pub enum SpecError {
     /// A constant is missing or has another shape.
     Missing(String),
     /// A number that no GPU allows.
@@ -61,21 +62,21 @@ pub enum Unstated {
 }
 
 impl LaunchSpec {
-    /// Reads it from a module.
-    pub fn of(module: &Ptx) -> Result<Self, Unstated> {
+    /// Reads the launch from a module.
+    pub fn of(module: &Ptx) -> Result<Self, SpecError> {
         let numbers = ints(module, LAUNCH)?.ok_or_else(|| {
-            Unstated::Missing(format!("it has no initialised constant `{LAUNCH}`"))
+            SpecError::Missing(format!("it has no initialised constant `{LAUNCH}`"))
         })?;
         if !(6..=8).contains(&numbers.len()) {
             let bytes = 4 * numbers.len();
-            return Err(Unstated::Missing(format!(
+            return Err(SpecError::Missing(format!(
                 "its `{LAUNCH}` has {bytes} bytes, expected 6 to 8 ints, which are 24 to 32 bytes"
             )));
         }
         let at = |i: usize| numbers.get(i).copied().unwrap_or(0);
         let six = [0, 1, 2, 3, 4, 5].map(at);
         let (persistent_per_sm, stream_k) = (at(6), at(7));
-        check(six, persistent_per_sm, stream_k).map_err(Unstated::Bad)?;
+        check(six, persistent_per_sm, stream_k).map_err(SpecError::Bad)?;
         let [bm, bn, bk, threads, dynamic_shared, cluster] = six.map(i32::unsigned_abs);
         let tile = Tile { bm, bn, bk };
         let boxes = boxes(module)?;
@@ -98,15 +99,15 @@ impl LaunchSpec {
         })
     }
 
-    /// How many tiles of C there are, in whole clusters: their tiles lie one above the other.
+    /// The number of tiles of C, rounded up to whole clusters, whose tiles are stacked along M.
     pub fn tiles(&self, size: Size) -> u64 {
         let Tile { bm, bn, .. } = self.tile;
         let rows = u64::from(size.m.div_ceil(bm)).next_multiple_of(self.cluster.into());
         rows * u64::from(size.n.div_ceil(bn))
     }
 
-    /// How many blocks are launched, numbered along x; which block takes which tile is the kernel's choice. One for each
-    /// tile of C, but not more than are resident on `sms` SMs if the kernel's blocks are persistent.
+    /// The number of blocks to launch, numbered along x; the kernel maps blocks to tiles. One for each tile of C;
+    /// with persistent blocks, at most as many as are resident on `sms` SMs.
     pub fn blocks(&self, padded: Size, sms: u32) -> u32 {
         let tiles = u32::try_from(self.tiles(padded)).unwrap_or(u32::MAX);
         match sms * self.persistent_per_sm / self.cluster * self.cluster {
@@ -116,14 +117,14 @@ impl LaunchSpec {
     }
 }
 
-/// An array of ints, if there is an initialised one of this name.
-pub(crate) fn ints(module: &Ptx, name: &str) -> Result<Option<Vec<i32>>, Unstated> {
+/// An initialised array of ints of this name, if there is one.
+pub(crate) fn ints(module: &Ptx, name: &str) -> Result<Option<Vec<i32>>, SpecError> {
     let Some(bytes) = module.variable(name) else {
         return Ok(None);
     };
     let (ints, []) = bytes.as_chunks::<4>() else {
-        return Err(Unstated::Missing(format!(
-            "its `{name}` has {} bytes, which are no whole ints: 4 bytes each",
+        return Err(SpecError::Missing(format!(
+            "its `{name}` has {} bytes, which is not a whole number of 4-byte ints",
             bytes.len()
         )));
     };
@@ -132,18 +133,18 @@ pub(crate) fn ints(module: &Ptx, name: &str) -> Result<Option<Vec<i32>>, Unstate
     ))
 }
 
-fn boxes(module: &Ptx) -> Result<Option<[TensorBox; 3]>, Unstated> {
+fn boxes(module: &Ptx) -> Result<Option<[TensorBox; 3]>, SpecError> {
     let Some(numbers) = ints(module, BOXES)? else {
         return Ok(None);
     };
     let (boxes, []) = numbers.as_chunks::<3>() else {
-        return Err(Unstated::Missing(format!(
+        return Err(SpecError::Missing(format!(
             "its `{BOXES}` has {} ints, expected 9",
             numbers.len()
         )));
     };
     let &[a, b, c] = boxes else {
-        return Err(Unstated::Missing(format!(
+        return Err(SpecError::Missing(format!(
             "its `{BOXES}` has {} ints, expected 9",
             numbers.len()
         )));
@@ -165,12 +166,12 @@ fn boxes(module: &Ptx) -> Result<Option<[TensorBox; 3]>, Unstated> {
     let all = [read(a), read(b), read(c)];
     let [Ok(a), Ok(b), Ok(c)] = all else {
         let why = all.into_iter().find_map(Result::err).unwrap_or_default();
-        return Err(Unstated::Bad(format!("a box with {why}")));
+        return Err(SpecError::Bad(format!("a box with {why}")));
     };
     Ok(Some([a, b, c]))
 }
 
-/// What the CUDA C++ Programming Guide allows on any GPU, with the 227 KiB of compute capability 9.0.
+/// The limits of the CUDA C++ Programming Guide for any GPU, with compute capability 9.0's 227 KiB of shared memory.
 fn check(launch: [i32; 6], persistent_per_sm: i32, stream_k: i32) -> Result<(), String> {
     let [bm, bn, bk, threads, dynamic_shared, cluster] = launch;
     within("BM", bm, 1, 65536)?;
@@ -183,7 +184,7 @@ fn check(launch: [i32; 6], persistent_per_sm: i32, stream_k: i32) -> Result<(), 
     within("stream-K", stream_k, 0, 1)?;
     if stream_k == 1 && persistent_per_sm == 0 {
         return Err(
-            "stream-K = 1, which takes persistent blocks, and persistent blocks of an SM = 0; they can be 1 to 32"
+            "stream-K = 1, which requires persistent blocks, but persistent blocks of an SM = 0; they can be 1 to 32"
                 .into(),
         );
     }
@@ -224,11 +225,11 @@ mod tests {
         assert!(check(good, -1, 0).is_err_and(|why| why.contains("of an SM")));
         assert!(check(good, 1, 2).is_err_and(|why| why.contains("stream-K = 2")));
         assert_eq!(check(good, 1, 1), Ok(()));
-        assert!(check(good, 0, 1).is_err_and(|why| why.contains("takes persistent blocks")));
+        assert!(check(good, 0, 1).is_err_and(|why| why.contains("requires persistent blocks")));
     }
 
     #[test]
-    fn a_constant_of_no_whole_ints_is_not_filled_up() {
+    fn a_constant_that_is_not_whole_ints_is_refused() {
         let ints = [128, 256, 64, 384, 1024, 2, 1, 1_i32];
         let launch: Vec<u8> = ints.iter().flat_map(|int| int.to_le_bytes()).collect();
         let ptx = |bytes: usize| module(&of_bytes(LAUNCH, &launch[..bytes]));
@@ -236,8 +237,8 @@ mod tests {
             assert!(LaunchSpec::of(&ptx(bytes)).is_ok(), "{bytes}");
         }
         for bytes in [23, 25, 31] {
-            let Err(Unstated::Missing(why)) = LaunchSpec::of(&ptx(bytes)) else {
-                panic!("{bytes} bytes were taken")
+            let Err(SpecError::Missing(why)) = LaunchSpec::of(&ptx(bytes)) else {
+                panic!("{bytes} bytes were accepted")
             };
             assert!(why.contains(&format!("has {bytes} bytes")), "{why}");
         }
@@ -309,7 +310,8 @@ mod tests {
             (vec![64, 257, 128, 64, 64, 128, 64, 64, 128], "rows = 257"),
             (vec![64, 64, 128, 64, 64, 100, 64, 64, 128], "swizzle = 100"),
         ] {
-            let (Unstated::Missing(why) | Unstated::Bad(why)) = with(&bad).expect_err("bad boxes");
+            let (SpecError::Missing(why) | SpecError::Bad(why)) =
+                with(&bad).expect_err("bad boxes");
             assert!(why.contains(word), "{why}");
         }
     }

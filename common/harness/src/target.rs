@@ -1,11 +1,11 @@
-//! Emulator or GPU: what was asked for, and what is there.
+//! Chooses the emulator or a GPU from what the user requests and what is present.
 use std::str::FromStr;
 
 use emulator::{Card, Options};
 
 use crate::{Device, Error, Result, Size};
 
-/// Which device is asked for: `auto`, `emulator`, `gpu` or `gpu:N`.
+/// The requested device: `auto`, `emulator`, `gpu` or `gpu:N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// A GPU if there is one, else the emulator.
@@ -34,33 +34,33 @@ impl FromStr for Wanted {
     }
 }
 
-/// What a command needs of a device.
+/// The device that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Any will do.
     Any,
     /// The emulator counts; a GPU may add its time.
     Counters,
-    /// Only the emulator can do it.
+    /// Only the emulator can carry it out.
     Emulator,
-    /// Only a GPU can do it.
+    /// Only a GPU can carry it out.
     Gpu,
 }
 
-/// Where the kernel runs.
+/// The device that runs the kernel.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// On this machine's processor, as this GPU would.
+    /// The emulator, which stands in for this GPU.
     Emulator(Card),
     /// On this GPU.
     Gpu(gpu::DeviceInfo),
 }
 
 impl Target {
-    /// What is asked for, if it is there. To name the card to emulate is to ask for the emulator.
+    /// The requested device, if it is present. A card to emulate implies the emulator.
     ///
     /// # Errors
-    /// If it is not there, or cannot do what is needed.
+    /// If the device is missing, or does not meet the need.
     pub fn choose(wanted: Wanted, emulate: Option<Card>, need: Need) -> Result<Self> {
         let emulator = Self::Emulator(emulate.unwrap_or_default());
         let wanted = match (emulate, wanted) {
@@ -96,11 +96,11 @@ impl Target {
         }
     }
 
-    /// The GPU whose time stands beside the emulator's counters: the one that is asked for, or the first if it runs
-    /// code for `arch`.
+    /// The GPU whose time is shown beside the emulator's counters: the requested one, or the first if it runs code
+    /// for `arch`.
     ///
     /// # Errors
-    /// If one is asked for, and it is not there or does not run that code.
+    /// If a GPU was requested that is missing or does not run that code.
     pub fn beside_the_emulator(
         wanted: Wanted,
         emulate: Option<Card>,
@@ -118,7 +118,7 @@ impl Target {
         }
     }
 
-    /// Opens it; the emulator with these options, as its card.
+    /// Opens the device; the emulator with these options and as its card.
     ///
     /// # Errors
     /// If the GPU cannot be opened.
@@ -135,7 +135,7 @@ impl Target {
         })
     }
 
-    /// As [`Wanted`] is written.
+    /// The name, as [`Wanted`] parses it.
     pub fn name(&self) -> String {
         match self {
             Self::Emulator(_) => "emulator".into(),
@@ -143,10 +143,10 @@ impl Target {
         }
     }
 
-    /// What a GPU runs where no size is asked for: enough to fill it.
+    /// The default size on a GPU: large enough to fill it.
     pub const FULL: Size = Size::cube(4096);
 
-    /// The size where none is asked for: one that takes about a second.
+    /// The default size, which takes about a second.
     pub fn default_size(&self) -> Size {
         match self {
             Self::Emulator(_) => Size::cube(256),
@@ -155,7 +155,7 @@ impl Target {
         }
     }
 
-    /// The GPU that the emulator stands for.
+    /// The emulated GPU.
     pub fn emulated(&self) -> Option<Card> {
         match self {
             Self::Emulator(card) => Some(*card),
@@ -163,7 +163,7 @@ impl Target {
         }
     }
 
-    /// How many SMs there are.
+    /// Number of SMs.
     pub fn sms(&self) -> u32 {
         match self {
             Self::Emulator(card) => card.sms(),
@@ -171,7 +171,7 @@ impl Target {
         }
     }
 
-    /// Whether this device runs code for `arch`: `sm_90a` only on 9.0, others on all that are newer.
+    /// Checks that the device runs code for `arch`: `sm_90a` only on 9.0, other code on every newer device.
     ///
     /// # Errors
     /// If it does not.
@@ -209,7 +209,7 @@ impl Target {
     }
 }
 
-/// The first GPU, if it is one: the emulator behind CUDA's driver API has to be asked for.
+/// The first GPU, if it is a real one: the emulator behind CUDA's driver API is used only on request.
 fn real_gpu() -> Option<gpu::DeviceInfo> {
     gpu_at(0).ok().filter(|info| !info.emulated)
 }

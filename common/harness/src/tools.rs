@@ -12,7 +12,7 @@ use crate::rungs;
 /// The package that has `ptxas`.
 pub const PTXAS: &str = "nvidia-cuda-nvcc==13.0.88";
 
-/// The package that has `nvdisasm`. It reads the code of the ptxas that is pinned, although its version differs.
+/// The package that has `nvdisasm`. It disassembles the pinned ptxas's code, although its version differs.
 pub const NVDISASM: &str = "nvidia-cuda-nvdisasm==13.2.51";
 
 /// Finds `ptxas` or `nvdisasm`: in PATH, CUDA_HOME, .cuda/ and VIRTUAL_ENV, in this order.
@@ -25,7 +25,7 @@ pub fn find(name: &str, wheel: &str) -> Result<PathBuf> {
     })
 }
 
-/// The first file of this name there.
+/// The first file of this name in those folders.
 pub fn locate(name: &str) -> Option<PathBuf> {
     let file = format!("{name}{EXE_SUFFIX}");
     let mut files = folders().into_iter().map(|folder| folder.join(&file));
@@ -47,7 +47,7 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// The folders of an active Python environment that hold packages.
+/// The package folders of an active Python environment.
 fn site_packages() -> Vec<PathBuf> {
     let Some(environment) = env::var_os("VIRTUAL_ENV").map(PathBuf::from) else {
         return Vec::new();
@@ -61,7 +61,7 @@ fn site_packages() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Makes `kernel.cubin` in a folder; what `ptxas` said of it.
+/// Assembles `kernel.cubin` in a folder; returns the output of `ptxas`.
 ///
 /// # Errors
 /// If the folder cannot be written to, or `ptxas` refuses the PTX.
@@ -74,7 +74,7 @@ pub fn assemble(ptxas: &Path, scratch: &Path, ptx: &str, arch: &str) -> Result<S
     output(assemble.args(["kernel.ptx", "--output-file", "kernel.cubin"]))
 }
 
-/// Registers of a kernel's thread, as `ptxas` allocates them.
+/// Registers per thread, as `ptxas` allocates them.
 ///
 /// # Errors
 /// If `ptxas` is not found, or refuses the PTX.
@@ -86,17 +86,17 @@ pub fn registers(ptx: &str, kernel: &str, target: &str) -> Result<u32> {
     registers_said(&said, kernel).context("ptxas does not say how many registers it uses")
 }
 
-/// `Used 168 registers`, behind the line that names the kernel.
+/// Parses `Used 168 registers` after the line that names the kernel.
 pub(crate) fn registers_said(said: &str, name: &str) -> Option<u32> {
     let of = said.split_once(&format!("'{name}'"))?.1;
     let used = of.split_once("Used ")?.1;
     used.split_once(" registers")?.0.trim().parse().ok()
 }
 
-/// Runs a program; what it said, on both streams.
+/// Runs a program; returns its output, both streams.
 ///
 /// # Errors
-/// If it cannot be run, or fails; with what it said.
+/// If it cannot be run, or fails; the error includes its output.
 pub fn output(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output();

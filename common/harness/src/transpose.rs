@@ -1,8 +1,9 @@
-//! Rows to columns: the one assignment that multiplies nothing. Its input is the A of a product, its output the C.
+//! The transposition, the one assignment without a multiplication. Its input takes the place of A, its output that of
+//! C.
 use emulator::Ptx;
 use half::f16;
 
-use crate::spec::{LaunchSpec, Unstated, ints, within};
+use crate::spec::{LaunchSpec, SpecError, ints, within};
 use crate::{Host, Problem, Result, Size, Tile, Verification};
 
 /// The kernel's name.
@@ -10,11 +11,11 @@ pub const NAME: &str = "transpose";
 
 const LAUNCH: &str = "transpose_launch";
 
-/// Warp instructions for each element: a thread that moves one of them takes fewer than 40, so a warp takes little
-/// more than one.
-const ENOUGH: u64 = 64;
+/// Warp instructions for each element: a thread that moves one element takes fewer than 40, so a warp takes little
+/// more than one for each.
+const INSTRUCTIONS_PER_ELEMENT: u64 = 64;
 
-/// A product whose A is a matrix of `size.m` rows and `size.n` columns, and whose C and B are as small as can be.
+/// A product whose A has `size.m` rows and `size.n` columns, and whose B and C are as small as possible.
 pub fn as_product(size: Size) -> Size {
     Size {
         m: size.m,
@@ -23,12 +24,15 @@ pub fn as_product(size: Size) -> Size {
     }
 }
 
-/// The launch that a kernel states: rows and columns of a tile, threads, dynamic bytes of shared memory.
-pub fn spec(ptx: &Ptx) -> std::result::Result<LaunchSpec, Unstated> {
-    let numbers = ints(ptx, LAUNCH)?
-        .ok_or_else(|| Unstated::Bad(format!("{LAUNCH}: there is no such initialised constant")))?;
+/// The launch that a kernel states: rows and columns of a tile, threads, bytes of dynamic shared memory.
+pub fn spec(ptx: &Ptx) -> std::result::Result<LaunchSpec, SpecError> {
+    let numbers = ints(ptx, LAUNCH)?.ok_or_else(|| {
+        SpecError::Bad(format!(
+            "{LAUNCH}: the PTX has no such initialised constant"
+        ))
+    })?;
     let &[rows, columns, threads, dynamic] = &numbers[..] else {
-        return Err(Unstated::Bad(format!(
+        return Err(SpecError::Bad(format!(
             "{LAUNCH}: it has {} ints, expected 4",
             numbers.len()
         )));
@@ -39,7 +43,7 @@ pub fn spec(ptx: &Ptx) -> std::result::Result<LaunchSpec, Unstated> {
         ("threads", threads, 1, 1024),
         ("dynamic shared bytes", dynamic, 0, 227 * 1024),
     ] {
-        within(name, value, low, high).map_err(Unstated::Bad)?;
+        within(name, value, low, high).map_err(SpecError::Bad)?;
     }
     let [rows, columns, threads, dynamic_shared] =
         [rows, columns, threads, dynamic].map(i32::unsigned_abs);
@@ -63,13 +67,13 @@ pub fn spec(ptx: &Ptx) -> std::result::Result<LaunchSpec, Unstated> {
     })
 }
 
-/// Bytes of each parameter, and how they are declared.
+/// The size of each parameter, and their declaration.
 pub fn parameters() -> (Vec<u32>, String) {
     let declared = "transpose(const unsigned short* in, unsigned short* out, int rows, int cols)";
     (vec![8, 8, 4, 4], declared.into())
 }
 
-/// What the host does: a block for each tile.
+/// The host function: a block for each tile.
 ///
 /// # Errors
 /// Those of its steps.
@@ -82,12 +86,12 @@ pub fn host(host: &mut Host) -> Result<()> {
     let tile = kernel.spec.tile;
     let config = kernel.config((m / tile.bm) * (n / tile.bn));
     let args = vec![input.arg(), output.arg(), m.into(), n.into()];
-    host.limit_instructions((u64::from(m) * u64::from(n) * ENOUGH).max(1 << 20));
+    host.limit_instructions((u64::from(m) * u64::from(n) * INSTRUCTIONS_PER_ELEMENT).max(1 << 20));
     host.launch(&kernel, config, args)?;
     host.verify(&problem, [input.clone(), input, output])
 }
 
-/// Every element, bit by bit: nothing is computed.
+/// Compares every element bit by bit, since nothing is computed.
 pub fn verify(problem: &Problem, found: &[f16]) -> Verification {
     let Size { m, k: n, .. } = problem.padded;
     let mut all = Verification::default();

@@ -1,4 +1,4 @@
-//! A kernel of somebody else's on the emulator, launch after launch: what a grader asks of it. Nothing is printed.
+//! A student's kernel on the emulator, launch after launch, for the grader. Nothing is printed.
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -15,16 +15,16 @@ use crate::{
 /// What a kernel is to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Task {
-    /// C = A B by `gemm`, as every rung.
+    /// C = A B by `gemm`, as in every rung.
     #[default]
     Gemm,
-    /// Rows to columns by `transpose`: `(const unsigned short* in, unsigned short* out, int rows, int cols)`, with
+    /// A transposition by `transpose`: `(const unsigned short* in, unsigned short* out, int rows, int cols)`, with
     /// `transpose_launch[] = {rows of a tile, its columns, threads, dynamic shared bytes}` and a block for each tile,
-    /// numbered along x. Of a size, m is the rows and n the columns; k is not looked at.
+    /// numbered along x. In its size m is the rows, n the columns, and k is ignored.
     Transpose,
 }
 
-/// The parameters that every kernel takes, and no switch.
+/// A rung with the parameters that every kernel takes, and no switch.
 const PLAIN: Rung = Rung {
     name: "00_trial",
     kernels: &[],
@@ -33,47 +33,47 @@ const PLAIN: Rung = Rung {
     host: host::gemm,
 };
 
-/// A compiled kernel on a device of its own. Launches do not see each other: memory is empty before each.
+/// A compiled kernel on a device of its own. Launches are independent: memory is empty before each.
 pub struct Trial {
     task: Task,
     host: RefCell<Host>,
     kernel: Rc<Kernel>,
 }
 
-/// What a kernel is launched on.
+/// The input of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrialLaunch {
-    /// Of a transposition, m is the rows and n the columns; k is not looked at.
+    /// For a transposition, m is the rows, n the columns, and k is ignored.
     pub size: Size,
-    /// Which numbers: of f16 that no element shares with another ([`Values::Distinct`]), the factors of matrix products
-    /// are kept.
+    /// The kind of numbers: with [`Values::Distinct`], which no two elements share, the operands of matrix
+    /// instructions are kept.
     pub values: Values,
-    /// Tells launches on such numbers apart.
+    /// The seed.
     pub seed: u64,
-    /// The order of warps.
+    /// The emulator's order of warps.
     pub schedule: u64,
 }
 
-/// One launch, sanitized.
+/// The result of one launch under the sanitizer.
 pub struct Launched {
-    /// Whether the result is right.
+    /// The comparison with the expected result.
     pub verification: Verification,
-    /// What was multiplied or transposed.
+    /// The input.
     pub problem: Rc<Problem>,
     /// The result, padded.
     pub c: Vec<f16>,
-    /// Counters, patterns of addresses, findings.
+    /// Counters, address patterns, findings.
     pub run: LaunchReport,
 }
 
-/// Bytes of matrices, and of what blocks that run at once hold: trials of a class are made side by side.
+/// Bytes of the matrices and of the state of concurrent blocks: the trials of a whole class run in parallel.
 const MEMORY: u64 = 1 << 30;
 
 impl Trial {
-    /// Checks all that can be checked before a launch.
+    /// Makes every check that is possible before a launch.
     ///
     /// # Errors
-    /// If the PTX holds no kernel of this task that states its launch, or what the emulator does not execute.
+    /// If the PTX has no kernel of this task that states its launch, or uses what the emulator does not support.
     pub fn new(source: Source, task: Task) -> Result<Self> {
         let settings = Settings {
             emulator: Options {
@@ -113,7 +113,7 @@ impl Trial {
         })
     }
 
-    /// What a block computes at a time, as the kernel states it; a transposition's `bk` is 1.
+    /// The tile that a block computes at a time, as the kernel states it; a transposition's `bk` is 1.
     pub fn tile(&self) -> Tile {
         self.kernel.spec.tile
     }
@@ -123,7 +123,7 @@ impl Trial {
         self.kernel.spec.threads
     }
 
-    /// What TMA moves at a time of A, B and C, if the kernel states it.
+    /// The boxes that TMA copies at a time for A, B and C, if the kernel states them.
     pub fn boxes(&self) -> Option<[TensorBox; 3]> {
         self.kernel.spec.boxes
     }
@@ -144,15 +144,15 @@ impl Trial {
         &self.kernel.source
     }
 
-    /// The kernel itself.
+    /// The kernel's function.
     pub fn function(&self) -> &Function {
         &self.kernel.function
     }
 
-    /// What one of its blocks holds at an instruction, in such a launch.
+    /// The state of one of its blocks at an instruction, in such a launch.
     ///
     /// # Errors
-    /// As of [`Self::launch`]; if the launch came to no end, [`Error::Fault`] with what ended it.
+    /// As for [`Self::launch`]; [`Error::Fault`] if a fault ended the launch.
     pub fn snapshot(&self, on: &TrialLaunch, request: SnapshotRequest) -> Result<Snapshot> {
         self.host.borrow_mut().keep_snapshot(Some(request));
         let done = self.launch(on);
@@ -166,10 +166,10 @@ impl Trial {
         }
     }
 
-    /// Launches it, with the result poisoned.
+    /// Launches it; the result buffer is filled with NaN first.
     ///
     /// # Errors
-    /// If a limit is met, or a GPU would refuse the launch. Wrong values and faults are no errors here.
+    /// If a limit is exceeded, or a GPU would refuse the launch. Wrong values and faults are not errors here.
     pub fn launch(&self, on: &TrialLaunch) -> Result<Launched> {
         let size = match self.task {
             Task::Gemm => on.size,

@@ -1,24 +1,25 @@
-//! Which numbers the matrices hold: random ones, ones that tell where they come from, or words of any bits.
+//! The values of the matrices: random numbers, distinct numbers that identify their element, or arbitrary bits.
 use half::f16;
 
 use crate::problem::splitmix64;
 
-/// The numbers of a problem's A and B, all from its seed.
+/// The values of a problem's A and B, all from its seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Values {
     /// Roughly normal.
     #[default]
     Random,
-    /// Zeros, for a launch of which only the time is asked.
+    /// Zeros, for a launch that is only timed.
     Zero,
-    /// No number occurs twice in A and B together, as long as there are enough ([`DISTINCT`]): each tells which element it is.
+    /// No value occurs twice in A and B together, as long as there are enough ([`DISTINCT`]), so a value identifies
+    /// its element.
     Distinct,
-    /// Any 16 bits, for what only moves them: every eighth of the first 8,192 is a NaN, an infinity, a zero or subnormal, and
-    /// the others take all patterns in turn, so that 73,728 elements have every one.
+    /// Any 16 bits, for kernels that only move data: every eighth of the first 8,192 values is a NaN, an infinity, a
+    /// zero or a subnormal, and the others run through all patterns, so that 73,728 elements contain every one.
     Words,
 }
 
-/// How many elements A and B may have together for [`Values::Distinct`]: the f16 from 2^-14 to 16, of either sign.
+/// Most elements that A and B may have together for [`Values::Distinct`]: the f16 from 2^-14 to 16, of either sign.
 pub const DISTINCT: u64 = 2 * 18 * 1024;
 
 /// Quiet and signalling NaNs with and without payload, infinities, zeros, and the ends of the subnormals.
@@ -26,11 +27,12 @@ const SPECIAL: [u16; 12] = [
     0x7e00, 0xfe00, 0x7c01, 0xfdff, 0x7e5a, 0x7c00, 0xfc00, 0x0000, 0x8000, 0x0001, 0x83ff, 0x03ff,
 ];
 
-/// Among so many elements every eighth is special; so that every pattern still occurs, it takes so many more.
+/// Among the first 8,192 elements every eighth is special; every pattern still occurs if there are that many more
+/// elements.
 const FIRST: u64 = 8192;
 
 /// Replaces the elements inside `rows` x `columns` of a matrix with rows of `padded`; `first` elements of the problem
-/// come before it.
+/// precede it.
 pub fn fill(
     values: Values,
     seed: u64,
@@ -54,7 +56,7 @@ pub fn fill(
     }
 }
 
-/// All of [`DISTINCT`] in an order that the seed decides (Fisher and Yates).
+/// All of [`DISTINCT`], shuffled by the seed (Fisher and Yates).
 fn shuffled(seed: u64) -> Vec<u16> {
     // The exponent of 2^-14 is 1.
     let magnitudes = 1024..1024 + (DISTINCT / 2) as u16;
@@ -71,7 +73,7 @@ fn word(seed: u64, number: u64) -> u16 {
     let random = splitmix64(splitmix64(seed ^ 0xb175) ^ number);
     match random % 8 {
         0 if number < FIRST => SPECIAL[(random >> 8) as usize % SPECIAL.len()],
-        // An odd factor: every pattern once in 65,536.
+        // The factor is odd, so every pattern occurs once in 65,536.
         _ => (number as u16)
             .wrapping_mul(0x9e37)
             .wrapping_add(splitmix64(seed) as u16),
@@ -95,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn distinct_numbers_tell_every_element() {
+    fn distinct_numbers_identify_every_element() {
         let size = Size {
             m: 70,
             n: 40,

@@ -1,4 +1,4 @@
-//! Is C right? Every comparison is written so that NaN fails.
+//! Verifies C. Every comparison is written so that NaN fails.
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use crate::problem::random;
 use crate::reference::{self, Expected};
 use crate::{Problem, Size, Tile};
 
-/// Products up to which every element is compared with the f64 reference.
-const WHOLE: u64 = 1 << 28;
-/// How many wrong elements are shown.
-const SHOWN: usize = 10;
+/// Largest number of products for which every element is compared with the f64 reference.
+const MAX_PRODUCTS_FOR_ALL: u64 = 1 << 28;
+/// Most wrong elements shown.
+const MAX_SHOWN: usize = 10;
 
-/// What the comparison of C with its reference found.
+/// The result of comparing C with its reference.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verification {
     /// Elements compared with the f64 reference.
@@ -23,9 +23,9 @@ pub struct Verification {
     pub checked_against_cublas: u64,
     /// Wrong elements among them.
     pub wrong: u64,
-    /// The f64-checked element that used most of its bound: its distance from the reference.
+    /// The error of the f64-checked element that used most of its tolerance.
     pub max_error: f64,
-    /// The bound of that element.
+    /// The tolerance of that element.
     pub bound: f64,
     /// The first wrong elements, by row and column.
     pub first_wrong: Vec<Wrong>,
@@ -42,17 +42,17 @@ pub struct Wrong {
     pub got: f64,
     /// What it should be.
     pub want: f64,
-    /// How far off it may be.
+    /// Its tolerance.
     pub bound: f64,
 }
 
 impl Verification {
-    /// Whether C may be trusted: something was compared, and nothing was wrong.
+    /// Whether C is correct: something was compared, and nothing was wrong.
     pub fn ok(&self) -> bool {
         self.checked > 0 && self.wrong == 0
     }
 
-    /// Notes one comparison.
+    /// Records one comparison.
     fn compare(&mut self, row: u32, col: u32, got: f16, want: f64, bound: f64) {
         let got = got.to_f64();
         let error = (got - want).abs();
@@ -70,7 +70,7 @@ impl Verification {
         (self.max_error, self.bound) = worse((self.max_error, self.bound), (error, bound));
     }
 
-    /// Notes one comparison of an element that was only moved: its bits count.
+    /// Records one comparison of an element that was only moved: its bits must be equal.
     pub(crate) fn compare_bits(&mut self, row: u32, col: u32, got: f16, want: f16) {
         self.checked += 1;
         if got.to_bits() != want.to_bits() {
@@ -91,18 +91,18 @@ impl Verification {
         let at = self
             .first_wrong
             .partition_point(|other| place(other) < place(&wrong));
-        if at < SHOWN
+        if at < MAX_SHOWN
             && self
                 .first_wrong
                 .get(at)
                 .is_none_or(|other| place(other) != place(&wrong))
         {
             self.first_wrong.insert(at, wrong);
-            self.first_wrong.truncate(SHOWN);
+            self.first_wrong.truncate(MAX_SHOWN);
         }
     }
 
-    /// Both findings together.
+    /// Combines two results.
     fn merge(mut self, other: Self) -> Self {
         self.checked += other.checked;
         self.checked_against_cublas += other.checked_against_cublas;
@@ -116,18 +116,18 @@ impl Verification {
     }
 }
 
-/// Of two pairs of error and bound, the one that used more of its bound; NaN is the worst. Written
-/// without a division, since a bound may be zero.
+/// Of two pairs of error and tolerance, the one that used more of its tolerance; NaN is the worst. Written without a
+/// division, since a tolerance may be zero.
 fn worse(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     let b_is_worse = b.0.is_nan() || b.0 * a.1 > a.0 * b.1 || a == (0.0, 0.0);
     if b_is_worse && !a.0.is_nan() { b } else { a }
 }
 
-/// Compares C (padded, row-major) with the f64 reference: whole where M N K is at most 2^28, else sampled
-/// rows, columns and the edges of tiles.
+/// Compares C (padded, row-major) with the f64 reference: every element if M N K is at most 2^28, else sampled rows,
+/// columns and the edges of tiles.
 pub fn verify(problem: &Problem, tile: Tile, c: &[f16]) -> Verification {
     let Size { m, n, k } = problem.size;
-    let regions = if u64::from(m) * u64::from(n) * u64::from(k) <= WHOLE {
+    let regions = if u64::from(m) * u64::from(n) * u64::from(k) <= MAX_PRODUCTS_FOR_ALL {
         vec![((0..m).collect(), (0..n).collect())]
     } else {
         sample(problem, tile)
@@ -153,8 +153,8 @@ pub fn verify(problem: &Problem, tile: Tile, c: &[f16]) -> Verification {
         .fold(Verification::default(), Verification::merge)
 }
 
-/// Compares every element of C with cuBLAS's at twice the bound; `squares` holds the sum of (a b)^2 of
-/// every element. Adds to what [`verify`] found.
+/// Compares every element of C with cuBLAS's at twice the tolerance; `squares` holds the sum of (a b)^2 of every
+/// element. Adds to the result of [`verify`].
 pub fn against_cublas(
     found: Verification,
     problem: &Problem,
@@ -188,8 +188,8 @@ pub fn against_cublas(
             seen
         })
         .reduce(Verification::default, Verification::merge);
-    // Both comparisons find the same wrong elements where both look, so the larger number is nearer the
-    // truth than the sum. The worst error that is reported stays the one against f64.
+    // Both comparisons find the same wrong elements where they overlap, so the larger number is nearer the truth than
+    // the sum. The reported worst error remains the one against f64.
     let wrong = found.wrong.max(all.wrong);
     let both = found.merge(Verification {
         max_error: 0.0,
@@ -199,7 +199,7 @@ pub fn against_cublas(
     Verification { wrong, ..both }
 }
 
-/// Rows and columns that are compared where all would take too long. No element is in two regions.
+/// The rows and columns to compare if comparing all would take too long. No element is in two regions.
 fn sample(problem: &Problem, tile: Tile) -> Vec<(Vec<u32>, Vec<u32>)> {
     let Size { m, n, k } = problem.size;
     let rows = pick(
@@ -225,9 +225,9 @@ fn sample(problem: &Problem, tile: Tile) -> Vec<(Vec<u32>, Vec<u32>)> {
     ]
 }
 
-/// The first, the last and random ones in between, as many as 2^28 products allow, 2 to 16.
+/// The first, the last and random ones in between: as many as 2^28 products allow, 2 to 16.
 fn pick(count: u32, (others, k): (u64, u64), random: impl Fn(u64) -> u64) -> BTreeSet<u32> {
-    let number = (WHOLE / (others * k).max(1)).clamp(2, 16);
+    let number = (MAX_PRODUCTS_FOR_ALL / (others * k).max(1)).clamp(2, 16);
     let between = (0..number.saturating_sub(2)).map(|i| (random(i) % u64::from(count)) as u32);
     [0, count - 1].into_iter().chain(between).collect()
 }
@@ -266,7 +266,7 @@ mod tests {
         Problem::new(size, TILE, 0).expect("small enough")
     }
 
-    /// C as a good kernel computes it, from the products k in `from..K`.
+    /// C as a correct kernel computes it, from the products k in `from..K`.
     fn c_of(problem: &Problem, steps: Range<usize>) -> Vec<f16> {
         let [m, n, k] = [problem.padded.m, problem.padded.n, problem.padded.k].map(|x| x as usize);
         let a: Vec<f32> = problem.a.iter().map(|a| a.to_f32()).collect();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_not_looked_at() {
+    fn padding_is_ignored() {
         let p = problem(SMALL);
         let mut c = c_of(&p, 0..56);
         c[33] = f16::NAN;

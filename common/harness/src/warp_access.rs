@@ -1,34 +1,35 @@
-//! One access of a warp, as a row of a CSV file gives it.
+//! One access of a warp, as a row of a CSV file states it.
 use emulator::{LANES, SharedAccess};
 
-use crate::csv_table::BadRow;
+use crate::csv_table::RowError;
 
 /// A load or store that one warp instruction makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarpAccess {
-    /// As written: `ld`, `st`, or `ldmatrix`, `stmatrix` with `.x1`, `.x2`, `.x4` and perhaps `.trans`.
+    /// The instruction as written: `ld`, `st`, or `ldmatrix`, `stmatrix` with `.x1`, `.x2`, `.x4` and optionally
+    /// `.trans`.
     pub op: String,
-    /// Which of them that is.
+    /// The kind of access.
     pub kind: SharedAccess,
     /// Bytes that each lane accesses.
     pub bytes: u32,
-    /// Byte offset of each lane; none for a lane that takes no part.
+    /// Byte offset of each lane; `None` for an inactive lane.
     pub offsets: [Option<u32>; LANES],
 }
 
 impl WarpAccess {
-    /// The columns that [`WarpAccess::parse`] takes.
+    /// The columns that [`WarpAccess::parse`] needs.
     pub const COLUMNS: [&'static str; 3] = ["op", "bytes_per_lane", "byte_offset_per_lane"];
-    /// Memory that is accessed is smaller; a bound for what is typed.
-    const LARGEST: u32 = 1 << 24;
+    /// An upper bound of the offsets; shared memory is smaller.
+    const MAX_OFFSET: u32 = 1 << 24;
 
-    /// From the fields of the columns [`WarpAccess::COLUMNS`]; the offsets have blanks between them, and `-`
-    /// for a lane that takes no part. A matrix has an offset for each of its 8 rows.
+    /// Parses the fields of the columns [`WarpAccess::COLUMNS`]. The offsets are separated by blanks; `-` is an
+    /// inactive lane. A matrix has an offset for each of its 8 rows.
     ///
     /// # Errors
     /// If there is no such access.
-    pub fn parse(fields: &[&str]) -> Result<Self, BadRow> {
-        let bad = |why: String| Err(BadRow(why));
+    pub fn parse(fields: &[&str]) -> Result<Self, RowError> {
+        let bad = |why: String| Err(RowError(why));
         let [op, bytes, offsets] = *fields else {
             return bad(format!("{} fields: an access has 3", fields.len()));
         };
@@ -42,7 +43,9 @@ impl WarpAccess {
                 bytes
             }
             _ if kind == SharedAccess::Matrix => {
-                return bad(format!("{bytes:?} bytes a lane: a row of a matrix has 16"));
+                return bad(format!(
+                    "{bytes:?} bytes a lane: a row of a matrix has 16 bytes"
+                ));
             }
             _ => {
                 return bad(format!(
@@ -62,10 +65,10 @@ impl WarpAccess {
             if field == "-" {
                 continue;
             }
-            let Some(offset) = field.parse().ok().filter(|at: &u32| *at < Self::LARGEST) else {
+            let Some(offset) = field.parse().ok().filter(|at: &u32| *at < Self::MAX_OFFSET) else {
                 return bad(format!(
-                    "lane {lane}: {field:?} is no byte offset below {}",
-                    Self::LARGEST
+                    "lane {lane}: {field:?} is not a byte offset below {}",
+                    Self::MAX_OFFSET
                 ));
             };
             if !offset.is_multiple_of(bytes) {
@@ -87,8 +90,8 @@ impl WarpAccess {
         })
     }
 
-    /// The offsets, 0 where there is none, and a bit for each lane that takes part: as
-    /// [`emulator::shared_wavefronts`] takes them.
+    /// The offsets, 0 for an inactive lane, and a mask of the active lanes, as [`emulator::shared_wavefronts`] takes
+    /// them.
     pub fn lanes(&self) -> ([u32; LANES], u32) {
         let active = (0..LANES).fold(0, |mask, lane| {
             mask | u32::from(self.offsets[lane].is_some()) << lane
@@ -102,7 +105,7 @@ impl WarpAccess {
     }
 }
 
-/// What an op does, and how many lanes give addresses.
+/// The kind of an access, and how many lanes give addresses.
 fn kind(op: &str) -> Option<(SharedAccess, usize)> {
     match op {
         "ld" => return Some((SharedAccess::Load, LANES)),

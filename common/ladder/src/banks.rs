@@ -1,11 +1,11 @@
-//! `cargo ladder banks FILE.csv`: wavefronts and conflicts of a user's own addresses, by the emulator's
-//! measured rule; `--draw` shows one access in the banks.
+//! `cargo ladder banks FILE.csv`: wavefronts and bank conflicts of the user's own addresses, by the emulator's
+//! measured rule; `--draw` draws one access.
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use csv::StringRecord;
 use emulator::{SharedAccess, shared_wavefronts};
-use harness::{BadRow, Table, TableRow, WarpAccess};
+use harness::{RowError, Table, TableRow, WarpAccess};
 use layout::banks::{Access, BankTable};
 use layout::show::{Basis, Sheet};
 use owo_colors::OwoColorize;
@@ -15,12 +15,12 @@ use crate::record::csv_text;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "The file's columns are op, bytes_per_lane and byte_offset_per_lane, others are kept:\n  \
+    after_help = "The file's columns are op, bytes_per_lane and byte_offset_per_lane; other columns are copied:\n  \
     op,bytes_per_lane,byte_offset_per_lane\n  \
-    ld,16,0 128 256 … (32 offsets, - for a lane that takes no part)\n  \
+    ld,16,0 128 256 … (32 offsets, - for an inactive lane)\n  \
     ldmatrix.x1,16,0 128 256 384 512 640 768 896\n\
     op: ld, st, ldmatrix or stmatrix .x1, .x2, .x4, also .trans; matrices take 8 offsets each.\n\
-    Exit code 1: some rows were bad; they are named, the others are done."
+    Exit code 1: some rows are malformed; they are reported, and the others are computed."
 )]
 pub struct Arguments {
     /// A CSV file
@@ -28,19 +28,19 @@ pub struct Arguments {
     /// Draw the access of this row, counted from 1 without the header
     #[arg(long, value_name = "ROW")]
     draw: Option<usize>,
-    /// How the drawing is printed
+    /// The format of the drawing
     #[arg(long, value_enum, default_value_t = Format::Text, requires = "draw")]
     format: Format,
 }
 
-/// What this command adds.
+/// The columns that this command adds.
 const ADDED: [&str; 3] = ["wavefronts", "bank_conflicts", "ideal"];
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let file = arguments.file.display();
     let text = std::fs::read(&arguments.file).with_context(|| format!("cannot read {file}"))?;
     let table = Table::read(&text, ',', &WarpAccess::COLUMNS)
-        .with_context(|| format!("{file} is no table of accesses"))?;
+        .with_context(|| format!("{file} is not a table of accesses"))?;
     if let Some(number) = arguments.draw {
         let rows = table.rows.len();
         if rows == 0 {
@@ -72,11 +72,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(sound)
 }
 
-/// What the command prints of a file's text, and the drawing of each of its rows.
+/// The command's output for a file's text, and the drawing of each of its rows.
 ///
 /// # Errors
-/// If it is not such a text.
-pub fn everything(text: &str) -> Result<String> {
+/// If the text is not such a table.
+pub fn output_of(text: &str) -> Result<String> {
     let table = Table::read(text.as_bytes(), ',', &WarpAccess::COLUMNS)?;
     let mut out = line(&table, &table.columns, ADDED)?;
     for row in &table.rows {
@@ -88,11 +88,11 @@ pub fn everything(text: &str) -> Result<String> {
     Ok(out)
 }
 
-fn access(table: &Table, row: &TableRow) -> Result<WarpAccess, BadRow> {
+fn access(table: &Table, row: &TableRow) -> Result<WarpAccess, RowError> {
     WarpAccess::parse(&table.pick(row, &WarpAccess::COLUMNS)?)
 }
 
-/// The fields that are not replaced by ours, and ours.
+/// The fields of other columns, and the computed ones.
 fn line(table: &Table, fields: &StringRecord, ours: [impl ToString; 3]) -> Result<String> {
     let theirs = table.columns.iter().zip(fields);
     let theirs = theirs.filter(|(name, _)| !ADDED.contains(name));
@@ -118,7 +118,7 @@ fn drawing(name: &str, access: &WarpAccess) -> Sheet {
     layout::sheets::draw(sheet, &table)
 }
 
-/// As `layout` calls it.
+/// The access in `layout`'s type.
 fn kind(access: &WarpAccess) -> Access {
     match access.kind {
         SharedAccess::Load => Access::Load,
@@ -150,7 +150,7 @@ mod tests {
         let text = format!(
             "name,ideal,op,bytes_per_lane,byte_offset_per_lane\n\"a, b\",7,ld,4,{offsets}\nbad,7,ld,5,0\n"
         );
-        let said = everything(&text).expect("a table");
+        let said = output_of(&text).expect("a table");
         let expected = format!(
             "name,op,bytes_per_lane,byte_offset_per_lane,wavefronts,bank_conflicts,ideal\n\"a, b\",ld,4,{offsets},1,0,1\n"
         );
@@ -166,8 +166,10 @@ mod tests {
         assert!(error("ldmatrix.x1,4,0").contains("has 16"));
         assert!(error("ld,4,0 4 8").contains("3 byte offsets: ld has 32; write -"));
         assert!(error(&format!("ld,16,{}", lanes("8"))).contains("multiple of 16"));
-        assert!(error(&format!("ld,4,{}", lanes("x"))).contains("\"x\" is no byte offset"));
-        assert!(error(&format!("ld,4,{}", lanes("4294967292"))).contains("no byte offset below"));
+        assert!(error(&format!("ld,4,{}", lanes("x"))).contains("\"x\" is not a byte offset"));
+        assert!(
+            error(&format!("ld,4,{}", lanes("4294967292"))).contains("not a byte offset below")
+        );
         assert!(error("ld,4").contains("2 fields where the first line names 3"));
         assert!(of("a,b\n").is_err() && of("").is_err());
     }

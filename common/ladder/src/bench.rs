@@ -1,4 +1,4 @@
-//! `cargo ladder bench`: every rung on the GPU, recorded in results/ or held against a record.
+//! `cargo ladder bench`: times every rung on the GPU; the result is recorded in results/ or compared with a record.
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -19,14 +19,14 @@ pub struct Arguments {
     /// Only these rungs, by number or name [default: all]
     #[arg(long, value_name = "RUNG,...", value_delimiter = ',')]
     rungs: Vec<String>,
-    /// Of rungs with kernels for several architectures, only those for this one
+    /// Of rungs with kernels for several architectures, time only those for this one
     #[arg(long, value_name = "SM")]
     arch: Option<String>,
     /// Where the record's folder is made [default: results/ in the workspace; with `--against`, nowhere]. With
     /// `--sizes`, `--rungs` or `--arch`, a record of the same GPU keeps what is not timed again
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Compare with this record, at its sizes: exit code 1 if a rung is slower beside cuBLAS than it was
+    /// Compare with this record, at its sizes: exit code 1 if a rung is slower relative to cuBLAS than it was
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
     /// Which GPU: gpu or gpu:N
@@ -34,17 +34,17 @@ pub struct Arguments {
     device: String,
 }
 
-/// A short K, few columns, and sides that no tile divides.
+/// A short K, few columns, and sides that are not multiples of any tile.
 pub fn other_sizes() -> [Size; 3] {
     let sizes = [[4096, 4096, 1024], [8192, 1024, 8192], [4000, 3000, 2000]];
     sizes.map(|[m, n, k]| Size { m, n, k })
 }
 
-/// Between the powers of two: other parts of a last wave.
+/// Sizes between the powers of two, with other partial last waves.
 const BETWEEN: [u32; 3] = [5120, 6144, 12288];
 
-/// N and K of layers of language models: 4096 wide, with 1024 columns of keys or values, 6144 of queries, keys and values
-/// together, and 14336 of a feed-forward layer or 28672 of two. M is the number of tokens.
+/// N and K of the layers of language models: a hidden size of 4096, with 1024 columns of keys or values, 6144 of
+/// queries, keys and values together, and 14336 of a feed-forward layer or 28672 of two. M is the number of tokens.
 const LAYERS: [[u32; 2]; 10] = [
     [1024, 4096],
     [6144, 4096],
@@ -59,7 +59,7 @@ const LAYERS: [[u32; 2]; 10] = [
 ];
 const TOKENS: u32 = 4096;
 
-/// What the last rung, which is the one to be compared with cuBLAS, is timed at besides.
+/// Additional sizes for the last rung, the one that is compared with cuBLAS.
 fn sizes_of_the_last() -> impl Iterator<Item = Size> {
     let layers = LAYERS.map(|[n, k]| Size { m: TOKENS, n, k });
     let between = BETWEEN.map(Size::cube);
@@ -67,7 +67,7 @@ fn sizes_of_the_last() -> impl Iterator<Item = Size> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    // First, so that nothing is timed in vain.
+    // Checked first, so that no time is wasted.
     let old = arguments.against.as_deref().map(Record::read).transpose()?;
     let rungs = rungs::named(&arguments.rungs)?;
     rungs::build(&rungs)?;
@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
     if timings.is_empty() {
         bail!(
-            "no kernel of these rungs is for that architecture at these sizes; leave --arch away, or name sm_80 or sm_90a"
+            "no kernel of these rungs is for that architecture at these sizes; omit --arch, or name sm_80 or sm_90a"
         );
     }
     let timed = timing::all(&timings, &arguments.device)?;
@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             arguments.sizes.is_empty() && arguments.rungs.is_empty() && arguments.arch.is_none();
         let record = match whole {
             true => record,
-            false => record.over_the_one_in(&out)?,
+            false => record.merged_with(&out)?,
         };
         anstream::println!("\nwritten to {}", record.write(&out)?.display());
     }
@@ -120,7 +120,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(right && as_fast)
 }
 
-/// The sizes to time a rung at: those asked for, those of the record, or the usual.
+/// The sizes at which to time a rung: those of the command line, those of the record, or the default ones.
 fn sizes(asked: &[Size], old: Option<&Record>, label: &str, is_last: bool) -> Vec<Size> {
     match (asked, old) {
         ([], Some(old)) => {
@@ -135,7 +135,7 @@ fn sizes(asked: &[Size], old: Option<&Record>, label: &str, is_last: bool) -> Ve
     }
 }
 
-/// What was timed, one object a rung, as its `bench --json` prints it of several sizes.
+/// The timings, one object for each rung, as its `bench --json` prints them for several sizes.
 fn benches(timings: &[Timing], timed: &Timed) -> Vec<Value> {
     let mut benches: Vec<Value> = Vec::new();
     for (index, one) in &timed.made {

@@ -1,4 +1,4 @@
-//! `cargo ladder bits`: has C the same bits on the GPU, in every run, as on the emulator, in every order?
+//! `cargo ladder bits`: does C have the same bits in every run on the GPU as in every order of warps on the emulator?
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -17,16 +17,16 @@ pub struct Arguments {
         default_value = "256,512,200x136x72,328x264x136"
     )]
     sizes: Vec<harness::Size>,
-    /// Runs on the GPU
+    /// Number of runs on the GPU
     #[arg(long, default_value_t = 100)]
     runs: u32,
-    /// Orders of warps and blocks on the emulator
+    /// Number of orders of warps and blocks on the emulator
     #[arg(long, default_value_t = 10)]
     schedules: u32,
     /// Which GPU: gpu or gpu:N
     #[arg(long, default_value = "gpu")]
     device: String,
-    /// Write the result here as well, as CSV
+    /// Write the result to this file as well, as CSV
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
                 let name = [&rung.name, &kernel.arch, tile].join(" ");
                 all += 1;
                 let (Some(gpu), Some(emulator)) = (gpu, emulator) else {
-                    anstream::println!("{name:<28} {size:<14} WRONG, as said above");
+                    anstream::println!("{name:<28} {size:<14} WRONG, see the message above");
                     continue;
                 };
                 let (c, theirs) = (text(&gpu["c_sha256"]), text(&emulator["c_sha256"]));
@@ -79,8 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(equal == all)
 }
 
-/// The JSON of one kernel's run; none if C is wrong or changes from launch to launch, which the rung says
-/// itself.
+/// The JSON of one kernel's run; `None` if C is wrong or differs between launches, which the rung itself reports.
 fn one(
     rung: &Rung,
     kernel: &Choice,
@@ -102,7 +101,7 @@ fn one(
     }
 }
 
-/// Empty if it is no text.
+/// Empty if the value is not a string.
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

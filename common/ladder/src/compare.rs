@@ -1,7 +1,7 @@
-//! `cargo ladder compare`: is every rung as fast beside cuBLAS as it was?
+//! `cargo ladder compare`: is every rung as fast relative to cuBLAS as it was?
 //!
-//! Clocks and power change from day to day and from card to card, so absolute times are not compared: only the ratio to
-//! cuBLAS, which was interleaved with the kernel.
+//! Clocks and power vary from day to day and from card to card, so absolute times are not compared: only the ratio to
+//! cuBLAS, which was timed interleaved with the kernel.
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -14,23 +14,23 @@ pub struct Arguments {
     /// A record of `cargo ladder bench`: a folder with its bench.json
     #[arg(value_name = "OLD")]
     old: PathBuf,
-    /// Another
+    /// Another record
     #[arg(value_name = "NEW")]
     new: PathBuf,
 }
 
-/// Less than this is never a difference: so much the ratio changes from run to run.
-const FLOOR: f64 = 0.02;
+/// A smaller change is never a difference: the ratio varies that much from run to run.
+const MIN_TOLERANCE: f64 = 0.02;
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let old = Record::read(&arguments.old)?;
     print(&old, &Record::read(&arguments.new)?)
 }
 
-/// Prints every rung and size with its verdict; whether nothing is slower.
+/// Prints every rung and size with its verdict; returns whether nothing is slower.
 ///
 /// # Errors
-/// If the two have no rung and size in common.
+/// If the two records have no rung and size in common.
 pub fn print(old: &Record, new: &Record) -> Result<bool> {
     let lines = lines(old, new);
     if !lines.iter().any(|line| line.change.is_some()) {
@@ -92,12 +92,12 @@ struct Line {
     /// Speed as a fraction of cuBLAS.
     old: Option<f64>,
     new: Option<f64>,
-    /// Of that fraction, and how much of a change would be none.
+    /// The change of that fraction, and its tolerance.
     change: Option<(f64, f64)>,
     verdict: Change,
 }
 
-/// What is in the new record, then what only the old one has of the same rungs.
+/// The runs of the new record, then those that only the old one has of the same rungs.
 fn lines(old: &Record, new: &Record) -> Vec<Line> {
     let of = |(rung, run): (_, &Run)| Line::new(rung, old.run(rung, run.size), Some(run));
     let compared = new.runs().map(of);
@@ -115,7 +115,7 @@ impl Line {
         let change = old.zip(new).and_then(|(old, new)| {
             let change = new.of_cublas()? / old.of_cublas()? - 1.0;
             let spread = old.spread_of_cublas()?.hypot(new.spread_of_cublas()?);
-            Some((change, spread.max(FLOOR)))
+            Some((change, spread.max(MIN_TOLERANCE)))
         });
         let verdict = match (new, change) {
             (None, _) => Change::NotTimed,
@@ -168,7 +168,7 @@ mod tests {
         Record::new(vec![bench("06", sizes)]).expect("a record")
     }
 
-    /// The verdict on a change from 100 to this many microseconds, cuBLAS at 100.
+    /// The verdict on a change from 100 us to this many microseconds, with cuBLAS at 100 us.
     fn verdict(old: Vec<f64>, new: Vec<f64>) -> Change {
         let of = |kernel: Vec<f64>| {
             let cublas = vec![100.0; kernel.len()];
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_is_slower_as_a_whole_is_no_slower_rung() {
+    fn a_slower_card_is_not_a_slower_rung() {
         let old = record(vec![right("64x64x64", "", [100.0, 90.0])]);
         let new = record(vec![right("64x64x64", "", [200.0, 180.0])]);
         assert!(print(&old, &new).expect("comparable"));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn records_without_anything_in_common_are_no_success() {
+    fn records_without_anything_in_common_are_an_error() {
         let old = record(vec![right("1x1x1", "", [1.0, 1.0])]);
         let new = record(vec![right("2x2x2", "", [1.0, 1.0])]);
         let error = print(&old, &new).expect_err("nothing to compare");

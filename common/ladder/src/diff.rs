@@ -1,4 +1,4 @@
-//! `cargo ladder diff`: what a rung's kernel changes in the one that it builds on, or in any other.
+//! `cargo ladder diff`: the changes of a rung's kernel to the one that it builds on, or to any other.
 use std::fmt::Write as _;
 use std::fs;
 
@@ -10,7 +10,7 @@ use harness::rungs::{self, Rung};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A rung, by number or name: what it changes in the rung that it builds on; or the first of two rungs
+    /// A rung, by number or name: show its changes to the rung that it builds on; or the first of two rungs
     from: String,
     /// The second rung
     to: Option<String>,
@@ -29,12 +29,13 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
     let (removed, added) = changed_code(&old, &new);
     anstream::println!(
-        "\nlines of code: {removed} removed, {added} added (comments and indentation apart)"
+        "\nlines of code: {removed} removed, {added} added (not counting comments and indentation)"
     );
     Ok(true)
 }
 
-/// The rung that this one builds on: the one that its Cargo.toml names as `package.metadata.base`, else the one before.
+/// The rung that this one builds on: the one named by `package.metadata.base` in its Cargo.toml, else the previous
+/// rung.
 fn base(rung: &Rung) -> Result<Rung> {
     let folder = rung.folder.as_deref();
     let folder =
@@ -84,7 +85,7 @@ fn text(from: &str, old: &str, to: &str, new: &str) -> String {
     })
 }
 
-/// Lines of code that were removed and added: without comments, however they are indented.
+/// Number of lines of code removed and added, ignoring comments and indentation.
 fn changed_code(old: &str, new: &str) -> (usize, usize) {
     let code = |text: &str| {
         let lines = text.lines().map(|line| {
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_indentation_are_no_change() {
+    fn comments_and_indentation_are_not_changes() {
         let old = "a; // one\nb;\n\nc;\n";
         assert_eq!(changed_code(old, "// Head.\na;\n    b;\nd;\ne;\n"), (1, 2));
         assert_eq!(changed_code(old, old), (0, 0));

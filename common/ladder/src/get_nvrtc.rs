@@ -1,4 +1,4 @@
-//! `cargo ladder get-nvrtc`: NVRTC and CUDA's headers, as pinned wheels into .cuda/.
+//! `cargo ladder get-nvrtc`: installs NVRTC and CUDA's headers, as pinned wheels, into .cuda/.
 use std::env;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,13 +11,13 @@ use harness::tools::{NVDISASM, PTXAS};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Also ptxas, which assembles PTX to machine code, and nvdisasm, which shows that
+    /// Also install ptxas, which assembles PTX to machine code, and nvdisasm, which disassembles it
     #[arg(long)]
     ptxas: bool,
 }
 
 /// Newer ones write PTX that a CUDA 13.0 driver refuses.
-/// The last two bring what `mma.h`, `cooperative_groups.h`, `cuda/barrier` and `cuda/std/` include.
+/// The last two wheels contain what `mma.h`, `cooperative_groups.h`, `cuda/barrier` and `cuda/std/` include.
 const WHEELS: [&str; 4] = [
     "nvidia-cuda-nvrtc==13.0.88",
     "nvidia-cuda-runtime==13.0.96",
@@ -28,14 +28,14 @@ const WHEELS: [&str; 4] = [
 pub fn run(arguments: &Arguments) -> Result<bool> {
     if cfg!(target_os = "macos") {
         bail!(
-            "NVIDIA makes no NVRTC for macOS. The committed kernel.ptx run on the emulator without it; to compile your \
+            "NVIDIA has no NVRTC for macOS. The committed kernel.ptx run on the emulator without it; to compile your \
              own, open the course in its development container (.devcontainer in what `cargo ladder export-course` \
              writes), which is Linux, on ARM too"
         );
     }
     let root = rungs::root()
         .map_or_else(env::current_dir, Ok)
-        .context("the current folder is gone")?;
+        .context("the current folder no longer exists")?;
     let folder = root.join(".cuda");
     let python = python()?;
     let (wheels, megabytes) = match arguments.ptxas {
@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let status = Command::new(python)
         .args(["-m", "pip", "install", "--quiet"])
         .arg("--disable-pip-version-check")
-        // As a variable, which pips before 22.1 pass over.
+        // As a variable, which pips before 22.1 ignore.
         .env("PIP_ROOT_USER_ACTION", "ignore")
         .args(["--no-deps", "--upgrade", "--target"])
         .arg(&folder)
@@ -58,11 +58,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         .status()
         .with_context(|| format!("cannot run {python}"))?;
     if !status.success() {
-        bail!("pip could not fetch them; what it said stands above");
+        bail!("pip could not fetch them; see its messages above");
     }
     if !holds_nvrtc(&folder) {
         bail!(
-            "pip said all was well, but there is no NVRTC in {}; remove that folder and try again",
+            "pip reported success, but there is no NVRTC in {}; remove that folder and try again",
             folder.display()
         );
     }
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(true)
 }
 
-/// The Python that has pip.
+/// A Python that has pip.
 fn python() -> Result<&'static str> {
     let runs = |python: &str, arguments: &[&str]| {
         let mut command = Command::new(python);

@@ -1,28 +1,29 @@
-//! `cargo ladder`: the command over all rungs. A command a file:
+//! `cargo ladder`: the command over all rungs, with one file for each subcommand:
 //!
 //! | file | command |
 //! | --- | --- |
 //! | `bench` | times every rung on the GPU and records it in results/ |
-//! | `compare` | holds a record against an older one |
-//! | `tiles` | times every tile of a kernel, and holds the host's choice against it |
-//! | `plot` | makes a record's tables and plots anew, or checks them |
-//! | `bound` | what limits every rung, beside what was measured |
-//! | `clock` | how long every rung takes by the emulator's clock, beside what was measured |
+//! | `compare` | compares a record with an older one |
+//! | `tiles` | times every tile of a kernel, and compares the host's choice with the best |
+//! | `plot` | regenerates a record's tables and plots, or checks them |
+//! | `bound` | what limits every rung, compared with measurements |
+//! | `clock` | how long every rung takes by the clock model, compared with measurements |
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
-//! | `approximate` | shows how the unit for approximate instructions gets from an operand to a result |
-//! | `banks` | costs a user's own accesses to shared memory, and draws them |
-//! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
+//! | `approximate` | shows how an approximate instruction computes its result, step by step |
+//! | `banks` | wavefronts and bank conflicts of a user's own accesses, as a table or drawn |
+//! | `layout` | shows where data is stored: swizzles, banks, fragments, descriptors, Tensor Memory |
 //! | `emulate` | launches any kernel: bits, counters, findings |
 //! | `run_on_emulator` | starts a program on CUDA's driver API, with the emulator for a GPU |
 //! | `diff` | shows what changed from one rung to another |
 //! | `sass` | shows a rung's machine code, or counts the instructions of two |
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
 //! | `get_nvrtc` | fetches NVRTC |
-//! | `round` | shows how a tensor core adds up one output, step by step |
-//! | `readme` | puts into README.md what its commands print, or checks it |
+//! | `round` | shows how a tensor core computes one output, step by step |
+//! | `readme` | updates the command outputs in README.md, or checks them |
 //!
-//! [`untrusted`] is what reads files of others, for those who test it. `timing` has the rungs time themselves, `record` and `draw` turn timings into
-//! files, tables and plots. The teacher's commands are `grader`'s, those for the owner of a GPU `calibration`'s.
+//! [`untrusted`] is the code that parses other people's files, for fuzzers and tests. `timing` runs the rungs' own
+//! timings; `record` and `draw` turn timings into files, tables and plots. The teacher's commands are in `grader`,
+//! those for the owner of a GPU in `calibration`.
 mod approximate;
 mod banks;
 mod bench;
@@ -60,7 +61,7 @@ struct Arguments {
     command: Command,
 }
 
-/// Who needs which command, as `--help` groups them.
+/// The commands in the groups of `--help`.
 const GROUPS: [(&str, &str); 6] = [
     (
         "To run your own kernels",
@@ -85,7 +86,7 @@ const GROUPS: [(&str, &str); 6] = [
     ),
 ];
 
-/// The command with its subcommands in groups: clap has headings for options only.
+/// Lists the subcommands in groups: clap has headings for options only.
 fn grouped(command: clap::Command) -> clap::Command {
     let width = GROUPS.iter().flat_map(|(_, names)| names.split(' '));
     let width = width.map(|name| name.len()).max().unwrap_or(0);
@@ -100,8 +101,8 @@ fn grouped(command: clap::Command) -> clap::Command {
         }
         text += "\n";
     }
-    text += "`cargo ladder help COMMAND` says more of one.\n\n\
-             Exit code 0: all is well. 1: something is wrong. 2: bad usage, or something missing.";
+    text += "`cargo ladder help COMMAND` describes a command.\n\n\
+             Exit code 0: success. 1: something is wrong. 2: bad usage, or a missing file or program.";
     command
         .help_template("{about}\n\n{usage-heading} {usage}{after-help}")
         .after_help(text)
@@ -111,19 +112,19 @@ fn grouped(command: clap::Command) -> clap::Command {
 enum Command {
     /// Time every rung on the GPU, against cuBLAS in the same run; write it to results/
     Bench(bench::Arguments),
-    /// Compare two records: exit code 1 if a rung is slower beside cuBLAS than it was
+    /// Compare two records: exit code 1 if a rung is slower relative to cuBLAS than it was
     Compare(compare::Arguments),
-    /// Time every tile of the kernels that have several: does the rung take the best?
+    /// Time every tile of the kernels that have several: does the rung take the fastest?
     Tiles(tiles::Arguments),
     /// Regenerate a record's tables and plots from its bench.json, or check that they are current
     Plot(plot::Arguments),
-    /// What limits every rung, as the emulator's counters predict it, beside what was measured
+    /// What limits every rung, as the emulator's counters predict it, compared with measurements
     Bound(bound::Arguments),
-    /// How long the emulator's clock says that every rung takes, beside what a card took
+    /// How long every rung takes by the clock model, compared with measurements
     Clock(clock::Arguments),
     /// Compare the bits of every rung's C on the GPU with those on the emulator
     Bits(bits::Arguments),
-    /// When the consumers of a rung's kernel begin, wait for a tile, pause and end, in clocks
+    /// The clocks at which the consumers of a rung's kernel begin, wait for a tile, pause and end
     Clocks(clocks::Arguments),
     /// Launch any kernel, from CUDA source or PTX: bits, counters, findings, no GPU needed
     Emulate(Box<emulate::Arguments>),
@@ -133,13 +134,13 @@ enum Command {
     Diff(diff::Arguments),
     /// Wavefronts and bank conflicts of your own addresses, from a CSV file
     Banks(banks::Arguments),
-    /// Show where data lies: swizzles, banks, fragments, descriptors, Tensor Memory
+    /// Show where data is stored: swizzles, banks, fragments, descriptors, Tensor Memory
     Layout(layout::Arguments),
     /// How a tensor core rounds: one output, step by step
     Round(round::Arguments),
     /// How an approximate instruction computes: one input, step by step, or its errors
     Approximate(approximate::Arguments),
-    /// Show a rung's machine code, where ptxas and nvdisasm are found
+    /// Show a rung's machine code; requires ptxas and nvdisasm
     Sass(sass::Arguments),
     /// Regenerate every rung's kernel.ptx, or check that they are current
     Ptx(ptx::Arguments),
@@ -154,9 +155,9 @@ enum Command {
     Calibration(calibration::Command),
 }
 
-/// Everything that `cargo ladder` does.
+/// The entry point of `cargo ladder`.
 pub fn main() -> ExitCode {
-    harness::bound_threads();
+    harness::limit_threads();
     let matches = grouped(Arguments::command()).get_matches();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match arguments.command {

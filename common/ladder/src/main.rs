@@ -1,4 +1,4 @@
-//! `cargo ladder`; what it does is in the library, where tests can reach it.
+//! `cargo ladder`; everything is in the library, where tests can reach it.
 fn main() -> std::process::ExitCode {
     ladder::main()
 }

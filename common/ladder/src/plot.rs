@@ -1,4 +1,4 @@
-//! `cargo ladder plot`: a record's tables and plots, made from its bench.json.
+//! `cargo ladder plot`: makes a record's tables and plots from its bench.json.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ pub struct Arguments {
     /// Folders that hold a bench.json [default: all in results/]
     #[arg(value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// Only say whether they are current
+    /// Only check whether they are current
     #[arg(long)]
     check: bool,
 }
@@ -27,7 +27,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         for (name, text) in &stale {
             let file = folder.join(name);
             match (arguments.check, text) {
-                (true, _) => anstream::println!("{} is not what bench.json gives", file.display()),
+                (true, _) => anstream::println!("{} does not match bench.json", file.display()),
                 (false, Some(text)) => {
                     record::write(&file, text)?;
                     anstream::println!("{} written", file.display());
@@ -44,12 +44,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         }
     }
     if !current {
-        anstream::println!("`cargo ladder plot` makes them anew");
+        anstream::println!("`cargo ladder plot` regenerates them");
     }
     Ok(current)
 }
 
-/// The files that are not what the folder's bench.json gives, with what it gives: none if there is nothing to show.
+/// The files that do not match the folder's bench.json, with their new text: `None` if there is nothing to show.
 fn stale(folder: &Path) -> Result<Vec<(&'static str, Option<String>)>> {
     let mut derived = Record::read(folder)?.derived()?;
     let mut stale = Vec::new();

@@ -1,5 +1,5 @@
-//! `cargo ladder ptx`: makes the PTX of every rung, of the book's experiments and of the planted faults, from their kernels,
-//! and the machine code of the rungs' PTX, which the clock reads.
+//! `cargo ladder ptx`: compiles the committed PTX of the rungs, of the book's experiments and of the planted faults,
+//! and assembles the machine code of the rungs' PTX, which the clock model reads.
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -10,7 +10,7 @@ use harness::rungs;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Write nothing; exit 1 if a file is not what NVRTC makes of its source, byte for byte
+    /// Write nothing; exit with 1 if a file is not NVRTC's output for its source, byte for byte
     #[arg(long)]
     check: bool,
 }
@@ -32,12 +32,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         }
     }
     if arguments.check && !current {
-        anstream::println!("`cargo ladder ptx` makes them current");
+        anstream::println!("`cargo ladder ptx` regenerates them");
     }
     Ok(current || !arguments.check)
 }
 
-/// Makes or checks one file; whether it was current.
+/// Writes or checks one file; returns whether it was current.
 fn one(place: &str, on_disk: &KernelOnDisk, check: bool) -> Result<bool> {
     let kernel = on_disk.kernel();
     let (target, old) = (&on_disk.ptx_path, kernel.ptx);
@@ -53,7 +53,7 @@ fn one(place: &str, on_disk: &KernelOnDisk, check: bool) -> Result<bool> {
         let compilers = if then == now {
             String::new()
         } else {
-            format!(": made by {then}, and here is {now}")
+            format!(": made by {then}, this is {now}")
         };
         anstream::println!("{shown} {}{compilers}", "is not current".red());
     } else {
@@ -67,7 +67,8 @@ fn one(place: &str, on_disk: &KernelOnDisk, check: bool) -> Result<bool> {
     Ok(new == old)
 }
 
-/// Makes or checks the machine code beside a kernel's PTX; whether it was current. Without ptxas it is only checked.
+/// Writes or checks the machine code beside a kernel's PTX; returns whether it was current. Without ptxas it is only
+/// checked.
 fn machine_code(place: &str, on_disk: &KernelOnDisk, check: bool) -> Result<bool> {
     let kernel = on_disk.kernel();
     let ptx = fs::read_to_string(&on_disk.ptx_path).unwrap_or_default();

@@ -1,14 +1,14 @@
-//! `cargo ladder readme`: README.md shows what its commands print, and never anything else.
+//! `cargo ladder readme`: the outputs in README.md are always those of its commands.
 //!
 //! A fenced block whose first line is a command is an output:
 //!
 //! ```text
 //! $ cargo run -p rung03_padded
-//! (what it prints, on the emulator, with the committed PTX)
+//! (its output, on the emulator, with the committed PTX)
 //! ```
 //!
 //! A table between `<!-- table: results/…/bench.md#by-rung -->` and `<!-- end -->` is the one in that file's section
-//! "By rung". A picture has to be there.
+//! "By rung". A picture must exist.
 use std::fs;
 use std::path::Path;
 
@@ -19,13 +19,13 @@ use harness::rungs;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Only say whether it is current
+    /// Only check whether it is current
     #[arg(long)]
     check: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let root = rungs::root().context("README.md is not here; run this in the workspace")?;
+    let root = rungs::root().context("README.md is missing; run this in the workspace")?;
     rungs::build(&rungs::all()?)?;
     let file = root.join("README.md");
     let text = fs::read_to_string(&file).context("cannot read README.md")?;
@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         {
             anstream::println!("{line}");
         }
-        anstream::println!("README.md is not current; `cargo ladder readme` mends it");
+        anstream::println!("README.md is not current; `cargo ladder readme` updates it");
         return Ok(false);
     }
     fs::write(&file, current).context("cannot write README.md")?;
@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(true)
 }
 
-/// The text with every output and table put in anew.
+/// The text with every output and table updated.
 fn filled(root: &Path, text: &str) -> Result<String> {
     let mut out = String::new();
     let mut lines = text.lines().zip(1..).peekable();
@@ -74,7 +74,7 @@ fn filled(root: &Path, text: &str) -> Result<String> {
             continue;
         };
         if !lines.any(|(line, _)| line == end) {
-            bail!("README.md:{number}: what starts here never ends with `{end}`");
+            bail!("README.md:{number}: the block that starts here never ends with `{end}`");
         }
         out += &content;
         out += end;
@@ -83,7 +83,7 @@ fn filled(root: &Path, text: &str) -> Result<String> {
     Ok(out)
 }
 
-/// What a command prints, on the emulator and without a compiler: the same on every machine.
+/// The output of a command, on the emulator and without a compiler: the same on every machine.
 fn output(root: &Path, command: &str) -> Result<String> {
     let line: CommandLine = command.parse().context("README.md")?;
     let output = Programs::of(root).run(&line)?;
@@ -93,7 +93,7 @@ fn output(root: &Path, command: &str) -> Result<String> {
     Ok(output.text)
 }
 
-/// The table in a section of a Markdown file, `FILE#section`, with the section's name as in a link.
+/// The table in a section of a Markdown file, `FILE#section`; the section is named as in a link.
 fn table(root: &Path, place: &str) -> Result<String> {
     let (file, section) = place
         .split_once('#')
@@ -111,7 +111,7 @@ fn table(root: &Path, place: &str) -> Result<String> {
     Ok(rows.join("\n") + "\n")
 }
 
-/// The file of a picture that stands alone on its line.
+/// The file of a picture that is alone on its line.
 fn picture(line: &str) -> Option<&str> {
     let (_, file) = line.strip_prefix("![")?.split_once("](")?;
     file.strip_suffix(')')

@@ -1,4 +1,5 @@
-//! `cargo ladder round`: one output of a tensor core, from its products to its bits, and what other orders give.
+//! `cargo ladder round`: one output of a tensor core, from its products to its bits, and the results of other
+//! summation orders.
 use std::fmt::Write;
 
 use anyhow::{Context, Result, ensure};
@@ -10,23 +11,23 @@ use emulator::tensor::{self, Factor, Steps};
 #[command(
     after_help = "A product is `A * B`, or `8 x A * B` for eight of them. A number is decimal, a power of two such as \
     2^-13 or -2^3, or bits such as 0x3c00. Factors are rounded to the format's nearest.\n\
-    Options stand before the products, which may begin with a minus.\n\
+    Options come before the products, which may begin with a minus sign.\n\
     For example: round '8 x 2^-13 * 2^-13' '1 * 1' | round --addend 2^-25 '1 * 1' | round --emulate a100 '1.5 * 1.5'"
 )]
 pub struct Arguments {
     /// The products, in the order of k
     #[arg(required = true, value_name = "A * B", allow_hyphen_values = true)]
     products: Vec<String>,
-    /// What they are added to
+    /// The addend
     #[arg(long, default_value = "0", allow_hyphen_values = true)]
     addend: String,
-    /// Products of one instruction: as in m16n8k8 or m16n8k16
+    /// The depth K of the instruction: as in m16n8k8 or m16n8k16
     #[arg(long, default_value = "16", value_parser = PossibleValuesParser::new(["8", "16"]).map(|k| if k == "8" { 8usize } else { 16 }))]
     k: usize,
     /// The factors are bf16, not f16
     #[arg(long)]
     bf16: bool,
-    /// Whose tensor cores: h100, or a100, from the literature and not calibrated here
+    /// The card whose tensor cores compute: h100, or a100, which follows the literature and is not calibrated here
     #[arg(long, default_value_t = Card::H100, value_parser = card)]
     emulate: Card,
 }
@@ -57,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let k = arguments.k;
     ensure!(
         products.len() <= k,
-        "{} products, but m16n8k{k} adds up {k}{}",
+        "{} products, but m16n8k{k} has {k}{}",
         products.len(),
         if k == 8 { "; without --k 8, 16" } else { "" }
     );
@@ -76,13 +77,13 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 fn product(factor: Factor, text: &str) -> Result<Vec<(u16, u16)>> {
     ensure!(
         !text.starts_with("--"),
-        "an option stands before the products: round --addend 2^-25 '1 * 1'"
+        "an option comes before the products: round --addend 2^-25 '1 * 1'"
     );
-    // `0x` begins the bits of a factor.
+    // `0x` is the prefix of a factor's bits.
     let is_count =
         |text: &str| !["", "0"].contains(&text) && text.bytes().all(|b| b.is_ascii_digit());
     let (times, rest) = match text.split_once('x') {
-        // What is too large for a number is too much for an instruction.
+        // A number that is too large to parse is too large for an instruction.
         Some((times, rest)) if is_count(times.trim()) => {
             (times.trim().parse().unwrap_or(usize::MAX), rest)
         }
@@ -120,10 +121,10 @@ fn number(text: &str) -> Result<f64> {
         None => (1.0, text),
     };
     if let Some(power) = magnitude.strip_prefix("2^") {
-        let power: i32 = power.parse().context("a power of two is such as 2^-13")?;
+        let power: i32 = power.parse().context("write a power of two as 2^-13")?;
         return Ok(sign * 2f64.powi(power));
     }
-    let no_number = || format!("`{text}` is no number: write 1.5, 2^-13 or 0x3c00");
+    let no_number = || format!("`{text}` is not a number: write 1.5, 2^-13 or 0x3c00");
     text.parse().ok().with_context(no_number)
 }
 
@@ -143,7 +144,7 @@ impl Problem {
             "One output of m16n8k{k}, {format} factors, as an {card} computes it{evidence}\n"
         );
         match tensor::steps(self.card, self.factor, &self.products, self.addend) {
-            None => text += "  a NaN or an infinity among them: nothing is added up\n",
+            None => text += "  there is a NaN or an infinity: no sum is computed\n",
             Some(sums) => {
                 let mut at = 0;
                 for (index, sum) in sums.iter().enumerate() {
@@ -159,7 +160,7 @@ impl Problem {
         text
     }
 
-    /// One sum: the products from the one at `from` on, and the addend.
+    /// One sum: the products starting at `from`, and the addend.
     fn sum(&self, text: &mut String, sum: &Steps, from: usize, index: Option<usize>) {
         let unit = sum.unit;
         if let Some(index) = index {
@@ -212,7 +213,7 @@ impl Problem {
         );
     }
 
-    /// The same products, added up in other ways.
+    /// The same products, added in other orders.
     fn orders(&self) -> Vec<(String, u32)> {
         let k = self.products.len();
         let at_once = self.instruction(&self.products, self.addend);
@@ -235,7 +236,7 @@ impl Problem {
         orders
     }
 
-    /// What one instruction returns.
+    /// The result of one instruction.
     fn instruction(&self, products: &[(u16, u16)], addend: u32) -> u32 {
         match products.len() {
             8 => self.matrix::<8, { tensor::M * 8 }, { 8 * tensor::N }>(products, addend),
@@ -243,7 +244,7 @@ impl Problem {
         }
     }
 
-    /// Row 0 of A times column 0 of B, all else zero. `MK` and `KN` are the sizes of A and B.
+    /// Row 0 of A times column 0 of B; all other elements are zero. `MK` and `KN` are the sizes of A and B.
     fn matrix<const K: usize, const MK: usize, const KN: usize>(
         &self,
         products: &[(u16, u16)],
@@ -258,20 +259,20 @@ impl Problem {
     }
 }
 
-/// The bits of a sum that the CPU formed: CPUs differ in the bits of NaN.
+/// The bits of a sum computed by the CPU; CPUs differ in the bits of NaN.
 fn cpu_bits(value: f32) -> u32 {
     let value = if value.is_nan() { f32::NAN } else { value };
     value.to_bits()
 }
 
-/// One term, or several that are the same.
+/// One term, or several equal ones.
 fn row(text: &mut String, name: &str, sum: &Steps, at: usize) {
     let (term, cut) = (sum.terms[at], sum.cut[at]);
     if term.significand == 0 {
         let _ = writeln!(text, "  {name:<29}{:>16}   {:>18}", "", 0);
         return;
     }
-    // What the term is, less what is kept of it.
+    // The part of the term that truncation drops.
     let whole = term.significand as f64 * 2f64.powi(term.exponent - term.fraction_bits);
     let lost = whole - cut as f64 * 2f64.powi(sum.unit);
     let lost = match lost {
@@ -285,7 +286,7 @@ fn row(text: &mut String, name: &str, sum: &Steps, at: usize) {
     );
 }
 
-/// As a power of two if it is one and no whole number, else in full.
+/// As a power of two if it is one and not an integer, else in full.
 fn shown(value: f64) -> String {
     let bits = value.abs().to_bits();
     let (exponent, fraction) = ((bits >> 52) as i32 - 1023, bits & ((1 << 52) - 1));
@@ -326,14 +327,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_what_is_none() {
+    fn numbers_are_parsed_or_refused() {
         let bits = |text| product(Factor::F16, text).map_err(|error| format!("{error:#}"));
         assert_eq!(bits("1.5 * -2^-3"), Ok(vec![(0x3e00, 0xb000)]));
         assert_eq!(bits("2x0x3c00*0x0001"), Ok(vec![(0x3c00, 1); 2]));
         assert_eq!(bits("0x3c00 * 1"), Ok(vec![(0x3c00, 0x3c00)]));
         for (text, why) in [
             ("1", "A * B"),
-            ("one * 1", "is no number"),
+            ("one * 1", "is not a number"),
             ("2^x * 1", "power of two"),
             ("0x12345 * 1", "16 bits"),
             ("17 x 1 * 1", "16 products"),
@@ -349,7 +350,7 @@ mod tests {
     #[test]
     fn infinities_are_not_summed() {
         let text = problem(&["inf * 1"], Card::H100).text();
-        assert!(text.contains("nothing is added up"), "{text}");
+        assert!(text.contains("no sum is computed"), "{text}");
         assert!(text.contains("0x7f800000"), "{text}");
     }
 }

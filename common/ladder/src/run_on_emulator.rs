@@ -1,4 +1,5 @@
-//! `cargo ladder run-on-emulator -- PROGRAM ARGS`: a program on CUDA's driver API, with the emulator for a GPU.
+//! `cargo ladder run-on-emulator -- PROGRAM ARGS`: runs a program that uses CUDA's driver API, with the emulator in
+//! place of a GPU.
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -11,19 +12,19 @@ use harness::rungs;
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Arguments {
-    /// Look for races and other mistakes in each launch, as compute-sanitizer does
+    /// Look for races and other faults in each launch, as compute-sanitizer does
     #[arg(long)]
     sanitize: bool,
     /// Show each launch's source line by line, with what each line does to the memory system
     #[arg(long, conflicts_with = "sanitize")]
     profile: bool,
-    /// Say how long each launch would take on an H200, by the emulator's clock
+    /// Show how long each launch would take on an H200, by the clock model
     #[arg(long, conflicts_with_all = ["sanitize", "profile"])]
     time: bool,
-    /// How a launch's report is written: text, json, or csv with the names of Nsight Compute's metrics
+    /// The format of the reports: text, json, or csv with the names of Nsight Compute's metrics
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json", "csv"], default_value = "text")]
     format: String,
-    /// Write the reports to a file, not to standard error
+    /// Write the reports to a file instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// The program and its arguments
@@ -37,13 +38,13 @@ pub struct Arguments {
 }
 
 const AFTER_HELP: &str = "\
-The program finds the emulator as libcuda.so.1, by LD_LIBRARY_PATH. Its kernels have to be PTX.\n\
+The program finds the emulator as libcuda.so.1, through LD_LIBRARY_PATH. Its kernels must be PTX.\n\
 Exit code: the program's; 2 if it cannot be started.";
 
-/// By these names programs load the driver.
+/// The names under which programs load the driver.
 const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
-/// Builds the library, starts the program, and ends as it does.
+/// Builds the library, starts the program, and exits with its exit code.
 pub fn run(arguments: &Arguments) -> Result<bool> {
     if !cfg!(target_os = "linux") {
         bail!(
@@ -73,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         command.env("GEMM_EMULATE_FORMAT", &arguments.format);
     }
     if let Some(out) = &arguments.out {
-        let out = std::path::absolute(out).context("the current folder is gone")?;
+        let out = std::path::absolute(out).context("the current folder no longer exists")?;
         command.env("GEMM_EMULATE_OUT", out);
     }
     let status = command.status();
@@ -81,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     std::process::exit(code(status))
 }
 
-/// What a shell would say of it: 128 and its number for a signal.
+/// The exit code that a shell would report: 128 plus the signal's number after a signal.
 fn code(status: ExitStatus) -> i32 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
@@ -90,10 +91,10 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(1)
 }
 
-/// Builds `common/driver`; the library's file.
+/// Builds `common/driver`; returns the library's file.
 fn build() -> Result<PathBuf> {
     let root = rungs::root().context(
-        "the emulator's libcuda.so.1 is built from the workspace's sources, which are not here; run it in a checkout",
+        "the emulator's libcuda.so.1 is built from the workspace's sources, which are missing; run it in a checkout",
     )?;
     let cargo = env::var_os("CARGO").unwrap_or("cargo".into());
     let built = Command::new(cargo)
@@ -104,7 +105,7 @@ fn build() -> Result<PathBuf> {
         .output()
         .context("cannot run cargo")?;
     if !built.status.success() {
-        bail!("the emulator's libcuda.so.1 could not be built; what cargo said stands above");
+        bail!("the emulator's libcuda.so.1 could not be built; see cargo's messages above");
     }
     let lines = String::from_utf8_lossy(&built.stdout).into_owned();
     let messages = lines
@@ -121,7 +122,7 @@ fn build() -> Result<PathBuf> {
     libraries.next().context("cargo built no libdriver.so")
 }
 
-/// A folder in which the library has the driver's names.
+/// A folder that links the library under the driver's names.
 fn folder_of_library(library: &Path) -> Result<PathBuf> {
     let folder = library.with_file_name("emulated-gpu");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -130,7 +131,7 @@ fn folder_of_library(library: &Path) -> Result<PathBuf> {
         if fs::read_link(&link).is_ok_and(|target| target == library) {
             continue;
         }
-        // Another process may be here, too.
+        // Another process may make the link at the same time.
         let scratch = folder.join(format!("{name}.{}", std::process::id()));
         let made = symlink(library, &scratch).and_then(|()| fs::rename(&scratch, &link));
         made.with_context(|| format!("cannot make {}", link.display()))?;

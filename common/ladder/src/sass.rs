@@ -1,4 +1,4 @@
-//! `cargo ladder sass N`: a rung's machine code, or that of two rungs in numbers.
+//! `cargo ladder sass N`: a rung's machine code, or the instruction counts of two rungs.
 mod compare;
 
 use std::process::Command;
@@ -17,7 +17,7 @@ pub struct Arguments {
     rung: String,
     /// Another rung: count the instructions of both instead
     other: Option<String>,
-    /// What to assemble for; sm_90a takes the rung's Hopper kernel, if it has one [default: sm_90]
+    /// The target architecture; sm_90a takes the rung's Hopper kernel, if it has one [default: sm_90]
     #[arg(long)]
     arch: Option<String>,
 }
@@ -27,7 +27,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let (name, code, said) = machine_code(&arguments.rung, arch)?;
     if let Some(other) = &arguments.other {
         let (other, others, _) = machine_code(other, arch)?;
-        let kernels = [&code, &others].map(|code| compare::Census::of(code));
+        let kernels = [&code, &others].map(|code| compare::InstructionCounts::of(code));
         anstream::print!("{}", compare::table([&name, &other], kernels.each_ref()));
     } else {
         anstream::print!("{code}");
@@ -36,12 +36,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(true)
 }
 
-/// A rung's name, its kernel as `nvdisasm` prints it, and what `ptxas` said of it.
+/// A rung's name, its kernel as `nvdisasm` prints it, and the output of `ptxas`.
 fn machine_code(rung: &str, arch: Option<&str>) -> Result<(String, String, String)> {
     let ptxas = tools::find("ptxas", PTXAS)?;
     let nvdisasm = tools::find("nvdisasm", NVDISASM)?;
     let rung = rungs::find(rung)?;
-    // The kernel that is written for `--arch`, else the first.
+    // The kernel for `--arch`, else the first.
     let kernels = rung.kernels()?;
     let wanted = |kernel: &&KernelOnDisk| Some(kernel.kernel().arch) == arch;
     let kernel = kernels.iter().find(wanted).or(kernels.first());

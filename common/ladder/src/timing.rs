@@ -1,4 +1,4 @@
-//! Timings by the rungs' own `bench`, a process each, with what remains on standard error.
+//! Timings by the rungs' own `bench`, each in a process of its own, with progress on standard error.
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use harness::rungs::Variant;
 
-/// What is to be timed.
+/// A timing to make.
 pub struct Timing {
     pub variant: Variant,
     /// One of the kernel's tiles [default: the host's choice].
@@ -16,7 +16,7 @@ pub struct Timing {
     /// A kernel in place of the rung's own.
     pub kernel: Option<PathBuf>,
     pub size: Size,
-    /// Whether a second against cuBLAS alone will do.
+    /// Whether a second of comparison with cuBLAS suffices.
     pub quick: bool,
 }
 
@@ -28,7 +28,7 @@ impl Timing {
         name + &tile.collect::<String>()
     }
 
-    /// What `bench --json` prints, which holds one size.
+    /// The output of `bench --json`, which has one size.
     fn run(&self, device: &str) -> Result<Value> {
         let size = self.size.to_string();
         let mut words = vec!["bench", "--json", "--device", device, "--size", &size];
@@ -42,31 +42,31 @@ impl Timing {
     }
 }
 
-/// What a rung prints, given these words; it says itself what goes wrong.
+/// A rung's output for these words; the rung reports its own errors.
 pub fn printed(variant: &Variant, words: &[&str]) -> Result<Vec<u8>> {
     let mut command = variant.command()?;
     let output = command.args(words).stderr(Stdio::inherit()).output();
     let output = output.with_context(|| format!("cannot run {}", variant.label()))?;
     ensure!(
         !output.stdout.is_empty(),
-        "{} could not be run; its message is above",
+        "{} could not be run; see its message above",
         variant.label()
     );
     Ok(output.stdout)
 }
 
-/// What became of timings, in their order.
+/// The results of timings, in their order.
 pub struct Timed {
-    /// What `bench --json` printed of each that could be made.
+    /// The output of `bench --json` for each timing that succeeded.
     pub made: Vec<(usize, Value)>,
-    /// How many could not.
+    /// The number of timings that failed.
     pub failed: usize,
 }
 
-/// Times all, and goes on if one cannot be timed: the time of a GPU is dear.
+/// Makes all timings, and continues after a failure: a GPU's time is expensive.
 ///
 /// # Errors
-/// If the first cannot be timed: then there is no GPU, or no program.
+/// If the first timing fails: then there is no GPU, or no program.
 pub fn all(timings: &[Timing], device: &str) -> Result<Timed> {
     let mut timed = Timed {
         made: Vec::new(),
@@ -90,7 +90,7 @@ pub fn all(timings: &[Timing], device: &str) -> Result<Timed> {
     Ok(timed)
 }
 
-/// What a line of progress says of a timing.
+/// A timing's text in a line of progress.
 fn said(bench: &Value) -> String {
     let time = &bench["sizes"][0]["time"];
     match (time["tflops"].as_f64(), time["of_cublas"].as_f64()) {
@@ -98,20 +98,20 @@ fn said(bench: &Value) -> String {
             format!("{tflops:.1} TFLOP/s, {:.1}% of cuBLAS f16", 100.0 * ratio)
         }
         (Some(tflops), None) => format!("{tflops:.1} TFLOP/s"),
-        (None, _) => "WRONG, and therefore not timed".into(),
+        (None, _) => "WRONG, and so not timed".into(),
     }
 }
 
 impl Timed {
-    /// Whether all was timed.
+    /// Checks that every timing succeeded.
     ///
     /// # Errors
-    /// If something was not; what was is written by then.
+    /// If one failed; the others have been written by then.
     pub fn complete(&self) -> Result<()> {
         let all = self.made.len() + self.failed;
         match self.failed {
             0 => Ok(()),
-            failed => bail!("{failed} of {all} could not be timed; the reasons stand above"),
+            failed => bail!("{failed} of {all} could not be timed; see the reasons above"),
         }
     }
 }

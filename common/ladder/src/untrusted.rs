@@ -1,18 +1,18 @@
-//! What reads files and words that others have written, without the command around it: text in, and whatever would be
-//! printed or written out. Fuzzers and tests call these; no text may make them panic.
+//! The code that parses files and words written by others, without the command around it: text in, and what would be
+//! printed or written out. Fuzzers and tests call these functions; no text may make them panic.
 use anyhow::Result;
 
-pub use crate::approximate::everything as approximate;
-pub use crate::banks::everything as banks;
+pub use crate::approximate::output_of as approximate;
+pub use crate::banks::output_of as banks;
 pub use crate::emulate::untrusted as emulate;
-pub use crate::layout::everything as layout;
+pub use crate::layout::output_of as layout;
 use crate::record::Record;
 pub use crate::tiles::table_of as tiles;
 
 /// `cargo ladder plot`: each file that is made from this `bench.json`, and its text.
 ///
 /// # Errors
-/// If it is not what `cargo ladder bench` writes.
+/// If the text is not the output of `cargo ladder bench`.
 pub fn record(json: &str) -> Result<Vec<(&'static str, String)>> {
     Record::parse(json)?.derived()
 }

@@ -1,28 +1,29 @@
-//! Shared memory has 32 banks of 4 bytes, side by side: seen as a table with 32 columns, each column is
-//! a bank, and each row 128 consecutive bytes. In one pass every bank serves one row.
+//! Shared memory has 32 banks, each 4 bytes wide. Drawn as a table with 32 columns, each column is a bank and
+//! each row holds 128 consecutive bytes. In one wavefront every bank serves one row.
 //!
-//! So the words that a group of lanes asks for, put into that table, tell everything: as many passes as
-//! the fullest column has words. Source of the grouping: measurements on an H100, which the emulator's
-//! tests hold.
+//! The words that a group of lanes accesses, drawn in that table, determine the cost: as many wavefronts as
+//! the fullest column has words. Source of the grouping: measurements on an H100, which the emulator's tests
+//! reproduce.
 
-/// Banks, and columns of the table.
+/// Number of banks, and of columns of the table.
 pub const BANKS: u32 = 32;
 /// Lanes of a warp.
 pub const LANES: u32 = 32;
 
-/// Banks other than an H100's, for smaller pictures: four of them show a whole transpose.
+/// A number and width of banks other than an H100's, for smaller pictures: four banks suffice to show a whole
+/// transpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Banks {
     count: u32,
     width: u32,
 }
 
-/// Why there are no such banks.
+/// Why these banks are rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{count} banks of {width} bytes: both must be powers of two, at most {} banks of at most {} bytes",
-    Banks::MOST,
-    Banks::WIDEST
+    Banks::MAX_COUNT,
+    Banks::MAX_WIDTH
 )]
 pub struct BanksError {
     count: u32,
@@ -30,29 +31,29 @@ pub struct BanksError {
 }
 
 impl Banks {
-    /// Those of an H100's shared memory: 32 of 4 bytes.
+    /// The banks of an H100's shared memory: 32, each 4 bytes wide.
     pub const H100: Self = Self {
         count: BANKS,
         width: 4,
     };
-    const MOST: u32 = 256;
-    const WIDEST: u32 = 64;
+    const MAX_COUNT: u32 = 256;
+    const MAX_WIDTH: u32 = 64;
 
-    /// So many banks, so many bytes wide.
+    /// `count` banks, each `width` bytes wide.
     ///
     /// # Errors
-    /// If these are no powers of two, or too many.
+    /// If one of the numbers is not a power of two, or too large.
     pub fn new(count: u32, width: u32) -> Result<Self, BanksError> {
         let fits = |number: u32, most| number.is_power_of_two() && number <= most;
-        if fits(count, Self::MOST) && fits(width, Self::WIDEST) {
+        if fits(count, Self::MAX_COUNT) && fits(width, Self::MAX_WIDTH) {
             Ok(Self { count, width })
         } else {
             Err(BanksError { count, width })
         }
     }
 
-    /// Bytes that all of them serve in one pass.
-    pub fn pass_bytes(self) -> u32 {
+    /// Bytes that all banks together serve in one wavefront.
+    pub fn wavefront_bytes(self) -> u32 {
         self.count * self.width
     }
 
@@ -61,9 +62,9 @@ impl Banks {
         byte / self.width % self.count
     }
 
-    /// Lanes that are served together: as many as ask for one pass's bytes at most, but always one.
-    pub fn lanes_in_a_phase(self, bytes_per_lane: u32) -> u32 {
-        (self.pass_bytes() / bytes_per_lane.max(self.width)).clamp(1, LANES)
+    /// Lanes that are served together: as many as access the bytes of one wavefront, and at least one.
+    pub fn lanes_per_phase(self, bytes_per_lane: u32) -> u32 {
+        (self.wavefront_bytes() / bytes_per_lane.max(self.width)).clamp(1, LANES)
     }
 }
 
@@ -73,14 +74,15 @@ impl std::fmt::Display for Banks {
     }
 }
 
-/// What the warp does.
+/// The instruction that makes the access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// An ordinary load.
     Load,
     /// An ordinary store.
     Store,
-    /// `ldmatrix` or `stmatrix`: each lane gives the address of a row of 16 bytes; 8 lanes, an 8x8 matrix.
+    /// `ldmatrix` or `stmatrix`: each lane gives the address of a row of 16 bytes, and 8 lanes address an 8x8
+    /// matrix.
     Matrix,
 }
 
@@ -99,49 +101,49 @@ pub fn bank(byte: u32) -> u32 {
     Banks::H100.bank(byte)
 }
 
-/// Lanes that are served together: a phase. A warp's 32 lanes ask for up to 128 bytes at a time, so wider
+/// Lanes that are served together: a phase. A warp's 32 lanes access at most 128 bytes at a time, so wider
 /// elements take more phases: 1 for up to 4 bytes a lane, 2 for 8, 4 for 16.
-pub fn lanes_in_a_phase(bytes_per_lane: u32) -> u32 {
-    Banks::H100.lanes_in_a_phase(bytes_per_lane)
+pub fn lanes_per_phase(bytes_per_lane: u32) -> u32 {
+    Banks::H100.lanes_per_phase(bytes_per_lane)
 }
 
-/// The words that a warp asks for, each in its place in the table, phase by phase.
+/// The words that a warp accesses, each at its place in the table, phase by phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BankTable {
     phases: Vec<Phase>,
 }
 
-/// One phase: for each bank, the rows of the table in which a word is wanted, in rising order.
+/// One phase: for each bank, the rows of the table that hold an accessed word, in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phase {
-    /// The banks, each with its rows and the lanes that want the word there.
+    /// The banks, each with the accessed rows and the lanes that access the word there.
     pub columns: Vec<Vec<Word>>,
 }
 
-/// One word of a bank's width that is wanted.
+/// One accessed word, as wide as a bank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// Row of the table: the byte address divided by the bytes of a pass, 128.
+    /// Row of the table: the byte address divided by the bytes of a wavefront, 128.
     pub row: u32,
-    /// Who wants it.
+    /// The lanes that access it.
     pub lanes: Vec<u32>,
 }
 
 impl Word {
-    /// The first lane that wants it.
+    /// The first lane that accesses it.
     pub fn first_lane(&self) -> Option<u32> {
         self.lanes.first().copied()
     }
 }
 
 impl BankTable {
-    /// `offset(lane)` is the lane's byte offset in shared memory, or `None` if it takes no part.
+    /// `offset(lane)` is the lane's byte offset in shared memory, or `None` for an inactive lane.
     pub fn new(access: Access, bytes_per_lane: u32, offset: impl Fn(u32) -> Option<u32>) -> Self {
         Self::with(Banks::H100, access, bytes_per_lane, offset)
     }
 
-    /// The same with other banks. Their phases follow an H100's rule; that phases merge was measured on an
-    /// H100 and is not assumed of others.
+    /// The same for other banks. Their phases follow an H100's rule, except that phases never merge: merging
+    /// was measured on an H100 and is not assumed for other banks.
     pub fn with(
         banks: Banks,
         access: Access,
@@ -149,9 +151,9 @@ impl BankTable {
         offset: impl Fn(u32) -> Option<u32>,
     ) -> Self {
         let offsets: Vec<Option<u32>> = (0..LANES).map(offset).collect();
-        let together = banks.lanes_in_a_phase(bytes_per_lane)
+        let together = banks.lanes_per_phase(bytes_per_lane)
             * match access {
-                Access::Load if banks == Banks::H100 => merged(bytes_per_lane, &offsets),
+                Access::Load if banks == Banks::H100 => merged_phases(bytes_per_lane, &offsets),
                 Access::Load | Access::Store | Access::Matrix => 1,
             };
         let phase = |phase| {
@@ -162,7 +164,7 @@ impl BankTable {
                 };
                 for byte in (first..first + bytes_per_lane).step_by(banks.width as usize) {
                     let column = &mut columns[banks.bank(byte) as usize];
-                    let row = byte / banks.pass_bytes();
+                    let row = byte / banks.wavefront_bytes();
                     match column.binary_search_by_key(&row, |word| word.row) {
                         Ok(at) => column[at].lanes.push(lane),
                         Err(at) => {
@@ -183,33 +185,33 @@ impl BankTable {
         &self.phases
     }
 
-    /// Passes that the whole access takes: the sum over its phases.
+    /// Wavefronts of the whole access: the sum over its phases.
     pub fn wavefronts(&self) -> u32 {
         self.phases.iter().map(Phase::degree).sum::<u32>().max(1)
     }
 
-    /// Passes if no bank were asked for two words: one for each phase in which anybody takes part.
+    /// Wavefronts if no bank had to serve two words: one for each phase with an active lane.
     pub fn ideal(&self) -> u32 {
         let phases = self.phases.iter();
         phases.filter(|phase| phase.degree() > 0).count() as u32
     }
 
-    /// Passes beyond the ideal.
+    /// Wavefronts beyond the ideal.
     pub fn conflicts(&self) -> u32 {
         self.wavefronts() - self.ideal()
     }
 }
 
 impl Phase {
-    /// Which word each bank serves in each pass: one row a wavefront, 32 banks, in the order of the words'
-    /// rows. (The hardware's own order within a phase is not known; the number of passes is.)
+    /// The word that each bank serves in each wavefront: one row a wavefront, 32 banks, in the order of the
+    /// words' rows. (The hardware's own order within a phase is not known; the number of wavefronts is.)
     pub fn wavefronts(&self) -> Vec<Vec<Option<&Word>>> {
         (0..self.degree() as usize)
             .map(|pass| self.columns.iter().map(|column| column.get(pass)).collect())
             .collect()
     }
 
-    /// The first two lanes that want different words of one bank, with that bank.
+    /// The first two lanes that access different words of one bank, and that bank.
     pub fn first_conflict(&self) -> Option<(u32, u32, u32)> {
         let pairs = (0..).zip(&self.columns).filter_map(|(bank, column)| {
             let mut lanes: Vec<u32> = column.iter().filter_map(Word::first_lane).collect();
@@ -219,15 +221,15 @@ impl Phase {
         pairs.min_by_key(|&(first, second, bank)| (second, first, bank))
     }
 
-    /// The most words that one bank must serve: a phase of degree 2 is a 2-way conflict.
+    /// The most words that one bank has to serve in a phase: a phase of degree 2 is a 2-way conflict.
     pub fn degree(&self) -> u32 {
         self.columns.iter().map(Vec::len).max().unwrap_or(0) as u32
     }
 }
 
-/// How many phases of a wide load are served as one: 2 if neighbouring lanes, or lanes two apart, ask for
-/// the same address all over the warp; else 1.
-fn merged(bytes_per_lane: u32, offsets: &[Option<u32>]) -> u32 {
+/// How many phases of a wide load are served together: 2 if neighbouring lanes, or lanes two apart, access
+/// the same address throughout the warp; else 1.
+fn merged_phases(bytes_per_lane: u32, offsets: &[Option<u32>]) -> u32 {
     let same = |distance: usize| {
         (0..LANES as usize).all(|lane| match (offsets[lane], offsets[lane ^ distance]) {
             (Some(a), Some(b)) => a == b,
@@ -252,7 +254,7 @@ mod tests {
         assert_eq!(
             BankTable::new(Access::Load, 4, |_| Some(64)).conflicts(),
             0,
-            "one word for all is no conflict"
+            "one word for all lanes is not a conflict"
         );
     }
 
@@ -273,9 +275,9 @@ mod tests {
         let units = BankTable::with(groups, Access::Store, 16, row);
         assert_eq!(units.wavefronts(), words.wavefronts());
         let narrow = BankTable::with(four, Access::Load, 32, |lane| (lane == 0).then_some(0));
-        assert_eq!(narrow.wavefronts(), 2, "one lane asks for two passes");
+        assert_eq!(narrow.wavefronts(), 2, "one lane needs two wavefronts");
         assert_eq!(
-            (Banks::H100.bank(132), Banks::H100.lanes_in_a_phase(8)),
+            (Banks::H100.bank(132), Banks::H100.lanes_per_phase(8)),
             (1, 16)
         );
         for (count, width) in [(0, 4), (3, 4), (4, 0), (4, 3), (512, 4), (4, 128)] {
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_accesses_come_in_phases() {
+    fn wide_accesses_take_several_phases() {
         let row = |access, bytes| BankTable::new(access, bytes, |lane| Some(lane * bytes));
         assert_eq!(row(Access::Store, 8).wavefronts(), 2);
         assert_eq!(row(Access::Store, 16).wavefronts(), 4);

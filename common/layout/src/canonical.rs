@@ -1,14 +1,15 @@
-//! Where `wgmma` expects the elements of an operand: the canonical layouts.
+//! Where `wgmma` expects the elements of an operand in shared memory: the canonical layouts.
 //!
-//! With T elements to 16 bytes and W 16-byte units to the swizzle's width, in CuTe's notation, before the
-//! swizzle `<log2 W, 4, 3>` on byte addresses:
+//! T is the number of elements in 16 bytes, and W the number of 16-byte units in the swizzle's width. In
+//! CuTe's notation, before the swizzle `<log2 W, 4, 3>` is applied to byte addresses:
 //!
 //! | | none | 32, 64, 128 bytes |
 //! | --- | --- | --- |
 //! | K-major | ((8,m),(T,2k)) : ((T,SBO),(1,LBO)) | ((8,m),(T,2k)) : ((W T,SBO),(1,T)) |
 //! | MN-major | ((T,1,m),(8,k)) : ((1,T,SBO),(T,LBO)) | ((T,W,m),(8,k)) : ((1,T,LBO),(W T,SBO)) |
 //!
-//! The leading and stride byte offsets change places between MN-major layouts with and without a swizzle.
+//! The leading and stride byte offsets exchange their roles between MN-major layouts with and without a
+//! swizzle.
 //! Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", "Canonical Layouts" and
 //! "Major-ness supported by Strides"; CuTe, `include/cute/atom/mma_traits_sm90_gmma.hpp`.
 use crate::descriptor::{Descriptor, Mode};
@@ -23,10 +24,10 @@ pub enum Major {
     Mn,
 }
 
-/// An operand of `mn` x `k` elements, packed as tightly as its layout allows: MN before K.
+/// An operand of `mn` x `k` elements, packed as tightly as its layout allows, first along MN, then along K.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Canonical {
-    /// What is contiguous.
+    /// Which dimension is contiguous.
     pub major: Major,
     /// The swizzle.
     pub mode: Mode,
@@ -38,21 +39,21 @@ pub struct Canonical {
     pub k: u32,
 }
 
-/// Why there is no such layout.
+/// Why a layout is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CanonicalError {
-    /// Elements of another size.
+    /// An element size that `wgmma` does not have.
     #[error("elements have 1, 2 or 4 bytes, not {0}")]
     Element(u32),
-    /// Not whole atoms.
+    /// A size that is not a whole number of atoms.
     #[error(
-        "this layout consists of atoms of {} x {} (MN x K): {} x {} is no multiple of them",
+        "this layout consists of atoms of {} x {} (MN x K): {} x {} is not a multiple of them",
         atom.0, atom.1, found.0, found.1
     )]
     Atom {
         /// Along M or N, and along K.
         atom: (u32, u32),
-        /// What was asked for.
+        /// The size of the operand.
         found: (u32, u32),
     },
     /// Only 2-byte elements can be MN-major.
@@ -60,23 +61,23 @@ pub enum CanonicalError {
         "only f16 and bf16 operands can be MN-major: wgmma has no transpose bits for other types"
     )]
     MajorOfOther,
-    /// K-major and swizzled: one descriptor reaches as far as the swizzle is wide.
+    /// K-major and swizzled: one descriptor covers at most the swizzle's width.
     #[error(
-        "a swizzled K-major descriptor reaches {0} elements along K, the swizzle's width: take k \
-         up to that, and a \
-         descriptor each for what follows"
+        "a swizzled K-major descriptor covers {0} elements along K, the swizzle's width: take k \
+         up to that, and one \
+         descriptor for each further part"
     )]
     BeyondWidth(u32),
-    /// Too much.
+    /// The operand is too large.
     #[error("an operand in shared memory has at most 2^18 bytes")]
     Size,
 }
 
 impl Canonical {
-    /// The same, if there is such a layout.
+    /// The layout itself, if it exists.
     ///
     /// # Errors
-    /// If not.
+    /// If it does not exist.
     pub fn checked(self) -> Result<Self, CanonicalError> {
         if ![1, 2, 4].contains(&self.element_bytes) {
             return Err(CanonicalError::Element(self.element_bytes));
@@ -109,12 +110,12 @@ impl Canonical {
         }
     }
 
-    /// T: elements to 16 bytes.
+    /// T: elements in 16 bytes.
     pub fn per_unit(&self) -> u32 {
         16 / self.element_bytes.clamp(1, 16)
     }
 
-    /// The atom of the swizzle, MN x K: 8 rows of the swizzle's width, lying along what is contiguous.
+    /// The atom of the swizzle, MN x K: 8 rows, each as wide as the swizzle, along the contiguous dimension.
     pub fn atom(&self) -> (u32, u32) {
         let wide = self.per_unit() * self.mode.bytes() / 16;
         match self.major {
@@ -123,7 +124,7 @@ impl Canonical {
         }
     }
 
-    /// The descriptor of this operand at an address, which is a multiple of the pattern: 8 rows.
+    /// The descriptor of this operand at an address, which is a multiple of the swizzle pattern: 8 rows.
     pub fn descriptor(&self, start: u32) -> Descriptor {
         let (leading, stride) = self.offsets();
         Descriptor {
@@ -139,16 +140,17 @@ impl Canonical {
     pub fn offsets(&self) -> (u32, u32) {
         let atom = 8 * self.mode.bytes();
         match (self.major, self.mode) {
-            // Core matrices of 128 bytes, M or N first.
+            // Core matrices of 128 bytes, first along M or N.
             (Major::K, Mode::None) => (128 * (self.mn / 8), 128),
             (Major::Mn, Mode::None) => (128 * (self.mn / self.per_unit()), 128),
-            // Not used; 1 in the field is what CuTe writes.
+            // Not used; CuTe writes 1 into the field.
             (Major::K, _) => (16, atom),
             (Major::Mn, _) => (atom, atom * (self.mn / self.atom().0)),
         }
     }
 
-    /// The byte, from the start of the operand, of element (mn, k); the start is aligned to the pattern.
+    /// The byte offset of element (mn, k) from the start of the operand, which is aligned to the swizzle
+    /// pattern.
     pub fn offset(&self, mn: u32, k: u32) -> u32 {
         let (leading, stride) = self.offsets();
         let (t, e, width) = (self.per_unit(), self.element_bytes, self.mode.bytes());
@@ -163,13 +165,13 @@ impl Canonical {
         swizzle.map_or(plain, |swizzle| swizzle.apply(plain))
     }
 
-    /// CuTe's name of the layout, with strides in elements.
+    /// The layout in CuTe's notation, with strides in elements.
     pub fn cute(&self) -> String {
         let (leading, stride) = self.offsets();
         let (lbo, sbo) = (leading / self.element_bytes, stride / self.element_bytes);
         let (t, w) = (self.per_unit(), self.mode.bytes() / 16);
         let wide = w * t;
-        // Atoms along MN, and what follows each other along K.
+        // The atoms along MN, then those along K.
         let (m, k) = match self.major {
             Major::K => (self.mn / 8, self.k / t),
             Major::Mn => (self.mn / wide, self.k / 8),

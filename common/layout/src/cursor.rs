@@ -1,6 +1,6 @@
-//! A place in a text that is parsed: what the two notations, expressions and axis layouts, have in common.
+//! A position in a text that is parsed: shared by the two parsers, of expressions and of axis layouts.
 
-/// A text, read from the left.
+/// A text, read from left to right.
 pub struct Cursor<'a> {
     pub text: &'a str,
     at: usize,
@@ -11,7 +11,7 @@ impl<'a> Cursor<'a> {
         Self { text, at: 0 }
     }
 
-    /// What is left, from its first character that is no blank.
+    /// The rest of the text, from its first character that is not a blank.
     pub fn rest(&mut self) -> &'a str {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let trimmed = rest.trim_start();
@@ -19,26 +19,26 @@ impl<'a> Cursor<'a> {
         trimmed
     }
 
-    /// Passes over so many bytes.
+    /// Skips `bytes` bytes.
     pub fn skip(&mut self, bytes: usize) {
         self.at += bytes;
     }
 
-    /// Passes over a symbol, if it is next.
+    /// Skips a symbol, if it is next.
     pub fn take(&mut self, symbol: &str) -> bool {
         let is_next = self.rest().starts_with(symbol);
         self.skip(if is_next { symbol.len() } else { 0 });
         is_next
     }
 
-    /// The name or number that is next; empty if there is none.
+    /// The next name or number; empty if there is none.
     pub fn word(&mut self) -> &'a str {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let rest = self.rest();
         rest.split(|c| !is_part(c)).next().unwrap_or_default()
     }
 
-    /// Where it is, in characters from 1.
+    /// The position in characters, from 1.
     pub fn column(&self) -> usize {
         let before = self.text.get(..self.at).unwrap_or_default();
         before.chars().count() + 1

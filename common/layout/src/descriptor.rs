@@ -1,4 +1,4 @@
-//! The 64 bits by which `wgmma` finds an operand in shared memory.
+//! The 64-bit descriptor of an operand of `wgmma` in shared memory.
 //!
 //! | bits | field | unit |
 //! | --- | --- | --- |
@@ -11,10 +11,11 @@
 //! Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", "Matrix Descriptor Format".
 use crate::swizzle::Swizzle;
 
-/// Addresses and offsets end here: 18 bits.
+/// Addresses and offsets are below this: they have 18 bits.
 pub const LIMIT: u32 = 1 << 18;
 
-/// How the operand's 16-byte units are swizzled: each within twice as many bytes as the one before.
+/// How the operand's 16-byte units are swizzled; each mode permutes units within twice as many bytes as the
+/// one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Mode {
@@ -35,19 +36,19 @@ impl Mode {
     /// All of them.
     pub const ALL: [Mode; 4] = [Mode::None, Mode::B32, Mode::B64, Mode::B128];
 
-    /// The mode of this many bytes; 16 or 0 is none.
+    /// The mode with this width in bytes; 16 or 0 is no swizzle.
     pub fn of_bytes(bytes: u32) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|mode| mode.bytes() == bytes.max(16))
     }
 
-    /// Bytes within which units change places.
+    /// The width: units change places within this many bytes.
     pub fn bytes(self) -> u32 {
         16 << self as u32
     }
 
-    /// What the descriptor's bits 63-62 say.
+    /// The encoding in the descriptor's bits 63-62.
     pub fn code(self) -> u32 {
         match self {
             Mode::None => 0,
@@ -57,17 +58,17 @@ impl Mode {
         }
     }
 
-    /// What TMA's `CUtensorMapSwizzle` says for the same: the other way round, 0 for none to 3 for 128 bytes.
+    /// The encoding in TMA's `CUtensorMapSwizzle`, which counts the other way: 0 for none to 3 for 128 bytes.
     pub fn tma_code(self) -> u32 {
         self as u32
     }
 
-    /// The same as CuTe's swizzle of byte addresses: `Swizzle<0,4,3>` to `<3,4,3>`.
+    /// The same swizzle in CuTe's notation, on byte addresses: `Swizzle<0,4,3>` to `<3,4,3>`.
     pub fn swizzle(self) -> Option<Swizzle> {
         Swizzle::of_width(self.bytes())
     }
 
-    /// Bytes after which the pattern repeats, and to which it is best aligned: 8 rows.
+    /// Bytes after which the pattern repeats, 8 rows; align the operand to it.
     pub fn pattern_bytes(self) -> u32 {
         8 * self.bytes()
     }
@@ -82,7 +83,7 @@ impl std::fmt::Display for Mode {
     }
 }
 
-/// What a descriptor says, in bytes.
+/// The fields of a descriptor, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// Address in shared memory.
@@ -97,13 +98,13 @@ pub struct Descriptor {
     pub mode: Mode,
 }
 
-/// Why a descriptor cannot be made.
+/// Why a descriptor cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptorError {
-    /// A field is no multiple of 16, or too large.
+    /// A field is not a multiple of 16, or too large.
     #[error("the {field} is {value}; it must be a multiple of 16 below {LIMIT}")]
     Field {
-        /// Which.
+        /// The field.
         field: &'static str,
         /// Its value.
         value: u32,
@@ -117,10 +118,10 @@ pub enum DescriptorError {
 }
 
 impl Descriptor {
-    /// The 64 bits.
+    /// Encodes the 64 bits.
     ///
     /// # Errors
-    /// If an address or offset is no multiple of 16 below 2^18, or the base offset exceeds 7.
+    /// If an address or offset is not a multiple of 16 below 2^18, or the base offset exceeds 7.
     pub fn encode(&self) -> Result<u64, DescriptorError> {
         let field = |field, value: u32| {
             let fits = value.is_multiple_of(16) && value < LIMIT;
@@ -140,7 +141,7 @@ impl Descriptor {
             | u64::from(self.mode.code()) << 62)
     }
 
-    /// What 64 bits say. Bits of no field are ignored: see [`unused_bits`].
+    /// Decodes 64 bits. Bits outside every field are ignored: see [`unused_bits`].
     pub fn decode(bits: u64) -> Self {
         let field = |at: u32| ((bits >> at & 0x3fff) << 4) as u32;
         let code = (bits >> 62) as u32;
@@ -165,7 +166,7 @@ impl Descriptor {
     }
 }
 
-/// Bits that no field holds; they should be 0.
+/// The set bits outside every field; they should be 0.
 pub fn unused_bits(bits: u64) -> u64 {
     let used = 0x3fff | 0x3fff << 16 | 0x3fff << 32 | 7 << 49 | 3 << 62;
     bits & !used

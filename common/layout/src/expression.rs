@@ -1,15 +1,15 @@
-//! A mapping that a user types, such as `col ^ (row & 7)`: parsed once, evaluated often.
+//! A mapping that the reader types, such as `col ^ (row & 7)`: parsed once, evaluated often.
 //!
-//! Operators as in C, loosest first: `|`, `^`, `&`, `<< >>`, `+ -`, `* / %`, then unary `-` and
-//! parentheses; numbers are decimal, `0x` or `0b`; the names are `row` and `col`. Length and depth are
-//! bounded, and evaluation is exact or an error: nothing wraps and nothing panics.
+//! Operators are C's, loosest first: `|`, `^`, `&`, `<< >>`, `+ -`, `* / %`, then unary `-` and parentheses.
+//! Numbers are decimal, `0x` or `0b`; the variables are `row` and `col`. Length and depth are bounded.
+//! Evaluation is exact or an error: nothing wraps, nothing panics.
 
 use crate::cursor::{Cursor, caret};
 
-/// Characters that an expression may have.
-const LONGEST: usize = 1000;
-/// Parentheses and signs within each other.
-const DEEPEST: u32 = 50;
+/// Most characters of an expression.
+const MAX_LENGTH: usize = 1000;
+/// Most nested parentheses and signs.
+const MAX_DEPTH: u32 = 50;
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ enum Operator {
     Remainder,
 }
 
-/// Operators by how loosely they bind.
+/// Operators by precedence, loosest first.
 const LEVELS: [&[(&str, Operator)]; 6] = [
     &[("|", Operator::Or)],
     &[("^", Operator::Xor)],
@@ -58,16 +58,16 @@ const LEVELS: [&[(&str, Operator)]; 6] = [
 /// Why an expression cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// Something else was due.
-    #[error("{text}\n{} {wanted}, not {found}", caret(*column))]
+    /// Another symbol was expected.
+    #[error("{text}\n{} expected {expected}, found {found}", caret(*column))]
     Unexpected {
         /// The expression.
         text: String,
-        /// Where, from 1.
+        /// The column of the error, from 1.
         column: usize,
-        /// What was due.
-        wanted: &'static str,
-        /// What stands there.
+        /// What the parser expected.
+        expected: &'static str,
+        /// What the text has instead.
         found: String,
     },
     /// A number beyond 63 bits.
@@ -75,13 +75,13 @@ pub enum ParseError {
     Number {
         /// The expression.
         text: String,
-        /// Where, from 1.
+        /// The column of the error, from 1.
         column: usize,
     },
     /// Too long or too deep.
     #[error(
-        "an expression may have {LONGEST} characters and {DEEPEST} parentheses or signs within \
-         each other"
+        "an expression may have {MAX_LENGTH} characters and {MAX_DEPTH} nested \
+         parentheses or signs"
     )]
     TooLarge,
 }
@@ -101,25 +101,25 @@ pub enum EvalError {
 }
 
 impl Expression {
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
-    /// If it is none; the error shows where.
+    /// If the text is not an expression; the error shows where.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        if text.len() > LONGEST {
+        if text.len() > MAX_LENGTH {
             return Err(ParseError::TooLarge);
         }
         let cursor = Cursor::new(text);
         let mut parser = Parser { cursor, depth: 0 };
         let root = parser.binary(0)?;
         if !parser.cursor.rest().is_empty() {
-            return Err(parser.unexpected("an operator or the end is due"));
+            return Err(parser.unexpected("an operator or the end"));
         }
         let text = text.trim().to_string();
         Ok(Self { text, root })
     }
 
-    /// Its value at a row and column.
+    /// The value at a row and column.
     ///
     /// # Errors
     /// If it divides by zero, overflows or shifts too far.
@@ -198,7 +198,7 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Result<Node, ParseError> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err(ParseError::TooLarge);
         }
         let node = if self.cursor.take("-") {
@@ -206,7 +206,7 @@ impl Parser<'_> {
         } else if self.cursor.take("(") {
             let inner = self.binary(0)?;
             if !self.cursor.take(")") {
-                return Err(self.unexpected("an operator or ) is due"));
+                return Err(self.unexpected("an operator or )"));
             }
             inner
         } else {
@@ -222,7 +222,7 @@ impl Parser<'_> {
             "row" => Node::Row,
             "col" => Node::Column,
             _ if word.starts_with(|c: char| c.is_ascii_digit()) => Node::Number(self.number(word)?),
-            _ => return Err(self.unexpected("a number, row, col or ( is due")),
+            _ => return Err(self.unexpected("a number, row, col or (")),
         };
         self.cursor.skip(word.len());
         Ok(node)
@@ -235,7 +235,7 @@ impl Parser<'_> {
             _ => (word, 10),
         };
         if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
-            return Err(self.unexpected("a decimal, 0x or 0b number is due"));
+            return Err(self.unexpected("a decimal, 0x or 0b number"));
         }
         i64::from_str_radix(digits, radix).map_err(|_| ParseError::Number {
             text: self.cursor.text.to_string(),
@@ -243,7 +243,7 @@ impl Parser<'_> {
         })
     }
 
-    fn unexpected(&mut self, wanted: &'static str) -> ParseError {
+    fn unexpected(&mut self, expected: &'static str) -> ParseError {
         let found = match (self.cursor.word(), self.cursor.rest().chars().next()) {
             (_, None) => "the end".to_string(),
             ("", Some(first)) => first.to_string(),
@@ -252,7 +252,7 @@ impl Parser<'_> {
         ParseError::Unexpected {
             text: self.cursor.text.to_string(),
             column: self.cursor.column(),
-            wanted,
+            expected,
             found,
         }
     }
@@ -289,26 +289,26 @@ mod tests {
         let error = |text: &str| Expression::parse(text).expect_err(text).to_string();
         assert_eq!(
             error("col ^ rows"),
-            "col ^ rows\n      ^ a number, row, col or ( is due, not rows"
+            "col ^ rows\n      ^ expected a number, row, col or (, found rows"
         );
         assert_eq!(
             error("col ^"),
-            "col ^\n     ^ a number, row, col or ( is due, not the end"
+            "col ^\n     ^ expected a number, row, col or (, found the end"
         );
         assert_eq!(
             error("(col"),
-            "(col\n    ^ an operator or ) is due, not the end"
+            "(col\n    ^ expected an operator or ), found the end"
         );
         assert_eq!(
             error("col row"),
-            "col row\n    ^ an operator or the end is due, not row"
+            "col row\n    ^ expected an operator or the end, found row"
         );
         assert_eq!(
             error("0b12"),
-            "0b12\n^ a decimal, 0x or 0b number is due, not 0b12"
+            "0b12\n^ expected a decimal, 0x or 0b number, found 0b12"
         );
         assert!(error("99999999999999999999").contains("too large"));
-        assert!(error(&"(".repeat(60)).contains("within each other"));
+        assert!(error(&"(".repeat(60)).contains("nested"));
         assert!(error(&"1+".repeat(600)).contains("1000 characters"));
         let value = |text: &str| Expression::parse(text).expect(text).value(0, 0);
         assert_eq!(value("col / row"), Err(EvalError::DivisionByZero));

@@ -1,9 +1,9 @@
-//! Who holds what: the fragments of `mma`, `wgmma`, `ldmatrix` and `stmatrix`, both ways and in the axis
-//! notation.
+//! Which thread holds which element: the fragments of `mma`, `wgmma`, `ldmatrix` and `stmatrix`, as maps in
+//! both directions and in the axis notation.
 //!
-//! All of them repeat one pattern, the 8x8 matrix: four lanes to a row, two neighbours to a lane. With
-//! g = lane / 4 and t = lane % 4, lane holds row g, columns 2 t and 2 t + 1. Larger fragments say in which
-//! element of a lane the next 8 rows or columns lie.
+//! All fragments repeat one pattern, the 8x8 matrix: four lanes hold a row, two neighbours each. With g =
+//! lane / 4 and t = lane % 4, the lane holds columns 2 t and 2 t + 1 of row g. Larger fragments differ in
+//! which element of a lane holds the next 8 rows or columns.
 //!
 //! Source: PTX ISA, "Matrix Fragments for mma.m16n8k8", "Matrix Fragments for mma.m16n8k16 with
 //! floating point type", "ldmatrix", "stmatrix", "Register Fragments and Shared Memory Matrix Layouts".
@@ -21,13 +21,13 @@ pub enum Operand {
     ///
     /// Its elements are f16 or bf16.
     B,
-    /// M x N; D lies likewise
+    /// M x N; D has the same layout
     ///
     /// Its elements are f32.
     C,
 }
 
-/// A fragment: a small matrix spread over the registers of a warp, or of a warpgroup.
+/// A fragment: a small matrix distributed over the registers of a warp or a warpgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fragment {
     /// `mma.sync` m16n8k8 (`k16` false) or m16n8k16.
@@ -42,22 +42,22 @@ pub enum Fragment {
         /// N: 8 to 256 in steps of 8.
         n: u32,
     },
-    /// 1, 2 or 4 matrices of 8x8 16-bit elements as `ldmatrix` leaves them, or `stmatrix` takes them; below
-    /// each other: row 8 j + r is row r of matrix j in shared memory.
+    /// 1, 2 or 4 matrices of 8x8 16-bit elements, as `ldmatrix` loads and `stmatrix` stores them, drawn one
+    /// below the other: row 8 j + r is row r of matrix j in shared memory.
     Matrices {
-        /// How many.
+        /// The number of matrices.
         count: u32,
         /// `.trans`: a lane holds two neighbours of a column.
         trans: bool,
     },
 }
 
-/// Why there is no such fragment.
+/// Why a fragment is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FragmentError {
     /// An unknown name.
     #[error(
-        "{0} is no fragment: there are m16n8k8 and m16n8k16 (a, b or c), m64nNk16 with N from 8 \
+        "{0} is not a fragment: there are m16n8k8 and m16n8k16 (a, b or c), m64nNk16 with N from 8 \
          to 256 in steps of 8 \
          (c), and ldmatrix or stmatrix .x1, .x2 or .x4, with or without .trans"
     )]
@@ -72,7 +72,7 @@ pub enum FragmentError {
     },
 }
 
-/// In which direction the next 8x8 matrix of a lane lies.
+/// The direction in which a lane's next 8x8 matrix follows.
 enum Order {
     /// Always below.
     Down,
@@ -83,10 +83,11 @@ enum Order {
 }
 
 impl Fragment {
-    /// The fragment called `m16n8k16` `a`, `m64n128k16` `c` or `ldmatrix.x4.trans`.
+    /// Looks up a fragment by name, such as `m16n8k16` with operand `a`, `m64n128k16` with `c`, or
+    /// `ldmatrix.x4.trans`.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no such fragment.
     pub fn named(shape: &str, operand: Option<Operand>) -> Result<Self, FragmentError> {
         let unknown = || FragmentError::Name(shape.into());
         let operand_error = |has_c_only| FragmentError::Operand {
@@ -137,7 +138,7 @@ impl Fragment {
         }
     }
 
-    /// Threads that share it.
+    /// The number of threads that hold it.
     pub fn threads(&self) -> u32 {
         match self {
             Fragment::Wgmma { .. } => 128,
@@ -145,13 +146,13 @@ impl Fragment {
         }
     }
 
-    /// Elements that each holds.
+    /// The number of elements that each thread holds.
     pub fn elements(&self) -> u32 {
         let (rows, columns) = self.shape();
         rows * columns / self.threads()
     }
 
-    /// Elements in a 32-bit register: two of 16 bits, or one f32.
+    /// The number of elements in a 32-bit register: two of 16 bits, or one f32.
     pub fn packing(&self) -> u32 {
         match self {
             Fragment::Mma { operand, .. } if *operand == Operand::C => 1,
@@ -160,7 +161,7 @@ impl Fragment {
         }
     }
 
-    /// How its 8x8 matrices follow each other.
+    /// How the fragment's 8x8 matrices follow each other.
     fn order(&self) -> Order {
         match *self {
             Fragment::Mma { operand, .. } => match operand {
@@ -186,7 +187,7 @@ impl Fragment {
         }
     }
 
-    /// Thread and element that hold a row and column; `None` outside the matrix.
+    /// The thread and element that hold a row and column; `None` outside the matrix.
     pub fn holder(&self, row: u32, column: u32) -> Option<(u32, u32)> {
         let (rows, columns) = self.shape();
         if row >= rows || column >= columns {
@@ -205,10 +206,11 @@ impl Fragment {
         })
     }
 
-    /// The same in the axis notation, written down and not derived from [`Self::at`]: elements on `m`.
+    /// The same in the axis notation, written out by hand rather than derived from [`Self::at`]. Elements are
+    /// on `m`.
     ///
     /// # Errors
-    /// Never for the fragments there are.
+    /// Never, for the fragments that exist.
     pub fn axis(&self) -> Result<AxisLayout, AxisError> {
         let text = match *self {
             Fragment::Mma { k16, operand } => match (operand, k16) {
@@ -234,8 +236,8 @@ impl Fragment {
         AxisLayout::parse(&text)
     }
 
-    /// For `ldmatrix` and `stmatrix`: the matrix and row whose address a lane gives; `None` for the lanes
-    /// whose address is not looked at, and for other fragments.
+    /// For `ldmatrix` and `stmatrix`: the matrix and row whose address a lane gives; `None` for lanes whose
+    /// address is ignored, and for other fragments.
     pub fn row_of_address(&self, lane: u32) -> Option<(u32, u32)> {
         let Fragment::Matrices { count, .. } = *self else {
             return None;
@@ -261,7 +263,7 @@ impl std::fmt::Display for Fragment {
     }
 }
 
-/// All fragments, `wgmma` with every N: for tests.
+/// All fragments, `wgmma` with every N, for tests.
 pub fn all() -> Vec<Fragment> {
     let operands = [Operand::A, Operand::B, Operand::C];
     let mma = [false, true]
@@ -314,7 +316,7 @@ mod tests {
     }
 
     /// ldmatrix.x4 over the four quarters of a 16x16 tile gives the A fragment of m16n8k16, and .x2.trans
-    /// over the halves of a row-major 16x8 tile gives B: that is what they are for.
+    /// over the halves of a row-major 16x8 tile gives the B fragment: the purpose of both.
     #[test]
     fn ldmatrix_makes_what_mma_takes() {
         let (x4, a) = (
@@ -359,7 +361,7 @@ mod tests {
                 trans: false,
             };
             for lane in 0..32 {
-                // One and only one lane gives the address of each row: 8 j + r that of row r of matrix j.
+                // Exactly one lane gives the address of each row: lane 8 j + r that of row r of matrix j.
                 let back = fragment
                     .row_of_address(lane)
                     .map(|(matrix, row)| (matrix < count && row < 8, 8 * matrix + row));

@@ -1,15 +1,16 @@
-//! Any mapping of columns to places within a tile's rows, however it is given: what it is worth.
+//! A mapping of columns to places within the rows of a tile, given in any form: is it bijective, and what do
+//! accesses cost?
 //!
-//! A tile is rows of units; a mapping says in which unit of its row each logical column lies. Whether it
-//! works is found by looking at every unit, so it need not be an XOR, nor have a formula.
+//! A tile consists of rows of units; a mapping gives, for each logical column, the unit of its row that
+//! stores it. The checks visit every unit, so the mapping need not be an XOR, nor have a formula.
 use crate::banks::{Access, BankTable, Banks, Phase};
 use crate::expression::{EvalError, Expression};
 use crate::swizzle::Swizzle;
 
-/// Units that a tile may have: every one is looked at, several times.
-const MOST_UNITS: u64 = 1 << 14;
-/// Bytes that it may have: more than any shared memory.
-const MOST_BYTES: u64 = 1 << 18;
+/// Most units of a tile: the checks visit every one, several times.
+const MAX_UNITS: u64 = 1 << 14;
+/// Most bytes of a tile: more than any shared memory.
+const MAX_BYTES: u64 = 1 << 18;
 
 /// The shape of a tile: rows of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +19,11 @@ pub struct Shape {
     pub rows: u32,
     /// Bytes from one row to the next.
     pub row_bytes: u32,
-    /// Bytes that move together.
+    /// Bytes of a unit: what the mapping moves as a whole.
     pub unit_bytes: u32,
 }
 
-/// Where each logical unit of a tile lies.
+/// The place of each logical unit of a tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     shape: Shape,
@@ -32,20 +33,20 @@ pub struct Mapping {
     places: Vec<Vec<i64>>,
 }
 
-/// Why there is no such mapping.
+/// Why a mapping is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MappingError {
-    /// Units and rows do not fit.
+    /// The rows are not a whole number of units.
     #[error(
-        "rows of {} bytes do not consist of units of {}: the unit must be a power of two and the \
+        "rows of {} bytes are not a whole number of units of {}: the unit must be a power of two and the \
          row a multiple of it",
         .0.row_bytes,
         .0.unit_bytes
     )]
     Shape(Shape),
-    /// Nothing to map, or too much to look at.
+    /// Too few or too many units.
     #[error(
-        "a tile needs from 1 to {MOST_UNITS} units and at most {MOST_BYTES} bytes; take fewer rows or \
+        "a tile needs from 1 to {MAX_UNITS} units and at most {MAX_BYTES} bytes; take fewer rows or \
          larger units"
     )]
     Size,
@@ -77,7 +78,7 @@ impl Shape {
         }
         let bytes = u64::from(self.rows) * u64::from(self.row_bytes);
         let units = bytes / u64::from(self.unit_bytes);
-        match (1..=MOST_UNITS).contains(&units) && bytes <= MOST_BYTES {
+        match (1..=MAX_UNITS).contains(&units) && bytes <= MAX_BYTES {
             true => Ok(self),
             false => Err(MappingError::Size),
         }
@@ -88,9 +89,9 @@ impl Shape {
         self.row_bytes / self.unit_bytes
     }
 
-    /// The widest access that stays within a unit's alignment: 16 bytes at most.
+    /// The widest access that a unit's alignment allows: at most 16 bytes.
     pub fn widest_access(&self) -> u32 {
-        // The lowest bit that is set.
+        // The lowest set bit.
         1 << self.row_bytes.trailing_zeros().min(4)
     }
 }
@@ -109,10 +110,10 @@ impl Mapping {
         })
     }
 
-    /// Column c of row r lies in the unit of row r that the expression gives.
+    /// Column c of row r is stored in the unit of row r that the expression gives.
     ///
     /// # Errors
-    /// If the shape makes no sense, or the expression has no value somewhere.
+    /// If the shape is invalid, or the expression has no value somewhere.
     pub fn of_expression(expression: &Expression, shape: Shape) -> Result<Self, MappingError> {
         let shape = shape.checked()?;
         let columns = shape.columns();
@@ -124,11 +125,11 @@ impl Mapping {
         })
     }
 
-    /// A table of logical columns, as it lies in memory: `table[row][unit]` is the column there. A row is
-    /// 128 bytes, one pass over all banks, whatever the number of its units.
+    /// A table of logical columns, in memory order: `table[row][unit]` is the column stored there. A row is
+    /// 128 bytes, one wavefront over all banks, whatever the number of its units.
     ///
     /// # Errors
-    /// If rows differ in length or a column does not exist, or the number of columns is no power of two.
+    /// If rows differ in length or a column does not exist, or the number of columns is not a power of two.
     pub fn of_table(table: &[Vec<u32>]) -> Result<Self, MappingError> {
         let columns = table.first().map_or(0, Vec::len);
         for (row, line) in table.iter().enumerate() {
@@ -144,17 +145,17 @@ impl Mapping {
         }
         .checked()?;
         Self::new(shape, |row, column| {
-            // A column that is nowhere in its row: outside the tile.
+            // A column that is not in its row: outside the tile.
             let mut units = table[row as usize].iter();
             let unit = units.position(|&found| found == column);
             Ok(unit.map_or(-1, |unit| (row as usize * columns + unit) as i64))
         })
     }
 
-    /// A swizzle of byte addresses, over a tile of so many of its own rows.
+    /// A swizzle of byte addresses, over a tile of `rows` of its own rows.
     ///
     /// # Errors
-    /// If that is more than can be looked at.
+    /// If the tile is too large to check.
     pub fn of_swizzle(swizzle: &Swizzle, rows: u32) -> Result<Self, MappingError> {
         let (unit, columns) = (swizzle.unit_bytes(), swizzle.units_per_row());
         let bytes = |bytes: u64| u32::try_from(bytes).map_err(|_| MappingError::Size);
@@ -170,12 +171,12 @@ impl Mapping {
         })
     }
 
-    /// The same over other banks than an H100's.
+    /// The same mapping over other banks than an H100's.
     pub fn with_banks(self, banks: Banks) -> Self {
         Self { banks, ..self }
     }
 
-    /// The banks over which it lies.
+    /// The banks over which the tile is stored.
     pub fn banks(&self) -> Banks {
         self.banks
     }
@@ -185,14 +186,14 @@ impl Mapping {
         self.shape
     }
 
-    /// The physical unit of a logical one, counted through the tile. `None` outside the tile.
+    /// The physical unit of a logical one, counted through the tile; `None` outside the tile.
     pub fn place(&self, row: u32, column: u32) -> Option<u32> {
         let place = *self.places.get(row as usize)?.get(column as usize)?;
         let place = u32::try_from(place).ok()?;
         (place < self.shape.rows * self.shape.columns()).then_some(place)
     }
 
-    /// The first logical unit that does not stay in its row, with where it leads.
+    /// The first logical unit that is mapped out of its row, and where to.
     pub fn leaves_its_row(&self) -> Option<(u32, u32, i64)> {
         let columns = i64::from(self.shape.columns());
         self.all().find_map(|(row, column, place)| {
@@ -201,7 +202,7 @@ impl Mapping {
         })
     }
 
-    /// The first two logical units that lie in one place: (row, column) twice.
+    /// The first two logical units that are mapped to the same place: (row, column) twice.
     pub fn collision(&self) -> Option<((u32, u32), (u32, u32))> {
         let mut first = std::collections::HashMap::new();
         self.all().find_map(|(row, column, place)| {
@@ -210,7 +211,7 @@ impl Mapping {
         })
     }
 
-    /// Every unit has a place of its own, within the tile.
+    /// Whether every unit has a place of its own, within the tile.
     pub fn is_bijective(&self) -> bool {
         let mut all = self.all();
         self.collision().is_none() && all.all(|(row, column, _)| self.place(row, column).is_some())
@@ -223,8 +224,8 @@ impl Mapping {
         })
     }
 
-    /// The widest vector access, in bytes, that finds its bytes side by side and aligned wherever it reads:
-    /// 16, 8, 4, 2 or 1.
+    /// The widest vector access, in bytes, whose bytes are contiguous and aligned wherever it reads: 16, 8,
+    /// 4, 2 or 1.
     pub fn widest_access(&self) -> u32 {
         let Shape { unit_bytes, .. } = self.shape;
         let is_whole = |&bytes: &u32| {
@@ -242,7 +243,7 @@ impl Mapping {
             .unwrap_or(1)
     }
 
-    /// What a warp meets when lane i reads `bytes` bytes at logical (row, byte of the row) `at(i)`.
+    /// The bank table of a warp whose lane i reads `bytes` bytes at logical (row, byte of the row) `at(i)`.
     fn access(
         &self,
         access: Access,
@@ -256,7 +257,7 @@ impl Mapping {
         })
     }
 
-    /// The degree of a read along the rows, each lane taking the next `bytes` bytes.
+    /// The degree of conflict of a read along the rows, in which each lane reads the next `bytes` bytes.
     pub fn row_degree(&self, bytes: u32) -> u32 {
         let chunks = self.shape.row_bytes / bytes;
         let starts = (0..self.shape.rows * chunks).step_by(32);
@@ -265,15 +266,15 @@ impl Mapping {
         starts.map(|first| degree(&read(first))).max().unwrap_or(0)
     }
 
-    /// What a read down a column meets: lane i takes `bytes` bytes of row i at this byte of the row. 32 rows
-    /// at most.
+    /// The bank table of a read down a column: lane i reads `bytes` bytes of row i at this byte of the row,
+    /// for at most 32 rows.
     pub fn column_read(&self, bytes: u32, byte: u32) -> BankTable {
         self.access(Access::Load, bytes, |lane| {
             (lane < self.shape.rows).then_some((lane, byte))
         })
     }
 
-    /// The worst degree of a read down any column, and the byte of the row where it is met first.
+    /// The worst degree of conflict of a read down any column, and the first byte of the row that has it.
     pub fn column_degree(&self, bytes: u32) -> (u32, u32) {
         let starts = (0..self.shape.row_bytes).step_by(bytes as usize);
         let degrees = starts.map(|byte| (degree(&self.column_read(bytes, byte)), byte));
@@ -282,8 +283,8 @@ impl Mapping {
             .unwrap_or((0, 0))
     }
 
-    /// The worst degree of an `ldmatrix` over all of the tile's 8x8 matrices of 16-byte rows. `None` if rows
-    /// of a matrix are torn or misaligned, or if there are fewer than 8 rows.
+    /// The worst degree of conflict of an `ldmatrix` over all of the tile's 8x8 matrices of 16-byte rows.
+    /// `None` if the rows of a matrix are split or misaligned, or if there are fewer than 8 rows.
     pub fn matrix_degree(&self) -> Option<u32> {
         if self.widest_access() < 16 || self.shape.rows < 8 {
             return None;
@@ -297,7 +298,7 @@ impl Mapping {
             .max()
     }
 
-    /// In which unit of its row a column lies: unit by unit, the rows that put it there.
+    /// The units in which a column is stored, each with the rows that use it.
     pub fn spread(&self, column: u32) -> Vec<(u32, Vec<u32>)> {
         let mut spread = std::collections::BTreeMap::<u32, Vec<u32>>::new();
         for row in 0..self.shape.rows {
@@ -310,7 +311,7 @@ impl Mapping {
     }
 }
 
-/// The worst phase.
+/// The degree of conflict of the worst phase.
 pub fn degree(table: &BankTable) -> u32 {
     table.phases().iter().map(Phase::degree).max().unwrap_or(0)
 }

@@ -1,16 +1,17 @@
 //! Blackwell's scale factors: where block-scaled `tcgen05.mma` expects them in Tensor Memory.
 //!
-//! A factor is one byte. Row r of A (or column r of B) has its factors in lane r % 32, in the 32-bit column
-//! r / 32, byte by byte; and all of it stands four times, once in each 32 lanes, because each quarter of the
-//! data path reads its own lanes. So 128 rows with up to four factors take 32 lanes x 4 columns, four times:
+//! A factor is one byte. The factors of row r of A (or column r of B) are in lane r % 32, in the 32-bit
+//! column r / 32, byte by byte. They are stored four times, once in each group of 32 lanes, since each
+//! quarter of the data path reads its own lanes. So 128 rows with up to four factors take 32 lanes x 4
+//! columns, four times:
 //!
 //! ```text
 //! S[(4, 32, 4) : (1@TCol, 1@TLane, 1@byte)] + R[4 : 32@TLane]
 //! ```
 //!
-//! `scale_vec::1X` uses one byte of the cell, 2X two and 4X all four; which, the instruction descriptor's
-//! SFA_ID (or SFB_ID) says: 0 to 3, 0 or 2, and 0. The other bytes belong to other steps along K: nothing is
-//! spread over the cell or doubled within it.
+//! `scale_vec::1X` uses one byte of the 32-bit cell, 2X two and 4X all four. The instruction descriptor's
+//! SFA_ID (or SFB_ID) selects them: 0 to 3 for 1X, 0 or 2 for 2X, and 0 for 4X. The other bytes hold factors
+//! of other steps along K: no factor is replicated within a cell.
 //!
 //! Documented, not measured: PTX ISA, "Block Scaling", "Scale Factor A ID", "Scale Factor B ID"; for rows above 32 and for
 //! two CTAs CUTLASS, `include/cute/atom/mma_traits_sm100.hpp` (`tmem_sf_frg`), since the PTX ISA shows them
@@ -41,7 +42,7 @@ pub struct Scales {
     cta_group: u32,
 }
 
-/// Where a factor lies, in one of its copies.
+/// Where one copy of a factor is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// CTA of the pair.
@@ -54,16 +55,16 @@ pub struct Place {
     pub byte: u32,
 }
 
-/// Why there is no such layout.
+/// Why a layout is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScalesError {
-    /// Another vector size.
+    /// A vector size that the tables do not have.
     #[error(
         "scale_vec::{0}X is not in these tables: there are 1X, 2X and 4X (the forms for K = 96 \
          are shown by the PTX ISA only as figures)"
     )]
     Vector(u32),
-    /// An ID that this size does not have.
+    /// An ID that this vector size does not have.
     #[error("scale_vec::{vector}X has no ID {id}: 1X takes 0 to 3, 2X takes 0 or 2, 4X takes 0")]
     Id {
         /// 1, 2 or 4.
@@ -71,7 +72,7 @@ pub enum ScalesError {
         /// The ID.
         id: u32,
     },
-    /// Rows of A.
+    /// A number of rows of A that does not fit the number of CTAs.
     #[error(
         "block-scaled A has 128 rows for cta_group::1 and 256 for cta_group::2, not {rows} for \
          cta_group::{cta_group}; how \
@@ -84,10 +85,10 @@ pub enum ScalesError {
         /// 1 or 2.
         cta_group: u32,
     },
-    /// Columns of B.
+    /// A number of columns of B that is out of range.
     #[error("B has from 32 to 256 columns here, in steps of 32, not {0}: round up")]
     ColumnsOfB(u32),
-    /// Another number of CTAs.
+    /// A number of CTAs other than 1 or 2.
     #[error("cta_group::{0}: there are 1 and 2")]
     CtaGroup(u32),
 }
@@ -96,7 +97,7 @@ impl Scales {
     /// The factors of A (M x vector) or B (N x vector), with an ID.
     ///
     /// # Errors
-    /// If these do not go together.
+    /// If these values do not fit each other.
     pub fn new(
         of: Scaled,
         rows: u32,
@@ -147,7 +148,8 @@ impl Scales {
         }
     }
 
-    /// Every place of a factor: four copies in a CTA; those of B in both CTAs of a pair. None beyond the last.
+    /// Every place of a factor: four copies in a CTA, and B's in both CTAs of a pair. Empty for a factor that
+    /// does not exist.
     pub fn places(&self, row: u32, factor: u32) -> Vec<Place> {
         if row >= self.rows || factor >= self.vector {
             return Vec::new();
@@ -166,7 +168,7 @@ impl Scales {
         copies.map(place).collect()
     }
 
-    /// The factor at a place; `None` where this instruction looks for none.
+    /// The factor at a place; `None` where this instruction reads none.
     pub fn factor(&self, place: Place) -> Option<(u32, u32)> {
         let factor = place.byte.checked_sub(self.id)?;
         let exists =
@@ -179,10 +181,10 @@ impl Scales {
         (exists && factor < self.vector).then_some((row, factor))
     }
 
-    /// The same in the axis notation, written down and not derived.
+    /// The same in the axis notation, written out by hand rather than derived.
     ///
     /// # Errors
-    /// Never for the layouts there are.
+    /// Never, for the layouts that exist.
     pub fn axis(&self) -> Result<AxisLayout, AxisError> {
         let (sf, id, groups) = (self.vector, self.id, self.columns());
         let body = format!("({groups}, 32, {sf}) : (1@TCol, 1@TLane, 1@byte)");
@@ -196,7 +198,7 @@ impl Scales {
         })
     }
 
-    /// The notation that is often printed for 128 rows, which leaves out the rows beyond the first 32.
+    /// The notation that other texts often print for 128 rows; it omits all rows but the first 32.
     pub fn often_printed(&self) -> String {
         format!(
             "S[(32, {}) : (1@TLane, 1@TCol)] + R[4 : 32@TLane]",
@@ -258,7 +260,7 @@ mod tests {
         }
     }
 
-    /// The notation that is often printed places 32 rows; 96 of 128 would have no factor.
+    /// The notation that other texts often print holds 32 rows; 96 of 128 rows would have no factor.
     #[test]
     fn the_often_printed_layout_is_too_small() {
         let scales = Scales::new(Scaled::A, 128, 4, 0, 1).expect("a layout");
@@ -275,7 +277,7 @@ mod tests {
             "A's factors follow A's rows"
         );
         let b = Scales::new(Scaled::B, 256, 4, 0, 2).expect("a layout");
-        assert_eq!(b.places(130, 1).len(), 8, "B's factors stand in both CTAs");
+        assert_eq!(b.places(130, 1).len(), 8, "both CTAs hold B's factors");
     }
 
     #[test]

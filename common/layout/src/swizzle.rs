@@ -1,4 +1,4 @@
-//! CuTe's `Swizzle<B, M, S>`: B bits of an address are XORed into B others, S places away.
+//! CuTe's `Swizzle<B, M, S>`: B bits of an address are XORed into B others, S positions away.
 //!
 //! ```text
 //! 0bxxxYYYxxxZZZxxxx    ZZZ ^= YYY      M low bits never change: a unit of 2^M moves as a whole
@@ -6,11 +6,12 @@
 //!      |     `----- S places             S > 0: high bits change low ones; S < 0: low change high
 //! ```
 //!
-//! What it counts in, bytes or elements, is the caller's choice; the tables here count in bytes, as the
-//! hardware's swizzles do. Source: CuTe, `include/cute/swizzle.hpp`, whose checks are [`Swizzle::new`]'s.
+//! The caller chooses whether addresses count bytes or elements; the tables here count bytes, as the
+//! hardware's swizzles do. Source: CuTe, `include/cute/swizzle.hpp`, whose assertions [`Swizzle::new`]
+//! checks.
 use serde::Serialize;
 
-/// Bits of an address. Shared memory needs 18; more does no harm.
+/// Bits of an address. Shared memory needs 18; more are harmless.
 const ADDRESS_BITS: u32 = 32;
 
 /// A swizzle of addresses.
@@ -21,25 +22,25 @@ pub struct Swizzle {
     shift: i32,
 }
 
-/// Why there is no such swizzle.
+/// Why a swizzle is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SwizzleError {
     /// YYY and ZZZ overlap.
     #[error(
-        "{0} is refused, as in CuTe: |S| must be at least B, or the bits that are read overlap \
-         the bits that are changed, so that doing it twice no longer undoes it; take S = {bits} \
+        "{0} is refused, as in CuTe: with |S| below B the bits that are read overlap \
+         the bits that are changed, so that applying it twice no longer undoes it; take S = {bits} \
          or -{bits}",
         bits = .0.bits
     )]
     Overlaps(Swizzle),
     /// S = 0: every bit would be XORed with itself.
     #[error(
-        "{0} is refused, as in CuTe: each bit would be XORed with itself, so that all addresses \
-         of a row become one: not even a bijection; take S = {bits} or -{bits}",
+        "{0} is refused, as in CuTe: each bit would be XORed with itself, so all addresses \
+         of a row become the same one, and the map is not a bijection; take S = {bits} or -{bits}",
         bits = .0.bits
     )]
     Collapses(Swizzle),
-    /// It needs bits that no address has.
+    /// It needs bits beyond the last bit of an address.
     #[error(
         "{0} reaches past bit {last}, the last of an address: B + M + |S| must be at most \
          {ADDRESS_BITS}",
@@ -68,8 +69,8 @@ impl Swizzle {
         Ok(swizzle)
     }
 
-    /// The swizzle that TMA and `wgmma` call by its width in bytes: 16 (none), 32, 64 or 128, which are
-    /// `Swizzle<0,4,3>` to `<3,4,3>` on byte addresses. `None` for another width. Source: PTX ISA,
+    /// The swizzle that TMA and `wgmma` name by its width in bytes: 16 (none), 32, 64 or 128. On byte
+    /// addresses these are `Swizzle<0,4,3>` to `<3,4,3>`. `None` for another width. Source: PTX ISA,
     /// "Asynchronous Warpgroup Level Matrix Instructions", "Canonical Layouts".
     pub fn of_width(bytes: u32) -> Option<Self> {
         let bits = [16, 32, 64, 128].iter().position(|&width| width == bytes)?;
@@ -80,27 +81,28 @@ impl Swizzle {
         })
     }
 
-    /// B: how many bits are XORed.
+    /// B: the number of XORed bits.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// M: how many low bits stay.
+    /// M: the number of low bits that never change.
     pub fn base(&self) -> u32 {
         self.base
     }
 
-    /// S: how far the bits travel; negative: upwards.
+    /// S: the distance from the bits that are read to those that are changed; negative if the changed bits
+    /// are higher.
     pub fn shift(&self) -> i32 {
         self.shift
     }
 
-    /// The bits that are read.
+    /// Mask of the bits that are read.
     pub fn y_mask(&self) -> u32 {
         self.mask(self.shift.max(0).unsigned_abs())
     }
 
-    /// The bits that are changed.
+    /// Mask of the bits that are changed.
     pub fn z_mask(&self) -> u32 {
         self.mask(self.shift.min(0).unsigned_abs())
     }
@@ -110,10 +112,10 @@ impl Swizzle {
         (ones << (self.base + up)) as u32
     }
 
-    /// Where an address goes. It is its own inverse. In rows and columns of units, the column of a unit
-    /// becomes `col ^ (row mod 2^B)` for S > 0; for S < 0 the row becomes `row ^ (col mod 2^B)`.
+    /// Swizzles an address; the function is its own inverse. In rows and columns of units, the column of a
+    /// unit becomes `col ^ (row mod 2^B)` for S > 0; for S < 0 the row becomes `row ^ (col mod 2^B)`.
     pub fn apply(&self, address: u32) -> u32 {
-        // In 64 bits, for S may be 32 where B is 0.
+        // Computed in 64 bits, since S may be 32 where B is 0.
         let y = u64::from(address & self.y_mask());
         let places = self.shift.unsigned_abs();
         let moved = match self.shift {
@@ -123,23 +125,23 @@ impl Swizzle {
         address ^ moved as u32
     }
 
-    /// Bytes that always stay together.
+    /// Bytes of a unit, which always stay together.
     pub fn unit_bytes(&self) -> u64 {
         1 << self.base
     }
 
-    /// Units from one value of the higher field to the next: the row of the picture in which the swizzle
-    /// is `col ^ row`.
+    /// Units from one value of the higher field to the next: the width of a row in the picture in which the
+    /// swizzle is `col ^ row`.
     pub fn units_per_row(&self) -> u64 {
         1 << self.shift.unsigned_abs()
     }
 
-    /// Tiles of 2^B units side by side in a row: the XOR stays within each.
+    /// Tiles of 2^B units side by side in a row: the XOR stays within each tile.
     pub fn tiles_per_row(&self) -> u64 {
         self.units_per_row() >> self.bits
     }
 
-    /// After how many bytes the pattern repeats.
+    /// Bytes after which the pattern repeats.
     pub fn period_bytes(&self) -> u64 {
         match self.bits {
             0 => self.unit_bytes(),
@@ -196,9 +198,9 @@ mod tests {
         }
     }
 
-    /// What the refused ones would do, done by hand: why CuTe refuses them.
+    /// What the rejected swizzles would do, computed by hand: the reason why CuTe rejects them.
     #[test]
-    fn the_refused_are_refused_for_a_reason() {
+    fn each_rejected_swizzle_fails_in_its_way() {
         let raw = |bits: u32, base: u32, shift: u32, address: u32| {
             let y = address & (((1 << bits) - 1) << (base + shift));
             address ^ (y >> shift)
@@ -220,7 +222,7 @@ mod tests {
             let mut all: Vec<u32> = (0..4096).map(|a| raw(bits, 4, shift, a)).collect();
             all.sort_unstable();
             all.dedup();
-            assert_eq!(all.len(), 4096, "it is still a bijection");
+            assert_eq!(all.len(), 4096, "the map is still a bijection");
         }
         assert!(matches!(
             Swizzle::new(2, 4, 0),

@@ -13,25 +13,25 @@ pub struct Tile {
     pub element_bytes: u32,
 }
 
-/// How the lanes of a warp lie over a tile.
+/// How the lanes of a warp are distributed over a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Pattern {
     /// Lane i takes the next elements of row 0
     ///
-    /// That is the rest of the row, then nothing.
+    /// Lanes beyond the end of the row are inactive.
     Row,
     /// Lane i takes column 0 of row i
     Column,
     /// Two lanes to a column, 4 rows each: how rungs 02 and 03 store their tile of A
     ///
-    /// Lane i stores row `i % 2 * 4` of column `i / 2`: the rungs bring 4 neighbours of a row of A and store
-    /// them below each other.
+    /// Lane i stores row `i % 2 * 4` of column `i / 2`: these rungs load 4 neighbours of a row of A and store
+    /// them one below the other.
     Transposed,
 }
 
 impl Pattern {
-    /// The byte offset of a lane that asks for `bytes` bytes; `None` if it falls outside the tile.
+    /// The byte offset of a lane that accesses `bytes` bytes; `None` if it is outside the tile.
     pub fn offset(self, tile: &Tile, bytes: u32, lane: u32) -> Option<u32> {
         let (row, column) = match self {
             Pattern::Row => (0, lane * bytes / tile.element_bytes),
@@ -52,10 +52,10 @@ impl std::fmt::Display for Pattern {
     }
 }
 
-/// Why a tile cannot be accessed so.
+/// Why an access to a tile is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TileError {
-    /// Rows start where a vector access must not.
+    /// Rows whose first byte is not aligned for the vector access.
     #[error(
         "misaligned: rows of {} elements of {} bytes do not all start at a multiple of {bytes} \
          bytes, as an access of that width must; a leading dimension of {better} does",
@@ -65,18 +65,18 @@ pub enum TileError {
     Misaligned {
         /// The tile.
         tile: Tile,
-        /// Bytes a lane asks for.
+        /// Bytes of a lane's access.
         bytes: u32,
-        /// The next leading dimension that fits.
+        /// The next leading dimension that is aligned.
         better: u32,
     },
     /// A width that no access has.
     #[error(
-        "a lane asks for 1, 2, 4, 8 or 16 bytes, at least an element, and elements have 1, 2, 4, \
+        "a lane accesses 1, 2, 4, 8 or 16 bytes, at least an element, and elements have 1, 2, 4, \
          8 or 16 bytes"
     )]
     Bytes,
-    /// Nothing, too much, or rows that overlap.
+    /// An empty or too large tile, or rows that overlap.
     #[error(
         "a tile needs rows, columns and a leading dimension of at least its columns, and at most \
          2^24 bytes"
@@ -85,10 +85,10 @@ pub enum TileError {
 }
 
 impl Tile {
-    /// Whether a lane may ask for `bytes` bytes at the start of any row.
+    /// Checks that a lane may access `bytes` bytes at the start of any row.
     ///
     /// # Errors
-    /// If not, or if the tile makes no sense.
+    /// If it may not, or if the tile is invalid.
     pub fn check(&self, bytes: u32) -> Result<(), TileError> {
         let tile = *self;
         let (columns, element_bytes) = (tile.columns, tile.element_bytes);
@@ -115,7 +115,7 @@ impl Tile {
         Ok(())
     }
 
-    /// Bytes of shared memory that hold nothing.
+    /// Bytes of shared memory that are padding.
     pub fn padding_bytes(&self) -> u32 {
         self.rows * (self.leading_dimension - self.columns) * self.element_bytes
     }
@@ -130,16 +130,16 @@ impl Tile {
         self.rows * self.leading_dimension * self.element_bytes
     }
 
-    /// Whether every row starts where a vector access of `bytes` bytes may start: a vector access must
-    /// be aligned to its size (PTX ISA, "Addresses as Operands").
+    /// Whether every row is aligned for a vector access of `bytes` bytes: an access must be aligned to its
+    /// size (PTX ISA, "Addresses as Operands").
     pub fn is_aligned_for(&self, bytes: u32) -> bool {
         (self.leading_dimension * self.element_bytes).is_multiple_of(bytes)
     }
 }
 
-/// How many rows of one column share a bank, for 4-byte elements: gcd of the leading dimension and the
-/// 32 banks. Walking down a column steps through the banks by the leading dimension, and comes back to
-/// the first after `32 / gcd` steps.
+/// How many rows of one column share a bank, for 4-byte elements: gcd of the leading dimension and the 32
+/// banks. A walk down a column steps through the banks by the leading dimension, and returns to the first
+/// after `32 / gcd` steps.
 pub fn column_degree(leading_dimension: u32) -> u32 {
     let (mut a, mut b) = (crate::banks::BANKS, leading_dimension);
     while b != 0 {

@@ -1,14 +1,14 @@
-//! Blackwell's Tensor Memory: 128 lanes of 512 columns, 32 bits a cell. Where the accumulator of
-//! `tcgen05.mma` lies in it.
+//! The accumulator of `tcgen05.mma` in Blackwell's Tensor Memory, which has 128 lanes of 512 columns with
+//! 32-bit cells.
 //!
 //! | layout | M | CTAs | which rows and columns |
 //! | --- | --- | --- | --- |
 //! | A | 256 | 2 | row r in CTA r / 128, lane r % 128 |
-//! | B | 128 | 2 | row r in CTA r / 64; columns of the right half lie 64 lanes further |
+//! | B | 128 | 2 | row r in CTA r / 64; columns of the right half are 64 lanes further |
 //! | D | 128 | 1 | row r in lane r |
-//! | E | 64, `.ws` | 1 | columns of the right half lie 64 lanes further |
+//! | E | 64, `.ws` | 1 | columns of the right half are 64 lanes further |
 //! | F | 64 | 1 | 16 rows in the first half of each 32 lanes |
-//! | G | 32, `.ws` | 1 | columns of the i-th quarter lie 32 i lanes further |
+//! | G | 32, `.ws` | 1 | columns of the i-th quarter are 32 i lanes further |
 //!
 //! Documented, not measured: PTX ISA, "Data Path Layout Organization", where the arrangement is a figure; CUTLASS
 //! writes the same as layouts in `include/cute/atom/mma_traits_sm100.hpp` (`tmem_frg`, `tmem_frg_ws`).
@@ -16,7 +16,7 @@ use crate::axis::{AxisError, AxisLayout};
 
 /// Lanes of Tensor Memory.
 pub const LANES: u32 = 128;
-/// Its columns of 32 bits.
+/// Number of 32-bit columns.
 pub const COLUMNS: u32 = 512;
 
 /// An arrangement of the accumulator, by its letter in the PTX ISA.
@@ -45,7 +45,7 @@ pub struct Accumulator {
     ctas: u32,
 }
 
-/// Where an element of the accumulator lies.
+/// Where an element of the accumulator is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// 0, or 1 for the second CTA of a pair.
@@ -56,10 +56,10 @@ pub struct Cell {
     pub column: u32,
 }
 
-/// Why there is no such accumulator.
+/// Why an accumulator is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TmemError {
-    /// M does not go with the rest.
+    /// An M that does not fit the number of CTAs.
     #[error(
         "there is no M = {m} for cta_group::{cta_group}{}: take 64 or 128 for cta_group::1 (32, \
          64 or 128 with .ws), \
@@ -74,7 +74,7 @@ pub enum TmemError {
         /// Weight-stationary.
         ws: bool,
     },
-    /// N is impossible.
+    /// An N that is out of range.
     #[error("N is {0}; these tables take 16 to 256 in steps of 16")]
     Columns(u32),
 }
@@ -83,7 +83,7 @@ impl Accumulator {
     /// The accumulator of a dense `tcgen05.mma`.
     ///
     /// # Errors
-    /// If M, N and the number of CTAs do not go together.
+    /// If M, N and the number of CTAs do not fit each other.
     pub fn new(m: u32, n: u32, cta_group: u32, ws: bool) -> Result<Self, TmemError> {
         let path = match (m, cta_group, ws) {
             (256, 2, false) => DataPath::A,
@@ -111,12 +111,12 @@ impl Accumulator {
         (self.m, self.n)
     }
 
-    /// CTAs that hold it.
+    /// Number of CTAs that hold it.
     pub fn ctas(&self) -> u32 {
         self.ctas
     }
 
-    /// Columns of Tensor Memory that it takes in each CTA.
+    /// Number of columns of Tensor Memory that it takes in each CTA.
     pub fn columns(&self) -> u32 {
         match self.path {
             DataPath::B | DataPath::E => self.n / 2,
@@ -125,7 +125,7 @@ impl Accumulator {
         }
     }
 
-    /// Where an element lies; rows and columns beyond the last wrap around.
+    /// The cell of an element; rows and columns beyond the last wrap around.
     pub fn at(&self, row: u32, column: u32) -> Cell {
         let (m, n) = self.shape();
         let (row, column, wide) = (row % m, column % n, self.columns());
@@ -142,7 +142,7 @@ impl Accumulator {
         Cell { cta, lane, column }
     }
 
-    /// The element at a place; `None` where there is none.
+    /// The element in a cell; `None` in an unused cell.
     pub fn element(&self, cell: Cell) -> Option<(u32, u32)> {
         let Cell { cta, lane, column } = cell;
         let wide = self.columns();
@@ -160,10 +160,10 @@ impl Accumulator {
         })
     }
 
-    /// The same in the axis notation, written down and not derived.
+    /// The same in the axis notation, written out by hand rather than derived.
     ///
     /// # Errors
-    /// Never for the accumulators there are.
+    /// Never, for the accumulators that exist.
     pub fn axis(&self) -> Result<AxisLayout, AxisError> {
         let (n, wide) = (self.n, self.columns());
         AxisLayout::parse(&match self.path {
@@ -230,7 +230,7 @@ mod tests {
             assert_eq!(
                 used * accumulator.columns(),
                 m * n,
-                "nothing else lies there"
+                "the cell holds no other element"
             );
         }
     }

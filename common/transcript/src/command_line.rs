@@ -1,4 +1,4 @@
-//! A command as a reader types it.
+//! A command as the reader types it.
 use std::str::FromStr;
 
 use crate::Error;
@@ -6,11 +6,11 @@ use crate::Error;
 /// `cargo run -p PACKAGE [-- …]` or `cargo ladder …`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CommandLine {
-    /// As it was typed.
+    /// The command as typed.
     pub text: String,
-    /// The package, which is also the name of its executable.
+    /// The package, which is also the executable's name.
     pub package: String,
-    /// What the executable is given.
+    /// The executable's arguments.
     pub arguments: Vec<String>,
 }
 

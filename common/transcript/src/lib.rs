@@ -1,8 +1,8 @@
-//! What a command of ours prints, as README.md and the book show it: always on the emulator and with the committed
-//! PTX, so that it is the same on every machine.
+//! The output of a command, as README.md and the book show it: always on the emulator and with the committed PTX, so
+//! that it is the same on every machine.
 //!
-//! [`CommandLine`] is a command as a reader types it, [`Programs`] finds its executable and runs it, and [`section`]
-//! takes a table out of a record.
+//! [`CommandLine`] is a command as the reader types it, [`Programs`] finds its executable and runs it, and
+//! [`section`] extracts a table from a record.
 mod command_line;
 mod programs;
 mod section;
@@ -11,28 +11,28 @@ pub use command_line::CommandLine;
 pub use programs::{Output, Programs};
 pub use section::section;
 
-/// What can go wrong before a command has run.
+/// Why a command could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Not a command whose output may be shown.
+    /// A command whose output may not be shown.
     #[error("`{0}` is neither `cargo run -p PACKAGE [-- …]` nor `cargo ladder …`")]
     NotOurs(String),
-    /// A quotation mark has no partner.
-    #[error("`{0}`: a quotation mark is open")]
+    /// An unclosed quotation mark.
+    #[error("`{0}`: a quotation mark is not closed")]
     OpenQuote(String),
-    /// Cargo did not build what was wanted.
+    /// Cargo could not build the packages.
     #[error("`cargo build --package {}` fails", .0.join(" --package "))]
     Build(Vec<String>),
     /// There is no such executable.
-    #[error("{package} is missing; `cargo build --package {package}` makes it")]
+    #[error("{package} is missing; `cargo build --package {package}` builds it")]
     Missing {
-        /// The package that it belongs to.
+        /// The executable's package.
         package: String,
     },
-    /// The operating system did not run it.
+    /// The operating system could not run it.
     #[error("cannot run `{command}`: {source}")]
     Start {
-        /// As the reader types it.
+        /// The command as the reader types it.
         command: String,
         /// The operating system's reason.
         source: std::io::Error,

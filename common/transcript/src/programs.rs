@@ -1,4 +1,4 @@
-//! Where the executables are, and how one is run.
+//! Finds the executables, and runs them.
 use std::collections::BTreeSet;
 use std::env;
 use std::env::consts::EXE_SUFFIX;
@@ -8,10 +8,10 @@ use std::process::Command;
 
 use crate::{CommandLine, Error};
 
-/// What a command printed.
+/// The output of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
-    /// Its exit code; none if a signal ended it.
+    /// Its exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// On standard output.
     pub text: String,
@@ -27,11 +27,11 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Those of the workspace at `root`: the ones beside this program, or where cargo puts them.
+    /// The executables of the workspace at `root`: those beside this program, or those in cargo's folder.
     pub fn of(root: &Path) -> Self {
         let this = env::current_exe().unwrap_or_default();
         let folder = this.parent().unwrap_or(Path::new("."));
-        // A test lies in target/debug/deps, the programs one folder up.
+        // A test is in target/debug/deps, the programs one folder up.
         let beside = match folder.file_name() {
             Some(name) if name == "deps" => folder.parent().unwrap_or(folder),
             _ => folder,
@@ -72,11 +72,11 @@ impl Programs {
             .collect()
     }
 
-    /// Has cargo bring these up to date in the folder of this program. Where this program comes from elsewhere, what
-    /// lies beside it is left as it is, and cargo makes what is missing.
+    /// Builds these packages with cargo in this program's folder. If this program was built elsewhere, the
+    /// executables beside it are left unchanged, and cargo builds only what is missing.
     pub fn build(&self, packages: &BTreeSet<&str>) -> Result<(), Error> {
         let at_home = self.at_home();
-        // The ladder runs rungs.
+        // The ladder runs the rungs' executables.
         let rungs = match packages.contains("ladder") {
             true => self.rungs(),
             false => Vec::new(),
@@ -96,7 +96,7 @@ impl Programs {
                 }
             }
             cargo.args(wanted.iter().flat_map(|package| ["--package", package]));
-            // Where there is no cargo, the executables have to be there already.
+            // Without cargo, the executables must exist.
             if cargo.status().is_ok_and(|status| !status.success()) {
                 return Err(Error::Build(
                     wanted.into_iter().map(str::to_owned).collect(),
@@ -127,9 +127,9 @@ impl Programs {
         let output = program
             .args(&line.arguments)
             .env("GEMM_NVRTC", self.root.join("no-compiler"))
-            // What it runs has been built; cargos that wait for each other would only take time.
+            // Everything it runs has been built; waiting for cargo's lock would only take time.
             .env("CARGO", self.root.join("no-cargo"))
-            .env("CUDA_VISIBLE_DEVICES", "") // whatever else looks for a GPU finds none
+            .env("CUDA_VISIBLE_DEVICES", "") // hides GPUs from every program
             .env("NO_COLOR", "1")
             .env("COLUMNS", "120")
             .env_remove("CARGO_MANIFEST_DIR")

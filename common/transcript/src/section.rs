@@ -1,7 +1,7 @@
 //! A section of a Markdown file.
 
-/// The lines below the heading whose link is `name`, up to the next heading of its rank or above; none if there is no
-/// such heading. A heading's link is its title in lower case with hyphens for blanks.
+/// The lines below the heading whose link is `name`, up to the next heading of the same or a higher level; `None` if
+/// there is no such heading. A heading's link is its title in lower case with hyphens for blanks.
 pub fn section<'a>(markdown: &'a str, name: &str) -> Option<Vec<&'a str>> {
     let rank = |line: &str| match line.split_once(' ') {
         Some((marks, _)) if !marks.is_empty() && marks.bytes().all(|byte| byte == b'#') => {

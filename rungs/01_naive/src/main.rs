@@ -8,7 +8,7 @@ const RUNG: Rung = Rung {
     kernels: &[kernel!("kernel", "sm_80")],
     switches: &[Switch {
         name: "uncoalesced",
-        help: "Let the lanes of a warp lie along columns of C instead of a row",
+        help: "Map the lanes of a warp to a column of C instead of a row",
     }],
     tile: None,
     host: multiply,

@@ -1,4 +1,4 @@
-//! Rung 05: one XOR in the address, and every wavefront is used.
+//! Rung 05: one XOR in the address makes every shared-memory access conflict-free.
 use std::process::ExitCode;
 
 use harness::{Host, LaunchConfig, Result, Rung, Size, kernel};

@@ -1,4 +1,4 @@
-//! The kernel's tiles, and which is fastest at which size.
+//! The kernel's tiles, and the fastest one at each size.
 use harness::{KernelFile, Size, kernel};
 
 pub const KERNELS: &[KernelFile] = &[
@@ -6,10 +6,10 @@ pub const KERNELS: &[KernelFile] = &[
     kernel!("kernel", "sm_80", "128x128"),
 ];
 
-/// The fastest tile, by the number of 128x128 tiles in C: each row gives the largest number that it covers. A small tile
-/// fills 132 SMs where C is small; a large one reuses more of A and B; in between it is the partial last wave that
-/// decides. The rows follow the times in results/h200/tiles.csv, and
-/// `cargo ladder tiles --check` holds them against every record of these tiles.
+/// The fastest tile, by the number of 128x128 tiles in C: each row gives the largest number that it covers. Small
+/// tiles fill 132 SMs if C is small; large ones reuse more of A and B; in between, the partial last wave decides. The
+/// rows follow the times in results/h200/tiles.csv, and `cargo ladder tiles --check` compares them with every record
+/// of these tiles.
 const FASTEST: &[(u64, &str)] = &[
     (64, "128x128"),
     (144, "128x192"),
@@ -18,7 +18,7 @@ const FASTEST: &[(u64, &str)] = &[
     (1024, "128x128"),
 ];
 
-/// The tile at this size; the last one is that of all larger sizes.
+/// The tile at this size; the last row covers all larger sizes.
 pub fn fastest(size: Size) -> &'static str {
     let tiles = u64::from(size.m.div_ceil(128)) * u64::from(size.n.div_ceil(128));
     let row = FASTEST.iter().find(|(most, _)| tiles <= *most);

@@ -1,4 +1,4 @@
-//! Rung 13: as many blocks as SMs, each of which takes tile after tile.
+//! Rung 13: as many blocks as SMs, each of which computes one tile after another.
 use std::process::ExitCode;
 
 use harness::{Host, LaunchConfig, Result, Rung, Size, kernel};

@@ -1,4 +1,4 @@
-//! Rung 15: a launch begins while the one before it ends.
+//! Rung 15: a launch begins before the previous one has ended.
 use std::process::ExitCode;
 
 use harness::{Host, LaunchConfig, Result, Rung, Size, kernel};
@@ -48,7 +48,7 @@ fn multiply(host: &mut Host) -> Result<()> {
         cluster: [cluster, 1, 1],
         block: [threads, 1, 1],
         dynamic_shared: kernel.spec.dynamic_shared,
-        overlap: kernel.overlaps, // it waits itself for the launch before it (programmatic dependent launch)
+        overlap: kernel.overlaps, // the kernel itself waits for the previous launch (programmatic dependent launch)
         ..LaunchConfig::default()
     };
     host.launch(&kernel, config, args)?;

@@ -1,4 +1,4 @@
-//! Broken kernels: each is a rung's kernel with one mistake put in.
+//! Broken kernels: each is a rung's kernel with one mistake inserted.
 mod basics;
 mod hopper;
 mod pipeline;
@@ -13,35 +13,35 @@ use crate::workspace::{read, root};
 /// One mistake.
 #[derive(Clone, Copy, Debug)]
 pub struct Broken {
-    /// What it does wrong; the file's name without `.cu`.
+    /// What is wrong; the file's name without `.cu`.
     pub name: &'static str,
     /// The folder of the rung it is made from.
     pub rung: &'static str,
-    /// What chooses the rung's kernel on the command line.
+    /// The arguments that select the rung's kernel.
     pub arguments: &'static [&'static str],
-    /// M, N and K that suffice for `sanitize` to see it, or verification.
+    /// M, N and K for which `sanitize` or verification detects the mistake.
     pub size: &'static str,
-    /// Text of that kernel, or of the header that it includes, and what replaces it everywhere.
+    /// Pieces of that kernel's text, or of the header that it includes, and their replacements.
     pub edits: &'static [(&'static str, &'static str)],
-    /// How it is found out.
+    /// How it is detected.
     pub caught: Caught,
 }
 
-/// What must notice.
+/// The check that must detect it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caught {
     /// Verification: C is wrong at every size.
     Values,
-    /// Verification, at this size: C is right where each block takes one tile.
+    /// Verification, at this size: C is right if each CTA computes one tile.
     ValuesAtSize,
-    /// `sanitize`, by a finding with these words that names a line of the kernel that holds this text.
+    /// `sanitize`, by a finding that contains these words and names a line of the kernel with this text.
     Sanitizer {
         /// Part of the finding's text.
         says: &'static str,
         /// Part of the line that it must name.
         at: &'static str,
     },
-    /// Nothing is run: it breaks a rule that can be checked before.
+    /// A rule that can be checked without a run.
     Refused {
         /// Part of the error.
         says: &'static str,
@@ -51,7 +51,7 @@ pub enum Caught {
 /// The rung's file that it is made from.
 const KERNEL: &str = "kernel.cu";
 
-/// What most of them have.
+/// The common fields.
 const BASE: Broken = Broken {
     name: "",
     rung: "",
@@ -68,10 +68,10 @@ pub fn all() -> impl Iterator<Item = &'static Broken> {
 }
 
 impl Broken {
-    /// Its text.
+    /// The changed text.
     ///
     /// # Panics
-    /// If the rung no longer holds what is to be edited.
+    /// If the rung's text no longer contains what the edits replace.
     pub fn source(&self) -> String {
         let rungs = root().join("rungs");
         let path = rungs.join(self.rung).join(KERNEL);

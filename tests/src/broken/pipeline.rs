@@ -1,4 +1,4 @@
-//! Mistakes in rungs 06 to 08, with `cp.async`: stages, groups, barriers, fragments that are read ahead.
+//! Mistakes in rungs 06 to 08, with `cp.async`: stages, groups, barriers, fragments that are loaded ahead.
 use super::{Broken, Caught};
 
 const PIPELINE: Broken = Broken {
@@ -175,7 +175,7 @@ pub const ALL: &[Broken] = &[
         ..WARP_TILE
     },
     Broken {
-        // Of the narrower tile's eight copies, one in each of its eight steps.
+        // One of the narrower tile's eight copies, in each of its eight steps.
         name: "copies_after_the_group_is_closed",
         arguments: &["--tile", "128x128"],
         edits: &[(

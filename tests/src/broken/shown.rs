@@ -1,13 +1,13 @@
 //! Kernels that the book runs. Their PTX is committed in `book/kernels/`, so that a reader needs no compiler; their
 //! source is not, since it is a rung's with some text replaced.
 //!
-//! Some are [broken](super::all), for the page of mistakes. [`EXPERIMENTS`] are right in at least one size, and settle
-//! what the page of claims says.
+//! Some are [broken](super::all), for the page of mistakes. [`EXPERIMENTS`] are correct for at least one size, and
+//! test statements of the page of claims.
 use harness::{KernelFile, ptx_file};
 
 use super::{BASE, Broken, Caught, KERNEL, all};
 
-/// The broken ones that the book shows.
+/// The broken kernels that the book shows.
 const MISTAKES: &[&str] = &[
     "writes_nothing",
     "reads_past_the_end_of_b",
@@ -24,7 +24,7 @@ const MISTAKES: &[&str] = &[
     "no_proxy_fence_before_the_store",
 ];
 
-/// Rungs with one thing changed. What each must show stands in `book/claims.toml` or on the page that runs it.
+/// Rungs with one change. The expected result of each is in `book/claims.toml` or on the page that runs it.
 pub const EXPERIMENTS: &[Broken] = &[
     // `ldmatrix` from padded rows: 144 and 272 bytes long, where 04 has 128 and 256.
     Broken {
@@ -63,7 +63,7 @@ pub const EXPERIMENTS: &[Broken] = &[
         ],
         ..BASE
     },
-    // Lane 0 of each warp waits until lane 1 has said something: for ever, if lanes kept in step.
+    // Lane 0 of each warp waits for a value from lane 1: forever, if lanes ran in lockstep.
     Broken {
         name: "lanes_wait_for_lanes",
         rung: "01_naive",
@@ -81,7 +81,7 @@ pub const EXPERIMENTS: &[Broken] = &[
         )],
         ..BASE
     },
-    // Right wherever N equals K.
+    // Correct if N equals K.
     Broken {
         name: "takes_k_for_n",
         rung: "01_naive",
@@ -90,15 +90,15 @@ pub const EXPERIMENTS: &[Broken] = &[
         caught: Caught::ValuesAtSize,
         ..BASE
     },
-    // Free of conflicts as 03 is, with rows nine times as long.
+    // Free of conflicts like 03, with rows nine times as long.
     Broken {
         name: "pads_too_much",
         rung: "03_padded",
         edits: &[("LDA = 128 + 4;", "LDA = 128 + 4 + 1024;")],
         ..BASE
     },
-    // Blocks of 256 threads that ask for the shared memory of a 128x128 tile of f32, without and with a float more in
-    // each row. They leave it unused: what counts is how many of them an SM holds.
+    // Blocks of 256 threads that declare the shared memory of a 128x128 tile of f32, without and with one float of
+    // padding in each row. They leave it unused: the experiment is how many of them fit on an SM.
     Broken {
         name: "asks_for_a_tile",
         rung: "01_naive",
@@ -117,14 +117,14 @@ pub const EXPERIMENTS: &[Broken] = &[
         ],
         ..BASE
     },
-    // The ring of rung 11 with two stages, where shared memory has room for four.
+    // Rung 11 with two stages, where shared memory has space for four.
     Broken {
         name: "two_stages",
         rung: "11_specialized",
         edits: &[("STAGES = 226 * 1024 / (int)sizeof(Stage);", "STAGES = 2;")],
         ..BASE
     },
-    // Rung 11 with barriers of cluster scope, which cost time and nothing that is counted.
+    // Rung 11 with barriers of cluster scope, which take longer without changing a counter.
     Broken {
         name: "barriers_of_cluster_scope",
         rung: "11_specialized",
@@ -181,7 +181,7 @@ impl Broken {
         format!("{}.cu", self.name)
     }
 
-    /// The kernel, of this text and with this PTX.
+    /// The kernel, from this text and with this PTX.
     pub fn kernel_file<'a>(
         &'a self,
         file: &'a str,

@@ -15,7 +15,7 @@ pub(super) fn layouts(bytes: &[u8]) {
     }
 }
 
-/// Words of rung 01. What bounds it stands last, where the last one counts.
+/// Words of rung 01. The limits come last, since the last flag counts.
 pub(super) fn arguments(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let words = text.lines().filter(|word| !word.starts_with("--kernel"));

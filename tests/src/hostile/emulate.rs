@@ -1,4 +1,4 @@
-//! PTX: parsed, lowered, run.
+//! Parses, lowers and runs PTX.
 use emulator::{
     Card, Context, Element, Fill, KernelArg, LaunchConfig, Limits, Options, Ptx, Swizzle, TensorMap,
 };
@@ -25,11 +25,11 @@ pub(super) fn ptx(bytes: &[u8]) {
     }
 }
 
-/// Matrices of the problem that rungs are given: small, and with room for a tile.
+/// Matrices of the problem that rungs are given: small, and large enough for a tile.
 const SIDE: u32 = 128;
 const MATRIX_BYTES: usize = 2 * (SIDE * SIDE) as usize;
 
-/// Launches the first kernel of a text. The first byte says how.
+/// Launches the first kernel of a text. The first byte selects the launch's configuration.
 pub(super) fn emulate(bytes: &[u8]) {
     let Some((&setup, text)) = bytes.split_first() else {
         return;
@@ -59,7 +59,7 @@ pub(super) fn emulate(bytes: &[u8]) {
     };
     let mut args = Vec::new();
     for (at, param) in function.params().iter().enumerate() {
-        // As a matrix-multiply kernel takes them: three matrices, then three sides.
+        // The arguments of a matrix-multiply kernel: three matrices, then three sides.
         let name = ["A", "B", "C"][at % 3];
         let Ok(buffer) = context.upload(name, &[0x00, 0x3c].repeat(MATRIX_BYTES / 2)) else {
             return;

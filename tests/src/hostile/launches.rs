@@ -1,19 +1,19 @@
-//! Sources, words and arrays that strangers give to `cargo ladder emulate`.
+//! CUDA sources, words and arrays that users give to `cargo ladder emulate`.
 use ladder::untrusted::emulate;
 
-/// The first byte says whether one kernel is asked for; the rest is CUDA source, of which the host's part becomes blank
-/// and nothing else changes.
+/// The first byte says whether one kernel is selected; the rest is CUDA source. Extracting its device code replaces
+/// the host code by blanks and changes nothing else.
 ///
 /// # Panics
-/// If more changes.
+/// If anything else changes.
 pub(super) fn sources(bytes: &[u8]) {
     let (&choice, source) = bytes.split_first().unwrap_or((&0, &[]));
     let kernel = (choice % 2 == 1).then_some("lab::reduce<float, 256>");
-    // What is no UTF-8 is replaced before.
+    // Invalid UTF-8 is replaced first.
     let source = String::from_utf8_lossy(source);
     let left = emulate::device_code(source.as_bytes(), kernel);
     assert_eq!(left.len(), source.len());
-    // What follows the word is mostly the variable.
+    // The rest of the line is usually the variable.
     for words in source.split("__shared__").skip(1).take(4) {
         let name = words.split(|c: char| !c.is_alphanumeric() && c != '_');
         name.filter(|name| !name.is_empty())
@@ -24,14 +24,14 @@ pub(super) fn sources(bytes: &[u8]) {
     assert!(source.bytes().zip(left.bytes()).all(same), "a line moved");
 }
 
-/// The first byte says whether it is an array's file, or words, one a line, and a file with a head.
+/// The first byte selects the input: an array's file, or words, one on each line, and a file with a head.
 pub(super) fn launches(bytes: &[u8]) {
     let (&choice, text) = bytes.split_first().unwrap_or((&0, &[]));
     match choice % 2 {
         0 => drop(emulate::launch(&String::from_utf8_lossy(text))),
         _ => {
             if let Ok(written) = emulate::array(text) {
-                // What is written can be read, and is the same then.
+                // A written array can be read back unchanged.
                 assert_eq!(emulate::array(&written).as_deref(), Ok(&*written));
             }
         }

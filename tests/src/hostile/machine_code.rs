@@ -1,4 +1,5 @@
-//! Machine code as `nvdisasm` prints it and as the clock keeps it, and the words of `cargo ladder approximate`.
+//! Machine code as `nvdisasm` prints it and as it is committed for the clock model, and the words of `cargo ladder
+//! approximate`.
 use std::sync::OnceLock;
 
 use clock::{Card, Launch, MachineCode, Sharing};
@@ -7,11 +8,11 @@ use emulator::{Context, Function, KernelArg, LaunchConfig, Options, TraceRequest
 /// A kernel with a loop, a guard, a barrier, shared and global memory.
 const PTX: &str = include_str!("machine_code.ptx");
 
-/// The first byte says which of the two forms the text has. What is read is written in the other form and read again, and
-/// times a launch of a kernel that may be another one.
+/// The first byte selects one of the two formats. The machine code is parsed, written in the other format, parsed
+/// again, and used to time a launch of a kernel that may be a different one.
 ///
 /// # Panics
-/// If what is written cannot be read.
+/// If the written text cannot be parsed.
 pub(super) fn machine_code(bytes: &[u8]) {
     let (&choice, text) = bytes.split_first().unwrap_or((&0, &[]));
     let text = String::from_utf8_lossy(text);
@@ -47,7 +48,7 @@ pub(super) fn machine_code(bytes: &[u8]) {
     }
 }
 
-/// What two CTAs of the kernel executed.
+/// The trace of two CTAs of the kernel.
 fn traced() -> &'static (Function, Vec<WarpTrace>, Card) {
     static TRACED: OnceLock<(Function, Vec<WarpTrace>, Card)> = OnceLock::new();
     TRACED.get_or_init(|| {
@@ -74,7 +75,7 @@ fn traced() -> &'static (Function, Vec<WarpTrace>, Card) {
     })
 }
 
-/// Words after `cargo ladder approximate`, one a line.
+/// Words after `cargo ladder approximate`, one on each line.
 pub(super) fn approximate(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let words: Vec<&str> = text.lines().collect();

@@ -1,20 +1,19 @@
-//! What a fuzzer feeds with any bytes: one function for each reader of text that others wrote, all of them within
-//! small bounds of time and memory. `tests/fuzz/` looks for inputs that make one panic, and `cargo test` replays those
-//! that it found.
+//! The fuzz targets: one function for each parser of text that others wrote, all within small limits of time and
+//! memory. `tests/fuzz/` searches for inputs that make one panic, and `cargo test` replays the inputs found so far.
 //!
 //! | target | input |
 //! | --- | --- |
 //! | `ptx` | PTX, to be parsed and lowered |
-//! | `emulate` | a byte of setup, then PTX, to be run with little fuel |
+//! | `emulate` | a byte of setup, then PTX, to be run with a small instruction limit |
 //! | `recordings` | the name of a recording in the first line, then its bytes |
-//! | `tables` | which file in the first byte, then its text: `bench.json`, `tiles.csv`, accesses for `banks` |
+//! | `tables` | a byte that selects the file, then its text: `bench.json`, `tiles.csv`, accesses for `banks` |
 //! | `answers` | answers to an exam's questions, in TOML |
-//! | `layouts` | words after `cargo ladder layout`, one a line |
-//! | `sources` | a byte of choice, then CUDA source, of which the device's part is taken |
-//! | `launches` | a byte of choice, then arguments of a launch and the head of a file, or a `.npy` file |
-//! | `machine_code` | a byte of choice, then machine code as `nvdisasm` prints it or as the clock keeps it; a launch is timed with it |
-//! | `approximate` | words after `cargo ladder approximate`, one a line |
-//! | `arguments` | words after `cargo run -p rung01_naive --`, one a line |
+//! | `layouts` | words after `cargo ladder layout`, one on each line |
+//! | `sources` | a selector byte, then CUDA source, from which the device code is extracted |
+//! | `launches` | a selector byte, then arguments of a launch and the head of a file, or a `.npy` file |
+//! | `machine_code` | a selector byte, then machine code as `nvdisasm` prints it or as it is committed; a launch is timed with it |
+//! | `approximate` | words after `cargo ladder approximate`, one on each line |
+//! | `arguments` | words after `cargo run -p rung01_naive --`, one on each line |
 mod arguments;
 mod emulate;
 mod launches;
@@ -22,7 +21,7 @@ mod machine_code;
 pub mod mutate;
 mod tables;
 
-/// Takes any bytes and must come back.
+/// Accepts any bytes and must return.
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is its folder in `tests/fuzz/corpus/`.
@@ -40,7 +39,7 @@ pub const TARGETS: [(&str, Target); 11] = [
     ("approximate", machine_code::approximate),
 ];
 
-/// The target of this name, which is the program's.
+/// The target of this name, which is also the fuzzer's name.
 ///
 /// # Panics
 /// If there is none.

@@ -1,8 +1,8 @@
-//! Mutations that keep PTX nearly right, so that they pass the parser: whole lines come and go, operands, numbers and
-//! types change places.
+//! Mutations that keep PTX nearly correct, so that it passes the parser: lines are inserted and removed; operands,
+//! numbers and types are exchanged.
 use crate::workspace::{files, read, root};
 
-/// A stream of numbers that look random (Steele, Lea and Flood 2014, SplitMix).
+/// A pseudorandom number generator (Steele, Lea and Flood 2014, SplitMix).
 pub struct Random(pub u64);
 
 impl Random {
@@ -14,12 +14,12 @@ impl Random {
         x ^ (x >> 31)
     }
 
-    /// Below `end`; 0 if that is 0.
+    /// A number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// One of them.
+    /// One item of the list.
     pub fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
         list.get(self.below(list.len()))
             .copied()
@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// Numbers at which something ends.
+/// Boundary values.
 const NUMBERS: [&str; 16] = [
     "0",
     "1",
@@ -61,7 +61,7 @@ const SPACES: [&str; 6] = [
     "shared::cluster",
 ];
 
-/// The rungs' committed PTX without what only a debugger reads.
+/// The rungs' committed PTX, without debug information.
 pub fn rungs() -> Vec<String> {
     let ptx = files(&root().join("rungs"), ".ptx");
     let kept = |line: &&str| {
@@ -78,7 +78,7 @@ pub fn rungs() -> Vec<String> {
     ptx.iter().map(lines).collect()
 }
 
-/// Changes a text in a few places; lines come from itself and from `others` too.
+/// Mutates a text in a few places; inserted lines come from the text itself and from `others`.
 pub fn mutate(text: &str, others: &[String], random: &mut Random) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..1 + random.below(4) {
@@ -90,7 +90,7 @@ pub fn mutate(text: &str, others: &[String], random: &mut Random) -> String {
             0 => drop(lines.remove(at)),
             1 => lines.insert(to, lines[at].clone()),
             2 => lines.swap(at, to),
-            // A loop's body, or a declaration with what follows it.
+            // A loop's body, or a declaration with the lines after it.
             3 => drop(lines.drain(at..(at + 1 + random.below(20)).min(lines.len()))),
             4 => {
                 let other = others
@@ -100,7 +100,7 @@ pub fn mutate(text: &str, others: &[String], random: &mut Random) -> String {
                 lines.insert(at, random.pick(&other).to_owned());
             }
             5 => lines.truncate(at + 1),
-            // Most of what a kernel does is words.
+            // Most mutations change single words.
             _ => {
                 let other = lines[to].clone();
                 lines[at] = words(&lines[at], &other, random);

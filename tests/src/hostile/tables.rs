@@ -1,17 +1,17 @@
-//! Files that others recorded.
+//! Recordings and tables.
 use anyhow::Result;
 use calibration::instructions::{self, Experiment, Recorder};
 use emulator::Card;
 
-/// A recording: executed, compared, and measured again on a GPU that answers with zeros.
+/// A recording: executed, compared, and recorded again on a GPU that answers with zeros.
 pub(super) fn recordings(bytes: &[u8]) {
     let end = bytes.iter().position(|&byte| byte == b'\n');
     let (name, bytes) = bytes.split_at(end.unwrap_or(bytes.len()));
     let name = String::from_utf8_lossy(name);
     let bytes = bytes.get(1..).unwrap_or_default();
-    // A row is a launch: some suffice.
+    // Every row is a launch: a few suffice.
     let rows = bytes.iter().filter(|&&byte| byte == b'\n').count();
-    // Of approximate instructions it is millions of inputs.
+    // A row of approximate instructions has millions of inputs.
     let most = if name.starts_with("approximate") {
         2
     } else {
@@ -33,7 +33,7 @@ pub(super) fn recordings(bytes: &[u8]) {
     }
 }
 
-/// A GPU that measures nothing.
+/// A GPU whose results are all zero.
 struct Zeros;
 
 impl Recorder for Zeros {
@@ -45,7 +45,7 @@ impl Recorder for Zeros {
     }
 }
 
-/// A file of `results/`, or a reader's own table.
+/// A file of `results/`, or a user's own table.
 pub(super) fn tables(bytes: &[u8]) {
     let Some((&which, text)) = bytes.split_first() else {
         return;
@@ -59,7 +59,7 @@ pub(super) fn tables(bytes: &[u8]) {
     failed.iter().for_each(|error| drop(format!("{error:#}")));
 }
 
-/// What a student hands in.
+/// A student's answers.
 pub(super) fn answers(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let points = grader::points_of_answers(&text).expect("the exam is ours");

@@ -1,57 +1,58 @@
-//! The emulator's `sanitize` beside NVIDIA's compute-sanitizer: every broken kernel, and the sound ones that they are
-//! made from, on a GPU under each of its four tools.
+//! Compares the emulator's `sanitize` with NVIDIA's compute-sanitizer: every broken kernel, and the correct ones that
+//! they are made from, run on a GPU under each of its four tools.
 //!
 //! | file | what it answers |
 //! | --- | --- |
-//! | `watch` | what does each tool print? Children with a time limit, since some of these kernels never end |
-//! | `said` | what did it find, in one line? |
-//! | `table` | who finds what |
-mod said;
+//! | `watch` | what does each tool print? Processes with a time limit, since some of these kernels never end |
+//! | `verdict` | what did it find, in one line? |
+//! | `table` | which tool finds what? |
 mod table;
+mod verdict;
 mod watch;
 
-pub use said::Said;
 pub use table::{Row, table};
+pub use verdict::Verdict;
 pub use watch::{Limits, record};
 
 use crate::broken::{Broken, SEVERAL_TILES_A_BLOCK, all};
 
 /// The table's file.
 pub const TABLE: &str = "sanitizers.csv";
-/// What the recording belongs to.
+/// The recording's provenance.
 pub const PROVENANCE: &str = "provenance_sanitizers.json";
 /// The name of a rung's own kernel in the table.
 pub const SOUND: &str = calibration::SOUND[0];
 
-/// Who watches a launch.
+/// The tool that checks a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Watcher {
-    /// Nobody: what the hardware does by itself.
-    Nobody,
+pub enum Checker {
+    /// None: the result of the hardware alone.
+    Hardware,
     /// compute-sanitizer with this tool.
     Tool(&'static str),
 }
 
-impl Watcher {
-    /// Nobody, and compute-sanitizer's tools.
+impl Checker {
+    /// No tool, and compute-sanitizer's tools.
     pub const ALL: [Self; 5] = [
-        Self::Nobody,
+        Self::Hardware,
         Self::Tool("memcheck"),
         Self::Tool("racecheck"),
         Self::Tool("initcheck"),
         Self::Tool("synccheck"),
     ];
 
-    /// For a file's name.
+    /// The name in file names.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Nobody => "alone",
+            Self::Hardware => "alone",
             Self::Tool(tool) => tool,
         }
     }
 }
 
-/// The broken kernels, and before them what they are made from: a tool that complains of those too has found no mistake.
+/// The broken kernels, preceded by the kernels that they are made from: a finding in those as well does not detect
+/// the mistake.
 pub fn subjects() -> Vec<Broken> {
     let mut subjects: Vec<Broken> = Vec::new();
     for broken in all() {
@@ -74,12 +75,12 @@ pub fn subjects() -> Vec<Broken> {
     subjects
 }
 
-/// A rung's kernel, by what chooses it.
+/// A rung's kernel, with the arguments that select it.
 fn variant(of: &Broken) -> (&'static str, &'static [&'static str]) {
     (of.rung, of.arguments)
 }
 
-/// The name of a subject's files: sound kernels have no name of their own.
+/// The name of a subject's files: correct kernels have no name of their own.
 fn stem(of: &Broken) -> String {
     let mut words = vec![of.name];
     if of.name == SOUND {
@@ -106,7 +107,7 @@ mod tests {
         }
     }
 
-    /// The ladder counts all others as broken.
+    /// The ladder counts all other names as broken.
     #[test]
     fn what_is_not_broken_has_a_name_that_the_ladder_knows() {
         let subjects = subjects().into_iter().map(|subject| subject.name);

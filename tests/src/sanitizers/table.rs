@@ -1,11 +1,11 @@
-//! Who finds what: a row a kernel.
+//! Which tool finds what: one row for each kernel.
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Said, Watcher, stem, subjects};
+use super::{Checker, Verdict, stem, subjects};
 use crate::broken::Broken;
 use crate::workspace::{root, run};
 
@@ -16,15 +16,15 @@ pub struct Row {
     pub kernel: String,
     /// The rung it is made from.
     pub rung: String,
-    /// What chooses the rung's kernel.
+    /// The arguments that select the rung's kernel.
     pub arguments: String,
     /// M, N and K.
     pub size: String,
-    /// What the emulator's `sanitize` finds.
+    /// The finding of the emulator's `sanitize`.
     pub sanitize: String,
-    /// What the GPU makes of it by itself.
+    /// The result on the GPU without a tool.
     pub alone: String,
-    /// What compute-sanitizer's tools find; empty if it is not recorded yet.
+    /// The findings of compute-sanitizer's tools; empty if not recorded yet.
     pub memcheck: String,
     /// See `memcheck`.
     pub racecheck: String,
@@ -46,44 +46,44 @@ impl Row {
     }
 }
 
-/// The table of a recording: what its `raw/` holds, beside what the emulator finds here. Takes NVRTC.
+/// The table of a recording: the contents of its `raw/`, and the emulator's findings. Requires NVRTC.
 ///
 /// # Errors
-/// If a file cannot be read. One that is missing leaves its cell empty: `record --again` goes on there.
+/// If a file cannot be read. A missing file leaves its cell empty: `record --again` continues there.
 pub fn table(folder: &Path) -> io::Result<Vec<Row>> {
     let row = |subject: &Broken| {
         let stem = stem(subject);
-        let said = |watcher: Watcher| {
+        let verdict = |checker: Checker| {
             let path = folder
                 .join("raw")
-                .join(format!("{stem}.{}.txt", watcher.name()));
+                .join(format!("{stem}.{}.txt", checker.name()));
             let raw = match fs::read(&path) {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
                 raw => raw.map_err(|error| {
                     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
                 })?,
             };
-            Ok::<_, io::Error>(Said::of(watcher, &String::from_utf8_lossy(&raw)).to_string())
+            Ok::<_, io::Error>(Verdict::of(checker, &String::from_utf8_lossy(&raw)).to_string())
         };
-        let [alone, memcheck, racecheck, initcheck, synccheck] = Watcher::ALL;
+        let [alone, memcheck, racecheck, initcheck, synccheck] = Checker::ALL;
         Ok(Row {
             kernel: subject.name.into(),
             rung: subject.rung.into(),
             arguments: subject.arguments.join(" "),
             size: subject.size.into(),
             sanitize: sanitize(subject)?.to_string(),
-            alone: said(alone)?,
-            memcheck: said(memcheck)?,
-            racecheck: said(racecheck)?,
-            initcheck: said(initcheck)?,
-            synccheck: said(synccheck)?,
+            alone: verdict(alone)?,
+            memcheck: verdict(memcheck)?,
+            racecheck: verdict(racecheck)?,
+            initcheck: verdict(initcheck)?,
+            synccheck: verdict(synccheck)?,
         })
     };
     subjects().iter().map(row).collect()
 }
 
-/// What the emulator finds; it prints as compute-sanitizer does.
-fn sanitize(subject: &Broken) -> io::Result<Said> {
+/// The emulator's finding; it prints in compute-sanitizer's format.
+fn sanitize(subject: &Broken) -> io::Result<Verdict> {
     let folder = std::env::temp_dir().join(format!("sanitizers-{}", std::process::id()));
     let kernel = subject.write(&folder)?;
     let kernel = kernel.to_string_lossy();
@@ -93,8 +93,8 @@ fn sanitize(subject: &Broken) -> io::Result<Said> {
         &[&arguments, subject.arguments].concat(),
     );
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    let found = Said::of(
-        Watcher::Tool("sanitize"),
+    let found = Verdict::of(
+        Checker::Tool("sanitize"),
         &format!("{}\n{text}", output.status),
     );
     fs::remove_dir_all(folder)?;

@@ -1,4 +1,4 @@
-//! Launches every subject on a GPU under every tool, and keeps what is printed.
+//! Launches every subject on a GPU under every tool, and keeps the output.
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,34 +6,35 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{PROVENANCE, Watcher, stem, subjects};
+use super::{Checker, PROVENANCE, stem, subjects};
 use crate::broken::Broken;
 
-/// How long, and how many at a time.
+/// Time limits, and the number of processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// A launch that nobody watches is stopped after this.
+    /// The limit of a launch without a tool.
     pub alone: Duration,
-    /// One under a tool, which makes it slower, after this; or after as long as an unwatched one, if that had no end.
+    /// The limit of a launch under a tool, which is slower; if the launch without a tool never ended, that limit
+    /// applies.
     pub watched: Duration,
-    /// Children at a time, all on one GPU.
+    /// Concurrent processes, all on one GPU.
     pub jobs: usize,
-    /// Whether what a recording in the same folder has seen to its end is left as it is.
+    /// Whether launches that an earlier recording in the folder has completed are skipped.
     pub again: bool,
 }
 
-/// How a file of `raw/` begins if the child had to be stopped.
+/// The first line of a file of `raw/` if the process had to be stopped.
 pub const NO_END: &str = "no end";
 
-/// Messages of a kernel that are printed; the number of all stands in the summary.
-const PRINTED: &str = "4";
+/// Findings printed for a kernel; the summary has the number of all.
+const PRINT_LIMIT: &str = "4";
 /// The option that makes initcheck watch shared memory too, in versions that have it.
 const ADDRESS_SPACE: &str = "--initcheck-address-space";
-/// How often a child is asked whether it has ended.
-const PAUSE: Duration = Duration::from_millis(20);
+/// The polling interval for the end of a process.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Watches all subjects; `programs` is the folder of the rungs' programs. What each watcher printed goes to
-/// `folder/raw/SUBJECT.WATCHER.txt` as soon as it is there, and `sanitizers.csv` is made from that.
+/// Runs all subjects under all tools; `programs` is the folder of the rungs' programs. Each output is written to
+/// `folder/raw/SUBJECT.WATCHER.txt` as soon as it is complete, and `sanitizers.csv` is made from these files.
 ///
 /// # Errors
 /// If compute-sanitizer or a rung's program cannot be started, or a file cannot be written.
@@ -56,17 +57,17 @@ pub fn record(folder: &Path, programs: &Path, limits: Limits) -> io::Result<()> 
         folder.join(PROVENANCE),
         recorder.provenance(&subjects, limits)?,
     )?;
-    // First without a tool, which shows who never ends: those are the last, since they keep the GPU from the others.
-    let alone: Vec<_> = subjects.iter().map(|of| (of, Watcher::Nobody)).collect();
+    // First without a tool, which shows the kernels that never end: those run last, since they occupy the GPU.
+    let alone: Vec<_> = subjects.iter().map(|of| (of, Checker::Hardware)).collect();
     let mut ended = recorder.all(&alone, limits.alone, limits.jobs)?;
-    // Who has waited for one of them has an end, too: once more, with the GPU to itself.
+    // Processes that waited for one of those run once more, with the GPU to themselves.
     for (work, ended) in alone.iter().zip(&mut ended).filter(|(_, ended)| !**ended) {
         *ended = recorder.all(&[*work], limits.alone, 1)? == [true];
     }
     let tools = |does_end: bool| -> Vec<_> {
         let subjects = subjects.iter().zip(&ended);
         let subjects = subjects.filter(|(_, ended)| **ended == does_end);
-        let tools = &Watcher::ALL[1..];
+        let tools = &Checker::ALL[1..];
         subjects
             .flat_map(|(of, _)| tools.iter().map(move |tool| (of, *tool)))
             .collect()
@@ -77,7 +78,7 @@ pub fn record(folder: &Path, programs: &Path, limits: Limits) -> io::Result<()> 
     Ok(())
 }
 
-/// The kernel's file, named as its other files are.
+/// Writes the kernel's file, named like its other files.
 fn write(subject: &Broken, kernels: &Path) -> io::Result<PathBuf> {
     fs::create_dir_all(kernels)?;
     let path = kernels.join(stem(subject) + ".cu");
@@ -85,7 +86,7 @@ fn write(subject: &Broken, kernels: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// compute-sanitizer, and what this version of it can do.
+/// compute-sanitizer, and the options that this version supports.
 struct Sanitizer {
     version: String,
     sees_shared: bool,
@@ -123,7 +124,7 @@ struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// The rung's program with what launches the subject once.
+    /// The command that launches the subject once.
     fn launch(&self, subject: &Broken) -> Command {
         let mut command = Command::new(self.programs.join(format!("rung{}", subject.rung)));
         command
@@ -134,13 +135,13 @@ impl Recorder<'_> {
         command
     }
 
-    fn command(&self, subject: &Broken, watcher: Watcher) -> Command {
+    fn command(&self, subject: &Broken, checker: Checker) -> Command {
         let launch = self.launch(subject);
-        let Watcher::Tool(tool) = watcher else {
+        let Checker::Tool(tool) = checker else {
             return launch;
         };
         let mut command = Command::new("compute-sanitizer");
-        command.args(["--tool", tool, "--print-limit", PRINTED]);
+        command.args(["--tool", tool, "--print-limit", PRINT_LIMIT]);
         if tool == "initcheck" && self.sanitizer.sees_shared {
             command.args([ADDRESS_SPACE, "all"]);
         }
@@ -148,10 +149,10 @@ impl Recorder<'_> {
         command
     }
 
-    /// Does all of them, `jobs` at a time; which have come to an end.
+    /// Runs all of them, `jobs` at a time; returns which have ended.
     fn all(
         &self,
-        work: &[(&Broken, Watcher)],
+        work: &[(&Broken, Checker)],
         limit: Duration,
         jobs: usize,
     ) -> io::Result<Vec<bool>> {
@@ -160,10 +161,10 @@ impl Recorder<'_> {
             let mut done = Vec::new();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(&(subject, watcher)) = work.get(number) else {
+                let Some(&(subject, checker)) = work.get(number) else {
                     return Ok(done);
                 };
-                done.push((number, self.one(subject, watcher, limit)?));
+                done.push((number, self.one(subject, checker, limit)?));
             }
         };
         let mut done = std::thread::scope(|scope| {
@@ -181,17 +182,17 @@ impl Recorder<'_> {
         Ok(done.into_iter().map(|(_, ended)| ended).collect())
     }
 
-    /// Keeps what one watcher prints of one subject; whether it came to an end.
-    fn one(&self, subject: &Broken, watcher: Watcher, limit: Duration) -> io::Result<bool> {
+    /// Keeps the output for one subject under one tool; returns whether the process ended.
+    fn one(&self, subject: &Broken, checker: Checker, limit: Duration) -> io::Result<bool> {
         let path = self
             .raw
-            .join(format!("{}.{}.txt", stem(subject), watcher.name()));
+            .join(format!("{}.{}.txt", stem(subject), checker.name()));
         if self.again && fs::read(&path).is_ok_and(|known| !known.starts_with(NO_END.as_bytes())) {
             return Ok(true);
         }
         let output = path.with_extension("part");
         let (started, file) = (Instant::now(), File::create(&output)?);
-        let mut command = self.command(subject, watcher);
+        let mut command = self.command(subject, checker);
         command
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
@@ -203,32 +204,32 @@ impl Recorder<'_> {
         };
         let mut whole = File::create(&path)?;
         writeln!(whole, "{how}")?;
-        // What a tool prints need not be UTF-8.
+        // A tool's output may not be UTF-8.
         whole.write_all(&fs::read(&output)?)?;
         fs::remove_file(&output)?;
         let seconds = started.elapsed().as_secs_f64();
         eprintln!(
             "{seconds:6.1} s  {}  {}  {how}",
-            watcher.name(),
+            checker.name(),
             stem(subject)
         );
         Ok(ended.is_some())
     }
 
-    /// Of a sound kernel's run.
+    /// The provenance, from a correct kernel's run.
     fn provenance(&self, subjects: &[Broken], limits: Limits) -> io::Result<String> {
         let sound = subjects.first().map(|subject| self.launch(subject));
         let Some(mut sound) = sound else {
             return Ok(String::new());
         };
         let output = sound.arg("--json").output()?;
-        let said = || {
+        let failed = || {
             let (out, aside) = (&output.stdout, &output.stderr);
-            let said = String::from_utf8_lossy(out) + String::from_utf8_lossy(aside);
-            io::Error::other(format!("a sound kernel does not run: {}", said.trim()))
+            let printed = String::from_utf8_lossy(out) + String::from_utf8_lossy(aside);
+            io::Error::other(format!("a sound kernel does not run: {}", printed.trim()))
         };
         let report: serde_json::Value =
-            serde_json::from_slice(&output.stdout).map_err(|_| said())?;
+            serde_json::from_slice(&output.stdout).map_err(|_| failed())?;
         let mut of = serde_json::Map::new();
         for key in ["gpu", "driver", "cuda", "commit", "date"] {
             of.insert(key.into(), report["provenance"][key].clone());
@@ -247,9 +248,9 @@ impl Recorder<'_> {
     }
 }
 
-/// Runs it; nothing if it had to be stopped.
+/// Runs a command; `None` if it had to be stopped.
 fn within(command: &mut Command, limit: Duration) -> io::Result<Option<std::process::ExitStatus>> {
-    // In a group of its own: compute-sanitizer is one process, and what it watches another.
+    // In a process group of its own: compute-sanitizer is one process, and the program that it checks another.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
     let program = command.get_program().to_owned();
@@ -265,11 +266,11 @@ fn within(command: &mut Command, limit: Duration) -> io::Result<Option<std::proc
             stop(&mut child)?;
             return Ok(None);
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Stops a child and what it has started.
+/// Stops a process and its children.
 fn stop(child: &mut Child) -> io::Result<()> {
     #[cfg(unix)]
     Command::new("kill")

@@ -1,11 +1,11 @@
-//! The patches in `results/attempts/` are of the rungs as they are, and make kernels that are right.
+//! The patches in `results/attempts/` apply to the current rungs and make kernels that compute a correct C.
 use std::collections::BTreeSet;
 
 use ladder_tests::attempts::{self, Attempt};
 use ladder_tests::workspace::{files, has_nvrtc, read, root, run};
 
-/// One tile a block, with more steps than the ring has stages or L2 fetches ahead; and a ragged C, of which each block
-/// takes several tiles, whatever their shape.
+/// One tile for each CTA, with more steps than the ring has stages or L2 prefetches ahead; and a C that is not a
+/// multiple of the tile, of which each CTA computes several tiles, whatever their shape.
 const SIZES: [&str; 2] = ["256x256x840", "17000x40x72"];
 
 #[test]
@@ -18,7 +18,7 @@ fn every_patch_applies_to_its_rung() {
     assert_eq!(all.len(), patches().len());
 }
 
-/// The log says of each patch what was measured with it, and names none that is gone.
+/// The log describes the measurement of each patch, and names no patch that does not exist.
 #[test]
 fn the_log_names_every_patch() {
     let log = read(&root().join("results/attempts.md"));
@@ -30,7 +30,7 @@ fn the_log_names_every_patch() {
     assert_eq!(named, patches());
 }
 
-/// The emulator knows every instruction of every patch, so there are no exceptions.
+/// The emulator supports every instruction of every patch, so there are no exceptions.
 #[test]
 fn every_patched_kernel_multiplies() {
     if !has_nvrtc(gpu::Nvrtc::find().is_ok()) {
@@ -52,7 +52,7 @@ fn every_patched_kernel_multiplies() {
     std::fs::remove_dir_all(folder).expect("it was made above");
 }
 
-/// The files' names.
+/// The names of the files.
 fn patches() -> BTreeSet<String> {
     let patches = files(&root().join("results/attempts"), ".patch");
     let names = patches.iter().filter_map(|path| path.file_name()?.to_str());

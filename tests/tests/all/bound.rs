@@ -1,4 +1,4 @@
-//! What limits a rung, predicted from the emulator's counters, against what an H200 was recorded to do.
+//! The bound of each rung, predicted from the emulator's counters, compared with an H200's recorded speed.
 mod roofline;
 
 use std::collections::BTreeSet;
@@ -21,14 +21,14 @@ fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-/// What a block asks of a resource, and the clocks that it takes.
+/// A block's demand on a resource, and the clocks that it takes.
 fn of(bound: &Value, resource: &str) -> Option<(f64, f64)> {
     let resources = bound["resources"].as_array().expect("a list");
     let one = resources.iter().find(|one| one["resource"] == resource)?;
     Some((number(&one["amount"]), number(&one["clocks"])))
 }
 
-/// Rung, size and TFLOP/s of every kernel that the record timed.
+/// Rung, size and TFLOP/s of every kernel in the record.
 fn recorded() -> Vec<(String, String, f64)> {
     let text = read(
         &root()
@@ -67,7 +67,7 @@ fn nobody_is_faster_than_his_bound() {
         for (_, size, tflops) in recorded.iter().filter(|(label, ..)| label == *name) {
             assert!(*tflops <= most, "{name} at {size}: {tflops} of {most}");
             if bound["size"] == size.as_str() {
-                // A bound that nobody comes near predicts nothing.
+                // A bound far above every measurement predicts nothing.
                 assert!(*tflops > 0.3 * most, "{name} at {size}: {tflops} of {most}");
                 compared += 1;
             }
@@ -78,7 +78,7 @@ fn nobody_is_faster_than_his_bound() {
     assert!(ladder.status.success(), "{ladder:?}");
 }
 
-/// Eight wavefronts for every `ldmatrix`, derived: it bounds 64x64 warp tiles to about 16% of cuBLAS.
+/// Eight wavefronts for every `ldmatrix`, derived by hand: they bound 64x64 warp tiles to about 16% of cuBLAS.
 #[test]
 fn the_l1_data_pipe_bounds_04_and_frees_05() {
     let (mma, swizzle) = (bound("04_mma"), bound("05_swizzle"));
@@ -86,13 +86,13 @@ fn the_l1_data_pipe_bounds_04_and_frees_05() {
     let of_cublas = number(&mma["of_cublas"]);
     assert!((0.15..0.18).contains(&of_cublas), "{of_cublas}");
 
-    // A warp reads 4 + 4 times four matrices for each 16 of K, the block has four warps, and K is 4096. Every
-    // matrix takes 8 wavefronts, and 1 with the swizzle.
+    // A warp loads 4 + 4 times four matrices for each 16 of K, the block has four warps, and K is 4096. Every matrix
+    // takes 8 wavefronts, or 1 with the swizzle.
     let matrices = 4.0 * (4.0 + 4.0) * 4.0 * (4096.0 / 16.0);
-    // 128 + 128 elements of two bytes come in for each of K.
+    // For each of K, 128 + 128 elements of two bytes are loaded.
     let copies = 2.0 * 256.0 * 4096.0 / 128.0;
     let tile_of_c = 2.0 * 128.0 * 128.0 / 128.0;
-    // C goes out through shared memory: written (8-way without the swizzle, in 4 bytes a lane), read, stored.
+    // C is staged in shared memory: written (8-way conflicts without the swizzle, 4 bytes a lane), read, stored.
     let [slow, fast] = [8.0, 1.0].map(|ways| ways * matrices + copies + (ways + 2.0) * tile_of_c);
     assert_eq!(
         of(&mma, "L1 data pipe").map(|(amount, _)| amount),
@@ -103,7 +103,7 @@ fn the_l1_data_pipe_bounds_04_and_frees_05() {
         Some(fast)
     );
 
-    // The same products, and nothing bypassed that could be reused.
+    // The same products, without bypassing a cache whose data could be reused.
     let flop = 2.0 * 128.0 * 128.0 * 4096.0;
     for bound in [&mma, &swizzle] {
         assert_eq!(of(bound, "mma.sync").map(|(amount, _)| amount), Some(flop));
@@ -136,7 +136,7 @@ fn cuda_cores_are_bound_by_issuing_and_padding_changes_nothing() {
     assert!((step - 1.0).abs() < 0.01, "{step}");
 }
 
-/// With INSTA_UPDATE=always it is written anew.
+/// INSTA_UPDATE=always rewrites it.
 #[test]
 #[ignore = "long; `cargo test -- --include-ignored` runs it"]
 fn the_books_roofline_is_what_bounds_and_record_give() {
@@ -181,7 +181,7 @@ fn the_books_roofline_is_what_bounds_and_record_give() {
     }
     assert!(
         fs::read_to_string(&file).is_ok_and(|there| there == svg),
-        "{} is not what the record gives; INSTA_UPDATE=always writes it anew",
+        "{} does not match the record; INSTA_UPDATE=always rewrites it",
         file.display()
     );
 }

@@ -1,5 +1,5 @@
-//! Verification cannot be fooled, and `sanitize` finds what is wrong and where.
-//! The kernels are compiled here, so NVRTC is needed.
+//! Verification detects wrong results, and `sanitize` finds what is wrong and where. The kernels are compiled here,
+//! so NVRTC is needed.
 use harness::ptx_file;
 use ladder_tests::broken::shown::shown;
 use ladder_tests::broken::{
@@ -19,7 +19,7 @@ fn run_broken(broken: &Broken, arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), text.into_owned())
 }
 
-/// The findings, each with its lines.
+/// The findings, each with the text of its lines.
 fn findings(text: &str) -> Vec<String> {
     let mut findings: Vec<String> = Vec::new();
     for line in text
@@ -66,7 +66,7 @@ fn the_sanitizer_names_the_mistake_and_its_line() {
     assert!(missed.is_empty(), "{}", missed.join("\n\n"));
 }
 
-/// What is wrong with the findings about a broken kernel, if anything.
+/// What is wrong with the findings for a broken kernel, if anything.
 fn missed_by_the_sanitizer(broken: &Broken) -> Option<String> {
     let Caught::Sanitizer { says, at } = broken.caught else {
         return None;
@@ -113,8 +113,8 @@ fn what_no_gpu_takes_is_refused_with_the_reason() {
     }
 }
 
-/// What some mistakes need in order to show is none itself: a tile whose panels are stored one a step of the next,
-/// all at its end, or some of each.
+/// The changes that some mistakes need in order to show are correct in themselves: a tile whose panels are stored one
+/// in each step of the next tile, all at its end, or some of each.
 #[test]
 fn several_tiles_a_block_are_no_mistake() {
     if !has_nvrtc(gpu::Nvrtc::find().is_ok()) {
@@ -147,7 +147,7 @@ fn tiles_in_pieces_are_no_mistake() {
         return;
     }
     for broken in [&A_TILE_IN_TWO_PIECES, &TWO_TILES_IN_FOUR_PIECES] {
-        // Five schedules: another block arrives last, and the bits are the same.
+        // Five schedules: another CTA arrives last, and the bits are the same.
         let (code, text) = run_broken(broken, &["--size", broken.size, "--runs", "5"]);
         assert_eq!(code, Some(0), "{}: {text}", broken.name);
         let (code, text) = run_broken(broken, &["sanitize", "--size", broken.size]);
@@ -155,7 +155,7 @@ fn tiles_in_pieces_are_no_mistake() {
     }
 }
 
-/// Every name is used once, or one kernel would overwrite another in `examples/broken_kernels.rs`.
+/// Every name is unique, since `examples/broken_kernels.rs` names files by it.
 #[test]
 fn each_has_a_name_of_its_own() {
     let mut names: Vec<&str> = all().map(|broken| broken.name).collect();
@@ -163,7 +163,7 @@ fn each_has_a_name_of_its_own() {
     assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
 }
 
-/// The PTX that the book runs is of the kernels in the list, made of the rungs as they are.
+/// The PTX that the book runs is that of the listed kernels, made from the current rungs.
 #[test]
 fn the_books_kernels_are_current() {
     let mend = "`cargo run -p ladder-tests --example broken_kernels -- --book` writes it";

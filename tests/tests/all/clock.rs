@@ -1,4 +1,4 @@
-//! The clock against what an H200 took.
+//! The clock model's predictions against an H200's measurements.
 use std::env;
 
 use harness::records::{Errors, Predicted};
@@ -6,7 +6,7 @@ use harness::tools;
 use ladder_tests::workspace::{read, root, rung, skipped};
 use serde_json::Value;
 
-/// Rungs whose predictions at 2048 are made again: one of each kind.
+/// Rungs whose predictions at 2048 are repeated: one of each kind.
 const PREDICTED: [&str; 3] = ["05_swizzle", "09_tma", "13_persistent"];
 
 fn has_ptxas() -> bool {
@@ -31,7 +31,7 @@ fn recorded() -> Vec<Predicted> {
     rows.collect::<Result<_, _>>().expect("a record")
 }
 
-/// Clocks of an SM that the rung's kernel took on the card, by its record.
+/// Clocks of an SM that the rung's kernel took on the card, from its record.
 fn measured(record: &Value, row: &Predicted) -> Option<u64> {
     let mut of_rung = record.as_array()?.iter();
     let of_rung = of_rung.find(|one| row.rung == one["rung"].as_str().unwrap_or_default())?;
@@ -73,7 +73,7 @@ fn the_record_is_what_the_clock_predicts_and_the_card_took() {
     }
 }
 
-/// What has been reached over all rungs and sizes, rounded up: a change of the model that is worse shows here.
+/// The accuracy reached over all rungs and sizes, rounded up: a change that makes the model worse fails here.
 #[test]
 fn predictions_are_as_near_to_the_card_as_they_were() {
     let rows = recorded();

@@ -1,4 +1,4 @@
-//! The clock's constants against the recordings that they were read from.
+//! The clock model's constants against the recordings that they were read from.
 use clock::Card;
 use ladder_tests::workspace::{read, root};
 use serde::Deserialize;
@@ -37,7 +37,7 @@ impl Record {
         }
     }
 
-    /// The rows of a kernel, with so many threads in each block.
+    /// The rows of a kernel with this many threads in each block.
     fn rows(&self, kernel: &str, threads: u32) -> Vec<&Row> {
         let is =
             |row: &&Row| format!("{}/{}", row.file, row.kernel) == kernel && row.threads == threads;
@@ -49,12 +49,12 @@ impl Record {
         rows
     }
 
-    /// Clocks of an operation of one warp, of the first such row.
+    /// Clocks per operation of one warp, from the first such row.
     fn clocks(&self, kernel: &str, threads: u32) -> f64 {
         self.rows(kernel, threads)[0].clocks_each
     }
 
-    /// The same at a distance of lanes.
+    /// The same with this stride between lanes.
     fn clocks_at(&self, kernel: &str, threads: u32, step: u32) -> f64 {
         let rows = self.rows(kernel, threads);
         let row = rows.iter().find(|row| row.step == step);
@@ -72,7 +72,7 @@ fn table<R: for<'de> Deserialize<'de>>(text: &str) -> Vec<R> {
     rows.collect::<Result<_, _>>().expect("a table")
 }
 
-/// Each constant, what the record says of it, and how far apart they may be.
+/// Each constant, the recorded value, and the tolerance.
 fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
     let (interval, latency, bytes) = (&card.interval, &card.latency, &card.bytes);
     // 32 warps, 8 on each scheduler.
@@ -120,7 +120,7 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             of_8("instructions/widen"),
             0.03,
         ),
-        // The ALU's port dispatches both: one clock for an FFMA, two for a LOP3. An IMAD takes another.
+        // The ALU's dispatch port serves both: one clock for an FFMA, two for a LOP3. An IMAD uses another port.
         (
             "interval.fma + interval.alu",
             interval.fma + interval.alu,
@@ -237,7 +237,7 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             microseconds * card.mhz,
             0.05,
         ),
-        // 16 warps, each of which copies 512 bytes and reads as many by one or four ldmatrix of 4 wavefronts.
+        // 16 warps, each of which copies 512 bytes and reads as many with one or four ldmatrix of 4 wavefronts.
         (
             "queue.copy_passes",
             card.queue.copy_passes,
@@ -254,7 +254,7 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
     ]
 }
 
-/// Clocks of an operation where one SM reads what the L2 has.
+/// Clocks per operation if one SM reads data that is in the L2.
 fn of_one_sm(record: &Record, kernel: &str, threads: u32) -> f64 {
     let rows = record.rows(kernel, threads);
     let row = rows

@@ -1,4 +1,4 @@
-//! The rungs' way to a GPU, with the emulator behind CUDA's driver API.
+//! The rungs' code for a GPU, with the emulator behind CUDA's driver API.
 #![cfg(target_os = "linux")]
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Whatever a fuzzer found worth keeping is fed again to the readers that it was found with, and mutations of our own
-//! PTX with it. A panic fails here; so does an input that takes too long.
+//! Replays every input that a fuzzer found against the parser that it was found with, and mutations of the rungs'
+//! PTX. A panic fails here; so does an input that takes too long.
 use std::time::{Duration, Instant};
 
 use emulator::{Context, Options};
@@ -7,10 +7,10 @@ use ladder_tests::hostile::mutate::{Random, mutate, rungs};
 use ladder_tests::hostile::{TARGETS, target};
 use ladder_tests::workspace::{entries, read, root};
 
-/// What no input may take: a hundred times what the slowest of them does.
+/// The time limit of an input: a hundred times what the slowest of them takes.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Feeds it and comes back in time.
+/// Runs the target and checks the time.
 fn feed(name: &str, what: &str, bytes: &[u8]) {
     let started = Instant::now();
     target(name)(bytes);
@@ -45,7 +45,7 @@ fn mutated_rungs_come_back_and_many_still_run() {
         feed("ptx", &format!("mutation {i}"), text.as_bytes());
         feed("emulate", &format!("mutation {i}"), &bytes);
     }
-    // Else they would be noise, which the parser refuses and nothing else sees.
+    // Without this they would be noise, which the parser refuses at once.
     assert!(
         parsed > 100 && lowered > 60,
         "{parsed} parsed, {lowered} lowered"
@@ -53,7 +53,7 @@ fn mutated_rungs_come_back_and_many_still_run() {
     assert!(lowered < ROUNDS as u32, "nothing is broken");
 }
 
-/// How many mutated kernels.
+/// Number of mutated kernels.
 const ROUNDS: usize = 400;
 
 #[test]

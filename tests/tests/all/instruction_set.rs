@@ -1,10 +1,11 @@
-//! ARCHITECTURE.md's table of PTX: what it calls executed is lowered, and what it calls refused is refused by name.
+//! ARCHITECTURE.md's table of PTX: the instructions in the column "executed" are lowered, those in "refused" are
+//! refused by name.
 use std::collections::BTreeSet;
 
 use emulator::{Context, Options};
 use ladder_tests::workspace::{read, root};
 
-/// An instruction of each name in the table.
+/// An instruction for each name in the table.
 const SAMPLES: &str = "
 add.s32 %r1, %r2, %r3;
 sub.u64 %rd1, %rd2, %rd3;
@@ -145,7 +146,7 @@ fn names(table: &[Vec<String>], column: usize) -> BTreeSet<String> {
     quoted.map(str::to_owned).collect()
 }
 
-/// Whether an instruction has this name: all of the name's parts, in their order at the front.
+/// Whether an instruction has this name: all parts of the name, in order, at its start.
 fn is_called(line: &str, name: &str) -> bool {
     let rest = line.strip_prefix(name);
     rest.is_some_and(|rest| rest.starts_with(['.', ' ', ';']))
@@ -173,7 +174,7 @@ fn what_architecture_md_says_of_ptx_is_so() {
     assert!(executed.len() > 50 && refused.len() > 8, "{table:?}");
     let mut seen = BTreeSet::new();
     for line in SAMPLES.lines().filter(|line| !line.is_empty()) {
-        // The longest name is meant: `ex2.approx` may be refused where another `ex2` is not.
+        // The longest name counts: `ex2.approx` may be refused while another `ex2` is not.
         let all = executed.iter().chain(&refused);
         let name = all
             .filter(|name| is_called(line, name))

@@ -1,11 +1,11 @@
-//! The invariants of ARCHITECTURE.md, each a test.
+//! The invariants of ARCHITECTURE.md, one test for each.
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use harness::KernelOnDisk;
 use ladder_tests::workspace::{files, folders, labs, program, read, root, rungs};
 
-/// Names of our packages and the folders they lie in.
+/// The workspace's packages and their folders.
 const PACKAGES: &[(&str, &str)] = &[
     ("layout", "common/layout"),
     ("emulator", "common/emulator"),
@@ -20,7 +20,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("transcript", "common/transcript"),
 ];
 
-/// What a package of ours depends on, also for its tests.
+/// The packages of the workspace that a package depends on, including its tests.
 fn dependencies(folder: &Path) -> BTreeSet<String> {
     let path = folder.join("Cargo.toml");
     let manifest: toml::Table = read(&path).parse().expect("a manifest");
@@ -88,7 +88,7 @@ fn who_may_depend_on_whom() {
             .collect();
         assert!(extra.is_empty(), "{package} may not depend on {extra:?}");
     }
-    // The book runs the programs as a reader would, and knows none from inside.
+    // The book runs the programs as a reader would, and depends on none of them.
     let book = ours(&root().join("book/preprocessor"));
     assert_eq!(book, BTreeSet::from(["transcript".to_string()]));
     for rung in rungs() {
@@ -123,7 +123,7 @@ fn the_emulator_knows_no_rung() {
 
 #[test]
 fn only_gpu_names_cudarc_and_only_doors_are_unsafe() {
-    // Where a C interface is called, and where one is offered.
+    // Crates that call a C interface, and crates that export one.
     let doors = ["common/gpu", "common/driver/src/host.rs"];
     for file in files(root(), ".rs")
         .into_iter()
@@ -194,7 +194,7 @@ fn files_stay_small() {
         let lines = code_lines(&read(&rung.join("src/main.rs")));
         assert!(lines < 60, "{rung:?}: main.rs has {lines} lines of code");
         for kernel in files(&rung, ".cu") {
-            // The last rungs keep all that the ones before them have brought.
+            // The last rungs contain everything that the previous ones introduced.
             let last = ["13_", "14_", "15_", "16_"].iter().any(|last| {
                 rung.file_name()
                     .is_some_and(|name| name.to_string_lossy().starts_with(last))
@@ -310,7 +310,7 @@ fn committed_ptx_leaves_no_rounding_open_and_names_no_machine() {
                 .find(|word| !word.starts_with('@'))
                 .unwrap_or_default();
             let parts: Vec<&str> = opcode.split('.').collect();
-            // An approximate instruction that the emulator knows has the bits of the hardware's unit.
+            // An approximate instruction that the emulator executes has the bits of the hardware.
             let is_approximate = emulator::approximate::function(opcode).is_some();
             if parts.last() == Some(&"f32")
                 && !is_approximate
@@ -380,7 +380,7 @@ fn neighbouring_rungs_keep_their_shape() {
     assert_eq!(body(&without), body(&mma), "05 without its XOR is 04");
 }
 
-/// What a reader of `cargo ladder diff N` sees at the end. 02, 04 and 10 replace the inner loop.
+/// The last line of `cargo ladder diff N`. 02, 04 and 10 replace the inner loop.
 #[test]
 fn a_rung_changes_few_lines_of_the_one_that_it_builds_on() {
     const MOST: u32 = 60;

@@ -1,4 +1,5 @@
-//! What the layout tables predict, the emulator measures: by its rule on any pattern, and by executing PTX.
+//! The layout tables' predictions equal the emulator's measurements: by its rule for any pattern, and by executing
+//! PTX.
 use emulator::{Context, LaunchConfig, Options, SharedAccess, shared_wavefronts};
 use ladder_tests::workspace::{read, root};
 use layout::banks::{Access, BankTable};
@@ -46,7 +47,7 @@ proptest! {
         prop_assert_eq!(predicted(&table), measured(access, bytes, offset));
     }
 
-    /// The degree that `cargo ladder layout map` states for a column is what the emulator counts.
+    /// The degree that `cargo ladder layout map` states for a column equals the emulator's count.
     #[test]
     fn the_verdict_on_a_mapping(mask in 0u32..16, shift in 0u32..3, add: bool) {
         let text = match add {
@@ -85,8 +86,8 @@ fn recorded_matrix_accesses() {
     assert!(checked > 90, "{checked}");
 }
 
-/// A kernel of one warp: lane i stores 16 bytes to row i of a tile of 128-byte rows, at a column of units,
-/// swizzled by the formula in the instructions themselves.
+/// A kernel of one warp: lane i stores 16 bytes to row i of a tile of 128-byte rows, at a column of units, swizzled
+/// by the formula in the kernel's own instructions.
 fn kernel(swizzle: &Swizzle, column: u32) -> String {
     format!(
         ".version 7.0\n.target sm_80\n.address_size 64\n.shared .align 1024 .b8 tile[4096];\n\
@@ -133,7 +134,7 @@ fn a_swizzled_column_as_executed() {
     }
 }
 
-/// `ldmatrix` takes any 16-byte aligned rows: padding frees it of conflicts as well as a swizzle does.
+/// `ldmatrix` accepts any 16-byte aligned rows: padding avoids conflicts as well as a swizzle does.
 #[test]
 fn padding_frees_ldmatrix_too() {
     for (pitch, wavefronts) in [(128, 8), (144, 1), (160, 2), (192, 4), (256, 8), (272, 1)] {
@@ -149,8 +150,8 @@ fn padding_frees_ldmatrix_too() {
     }
 }
 
-/// The formula in rung 05's source, as `cargo ladder layout map` judges it: for its tiles of 128-byte rows
-/// (A) and of 256-byte rows (B, C).
+/// The formula in rung 05's source, as `cargo ladder layout map` evaluates it: for its tiles of 128-byte rows (A) and
+/// of 256-byte rows (B, C).
 #[test]
 fn the_swizzle_of_05() {
     let kernel = root().join("rungs/05_swizzle/kernel.cu");

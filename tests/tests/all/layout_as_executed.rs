@@ -1,12 +1,12 @@
-//! The fragment tables against execution: registers are filled by the table, the emulator multiplies or
-//! moves them, and the result is read by the table again.
+//! The fragment tables against execution: a table fills the registers, the emulator multiplies or moves them, and a
+//! table interprets the result.
 use emulator::{Context, KernelArg, LaunchConfig, Options};
 use half::f16;
 use ladder_tests::workspace::{files, read, root};
 use layout::fragment::{Fragment, Operand};
 
-/// Runs a kernel of one warp with an input and an output of so many bytes. `None` where the emulator does
-/// not know the instruction, which is no failure as long as no rung needs it.
+/// Runs a kernel of one warp with an input and an output of these sizes. `None` if the emulator does not support the
+/// instruction, which is not a failure unless a rung needs it.
 fn run(body: &str, instruction: &str, input: Vec<u8>, output: usize) -> Option<Vec<u8>> {
     let text = format!(
         ".version 8.0\n.target sm_90a\n.address_size 64\n.shared .align 128 .b8 tile[512];\n\
@@ -118,7 +118,7 @@ fn mma_multiplies_what_the_tables_say() {
     }
 }
 
-/// Matrix j, row r lies at 16 (8 j + r) of the tile, and lane 8 j + r gives that address.
+/// Matrix j, row r is stored at 16 (8 j + r) of the tile, and lane 8 j + r gives that address.
 #[test]
 fn ldmatrix_and_stmatrix_move_what_the_tables_say() {
     for (count, trans) in [1, 2, 4]
@@ -131,7 +131,7 @@ fn ldmatrix_and_stmatrix_move_what_the_tables_say() {
             "m8n8.x{count}{}.shared.b16",
             if trans { ".trans" } else { "" }
         );
-        // Every lane brings its 16 bytes of the tile.
+        // Every lane copies its 16 bytes of the tile.
         let rows: Vec<u8> = (0..256u16).flat_map(u16::to_le_bytes).collect();
         let fill = format!(
             "{}st.shared.v4.u32 [%r17], {};\nbar.warp.sync -1;\n",

@@ -1,4 +1,4 @@
-//! The canonical layouts of `wgmma` operands against what an H100 read: `wgmma_layout.csv`.
+//! The canonical layouts of `wgmma` operands against an H100's recorded reads: `wgmma_layout.csv`.
 use calibration::instructions::wgmma_layout::{Case, Major};
 use calibration::instructions::{Recorded, rows};
 use ladder_tests::workspace::root;
@@ -34,7 +34,7 @@ fn every_packed_layout_is_what_an_h100_read() {
     let mut checked = 0;
     for row in recorded() {
         let (case, bytes) = (row.case, row.measured);
-        // A pattern that starts where the base offset says, or at 1024 bytes and steps along K in its rows.
+        // A pattern that starts at the base offset's line, or at 1024 bytes with steps along K inside its rows.
         let (start, step) = match case.major {
             Major::K if case.swizzle != 0 => (case.start / 128 * 128, case.start % 128 / 2),
             _ => (case.start, 0),
@@ -56,7 +56,7 @@ fn every_packed_layout_is_what_an_h100_read() {
         }
         checked += 1;
     }
-    // 12 swizzled layouts at 8 starts, those along K twice, as the leading offset does not matter, and their steps;
-    // 4 without a swizzle at 3 starts.
+    // 12 swizzled layouts at 8 starts, those along K twice, since the leading offset is ignored, and their steps; 4
+    // without a swizzle at 3 starts.
     assert!(checked >= 136, "only {checked} rows are packed layouts");
 }

@@ -1,4 +1,4 @@
-//! Every layout table, as a reader sees it: text pinned by a snapshot; SVG and JSON sound.
+//! Every layout table as printed: the text is pinned by a snapshot; SVG and JSON are checked for validity.
 use layout::axis::AxisLayout;
 use layout::banks::Access;
 use layout::canonical::{Canonical, Major};
@@ -299,7 +299,7 @@ fn every_table_as_text() {
     }
 }
 
-/// One of each kind in full, to be read.
+/// One table of each kind in full, for a reader of the snapshots.
 #[test]
 fn one_table_of_each_kind_as_svg_and_json() {
     let kinds = [
@@ -317,7 +317,7 @@ fn one_table_of_each_kind_as_svg_and_json() {
     }
 }
 
-/// All of them by their SHA-256: a change shows, and the text beside it says what changed.
+/// All tables by their SHA-256: the hash shows that one changed, and the text beside it what changed.
 #[test]
 fn every_table_as_svg_and_json_is_pinned() {
     let hash = |text: String| -> String {
@@ -364,7 +364,7 @@ fn refusals_name_the_remedy() {
     );
     let collapses = Swizzle::new(2, 4, 0).expect_err("S = 0");
     assert!(
-        collapses.to_string().contains("not even a bijection"),
+        collapses.to_string().contains("not a bijection"),
         "{collapses}"
     );
     let layout = Canonical {
@@ -383,7 +383,7 @@ fn refusals_name_the_remedy() {
     );
 }
 
-/// Whatever is accepted can be shown, the extremes too.
+/// Every accepted input can be printed, including the extremes.
 #[test]
 fn no_swizzle_is_too_odd_to_show() {
     let sizes = [0, 1, 2, 3, 5, 8, 15, 16, 29, 31, 32];
@@ -401,7 +401,7 @@ fn no_swizzle_is_too_odd_to_show() {
     assert!(shown > 300, "{shown}");
 }
 
-/// Tags in pairs, a name for a screen reader, and nothing outside the picture.
+/// Matching tags, a title for screen readers, and nothing outside the picture.
 #[test]
 fn every_table_as_svg_is_sound() {
     for (name, sheet) in all() {

@@ -1,4 +1,4 @@
-//! What crosses crates. One program, since each file alone would be linked with all of them again.
+//! Tests that cross crates. One program, since each separate test program would link all of them again.
 mod attempts;
 mod bound;
 mod broken_kernels;

@@ -29,7 +29,7 @@ fn measure(rung: &str) -> Vec<(Instruction, Counters)> {
         .collect()
 }
 
-/// The leading dimension of As that the kernel's source states.
+/// The leading dimension of As in the kernel's source.
 fn leading_dimension(rung: &str) -> u32 {
     let source = read(&root().join("rungs").join(rung).join("kernel.cu"));
     let (_, rest) = source.split_once("LDA = ").expect("LDA");
@@ -55,7 +55,7 @@ fn the_transposed_store_of_02_and_03() {
             .collect();
         assert_eq!(stores.len(), 4, "one store for each of a lane's 4 elements");
         for (j, (_, counters)) in (0..).zip(stores) {
-            // Two lanes to a row of A: the first brings k 0 to 3, the second 4 to 7.
+            // Two lanes load a row of A: the first k 0 to 3, the second k 4 to 7.
             let table = BankTable::new(Access::Store, 4, |lane| {
                 Some(tile.offset(lane % 2 * 4 + j, lane / 2))
             });
@@ -87,7 +87,7 @@ fn the_reads_of_02_and_03() {
             leading_dimension: 128,
             ..a
         };
-        // The lanes lie 4 x 8: row bits 4 and 0, column bits 3 to 1.
+        // The lanes are arranged 4 x 8: row bits 4 and 0, column bits 3 to 1.
         let (row, column) = (
             |lane: u32| (lane & 1) + 2 * (lane >> 4),
             |lane: u32| lane / 2 % 8,

@@ -1,4 +1,4 @@
-//! The README shows what its commands print.
+//! The outputs in README.md are those of its commands.
 use ladder_tests::workspace::program;
 
 #[test]

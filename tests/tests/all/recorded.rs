@@ -1,5 +1,5 @@
-//! Whole kernels against real cards: the bits of every rung's C, and its accesses line by line as the instrumented counters
-//! have them. `cargo ladder calibrate --record` recorded all rungs on an H200, and 01 to 05 on an H100.
+//! Whole kernels against real cards: the bits of every rung's C, and its accesses line by line by the instrumented
+//! counters. `cargo ladder calibrate --record` recorded all rungs on an H200, and 01 to 05 on an H100.
 use std::path::PathBuf;
 
 use harness::KernelOnDisk;
@@ -16,7 +16,7 @@ fn every_rung_has_the_bits_and_counters_of_the_cards() {
         skipped("no rungs are recorded (`cargo ladder calibrate --record DIR --only rungs`)");
         return;
     }
-    // What is recorded of single instructions tells whether the rungs' own were among them.
+    // The recordings of single instructions must include the rungs' own.
     let output = program("ladder")
         .args(["calibrate", "--only", "rungs"])
         .output();
@@ -29,7 +29,7 @@ fn every_rung_has_the_bits_and_counters_of_the_cards() {
     }
 }
 
-/// The comparison goes through the rows that there are; this asks that none is missing.
+/// The comparison covers the rows that exist; this test checks that none is missing.
 #[test]
 fn every_committed_kernel_is_recorded_at_both_sizes() {
     let path = recorded().join("rungs.csv");
@@ -48,7 +48,7 @@ fn every_committed_kernel_is_recorded_at_both_sizes() {
         let kernels = KernelOnDisk::in_folder(&folder).expect("kernels");
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         for kernel in &kernels {
-            // Only of a rung with several tiles for an architecture does one say which.
+            // Only a rung with several tiles for an architecture has a tile in its label.
             let tile = match kernels.len() {
                 1 => String::new(),
                 _ => kernel.kernel().tile(),
@@ -68,7 +68,7 @@ fn every_committed_kernel_is_recorded_at_both_sizes() {
     assert_eq!(sorted(rows), sorted(expected));
 }
 
-/// What a line of kernel.cu says is what the machine does: no access is merged or dropped.
+/// Every line of kernel.cu makes its accesses in machine code: ptxas merges and drops none.
 #[test]
 fn machine_code_merges_no_access() {
     for card in ["h100", "h200"] {
@@ -77,8 +77,8 @@ fn machine_code_merges_no_access() {
     }
 }
 
-/// At this size a third of the tiles are computed in pieces by several clusters. `shared_tiles.json` is what
-/// `rung16_stream_k --device gpu --tile 128x256 --size 2304x2816x2048 --runs 100 --json` printed, without its times.
+/// At this size a third of the tiles are split between several clusters. `shared_tiles.json` is the output of
+/// `rung16_stream_k --device gpu --tile 128x256 --size 2304x2816x2048 --runs 100 --json`, without its times.
 #[test]
 #[ignore = "long; `cargo test -- --include-ignored` runs it"]
 fn tiles_in_pieces_have_the_bits_of_the_card() {

@@ -14,7 +14,7 @@ fn json(rung: &std::path::Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("one JSON object")
 }
 
-/// What chooses each of the rung's kernels.
+/// The arguments that select each of the rung's kernels.
 fn choices(rung: &std::path::Path) -> Vec<Vec<String>> {
     let object = json(rung, &["--size", "1"]);
     let kernels = object["kernels"].as_array().expect("a list").iter();
@@ -48,8 +48,8 @@ fn verified_at_every_size() {
     }
 }
 
-/// From rung 13 on, all clusters wait for each other every four waves. Here a wave is 66 tiles of 256x256, and
-/// there are two barriers.
+/// From rung 13 on, all clusters synchronize every four waves. Here a wave is 66 tiles of 256x256, and there are two
+/// barriers.
 #[test]
 fn verified_beyond_a_grid_barrier() {
     for rung in rungs() {
@@ -74,16 +74,16 @@ fn sanitize_finds_nothing_in_any_kernel() {
 fn sanitize_finds_nothing_in_any_kernel_and_order() {
     for rung in rungs() {
         for kernel in choices(&rung) {
-            // The third goes round every ring of stages.
+            // The third size uses every ring of stages more than once.
             for size in ["1", "200x136x72", "64x64x600"] {
                 sound(&rung, &kernel, size, "11");
             }
-            // The blocks of a kernel with several tiles stay on the card; 136 tiles are more than an H100 holds.
+            // The persistent blocks of a kernel compute several tiles; 136 tiles are more than an H100 holds.
             let tile = kernel.iter().find_map(|word| {
                 let (m, n) = word.split_once('x')?;
                 Some((m.parse::<u32>().ok()?, n.parse::<u32>().ok()?))
             });
-            // In three steps there is time to store half of a tile, and the rest at the end.
+            // In three steps half of a tile is stored, and the rest at the end.
             for (k, (m, n)) in [8, 136]
                 .into_iter()
                 .flat_map(|k| tile.map(|tile| (k, tile)))
@@ -147,7 +147,7 @@ fn a_kernel_that_is_stopped_says_which_flag_lets_it_go_on() {
     }
 }
 
-/// The lessons, as counters: what each rung promises in its header.
+/// The lessons, as counters: what each rung's header promises.
 #[test]
 fn each_rung_moves_its_counter() {
     let counters = |name: &str, arguments: &[&str]| {
@@ -182,7 +182,7 @@ fn each_rung_moves_its_counter() {
             / number(line, "shared_wavefronts_ideal").max(1) as f64
     };
     let worst = |counters: &Value| lines(counters).iter().map(ways).fold(0.0, f64::max);
-    // The two lines with the most wavefronts are those of `ldmatrix`, of A and of B.
+    // The two lines with the most wavefronts are the `ldmatrix` of A and of B.
     let mut busiest = lines(&mma);
     busiest.sort_by_key(|line| number(line, "shared_wavefronts"));
     let ldmatrix: Vec<f64> = busiest.iter().rev().take(2).map(ways).collect();
@@ -204,7 +204,7 @@ fn each_rung_moves_its_counter() {
             "{later:?}"
         );
     }
-    // What a launch asks of a resource of an SM. No rung pads K = 384.
+    // A launch's demand on a resource of an SM. No rung pads K = 384.
     let asked = |name: &str, resource: &str| {
         let rung = rungs().into_iter().find(|rung| rung.ends_with(name));
         let profile = json(&rung.expect("a rung"), &["profile", "--size", "384"]);
@@ -245,7 +245,7 @@ fn each_rung_moves_its_counter() {
     );
 }
 
-/// The log is instructions among the kernel's own: they change no bit, and every consumer's steps are there.
+/// The log's instructions are among the kernel's own: they change no bit, and the log has every consumer's steps.
 #[test]
 fn every_rung_from_06_on_has_a_clock_log() {
     for rung in rungs().iter().skip(5) {
@@ -326,7 +326,8 @@ fn bad_input_is_named_and_never_a_panic() {
     }
 }
 
-/// A pipeline of one step never frees a stage: `sanitize` says so, and with which size it would. There it says nothing.
+/// A pipeline of one step never frees a stage: `sanitize` reports the code that was never executed, and a size that
+/// executes it. At that size it reports nothing.
 #[test]
 fn what_was_never_executed_is_named_with_a_size_that_executes_it() {
     let rung = rungs()

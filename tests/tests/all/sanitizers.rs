@@ -1,11 +1,12 @@
-//! The emulator's `sanitize` against NVIDIA's compute-sanitizer: whatever that finds in a broken kernel on an H200, the
-//! emulator finds. `calibration/h200/sanitizers.csv` was made by `examples/sanitizers.rs`.
+//! The emulator's `sanitize` against NVIDIA's compute-sanitizer: the emulator finds every mistake that
+//! compute-sanitizer finds in a broken kernel on an H200. `calibration/h200/sanitizers.csv` was made by
+//! `examples/sanitizers.rs`.
 use ladder_tests::broken::Caught;
-use ladder_tests::sanitizers::{Row, SOUND, Said, TABLE, subjects};
+use ladder_tests::sanitizers::{Row, SOUND, TABLE, Verdict, subjects};
 use ladder_tests::workspace::{program, root, skipped};
 
-/// Mistakes that need not show in C: the GPU's timing decides, and when this was recorded it hid them. The emulator chooses
-/// the order in which they show.
+/// Mistakes that may not show in C: that depends on the GPU's timing, which hid them in this recording. The emulator
+/// chooses an order in which they show.
 const HIDDEN_BY_TIMING: [(&str, &str); 2] = [
     (
         "stores_a_tile_before_there_is_one",
@@ -17,7 +18,7 @@ const HIDDEN_BY_TIMING: [(&str, &str); 2] = [
     ),
 ];
 
-/// The recorded rows; none if nothing is recorded.
+/// The recorded rows; empty if nothing is recorded.
 fn recorded() -> Option<Vec<Row>> {
     let path = root().join("calibration/h200").join(TABLE);
     if !path.is_file() {
@@ -32,7 +33,7 @@ fn recorded() -> Option<Vec<Row>> {
     )
 }
 
-fn said(cell: &str) -> Said {
+fn verdict(cell: &str) -> Verdict {
     cell.parse().expect("a cell")
 }
 
@@ -63,13 +64,16 @@ fn what_compute_sanitizer_finds_sanitize_finds() {
         let same = |other: &&Row| (&other.rung, &other.arguments) == (&row.rung, &row.arguments);
         let sound: Vec<&Row> = rows.iter().filter(is_sound).filter(same).collect();
         assert!(!sound.is_empty(), "{}: what is it made from?", row.kernel);
-        let ours = matches!(said(&row.sanitize), Said::Found(..) | Said::Stopped(_));
+        let ours = matches!(
+            verdict(&row.sanitize),
+            Verdict::Found(..) | Verdict::Stopped(_)
+        );
         for (tool, cell) in row.tools().into_iter().enumerate() {
-            let kind = said(cell).kind();
-            // What a tool says of a sound kernel, too, is no mistake.
+            let kind = verdict(cell).kind();
+            // A finding that a tool also has for a correct kernel does not detect the mistake.
             let known = sound
                 .iter()
-                .any(|row| said(row.tools()[tool]).kind() == kind);
+                .any(|row| verdict(row.tools()[tool]).kind() == kind);
             if kind.is_some() && !known {
                 found += 1;
                 if !ours {
@@ -100,21 +104,27 @@ fn sound_kernels_are_sound_and_wrong_ones_wrong_on_the_h200() {
             Caught::Values | Caught::ValuesAtSize => {
                 let hidden = HIDDEN_BY_TIMING.iter().any(|(name, _)| *name == row.kernel);
                 let alone = if hidden { "nothing" } else { "C is wrong" };
-                // Values that are stored in the wrong place may be a race, too.
-                let seen = matches!(said(&row.sanitize), Said::Wrong | Said::Found(..));
+                // Values stored in the wrong place may also be a race.
+                let seen = matches!(verdict(&row.sanitize), Verdict::Wrong | Verdict::Found(..));
                 assert!(seen && row.alone == alone, "{row:?}");
             }
             Caught::Sanitizer { .. } => {
-                assert!(matches!(said(&row.sanitize), Said::Found(..)), "{row:?}")
+                assert!(
+                    matches!(verdict(&row.sanitize), Verdict::Found(..)),
+                    "{row:?}"
+                )
             }
             Caught::Refused { .. } => {
-                assert!(matches!(said(&row.sanitize), Said::Stopped(_)), "{row:?}")
+                assert!(
+                    matches!(verdict(&row.sanitize), Verdict::Stopped(_)),
+                    "{row:?}"
+                )
             }
         }
     }
 }
 
-/// What the book shows is counted from the same table, by other code.
+/// The book's numbers are counted from the same table, by other code.
 #[test]
 fn the_ladders_summary_counts_what_the_table_holds() {
     let Some(rows) = recorded() else { return };
@@ -122,26 +132,26 @@ fn the_ladders_summary_counts_what_the_table_holds() {
     let output = output.expect("the ladder starts");
     let summary = String::from_utf8_lossy(&output.stdout);
     type Cell = fn(&Row) -> &String;
-    let watchers: [(&str, Cell); 6] = [
+    let checkers: [(&str, Cell); 6] = [
         ("sanitize", |row| &row.sanitize),
-        ("nobody", |row| &row.alone),
+        ("no tool", |row| &row.alone),
         ("memcheck", |row| &row.memcheck),
         ("racecheck", |row| &row.racecheck),
         ("initcheck", |row| &row.initcheck),
         ("synccheck", |row| &row.synccheck),
     ];
-    for (name, cell) in watchers {
+    for (name, cell) in checkers {
         let mut expected = [0; 5];
         for row in rows
             .iter()
             .filter(|row| !calibration::SOUND.contains(&row.kernel.as_str()))
         {
-            expected[match said(cell(row)) {
-                Said::Found(..) | Said::NoEnd(Some(_)) => 0,
-                Said::Stopped(_) => 1,
-                Said::Wrong => 2,
-                Said::NoEnd(None) => 3,
-                Said::Nothing => 4,
+            expected[match verdict(cell(row)) {
+                Verdict::Found(..) | Verdict::NoEnd(Some(_)) => 0,
+                Verdict::Stopped(_) => 1,
+                Verdict::Wrong => 2,
+                Verdict::NoEnd(None) => 3,
+                Verdict::Nothing => 4,
             }] += 1;
         }
         let line = summary

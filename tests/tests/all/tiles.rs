@@ -1,4 +1,4 @@
-//! The host takes the best of a kernel's tiles, by what was recorded on a GPU.
+//! The host takes the fastest of a kernel's tiles, by the recorded timings.
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Output;
@@ -20,7 +20,7 @@ fn said(output: &Output) -> String {
     String::from_utf8(text).expect("text")
 }
 
-/// What rung 16 takes at [`SIZE`].
+/// The tile that rung 16 takes at [`SIZE`].
 fn taken() -> String {
     let rung = root().join("rungs/16_stream_k");
     let output = run(&rung, &["tiles", "--json", "--size", SIZE]);
@@ -34,7 +34,7 @@ fn the_host_takes_the_best_tile_that_was_recorded() {
     let output = check(None);
     assert!(output.status.success(), "{}", said(&output));
     if said(&output).contains("no tiles.csv is recorded") {
-        // Not by eprintln!, which the test runner keeps to itself.
+        // Written directly, since the test runner captures eprintln!.
         let _ = writeln!(std::io::stderr(), "skipped: {}", said(&output).trim());
     }
 }
@@ -53,7 +53,7 @@ fn a_choice_that_is_slower_than_another_is_found() {
             "0.98",
             "1.0",
             0,
-            "no tiles.csv is recorded of today's kernels",
+            "no tiles.csv is recorded for the current kernels",
         ),
     ] {
         let head = "rung,arch,size,tile,tflops,of_cublas_f16,chosen,rounds,gpu,multiprocessors,sm_mhz_median,power_watts_median,commit,date";

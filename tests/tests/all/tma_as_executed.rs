@@ -1,17 +1,17 @@
-//! Where TMA puts a tile, by the swizzles of `layout`: against execution, and against an H100's `tma_layout.csv`.
+//! Where TMA stores a tile, by the swizzles of `layout`: against execution, and against an H100's `tma_layout.csv`.
 use calibration::instructions::tma_layout::{Case, Found, cases};
 use calibration::instructions::{Row, rows};
 use emulator::Card;
 use ladder_tests::workspace::root;
 use layout::descriptor::Mode;
 
-/// The tile row by row, each 16 bytes where the swizzle of addresses moves them; zeros outside the tensor.
+/// The tile row by row, each 16 bytes at their swizzled address; zeros outside the tensor.
 fn check(case: &Case, found: &[Found]) {
     let mode = Mode::of_bytes(case.swizzle).expect("a mode");
     let swizzle = mode.swizzle().expect("a swizzle");
     let ([width, height], [columns, rows]) = (case.tile, case.tensor.map(i64::from));
     for (row, column) in (0..height).flat_map(|row| (0..width).map(move |c| (row, c))) {
-        // Swizzled, a row has a line as wide as the swizzle for itself.
+        // With a swizzle, each row starts a line of the swizzle's width.
         let pitch = match case.swizzle {
             0 => 2 * width,
             wide => wide,

@@ -1,15 +1,15 @@
-//! The tables of `wgmma` against execution: operands are put where a table says they lie, the emulator reads them
-//! through the table's descriptor, and the product is read by the table of the accumulators.
+//! The tables of `wgmma` against execution: operands are stored where a table says, the emulator reads them through
+//! the table's descriptor, and the accumulators' table interprets the product.
 use emulator::{Context, KernelArg, LaunchConfig, Options};
 use half::f16;
 use layout::canonical::{Canonical, Major};
 use layout::descriptor::{Descriptor, Mode};
 use layout::fragment::Fragment;
 
-/// Bytes of shared memory for A, and as many for B.
+/// Bytes of shared memory for A, and the same for B.
 const WINDOW: u32 = 32 << 10;
 
-/// One operand: its elements by (m or n, k), where they lie from the start of its window, and its descriptor.
+/// One operand: its elements by (m or n, k), their offsets from the start of its window, and its descriptor.
 struct Operand<'a> {
     mn: u32,
     element: &'a dyn Fn(u32, u32) -> u32,
@@ -30,7 +30,7 @@ impl Operand<'_> {
     }
 }
 
-/// D = A B, each thread's registers in their order.
+/// D = A B, each thread's registers in order.
 fn multiply(a: &Operand<'_>, b: &Operand<'_>) -> Vec<f32> {
     let registers = b.mn / 2;
     let list: Vec<String> = (0..registers).map(|i| format!("%d{i}")).collect();
@@ -137,8 +137,8 @@ fn every_accumulator_is_where_the_table_says() {
     }
 }
 
-/// Element (mn, k) of the operand under test is 16 mn + k; the other operand is the identity. The pattern starts
-/// at each eighth of 1024 bytes, as the base offset says.
+/// Element (mn, k) of the operand under test is 16 mn + k; the other operand is the identity. The pattern starts at
+/// each eighth of 1024 bytes, with the matching base offset.
 #[test]
 fn every_canonical_layout_is_what_the_emulator_reads() {
     let straight = canonical(Major::K, Mode::None, 64);

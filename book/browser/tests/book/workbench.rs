@@ -178,12 +178,12 @@ fn a_typed_mapping() {
     assert!(
         page.text("[data-notes]")
             .expect("notes")
-            .contains("row 0, column 1 lie in the same place")
+            .contains("row 0, column 1 map to the same place")
     );
     page.fill("[name=map]", "col ^ rows").expect("a mapping");
     assert_eq!(
         page.text("[role=alert]").expect("a reason"),
-        "col ^ rows\n      ^ a number, row, col or ( is due, not rows"
+        "col ^ rows\n      ^ expected a number, row, col or (, found rows"
     );
     // Four banks, a tile of four by four words: the transpose on paper.
     page.open(

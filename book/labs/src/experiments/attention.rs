@@ -6,7 +6,7 @@ use harness::{random_matrix, to_bytes};
 
 use super::{kernel, ways};
 use crate::expected::{Expected, Near};
-use crate::lab::{Argument, Done, Lab, Launch, Scale};
+use crate::lab::{Argument, CompletedLaunch, Lab, Launch, Scale};
 
 pub const LAB: Lab = Lab {
     name: "attention",
@@ -17,7 +17,7 @@ pub const LAB: Lab = Lab {
     time: None,
 };
 
-/// Rows of Q to a block.
+/// Rows of Q in a block.
 const BR: u32 = 64;
 const THREADS: u32 = 128;
 /// Elements of a row.
@@ -69,15 +69,15 @@ fn launches(scale: Scale) -> Vec<Launch> {
 }
 
 impl Operands {
-    /// All rows of O, or of a large problem some, in f64.
+    /// The expected rows of O in f64: all, or for a large problem a sample.
     ///
-    /// The kernel rounds each weight to f16, which is off by 2^-11 at most, and O as well. The errors of the weights
-    /// are as good as random, so that they add up like their squares; four times that is allowed.
+    /// The kernel rounds each weight to f16, an error of at most 2^-11, and O as well. The errors of the weights are
+    /// as good as random, so their squares add up; the tolerance is four times that.
     fn expected(&self, scale: Scale) -> Expected {
         let all = self.heads as usize * self.rows as usize;
         let step = match scale {
             Scale::Small => 1,
-            // A prime, so that every place in a tile is met.
+            // A prime, so that every position in a tile occurs.
             Scale::Full => 1021,
         };
         let rows = (0..all).step_by(step);
@@ -116,8 +116,8 @@ impl Operands {
     }
 }
 
-/// The three copies, one way and back, by the instructions that make them.
-fn remarks(done: &[Done]) -> Vec<Vec<String>> {
+/// The three copies, to registers and back, by the instructions that make them.
+fn remarks(done: &[CompletedLaunch]) -> Vec<Vec<String>> {
     type Is = fn(&InstructionKind) -> bool;
     const COPIES: [(&str, Is); 5] = [
         ("global to shared, Q, K, V: cp.async", |operation| {

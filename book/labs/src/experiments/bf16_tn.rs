@@ -6,11 +6,11 @@ use harness::{KernelFile, LaunchSpec, Size, TensorBox, Tiling, random_matrix};
 use super::{kernel, multiplications};
 use crate::against_cublas;
 use crate::expected::{Expected, Near};
-use crate::lab::{Argument, Done, Lab, Launch, Scale};
+use crate::lab::{Argument, CompletedLaunch, Lab, Launch, Scale};
 
 pub const LAB: Lab = Lab {
     name: "bf16_tn",
-    about: "Rung 16's kernel in bf16 with both operands K-major (TN), as public kernels are timed; on a GPU beside cuBLAS",
+    about: "Rung 16's kernel in bf16 with both operands K-major (TN), as public kernels are timed; on a GPU compared with cuBLAS",
     kernels: KERNELS,
     launches,
     remarks,
@@ -28,11 +28,11 @@ pub const KERNELS: &[KernelFile<'static>] = &[
 
 /// SMs of an H100 or H200.
 const SMS: u32 = 132;
-/// On a large matrix, every so many elements one is compared with the f64 reference; a prime, so that every place in a tile
-/// is met.
+/// For a large matrix, only every 16,381st element is compared with the f64 reference; the number is prime, so that
+/// every position in a tile occurs.
 const SAMPLED: usize = 16381;
 
-/// A and B^T: all elements are in rows along K.
+/// A and B^T: the elements of both are in rows along K.
 pub struct Operands {
     size: Size,
     a: Vec<bf16>,
@@ -59,7 +59,7 @@ impl Operands {
         [bytes(&self.a), bytes(&self.b)]
     }
 
-    /// C in f64, of a large one every so manyth element.
+    /// The expected C in f64; for a large one only a sample.
     pub fn expected(&self) -> Expected {
         let [m, n] = [self.size.m, self.size.n].map(|side| side as usize);
         let step = if m * n <= 1 << 18 { 1 } else { SAMPLED };
@@ -68,7 +68,7 @@ impl Operands {
         Expected::NearBf16(places.map(|place| self.element(place)).collect())
     }
 
-    /// One rounding to bf16 and the f32 roundings of the sum, with as much room as the rungs' f16 has.
+    /// One rounding to bf16 and the f32 roundings of the sum, with the same margin as the rungs' f16.
     fn element(&self, place: usize) -> Near {
         let [n, k] = [self.size.n, self.size.k].map(|side| side as usize);
         let row_of_a = &self.a[place / n * k..][..k];
@@ -87,7 +87,7 @@ impl Operands {
     }
 }
 
-/// What TMA is told of A, B and C.
+/// The tensor maps' parameters for A, B and C.
 pub fn tilings(size: Size, boxes: [TensorBox; 3]) -> [Tiling; 3] {
     let Size { m, n, k } = size;
     let sides = [[m, k], [n, k], [m, n]];
@@ -114,7 +114,7 @@ fn launches(scale: Scale) -> Vec<Launch> {
         .collect()
 }
 
-/// The launches of one tile; none without committed PTX, which says how it is launched.
+/// The launches of one tile; none without committed PTX, which states the launch.
 fn of_tile(kernel: &KernelFile<'static>, scale: Scale) -> Vec<Launch> {
     let spec = Ptx::parse(kernel.ptx).ok();
     let Some(spec) = spec.and_then(|ptx| LaunchSpec::of(&ptx).ok()) else {
@@ -126,7 +126,8 @@ fn of_tile(kernel: &KernelFile<'static>, scale: Scale) -> Vec<Launch> {
     let (tile, cluster) = (spec.tile, spec.cluster);
     match scale {
         Scale::Small => {
-            // Two whole tiles for each block of one cluster, the first of which is stored behind the second.
+            // Two whole tiles for each block of one cluster, the first of which is stored while the second is
+            // computed.
             let whole = size(tile.bm * cluster, 2 * tile.bn, 2 * tile.bk);
             let ragged = size(200, 264, 72);
             let mut launches = vec![
@@ -180,7 +181,7 @@ fn launch(
     }
 }
 
-/// Copies and wavefronts of the multiplication.
-fn remarks(done: &[Done]) -> Vec<Vec<String>> {
+/// Copies and wavefronts of the matrix multiplication.
+fn remarks(done: &[CompletedLaunch]) -> Vec<Vec<String>> {
     vec![multiplications(done)]
 }

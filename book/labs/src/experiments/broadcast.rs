@@ -1,4 +1,4 @@
-//! Which words a warp may read at once.
+//! Which words a warp can read in one wavefront.
 
 use super::{kernel, words};
 use crate::expected::Expected;
@@ -13,15 +13,15 @@ pub const LAB: Lab = Lab {
     time: None,
 };
 
-/// What the kernel puts into a word.
+/// The value that the kernel stores in a word.
 fn value(word: u32) -> u32 {
     100 * word
 }
 
-/// Which word a lane reads.
+/// The word that a lane reads.
 type Word = fn(u32) -> u32;
 
-/// Patterns that are no stride.
+/// Patterns other than strides.
 const CHOSEN: [(&str, Word); 5] = [
     ("one word", |_| 7),
     ("pairs", |lane| lane / 2),

@@ -4,7 +4,7 @@ use harness::table::thousands;
 
 use super::{kernel, table_of, words};
 use crate::expected::Expected;
-use crate::lab::{Argument, Done, Lab, Launch, Meant, Scale};
+use crate::lab::{Argument, CompletedLaunch, Lab, Launch, Purpose, Scale};
 
 pub const LAB: Lab = Lab {
     name: "double_buffer",
@@ -17,7 +17,7 @@ pub const LAB: Lab = Lab {
 
 const STEPS: u32 = 16;
 const THREADS: u32 = 128;
-/// Floats before the buffers, of which the kernel gives an account.
+/// Floats before the buffers, which move the buffers away from an aligned address.
 const BEFORE: u32 = 64;
 
 fn launches(_: Scale) -> Vec<Launch> {
@@ -47,13 +47,14 @@ fn launches(_: Scale) -> Vec<Launch> {
         launch("one", "one", arguments(&[]), sums.clone()),
         launch("two, chosen", "chosen", arguments(&[]), sums),
         swapped("two, swapped by XOR", 0),
-        // The sums are right even so: an XOR loses no address. But half of the second buffer lies before the first.
-        swapped("swapped, not aligned", BEFORE).meant(Meant::Wrong),
+        // The sums are right even so, since an XOR loses no address. But half of the second buffer is before the
+        // first.
+        swapped("swapped, not aligned", BEFORE).showing(Purpose::Wrong),
     ]
 }
 
-fn remarks(done: &[Done]) -> Vec<Vec<String>> {
-    let row = |done: &Done| {
+fn remarks(done: &[CompletedLaunch]) -> Vec<Vec<String>> {
+    let row = |done: &CompletedLaunch| {
         let section = done.section("Step");
         let warps = u64::from(done.launch.threads / 32 * STEPS);
         let all = section.sum().executions;

@@ -1,10 +1,10 @@
-//! Powers by a polynomial and by the unit for approximate instructions.
+//! Powers by a polynomial and by the special function unit.
 use emulator::InstructionKind;
 use harness::table::table;
 
 use super::{kernel, words};
 use crate::expected::{Expected, Near};
-use crate::lab::{Argument, Done, Lab, Launch, Scale};
+use crate::lab::{Argument, CompletedLaunch, Lab, Launch, Scale};
 
 pub const LAB: Lab = Lab {
     name: "exponential",
@@ -26,7 +26,7 @@ const WAYS: [Way; 6] = [
     ("e_ex2_ftz", f64::exp),
     ("e_expf", f64::exp),
 ];
-/// Numbers, from -`RANGE` to 0: what a softmax raises 2 or e to.
+/// Inputs from -`RANGE` to 0: the range in which a softmax computes powers of 2 or e.
 const COUNT: u32 = 8192;
 const RANGE: f32 = 16.0;
 
@@ -42,7 +42,7 @@ fn launches(_: Scale) -> Vec<Launch> {
             Near {
                 place,
                 value,
-                // Many times what any of them is off.
+                // Many times the error of any of them.
                 bound: value.abs() * 2f64.powi(-18),
             }
         };
@@ -57,15 +57,15 @@ fn launches(_: Scale) -> Vec<Launch> {
     WAYS.map(launch).into()
 }
 
-/// What each way takes for a warp's 32 results beyond `copy`, and how far its results are off.
-fn remarks(done: &[Done]) -> Vec<Vec<String>> {
+/// For each way, the instructions of a warp's 32 results beyond those of `copy`, and the errors.
+fn remarks(done: &[CompletedLaunch]) -> Vec<Vec<String>> {
     let emulated = || done.iter().filter(|done| done.emulated.is_some());
-    let executions = |done: &Done| done.counted().sum().executions;
+    let executions = |done: &CompletedLaunch| done.counted().sum().executions;
     let Some(copy) = emulated().find(|done| done.launch.name == "copy") else {
         return Vec::new();
     };
     let results = f64::from(COUNT / 32);
-    let row = |done: &Done| {
+    let row = |done: &CompletedLaunch| {
         let mufu = done
             .counted()
             .sum_of(|kind| matches!(kind, InstructionKind::Approximate { .. }));
@@ -90,9 +90,8 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
     vec![table(&head, &others.map(row).collect::<Vec<_>>())]
 }
 
-/// The smallest and the largest error in units in the last place of an f32, and the share of results that are the nearest
-/// f32.
-fn errors(done: &Done) -> (f64, f64, f64) {
+/// The smallest and the largest error in ulps of f32, and the fraction of results that are the nearest f32.
+fn errors(done: &CompletedLaunch) -> (f64, f64, f64) {
     let function = WAYS.iter().find(|(name, _)| *name == done.launch.name);
     let (mut least, mut most, mut nearest) = (f64::INFINITY, f64::NEG_INFINITY, 0u32);
     let (results, _) = done.output.as_chunks();

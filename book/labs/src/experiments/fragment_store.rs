@@ -1,10 +1,10 @@
-//! An accumulator's registers on their way to shared memory.
+//! Stores an accumulator's registers to shared memory.
 use emulator::InstructionKind;
 use harness::table::thousands;
 
 use super::{kernel, same_words, sixteen_rows, table_of, ways};
 use crate::expected::Expected;
-use crate::lab::{Argument, Done, Lab, Launch, Scale};
+use crate::lab::{Argument, CompletedLaunch, Lab, Launch, Scale};
 
 pub const LAB: Lab = Lab {
     name: "fragment_store",
@@ -32,9 +32,9 @@ fn launches(_: Scale) -> Vec<Launch> {
     ["stores", "stmatrix"].into_iter().flat_map(of).collect()
 }
 
-/// What each way takes between the registers and the tile.
-fn remarks(done: &[Done]) -> Vec<Vec<String>> {
-    let row = |done: &Done| {
+/// The instructions and wavefronts of each way from the registers to the tile.
+fn remarks(done: &[CompletedLaunch]) -> Vec<Vec<String>> {
+    let row = |done: &CompletedLaunch| {
         let section = done.section("Put");
         let all = section.sum();
         let stores = section.sum_of(InstructionKind::is_store);

@@ -1,10 +1,10 @@
-//! One A fragment, brought into its registers in four ways.
+//! Loads one A fragment into its registers in four ways.
 use emulator::InstructionKind;
 use harness::table::{table, thousands};
 
 use super::{fragments_a, kernel, sixteen_rows, table_of};
 use crate::expected::Expected;
-use crate::lab::{Argument, Done, Lab, Launch, Scale};
+use crate::lab::{Argument, CompletedLaunch, Lab, Launch, Scale};
 
 pub const LAB: Lab = Lab {
     name: "fragments",
@@ -33,10 +33,10 @@ fn launches(_: Scale) -> Vec<Launch> {
     ways.into_iter().chain(addresses).collect()
 }
 
-/// What each way takes between the tile and the registers.
-fn remarks(done: &[Done]) -> Vec<Vec<String>> {
+/// The instructions and wavefronts of each way from the tile to the registers.
+fn remarks(done: &[CompletedLaunch]) -> Vec<Vec<String>> {
     let of_ways = done.iter().filter(|done| done.launch.file == "kernel.cu");
-    let row = |done: &Done| {
+    let row = |done: &CompletedLaunch| {
         let section = done.section("Bring");
         let all = section.sum();
         let count = |is: fn(&InstructionKind) -> bool| thousands(section.sum_of(is).executions);
@@ -64,8 +64,8 @@ fn remarks(done: &[Done]) -> Vec<Vec<String>> {
     remarks
 }
 
-/// What lanes 0 to 3 and 31 hold: row and column of the lower half of each register.
-fn registers(done: &Done) -> Vec<String> {
+/// The elements in lanes 0 to 3 and 31: row and column of the lower half of each register.
+fn registers(done: &CompletedLaunch) -> Vec<String> {
     let (found, _) = done.output.as_chunks::<16>();
     let cell = |register: &[u8]| {
         let name = |low: usize| {

@@ -1,7 +1,7 @@
-//! Masks that move the chunks of a row, some only half as far as they should.
+//! XOR masks that permute the chunks of a row, some of them incompletely.
 use super::{fragments_a, kernel, sixteen_rows};
 use crate::expected::Expected;
-use crate::lab::{Argument, Lab, Launch, Meant, Scale};
+use crate::lab::{Argument, Lab, Launch, Purpose, Scale};
 
 pub const LAB: Lab = Lab {
     name: "half_masks",
@@ -45,11 +45,11 @@ fn launch(row_bytes: u32, mask: u32, name: &str) -> Launch {
     let expected = Expected::Words(fragments_a(columns));
     let name = format!("{row_bytes}: {name}");
     let launch = Launch::of_a_warp(name, "masked", arguments, expected);
-    launch.meant(match (row_bytes, mask) {
-        // Four chunks to a row, and three bits that move them: rows 4 to 7 land in the row behind.
-        (64, 3) => Meant::Wrong,
-        // An odd element is no place for 16 bytes.
-        (_, 5) => Meant::Fault("misaligned"),
-        _ => Meant::Right,
+    launch.showing(match (row_bytes, mask) {
+        // Four chunks in a row, and three bits that are XORed: rows 4 to 7 are stored in the next row.
+        (64, 3) => Purpose::Wrong,
+        // An odd element is not aligned for 16 bytes.
+        (_, 5) => Purpose::Fault("misaligned"),
+        _ => Purpose::Right,
     })
 }

@@ -1,4 +1,4 @@
-//! A tensor map and a descriptor that disagree.
+//! A tensor map and a descriptor with different swizzles.
 use emulator::Swizzle;
 use half::f16;
 use harness::table::table;
@@ -6,7 +6,7 @@ use harness::table::table;
 use super::kernel;
 use super::swizzles::{ALL, Mode, SIDE, map};
 use crate::expected::Expected;
-use crate::lab::{Argument, Done, Lab, Launch, Meant, Scale};
+use crate::lab::{Argument, CompletedLaunch, Lab, Launch, Purpose, Scale};
 
 pub const LAB: Lab = Lab {
     name: "mismatch",
@@ -19,8 +19,8 @@ pub const LAB: Lab = Lab {
 
 /// Elements in 16 bytes.
 const CHUNK: usize = 8;
-/// The bits of the first element of A; each next one has the next bits. All are normal numbers, and so exact when they
-/// are multiplied with 1 and added to zeros.
+/// The bits of the first element of A; each next element has the next bits. All are normal numbers, and so exact when
+/// multiplied by 1 and added to zeros.
 const FIRST: u16 = 0x0400;
 
 fn launches(_: Scale) -> Vec<Launch> {
@@ -62,13 +62,17 @@ fn launch(name: &str, loaded: &Mode, read: &Mode) -> Launch {
     Launch {
         file: "kernel_hopper.cu",
         threads: 128,
-        meant: if agree { Meant::Right } else { Meant::Wrong },
+        purpose: if agree {
+            Purpose::Right
+        } else {
+            Purpose::Wrong
+        },
         ..Launch::of_a_warp(name, "mismatch", arguments, Expected::Words(expected))
     }
 }
 
-/// For the first eight rows of C, from which row and chunk of A each chunk came.
-fn origins(done: &Done) -> Vec<String> {
+/// For the first eight rows of C, the row and chunk of A that each chunk came from.
+fn origins(done: &CompletedLaunch) -> Vec<String> {
     let (found, _) = done.output.as_chunks::<4>();
     let origin = |row: usize, col: usize| {
         let value = f32::from_le_bytes(*found.get(row * SIDE + col)?);
@@ -86,7 +90,7 @@ fn origins(done: &Done) -> Vec<String> {
     };
     let rows: Vec<Vec<String>> = (0..CHUNK).map(row).collect();
     let mut lines = vec![format!(
-        "{}: row.chunk of A that wgmma took for each chunk",
+        "{}: row.chunk of A that wgmma read for each chunk",
         done.launch.name
     )];
     lines.extend(table(

@@ -1,4 +1,4 @@
-//! The experiments, in the order in which the book meets them.
+//! The experiments, in the book's order.
 mod attention;
 pub mod bf16_tn;
 mod broadcast;
@@ -18,7 +18,7 @@ use emulator::{Counters, InstructionKind};
 use half::f16;
 use harness::table::{factor, table, thousands};
 
-use crate::lab::{Done, Lab};
+use crate::lab::{CompletedLaunch, Lab};
 
 /// All of them.
 pub const ALL: &[Lab] = &[
@@ -37,7 +37,7 @@ pub const ALL: &[Lab] = &[
     bf16_tn::LAB,
 ];
 
-/// A kernel file of a lab's folder with its committed PTX; of a file with several tiles, with this one.
+/// A kernel file of a lab's folder with its committed PTX, for this tile if the file has several.
 macro_rules! kernel {
     ($lab:literal, $stem:literal, $arch:literal $(, $tile:literal)?) => {
         harness::KernelFile {
@@ -52,20 +52,20 @@ macro_rules! kernel {
 }
 use kernel;
 
-/// A table with a row for each of these launches that was emulated: the others have no counters.
+/// A table with a row for each of these launches that was emulated; a GPU has no counters.
 fn table_of<'a>(
     head: &[&str],
-    done: impl IntoIterator<Item = &'a Done>,
-    row: impl Fn(&Done) -> Vec<String>,
+    done: impl IntoIterator<Item = &'a CompletedLaunch>,
+    row: impl Fn(&CompletedLaunch) -> Vec<String>,
 ) -> Vec<String> {
     let emulated = done.into_iter().filter(|done| done.emulated.is_some());
     let rows: Vec<_> = emulated.map(row).collect();
     table(head, &rows)
 }
 
-/// A row for each multiplication by `wgmma`: copies, instructions and wavefronts.
-fn multiplications<'a>(done: impl IntoIterator<Item = &'a Done>) -> Vec<String> {
-    let row = |done: &Done| {
+/// A row for each matrix multiplication by `wgmma`: copies, instructions and wavefronts.
+fn multiplications<'a>(done: impl IntoIterator<Item = &'a CompletedLaunch>) -> Vec<String> {
+    let row = |done: &CompletedLaunch| {
         let counted = done.counted();
         let copies =
             counted.sum_of(|one| matches!(one, InstructionKind::BulkCopy { tensor: true }));
@@ -82,7 +82,7 @@ fn multiplications<'a>(done: impl IntoIterator<Item = &'a Done>) -> Vec<String> 
     table_of(&head, done, row)
 }
 
-/// Wavefronts beside the ideal, and how many ways that is.
+/// Wavefronts with their ideal number, and the degree of conflict.
 fn ways(counters: &Counters) -> [String; 2] {
     let [measured, ideal] = [counters.shared.wavefronts, counters.shared.ideal];
     let pair = format!("{} / {}", thousands(measured), thousands(ideal));
@@ -94,24 +94,24 @@ fn words(words: impl IntoIterator<Item = u32>) -> Vec<u8> {
     words.into_iter().flat_map(u32::to_le_bytes).collect()
 }
 
-/// Bytes that must come out, as words.
+/// Expected bytes, as words.
 fn same_words(bytes: &[u8]) -> Vec<u32> {
     let (words, _) = bytes.as_chunks();
     words.iter().copied().map(u32::from_le_bytes).collect()
 }
 
-/// The number that names element (row, col) in a matrix of f16: integers up to 2048 are exact there.
+/// The number that identifies element (row, col) in a matrix of f16, in which integers up to 2048 are exact.
 fn named(row: usize, col: usize, columns: usize) -> f16 {
     f16::from_f32((row * columns + col) as f32)
 }
 
-/// Sixteen rows of elements that are [`named`].
+/// Sixteen rows of elements that [`named`] identifies.
 fn sixteen_rows(columns: usize) -> Vec<u8> {
     let elements = (0..16 * columns).map(|i| named(i / columns, i % columns, columns));
     harness::to_bytes(&elements.collect::<Vec<_>>())
 }
 
-/// What registers r of lane l hold of these rows as operands A of `mma.m16n8k16`, one for each 16 columns: two
+/// The expected registers of each lane, for these rows as operands A of `mma.m16n8k16`, one for each 16 columns: two
 /// neighbouring elements, the lower column in the lower half (PTX ISA, "Matrix Fragments for mma.m16n8k16").
 fn fragments_a(columns: usize) -> Vec<u32> {
     let mut registers = Vec::new();

@@ -5,7 +5,7 @@ use half::f16;
 use super::swizzles::{ALL, Mode, SIDE, map};
 use super::{kernel, multiplications, named, same_words, table_of, ways};
 use crate::expected::Expected;
-use crate::lab::{Argument, Done, Lab, Launch, Scale};
+use crate::lab::{Argument, CompletedLaunch, Lab, Launch, Scale};
 
 pub const LAB: Lab = Lab {
     name: "modes",
@@ -38,7 +38,7 @@ fn launches(scale: Scale) -> Vec<Launch> {
     multiplied.chain(read_back).collect()
 }
 
-/// How much is multiplied.
+/// The size of the multiplication.
 #[derive(Clone, Copy)]
 struct Size {
     blocks: u32,
@@ -56,7 +56,7 @@ const fn size(blocks: u32, tiles: u32, k: u32, repeat: u32) -> Size {
     }
 }
 
-/// Small whole numbers, whose sums are exact, and their products.
+/// Small integers, whose sums are exact, and their products.
 struct Data {
     size: Size,
     a: Vec<u8>,
@@ -122,7 +122,7 @@ impl Data {
     }
 }
 
-/// Reads a tile back that came in this mode's rows, swizzled and not.
+/// Reads back a tile that TMA stored in rows of this mode, swizzled and unswizzled.
 fn read_back(mode: &Mode) -> Vec<Launch> {
     let matrix: Vec<f16> = (0..SIDE * SIDE)
         .map(|i| named(i / SIDE % 32, i % SIDE, SIDE))
@@ -148,12 +148,12 @@ fn read_back(mode: &Mode) -> Vec<Launch> {
     launches
 }
 
-/// Copies and wavefronts of the multiplication; how many ways a row and a column of the tile are read.
-fn remarks(done: &[Done]) -> Vec<Vec<String>> {
+/// Copies and wavefronts of the multiplication; the degree of conflict of reading the tile by row and by column.
+fn remarks(done: &[CompletedLaunch]) -> Vec<Vec<String>> {
     let (multiplied, read): (Vec<_>, Vec<_>) = done
         .iter()
         .partition(|done| done.launch.entry == "multiply");
-    let read_back = |done: &Done| {
+    let read_back = |done: &CompletedLaunch| {
         let ways = ["By rows", "By columns"].map(|name| ways(&done.section(name).sum()));
         [vec![done.launch.name.clone()], ways.concat()].concat()
     };

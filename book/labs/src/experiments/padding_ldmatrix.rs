@@ -1,7 +1,7 @@
 //! `ldmatrix` from padded rows.
 use super::{fragments_a, kernel, sixteen_rows};
 use crate::expected::Expected;
-use crate::lab::{Argument, Lab, Launch, Meant, Scale};
+use crate::lab::{Argument, Lab, Launch, Purpose, Scale};
 
 pub const LAB: Lab = Lab {
     name: "padding_ldmatrix",
@@ -23,5 +23,5 @@ fn launch(padding: u32) -> Launch {
     let arguments = vec![Argument::Input(input), output, Argument::Int(128 + padding)];
     let launch = Launch::of_a_warp(format!("{padding} bytes"), "padded", arguments, expected);
     // Each row of a matrix is 16 bytes at a multiple of 16 (PTX ISA, ldmatrix).
-    launch.meant(Meant::aligned(padding.is_multiple_of(16)))
+    launch.showing(Purpose::aligned(padding.is_multiple_of(16)))
 }

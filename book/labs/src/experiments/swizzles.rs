@@ -1,24 +1,24 @@
-//! The four ways in which TMA writes a tile and `wgmma` reads it.
+//! The four swizzle modes in which TMA writes a tile and `wgmma` reads it.
 use emulator::Swizzle;
 use harness::Tiling;
 
 use crate::lab::Argument;
 
-/// Rows of a tile, and its columns.
+/// Rows and columns of a tile.
 pub const SIDE: usize = 64;
 
-/// A mode: its name, the bytes of a row that TMA moves, and the same for TMA and for a descriptor.
+/// A mode: its name, the bytes of a row that TMA moves, and its encodings for TMA and for a descriptor.
 pub struct Mode {
     pub name: &'static str,
     pub width: u32,
     pub swizzle: Swizzle,
     /// Bits 63 and 62 of the descriptor (PTX ISA, "Matrix Descriptor Format").
     pub descriptor: u32,
-    /// Which address bits from 7 on are XORed into those from 4 on.
+    /// Mask of the address bits from bit 7 on that are XORed into those from bit 4 on.
     pub mask: u32,
 }
 
-/// All four.
+/// All four modes.
 pub const ALL: [Mode; 4] = [
     mode("none", 16, Swizzle::None, 0, 0),
     mode("32B", 32, Swizzle::B32, 3, 1),
@@ -42,7 +42,7 @@ const fn mode(
     }
 }
 
-/// The map of a matrix of so many columns and rows, whose boxes are rows of a tile, so many bytes wide.
+/// The tensor map of a matrix with these columns and rows, whose boxes are `width` bytes of all rows of a tile.
 pub fn map(matrix: &[u8], dimensions: [u64; 2], width: u32, swizzle: Swizzle) -> Argument {
     let tiling = Tiling {
         dimensions,

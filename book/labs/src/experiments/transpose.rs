@@ -1,7 +1,7 @@
 //! A transpose through shared memory: plain, padded, swizzled; and with four wide banks.
 use super::{kernel, words};
 use crate::expected::Expected;
-use crate::lab::{Argument, Lab, Launch, Meant, Scale};
+use crate::lab::{Argument, Lab, Launch, Purpose, Scale};
 
 pub const LAB: Lab = Lab {
     name: "transpose",
@@ -33,17 +33,17 @@ fn launches(_: Scale) -> Vec<Launch> {
         let launch = Launch::of_a_warp(name, "mapped", arguments, expected);
         let launch = launch.in_file("kernel_4x4.cu");
         match name {
-            "4x4 OR" => launch.meant(Meant::Wrong),
+            "4x4 OR" => launch.showing(Purpose::Wrong),
             _ => launch,
         }
     });
     whole.into_iter().chain(small).collect()
 }
 
-/// Where in its row a column lies.
+/// The place of a column in its row.
 type Place = fn(u32, u32) -> u32;
 
-/// A square tile whose elements have so many floats, and its transpose.
+/// A square tile whose elements have `part` floats, and its transpose.
 fn tile(side: u32, part: u32) -> (Vec<Argument>, Expected) {
     let value = |row: u32, col: u32, i: u32| (((row * side + col) * part + i) as f32).to_bits();
     let all = |value: &dyn Fn(u32, u32, u32) -> u32| -> Vec<u32> {

@@ -1,7 +1,7 @@
 //! Reads of 16 and 8 bytes a lane.
 use super::{kernel, words};
 use crate::expected::Expected;
-use crate::lab::{Argument, Lab, Launch, Meant, Scale};
+use crate::lab::{Argument, Lab, Launch, Purpose, Scale};
 
 pub const LAB: Lab = Lab {
     name: "vectors",
@@ -61,5 +61,5 @@ fn launch(name: String, entry: &'static str, width: u32, first: First) -> Launch
     ];
     let launch = Launch::of_a_warp(name, entry, arguments, Expected::Words(read.collect()));
     let aligned = (0..32).all(|lane| first(lane).is_multiple_of(width));
-    launch.meant(Meant::aligned(aligned))
+    launch.showing(Purpose::aligned(aligned))
 }

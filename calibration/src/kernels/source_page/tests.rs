@@ -44,7 +44,7 @@ fn instructions_have_their_counters() {
     assert_eq!(listing["0x7f31"].opcode, "LDSM.16.M88.4");
     assert!(load.guarded && !store.guarded);
     assert_eq!(load.counts.threads, 2048);
-    // One that no lane can take part in is no access.
+    // An instruction that is never executed is not an access.
     let never = SASS.replace("      STS [R0],", "@!PT  STS [R0],");
     assert_eq!(instructions(&never).expect("a page").len(), 4);
 }
@@ -83,7 +83,7 @@ fn lines_are_those_of_the_kernels_file() {
 }
 
 #[test]
-fn what_a_header_holds_is_of_no_line() {
+fn instructions_of_a_header_have_no_line() {
     let of_both = BOTH.replace("0x7f31", "0x7f21");
     let found = lines(&of_both, "kernel.cu").expect("a page");
     assert_eq!(

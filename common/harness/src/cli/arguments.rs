@@ -8,12 +8,12 @@ use emulator::{Card, Limits, Options};
 use crate::target::{Need, Wanted};
 use crate::{Effort, KernelChoice, Rung, Settings, Size};
 
-/// What the reader asked for.
+/// The parsed command line.
 #[derive(Clone, Debug, Parser)]
 #[command(
     args_override_self = true,
     about = "C = A B in half precision, on a GPU if there is one, else on the emulator.",
-    after_help = "Exit code 0: verified. 1: wrong result, or a fault found. 2: bad usage, or something missing."
+    after_help = "Exit code 0: verified. 1: wrong result, or a fault found. 2: bad usage, or a missing file or GPU."
 )]
 pub struct Arguments {
     /// What to do.
@@ -49,7 +49,7 @@ pub struct Arguments {
     /// Print one JSON object
     #[arg(long, global = true)]
     pub json: bool,
-    /// Add to the JSON what every instruction asked the memory for, for `cargo ladder calibrate`
+    /// Add to the JSON the addresses that every instruction accessed, for `cargo ladder calibrate`
     #[arg(long, global = true, hide = true, requires = "json")]
     pub accesses: bool,
     /// Emulator: stop after N warp instructions [default: far more than the problem needs]
@@ -61,7 +61,7 @@ pub struct Arguments {
     /// Emulator: blocks of a launch
     #[arg(long, global = true, value_name = "N", default_value_t = emulator::Limits::default().blocks)]
     pub max_blocks: u64,
-    /// The rung's switches, in its order: each 0 or 1.
+    /// The rung's switches, in the rung's order: each 0 or 1.
     #[arg(skip)]
     pub switches: Vec<u32>,
 }
@@ -71,43 +71,45 @@ pub struct Arguments {
 pub enum Command {
     /// Run, verify, report (the default)
     Run,
-    /// Run and verify, and on a GPU launch no other kernel: for compute-sanitizer or a debugger to watch
+    /// Run and verify, and on a GPU launch no other kernel, for use under compute-sanitizer or a debugger
     Launch,
     /// Print the kernel line by line, with what each line does to the memory system, and what limits the kernel
     Profile,
     /// Look for out-of-bounds accesses, races, uninitialised reads and barrier errors
     Sanitize,
-    /// Predict how long it takes on an H200, and where the clocks go, with no GPU; beside what a GPU takes, if there is one
+    /// Predict the time on an H200 and where the clocks go, without a GPU; if there is a GPU, show its time as well
     Time(Time),
     /// Time it on a GPU, against cuBLAS in the same run
     Bench(Bench),
-    /// Say which of the kernel's tiles is taken at which size, and nothing else
+    /// Show which of the kernel's tiles is taken at each size, and run nothing
     Tiles(Sizes),
 }
 
-/// What `time` takes.
+/// The options of `time`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Time {
-    /// Draw what the warps of one SM do in two steps, or write it as JSON; `-` prints it in place of the prediction
+    /// Draw what the warps of one SM do in two steps, or write it as JSON; `-` prints the drawing instead of the
+    /// prediction
     #[arg(long, value_name = "FILE.svg|FILE.json|-")]
     pub timeline: Option<PathBuf>,
 }
 
-/// What `bench` takes.
+/// The options of `bench`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Bench {
     #[command(flatten)]
     pub sizes: Sizes,
-    /// About a second a size: against cuBLAS only, and without the regime that rests between samples
+    /// About a second a size: compared with cuBLAS only, and without the regime that rests between samples
     #[arg(long)]
     pub quick: bool,
-    /// A second interleaved, then each contestant by itself for 5 seconds: its speed at a clock of its own, and its energy
+    /// Interleave for a second, then run each contestant alone for 5 seconds: its speed at its own clock, and its
+    /// energy
     #[arg(long, conflicts_with = "quick")]
     pub alone: bool,
 }
 
 impl Bench {
-    /// How much is measured.
+    /// How much to measure.
     pub fn effort(&self) -> Effort {
         match (self.quick, self.alone) {
             (true, _) => Effort::Run,
@@ -150,11 +152,11 @@ impl FromStr for Bytes {
         number
             .checked_mul(1 << shift)
             .map(Self)
-            .ok_or("that is more bytes than there are")
+            .ok_or("that number of bytes is too large")
     }
 }
 
-/// `--tile`: two numbers, which the compiler will be told.
+/// `--tile`: two numbers, which are passed to the compiler.
 fn tile(text: &str) -> Result<String, &'static str> {
     let side = |text: &str| text.parse::<u16>().is_ok_and(|side| side > 0);
     match text.split_once('x') {
@@ -164,7 +166,7 @@ fn tile(text: &str) -> Result<String, &'static str> {
 }
 
 impl Arguments {
-    /// What is to be done, at this size.
+    /// The settings of a run at this size.
     pub fn settings(&self, size: Size) -> Settings {
         Settings {
             size,
@@ -192,7 +194,7 @@ impl Arguments {
         }
     }
 
-    /// What the command needs of a device.
+    /// The device that the command needs.
     pub fn need(&self) -> Need {
         match &self.command {
             None | Some(Command::Run | Command::Launch | Command::Tiles { .. }) => Need::Any,
@@ -202,21 +204,21 @@ impl Arguments {
         }
     }
 
-    /// Reads the command line; `--help` and mistakes end the program here, the latter with exit code 2.
+    /// Parses the command line; `--help` and mistakes exit here, a mistake with code 2.
     pub fn from_env(rung: &Rung) -> Self {
         let matches = command(rung).get_matches();
         Self::from(rung, &matches).unwrap_or_else(|error| error.exit())
     }
 
-    /// Reads these words, the first of which is the program's name.
+    /// Parses these words, the first of which is the program's name.
     pub fn from_words(rung: &Rung, words: &[&str]) -> Result<Self, clap::Error> {
         Self::from(rung, &command(rung).try_get_matches_from(words)?)
     }
 
     fn from(rung: &Rung, matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut arguments = Self::from_arg_matches(matches)?;
-        // A flag given after the subcommand is found there; clap copies it up only for `global` ones,
-        // which these are.
+        // A flag after the subcommand is in the subcommand's matches; clap copies it up because the flags
+        // are `global`.
         arguments.switches = rung
             .switches
             .iter()
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_stand_before_or_after_the_command() {
+    fn flags_before_or_after_the_command() {
         for words in [
             ["--size", "64", "--slowly", "profile"],
             ["profile", "--slowly", "--size", "64"],
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bench_alone_takes_sizes() {
+    fn only_a_bench_takes_sizes() {
         let words = ["bench", "--alone", "--sizes", "4096,8192"];
         let arguments = parse(&words).expect("good usage");
         let Some(Command::Bench(bench)) = &arguments.command else {

@@ -1,4 +1,4 @@
-//! The command line of a rung: what is below knows no flag.
+//! The command line of a rung; no other module knows a flag.
 mod arguments;
 mod remedy;
 pub mod rungs;
@@ -20,9 +20,9 @@ pub use arguments::Bytes;
 use arguments::{Arguments, Bench, Command, Sizes};
 pub use remedy::explained;
 
-/// Everything that a rung's `main` does but the host's part.
+/// Everything that a rung's `main` does, except the host function.
 pub fn main(rung: &Rung) -> ExitCode {
-    crate::bound_threads();
+    crate::limit_threads();
     let arguments = Arguments::from_env(rung);
     match execute(rung, &arguments, &mut anstream::stdout()) {
         Ok(true) => ExitCode::SUCCESS,
@@ -34,8 +34,8 @@ pub fn main(rung: &Rung) -> ExitCode {
     }
 }
 
-/// What [`main`] does with these words, the first of which is the program's name: reports go to `out`, the message of
-/// an error too. Returns the exit code. For tests: no words may make it panic, or run without end.
+/// Runs [`main`] with these words, the first of which is the program's name. Reports and error messages go to `out`.
+/// Returns the exit code. For tests: no words may make it panic or run forever.
 pub fn main_with(rung: &Rung, words: &[&str], out: &mut dyn Write) -> u8 {
     let error = match Arguments::from_words(rung, words) {
         Err(error) => (error.exit_code() as u8, error.to_string()),
@@ -44,12 +44,12 @@ pub fn main_with(rung: &Rung, words: &[&str], out: &mut dyn Write) -> u8 {
             Err(error) => (error.exit_code(), explained(&error)),
         },
     };
-    // A reader who has gone away needs no message.
+    // A closed pipe needs no message.
     let _ = writeln!(out, "{}", error.1);
     error.0
 }
 
-/// Does what the arguments say and reports to `out`; whether all was well.
+/// Carries out the command and writes the report to `out`; returns whether everything succeeded.
 fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
     let target = Target::choose(arguments.device, arguments.emulate, arguments.need())?;
     let size = arguments.size.unwrap_or(target.default_size());
@@ -99,7 +99,7 @@ fn emulate(
     out: &mut dyn Write,
 ) -> Result<bool> {
     let settings = arguments.settings(size);
-    // Before anything is emulated: a GPU that is asked for and not there is an error.
+    // Before anything is emulated: a GPU that the user named and that is missing is an error.
     let gpu = match &arguments.command {
         Some(Command::Profile) => {
             let arch = run::arch(rung, &settings.kernel, target)?;
@@ -135,7 +135,7 @@ fn emulate(
     Ok(clean && right)
 }
 
-/// The sizes that are asked for, or the usual.
+/// The sizes from the command line, or the default ones.
 fn sizes_of(arguments: &Arguments, sizes: &[Size]) -> Vec<Size> {
     match (arguments.size, sizes) {
         (Some(size), _) => vec![size],
@@ -144,7 +144,7 @@ fn sizes_of(arguments: &Arguments, sizes: &[Size]) -> Vec<Size> {
     }
 }
 
-/// Times all sizes, each with the tile of the kernel that fits it best.
+/// Times all sizes, each with the tile of the kernel that is fastest there.
 fn time(
     rung: &Rung,
     arguments: &Arguments,
@@ -170,7 +170,7 @@ fn time(
     Ok(outcomes.iter().all(|outcome| outcome.verification.ok()))
 }
 
-/// Which of the kernel's tiles is taken at each size.
+/// The tile that the rung's kernel takes at each size.
 fn tiles(rung: &Rung, arguments: &Arguments, target: &Target, sizes: &[Size]) -> Result<String> {
     if arguments.kernel.is_some() {
         return Err(Error::OwnKernelsOnly);

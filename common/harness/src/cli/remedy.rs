@@ -1,9 +1,9 @@
-//! Which flag or command helps: errors name the remedy in words, and this is how to type it.
+//! The flag or command that helps: a library's error names the remedy in words, and this module how to type it.
 use gpu::GpuError;
 
 use crate::Error;
 
-/// The message of an error, and the flags that help.
+/// The message of an error with the flags that help.
 pub fn explained(error: &Error) -> String {
     let text = error.to_string();
     match flags(error) {

@@ -1,5 +1,5 @@
-//! The list of rungs, for programs that build and run them: the folder rungs/ where there is one, else the executables
-//! beside this one.
+//! The list of rungs, for programs that build and run them: the folders in rungs/ if the sources are here, else the
+//! executables beside this one.
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 pub struct Rung {
     /// Such as `03_padded`.
     pub name: String,
-    /// Its sources, if they are here.
+    /// Its folder, if the sources are here.
     pub folder: Option<PathBuf>,
 }
 
@@ -23,7 +23,7 @@ impl Rung {
         format!("rung{}", self.name)
     }
 
-    /// Its folder, from the workspace's root.
+    /// Its folder, relative to the workspace's root.
     pub fn place(&self) -> String {
         format!("rungs/{}", self.name)
     }
@@ -45,7 +45,7 @@ impl Rung {
             .with_context(|| format!("rung {} has no kernel.cu", self.name))
     }
 
-    /// Its executable, built if need be: see [`build`].
+    /// Its executable, built if necessary: see [`build`].
     pub fn executable(&self) -> Result<PathBuf> {
         Ok(folder_of_executables()?.join(self.package() + EXE_SUFFIX))
     }
@@ -56,12 +56,12 @@ impl Rung {
 pub struct Variant {
     /// Which rung.
     pub rung: Rung,
-    /// Such as `sm_80`; none if the rung has kernels for one only.
+    /// Such as `sm_80`; `None` if the rung has kernels for one architecture only.
     pub arch: Option<String>,
 }
 
 impl Variant {
-    /// Those of these rungs, whose executables have been built.
+    /// The variants of these rungs, whose executables have been built.
     pub fn all(rungs: &[Rung]) -> Result<Vec<Self>> {
         let mut variants = Vec::new();
         for rung in rungs {
@@ -85,7 +85,7 @@ impl Variant {
         words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// A run of it, to be given more arguments.
+    /// A command that runs it, to which arguments can be added.
     pub fn command(&self) -> Result<Command> {
         let mut command = Command::new(self.rung.executable()?);
         command.args(self.arch.iter().flat_map(|arch| ["--arch", arch]));
@@ -114,7 +114,7 @@ pub fn choices(rung: &Rung) -> Result<Vec<Choice>> {
         .output()
         .with_context(|| format!("cannot run {}", rung.package()))?;
     let report: Report = serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("{} does not say which kernels it has", rung.package()))?;
+        .with_context(|| format!("{} does not list its kernels", rung.package()))?;
     Ok(report.kernels)
 }
 
@@ -144,13 +144,13 @@ pub fn all() -> Result<Vec<Rung>> {
     Ok(rungs)
 }
 
-/// The folders with kernels of the book's experiments, from the workspace's root and sorted, such as
-/// `book/labs/transpose`: with those of the rungs and of the [`faults`], all that `cargo ladder ptx` keeps current.
+/// The folders with kernels of the book's experiments, relative to the workspace's root and sorted, such as
+/// `book/labs/transpose`. `cargo ladder ptx` keeps these, the rungs' and the [`faults`]' PTX current.
 pub fn labs() -> Result<Vec<(String, Vec<KernelOnDisk>)>> {
     kernels_below("book/labs", KernelOnDisk::in_folder)
 }
 
-/// The folders with planted faults, which the sanitizer has to find, such as `tests/faults/race_warp`.
+/// The folders with planted faults, which the sanitizer must find, such as `tests/faults/race_warp`.
 pub fn faults() -> Result<Vec<(String, Vec<KernelOnDisk>)>> {
     kernels_below("tests/faults", KernelOnDisk::all_in_folder)
 }
@@ -191,7 +191,7 @@ pub fn find(which: &str) -> Result<Rung> {
     })
 }
 
-/// These rungs, each as [`find`] takes it; all if none is named.
+/// These rungs, each named as for [`find`]; all if the list is empty.
 pub fn named(which: &[String]) -> Result<Vec<Rung>> {
     match which {
         [] => all(),
@@ -199,8 +199,8 @@ pub fn named(which: &[String]) -> Result<Vec<Rung>> {
     }
 }
 
-/// Builds the executables with cargo, in the profile of this program: what is current is left alone.
-/// Without cargo or sources, they have to be there already.
+/// Builds the executables with cargo, in this program's profile; cargo skips those that are current. Without cargo or
+/// sources, the executables must exist.
 pub fn build(rungs: &[Rung]) -> Result<()> {
     if let Some(root) = root() {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -230,7 +230,7 @@ pub fn build(rungs: &[Rung]) -> Result<()> {
     Ok(())
 }
 
-/// The arguments that make cargo build into the folder of this program.
+/// The arguments that make cargo build into this program's folder.
 fn profile(folder: &Path) -> Vec<String> {
     match folder.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => Vec::new(),
@@ -238,12 +238,12 @@ fn profile(folder: &Path) -> Vec<String> {
     }
 }
 
-/// Where this program and the rungs' lie.
+/// The folder of this program and of the rungs' executables.
 ///
 /// # Errors
-/// If the system does not say.
+/// If the operating system does not report the path of this program.
 pub fn folder_of_executables() -> Result<PathBuf> {
-    let this = env::current_exe().context("where this program lies is unknown")?;
+    let this = env::current_exe().context("cannot find the folder of this program")?;
     Ok(this.parent().map(Path::to_owned).unwrap_or_default())
 }
 

@@ -9,7 +9,7 @@ use crate::Switch;
 const TINY: &str = include_str!("../testdata/tiny.ptx");
 const SWITCH: Switch = Switch {
     name: "half-only",
-    help: "Leave the second half of K away",
+    help: "Omit the second half of K",
 };
 const RUNG: Rung = Rung {
     name: "00_tiny",
@@ -24,7 +24,7 @@ fn run(name: &str, change: impl Fn(String) -> String, words: &[&str]) -> Result<
     run_into(name, change, words, &mut Vec::new())
 }
 
-/// As [`run`], and keeps the report.
+/// As [`run`], and writes the report to `out`.
 fn run_into(
     name: &str,
     change: impl Fn(String) -> String,
@@ -71,7 +71,7 @@ fn a_kernel_runs_and_is_verified() {
 }
 
 #[test]
-fn what_a_kernel_prints_is_seen() {
+fn what_a_kernel_prints_is_reported() {
     let prints = |text: String| {
         let call = "{ .reg .pred q; .reg .b64 f; setp.eq.u32 q, %r22, 5; mov.u64 f, said; cvta.global.u64 f, f;\n\
             .param .b64 p0; st.param.b64 [p0], f; .param .b64 p1; st.param.b64 [p1], 0;\n\
@@ -96,7 +96,7 @@ fn what_a_kernel_prints_is_seen() {
 }
 
 #[test]
-fn a_wrong_kernel_is_found_out() {
+fn a_wrong_kernel_fails() {
     assert!(!run("half", same, &["--size", "64", "--half-only"]).expect("it runs"));
     assert!(
         !run(
@@ -171,7 +171,7 @@ fn a_kernel_for_hopper_is_refused_by_a_card_before_it() {
 
 #[test]
 fn matrices_that_do_not_fit_are_refused_before_there_are_any() {
-    // 12 GB of them, which would take long even where there is room.
+    // 12 GB of them, which would take long to make even where memory suffices.
     let started = std::time::Instant::now();
     let words = ["--size", "45056", "--max-memory", "1G"];
     let error = message(run("large", same, &words), 2);
@@ -179,12 +179,12 @@ fn matrices_that_do_not_fit_are_refused_before_there_are_any() {
         error.contains("12180258816 bytes") && error.contains("--max-memory"),
         "{error}"
     );
-    assert!(started.elapsed().as_secs() < 2, "they were made");
+    assert!(started.elapsed().as_secs() < 2, "the matrices were made");
 }
 
 #[test]
 fn a_kernel_without_a_bound_still_has_its_counters() {
-    // A tile of 4096 x 4096, most of which the kernel leaves alone.
+    // A tile of 4096 x 4096, most of which the kernel does not compute.
     let change = |text: String| {
         text.replace(
             "gemm_launch[24] = {8, 0, 0, 0, 16, 0, 0, 0,",
@@ -270,7 +270,7 @@ fn json_is_one_object_with_the_promised_fields() {
 }
 
 #[test]
-fn what_is_no_ptx_is_refused() {
+fn what_is_not_ptx_is_refused() {
     for (name, text) in [
         ("empty", ""),
         ("prose", "This is not PTX.\n"),
@@ -332,7 +332,7 @@ fn a_kernel_that_does_not_state_its_launch_is_refused() {
 }
 
 #[test]
-fn too_much_is_refused() {
+fn sizes_that_are_too_large_are_refused() {
     for (words, expected) in [
         (["--size", "2147483647"], "too large"),
         (["--size", "1x1x2147483647"], "too large"),

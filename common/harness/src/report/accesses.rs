@@ -1,4 +1,4 @@
-//! What each instruction asked the memory for: the rows that `cargo ladder calibrate` holds against a GPU's.
+//! The addresses that each instruction accessed: the rows that `cargo ladder calibrate` compares with a GPU's.
 use emulator::{AccessPattern, Instruction, LaunchReport, SharedAccess};
 use serde::Serialize;
 
@@ -7,9 +7,9 @@ use crate::Kernel;
 /// An instruction that touches memory.
 #[derive(Serialize)]
 pub struct InstructionAccesses {
-    /// Line of the kernel's file that it comes from: of the inlined function, if it is in one.
+    /// Line of the kernel's file: for an inlined function, the line in that function.
     line: Option<u32>,
-    /// As in the PTX, without guard and operands: `ld.shared.v4.f32`.
+    /// The opcode as in the PTX, without guard and operands: `ld.shared.v4.f32`.
     operation: String,
     executions: u64,
     threads: u64,
@@ -20,20 +20,20 @@ pub struct InstructionAccesses {
     patterns: Vec<Pattern>,
 }
 
-/// One way in which a warp's lanes asked.
+/// One pattern of addresses of a warp's lanes.
 #[derive(Serialize)]
 struct Pattern {
     /// `shared` or `global`.
     space: &'static str,
-    /// `ld`, `st`, or `matrix`, whose lanes are those that name a row.
+    /// `ld`, `st`, or `matrix`, in which lanes give the addresses of rows.
     access: &'static str,
     bytes: u32,
-    /// For each lane, from a multiple of 128; none for a lane that takes no part.
+    /// The offset of each lane from a multiple of 128; null for an inactive lane.
     offsets: Vec<Option<u64>>,
 }
 
-/// Patterns of an instruction that are listed; most have one.
-const PATTERNS: usize = 8;
+/// Most patterns listed for an instruction; most instructions have one.
+const MAX_PATTERNS: usize = 8;
 
 pub fn rows(
     kernel: &Kernel,
@@ -48,7 +48,7 @@ pub fn rows(
         .map(|(index, (instruction, counters))| {
             let asked = run.patterns.iter().filter(|one| one.instruction == index);
             let is_load = instruction.kind.is_load();
-            let patterns = asked.take(PATTERNS).map(|one| pattern(one, is_load));
+            let patterns = asked.take(MAX_PATTERNS).map(|one| pattern(one, is_load));
             let place = instruction.inlined_from.as_ref();
             let place = place.or(instruction.source.as_ref());
             InstructionAccesses {

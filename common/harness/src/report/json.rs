@@ -15,10 +15,10 @@ use crate::{KernelFile, Rung, Size, Source, Verification, Wrong, accesses, bench
 struct Report<'a> {
     rung: &'a str,
     device: String,
-    /// The GPU that the emulator stood for; none on a GPU.
+    /// The emulated GPU; null on a GPU.
     emulates: Option<Emulates>,
     arch: &'a str,
-    /// The part of C that a block computes at a time.
+    /// The tile of C that a block computes at a time.
     tile: String,
     kernels: Vec<Choice<'a>>,
     size: String,
@@ -42,16 +42,16 @@ struct Report<'a> {
     remarks: Vec<Remark>,
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_log: Option<&'a [u64]>,
-    /// What the kernel printed.
+    /// The output of the kernel's printf.
     #[serde(skip_serializing_if = "String::is_empty")]
     printed: String,
 }
 
-/// Whose results these are.
+/// The emulated card.
 #[derive(Serialize)]
 struct Emulates {
     card: &'static str,
-    /// How it is known what its tensor cores compute.
+    /// The evidence for its tensor cores' arithmetic.
     tensor_cores: &'static str,
 }
 
@@ -64,14 +64,14 @@ impl From<Card> for Emulates {
     }
 }
 
-/// A kernel of the rung: what `--arch` and `--tile` choose from.
+/// A kernel of the rung, as `--arch` and `--tile` name it.
 #[derive(Serialize)]
 struct Choice<'a> {
     arch: &'a str,
     tile: Option<String>,
 }
 
-/// Which of a kernel's tiles is taken at which size.
+/// The tile that a rung takes at each size.
 #[derive(Serialize)]
 struct Tiles<'a> {
     rung: &'a str,
@@ -105,7 +105,7 @@ struct Verify<'a> {
     first_wrong: &'a [Wrong],
 }
 
-/// The launch, added up, and each line that touches memory.
+/// The launch's totals, and each line that accesses memory.
 #[derive(Serialize)]
 struct Counters {
     shared_wavefronts: u64,
@@ -116,7 +116,7 @@ struct Counters {
     lines: Vec<Line>,
 }
 
-/// A line that touches memory.
+/// A line that accesses memory.
 #[derive(Serialize)]
 pub struct Line {
     line: u32,
@@ -129,7 +129,7 @@ pub struct Line {
     global_requests: u64,
 }
 
-/// One run as JSON; with what was found wrong, if that was asked for.
+/// One run as JSON; with the findings, if they were requested.
 pub fn text(outcome: &Outcome, findings: Option<Vec<String>>) -> String {
     schema::RUN.pretty(&report(outcome, findings))
 }
@@ -182,7 +182,7 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Report<'a>
         counters: outcome
             .emulated
             .as_ref()
-            .filter(|run| !run.counters.is_empty()) // none after a fatal finding
+            .filter(|run| !run.counters.is_empty()) // empty after a fatal finding
             .map(|run| counters(outcome, &run.counters)),
         bound: outcome.bound.as_ref().map(|bound| bound.as_ref().ok()),
         waits: waits(outcome),
@@ -199,7 +199,7 @@ fn report<'a>(outcome: &'a Outcome, findings: Option<Vec<String>>) -> Report<'a>
     }
 }
 
-/// What `profile` shows, and only `profile` asks for a bound.
+/// `profile` shows the waits, and only `profile` computes a bound.
 fn waits(outcome: &Outcome) -> Option<Vec<waits::LineWaits>> {
     let (Some(run), Some(_)) = (&outcome.emulated, &outcome.bound) else {
         return None;
@@ -252,7 +252,7 @@ fn counters(outcome: &Outcome, counters: &[emulator::Counters]) -> Counters {
     }
 }
 
-/// Each line that touches memory, with its counters.
+/// Each line that accesses memory, with its counters.
 pub fn lines(
     source: &Source,
     instructions: &[Instruction],

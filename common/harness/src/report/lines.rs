@@ -1,4 +1,4 @@
-//! What each line of the kernel did to the memory: the counters of its PTX instructions, added up.
+//! The counters of the kernel's lines: those of their PTX instructions, added up.
 use std::collections::BTreeMap;
 
 use emulator::{Counters, Instruction, InstructionKind, Space, Transfer};
@@ -15,16 +15,16 @@ pub struct Line {
     pub neighbours: Option<Neighbours>,
 }
 
-/// PTX accesses of the same kind side by side: ptxas may make one wide access of them.
+/// Adjacent PTX accesses of the same kind, which ptxas may merge into one wide access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbours {
-    /// How many.
+    /// How many there are.
     pub count: u32,
     /// Bytes of each.
     pub bytes: u32,
 }
 
-/// What an instruction does with which memory, for the totals.
+/// Kinds of memory access, for the totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Row {
@@ -32,7 +32,7 @@ pub enum Row {
     SharedLoads,
     /// `st.shared`, `stmatrix`.
     SharedStores,
-    /// `cp.async`, where it arrives.
+    /// `cp.async`: its writes to shared memory.
     SharedCopies,
     /// Atomics.
     SharedOther,
@@ -40,13 +40,13 @@ pub enum Row {
     GlobalLoads,
     /// `st.global`.
     GlobalStores,
-    /// `cp.async`, where it starts.
+    /// `cp.async`: its reads of global memory.
     GlobalCopies,
     /// Atomics.
     GlobalOther,
 }
 
-/// The lines that touch memory, by number: lines of kernel.cu, or of the PTX where that is all there is.
+/// The lines that access memory, by number: lines of kernel.cu, or of the PTX if there is no CUDA source.
 pub fn by_line(
     source: &Source,
     instructions: &[Instruction],
@@ -74,7 +74,7 @@ pub fn by_line(
     lines
 }
 
-/// The line to which an instruction belongs, if it comes from the kernel's own text.
+/// The line of an instruction, if it comes from the kernel's own file.
 pub fn line_of(source: &Source, instruction: &Instruction) -> Option<u32> {
     match &source.text {
         None => Some(instruction.ptx_line),
@@ -137,8 +137,8 @@ fn add(sum: &mut Counters, other: &Counters) {
     sum.global_sectors_ideal += other.global_sectors_ideal;
 }
 
-/// Runs of scalar loads or stores with the same opcode, guard and base, each right behind the one before: the index
-/// of the first, and the run. A branch or barrier ends every run.
+/// Runs of scalar loads or stores with the same opcode, guard and base, each contiguous with the one before: the
+/// index of the first, and the run. A branch or barrier ends every run.
 fn neighbours(instructions: &[Instruction]) -> Vec<(usize, Neighbours)> {
     let mut found = Vec::new();
     let mut open: Vec<(usize, &Instruction, &Transfer, u32)> = Vec::new();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn these_are_not() {
+    fn these_are_not_neighbours() {
         for texts in [
             ["ld.shared.f32 %f1, [%r1];", "ld.shared.f32 %f2, [%r1+8];"],
             ["ld.shared.f32 %f1, [%r1];", "ld.shared.u32 %r2, [%r1+4];"],

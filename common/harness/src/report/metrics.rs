@@ -1,5 +1,5 @@
-//! What the emulator counts, under the names that Nsight Compute has for it, and as the table that
-//! `ncu --csv --page raw` prints.
+//! The emulator's counters under the names of Nsight Compute's metrics, and as the table that `ncu --csv --page raw`
+//! prints.
 use anyhow::Context as _;
 use emulator::{Card, Counters, Instruction, InstructionKind};
 
@@ -9,7 +9,7 @@ use crate::lines::{Row, sum, totals};
 /// A metric: its name, its unit, its value.
 pub type Metric = (&'static str, &'static str, u64);
 
-/// The metrics of a launch, in the order of their names. Instructions are PTX's: ptxas merges some and adds others.
+/// The metrics of a launch, sorted by name. Instructions are PTX's: ptxas merges some and adds others.
 pub fn of(
     instructions: &[Instruction],
     counters: &[Counters],
@@ -142,7 +142,7 @@ pub fn of(
     metrics
 }
 
-/// The table of one launch, which has this number: names, units, values, all in quotes.
+/// The table of one launch with this number: names, units, values, all quoted.
 ///
 /// # Errors
 /// If it cannot be written.

@@ -1,15 +1,15 @@
-//! How the reader sees a run.
+//! The reports that the reader sees.
 //!
 //! | file | what it shows |
 //! | --- | --- |
 //! | `mod` | the report of a run |
 //! | `profile`, `lines` | kernel.cu line by line, with its counters |
-//! | `metrics` | the counters under the names of Nsight Compute |
+//! | `metrics` | the counters under Nsight Compute's names |
 //! | `waits` | which warps waited for which mbarrier |
-//! | `sanitize` | what was found wrong |
-//! | `json`, `accesses` | the same for programs |
+//! | `sanitize` | what the sanitizer found |
+//! | `json`, `accesses` | the same as JSON |
 //! | `schema` | the number of each JSON document |
-//! | `time` | how long a kernel takes by the clock of the emulator |
+//! | `time` | the time that the clock model predicts |
 //! | `table`, `progress` | tables and bars for a terminal |
 pub mod accesses;
 pub mod json;
@@ -34,7 +34,7 @@ use crate::{Error, Result, Target, Verification, alone, bench, occupancy};
 use lines::Row;
 pub use time::predicted;
 
-/// Writes a report. A reader who has seen enough (`| head`) is no error.
+/// Writes a report. A reader that closes the pipe (`| head`) is not an error.
 pub fn print(out: &mut dyn std::io::Write, text: &str) -> Result<()> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::Output(error)),
@@ -47,7 +47,7 @@ pub fn text(outcome: &Outcome) -> String {
     let mut text = head(outcome);
     if let Some(predicted) = &outcome.predicted {
         let line = match predicted {
-            Ok(prediction) => time::in_one_line(prediction),
+            Ok(prediction) => time::one_line(prediction),
             Err(why) => format!("not predicted: {why}"),
         };
         let _ = writeln!(text, "  {}{line}", format!("{:<10}", "time").dimmed());
@@ -73,7 +73,7 @@ pub fn text(outcome: &Outcome) -> String {
     text
 }
 
-/// What the kernel printed, just as CUDA prints it, on lines of its own.
+/// The output of the kernel's printf, as CUDA prints it, on lines of its own.
 pub fn printed(outcome: &Outcome) -> String {
     let printed = outcome.emulated.iter().flat_map(|run| &run.printed);
     let mut text: String = printed.map(|one| one.text.as_str()).collect();
@@ -83,7 +83,7 @@ pub fn printed(outcome: &Outcome) -> String {
     text
 }
 
-/// What a launch did to shared and to global memory, and how much was executed.
+/// The launch's accesses to shared and global memory, and the number of instructions.
 pub fn memory(instructions: &[emulator::Instruction], counters: &[emulator::Counters]) -> String {
     let mut text = String::new();
     let totals = lines::totals(instructions, counters);
@@ -99,7 +99,7 @@ pub fn memory(instructions: &[emulator::Instruction], counters: &[emulator::Coun
     text
 }
 
-/// What ran where, and whether C is right.
+/// What ran where, and whether C is correct.
 pub fn head(outcome: &Outcome) -> String {
     let Outcome {
         kernel,
@@ -159,7 +159,7 @@ pub fn head(outcome: &Outcome) -> String {
         format!(", padded to {}", outcome.padded)
     };
     let overlap = if kernel.overlaps {
-        "; it may begin while the launch before it ends"
+        "; it may begin before the previous launch ends"
     } else {
         ""
     };
@@ -243,7 +243,7 @@ fn wrong_elements(found: &Verification) -> Vec<String> {
         ]
     };
     table(
-        &["first wrong", "is", "should be", "give or take"],
+        &["first wrong", "is", "should be", "tolerance"],
         &found.first_wrong.iter().map(row).collect::<Vec<_>>(),
     )
 }
@@ -350,7 +350,7 @@ pub fn summary(outcomes: &[Outcome]) -> String {
     text
 }
 
-/// A table below a blank line, its head dimmed; nothing for an empty one.
+/// A table below a blank line, its head dimmed; nothing if the table is empty.
 pub fn section(text: &mut String, table: &[String]) {
     for (index, line) in table.iter().enumerate() {
         let _ = match index {

@@ -1,4 +1,4 @@
-//! kernel.cu line by line, with what each line did to the memory system, and what limits the whole.
+//! kernel.cu line by line, with what each line does to the memory system, and what limits the kernel.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -50,7 +50,7 @@ fn listing(text: &mut String, source: &str, lines: &BTreeMap<u32, Line>) {
         .iter()
         .map(|(number, line)| (*number, cells(line)))
         .collect();
-    // A column that would stay empty is left away; a column is as wide as its widest cell.
+    // Empty columns are omitted; a column is as wide as its widest cell.
     let columns: Vec<(usize, usize)> = (0..HEAD.len())
         .filter_map(|column| {
             let widest = cells
@@ -99,7 +99,7 @@ fn listing(text: &mut String, source: &str, lines: &BTreeMap<u32, Line>) {
     {
         let _ = writeln!(
             text,
-            "* line {number}: {} of {} each lie side by side; ptxas may merge them, and a GPU then counts fewer executions",
+            "* line {number}: {} of {} each are contiguous; ptxas may merge them, and a GPU then counts fewer executions",
             plural(neighbours.count.into(), "access"),
             plural(neighbours.bytes.into(), "byte"),
         );
@@ -133,7 +133,7 @@ mod tests {
     use emulator::{Counters, Wavefronts};
 
     #[test]
-    fn counters_stand_beside_their_line() {
+    fn counters_are_beside_their_line() {
         let shared = Counters {
             executions: 1000,
             shared: Wavefronts {
@@ -176,7 +176,7 @@ mod tests {
              \x20                                                              1  int a;\n\
              \x20    1,000       2,000 / 1,000      1,000                      2* As[0] = a;\n\
              \x20        8                                         64 / 32     3    b = B[0];\n\
-             * line 2: 4 accesses of 4 bytes each lie side by side; ptxas may merge them, and a GPU then counts fewer executions\n"
+             * line 2: 4 accesses of 4 bytes each are contiguous; ptxas may merge them, and a GPU then counts fewer executions\n"
         );
     }
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How long a run may take before it shows its progress.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// A shorter run shows no progress.
+const DELAY: Duration = Duration::from_secs(1);
 
 /// Counts blocks; shows nothing unless standard error is a terminal.
 #[derive(Clone)]
@@ -26,25 +26,25 @@ impl Progress {
         }
     }
 
-    /// What the emulator is to call.
+    /// The callback for the emulator.
     pub fn observer(&self) -> emulator::Progress {
         let this = self.clone();
         Arc::new(move |done, all| this.set(done, all))
     }
 
-    /// Says how far the run is; may be called from any thread.
+    /// Sets how far the run is; may be called from any thread.
     fn set(&self, done: u64, all: u64) {
         if !self.terminal {
             return;
         }
         let bar = self.bar.get_or_init(|| hidden(all));
-        if bar.is_hidden() && self.start.elapsed() >= PATIENCE {
+        if bar.is_hidden() && self.start.elapsed() >= DELAY {
             bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         bar.set_position(done);
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&self) {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
@@ -52,7 +52,7 @@ impl Progress {
     }
 }
 
-/// A bar that counts but is not drawn yet, so that it knows its speed when it is.
+/// A bar that counts before it is drawn, so that it knows its speed when it is.
 fn hidden(all: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(
         "emulating {wide_bar} {human_pos} of {human_len} blocks, {eta} left",

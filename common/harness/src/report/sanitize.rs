@@ -1,11 +1,11 @@
-//! What the emulator found, as compute-sanitizer prints it.
+//! The emulator's findings, in the format of compute-sanitizer.
 //!
-//! Findings are graded (`emulator::Severity`), and each grade appears in the same way wherever a launch is reported:
+//! Findings have a severity (`emulator::Severity`), and each severity is reported in the same way for every launch:
 //!
 //! | | error | warning | note |
 //! | --- | --- | --- | --- |
-//! | what it is | a mistake | a mistake that a plain launch goes on after | what may be meant so, what the kernel's author cannot mend, what this launch never executed |
-//! | `sanitize`, text | the finding | the finding, behind `Warning:` | the finding, behind `Note:`; what was never executed in one list |
+//! | what it is | a mistake | a mistake after which a plain launch continues | what may be intended, what the kernel's author cannot fix, and what this launch never executed |
+//! | `sanitize`, text | the finding | the finding, after `Warning:` | the finding, after `Note:`; everything never executed in one list |
 //! | a plain run, text | ends it | in the head, as `warning` | not looked for |
 //! | `--json` | in `findings` | in `remarks`, with its severity | in `remarks`, with its severity |
 //! | exit code | 1 | unchanged | unchanged |
@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::run::Outcome;
 use crate::table::plural;
 
-/// The findings, the warnings and notes, and their numbers.
+/// The findings, the warnings and notes, and how many there are.
 pub fn text(findings: &[String], remarks: &[Finding], c_is_right: bool) -> String {
     let mut text = String::new();
     let mut say = |line: &str| text += &format!("========= {line}\n");
@@ -59,7 +59,7 @@ pub fn text(findings: &[String], remarks: &[Finding], c_is_right: bool) -> Strin
     text
 }
 
-/// A line for what was never executed.
+/// The line for code that was never executed.
 fn never_executed(finding: &Finding) -> Option<String> {
     let FindingKind::NeverExecuted { what, executed_by } = &finding.kind else {
         return None;

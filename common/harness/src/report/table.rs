@@ -1,7 +1,7 @@
 //! Tables and numbers for a terminal.
 
-/// Rows under a head, aligned: the first column to the left, the others to the right. No line ends
-/// in blanks. No rows, no table.
+/// Rows under a head: the first column is left-aligned, the others right-aligned. Lines have no trailing blanks.
+/// Without rows there is no table.
 pub fn table(head: &[&str], rows: &[Vec<String>]) -> Vec<String> {
     if rows.is_empty() {
         return Vec::new();
@@ -28,7 +28,7 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) -> Vec<String> {
     all().map(line).collect()
 }
 
-/// Of any width, which a format string's is not: 65,535 is the most.
+/// Pads to any width; a format string allows at most 65,535.
 fn padded(cell: &str, width: usize, left: bool) -> String {
     let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
     match left {
@@ -60,7 +60,7 @@ pub fn plural(number: u64, noun: &str) -> String {
     format!("{} {noun}{ending}", thousands(number))
 }
 
-/// `measured / ideal` as a factor: `1.00x`; `-` where nothing was needed.
+/// `measured / ideal` as a factor: `1.00x`; `-` if the ideal is 0.
 pub fn factor(measured: u64, ideal: u64) -> String {
     if ideal == 0 {
         "-".into()
@@ -69,8 +69,8 @@ pub fn factor(measured: u64, ideal: u64) -> String {
     }
 }
 
-/// Rows under the first, aligned: the first two columns to the left, the others, numbers, to the right. All rows are
-/// as long as the first; no rows, no table.
+/// Rows under the first: the first two columns are left-aligned, the others, which are numbers, right-aligned. All
+/// rows are as long as the first. Without rows there is no table.
 pub fn markdown_table(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {

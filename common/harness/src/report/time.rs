@@ -1,4 +1,4 @@
-//! What the clock says of a kernel, as text and for programs.
+//! The clock model's prediction for a kernel, as text and as JSON.
 use std::path::Path;
 
 use clock::{PARTITIONS, Pipe, STALLS, Stall};
@@ -10,57 +10,57 @@ use crate::records::{self, Errors};
 use crate::table::{plural, table, thousands};
 use crate::{Error, Result, schema};
 
-/// Lines of the source that are listed.
-const LINES: usize = 12;
+/// Most source lines listed.
+const MAX_LINES: usize = 12;
 
 /// A prediction, for programs: `time --json`.
 #[derive(Serialize)]
-pub struct Answer {
-    /// What was launched.
+pub struct TimeReport {
+    /// The kernel.
     pub kernel: String,
-    /// Of a rung, its C's tile.
+    /// For a rung, its tile of C.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tile: Option<String>,
-    /// Of a rung, the problem.
+    /// For a rung, the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// The card whose constants these are.
+    /// The card that the constants belong to.
     pub card: String,
-    /// Clocks of an SM, the launch included.
+    /// Clocks of an SM, including the launch.
     pub clocks: f64,
-    /// Its clock in MHz, where nothing throttles it.
+    /// The SM clock in MHz, if nothing throttles it.
     pub mhz: f64,
     /// Milliseconds at that clock.
     pub milliseconds: f64,
-    /// Of a rung, TFLOP/s at that clock.
+    /// For a rung, TFLOP/s at that clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tflops: Option<f64>,
-    /// Of a rung, its speed as a part of cuBLAS's: in clocks, the fewest that were recorded on the card.
+    /// For a rung, its speed as a fraction of cuBLAS's: in clocks, the fewest recorded on the card.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_cublas: Option<f64>,
-    /// How far predictions of rungs have been off.
+    /// The errors of the predictions of rungs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Errors>,
-    /// What a GPU took, if one was asked.
+    /// A GPU's measurement, if there is a GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
     /// What limits it.
-    pub limit: Limit,
+    pub limit: Limiter,
     /// CTAs that an SM holds at a time.
     pub resident: u32,
     /// Clusters of the busiest SM, and those of them that were simulated.
     pub clusters: u64,
     /// See `clusters`.
     pub simulated: u64,
-    /// Of the time of the simulated SMs, the part that each pipe was busy.
+    /// The fraction of the simulated SMs' time in which each pipe was busy.
     pub busy: Busy,
-    /// Clocks of warps for each instruction that was issued, under ncu's names.
-    pub stalls: Vec<Reason>,
-    /// Where the clocks of warps go, by line of the source.
+    /// Warp clocks per issued instruction, under ncu's names.
+    pub stalls: Vec<StallReason>,
+    /// The warp clocks of each source line.
     pub lines: Vec<Line>,
 }
 
-/// How busy the pipes of an SM and its share of the memory behind it are, from 0 to 1.
+/// Utilization of an SM's pipes and of its share of the memory behind them, from 0 to 1.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Busy {
     pub tensor: f64,
@@ -78,7 +78,7 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// Each with what a reader calls it.
+    /// Each pipe with its name in reports.
     fn named(&self) -> [(&'static str, f64); 12] {
         [
             ("tensor cores", self.tensor),
@@ -97,31 +97,32 @@ impl Busy {
     }
 }
 
-/// A pipe that is busy for at least this part of the time is what limits a kernel.
-const FULL: f64 = 0.85;
+/// A pipe that is busy for at least this fraction of the time limits a kernel.
+const SATURATED: f64 = 0.85;
 
 /// What limits a kernel, and what would limit it next.
 #[derive(Clone, Debug, Serialize)]
-pub struct Limit {
-    /// The pipe that is full; none if the warps wait for latencies.
+pub struct Limiter {
+    /// The saturated pipe; null if warps wait for latencies.
     pub pipe: Option<&'static str>,
-    /// What the warps wait for most, under ncu's name, and where.
+    /// The most frequent stall reason, under ncu's name.
     pub waits: Stall,
     /// `kernel.cu:97`
     pub line: Option<String>,
-    /// The busiest pipe that is not full.
+    /// The busiest pipe that is not saturated.
     pub next: &'static str,
-    /// How many times as fast the kernel could be before that one is full.
+    /// How many times as fast the kernel could be before that pipe is saturated.
     pub allows: f64,
 }
 
-impl Limit {
-    fn new(busy: &Busy, stalls: &[Reason], lines: &[Line]) -> Self {
+impl Limiter {
+    fn new(busy: &Busy, stalls: &[StallReason], lines: &[Line]) -> Self {
         let mut pipes = busy.named();
         pipes.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let full = pipes[0].1 >= FULL;
+        let full = pipes[0].1 >= SATURATED;
         let next = pipes[usize::from(full)];
-        let is_wait = |one: &&Reason| !matches!(one.name, Stall::Selected | Stall::NotSelected);
+        let is_wait =
+            |one: &&StallReason| !matches!(one.name, Stall::Selected | Stall::NotSelected);
         let most = stalls.iter().filter(is_wait);
         let waits = most
             .max_by(|a, b| a.per_issue.total_cmp(&b.per_issue))
@@ -157,10 +158,10 @@ impl Limit {
 
 /// A stall reason.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Reason {
+pub struct StallReason {
     /// Under ncu's name.
     pub name: Stall,
-    /// Clocks of warps for each instruction that was issued.
+    /// Warp clocks per issued instruction.
     pub per_issue: f64,
 }
 
@@ -169,15 +170,15 @@ pub struct Reason {
 pub struct Line {
     /// `kernel.cu:97`
     pub source: String,
-    /// The part of the warps' clocks that is spent there, from 0 to 1.
+    /// The fraction of the warps' clocks spent there, from 0 to 1.
     pub share: f64,
-    /// What most of it is.
+    /// The line's main stall reason.
     pub mostly: Stall,
-    /// The part of the line's clocks that this is.
+    /// The fraction of the line's clocks with that reason.
     pub mostly_share: f64,
 }
 
-impl Answer {
+impl TimeReport {
     /// Of a prediction.
     pub fn new(prediction: &Prediction) -> Self {
         let (estimate, card) = (&prediction.estimate, &prediction.card);
@@ -194,8 +195,8 @@ impl Answer {
             }
         }
         let issued = (simulation.issued as f64).max(1.0);
-        let stalls: Vec<Reason> = (STALLS.iter().zip(sums))
-            .map(|(&name, sum)| Reason {
+        let stalls: Vec<StallReason> = (STALLS.iter().zip(sums))
+            .map(|(&name, sum)| StallReason {
                 name,
                 per_issue: sum / issued,
             })
@@ -232,7 +233,7 @@ impl Answer {
             resident: prediction.resident,
             clusters: estimate.clusters,
             simulated: estimate.simulated,
-            limit: Limit::new(&busy, &stalls, &lines),
+            limit: Limiter::new(&busy, &stalls, &lines),
             busy,
             stalls,
             lines,
@@ -240,7 +241,7 @@ impl Answer {
     }
 }
 
-/// The source lines with the most clocks first.
+/// The source lines, in descending order of clocks.
 fn lines(prediction: &Prediction) -> Vec<Line> {
     let mut by_line = std::collections::BTreeMap::<&str, [f64; STALLS.len()]>::new();
     let code = &prediction.code.instructions;
@@ -268,7 +269,7 @@ fn lines(prediction: &Prediction) -> Vec<Line> {
         })
         .collect();
     lines.sort_by(|a, b| b.share.total_cmp(&a.share));
-    lines.truncate(LINES);
+    lines.truncate(MAX_LINES);
     lines
 }
 
@@ -278,21 +279,21 @@ struct Timeline<'a> {
     /// Clocks from the start of the first CTA.
     from: f64,
     to: f64,
-    /// What warps did.
+    /// Events of warps.
     spans: &'a [clock::Span],
-    /// What pipes, copies and mbarriers did.
+    /// Events of pipes, copies and mbarriers.
     activities: &'a [clock::Activity],
 }
 
-/// A prediction as text or JSON; with a path, its timeline is written there, as SVG or JSON by the path's ending. With the
-/// path `-` only its timeline, as SVG or JSON.
+/// A prediction as text or JSON. With a path, its timeline is written there, as SVG or JSON by the path's extension;
+/// with the path `-`, only its timeline is returned, as SVG or JSON.
 ///
 /// # Errors
-/// If its warps wait for nothing twice, so that there is nothing to draw; if the path has another ending, or cannot be
-/// written.
+/// If no wait of its warps repeats, so that there are no steps to draw; if the path has another extension, or cannot
+/// be written.
 pub fn predicted(of: &Prediction, as_json: bool, picture: Option<&Path>) -> Result<String> {
     if let Some(path) = picture {
-        let no_steps = "its warps wait for nothing twice, so it has no steps to draw";
+        let no_steps = "no wait of its warps repeats, so there are no steps to draw";
         let none = || Error::NotPredicted(of.kernel.clone(), no_steps.into());
         let (from, to) = of.window.ok_or_else(none)?;
         let simulation = &of.estimate.simulation;
@@ -319,15 +320,15 @@ pub fn predicted(of: &Prediction, as_json: bool, picture: Option<&Path>) -> Resu
             .map_err(|error| Error::Picture(path.display().to_string(), error))?;
     }
     Ok(match as_json {
-        true => schema::TIME.pretty(&Answer::new(of)),
+        true => schema::TIME.pretty(&TimeReport::new(of)),
         false => prediction(of),
     })
 }
 
-/// One line of it, for the report of a run.
-pub fn in_one_line(of: &Prediction) -> String {
-    let answer = Answer::new(of);
-    let error = answer.error.map_or_else(String::new, |error| {
+/// The prediction in one line, for the report of a run.
+pub fn one_line(of: &Prediction) -> String {
+    let report = TimeReport::new(of);
+    let error = report.error.map_or_else(String::new, |error| {
         format!(
             "; {:.0}% off in the median, {:.0}% at worst, over {} timed launches",
             100.0 * error.median,
@@ -337,24 +338,24 @@ pub fn in_one_line(of: &Prediction) -> String {
     });
     format!(
         "{:.4} ms on an {}, {} clocks predicted{error}",
-        answer.milliseconds,
-        answer.card,
-        thousands(answer.clocks as u64)
+        report.milliseconds,
+        report.card,
+        thousands(report.clocks as u64)
     )
 }
 
 /// A prediction, for a reader.
 fn prediction(prediction: &Prediction) -> String {
-    let answer = Answer::new(prediction);
+    let report = TimeReport::new(prediction);
     let percent = |part: f64| format!("{:.1}%", 100.0 * part);
-    let tile = answer.tile.iter().map(|tile| format!("tile {tile}"));
-    let what: Vec<String> = ([answer.kernel].into_iter().chain(answer.size).chain(tile)).collect();
-    let speed = answer.tflops;
+    let tile = report.tile.iter().map(|tile| format!("tile {tile}"));
+    let what: Vec<String> = ([report.kernel].into_iter().chain(report.size).chain(tile)).collect();
+    let speed = report.tflops;
     let speed = speed.map_or_else(String::new, |tflops| format!(" and {tflops:.1} TFLOP/s"));
-    let cublas = answer.of_cublas.map_or_else(String::new, |part| {
+    let cublas = report.of_cublas.map_or_else(String::new, |part| {
         format!(", {} of cuBLAS's recorded speed", percent(part))
     });
-    let measured = answer
+    let measured = report
         .measured
         .as_ref()
         .map_or_else(String::new, |measured| {
@@ -363,7 +364,7 @@ fn prediction(prediction: &Prediction) -> String {
                     ", {} clocks at {:.0} MHz; the prediction is {:+.1}% off",
                     thousands(clocks as u64),
                     measured.sm_mhz.unwrap_or_default(),
-                    100.0 * (answer.clocks / clocks - 1.0)
+                    100.0 * (report.clocks / clocks - 1.0)
                 )
             });
             format!(
@@ -377,27 +378,27 @@ fn prediction(prediction: &Prediction) -> String {
          {measured}{}\n\
          {} an SM at a time; of the busiest SM's {}, {} simulated and the rest extended\n\n",
         what.join(", "),
-        thousands(answer.clocks as u64),
-        answer.milliseconds,
-        answer.mhz,
-        answer.card,
-        answer.limit.sentences(),
-        plural(answer.resident.into(), "CTA"),
-        plural(answer.clusters, "cluster"),
-        answer.simulated,
+        thousands(report.clocks as u64),
+        report.milliseconds,
+        report.mhz,
+        report.card,
+        report.limit.sentences(),
+        plural(report.resident.into(), "CTA"),
+        plural(report.clusters, "cluster"),
+        report.simulated,
     );
-    let busy = answer.busy;
+    let busy = report.busy;
     let pipes = busy.named();
     let rows = |rows: &mut dyn Iterator<Item = Vec<String>>| rows.collect::<Vec<_>>();
     let pipes = rows(
         &mut (pipes.iter().filter(|(_, part)| *part >= 0.0005))
             .map(|(name, part)| vec![(*name).to_owned(), percent(*part)]),
     );
-    let reasons = answer.stalls.iter().filter(|one| one.per_issue >= 0.005);
+    let reasons = report.stalls.iter().filter(|one| one.per_issue >= 0.005);
     let reasons = rows(
         &mut reasons.map(|one| vec![one.name.name().to_owned(), format!("{:.2}", one.per_issue)]),
     );
-    let lines = rows(&mut answer.lines.iter().map(|line| {
+    let lines = rows(&mut report.lines.iter().map(|line| {
         let mostly = format!("{} {}", line.mostly.name(), percent(line.mostly_share));
         vec![line.source.clone(), percent(line.share), mostly]
     }));

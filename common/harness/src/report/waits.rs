@@ -1,4 +1,4 @@
-//! Who waited where in a pipeline, and how far ahead the copies had been issued: a row for each mbarrier and line.
+//! The waits of a pipeline, and how far ahead its copies were issued: a row for each mbarrier and line.
 use std::collections::BTreeMap;
 
 use emulator::Instruction;
@@ -8,22 +8,23 @@ use crate::Source;
 use crate::lines::line_of;
 use crate::table::{table, thousands};
 
-/// The waits of one line at one mbarrier, which `profile --json` prints too. Steps are warp instructions that the
+/// The waits of one line for one mbarrier, as `profile --json` prints them. Steps are warp instructions that the
 /// emulator executed in the cluster, in its own order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LineWaits {
-    /// Its shared address in every block; none for `cp.async.wait_group`.
+    /// The mbarrier's shared-memory address in every block; null for `cp.async.wait_group`.
     pub mbarrier: Option<u32>,
     /// The line that waits.
     pub line: u32,
     /// Waits, one for each warp.
     pub times: u64,
-    /// Those that found the phase incomplete.
+    /// Waits that found the phase incomplete.
     pub waited: u64,
-    /// How long they took, in steps: all, and the longest.
+    /// How long these took, in steps: the sum, and the longest.
     pub steps: u64,
     pub longest: u64,
-    /// Waits for a phase in which copies landed, and how many steps before the last copy had been issued, summed.
+    /// Waits for a phase in which copies landed, and the sum of how many steps before the wait the last copy had been
+    /// issued.
     pub copied: u64,
     pub ahead: u64,
 }
@@ -55,7 +56,7 @@ pub fn rows(
     .collect()
 }
 
-/// The rows as a table, with what a step is; nothing if nobody waited for an mbarrier or for copies.
+/// The rows as a table, with a definition of a step; empty if nothing waited for an mbarrier or for copies.
 pub fn lines(rows: &[LineWaits]) -> Vec<String> {
     let mean = |sum: u64, count: u64| match count {
         0 => "-".to_owned(),
@@ -64,7 +65,7 @@ pub fn lines(rows: &[LineWaits]) -> Vec<String> {
     let cells = |row: &LineWaits| {
         let (place, waited) = match row.mbarrier {
             Some(at) => (format!("mbarrier 0x{at:x}"), thousands(row.waited)),
-            // It lands as its wait begins, so there is nothing to tell.
+            // A `cp.async` lands as its wait begins, so its waits take no steps.
             None => ("cp.async".to_owned(), "-".to_owned()),
         };
         vec![

@@ -1,14 +1,14 @@
-//! Which kernel runs: the reader's file, or of the rung's kernels the one for the device and the size.
+//! Chooses the kernel: the user's file, or one of the rung's kernels, by device and size.
 use std::path::Path;
 
 use gpu::Nvrtc;
 
 use crate::{Error, KernelChoice, KernelFile, Result, Rung, Size, Source, Target, source};
 
-/// Its PTX.
+/// The PTX of the chosen kernel.
 ///
 /// # Errors
-/// If the choice names what there is not, or it cannot be compiled or run on this device.
+/// If the chosen kernel does not exist, or cannot be compiled or run on this device.
 pub fn source(rung: &Rung, target: &Target, choice: &KernelChoice, size: Size) -> Result<Source> {
     let source = match &choice.file {
         Some(path) => of_file(path, choice)?,
@@ -27,7 +27,7 @@ fn of_file(path: &Path, choice: &KernelChoice) -> Result<Source> {
     let tile = choice.tile.as_deref().unwrap_or_default();
     let mut source = source::of_file(path, arch, tile, Nvrtc::find())?;
     if source.origin == source::Origin::File {
-        // PTX says itself what it is for; what cannot be parsed is refused later, with its line.
+        // PTX states its own target; a file that cannot be parsed is refused later, with its line.
         if let Ok(ptx) = emulator::Ptx::parse(&source.ptx) {
             source.arch = ptx.target().to_owned();
         }
@@ -42,8 +42,8 @@ fn of_file(path: &Path, choice: &KernelChoice) -> Result<Source> {
     Ok(source)
 }
 
-/// The rung's kernel for the architecture that is asked for, or the last of those that this device runs: a rung lists
-/// the newest last. Of its tiles the one that is asked for, or the rung's choice at this size.
+/// The rung's kernel for the requested architecture, or the newest that this device runs: a rung lists the newest
+/// last. Of its tiles, the requested one or the rung's choice at this size.
 ///
 /// # Errors
 /// If there is no such kernel.

@@ -1,9 +1,9 @@
-//! `rungs/hopper.cuh` from memory, so that a kernel compiles without a file, in a sandbox and in an exported course too.
+//! `rungs/hopper.cuh` from memory, so that a kernel compiles without a file, in a sandbox and in an exported course.
 use std::borrow::Cow;
 
 const HEADER: &str = include_str!("../../../../rungs/hopper.cuh");
 
-/// The line by which a kernel includes it.
+/// The line with which a kernel includes it.
 const INCLUDE: &str = "#include \"hopper.cuh\"";
 
 /// Whether the kernel includes it.
@@ -20,8 +20,8 @@ fn line(source: &str) -> Option<usize> {
     source.lines().position(is_it)
 }
 
-/// The kernel with the header in the place of its `#include`, as the preprocessor would have it: `#line` keeps the lines
-/// of both, of the kernel as `name` and of the header as `/rungs/hopper.cuh`.
+/// The kernel with the header in place of its `#include`, as the preprocessor would have it. `#line` keeps the line
+/// numbers of both, of the kernel as `name` and of the header as `/rungs/hopper.cuh`.
 pub fn included<'a>(source: &'a str, name: &str) -> Cow<'a, str> {
     let Some(at) = line(source) else {
         return source.into();
@@ -29,7 +29,7 @@ pub fn included<'a>(source: &'a str, name: &str) -> Cow<'a, str> {
     let mut text = String::new();
     for (index, line) in source.lines().enumerate() {
         if index == at {
-            // The directive is for a file that is included; here it would be the source itself.
+            // The directive is for included files; here it would be in the main file.
             let header = HEADER.replace("#pragma once", "");
             text += &format!(
                 "#line 1 \"/rungs/hopper.cuh\"\n{header}#line {} \"{name}\"\n",

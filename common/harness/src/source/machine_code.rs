@@ -1,4 +1,4 @@
-//! ptxas's machine code of a kernel, as the clock reads it: committed beside the PTX, or made now.
+//! ptxas's machine code of a kernel, as the clock model reads it: committed beside the PTX, or made on demand.
 use std::process::Command;
 
 use anyhow::Context as _;
@@ -8,10 +8,10 @@ use sha2::{Digest, Sha256};
 use crate::tools::{self, NVDISASM, PTXAS, output};
 use crate::{Source, hex};
 
-/// Where the hash of the PTX stands in a committed file.
+/// Marks the hash of the PTX in a committed file.
 const OF_PTX: &str = "// of PTX: ";
 
-/// The machine code of a source's kernel: the committed one if it is of this PTX, else what ptxas makes of it.
+/// The machine code of a source's kernel: the committed one if it was made from this PTX, else ptxas's output.
 ///
 /// # Errors
 /// If `ptxas` or `nvdisasm` is not found, or refuses the PTX.
@@ -29,7 +29,7 @@ pub fn of(source: &Source, name: &str) -> anyhow::Result<MachineCode> {
     assemble(&source.ptx, name, &source.arch)
 }
 
-/// The text to commit beside PTX: the machine code of the kernel `name`, with lines counted from `.version`.
+/// The text to commit beside the PTX: the machine code of the kernel `name`, with lines counted from `.version`.
 ///
 /// # Errors
 /// As [`of`].
@@ -50,7 +50,7 @@ pub fn text(ptx: &str, name: &str, target: &str) -> anyhow::Result<String> {
     ))
 }
 
-/// Whether a committed text is of this PTX.
+/// Whether a committed text was made from this PTX.
 pub fn is_current(sass: &str, ptx: &str) -> bool {
     committed_hash(sass) == Some(&body_hash(ptx))
 }
@@ -60,7 +60,7 @@ fn committed_hash(sass: &str) -> Option<&str> {
     lines.find_map(|line| line.strip_prefix(OF_PTX))
 }
 
-/// The lines before `.version`, and what follows.
+/// The number of lines before `.version`, and the lines from there on.
 fn body(ptx: &str) -> (u32, impl Iterator<Item = &str>) {
     let before = ptx
         .lines()
@@ -69,7 +69,7 @@ fn body(ptx: &str) -> (u32, impl Iterator<Item = &str>) {
     (u32::try_from(before).unwrap_or(0), ptx.lines().skip(before))
 }
 
-/// The same for a checkout with Windows line endings.
+/// The hash of the body; the same in a checkout with Windows line endings.
 fn body_hash(ptx: &str) -> String {
     let mut hash = Sha256::new();
     for line in body(ptx).1 {
@@ -79,8 +79,8 @@ fn body_hash(ptx: &str) -> String {
     hex(&hash.finalize())
 }
 
-/// Assembles PTX for a Hopper card and reads the machine code of the kernel `name`. PTX for older targets is assembled for
-/// sm_90, which runs it as well.
+/// Assembles PTX for a Hopper card and reads the machine code of the kernel `name`. PTX for older targets is
+/// assembled for sm_90, which also runs it.
 fn assemble(ptx: &str, name: &str, target: &str) -> anyhow::Result<MachineCode> {
     let ptxas = tools::find("ptxas", PTXAS)?;
     let nvdisasm = tools::find("nvdisasm", NVDISASM)?;
@@ -129,7 +129,7 @@ mod tests {
         let code = of(&source(PTX, sass()), "gemm").expect("committed");
         let lines: Vec<u32> = code.instructions.iter().map(|one| one.ptx_line).collect();
         assert_eq!((code.registers, lines), (8, vec![4, 0]));
-        // Another head, and other line endings, are the same PTX.
+        // Another head and other line endings make the same PTX.
         let other = PTX.replace("// a head\n", "").replace('\n', "\r\n");
         let code = of(&source(&other, sass()), "gemm").expect("committed");
         assert_eq!(code.instructions[0].ptx_line, 3);

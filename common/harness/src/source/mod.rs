@@ -1,11 +1,11 @@
-//! Where the PTX comes from: NVRTC where it is found, else the committed file, else the reader's own file.
+//! The source of the PTX: NVRTC if it is found, else the committed file; or the user's own file.
 //!
 //! | file | what it answers |
 //! | --- | --- |
 //! | `mod` | what is the PTX, and who compiled it? |
-//! | `choose` | which kernel: the reader's file, or which of the rung's? |
+//! | `choose` | which kernel: the user's file, or one of the rung's? |
 //! | `compile` | which compiler: NVRTC in this process, or in a sandbox? |
-//! | `header` | what does `#include "hopper.cuh"` bring, without opening a file? |
+//! | `header` | what does `#include "hopper.cuh"` include, without opening a file? |
 //! | `ptx_file` | what does a committed `kernel.ptx` look like, and is it current? |
 //! | `machine_code` | what did ptxas make of it? |
 //! | `on_disk` | which kernels are in a rung's folder? |
@@ -23,33 +23,33 @@ use gpu::{GpuError, Nvrtc};
 
 use crate::{Compile, Error, KernelFile, Result, spec};
 
-/// PTX, and what is known of its origin.
+/// PTX and its origin.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The file, as a message names it.
+    /// The file's name in messages.
     pub file: String,
-    /// The file, as the PTX's line information names it.
+    /// The file's name in the PTX's line information.
     pub name: String,
-    /// The CUDA source, unless the reader gave PTX.
+    /// The CUDA source, unless the user's file is PTX.
     pub text: Option<String>,
-    /// What it was compiled for, such as `sm_80`.
+    /// The architecture that it was compiled for, such as `sm_80`.
     pub arch: String,
-    /// Who compiled it.
+    /// Where the PTX comes from.
     pub origin: Origin,
     /// The PTX.
     pub ptx: String,
-    /// The machine code that is committed beside it; empty if there is none.
+    /// The machine code committed beside it; empty if there is none.
     pub sass: String,
 }
 
-/// Who compiled the PTX.
+/// Where PTX comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// NVRTC, just now.
+    /// NVRTC, in this run.
     Nvrtc(String),
     /// NVRTC, when the rung was committed.
     Committed(String),
-    /// The reader.
+    /// The user's file.
     File,
 }
 
@@ -108,7 +108,7 @@ fn as_committed(folder: &str, kernel: &KernelFile) -> Source {
 }
 
 impl Source {
-    /// What a reader's file holds, compiled for `arch` and with this tile, if there is one, if it is CUDA source.
+    /// The PTX of a user's file. CUDA source is compiled for `arch`, and with this tile if it is not empty.
     ///
     /// # Errors
     /// If it cannot be read or compiled.
@@ -116,8 +116,8 @@ impl Source {
         of_file(path, Some(arch), tile, Nvrtc::find())
     }
 
-    /// What this compiler makes of CUDA source, for `arch` and with these macros defined, each as `NAME` or
-    /// `NAME=VALUE`. `file` is what messages call it; nothing is read from there.
+    /// Compiles CUDA source for `arch` with these macros, each `NAME` or `NAME=VALUE`. `file` is its name in
+    /// messages; no file is read.
     ///
     /// # Errors
     /// [`Error::Compile`] if the source is at fault, any other if the compiler is.
@@ -155,7 +155,7 @@ fn compiled(
 }
 
 impl KernelFile<'_> {
-    /// The text of the `kernel.ptx` to commit beside this kernel, in this folder of the workspace; takes NVRTC.
+    /// The text of the `kernel.ptx` to commit beside this kernel, in this folder of the workspace; requires NVRTC.
     pub fn committed_ptx(&self, folder: &str) -> Result<String> {
         let nvrtc = Nvrtc::find().map_err(|why| Error::NoNvrtc {
             file: format!("{folder}/{}", self.file),
@@ -167,7 +167,7 @@ impl KernelFile<'_> {
         ))
     }
 
-    /// The text of the `kernel.sass` to commit beside this PTX; takes ptxas and nvdisasm.
+    /// The text of the `kernel.sass` to commit beside this PTX; requires ptxas and nvdisasm.
     ///
     /// # Errors
     /// If one of them is not found, or refuses the PTX.
@@ -175,7 +175,7 @@ impl KernelFile<'_> {
         machine_code::text(ptx, "gemm", self.arch)
     }
 
-    /// Whether the committed machine code is of this PTX.
+    /// Whether the committed machine code was made from this PTX.
     pub fn has_sass_of(&self, ptx: &str) -> bool {
         machine_code::is_current(self.sass, ptx)
     }
@@ -185,10 +185,10 @@ impl KernelFile<'_> {
         Ok(of_folder(folder, self, Nvrtc::find())?.ptx)
     }
 
-    /// The committed PTX if it is current, so that all machines see the same; else what NVRTC makes of the source.
+    /// The committed PTX if it is current, so that the PTX is the same on all machines; else NVRTC's output.
     ///
     /// # Errors
-    /// If there is no NVRTC and the committed PTX belongs to another source.
+    /// If there is no NVRTC and the committed PTX was made from another source.
     pub fn committed(&self, folder: &str) -> Result<Source> {
         match ptx_file::check(self) {
             Ok(()) => Ok(as_committed(folder, self)),
@@ -207,8 +207,8 @@ fn compile_committed(folder: &str, kernel: &KernelFile, nvrtc: &Nvrtc) -> Result
     )
 }
 
-/// The PTX of a reader's file: `.cu` is compiled for `arch` and with this tile, `.ptx` is taken as it is. If no
-/// `arch` is given, a kernel with boxes for TMA, or that names what only Hopper has, is for Hopper.
+/// The PTX of a user's file: `.cu` is compiled for `arch` and with this tile, `.ptx` is read as it is. Without an
+/// `arch`, a kernel with boxes for TMA, or one that uses what only Hopper has, is compiled for Hopper.
 pub fn of_file(path: &Path, arch: Option<&str>, tile: &str, compiler: Compiler) -> Result<Source> {
     let read = || {
         fs::read_to_string(path).map_err(|error| Error::Read {
@@ -229,7 +229,7 @@ pub fn of_file(path: &Path, arch: Option<&str>, tile: &str, compiler: Compiler) 
             if !tile.is_empty() && !text.contains("TILE_M") {
                 return Err(no_tile());
             }
-            // Without its boxes, such a kernel is to be told of them, and not of instructions that sm_80 lacks.
+            // If the boxes are missing, the error should be about them, not about instructions that sm_80 lacks.
             let of_hopper = [spec::BOXES, "TensorMap", "hopper.cuh"];
             let is_hopper = of_hopper.iter().any(|word| text.contains(word));
             let guess = if is_hopper { "sm_90a" } else { "sm_80" };
@@ -255,7 +255,7 @@ pub fn of_file(path: &Path, arch: Option<&str>, tile: &str, compiler: Compiler) 
     }
 }
 
-/// What the compiler makes of `source` with these options; line information calls it `name`, messages `file`.
+/// Compiles `source` with these options; line information calls it `name`, messages `file`.
 ///
 /// # Errors
 /// If it cannot be compiled.
@@ -275,12 +275,12 @@ pub fn compile_text(
     }
 }
 
-/// A kernel's text as it is compiled: with `hopper.cuh` in the place of its `#include`.
+/// A kernel's text as it is compiled: with `hopper.cuh` in place of its `#include`.
 pub fn prepared<'a>(source: &'a str, name: &str) -> std::borrow::Cow<'a, str> {
     header::included(source, name)
 }
 
-/// The path as an absolute one: NVRTC puts the current folder before any other.
+/// The path as an absolute one: NVRTC prefixes the current folder to a relative one.
 pub fn name_in_ptx(path: &Path) -> String {
     if path.is_absolute() {
         return path.display().to_string();
@@ -318,7 +318,7 @@ mod tests {
         })
     }
 
-    /// Gives back what it was asked, as PTX or as its log.
+    /// Returns its input as PTX or as its log.
     struct Echo {
         refuses: bool,
     }

@@ -1,5 +1,5 @@
-//! A rung's kernels as they lie in its folder, for commands that compile, check or disassemble them without
-//! running the rung.
+//! A rung's kernels as files in its folder, for commands that compile, check or disassemble them without running the
+//! rung.
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -8,7 +8,7 @@ use crate::{KernelFile, ptx_file};
 /// A kernel in one configuration.
 #[derive(Clone, Debug)]
 pub struct KernelOnDisk {
-    /// Where its committed PTX lies, or would.
+    /// The path of its committed PTX, which may not exist.
     pub ptx_path: PathBuf,
     file: String,
     source: String,
@@ -18,16 +18,15 @@ pub struct KernelOnDisk {
 }
 
 impl KernelOnDisk {
-    /// All kernels of a rung's folder, sorted by name; each once for every configuration for which there is
-    /// PTX.
+    /// All kernels of a rung's folder, sorted by name; each once for every configuration that has committed PTX.
     ///
     /// # Errors
-    /// If the folder or a source cannot be read. PTX that is not there reads as empty.
+    /// If the folder or a source cannot be read. Missing PTX reads as empty.
     pub fn in_folder(folder: &Path) -> io::Result<Vec<Self>> {
         Self::named(folder, |name| name.starts_with("kernel"))
     }
 
-    /// The same of a folder in which every source is a kernel.
+    /// The same for a folder in which every source is a kernel.
     ///
     /// # Errors
     /// As [`Self::in_folder`].
@@ -62,7 +61,7 @@ impl KernelOnDisk {
         Ok(kernels)
     }
 
-    /// As a rung's `main.rs` names it.
+    /// The kernel as a rung's `main.rs` declares it.
     pub fn kernel(&self) -> KernelFile<'_> {
         KernelFile {
             file: &self.file,

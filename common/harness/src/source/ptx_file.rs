@@ -1,4 +1,4 @@
-//! The committed PTX beside a `kernel.cu`: how it is made, what its head says, whether it is current.
+//! The committed PTX beside a `kernel.cu`: how it is made, what its head states, whether it is current.
 //!
 //! ```text
 //! // Made from kernel.cu by `cargo ladder ptx`; do not edit.
@@ -13,10 +13,11 @@ use super::header;
 use crate::KernelFile;
 use crate::problem::hex;
 
-/// What a kernel is written for: `sm_90a` if its file is called `kernel_hopper.cu` or it includes hopper.cuh, else `sm_80`.
+/// The architecture of a kernel: `sm_90a` if its file is called `kernel_hopper.cu` or it includes hopper.cuh, else
+/// `sm_80`.
 ///
-/// This is for a caller that compiles a file before its rung can be built; a rung says so in its `main.rs`,
-/// and a disagreement shows as committed PTX that is not current.
+/// For callers that compile a file before its rung is built. A rung states the architecture in its `main.rs`; if the
+/// two differ, the committed PTX is reported as not current.
 pub fn arch_of(file: &str, source: &str) -> &'static str {
     if file.contains("hopper") || header::is_included(source) {
         "sm_90a"
@@ -25,8 +26,7 @@ pub fn arch_of(file: &str, source: &str) -> &'static str {
     }
 }
 
-/// The options for NVRTC, other than where the headers are: those differ from machine to machine
-/// and belong to no file.
+/// The options for NVRTC, except the folder of the headers, which differs from machine to machine.
 pub fn options(arch: &str, configuration: &str) -> Vec<String> {
     let compute = arch.replace("sm_", "compute_");
     let mut options = vec![
@@ -52,8 +52,8 @@ pub fn name(file: &str, configuration: &str) -> String {
     }
 }
 
-/// The configurations of `file` for which there is PTX among these names of files, sorted, so that the file's own
-/// one, the empty one, comes first; if there is none, only that.
+/// The configurations of `file` for which these file names include PTX, sorted, so that the default one, the empty
+/// string, comes first; if there is no PTX, only the default.
 pub fn configurations<'a>(file: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let stem = file.trim_end_matches(".cu");
     let of_name = |name: &'a str| {
@@ -71,13 +71,13 @@ pub fn configurations<'a>(file: &str, names: impl Iterator<Item = &'a str>) -> V
     found
 }
 
-/// The name under which a kernel is compiled; `folder` is the one that it lies in, from the workspace's root, such as
-/// `rungs/05_swizzle`. It stands in the PTX, so it is the same everywhere.
+/// The name under which a kernel is compiled; `folder` is its folder relative to the workspace's root, such as
+/// `rungs/05_swizzle`. The name is part of the PTX, so it must be the same on every machine.
 pub fn program_name(folder: &str, file: &str) -> String {
     format!("/{folder}/{file}")
 }
 
-/// The text of the committed file, from what NVRTC made of the kernel's source.
+/// The text of the committed file, from NVRTC's output for the kernel's source.
 pub fn text(kernel: &KernelFile, nvrtc_output: &str) -> String {
     let KernelFile { file, arch, .. } = kernel;
     format!(
@@ -93,7 +93,7 @@ pub fn text(kernel: &KernelFile, nvrtc_output: &str) -> String {
     )
 }
 
-/// Whether the committed PTX belongs to its source; if not, what does not fit.
+/// Checks that the committed PTX was made from its source; the error says what differs.
 pub fn check(kernel: &KernelFile) -> Result<(), String> {
     let KernelFile { ptx, arch, .. } = *kernel;
     if ptx.trim().is_empty() {
@@ -106,7 +106,7 @@ pub fn check(kernel: &KernelFile) -> Result<(), String> {
     ] {
         match head(ptx, key) {
             None => return Err(format!("the head of the PTX has no {key}")),
-            Some(found) if found != expected => return Err(format!("its {key} does not fit")),
+            Some(found) if found != expected => return Err(format!("its {key} differs")),
             Some(_) => {}
         }
     }
@@ -127,8 +127,8 @@ pub fn compiler(nvrtc_output: &str) -> String {
     format!("NVRTC {}", version.unwrap_or("of unknown version"))
 }
 
-/// NVRTC writes the newest `.version` it knows, which older drivers refuse. Ours need no more than
-/// 7.0 (for sm_80), 7.4 (where a load says what L2 fetches, `.level::prefetch_size`) or 8.0 (for sm_90a).
+/// NVRTC writes the newest `.version` it knows, which older drivers refuse. These kernels need 7.0 (for sm_80), 7.4
+/// (if a load has an L2 prefetch size, `.level::prefetch_size`) or 8.0 (for sm_90a).
 pub fn lower_version(ptx: &str, arch: &str) -> String {
     let version = match arch {
         "sm_80" if ptx.contains(".L2::") => ".version 7.4",
@@ -156,7 +156,7 @@ fn body(nvrtc_output: &str) -> &str {
         .map_or(nvrtc_output, |start| &nvrtc_output[start..])
 }
 
-/// The hash is the same for a checkout with Windows line endings.
+/// The hash of the source; the same in a checkout with Windows line endings.
 fn source_hash(kernel: &KernelFile) -> String {
     let mut hash = Sha256::new();
     hash.update(header::included(kernel.source, "").replace("\r\n", "\n"));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_source_does_not_fit() {
+    fn a_changed_source_is_noticed() {
         let ptx = &text(&KERNEL, OUTPUT);
         let kernel = KernelFile { ptx, ..KERNEL };
         let source = "int y;\n";
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_stands_in_the_name_and_in_the_options() {
+    fn a_configuration_is_in_the_name_and_in_the_options() {
         assert_eq!(name("kernel.cu", ""), "kernel.ptx");
         assert_eq!(
             name("kernel_hopper.cu", "128x64"),

@@ -8,9 +8,9 @@ use serde_json::{Value as Json, json};
 
 use super::operand::Opcode;
 
-/// Inputs of an interval.
+/// Sampled inputs of an interval.
 const SAMPLES: usize = 1 << 16;
-/// Columns of the picture, each of which shows the smallest and the largest error of its share.
+/// Columns of the picture, each of which shows the smallest and the largest error of its inputs.
 const COLUMNS: usize = 512;
 
 /// The error of each sampled number, in units in the last place.
@@ -23,7 +23,7 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// Over the numbers from one to the other, `FROM..TO`.
+    /// Samples the interval `FROM..TO`.
     pub fn over(opcode: Opcode, interval: &str) -> Result<Self> {
         ensure!(
             !opcode.is_pair && !opcode.is_division() && opcode.format != Format::F64,
@@ -40,10 +40,10 @@ impl Errors {
         );
         ensure!(
             from < to,
-            "`{interval}`: the first number is to be below the second"
+            "`{interval}`: the first number must be below the second"
         );
         let function = approximate::function(opcode.name)
-            .with_context(|| format!("there is no {}", opcode.name))?;
+            .with_context(|| format!("there is no instruction {}", opcode.name))?;
         let (mut ulps, mut nearest) = (Vec::with_capacity(SAMPLES), 0);
         for sample in 0..SAMPLES {
             let x = from + (to - from) * (sample as f64 + 0.5) / SAMPLES as f64;
@@ -88,7 +88,7 @@ impl Errors {
     pub fn text(&self) -> String {
         let [least, most] = self.ends();
         format!(
-            "{}  {}\n\n  {} numbers from {} to {}, evenly spaced\n  error in ulp, beside f64: {least:.3} to {most:.3}, on average {:.3}\n  \
+            "{}  {}\n\n  {} numbers from {} to {}, evenly spaced\n  error in ulp, compared with f64: {least:.3} to {most:.3}, on average {:.3}\n  \
              the nearest number: {:.1}% of the results\n",
             self.opcode.name,
             self.opcode.formula(),
@@ -121,7 +121,7 @@ impl Errors {
         const TOP: f64 = 20.0;
         const HEIGHT: f64 = 260.0;
         let [least, most] = self.ends();
-        // A scale of half units, so that zero and the bound of a correct rounding are on it.
+        // The scale is in half ulps, so that zero and the bound of correct rounding have grid lines.
         let low = ((least * 2.0).floor() / 2.0).min(-0.5);
         let high = ((most * 2.0).ceil() / 2.0).max(0.5);
         let y = |ulps: f64| TOP + HEIGHT * (high - ulps) / (high - low);

@@ -1,8 +1,8 @@
-//! `cargo ladder approximate`: how the unit for approximate instructions gets from an operand to a result.
+//! `cargo ladder approximate`: how the special function unit (MUFU) computes an approximate instruction.
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `operand` | reads numbers, and knows each instruction's mathematical function |
+//! | `operand` | parses numbers; each instruction's mathematical function |
 //! | `show` | one input, step by step |
 //! | `errors` | the errors over an interval |
 mod errors;
@@ -19,9 +19,9 @@ use operand::Opcode;
 #[derive(clap::Args)]
 #[command(
     after_help = "A number is decimal, a power of two such as 2^-13, or bits such as 0x3e99999a. It is rounded to the operand's format. \
-    `div` takes two, and so does a pair such as ex2.approx.f16x2, the lower half first.\n\
+    `div` takes two, and so does a packed pair such as ex2.approx.f16x2, the lower half first.\n\
     For example: approximate ex2.approx.ftz.f32 0.3 | approximate div.full.f32 1 3 | approximate sin.approx.f32 --errors 0..0.5\n\
-    approximate list has all opcodes."
+    approximate list prints all opcodes."
 )]
 pub struct Arguments {
     /// The instruction, such as ex2.approx.ftz.f32, or `list`
@@ -37,7 +37,7 @@ pub struct Arguments {
         conflicts_with = "operands"
     )]
     errors: Option<String>,
-    /// How it is printed; svg is a picture of `--errors`
+    /// The output format; svg is a picture of `--errors`
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// The same as `--format json`
@@ -50,16 +50,16 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(true)
 }
 
-/// What `cargo ladder approximate` prints for these words.
+/// The output of `cargo ladder approximate` for these words.
 ///
 /// # Errors
-/// If they are no command line, or it cannot be carried out.
-pub fn everything(words: &[&str]) -> Result<String> {
+/// If the words are not a valid command line, or the command fails.
+pub fn output_of(words: &[&str]) -> Result<String> {
     let words = [&["approximate"], words].concat();
     output(&Words::try_parse_from(words)?.approximate)
 }
 
-/// A command line of its own.
+/// Parses the words as a command line of its own.
 #[derive(clap::Parser)]
 struct Words {
     #[command(flatten)]
@@ -97,7 +97,7 @@ fn output(arguments: &Arguments) -> Result<String> {
     let shown = show::Shown::new(opcode, &arguments.operands)?;
     ensure!(
         format != Format::Svg,
-        "there is a picture of many inputs only: add --errors FROM..TO in place of the operand"
+        "only --errors draws a picture: replace the operand by --errors FROM..TO"
     );
     Ok(match format {
         Format::Json => schema::APPROXIMATE.pretty(&shown.json()),

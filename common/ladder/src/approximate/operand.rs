@@ -5,15 +5,15 @@ use emulator::approximate::{self, Format, Value};
 /// An approximate instruction.
 #[derive(Clone, Copy)]
 pub struct Opcode {
-    /// As PTX spells it.
+    /// The opcode, as PTX spells it.
     pub name: &'static str,
-    /// What it reads and writes.
+    /// The format of its operands and its result.
     pub format: Format,
-    /// Whether a register holds two operands.
+    /// Whether a register holds a packed pair of operands.
     pub is_pair: bool,
 }
 
-/// All opcodes, those of a function in a line.
+/// All opcodes, one line for each function.
 pub fn list() -> String {
     let mut lines: Vec<String> = Vec::new();
     for name in approximate::opcodes() {
@@ -28,7 +28,7 @@ pub fn list() -> String {
 }
 
 impl Opcode {
-    /// The one of this name.
+    /// The opcode of this name.
     pub fn find(name: &str) -> Result<Self> {
         let found = approximate::opcodes().find(|opcode| *opcode == name);
         let Some(name) = found else {
@@ -38,7 +38,7 @@ impl Opcode {
             let same: Vec<&str> = same.collect();
             match same[..] {
                 [] => bail!(
-                    "there is no approximate instruction `{name}`; `cargo ladder approximate list` has all of them, such as ex2.approx.ftz.f32"
+                    "there is no approximate instruction `{name}`; `cargo ladder approximate list` prints all of them, such as ex2.approx.ftz.f32"
                 ),
                 _ => bail!("there is no `{name}`; there are {}", same.join(", ")),
             }
@@ -68,7 +68,7 @@ impl Opcode {
         self.function() == "div"
     }
 
-    /// The function as a reader writes it.
+    /// The function in mathematical notation.
     pub fn formula(self) -> &'static str {
         match self.function() {
             "ex2" => "2^x",
@@ -98,11 +98,11 @@ impl Opcode {
         }
     }
 
-    /// The operands that these words name.
+    /// Parses the operands.
     pub fn operands(self, words: &[String]) -> Result<Vec<Value>> {
         let (wanted, what) = match (self.is_division(), self.is_pair) {
             (true, _) => (2, "two numbers, dividend and divisor"),
-            (_, true) => (2, "two numbers, that of the lower half first"),
+            (_, true) => (2, "two numbers, the lower half first"),
             _ => (1, "a number"),
         };
         ensure!(

@@ -8,25 +8,25 @@ use serde_json::{Value as Json, json};
 
 use super::operand::Opcode;
 
-/// What an instruction does with its operands.
+/// The execution of an instruction.
 pub struct Shown {
     opcode: Opcode,
     operands: Vec<Value>,
     steps: Vec<Step>,
-    /// One, or of a pair two.
-    results: Vec<Judged>,
+    /// One result, or two for a packed pair.
+    results: Vec<ComparedResult>,
 }
 
-/// A result beside the exact value.
-struct Judged {
+/// A result with the exact value.
+struct ComparedResult {
     result: Value,
-    /// In f64.
+    /// The exact value, in f64.
     exact: f64,
 }
 
-impl Judged {
-    /// How many units in the last place the result is above the exact value; none beside infinities and NaN, and in f64, in
-    /// which the exact value is no more exact than the result.
+impl ComparedResult {
+    /// How many ulps the result is above the exact value; `None` for infinities, NaN and f64, where the exact value
+    /// is no more precise than the result.
     fn ulps(&self) -> Option<f64> {
         let error = self.result.number() - self.exact;
         let known = error.is_finite() && self.result.format != Format::F64;
@@ -41,7 +41,7 @@ impl Judged {
 }
 
 impl Shown {
-    /// Executes it.
+    /// Executes the instruction.
     pub fn new(opcode: Opcode, words: &[String]) -> Result<Self> {
         let operands = opcode.operands(words)?;
         let bits: Vec<u64> = operands.iter().map(|operand| operand.bits).collect();
@@ -58,7 +58,7 @@ impl Shown {
                 .get(at)
                 .map_or(f64::NAN, |operand| operand.number())
         };
-        let judged = |bits: u64, exact: f64| Judged {
+        let compared = |bits: u64, exact: f64| ComparedResult {
             result: Value {
                 bits,
                 format: opcode.format,
@@ -67,10 +67,10 @@ impl Shown {
         };
         let results = match opcode.is_pair {
             true => vec![
-                judged(result & 0xffff, opcode.exactly(number(0), 0.0)),
-                judged(result >> 16, opcode.exactly(number(1), 0.0)),
+                compared(result & 0xffff, opcode.exactly(number(0), 0.0)),
+                compared(result >> 16, opcode.exactly(number(1), 0.0)),
             ],
-            false => vec![judged(result, opcode.exactly(number(0), number(1)))],
+            false => vec![compared(result, opcode.exactly(number(0), number(1)))],
         };
         Ok(Self {
             opcode,
@@ -80,7 +80,7 @@ impl Shown {
         })
     }
 
-    /// For a terminal.
+    /// As text for a terminal.
     pub fn text(&self) -> String {
         let mut text = format!("{}  {}\n\n", self.opcode.name, self.opcode.formula());
         let names = match (self.opcode.is_pair, self.operands.len()) {
@@ -96,25 +96,25 @@ impl Shown {
             one_step(&mut text, step);
         }
         text.push('\n');
-        for judged in &self.results {
-            result(&mut text, judged);
+        for compared in &self.results {
+            result(&mut text, compared);
         }
         text
     }
 
-    /// For a program. Numbers that JSON does not have are null.
+    /// As JSON. Numbers that JSON does not have are null.
     pub fn json(&self) -> Json {
         let steps: Vec<Json> = self.steps.iter().map(step_json).collect();
-        let judged = |judged: &Judged| {
+        let compared = |compared: &ComparedResult| {
             json!({
-                "bits": hex(judged.result),
-                "value": judged.result.number(),
-                "exact": judged.exact,
-                "nearest_bits": hex(judged.nearest()),
-                "error_ulp": judged.ulps(),
+                "bits": hex(compared.result),
+                "value": compared.result.number(),
+                "exact": compared.exact,
+                "nearest_bits": hex(compared.nearest()),
+                "error_ulp": compared.ulps(),
             })
         };
-        let mut results = self.results.iter().map(judged);
+        let mut results = self.results.iter().map(compared);
         let mut object = json!({
             "opcode": self.opcode.name,
             "operands": self.operands.iter().map(|operand| value_json(*operand)).collect::<Vec<_>>(),
@@ -128,7 +128,7 @@ impl Shown {
     }
 }
 
-/// A label and what it says.
+/// A label and its value.
 fn line(text: &mut String, indent: usize, label: &str, says: &str) {
     let width = 20 - indent;
     let _ = writeln!(text, "{:indent$}{label:<width$} {says}", "");
@@ -165,7 +165,7 @@ fn one_step(text: &mut String, step: &Step) {
     line(text, 4, "result", &format!("{}{note}", shown(step.result)));
 }
 
-/// What the operand has become, its 23 bits, and how many of them choose the segment.
+/// The reduced argument, its 23 bits, and how many of them select the segment.
 fn reduced(reduction: Reduction) -> (String, u32, u32) {
     match reduction {
         Reduction::FixedPoint { whole, fraction } => (
@@ -266,29 +266,29 @@ fn polynomial(text: &mut String, found: &Interpolation) {
     );
 }
 
-fn result(text: &mut String, judged: &Judged) {
-    line(text, 2, "result", &shown(judged.result));
+fn result(text: &mut String, compared: &ComparedResult) {
+    line(text, 2, "result", &shown(compared.result));
     line(
         text,
         2,
         "in f64",
-        &format!("{:<18} {}", "", plain(judged.exact)),
+        &format!("{:<18} {}", "", plain(compared.exact)),
     );
-    let nearest = judged.nearest();
-    let says = match judged.ulps() {
-        Some(_) if nearest.bits == judged.result.bits => "; it is the nearest number".to_owned(),
+    let nearest = compared.nearest();
+    let says = match compared.ulps() {
+        Some(_) if nearest.bits == compared.result.bits => "; it is the nearest number".to_owned(),
         Some(_) => format!("; the nearest number is {}", hex(nearest)),
         None => String::new(),
     };
-    let error = match judged.ulps() {
+    let error = match compared.ulps() {
         Some(ulps) => format!("{ulps:+.3} ulp"),
-        None if judged.result.number() == judged.exact => "none".to_owned(),
-        None if judged.result.number().is_nan() && judged.exact.is_nan() => "none".to_owned(),
+        None if compared.result.number() == compared.exact => "none".to_owned(),
+        None if compared.result.number().is_nan() && compared.exact.is_nan() => "none".to_owned(),
         None => {
-            let relative = (judged.result.number() - judged.exact).abs() / judged.exact.abs();
+            let relative = (compared.result.number() - compared.exact).abs() / compared.exact.abs();
             match relative.is_finite() {
                 true => format!("2^{:.1} of the result", relative.log2()),
-                false => "not a number, beside an infinity or NaN".to_owned(),
+                false => "undefined for an infinity or NaN".to_owned(),
             }
         }
     };

@@ -1,12 +1,12 @@
-//! A row a rung: what was predicted, what was counted on both sides, and the time.
+//! One row for each rung: what was predicted, what was counted on both sides, and the time.
 use harness::{Size, thousands};
 
 use super::Line;
 use calibration::Counts;
 use harness::table::{head, markdown_table};
 
-/// Counters are those of loads and stores at [`calibration::SIZE_OF_COUNTERS`], emulated first; the rest is at the
-/// size of the bound.
+/// The counters are those of loads and stores at [`calibration::SIZE_OF_COUNTERS`], emulated first; the other columns
+/// are at the size of the bound.
 pub fn table(lines: &[Line], counted: &[Option<[Counts; 2]>]) -> String {
     let names = "rung | limited by | TFLOP/s at most | measured | time | \
         shared wavefronts, emulated | on the H200 | global sectors, emulated | on the H200";

@@ -1,4 +1,4 @@
-//! `cargo ladder bound`: what limits every rung, beside what was measured.
+//! `cargo ladder bound`: what limits every rung, compared with measurements.
 #[cfg(feature = "calibration")]
 mod counters;
 
@@ -14,10 +14,10 @@ use harness::table::{head, markdown_table, percent};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A record of `cargo ladder bench`, with its bench.json [default: that of the ceilings]
+    /// A record of `cargo ladder bench`, with its bench.json [default: the record of the ceilings' GPU]
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
-    /// Show what loads and stores asked the memory for, emulated and as an H200 counted it, beside bound and time
+    /// Also show the counters of loads and stores, emulated and as an H200 counted them
     #[cfg(feature = "calibration")]
     #[arg(long)]
     counters: bool,
@@ -27,7 +27,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let record = match &arguments.against {
         Some(folder) => folder.clone(),
         None => rungs::root()
-            .context("the record is not here; name one with `--against DIR`")?
+            .context("the record is missing; name one with `--against DIR`")?
             .join(harness::ceilings::RECORD)
             .with_file_name(""),
     };
@@ -58,10 +58,10 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(beaten.is_empty())
 }
 
-/// A rung's prediction, and what the record says of it.
+/// A rung's prediction, and the record's measurement.
 struct Line {
     rung: String,
-    /// As recordings name it: folder, architecture, and the tile that the host takes at this size.
+    /// The label that recordings use: folder, architecture, and the tile that the host takes at this size.
     #[cfg(feature = "calibration")]
     kernel: [String; 3],
     /// M, N and K.
@@ -106,22 +106,22 @@ impl Line {
     }
 }
 
-/// A rung's `profile --json`, on the emulator.
+/// The output of a rung's `profile --json`, on the emulator.
 fn profile(variant: &Variant) -> Result<Value> {
     let printed = printed(variant, &["profile", "--json", "--device", "emulator"])?;
     serde_json::from_slice(&printed).ok().with_context(|| {
         let label = variant.label();
-        format!("{label} could not be profiled; its message stands above")
+        format!("{label} could not be profiled; see its message above")
     })
 }
 
-/// TFLOP/s of a rung at a size, and as a fraction of cuBLAS f16, interleaved.
+/// TFLOP/s of a rung at a size, and its fraction of cuBLAS f16, timed interleaved.
 fn measured(record: &Record, rung: &str, size: &str) -> Option<(f64, f64)> {
     let run = record.run(rung, size.parse().ok()?)?;
     Some((run.time.as_ref()?.tflops, run.of_cublas()?))
 }
 
-/// One line a rung; each step is the quotient by the line above.
+/// One line for each rung; each step is the quotient by the line above.
 fn table(lines: &[Line]) -> String {
     let names = "rung | limited by | TFLOP/s at most | of cuBLAS | step | measured | of cuBLAS | step | of the bound";
     let mut rows = vec![head(names.split(" | "))];

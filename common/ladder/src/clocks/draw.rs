@@ -1,5 +1,5 @@
-//! Recorded clock logs as a picture: what a step along K takes beside what the tensor cores need for it, and what
-//! passes between two tiles.
+//! Recorded clock logs as a picture: the clocks of a step along K compared with what the tensor cores need for it,
+//! and the clocks between two tiles.
 use harness::thousands;
 
 use super::recorded::Recorded;
@@ -8,19 +8,19 @@ const LEFT: f64 = 130.0;
 const WIDTH: f64 = 420.0;
 const ROW: f64 = 30.0;
 
-/// What is drawn of one rung, in clocks.
+/// The numbers of one rung that are drawn, in clocks.
 struct Row {
     rung: String,
     /// From one step along K to the next.
     step: f64,
-    /// What the tensor cores need for it.
+    /// Clocks that the tensor cores need for it.
     needed: f64,
-    /// From the last step of a tile of C to the first of the next, beyond a step; of a block with a single tile its
-    /// beginning and end.
+    /// Clocks from the last step of a tile of C to the first of the next, minus a step; for a block with a single
+    /// tile its prologue and end.
     between: f64,
 }
 
-/// Two groups of bars, one bar a log.
+/// Two groups of bars, one bar for each log.
 pub fn svg(logs: &[Recorded]) -> String {
     let row = |log: &Recorded| Row {
         rung: log.rung.clone(),
@@ -78,7 +78,7 @@ fn drawn(rows: &[Row]) -> String {
         10.0,
         panel + 24.0,
         "start",
-        "The pause between two tiles of C; of a block with a single tile prologue and end, in clocks",
+        "The pause between two tiles of C; for a block with a single tile its prologue and end, in clocks",
         bold,
     );
     let longest = rows.iter().map(|row| row.between).fold(1.0, f64::max);
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_record_of_this_repository_is_drawn() {
+    fn the_committed_record_is_drawn() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         let folder = folder.join("../../results/h200/clocks");
         let svg = svg(&super::super::recorded::all(&folder).expect("clock logs"));

@@ -1,39 +1,39 @@
-//! PTX with a clock log: what happens to each warp, and when.
+//! Instruments PTX with a clock log of each warp's events.
 //!
-//! Lane 0 of each warp of the first blocks writes a word at each event: the event in the upper 8 bits, `%clock64` in the
-//! others. Its place in the log is kept in a register, so that nothing is waited for.
+//! Lane 0 of each warp of the first blocks writes a 64-bit value at each event: the event in the upper 8 bits,
+//! `%clock64` in the others. A register holds the position in the log, so that no instruction waits.
 use std::fmt::Write as _;
 
 use anyhow::{Result, ensure};
 
-/// Blocks that are logged.
+/// Number of blocks that are logged.
 pub const BLOCKS: usize = 8;
-/// Warps of a block for which there is room.
+/// Most warps of a block that the log holds.
 pub const WARPS: usize = 16;
-/// Events of a warp for which there is room.
+/// Most events of a warp that the log holds.
 pub const EVENTS: usize = 4096;
 
-/// What a word tells.
+/// The event of a log entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The kernel begins.
     Start = 1,
-    /// A wait for a tile, or for room for one, is over.
+    /// A wait for a tile, or for a free stage, is over.
     Wait = 2,
-    /// A group of wgmmas is closed.
+    /// A group of wgmmas is committed.
     Multiply = 3,
     /// The kernel ends.
     End = 4,
 }
 
-/// The event of a word of the log, and its clock.
+/// The event of a log entry, and its clock.
 pub fn event(word: u64) -> Option<(Event, u64)> {
     let all = [Event::Start, Event::Wait, Event::Multiply, Event::End];
     let found = all.into_iter().find(|event| *event as u64 == word >> 56);
     found.map(|event| (event, word & ((1 << 56) - 1)))
 }
 
-/// Instructions that log an event.
+/// The instructions that log an event.
 fn log(event: Event) -> String {
     format!(
         "\tmov.u64 %clk_t, %clock64;\n\tor.b64 %clk_t, %clk_t, 0x{:x};\n\t@%clk_p st.global.u64 [%clk_at], %clk_t;\n\t\
@@ -42,7 +42,7 @@ fn log(event: Event) -> String {
     )
 }
 
-/// Registers, and where this warp's part of the log is.
+/// Declares registers, and computes the address of this warp's part of the log.
 fn prologue() -> String {
     let bytes = EVENTS * 8;
     format!(
@@ -58,13 +58,13 @@ fn prologue() -> String {
     )
 }
 
-/// The kernel `gemm` of this PTX with a log.
+/// Adds a log to the kernel `gemm` of this PTX.
 ///
 /// # Errors
-/// If it waits nowhere, by `mbarrier.try_wait` or `cp.async.wait_group`.
+/// If it has no wait, by `mbarrier.try_wait` or `cp.async.wait_group`.
 pub fn instrumented(ptx: &str) -> Result<String> {
     let mut text = String::new();
-    // What the next line of its kind ends: an inline `try_wait` ends with its block, `wait_group` with the barrier.
+    // The kind of line that ends the wait: an inline `try_wait` ends with its block, `wait_group` with the barrier.
     let (mut in_kernel, mut begun, mut try_wait, mut wait_group, mut commit) =
         (false, false, false, false, false);
     let mut waits = 0;
@@ -110,7 +110,7 @@ pub fn instrumented(ptx: &str) -> Result<String> {
     }
     ensure!(
         waits > 0,
-        "the kernel waits nowhere by mbarrier.try_wait or cp.async.wait_group: rungs from 06 on do"
+        "the kernel has no wait by mbarrier.try_wait or cp.async.wait_group: rungs from 06 on have one"
     );
     Ok(text)
 }
@@ -122,11 +122,11 @@ mod tests {
     #[test]
     fn a_kernel_without_waits_is_refused() {
         let ptx = ".visible .entry gemm(\n)\n{\n\t.reg .b32 %r<2>;\n\tmov.u32 %r1, 0;\n\tret;\n}\n";
-        assert!(instrumented(ptx).is_err_and(|why| why.to_string().contains("waits nowhere")));
+        assert!(instrumented(ptx).is_err_and(|why| why.to_string().contains("has no wait")));
     }
 
     #[test]
-    fn a_word_is_an_event_and_its_clock() {
+    fn an_entry_is_an_event_and_its_clock() {
         assert_eq!(event(2 << 56 | 1234), Some((Event::Wait, 1234)));
         assert_eq!(event(0), None);
     }

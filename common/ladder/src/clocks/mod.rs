@@ -1,4 +1,5 @@
-//! `cargo ladder clocks`: when the consumers of a rung's kernel begin, wait for a tile, pause between two tiles of C, and end.
+//! `cargo ladder clocks`: the clocks at which the consumers of a rung's kernel begin, wait for a tile, pause between
+//! two tiles of C, and end.
 mod draw;
 mod instrument;
 mod recorded;
@@ -25,19 +26,20 @@ pub struct Arguments {
     /// The rung, from 06 on
     #[arg(required_unless_present = "recorded")]
     rung: Option<String>,
-    /// Sum up the logs in this folder, or with a rung and `--format svg`, draw that rung's over time; no GPU is needed
+    /// Summarize the logs in this folder, or with a rung and `--format svg`, draw that rung's log over time; needs no
+    /// GPU
     #[arg(long, value_name = "DIR")]
     recorded: Option<PathBuf>,
-    /// How the sum of recorded logs is printed
+    /// The format of the summary of recorded logs
     #[arg(long, value_enum, default_value_t = Format::Text, requires = "recorded")]
     format: Format,
     /// The size
     #[arg(long, default_value = "4096")]
     size: Size,
-    /// Of a kernel with several tiles, the one to log [default: what the rung takes at this size]
+    /// For a kernel with several tiles, the one to log [default: the tile that the rung takes at this size]
     #[arg(long)]
     tile: Option<String>,
-    /// Where it runs: gpu or gpu:N. On the emulator a clock is a warp instruction, which is a time of no GPU
+    /// Where to run: gpu or gpu:N. On the emulator a clock is a warp instruction, which is not a GPU's time
     #[arg(long, default_value = "gpu")]
     device: String,
 }
@@ -110,7 +112,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         .collect();
     if logs.is_empty() {
         bail!(
-            "no block logged two steps and its end: at {} K has a single step, or more than the log has room for, which are \
+            "no block logged two steps and its end: at {} K has a single step, or more than the log holds, which are \
              {EVENTS} events a warp",
             arguments.size
         );
@@ -151,7 +153,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(true)
 }
 
-/// Recorded logs in a few numbers each. As JSON it is an object with the rungs' names, from which the book takes its numbers.
+/// A summary of the recorded logs. As JSON it is an object with the rungs' names as keys, from which the book takes
+/// its numbers.
 fn summary(logs: &[recorded::Recorded], format: Format) -> Result<String> {
     Ok(match format {
         Format::Text => recorded::text(logs),
@@ -163,7 +166,7 @@ fn summary(logs: &[recorded::Recorded], format: Format) -> Result<String> {
     })
 }
 
-/// The log of a rung.
+/// The log of one rung.
 fn one(logs: &[recorded::Recorded], rung: &str, format: Format) -> Result<String> {
     let place = logs.iter().position(|log| log.rung == rung);
     let place = place.with_context(|| {
@@ -183,23 +186,24 @@ fn one(logs: &[recorded::Recorded], rung: &str, format: Format) -> Result<String
     })
 }
 
-/// Steps along K for each tile of C, if a block computes several; each kernel waits once a step.
+/// Steps along K for each tile of C, if a block computes several; every kernel waits once in each step.
 fn steps_of_a_tile(ptx: &str, size: Size) -> Option<usize> {
     let spec = LaunchSpec::of(&Ptx::parse(ptx).ok()?).ok()?;
     let steps = size.k.div_ceil(spec.tile.bk) as usize;
     (spec.persistent_per_sm > 0).then_some(steps)
 }
 
-/// What one consumer warp logged.
+/// The log of one consumer warp.
 struct Log {
     start: u64,
-    /// When each tile of A and B was there.
+    /// The clock at which each tile of A and B was loaded.
     steps: Vec<u64>,
     end: u64,
 }
 
 impl Log {
-    /// That of the first warp which multiplies: it closes groups of wgmmas, or where no warp does, the first one.
+    /// The log of the first warp that multiplies: the first that commits groups of wgmmas, or the first warp if none
+    /// does.
     fn of_block(words: &[u64]) -> Option<Self> {
         let warps: Vec<Vec<(Event, u64)>> = words
             .chunks(EVENTS)
@@ -250,7 +254,7 @@ impl Log {
     }
 }
 
-/// The number that so many per cent of them do not exceed.
+/// The percentile of the numbers.
 fn at(mut numbers: Vec<u64>, percent: usize) -> Option<u64> {
     numbers.sort_unstable();
     let last = numbers.len().checked_sub(1)?;
@@ -262,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pause_is_what_the_first_step_of_a_tile_takes_more() {
+    fn a_pause_is_the_additional_time_of_a_tiles_first_step() {
         let log = Log {
             start: 1000,
             steps: vec![1500, 1600, 1700, 2100, 2200, 2300],

@@ -1,4 +1,4 @@
-//! Recorded clock logs, as `cargo ladder clocks` printed them: read, and summed up.
+//! Recorded clock logs, the output of `cargo ladder clocks`: parsed and summarized.
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -13,34 +13,34 @@ use serde::Serialize;
 pub struct Recorded {
     /// Such as `06_pipeline`.
     pub rung: String,
-    /// Where it was logged.
+    /// The device on which it was logged.
     pub gpu: String,
     /// Tiles of C that a block computes, one after another.
     pub tiles: u64,
-    /// Of each block that was logged.
+    /// The logged blocks.
     pub blocks: Vec<Block>,
     /// Steps along K of a block.
     pub steps: u64,
-    /// Until A and B of the first step are there.
+    /// Clocks until A and B of the first step are loaded.
     pub prologue: Spread,
-    /// From one step to the next.
+    /// Clocks from one step to the next.
     pub step: Spread,
-    /// What nine of ten steps do not exceed.
+    /// The 90th percentile of the steps.
     pub slowest: Spread,
-    /// How much longer the first step of each further tile of C takes; none if there is no further tile.
+    /// Additional clocks of the first step of each further tile of C; null if there is no further tile.
     pub pause: Option<Spread>,
-    /// From the last step on.
+    /// Clocks from the last step to the end.
     pub end: Spread,
-    /// From the first step to the last.
+    /// Clocks from the first step to the last.
     steps_in_all: Spread,
     in_all: Spread,
-    /// What the tensor cores need for a step of all blocks that an SM holds.
+    /// Clocks that the tensor cores need for a step of all blocks on an SM.
     pub needed: Needed,
-    /// For how much of all its clocks that is, in percent, if `wgmma` multiplies.
+    /// The fraction of all clocks in which the tensor cores are busy, in percent, if `wgmma` multiplies.
     busy_percent: f64,
-    /// How many clocks of a step, with its share of everything else, are fewer than in the log before, in percent.
+    /// How many percent fewer clocks a step takes, with its share of everything else, than in the previous log.
     fewer_percent: Option<f64>,
-    /// A pause less what the tensor cores still multiply in it: a step.
+    /// The pause minus the step that the tensor cores still multiply in it.
     idle_in_a_pause: Option<f64>,
 }
 
@@ -56,7 +56,7 @@ pub struct Block {
     pub in_all: u64,
 }
 
-/// A number of all blocks.
+/// The distribution of a number over all blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     least: u64,
@@ -64,21 +64,21 @@ pub struct Spread {
     most: u64,
 }
 
-/// Clocks of a step, by the instruction that multiplies.
+/// Clocks of a step, for each instruction that multiplies.
 #[derive(Serialize)]
 pub struct Needed {
-    /// As documented.
+    /// At the documented rate.
     pub wgmma: f64,
-    /// At the rate that was measured.
+    /// At the measured rate.
     mma_sync: f64,
-    /// Whether this kernel multiplies by `wgmma`.
+    /// Whether this kernel uses `wgmma`.
     by_wgmma: bool,
 }
 
-/// All logs of this folder, by the rungs' numbers.
+/// All logs of this folder, in the order of the rungs.
 ///
 /// # Errors
-/// If there is none, or one of them is not what `cargo ladder clocks` prints.
+/// If there is no log, or one of them is malformed.
 pub fn all(folder: &Path) -> Result<Vec<Recorded>> {
     let mut logs: Vec<Recorded> = Vec::new();
     for rung in rungs::all()? {
@@ -88,7 +88,7 @@ pub fn all(folder: &Path) -> Result<Vec<Recorded>> {
             continue;
         };
         let log = Recorded::of(&rung, &text);
-        logs.push(log.with_context(|| format!("{} is no clock log", file.display()))?);
+        logs.push(log.with_context(|| format!("{} is not a clock log", file.display()))?);
     }
     let clocks: Vec<f64> = logs.iter().map(Recorded::clocks_of_a_step).collect();
     for (log, clocks) in logs.iter_mut().skip(1).zip(clocks.windows(2)) {
@@ -103,7 +103,7 @@ pub fn all(folder: &Path) -> Result<Vec<Recorded>> {
 }
 
 impl Recorded {
-    /// What was printed of this rung.
+    /// Parses the log of this rung.
     fn of(rung: &rungs::Rung, text: &str) -> Result<Self> {
         let (head, rest) = text.split_once(", clocks on ").context("its first line")?;
         let gpu = rest.lines().next().unwrap_or_default().to_owned();
@@ -148,7 +148,7 @@ impl Recorded {
         })
     }
 
-    /// Clocks of the tensor cores in a step, by the instruction with which this kernel multiplies.
+    /// Clocks of the tensor cores in a step, for the instruction that this kernel uses.
     pub fn needed(&self) -> f64 {
         match self.needed.by_wgmma {
             true => self.needed.wgmma,
@@ -156,7 +156,7 @@ impl Recorded {
         }
     }
 
-    /// For each that the tensor cores need, so that steps of any size compare.
+    /// Clocks per clock that the tensor cores need, so that steps of any size compare.
     fn clocks_of_a_step(&self) -> f64 {
         self.in_all.median as f64 / self.steps as f64 / self.needed.wgmma
     }
@@ -167,7 +167,7 @@ fn tenths(number: f64) -> f64 {
 }
 
 impl Spread {
-    /// Of at least one number.
+    /// The distribution of at least one number.
     fn of(numbers: impl IntoIterator<Item = u64>) -> Self {
         let mut numbers: Vec<u64> = numbers.into_iter().collect();
         numbers.sort_unstable();
@@ -180,16 +180,16 @@ impl Spread {
     }
 }
 
-/// What a step along K of all blocks that an SM holds is.
+/// A step along K of all blocks that an SM holds.
 struct Work {
     flop: f64,
-    /// How far along K it goes.
+    /// Its length along K.
     bk: f64,
     by_wgmma: bool,
 }
 
 impl Work {
-    /// `of_k`: in how many steps a block takes K, if that is known.
+    /// `of_k`: the number of steps in which a block covers K, if known.
     fn of_a_step(
         rung: &rungs::Rung,
         tile: Option<&str>,
@@ -207,12 +207,12 @@ impl Work {
                 specs.push((spec, kernel.registers(), by_wgmma));
             }
         }
-        // A log of a kernel with several tiles names the one; older ones are of the largest.
+        // A log of a kernel with several tiles names its tile; in older logs it is the largest.
         let largest = |(spec, ..): &(LaunchSpec, Option<u32>, bool)| spec.tile.bm * spec.tile.bn;
         let (spec, registers, by_wgmma) =
             specs.into_iter().max_by_key(largest).context("its tile")?;
         let [bm, bn, bk] = [spec.tile.bm, spec.tile.bn, spec.tile.bk].map(f64::from);
-        // The host pads K to whole multiples of this, which may be several steps of a block with a single tile.
+        // The host pads K to a multiple of this, which may be several steps of a block with a single tile.
         let padded = (f64::from(size.k) / bk).ceil() * bk;
         let bk = of_k.map_or(bk, |steps| padded / steps as f64);
         let (threads, shared) = (spec.threads, spec.dynamic_shared);
@@ -226,7 +226,7 @@ impl Work {
     }
 }
 
-/// The rows of a log; no pause where a block has a single tile.
+/// The rows of a log; no pause if a block has a single tile.
 fn blocks(text: &str) -> Result<Vec<Block>> {
     let is_row = |line: &&str| {
         let first = line.split_whitespace().next().unwrap_or_default();
@@ -246,10 +246,7 @@ fn blocks(text: &str) -> Result<Vec<Block>> {
             }
             _ => anyhow::bail!("a block has 6 or 7 numbers: {line}"),
         };
-        ensure!(
-            in_all >= prologue + end,
-            "the parts are more than all: {line}"
-        );
+        ensure!(in_all >= prologue + end, "the parts exceed the sum: {line}");
         Ok(Block {
             prologue,
             steps,
@@ -263,7 +260,7 @@ fn blocks(text: &str) -> Result<Vec<Block>> {
     rows.collect()
 }
 
-/// The medians of all logs, for a terminal.
+/// The medians of all logs, as text for a terminal.
 pub fn text(logs: &[Recorded]) -> String {
     let head = [
         "rung", "steps", "a step", "needed", "prologue", "pause", "end", "in all", "busy",
@@ -313,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_record_of_this_repository_is_read() {
+    fn the_committed_record_is_parsed() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/h200/clocks");
         let logs = all(&folder).expect("clock logs");
         let of = |rung: &str| logs.iter().find(|log| log.rung == rung).expect("its log");

@@ -1,5 +1,5 @@
-//! A recorded clock log over time: each logged block from its start to its end, and below it one step, enlarged, beside a step
-//! of the rung before.
+//! A recorded clock log over time: each logged block from its start to its end, and below it one step, enlarged,
+//! beside a step of the previous rung.
 use harness::thousands;
 
 use super::recorded::{Block, Recorded};
@@ -9,7 +9,7 @@ const WIDTH: f64 = 560.0;
 const ROW: f64 = 22.0;
 const BAR: f64 = 15.0;
 
-/// What a block does, with the class of its colour.
+/// The phases of a block, each with the class of its colour.
 const PARTS: [(&str, &str); 4] = [
     ("prologue", "accent"),
     ("steps", "good"),
@@ -17,10 +17,10 @@ const PARTS: [(&str, &str); 4] = [
     ("end", "muted"),
 ];
 
-/// Part of a block's time, an index into [`PARTS`] with its clocks.
+/// Part of a block's time: an index into [`PARTS`], and its clocks.
 type Part = (usize, f64);
 
-/// The parts of a block in their order. Of several pauses the log has the median, so all are drawn equally long.
+/// The parts of a block, in order. The log has only the median of several pauses, so all are drawn equally long.
 fn parts(block: &Block, tiles: u64) -> Vec<Part> {
     let pauses = tiles.saturating_sub(1) as f64;
     let pause = block.pause.unwrap_or(0) as f64;
@@ -75,7 +75,7 @@ fn axis(longest: f64, top: f64, y: f64) -> String {
     svg
 }
 
-/// `before`: the log of the rung before, if there is one.
+/// `before`: the log of the previous rung, if there is one.
 pub fn svg(log: &Recorded, before: Option<&Recorded>) -> String {
     let mut body = text(
         4.0,
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_log_of_this_repository_is_drawn() {
+    fn every_committed_log_is_drawn() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         let logs = super::super::recorded::all(&folder.join("../../results/h200/clocks"));
         let logs = logs.expect("clock logs");

@@ -3,9 +3,9 @@
 //! | file | what it draws |
 //! | --- | --- |
 //! | `rungs` | every rung at one size, under the card's ceilings |
-//! | `sizes` | the last rung by size, beside cuBLAS |
+//! | `sizes` | the last rung by size, compared with cuBLAS |
 //! | `panel` | axes, and names at the ends of lines |
-//! | `sheet` | what both stand on: paper, colours for light and dark, title, provenance |
+//! | `sheet` | the frame of both: background, colours for light and dark, title, provenance |
 //! | `spread` | labels that do not overlap |
 mod panel;
 mod rungs;
@@ -24,13 +24,13 @@ struct Ceiling {
     tflops: f64,
 }
 
-/// The ceilings of a GPU with this name for the resources called so in the record, in TFLOP/s; none for a GPU
-/// whose ceilings are not recorded.
+/// The ceilings of the GPU of this name, in TFLOP/s, for these resources of the record; empty for a GPU without
+/// recorded ceilings.
 fn ceilings(gpu: &str, names: &[&str]) -> anyhow::Result<(Vec<Ceiling>, Option<f64>)> {
     let Some(recorded) = Ceilings::of(gpu)? else {
         return Ok((Vec::new(), None));
     };
-    // A multiply-add is two operations; the others are recorded in FLOP.
+    // A multiply-add counts as two operations; the other ceilings are recorded in FLOP.
     let all = [
         ("FMA lanes", "fma", 2.0),
         ("mma.sync", "mma_sync", 1.0),
@@ -53,7 +53,7 @@ mod tests {
     use crate::record::Record;
     use crate::record::for_tests::{bench, right, wrong};
 
-    /// A text of a plot as a box: left, right, top, bottom. Rotated text has none.
+    /// The bounding box of a text of a plot: left, right, top, bottom. `None` for rotated text.
     fn box_of(text: &str) -> Option<[f64; 4]> {
         let (tag, rest) = text.split_once('>')?;
         let (words, _) = rest.split_once("</text>")?;
@@ -63,7 +63,7 @@ mod tests {
             return None;
         }
         let (x, y, size) = (number("x")?, number("y")?, number("font-size")?);
-        // As wide as characters of a proportional font are on average.
+        // The average character width of a proportional font.
         let width = 0.5 * size * words.trim().chars().count() as f64;
         let left = match attribute("text-anchor")? {
             "start" => x,
@@ -78,7 +78,7 @@ mod tests {
         Some([left, left + width, top, top + size])
     }
 
-    /// Fails if texts overlap each other or leave the sheet.
+    /// Fails if texts overlap or leave the sheet.
     fn assert_legible(svg: &str) {
         let boxes: Vec<_> = svg.split("<text").skip(1).filter_map(box_of).collect();
         assert!(boxes.len() > 10, "{svg}");
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    /// Two architectures of the last rung, both as fast as `speed` times cuBLAS, at all sizes.
+    /// Two architectures of the last rung, both `speed` times as fast as cuBLAS, at all sizes.
     fn record(speed: f64) -> Record {
         let sizes = || {
             let sizes = [512, 1024, 2048, 4096, 8192, 16384];
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_rung_is_called_so() {
+    fn a_wrong_rung_is_labelled_wrong() {
         let naive = bench("01_naive", vec![right("64x64x64", "", [1.0, 1.0])]);
         let smem = bench("02_smem", vec![wrong("64x64x64")]);
         let record = Record::new(vec![naive, smem]).expect("a record");

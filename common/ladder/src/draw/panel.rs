@@ -14,23 +14,23 @@ use super::spread::spread;
 
 pub struct Panel<'a, Y: Ranged> {
     chart: ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, Y>>,
-    /// From side to side.
+    /// Its left and right edge.
     x: Range<f64>,
 }
 
-/// Left of the panel, for its axis; right of it, for the names of lines; below it, for what its columns are.
+/// The margins: left of the panel for its axis, right of it for the names of lines.
 pub const LEFT: u32 = 74;
 pub const RIGHT: u32 = 176;
 
-/// Of a character, in pixels.
+/// Font size, in pixels.
 pub const SIZE: u32 = 12;
-/// From one line's name to the next.
+/// The distance of two names.
 const LINE: f64 = 17.0;
 
-/// A line's level at its right end, its name and its colour.
+/// The level of a line at its right end, its name and its colour.
 pub type Name = (f64, String, Ink);
 
-/// An axis: where its lines are, what they say, and what it shows.
+/// An axis: its grid lines, their labels, and its title.
 pub struct Axis<'a> {
     pub title: &'a str,
     pub ticks: Vec<f64>,
@@ -83,7 +83,7 @@ impl<'a, Y: Ranged<ValueType = f64>> Panel<'a, Y> {
         ceilings.iter().map(one).collect()
     }
 
-    /// Writes the names of lines beside their right ends, with a stroke where a name had to give way to another.
+    /// Writes the names of lines beside their right ends, with a stroke where a name was moved to avoid an overlap.
     pub fn names(&self, lines: &[Name]) -> Result<()> {
         let x = self.x.end;
         let wanted: Vec<f64> = lines.iter().map(|(y, ..)| self.pixel((x, *y))).collect();
@@ -99,12 +99,12 @@ impl<'a, Y: Ranged<ValueType = f64>> Panel<'a, Y> {
         Ok(())
     }
 
-    /// How far down a point is.
+    /// The y coordinate of a point, in pixels.
     pub fn pixel(&self, at: (f64, f64)) -> f64 {
         self.chart.backend_coord(&at).1.into()
     }
 
-    /// Text at a point, moved by so many pixels.
+    /// Text at a point, moved by an offset in pixels.
     pub fn text(
         &self,
         at: (f64, f64),
@@ -123,7 +123,7 @@ impl<'a, Y: Ranged<ValueType = f64>> Panel<'a, Y> {
         Ok(self.chart.plotting_area().draw(&path)?)
     }
 
-    /// A line from side to side.
+    /// A horizontal line across the panel.
     pub fn level(&self, y: f64, style: ShapeStyle) -> Result<()> {
         self.line([(self.x.start, y), (self.x.end, y)], style)
     }
@@ -134,14 +134,14 @@ impl<'a, Y: Ranged<ValueType = f64>> Panel<'a, Y> {
         Ok(self.chart.plotting_area().draw(&dot)?)
     }
 
-    /// An area between two corners.
+    /// A rectangle between two corners.
     pub fn bar(&self, corners: [(f64, f64); 2], ink: Ink) -> Result<()> {
         let bar = Rectangle::new(corners, ink.filled());
         Ok(self.chart.plotting_area().draw(&bar)?)
     }
 }
 
-/// 1, 2 and 5 times the powers of ten in a range.
+/// The multiples 1, 2 and 5 of powers of ten in a range.
 pub fn ticks(least: f64, most: f64) -> Vec<f64> {
     let powers = (0..7).map(|power| 10f64.powi(power));
     powers
@@ -150,7 +150,7 @@ pub fn ticks(least: f64, most: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The least and the greatest of some levels; none if there is none above 0.
+/// The least and the greatest of some levels; `None` if none is above 0.
 pub fn ends(levels: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let levels: Vec<f64> = levels.filter(|level| level.is_finite()).collect();
     let least = levels.iter().copied().reduce(f64::min)?;

@@ -9,11 +9,11 @@ use crate::record::{CUBLAS, Record, Run};
 use harness::table::percent;
 
 const HEIGHT: u32 = 680;
-/// Of the upper of the two panels, and what the lower keeps free for the rungs' names.
+/// Height of the upper of the two panels, and of the rungs' names in the lower one.
 const UPPER: u32 = 350;
 const NAMES: u32 = 48;
 
-/// The plot; none if there is no size at which all rungs were timed.
+/// The plot; `None` if there is no size at which all rungs were timed.
 pub fn rungs(record: &Record) -> anyhow::Result<Option<String>> {
     let Some(size) = record.common_size() else {
         return Ok(None);
@@ -44,7 +44,7 @@ pub fn rungs(record: &Record) -> anyhow::Result<Option<String>> {
     sheet::sheet(HEIGHT, &words, draw).map(Some)
 }
 
-/// What the description says of a column.
+/// A column's part of the description.
 fn said(run: &Run) -> String {
     match (&run.time, run.of_cublas()) {
         (Some(time), Some(ratio)) => {
@@ -55,12 +55,12 @@ fn said(run: &Run) -> String {
     }
 }
 
-/// Column i is at x = i.
+/// The x axis: column i is at x = i.
 fn across(columns: &[(&str, &Run)]) -> std::ops::Range<f64> {
     -0.5..columns.len() as f64 - 0.5
 }
 
-/// TFLOP/s of a contestant in each column that has it.
+/// TFLOP/s of a contestant, in each column that has it.
 fn tflops<'a>(columns: &'a [(&str, &Run)], name: &'a str) -> impl Iterator<Item = (f64, f64)> + 'a {
     let columns = columns.iter().enumerate();
     columns.filter_map(move |(column, (_, run))| Some((column as f64, run.contest(name)?.tflops)))
@@ -75,7 +75,7 @@ fn speeds(area: &Area, columns: &[(&str, &Run)], ceilings: &[Ceiling]) -> anyhow
     let Some((least, most)) = ends(levels) else {
         return Ok(());
     };
-    // Room below the lowest for its number.
+    // Space below the lowest point for its number.
     let (least, most) = (least / 1.8, most * 1.3);
     let axis = Axis {
         title: "TFLOP/s (logarithmic)",
@@ -106,10 +106,10 @@ fn speeds(area: &Area, columns: &[(&str, &Run)], ceilings: &[Ceiling]) -> anyhow
     Ok(())
 }
 
-/// The lower panel, with the rungs' names under it.
+/// The lower panel, with the rungs' names below it.
 fn percents(area: &Area, columns: &[(&str, &Run)]) -> anyhow::Result<()> {
     let ratios = columns.iter().filter_map(|(_, run)| run.of_cublas());
-    // Room above the highest for its number.
+    // Space above the highest point for its number.
     let top = 1.18 * ratios.fold(1.0, f64::max);
     let panel = Panel::new(area, across(columns), 0.0..top, &Axis::of_cublas())?;
     let columns = columns.iter().enumerate();

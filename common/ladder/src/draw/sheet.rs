@@ -1,7 +1,7 @@
-//! What a plot stands on: paper, colours, title and provenance.
+//! The frame of a plot: background, colours, title and provenance.
 //!
-//! Legible in light and in dark: the plot paints its own paper, and a style sheet exchanges the colours where the
-//! reader prefers dark. Text has a margin of paper, so that it is legible over lines.
+//! A plot is legible in light and in dark: it paints its own background, and a style sheet switches the colours with
+//! the reader's colour scheme. Text has an outline in the colour of the background, so that it is legible over lines.
 use std::fmt::Write as _;
 
 use html_escape::encode_double_quoted_attribute as escape;
@@ -11,19 +11,19 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::panel::ends;
 use crate::record::{Record, Run};
 
-/// In pixels, as everything here.
+/// In pixels, like all lengths here.
 pub const WIDTH: u32 = 900;
 
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-/// What a colour is for.
+/// The use of a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     Paper,
     Text,
-    /// Text of less weight, and ceilings.
+    /// Secondary text, and ceilings.
     Faint,
-    /// Lines of the grid.
+    /// Grid lines.
     Rule,
     Kernel,
     /// A kernel of the same rung for an older architecture.
@@ -32,7 +32,7 @@ pub enum Ink {
     CublasLt,
 }
 
-/// Each ink in light and in dark; a test computes the contrast with the paper.
+/// Each ink in light and in dark; a test computes the contrast with the background.
 const COLOURS: [(Ink, &str, &str); 8] = [
     (Ink::Paper, "#FFFFFF", "#15191E"),
     (Ink::Text, "#1B1F24", "#E6EDF3"),
@@ -45,7 +45,7 @@ const COLOURS: [(Ink, &str, &str); 8] = [
 ];
 
 impl Ink {
-    /// In light; the style sheet knows the other.
+    /// The light colour; the style sheet has the dark one.
     pub fn colour(self) -> RGBColor {
         let hex = COLOURS.iter().find(|(ink, ..)| *ink == self);
         let part =
@@ -54,17 +54,17 @@ impl Ink {
         RGBColor(red, green, blue)
     }
 
-    /// A line of so many pixels.
+    /// A line of this width.
     pub fn line(self, width: u32) -> ShapeStyle {
         ShapeStyle::from(self.colour()).stroke_width(width)
     }
 
-    /// An area.
+    /// A filled area.
     pub fn filled(self) -> ShapeStyle {
         ShapeStyle::from(self.colour()).filled()
     }
 
-    /// Text of so many pixels, at its place as `horizontal` and `vertical` say.
+    /// Text of this size, anchored by `horizontal` and `vertical`.
     pub fn text(self, size: u32, horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
         // The backend divides by 1.24.
         ("sans-serif", 1.24 * f64::from(size))
@@ -74,18 +74,18 @@ impl Ink {
     }
 }
 
-/// The words around a plot.
+/// The text around a plot.
 pub struct Words {
     pub title: String,
-    /// For those who do not see it.
+    /// For readers who do not see the plot.
     pub description: String,
-    /// Under the title: how to read it.
+    /// Below the title: how to read the plot.
     pub key: String,
-    /// At the foot, a line each.
+    /// At the foot, one line each.
     pub foot: Vec<String>,
 }
 
-/// Draws a plot of this height, within what the words leave free, and returns the file's text.
+/// Draws a plot of this height inside the margins of its text, and returns the SVG.
 pub fn sheet(
     height: u32,
     words: &Words,
@@ -119,7 +119,7 @@ pub fn sheet(
     ))
 }
 
-/// The colours in dark, dashes, the fonts, and text's margin of paper; for this plot only, if a page holds others.
+/// The dark colours, dashes, the fonts, and the outline of text; for this plot only, since a page may hold several.
 fn style() -> String {
     let [(_, light_paper, dark_paper), ..] = COLOURS;
     let margin =
@@ -145,7 +145,7 @@ fn style() -> String {
     css + &margin(dark_paper) + "}"
 }
 
-/// GPU, software, commit and day of a record, in a line.
+/// GPU, software, commit and date of a record, in a line.
 pub fn provenance(record: &Record) -> String {
     let Some((_, Run { provenance, .. })) = record.runs().next() else {
         return String::new();
@@ -160,7 +160,7 @@ pub fn provenance(record: &Record) -> String {
     parts.join(", ")
 }
 
-/// At which clock ceilings are drawn, and the clocks at which these runs were timed.
+/// The clock at which ceilings are drawn, and the clocks at which these runs were timed.
 pub fn clocks<'a>(ceilings: Option<f64>, runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
     let Some(mhz) = ceilings else {
         return Vec::new();

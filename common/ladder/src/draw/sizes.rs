@@ -1,4 +1,4 @@
-//! The last rung by size: TFLOP/s beside cuBLAS, and percent of it.
+//! The last rung by size: TFLOP/s compared with cuBLAS, and percent of it.
 use std::ops::Range;
 
 use plotters::coord::types::RangedCoordf64;
@@ -13,7 +13,7 @@ use harness::CUBLAS_LT;
 use harness::table::percent;
 
 const HEIGHT: u32 = 718;
-/// Of the upper of the two panels, and what the lower keeps free for the sizes.
+/// Height of the upper of the two panels, and of the sizes' labels in the lower one.
 const UPPER: u32 = 300;
 const NAMES: u32 = 48;
 
@@ -23,11 +23,11 @@ type Points = Vec<(f64, f64)>;
 struct Series<'a> {
     label: &'a str,
     ink: Ink,
-    /// By the logarithm of the size, which is one number, to base 2.
+    /// Runs by log2 of the size.
     runs: Vec<(f64, &'a Run)>,
 }
 
-/// The plot; none if no square size of the last rung was timed.
+/// The plot; `None` if no square size of the last rung was timed.
 pub fn sizes(record: &Record) -> anyhow::Result<Option<String>> {
     let Some(rung) = record.last_rung() else {
         return Ok(None);
@@ -66,7 +66,7 @@ pub fn sizes(record: &Record) -> anyhow::Result<Option<String>> {
     sheet::sheet(HEIGHT, &words, draw).map(Some)
 }
 
-/// How far from its median the ratio to cuBLAS was, round by round.
+/// The spread of the ratio to cuBLAS over the rounds.
 fn steadiness<'a>(runs: impl Iterator<Item = &'a Run>) -> String {
     let widest = runs.filter_map(Run::spread_of_cublas).fold(0.0, f64::max);
     format!(
@@ -75,7 +75,7 @@ fn steadiness<'a>(runs: impl Iterator<Item = &'a Run>) -> String {
     )
 }
 
-/// One for each architecture, the newest last, which has the kernel's colour.
+/// One series for each architecture, the newest last, in the kernel's colour.
 fn series<'a>(record: &'a Record, rung: &str) -> Vec<Series<'a>> {
     let benches = record.benches().iter();
     let of_rung = benches.filter(|bench| Record::name_of(&bench.rung) == rung);
@@ -98,7 +98,7 @@ fn series<'a>(record: &'a Record, rung: &str) -> Vec<Series<'a>> {
     all
 }
 
-/// What the description says of a series.
+/// A series' part of the description.
 fn said(series: &Series) -> String {
     let of = |(_, run): &(f64, &Run)| {
         let ratio = run.of_cublas().map_or("?".into(), percent);
@@ -116,8 +116,8 @@ impl Series<'_> {
     }
 }
 
-/// The upper panel. cuBLAS is drawn as it was beside the newest kernel: what a card has left for it depends on its
-/// neighbour.
+/// The upper panel. cuBLAS is drawn as timed with the newest kernel: its speed depends on the kernel that it is
+/// interleaved with, since both share the power limit.
 fn speeds(
     area: &Area,
     across: Range<f64>,
@@ -163,7 +163,7 @@ fn speeds(
     panel.names(&names)
 }
 
-/// The lower panel, with the sizes under it.
+/// The lower panel, with the sizes below it.
 fn ratios(area: &Area, across: Range<f64>, series: &[Series]) -> anyhow::Result<()> {
     let all = series.iter().flat_map(|one| &one.runs);
     let ratios = all.clone().filter_map(|(_, run)| run.of_cublas());
@@ -195,7 +195,8 @@ fn ratios(area: &Area, across: Range<f64>, series: &[Series]) -> anyhow::Result<
     panel.text((middle, 0.0), (0, 26), "M = N = K", &style)
 }
 
-/// The numbers at one size: below their points up to the line of cuBLAS, so that they are not on it; else above.
+/// The numbers at one size: below their points if those are below the line of cuBLAS, so that they do not overlap it;
+/// else above.
 fn numbers(panel: &Panel<RangedCoordf64>, place: f64, series: &[Series]) -> anyhow::Result<()> {
     let here = |one: &Series| {
         let (_, run) = one.runs.iter().find(|(size, _)| *size == place)?;

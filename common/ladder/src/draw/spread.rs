@@ -1,11 +1,11 @@
 //! Labels that do not overlap.
 
-/// Moves places apart until neighbours are at least `gap` from each other, as little as possible (least squares),
-/// and keeps their order; the result has the order of the input.
+/// Moves positions apart until neighbours are at least `gap` from each other, as little as possible (least squares)
+/// and without reordering; the result has the order of the input.
 pub fn spread(places: &[f64], gap: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_by(|a, b| places[*a].total_cmp(&places[*b]));
-    // Less the gaps, the wanted places only need to ascend: neighbours that do not are pooled at their mean.
+    // After subtracting the gaps, positions only need to ascend: neighbours that do not are pooled at their mean.
     let mut pools: Vec<(f64, usize)> = Vec::new(); // the sum, and of how many
     for (rank, &which) in order.iter().enumerate() {
         let mut pool = (places[which] - gap * rank as f64, 1);
@@ -36,7 +36,7 @@ mod tests {
     fn what_overlaps_is_moved_apart_and_nothing_else() {
         assert_eq!(spread(&[100.0, 10.0], 15.0), [100.0, 10.0]);
         assert_eq!(spread(&[52.0, 50.0], 10.0), [56.0, 46.0]);
-        // The third is pushed by the first two, who give way to it.
+        // The third is pushed by the first two, which are moved too.
         assert_eq!(spread(&[0.0, 0.0, 6.0], 10.0), [-8.0, 2.0, 12.0]);
         assert!(spread(&[], 10.0).is_empty());
     }

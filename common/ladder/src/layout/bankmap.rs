@@ -23,16 +23,16 @@ pub struct Arguments {
     /// Bytes of an element
     #[arg(long, default_value_t = 4)]
     element: u32,
-    /// Bytes a lane asks for; default: one element
+    /// Bytes that a lane accesses; default: one element
     #[arg(long)]
     bytes: Option<u32>,
-    /// How the lanes of a warp lie over the tile
+    /// How the lanes of a warp are distributed over the tile
     #[arg(long, value_enum, default_value_t = Pattern::Column)]
     pattern: Pattern,
     /// It is a store, not a load
     #[arg(long)]
     store: bool,
-    /// Show instead which lanes are served together, for every width
+    /// Show which lanes are served together instead, for every width
     #[arg(long)]
     phases: bool,
 }

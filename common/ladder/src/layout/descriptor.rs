@@ -18,7 +18,7 @@ enum What {
         /// The descriptor, such as 0x4000004000010040
         bits: String,
     },
-    /// Make the 64 bits and explain them; addresses and offsets in bytes
+    /// Encode the 64 bits and explain them; addresses and offsets in bytes
     Encode {
         /// Address in shared memory
         #[arg(long, value_parser = number, default_value = "0")]
@@ -36,9 +36,9 @@ enum What {
         #[arg(long, value_parser = number, default_value = "0")]
         base_offset: u32,
     },
-    /// Where the elements of an operand must lie, with its descriptor
+    /// Where the elements of an operand must be stored, and its descriptor
     Canonical {
-        /// What is contiguous in memory
+        /// The dimension that is contiguous in memory
         #[arg(value_enum)]
         major: Major,
         /// Width of the swizzle in bytes
@@ -64,7 +64,7 @@ pub fn sheet(arguments: &Arguments) -> Result<Sheet> {
         What::Decode { bits } => {
             let digits = bits.trim_start_matches("0x").replace('_', "");
             let bits = u64::from_str_radix(&digits, 16).with_context(|| {
-                format!("{bits} is no descriptor: up to 16 hexadecimal digits are needed")
+                format!("{bits} is not a descriptor: write up to 16 hexadecimal digits")
             })?;
             Ok(layout::sheets::descriptor(bits))
         }

@@ -8,20 +8,20 @@ use layout::show::Sheet;
 #[derive(clap::Args)]
 #[command(
     after_help = "Operators as in C: | ^ & << >> + - * / % and parentheses; 12, 0x1f, 0b1100; row, col.\n\
-    A table holds, row by row, the logical column that lies in each unit: --table '1 0; 0 1'.\n\
+    A table lists, row by row, the logical column stored in each unit: --table '1 0; 0 1'.\n\
     Exit code 1: the mapping loses data."
 )]
 pub struct Arguments {
-    /// In which unit of its row column `col` of row `row` lies, such as 'col ^ (row & 7)'
+    /// The unit of row `row` that stores column `col`, such as 'col ^ (row & 7)'
     #[arg(conflicts_with = "table", allow_hyphen_values = true)]
     expression: Option<String>,
-    /// A table instead: rows parted by semicolons, 128 bytes each
+    /// A table instead: rows separated by semicolons, 128 bytes each
     #[arg(long, value_name = "ROWS", conflicts_with_all = ["row_bytes", "unit", "rows"])]
     table: Option<String>,
     /// Bytes from one row to the next
     #[arg(long, default_value_t = 128)]
     row_bytes: u32,
-    /// Bytes that move together: what row and col count in
+    /// Bytes of a unit, which row and col count
     #[arg(long, default_value_t = 16)]
     unit: u32,
     /// Rows of the tile; default: as many as one phase reads down a column
@@ -33,7 +33,7 @@ pub struct Arguments {
     /// Banks of the memory; an H100 has 32
     #[arg(long, value_name = "COUNT", default_value_t = 32)]
     banks: u32,
-    /// Bytes that a bank serves in one pass; an H100's serve 4
+    /// Bytes that a bank serves in one wavefront; an H100's serve 4
     #[arg(long, value_name = "BYTES", default_value_t = 4)]
     bank_width: u32,
 }
@@ -48,7 +48,7 @@ pub fn sheet(arguments: &Arguments) -> Result<(Sheet, bool)> {
         bail!("an expression such as 'col ^ (row & 7)' is needed, or a --table")
     };
     let expression = Expression::parse(text)?;
-    let usual = banks.lanes_in_a_phase(arguments.unit.clamp(4, 16));
+    let usual = banks.lanes_per_phase(arguments.unit.clamp(4, 16));
     let shape = Shape {
         rows: arguments.rows.unwrap_or(usual),
         row_bytes: arguments.row_bytes,
@@ -72,7 +72,7 @@ fn verdict(name: &str, mapping: &Mapping, arguments: &Arguments) -> Result<(Shee
 
 fn rows(table: &str) -> Result<Vec<Vec<u32>>> {
     let number = |text: &str| {
-        let no_column = || format!("{text} is no column; a table looks so: '1 0; 0 1'");
+        let no_column = || format!("{text} is not a column; a table looks like '1 0; 0 1'");
         text.parse::<u32>().with_context(no_column)
     };
     let row = |row: &str| {

@@ -1,5 +1,5 @@
-//! `cargo ladder layout …`: the layout tables, as text, SVG or JSON. Tables are made in `layout`; here
-//! stand what may be asked for and how it is printed.
+//! `cargo ladder layout …`: the layout tables, as text, SVG or JSON. The crate `layout` makes the tables; this module
+//! parses the command line and prints them.
 mod bankmap;
 mod descriptor;
 mod fragment;
@@ -16,12 +16,12 @@ use layout::show::Sheet;
 pub struct Arguments {
     #[command(subcommand)]
     table: Table,
-    /// How it is printed
+    /// The output format
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
-/// How a table is printed.
+/// The format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For a terminal
@@ -66,25 +66,25 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(sound)
 }
 
-/// What these words after `cargo ladder layout` show, in every format.
+/// The tables that these words after `cargo ladder layout` print, in every format.
 ///
 /// # Errors
-/// If it is not such a text.
-pub fn everything(words: &[&str]) -> Result<[String; 3]> {
+/// If the words are not a valid command line.
+pub fn output_of(words: &[&str]) -> Result<[String; 3]> {
     let words = [&["layout"], words].concat();
     let (sheet, _) = sheet(&Words::try_parse_from(words)?.layout.table)?;
     let json = schema::LAYOUT.pretty(&sheet);
     Ok([sheet.to_text(), sheet.to_svg(), json])
 }
 
-/// A command line of its own.
+/// Parses the words as a command line of its own.
 #[derive(clap::Parser)]
 struct Words {
     #[command(flatten)]
     layout: Arguments,
 }
 
-/// The table, and whether a mapping that it shows is sound.
+/// The table, and whether the mapping that it shows is bijective and stays in its rows.
 fn sheet(table: &Table) -> Result<(Sheet, bool)> {
     Ok(match table {
         Table::Swizzle(arguments) => (swizzle::sheet(arguments)?, true),

@@ -5,11 +5,11 @@ use layout::swizzle::Swizzle;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// How many bits are XORed
+    /// Number of XORed bits
     b: u32,
-    /// How many low bits stay: a unit of 2^M bytes moves as a whole
+    /// Number of low bits that never change: a unit of 2^M bytes moves as a whole
     m: u32,
-    /// How far the bits travel; negative: upwards
+    /// Distance from the bits that are read to those that are changed; negative if the changed bits are higher
     #[arg(allow_negative_numbers = true)]
     s: i32,
 }

@@ -13,7 +13,7 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// Where the accumulator of tcgen05.mma lies
+    /// Where the accumulator of tcgen05.mma is stored
     Accumulator {
         /// Rows
         #[arg(long, default_value_t = 128)]
@@ -30,7 +30,7 @@ enum What {
     },
     /// Where block-scaled tcgen05.mma expects its scale factors
     Scales {
-        /// Whose factors
+        /// The operand that is scaled
         #[arg(value_enum)]
         of: Scaled,
         /// Factors of a row for one instruction
@@ -39,7 +39,7 @@ enum What {
         /// Rows of A or columns of B; default: 128, for A 128 a CTA
         #[arg(long)]
         rows: Option<u32>,
-        /// SFA_ID or SFB_ID: the first byte that is used
+        /// SFA_ID or SFB_ID: the first byte in use
         #[arg(long, default_value_t = 0)]
         id: u32,
         /// CTAs that multiply together: 1 or 2

@@ -43,13 +43,13 @@ pub fn csv(record: &Record) -> Result<String> {
     text(table)
 }
 
-/// What has been written.
+/// The text that was written.
 pub fn text(table: csv::Writer<Vec<u8>>) -> Result<String> {
     let bytes = table.into_inner().context("a table was not written")?;
     Ok(String::from_utf8(bytes)?)
 }
 
-/// Least, median and greatest; nothing where no sensor spoke.
+/// Least, median and greatest; empty without a sensor.
 fn range(sensor: Option<[f64; 3]>) -> [String; 3] {
     let shown = sensor.map(|three| three.map(|value| value.to_string()));
     shown.unwrap_or_default()

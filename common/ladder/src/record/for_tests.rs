@@ -1,17 +1,17 @@
-//! Made-up timings for tests.
+//! Invented timings for tests.
 use serde_json::{Value, json};
 
-/// One rung's.
+/// The timings of one rung.
 pub fn bench(rung: &str, sizes: Vec<Value>) -> Value {
     json!({ "rung": rung, "sizes": sizes })
 }
 
-/// A size with microseconds of the kernel and of cuBLAS, without spread.
+/// A size with the times of the kernel and of cuBLAS in microseconds, without spread.
 pub fn right(size: &str, tile: &str, microseconds: [f64; 2]) -> Value {
     with_samples(size, tile, microseconds.map(|one| vec![one; 3]))
 }
 
-/// A size with all samples of the kernel and of cuBLAS, in microseconds; the middle ones count as medians.
+/// A size with all samples of the kernel and of cuBLAS in microseconds; the middle ones are the medians.
 pub fn with_samples(size: &str, tile: &str, [kernel, cublas]: [Vec<f64>; 2]) -> Value {
     let sides: Vec<f64> = size
         .split('x')

@@ -1,10 +1,10 @@
-//! bench.md: what it was measured with, the tables for people, and the plots.
+//! bench.md: the provenance, the tables for people, and the plots.
 use super::{CUBLAS, DERIVED, Record, Regime, Run};
 use harness::CUBLAS_LT;
 use harness::ceilings::Ceilings;
 use harness::table::{head, markdown_table, percent};
 
-/// With the plots that there are, each with its name.
+/// Includes these plots, each with its name.
 pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
     let Some((_, run)) = record.runs().next() else {
         return String::new();
@@ -67,7 +67,7 @@ pub fn markdown(record: &Record, plots: &[(&str, String)]) -> String {
     text
 }
 
-/// One line for each size of each rung that is `wanted`, by the rung's name and what was measured.
+/// One line for each size of each rung that is `wanted`, by the rung's name and its run.
 pub fn table(record: &Record, regime: Regime, wanted: impl Fn(&str, &Run) -> bool) -> String {
     let mut runs: Vec<_> = record.runs().collect();
     runs.retain(|(label, run)| wanted(Record::name_of(label), run));
@@ -105,7 +105,7 @@ pub fn table(record: &Record, regime: Regime, wanted: impl Fn(&str, &Run) -> boo
     markdown_table(&rows)
 }
 
-/// The libraries' kernels at each size of a rung, without rests; empty if the record has no names.
+/// The libraries' kernels at each size of a rung, in the sustained regime; empty if the record has no names.
 fn kernels(record: &Record, rung: &str) -> String {
     let mut rows = vec![head(["size", CUBLAS, CUBLAS_LT])];
     for (label, run) in record.runs() {
@@ -124,8 +124,9 @@ fn kernels(record: &Record, rung: &str) -> String {
     }
 }
 
-/// What was predicted of each rung before it was measured: the size, its part of cuBLAS's speed there or its gain on the
-/// rung before it, and the counter that it moves. These figures of results/predictions.csv are not changed afterwards.
+/// The predictions made for each rung before it was measured: the size, its fraction of cuBLAS's speed there or its
+/// speedup over the previous rung, and the counter that it should change. The figures of results/predictions.csv are
+/// not changed afterwards.
 const PREDICTIONS: &str = include_str!("../../../../results/predictions.csv");
 
 /// The rungs of the record that have a prediction, with it; empty if none has.
@@ -142,7 +143,7 @@ fn predicted(record: &Record) -> String {
     for (index, [rung, size, of_cublas, moves]) in predictions.iter().enumerate() {
         let run = |rung: &String| record.run(rung, size.parse().ok()?);
         let Some(own) = run(rung) else { continue };
-        // A gain is on the rung before.
+        // A speedup is over the previous rung.
         let mut before = predictions[..index].iter().map(|[rung, ..]| rung);
         let base = before.rfind(|name| *name != rung).and_then(run);
         let measured = match (own.of_cublas(), base.and_then(Run::of_cublas)) {

@@ -1,8 +1,9 @@
-//! Timings of several rungs: the folder that `cargo ladder bench` writes, read again and turned into tables and plots.
+//! Timings of several rungs: the folder that `cargo ladder bench` writes, which can be read back and turned into
+//! tables and plots.
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | bench.json | what the rungs printed, with every sample: all else is made from it |
+//! | bench.json | what the rungs printed, with every sample; the other files are made from it |
 //! | bench.csv, bench.md | the tables for programs and for people |
 //! | rungs.svg, sizes.svg | the plots |
 mod csv;
@@ -26,7 +27,7 @@ use harness::rungs;
 
 use crate::draw;
 
-/// What every rung's `bench --json` printed.
+/// The output of every rung's `bench --json`.
 pub struct Record {
     json: Vec<Value>,
     benches: Vec<Bench>,
@@ -34,17 +35,17 @@ pub struct Record {
 
 const JSON: &str = "bench.json";
 
-/// What is made from bench.json.
+/// The files that are made from bench.json.
 pub const DERIVED: [&str; 4] = ["bench.csv", "bench.md", "rungs.svg", "sizes.svg"];
 
 /// The size at which rungs are compared, if all have been timed there.
 const COMPARED: Size = Size::cube(4096);
 
 impl Record {
-    /// One object of each rung.
+    /// Makes a record of one object for each rung.
     ///
     /// # Errors
-    /// If one is not what `bench --json` prints, or nothing was timed.
+    /// If one is not the output of `bench --json`, or nothing was timed.
     pub fn new(json: Vec<Value>) -> Result<Self> {
         let benches = json.iter().map(Bench::deserialize);
         let benches: Vec<Bench> = benches.collect::<Result<_, _>>()?;
@@ -58,10 +59,10 @@ impl Record {
         Ok(Self { json, benches })
     }
 
-    /// The record in this folder.
+    /// Reads the record in this folder.
     ///
     /// # Errors
-    /// If its bench.json cannot be read, or is something else.
+    /// If its bench.json cannot be read, or is malformed.
     pub fn read(folder: &Path) -> Result<Self> {
         let file = folder.join(JSON);
         let text = fs::read_to_string(&file).with_context(|| {
@@ -70,15 +71,15 @@ impl Record {
         })?;
         Self::parse(&text).with_context(|| {
             let file = file.display();
-            format!("{file} is not what `cargo ladder bench` writes; record anew, or name another folder")
+            format!("{file} is not what `cargo ladder bench` writes; record it again, or name another folder")
         })
     }
 
-    /// This record, with what `results` holds of the same GPU, except what was timed again.
+    /// Merges this record with the one in `results` of the same GPU; what was timed again replaces the older timing.
     ///
     /// # Errors
     /// If that record cannot be read.
-    pub fn over_the_one_in(self, results: &Path) -> Result<Self> {
+    pub fn merged_with(self, results: &Path) -> Result<Self> {
         let folder = results.join(self.name());
         if !folder.join(JSON).exists() {
             return Ok(self);
@@ -93,7 +94,7 @@ impl Record {
             let (Some(sizes), Some(anew)) =
                 (bench["sizes"].as_array_mut(), new["sizes"].as_array())
             else {
-                continue; // checked when they were read
+                continue; // checked when read
             };
             for run in anew {
                 match sizes.iter_mut().find(|old| old["size"] == run["size"]) {
@@ -107,10 +108,10 @@ impl Record {
         Self::new(json)
     }
 
-    /// The record that this bench.json holds.
+    /// Parses a bench.json.
     ///
     /// # Errors
-    /// If it is something else.
+    /// If it is malformed.
     pub fn parse(text: &str) -> Result<Self> {
         let json: Vec<Value> = serde_json::from_str(text)?;
         Self::new(json)
@@ -120,7 +121,7 @@ impl Record {
     pub fn write(&self, results: &Path) -> Result<PathBuf> {
         let folder = results.join(self.name());
         make(&folder)?;
-        // A line a rung: the samples are many.
+        // One line for each rung, since the samples are many.
         let benches: Vec<_> = self.json.iter().map(Value::to_string).collect();
         let json = format!("[\n{}\n]\n", benches.join(",\n"));
         for (name, text) in self.derived()?.into_iter().chain([(JSON, json)]) {
@@ -129,7 +130,7 @@ impl Record {
         Ok(folder)
     }
 
-    /// The files that are made from bench.json, each with its name. A plot that has nothing to show is omitted.
+    /// The files that are made from bench.json, each with its name. A plot with nothing to show is omitted.
     pub fn derived(&self) -> Result<Vec<(&'static str, String)>> {
         let [csv, markdown, rungs, sizes] = DERIVED;
         let plots = [(rungs, draw::rungs(self)?), (sizes, draw::sizes(self)?)];
@@ -147,13 +148,13 @@ impl Record {
         markdown::table(self, Regime::Sustained, |_, _| true)
     }
 
-    /// Such as `h100-80gb-hbm3`.
+    /// The folder's name, such as `h100-80gb-hbm3`.
     pub fn name(&self) -> String {
         let first = self.runs().next();
         first.map_or_else(String::new, |(_, run)| folder_of(&run.provenance.gpu.name))
     }
 
-    /// All that was timed of each rung.
+    /// The timings of each rung.
     pub fn benches(&self) -> &[Bench] {
         &self.benches
     }
@@ -165,7 +166,7 @@ impl Record {
             .flat_map(|bench| bench.sizes.iter().map(|run| (bench.rung.as_str(), run)))
     }
 
-    /// What the rungs were built from, in the order in which they were timed.
+    /// The commits that the rungs were built from, in the order of the timings.
     pub fn commits(&self) -> String {
         let mut all: Vec<&str> = Vec::new();
         for (_, run) in self.runs() {
@@ -177,7 +178,7 @@ impl Record {
         all.join(" and ")
     }
 
-    /// The first and the last day that runs are of.
+    /// The first and the last date of the runs.
     pub fn dates(&self) -> String {
         let day = |(_, run): (_, &Run)| run.provenance.date.chars().take(10).collect::<String>();
         let first = self.runs().map(day).min().unwrap_or_default();
@@ -188,7 +189,7 @@ impl Record {
         }
     }
 
-    /// What was measured of the rung with this label at this size.
+    /// The run of the rung with this label at this size.
     pub fn run(&self, label: &str, size: Size) -> Option<&Run> {
         let mut runs = self.runs();
         let (_, run) = runs.find(|(rung, run)| *rung == label && run.size == size)?;
@@ -200,7 +201,7 @@ impl Record {
         label.split(' ').next().unwrap_or(label)
     }
 
-    /// The name of the last rung, which is the one to be compared with cuBLAS at all sizes.
+    /// The name of the last rung, which is compared with cuBLAS at all sizes.
     pub fn last_rung(&self) -> Option<&str> {
         self.benches.last().map(|bench| Self::name_of(&bench.rung))
     }
@@ -230,7 +231,7 @@ pub fn folder_of(gpu: &str) -> String {
     words.join("-")
 }
 
-/// Where records are, if the sources are here.
+/// The folder of records, if the sources are here.
 pub fn results() -> PathBuf {
     rungs::root().unwrap_or_default().join("results")
 }
@@ -253,17 +254,17 @@ pub fn all() -> Result<Vec<PathBuf>> {
     Ok(folders.map(Path::to_path_buf).collect())
 }
 
-/// Makes a folder, or says which one cannot be made.
+/// Makes a folder; the error names it.
 pub fn make(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
 }
 
-/// Writes a file, or says which one cannot be written.
+/// Writes a file; the error names it.
 pub fn write(file: &Path, text: &str) -> Result<()> {
     fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Cubes by their side, then the others in the order in which they came.
+/// Cubes by their side, then the other sizes in the order of the input.
 fn cubes_first(run: &Value) -> u32 {
     let size = run["size"].as_str().and_then(|size| size.parse().ok());
     let side = size.filter(|size: &Size| size.m == size.n && size.n == size.k);
@@ -326,7 +327,8 @@ mod tests {
             "{text}"
         );
         assert!(cool.contains("|   171.8 |         50.0% |"), "{text}");
-        // In 800 us at 1600 MHz, the tensor cores of 132 SMs could have done five times as much. The sensor said 1950 MHz.
+        // In 800 us at 1600 MHz, the tensor cores of 132 SMs could have done five times the work. The sensor read
+        // 1950 MHz.
         assert!(
             cool.contains("|               19.9% |   1600 |  210 |"),
             "{text}"
@@ -367,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_timed_anew_takes_the_place_of_the_old() {
+    fn a_new_timing_replaces_the_old() {
         let results = tempfile::tempdir().expect("a writable folder for temporary files");
         let [small, large, smallest] = ["512x512x512", "1024x1024x1024", "256x256x256"];
         let of = |rung, size, kernel| {
@@ -380,7 +382,7 @@ mod tests {
             of("01_naive", smallest, 8.0),
             of("02_smem", small, 1.0),
         ] {
-            let both = new.over_the_one_in(results.path()).expect("a record");
+            let both = new.merged_with(results.path()).expect("a record");
             both.write(results.path()).expect("writable");
         }
         assert_eq!(
@@ -418,7 +420,7 @@ mod tests {
         let older = Record::new(vec![bench("16_stream_k", runs.to_vec())]).expect("a record");
         assert!(!markdown::markdown(&older, &[]).contains("launch"));
 
-        // The driver told one name; cuBLASLt took part at one size.
+        // The driver reported one name; cuBLASLt took part at one size.
         let mut lt = runs[1]["time"]["contestants"][1].clone();
         (lt["name"], lt["kernel"]) = ("cuBLASLt f16".into(), "nvjet_b + reduce".into());
         let contestants = &mut runs[1]["time"]["contestants"];
@@ -480,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_divided_by_is_above_0() {
+    fn divisors_are_above_0() {
         let good = right("8x8x8", "", [1.0, 1.0]);
         for (place, value) in [
             ("/time/contestants/0/samples_ms/1", 0.0.into()),
@@ -505,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_named_with_the_remedy() {
+    fn an_invalid_record_is_named_with_the_remedy() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let error = || format!("{:#}", Record::read(folder.path()).err().expect("an error"));
         let missing = error();
@@ -523,7 +525,7 @@ mod tests {
             fs::write(folder.path().join(JSON), text).expect("writable");
             let garbled = error();
             assert!(
-                garbled.contains("bench.json") && garbled.contains("record anew"),
+                garbled.contains("bench.json") && garbled.contains("record it again"),
                 "{garbled}"
             );
         }

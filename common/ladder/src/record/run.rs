@@ -1,4 +1,4 @@
-//! What a rung's `bench --json` prints, as far as tables and plots need it.
+//! The output of a rung's `bench --json`, with the fields that tables and plots use.
 use harness::{CUBLAS_LT, Contest, OnGpu, Size, TENSOR_FLOP_PER_CLOCK};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
@@ -9,7 +9,7 @@ pub use harness::CUBLAS;
 pub struct Bench {
     /// Such as `05_swizzle` or `06_pipeline sm_90a`.
     pub rung: String,
-    /// One for each size.
+    /// The runs, one for each size.
     pub sizes: Vec<Run>,
 }
 
@@ -18,11 +18,11 @@ pub struct Bench {
 pub struct Run {
     #[serde(deserialize_with = "size")]
     pub size: Size,
-    /// The tile that ran, such as `128x256`; older records do not say.
+    /// The tile that ran, such as `128x256`; missing in older records.
     #[serde(default)]
     pub tile: Option<String>,
     pub verify: Verify,
-    /// None if C was wrong.
+    /// `None` if C was wrong.
     pub time: Option<Time>,
     pub provenance: Provenance,
 }
@@ -34,15 +34,15 @@ pub struct Verify {
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct Time {
-    /// The kernel's, at the median.
+    /// The kernel's TFLOP/s at the median.
     pub tflops: f64,
     /// Samples of each contestant.
     pub rounds: u64,
-    /// Launches that a sample is the mean of.
+    /// Launches in a sample, which is their mean.
     pub launches_per_sample: u64,
     /// The kernel first, then the baselines.
     pub contestants: Vec<Contest>,
-    /// The same with rests between the samples; older records have none.
+    /// The same with rests between the samples; missing in older records.
     #[serde(default)]
     pub cool: Option<harness::Regime>,
 }
@@ -56,12 +56,12 @@ pub enum Regime {
     Cool,
 }
 
-/// What was measured in one regime.
+/// The measurements of one regime.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures<'a> {
     /// Samples of each contestant.
     pub rounds: u64,
-    /// Launches that a sample is the mean of.
+    /// Launches in a sample, which is their mean.
     pub launches_per_sample: u64,
     /// The kernel first, then the baselines.
     pub contestants: &'a [Contest],
@@ -79,15 +79,15 @@ impl Figures<'_> {
         speeds.into_iter().flatten().min_by(f64::total_cmp)
     }
 
-    /// The SMs' clock while the kernel ran, in MHz: counted by the SMs, or in older records the sensor's, which is of all
-    /// contestants and of the rests between them.
+    /// The SMs' clock while the kernel ran, in MHz: counted by the SMs, or in older records the sensor's, which
+    /// covers all contestants and the rests between them.
     pub fn kernel_mhz(&self) -> Option<f64> {
         let counted = self.contestants.first()?.sm_mhz;
         counted.or(self.sm_mhz.map(|[_, median, _]| median))
     }
 
-    /// What the kernel did of what the tensor cores could have done in as many clocks. None where only a sensor gave the
-    /// clock, which says up to an eighth more than the SMs count.
+    /// The kernel's fraction of the tensor cores' peak at that clock. `None` if only a sensor gave the clock, which
+    /// reads up to an eighth more than the SMs count.
     pub fn of_tensor_cores(&self, sms: u32) -> Option<f64> {
         let kernel = self.contestants.first()?;
         let per_second = kernel.sm_mhz? * 1e6 * f64::from(sms) * TENSOR_FLOP_PER_CLOCK;
@@ -104,10 +104,10 @@ pub struct Provenance {
 }
 
 impl Run {
-    /// Whether everything that is divided by is there and above 0.
+    /// Checks that every divisor is present and above 0.
     ///
     /// # Errors
-    /// Says what is not.
+    /// If one is not; the error names it.
     pub fn check(&self) -> Result<(), String> {
         let Some(time) = &self.time else {
             return Ok(());
@@ -133,7 +133,7 @@ impl Run {
                 let figures = [one.median_ms, one.tflops, one.kernel_speed];
                 let positive = |value: &f64| value.is_finite() && *value > 0.0;
                 let sound = figures.iter().chain(&one.samples_ms).all(positive);
-                // Of cuBLASLt's algorithm, every other round is reported.
+                // Every other round reports cuBLASLt's algorithm.
                 let samples = one.samples_ms.len();
                 let all = samples == rounds || one.name == CUBLAS_LT && samples == rounds / 2;
                 if !sound || samples == 0 || !all {
@@ -147,7 +147,7 @@ impl Run {
         Ok(())
     }
 
-    /// What was measured in a regime, if C was right.
+    /// The measurements of a regime, if C was right.
     pub fn figures(&self, regime: Regime) -> Option<Figures<'_>> {
         let time = self.time.as_ref()?;
         Some(match regime {
@@ -171,7 +171,7 @@ impl Run {
         })
     }
 
-    /// A contestant by its name, if C was right and it took part.
+    /// A contestant by its name, if C was right and the contestant took part.
     pub fn contest(&self, name: &str) -> Option<&Contest> {
         let mut all = self.time.iter().flat_map(|time| &time.contestants);
         all.find(|contest| contest.name == name)
@@ -182,7 +182,7 @@ impl Run {
         self.contest(CUBLAS).map(|contest| contest.kernel_speed)
     }
 
-    /// How far that fraction was from its median in the middle 80% of the rounds, as a part of it.
+    /// How far that fraction was from its median in the middle 80% of the rounds, relative to it.
     pub fn spread_of_cublas(&self) -> Option<f64> {
         let kernel = self.time.as_ref()?.contestants.first()?;
         let theirs = &self.contest(CUBLAS)?.samples_ms;

@@ -1,24 +1,24 @@
-//! `cargo ladder sass 4 5`: which machine instructions two rungs consist of, side by side.
+//! `cargo ladder sass 4 5`: the machine instructions of two rungs, side by side.
 use std::collections::{BTreeMap, BTreeSet};
 
 use harness::table::{head, markdown_table};
 
-/// Arithmetic on integers, by the part of the name before the first dot: addresses, counters, comparisons.
+/// Integer arithmetic, by the part of the name before the first dot: addresses, counters, comparisons.
 const INTEGER: [&str; 24] = [
     "I2F", "F2I", "IABS", "IADD3", "IMAD", "IMNMX", "ISETP", "LEA", "LOP3", "MUFU", "PLOP3",
     "PRMT", "SEL", "SHF", "UIADD3", "UIMAD", "UISETP", "ULEA", "ULOP3", "USEL", "USHF", "VIADD",
     "VIMNMX", "UPRMT",
 ];
-/// What only moves values between registers and constants, and what steers.
+/// Moves between registers and constants, and control flow.
 const MOVES_AND_CONTROL: [&str; 19] = [
     "BMOV", "BRA", "BRX", "BSSY", "BSYNC", "CALL", "CS2R", "EXIT", "LDC", "MOV", "NOP", "R2UR",
     "RET", "S2R", "S2UR", "ULDC", "UMOV", "WARPSYNC", "YIELD",
 ];
 
-/// What an instruction is for.
+/// The purpose of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
-    /// Memory, tensor cores, barriers, conversions: all that is neither of the others.
+    /// Memory, tensor cores, barriers, conversions: everything else.
     Data,
     Integer,
     MovesAndControl,
@@ -37,18 +37,18 @@ impl Use {
     }
 }
 
-/// How often, by name.
+/// Number of instructions, by name.
 type Counts = BTreeMap<String, usize>;
 
-/// How often each instruction stands in a kernel, and in its longest loop.
+/// How often each instruction occurs in a kernel, and in its longest loop.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Census {
+pub struct InstructionCounts {
     all: Counts,
     in_loop: Counts,
 }
 
-impl Census {
-    /// Of what `nvdisasm --print-code` prints.
+impl InstructionCounts {
+    /// Parses the output of `nvdisasm --print-code`.
     pub fn of(listing: &str) -> Self {
         let mut names: Vec<&str> = Vec::new();
         let mut labels: BTreeMap<&str, usize> = BTreeMap::new();
@@ -61,7 +61,7 @@ impl Census {
                 labels.insert(label, names.len());
             } else if let Some((name, operands)) = instruction(line) {
                 names.push(name);
-                // A branch back to a label that has been passed closes a loop.
+                // A backward branch closes a loop.
                 let target = operands
                     .split(['`', '(', ')'])
                     .find_map(|word| labels.get(word));
@@ -90,7 +90,7 @@ impl Census {
     }
 }
 
-/// An instruction's name and operands, of a line such as `/*0230*/  @P0 BRA `(.L_x_0) ;`.
+/// The name and operands of an instruction in a line such as `/*0230*/  @P0 BRA `(.L_x_0) ;`.
 fn instruction(line: &str) -> Option<(&str, &str)> {
     let (_, code) = line.trim_start().strip_prefix("/*")?.split_once("*/")?;
     let code = code.trim().strip_suffix(';')?.trim_end();
@@ -101,8 +101,8 @@ fn instruction(line: &str) -> Option<(&str, &str)> {
     Some(code.split_once(' ').unwrap_or((code, "")))
 }
 
-/// Two kernels beside each other: each instruction that touches data, and the others in two sums.
-pub fn table(names: [&str; 2], kernels: [&Census; 2]) -> String {
+/// Two kernels side by side: each instruction that touches data, and the others in two sums.
+pub fn table(names: [&str; 2], kernels: [&InstructionCounts; 2]) -> String {
     let in_loop = names.map(|name| format!("loop of {name}"));
     let [first, second] = in_loop.each_ref();
     let mut rows = vec![head([
@@ -130,7 +130,7 @@ pub fn table(names: [&str; 2], kernels: [&Census; 2]) -> String {
         let times = |counts: &Counts| counts.get(name).copied().unwrap_or(0);
         row("data", name, &times);
     }
-    let sum = |used| move |counts: &Counts| Census::sum(counts, used);
+    let sum = |used| move |counts: &Counts| InstructionCounts::sum(counts, used);
     let (integer, others) = (sum(Use::Integer), sum(Use::MovesAndControl));
     row("addresses", "LOP3 and other integers", &integer);
     row("the rest", "moves, constants, branches", &others);
@@ -155,16 +155,19 @@ mod tests {
 
     #[test]
     fn instructions_are_counted_and_the_longest_loop_found() {
-        let census = Census::of(LISTING);
+        let census = InstructionCounts::of(LISTING);
         assert_eq!(census.all.values().sum::<usize>(), 7, "{census:?}");
         let in_loop: Vec<_> = census.in_loop.keys().map(String::as_str).collect();
         assert_eq!(in_loop, ["BRA", "LDSM.16.M88.4", "LOP3.LUT"]);
-        assert_eq!(Census::of("no code"), Census::default());
+        assert_eq!(
+            InstructionCounts::of("no code"),
+            InstructionCounts::default()
+        );
     }
 
     #[test]
-    fn what_touches_data_stands_alone_and_the_rest_in_sums() {
-        let (one, none) = (Census::of(LISTING), Census::default());
+    fn data_instructions_have_rows_and_the_others_are_summed() {
+        let (one, none) = (InstructionCounts::of(LISTING), InstructionCounts::default());
         insta::assert_snapshot!(table(["one", "none"], [&one, &none]));
     }
 }

@@ -1,4 +1,5 @@
-//! What ptxas makes of every kernel, and whether the machine code that the book shows is current.
+//! The machine code that ptxas makes of every kernel: does it spill, and is the machine code that the book shows
+//! current?
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -6,7 +7,7 @@ use super::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every card that a kernel runs on; what is written for `sm_90a` runs on no other.
+/// Every card that a kernel runs on; code for `sm_90a` runs on no other.
 fn cards(arch: &str) -> &'static [&'static str] {
     match arch {
         "sm_80" => &[
@@ -17,8 +18,7 @@ fn cards(arch: &str) -> &'static [&'static str] {
     }
 }
 
-/// What `ptxas` says of a kernel whose registers go to memory, or whose `wgmma` wait for each other, which are
-/// warnings C7510 to C7520.
+/// The lines in which `ptxas` reports spilled registers or serialized `wgmma`, which are warnings C7510 to C7520.
 fn complaints(said: &str) -> Vec<&str> {
     let is_one = |line: &&str| {
         let spills = line.contains("spill") && !line.contains(NO_SPILLS);
@@ -43,7 +43,7 @@ fn registers(said: &str) -> Option<&str> {
     Some(after.split_once(" registers")?.0)
 }
 
-/// Bytes of shared memory that the kernel declares; what it is given at the launch is not among them.
+/// Bytes of static shared memory; dynamic shared memory is not included.
 fn shared(said: &str) -> &str {
     let bytes = said.split_once(" bytes smem").map(|(before, _)| before);
     bytes
@@ -51,7 +51,7 @@ fn shared(said: &str) -> &str {
         .unwrap_or("0")
 }
 
-/// The PTX beside kernels that are no rungs': the book's.
+/// The PTX of kernels that are not rungs: the book's.
 fn of_the_book(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found = Vec::new();
@@ -71,7 +71,7 @@ fn nothing_spills_and_no_wgmma_is_serialised() {
     let Some(ptxas) = tools::locate("ptxas") else {
         let required = std::env::var("GEMM_REQUIRE_PTXAS").is_ok_and(|value| value == "1");
         assert!(!required, "GEMM_REQUIRE_PTXAS=1, but there is no ptxas");
-        // Not by eprintln!, which the test runner keeps to itself.
+        // Written directly, since the test runner captures eprintln!.
         let _ = writeln!(std::io::stderr(), "skipped: no ptxas (it is in {PTXAS})");
         return;
     };
@@ -117,14 +117,14 @@ fn nothing_spills_and_no_wgmma_is_serialised() {
     }
 }
 
-/// Whether this is the ptxas that what is committed was made by.
+/// Whether this is the ptxas that made the committed files.
 fn is_pinned(ptxas: &Path) -> bool {
     let version = output(Command::new(ptxas).arg("--version")).expect("its version");
     let (_, pinned) = PTXAS.split_once("==").expect("a version");
     version.contains(pinned)
 }
 
-/// Whether ptxas and nvdisasm are those that recorded; says so if not.
+/// Whether ptxas and nvdisasm are the pinned versions; prints a message if not.
 fn can_record() -> bool {
     let found = tools::locate("ptxas").zip(tools::locate("nvdisasm"));
     let can = found.is_some_and(|(ptxas, _)| is_pinned(&ptxas));
@@ -139,7 +139,7 @@ fn can_record() -> bool {
     can
 }
 
-/// A kernel's SASS, from a file of PTX.
+/// The SASS of a kernel, from a PTX file.
 fn sass_of(ptx: &str) -> String {
     let root = rungs::root().expect("the root");
     let ptx = fs::read_to_string(root.join(ptx)).expect("its PTX");
@@ -159,7 +159,7 @@ fn lines_with<'a>(code: impl Iterator<Item = &'a str>, words: &[&str]) -> Vec<St
     found.map(|line| line.trim().to_owned()).collect()
 }
 
-/// Whether a file of book/recorded has these lines below its commands.
+/// Checks that a file of book/recorded has these lines below its commands.
 fn is_current(file: &str, lines: &[String]) {
     let path = rungs::root().expect("the root").join("book/recorded");
     let recorded = fs::read_to_string(path.join(file)).expect("recorded machine code");
@@ -171,7 +171,8 @@ fn is_current(file: &str, lines: &[String]) {
     );
 }
 
-/// What the book says of the scope of barriers: rung 11, and the same with `.release.cluster` and `.acquire.cluster`.
+/// The book's statement on the scope of barriers: rung 11, and the same with `.release.cluster` and
+/// `.acquire.cluster`.
 #[test]
 fn the_recorded_scopes_are_current() {
     if !can_record() {
@@ -196,7 +197,7 @@ fn the_recorded_scopes_are_current() {
     is_current("sass_scope.txt", &[of(&code, 4), of(&variant, 10)].concat());
 }
 
-/// What the book says of the vote in rung 16: the four `wgmma` of a step, with it and without.
+/// The book's statement on the vote in rung 16: the four `wgmma` of a step, with it and without.
 #[test]
 fn the_recorded_step_with_and_without_a_vote_is_current() {
     if !can_record() {
@@ -220,7 +221,7 @@ fn the_recorded_step_with_and_without_a_vote_is_current() {
     is_current("sass_vote.txt", &[with, without].concat());
 }
 
-/// What the book says of powers: a polynomial, `ex2` with and without `.ftz`, and `expf`.
+/// The book's statement on powers: a polynomial, `ex2` with and without `.ftz`, and `expf`.
 #[test]
 fn the_recorded_powers_are_current() {
     if !can_record() {
@@ -235,7 +236,7 @@ fn the_recorded_powers_are_current() {
     is_current("sass_powers.txt", &shown);
 }
 
-/// The tables that the book shows, and takes numbers from, where there is no `ptxas`.
+/// The tables that the book shows, and takes numbers from, on machines without `ptxas`.
 #[test]
 fn the_recorded_comparisons_are_current() {
     if !can_record() {
@@ -244,7 +245,7 @@ fn the_recorded_comparisons_are_current() {
     for (rung, other) in [("4", "5"), ("5", "6"), ("6", "7")] {
         let (name, code, _) = machine_code(rung, None).expect("a rung");
         let (other_name, others, _) = machine_code(other, None).expect("a rung");
-        let kernels = [&code, &others].map(|code| compare::Census::of(code));
+        let kernels = [&code, &others].map(|code| compare::InstructionCounts::of(code));
         let table = compare::table([&name, &other_name], kernels.each_ref());
         let lines: Vec<String> = table.lines().map(str::to_owned).collect();
         is_current(&format!("sass_0{rung}_0{other}.txt"), &lines);

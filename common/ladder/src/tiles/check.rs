@@ -1,4 +1,4 @@
-//! Does the host take the tile that was the fastest?
+//! Does the host take the fastest tile?
 
 use anyhow::{Context, Result};
 use harness::Size;
@@ -9,10 +9,10 @@ use serde::Deserialize;
 use super::file::TileTiming;
 use crate::timing::printed;
 
-/// The host's choice may be so much slower than the best.
-pub const WITHIN: f64 = 0.03;
+/// The host's choice may be this much slower than the best.
+pub const TOLERANCE: f64 = 0.03;
 
-/// Which tiles a rung takes: what its `tiles --json` prints.
+/// The tiles that a rung takes: the output of its `tiles --json`.
 #[derive(Debug, Deserialize)]
 pub struct Choices {
     pub arch: String,
@@ -27,24 +27,24 @@ struct Choice {
 }
 
 impl Choices {
-    /// Of this rung at these sizes.
+    /// The choices of this rung at these sizes.
     pub fn of(variant: &Variant, sizes: &[Size], device: &str) -> Result<Self> {
         let sizes: Vec<_> = sizes.iter().map(ToString::to_string).collect();
         let sizes = sizes.join(",");
         let words = ["tiles", "--json", "--device", device, "--sizes", &sizes];
         serde_json::from_slice(&printed(variant, &words)?)
-            .with_context(|| format!("{} does not say which tiles it takes", variant.label()))
+            .with_context(|| format!("{} does not list its tiles", variant.label()))
     }
 
-    /// What it takes at a size.
+    /// The tile at a size.
     pub fn at(&self, size: &str) -> Option<&str> {
         let choice = self.choices.iter().find(|choice| choice.size == size)?;
         Some(&choice.tile)
     }
 }
 
-/// Asks the rungs which tile they take at the sizes recorded: a sentence for each choice that is not as good as it could
-/// be. None if no rung has the tiles that were timed.
+/// Compares the tiles that rungs take at the recorded sizes with the fastest: one sentence for each choice that is
+/// too slow. `None` if no rung has the recorded tiles.
 pub fn complaints(rows: &[TileTiming]) -> Result<Option<Vec<String>>> {
     let mut all = None;
     for group in rows.chunk_by(|a, b| (&a.rung, &a.arch) == (&b.rung, &b.arch)) {
@@ -52,7 +52,7 @@ pub fn complaints(rows: &[TileTiming]) -> Result<Option<Vec<String>>> {
             rung: rungs::find(&group[0].rung)?,
             arch: Some(group[0].arch.clone()),
         };
-        // A record may be of a kernel that had several tiles then.
+        // An old record may have tiles of a kernel that now has one.
         let kernels = rungs::choices(&variant.rung)?;
         let is_there =
             |row: &TileTiming| kernels.iter().any(|of| of.tile.as_ref() == Some(&row.tile));
@@ -76,7 +76,7 @@ pub fn complaints(rows: &[TileTiming]) -> Result<Option<Vec<String>>> {
     Ok(all)
 }
 
-/// What is wrong with taking this tile, by what was measured at one size.
+/// What is wrong with this choice, by the measurements at one size.
 fn complaint(rows: &[&TileTiming], taken: &str) -> Option<String> {
     let Some(found) = rows.iter().find(|row| row.tile == taken) else {
         return Some(format!(
@@ -89,7 +89,7 @@ fn complaint(rows: &[&TileTiming], taken: &str) -> Option<String> {
     let timed = rows.iter();
     let timed = timed.filter_map(|row| Some((&row.tile, row.of_cublas_f16?)));
     let (best, speed) = timed.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-    let is_slower = chosen < (1.0 - WITHIN) * speed;
+    let is_slower = chosen < (1.0 - TOLERANCE) * speed;
     let (chosen, speed) = (percent(chosen), percent(speed));
     is_slower.then(|| format!("{taken} is taken and has {chosen} of cuBLAS; {best} has {speed}"))
 }

@@ -8,7 +8,7 @@ use super::check::Choices;
 use crate::record::{self, Run};
 use harness::table::{head, markdown_table, percent};
 
-/// In a record's folder.
+/// The file's name in a record's folder.
 pub const FILE: &str = "tiles.csv";
 
 /// One tile at one size.
@@ -18,11 +18,11 @@ pub struct TileTiming {
     pub arch: String,
     pub size: String,
     pub tile: String,
-    /// None if C was wrong, as is the next.
+    /// `None` if C was wrong; so is the next field.
     pub tflops: Option<f64>,
     /// Speed as a fraction of cuBLAS's f16 GEMM, interleaved.
     pub of_cublas_f16: Option<f64>,
-    /// Whether the host took it of its own accord: `yes` or `no`.
+    /// Whether it is the host's choice: `yes` or `no`.
     pub chosen: String,
     pub rounds: Option<u64>,
     pub gpu: String,
@@ -34,7 +34,7 @@ pub struct TileTiming {
 }
 
 impl TileTiming {
-    /// What was measured with a tile, beside the tile that the host takes.
+    /// The measurement of a tile, with the tile that the host takes.
     pub fn new(rung: &str, tile: &str, run: &Run, choices: &Choices) -> Self {
         let size = run.size.to_string();
         let taken = choices.at(&size) == Some(tile);
@@ -58,7 +58,7 @@ impl TileTiming {
         }
     }
 
-    /// What the tiles that compete with it have in common: the kernel, the size and the card.
+    /// The key that competing tiles share: the kernel, the size and the card.
     fn contest(&self) -> (&str, &str, &str, u32) {
         (&self.rung, &self.arch, &self.size, self.multiprocessors)
     }
@@ -73,7 +73,7 @@ impl TileTiming {
 /// Reads a tiles.csv.
 ///
 /// # Errors
-/// If it is missing or something else; the message names it and the remedy.
+/// If it is missing or malformed; the message names the file and the remedy.
 pub fn read(file: &Path) -> Result<Vec<TileTiming>> {
     let rows = || parse(std::fs::File::open(file)?);
     rows().with_context(|| {
@@ -82,7 +82,7 @@ pub fn read(file: &Path) -> Result<Vec<TileTiming>> {
     })
 }
 
-/// The rows of one, at least one.
+/// Parses a tiles.csv with at least one row.
 pub fn parse(csv: impl std::io::Read) -> Result<Vec<TileTiming>> {
     let mut rows = Vec::new();
     for row in csv::Reader::from_reader(csv).deserialize() {
@@ -94,7 +94,7 @@ pub fn parse(csv: impl std::io::Read) -> Result<Vec<TileTiming>> {
         let usable = |speed: f64| speed.is_finite() && speed > 0.0;
         anyhow::ensure!(
             speeds.into_iter().flatten().all(usable) && row.multiprocessors > 0,
-            "{} at {}: a speed or the number of multiprocessors is not above 0",
+            "{} at {}: a speed or the number of SMs is not above 0",
             row.tile,
             row.size
         );
@@ -104,7 +104,7 @@ pub fn parse(csv: impl std::io::Read) -> Result<Vec<TileTiming>> {
     Ok(rows)
 }
 
-/// The rows of a part that was timed again, and those of the whole that are of other kernels and sizes, by rung.
+/// The rows of `part`, and those of `whole` for other kernels and sizes, sorted by rung.
 pub fn over(mut whole: Vec<TileTiming>, part: Vec<TileTiming>) -> Vec<TileTiming> {
     whole.retain(|old| part.iter().all(|new| new.contest() != old.contest()));
     whole.extend(part);
@@ -112,7 +112,7 @@ pub fn over(mut whole: Vec<TileTiming>, part: Vec<TileTiming>) -> Vec<TileTiming
     whole
 }
 
-/// Writes one.
+/// Writes a tiles.csv.
 pub fn write(file: &Path, rows: &[TileTiming]) -> Result<()> {
     let mut table = csv::Writer::from_writer(Vec::new());
     for row in rows {
@@ -121,7 +121,7 @@ pub fn write(file: &Path, rows: &[TileTiming]) -> Result<()> {
     record::write(file, &record::csv_text(table)?)
 }
 
-/// For a terminal: a line a tile.
+/// As a table for a terminal: one line for each tile.
 pub fn table(rows: &[TileTiming]) -> String {
     let names = "rung | size | tile | TFLOP/s | of cuBLAS f16 | of the best | taken";
     let mut lines = vec![head(names.split(" | "))];

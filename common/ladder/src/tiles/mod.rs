@@ -1,4 +1,4 @@
-//! `cargo ladder tiles`: how fast is every tile of the kernels that have several, and does the host take the best?
+//! `cargo ladder tiles`: how fast is every tile of the kernels that have several, and does the host take the fastest?
 mod check;
 mod file;
 
@@ -19,7 +19,7 @@ pub struct Arguments {
     /// The sizes [default: 256 to 8192, with sizes between the powers of two, and three that are not square]
     #[arg(long, value_name = "N|MxNxK,...", value_delimiter = ',')]
     sizes: Vec<Size>,
-    /// Only these rungs, by number or name; other rows of an older record stay [default: all]
+    /// Only these rungs, by number or name; the record keeps its rows of other rungs [default: all]
     #[arg(long, value_name = "RUNG,...", value_delimiter = ',')]
     rungs: Vec<String>,
     /// Where the record's folder is, or is made [default: results/ in the workspace]
@@ -28,7 +28,7 @@ pub struct Arguments {
     /// Which GPU: gpu or gpu:N
     #[arg(long, default_value = "gpu")]
     device: String,
-    /// Time nothing: are the choices the best by what is recorded in these folders, or in results/? Needs no GPU
+    /// Time nothing and need no GPU: check that the choices are the fastest recorded in these folders, or in results/
     #[arg(long, value_name = "DIR", num_args = 0.., conflicts_with_all = ["sizes", "rungs", "out", "device"])]
     check: Option<Vec<PathBuf>>,
 }
@@ -36,12 +36,12 @@ pub struct Arguments {
 /// The table of a tiles.csv.
 ///
 /// # Errors
-/// If it is not such a text.
+/// If the text is not a tiles.csv.
 pub fn table_of(csv: &[u8]) -> Result<String> {
     Ok(file::table(&file::parse(csv)?))
 }
 
-/// Where tiles fill a card to different parts.
+/// Sizes with different partial last waves.
 const SIZES: [u32; 11] = [
     256, 512, 768, 1024, 1536, 2048, 2560, 3072, 4096, 6144, 8192,
 ];
@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
 }
 
-/// A kernel that has several tiles, and what the host takes of them.
+/// A kernel that has several tiles, and the tile that the host takes.
 struct Kernel {
     variant: Variant,
     tiles: Vec<String>,
@@ -106,7 +106,7 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     file::write(&file, &rows)?;
     anstream::print!("{}", file::table(&rows));
     anstream::println!("\nwritten to {}", file.display());
-    let good = tell(&check::complaints(&rows)?.unwrap_or_default());
+    let good = print_complaints(&check::complaints(&rows)?.unwrap_or_default());
     timed.complete()?;
     Ok(good && rows.iter().all(|row| row.tflops.is_some()))
 }
@@ -145,7 +145,7 @@ fn kernels(rungs: &[String], sizes: &[Size], device: &str) -> Result<Vec<Kernel>
     Ok(kernels)
 }
 
-/// Holds the choices of today against what was recorded.
+/// Compares the current choices with the recorded timings.
 fn check(folders: &[PathBuf]) -> Result<bool> {
     let files: Vec<PathBuf> = match folders {
         [] => record::files(FILE)?,
@@ -155,14 +155,14 @@ fn check(folders: &[PathBuf]) -> Result<bool> {
         anstream::println!("no {FILE} is recorded yet; `cargo ladder tiles` makes one on a GPU");
         return Ok(true);
     }
-    // What is garbled is said before anything is built.
+    // Malformed files are reported before anything is built.
     let recorded = files.iter().map(|file| Ok((file, file::read(file)?)));
     let recorded = recorded.collect::<Result<Vec<_>>>()?;
     rungs::build(&rungs::all()?)?;
     let (mut all, mut any) = (Vec::new(), false);
     for (file, rows) in recorded {
         let Some(complaints) = check::complaints(&rows)? else {
-            anstream::println!("{}: of kernels that are not there any more", file.display());
+            anstream::println!("{}: its kernels no longer exist", file.display());
             continue;
         };
         any = true;
@@ -173,23 +173,23 @@ fn check(folders: &[PathBuf]) -> Result<bool> {
         );
     }
     match any {
-        true => Ok(tell(&all)),
+        true => Ok(print_complaints(&all)),
         false => {
             anstream::println!(
-                "no {FILE} is recorded of today's kernels; `cargo ladder tiles` makes one on a GPU"
+                "no {FILE} is recorded for the current kernels; `cargo ladder tiles` makes one on a GPU"
             );
             Ok(true)
         }
     }
 }
 
-/// Prints what is wrong; whether nothing is.
-fn tell(complaints: &[String]) -> bool {
+/// Prints the complaints; returns whether there are none.
+fn print_complaints(complaints: &[String]) -> bool {
     for said in complaints {
         anstream::println!("{said}");
     }
     if complaints.is_empty() {
-        let percent = 100.0 * check::WITHIN;
+        let percent = 100.0 * check::TOLERANCE;
         anstream::println!("every choice is within {percent:.0}% of the best tile");
     }
     complaints.is_empty()

@@ -1,4 +1,4 @@
-//! `cargo ladder calibrate`: what is equal, what differs, and what cannot be read.
+//! `cargo ladder calibrate`: equal rows, differing rows, and files that cannot be read.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,7 +9,7 @@ fn calibrate(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_ladder"))
         .arg("calibrate")
         .args(arguments)
-        // It needs no checkout.
+        // The command needs no checkout.
         .current_dir(std::env::temp_dir())
         .output()
         .expect("the ladder starts");
@@ -49,14 +49,14 @@ fn the_emulator_equals_an_h100() {
         "{said}"
     );
     assert!(said.ends_with("equal 9640 of 9640 in 24 files\n"), "{said}");
-    // What travels with the program is what is in the folder.
+    // The built-in recordings are those of the folder.
     let (code, of_folder, _) = calibrate(&[&parts[..], &["--against", RECORDED]].concat());
     assert_eq!(code, Some(0), "{of_folder}");
     assert!(
         of_folder.ends_with("equal 4921 of 4921 in 15 files\n"),
         "{of_folder}"
     );
-    // Parts are parts of that.
+    // `--only` selects a subset of them.
     let (code, said, _) = calibrate(&["--only", "tensor"]);
     assert_eq!(code, Some(0));
     assert!(said.ends_with("equal 1056 of 1056 in 8 files\n"), "{said}");
@@ -80,7 +80,7 @@ fn a_changed_byte_and_a_changed_number_are_named() {
     let (code, said, aside) = against(&folder);
     assert_eq!(code, Some(1), "{said}{aside}");
     assert!(
-        aside.contains("notes.md: no recording has such a name"),
+        aside.contains("notes.md: no kind of recording has this name"),
         "{aside}"
     );
     for line in [
@@ -148,7 +148,7 @@ fn what_cannot_be_read_exits_with_2_and_is_named() {
 fn recording_needs_a_gpu_and_says_so() {
     let nowhere = std::env::temp_dir().join(format!("ladder-none-{}", std::process::id()));
     let nowhere = nowhere.to_str().expect("UTF-8");
-    // A number that no machine has, so that this holds where there is a GPU, too.
+    // A device number that no machine has, so that the test also holds on a machine with a GPU.
     let (code, said, error) = calibrate(&["--record", nowhere, "--device", "gpu:99"]);
     assert_eq!(code, Some(2), "{said}{error}");
     assert!(
@@ -161,8 +161,8 @@ fn recording_needs_a_gpu_and_says_so() {
     assert!(error.contains("--record"), "{error}");
 }
 
-/// Nsight Compute as far as it is asked here: the watched rung runs on the emulator, and the pages are those that lie
-/// beside this script. It has one metric less than it is asked for.
+/// A script in place of Nsight Compute: the profiled rung runs on the emulator, and the pages are the ones beside the
+/// script. It lacks one of the requested metrics.
 #[cfg(unix)]
 const NCU: &str = r#"#!/usr/bin/env bash
 here=$(dirname "$0")
@@ -220,7 +220,7 @@ fn rungs_are_recorded_with_what_ncu_says() {
         .expect("the ladder starts");
     let said = String::from_utf8_lossy(&output.stdout);
     let aside = String::from_utf8_lossy(&output.stderr);
-    // The bits are right, being the emulator's own; the accesses are not those of any rung.
+    // The bits are equal, being the emulator's own; the accesses are not those of any rung.
     assert_eq!(output.status.code(), Some(1), "{said}{aside}");
     let read = |name: &str| std::fs::read_to_string(made.join(name)).expect(name);
     let bits = read("rungs.csv");
@@ -252,7 +252,7 @@ fn rungs_are_recorded_with_what_ncu_says() {
     }
     assert!(read("provenance.json").contains("\"ncu\": \"Version 2025.3.0.0\""));
 
-    // What is compared without a GPU is the same.
+    // The comparison without a GPU is the same.
     let (code, again, _) = calibrate(&[
         "--only",
         "rungs",

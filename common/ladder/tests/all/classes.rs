@@ -1,4 +1,4 @@
-//! `cargo ladder grade --class` and `--regrade`, on answers, which take no compiler.
+//! `cargo ladder grade --class` and `--regrade`, on answers, which need no compiler.
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -22,7 +22,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A folder for each student, with what they handed in.
+/// A folder for each student, with the files that the student handed in.
 fn class() -> TempDir {
     let class = tempfile::tempdir().expect("a folder");
     let right = fs::read_to_string(assignment().join("solution/answers.toml")).expect("answers");
@@ -57,7 +57,7 @@ fn everybody_has_a_grade_whatever_others_handed_in() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let rows = grades(class.path());
     let column = |at: usize| -> Vec<&str> { rows.iter().map(|row| row[at].as_str()).collect() };
-    // A name that a spreadsheet would take for a formula is quoted.
+    // A name that a spreadsheet would interpret as a formula is quoted.
     assert_eq!(column(0), ["'-bob", "ada", "cyd", "dee"]);
     assert_eq!(column(3), ["false", "true", "false", "false"]);
     let points: Vec<f64> = column(1)
@@ -95,7 +95,7 @@ fn a_class_graded_again_lists_who_changed_and_why() {
     // Nothing was written.
     assert_eq!(said, again());
 
-    // One that cannot be compared is no reason to leave out the others.
+    // One submission that cannot be compared does not affect the others.
     fs::write(class.path().join("-bob/grade.json"), "{}").expect("a file");
     let said = again();
     assert!(
@@ -182,7 +182,7 @@ fn a_quoted_line_does_not_steer_the_terminal() {
     let cyd = class.path().join("cyd/answers.toml");
     fs::write(&cyd, "= \u{1b}[2J\u{9b}H no TOML").expect("a file");
     let mut command = Command::new(env!("CARGO_BIN_EXE_ladder"));
-    // As on a terminal, where escape sequences are not taken out.
+    // As on a terminal, where escape sequences are not removed.
     command.env("CLICOLOR_FORCE", "1").arg("grade");
     let output = command.arg(assignment()).arg(&cyd).output();
     let said = text(&output.expect("the ladder runs").stdout);
@@ -265,7 +265,7 @@ fn a_linked_folder_has_a_row_that_says_so() {
 #[test]
 fn public_questions_have_no_autograder() {
     let folder = tempfile::tempdir().expect("a folder");
-    // What an executable for Gradescope begins with, and a version that it asks for.
+    // The first bytes of an executable for Gradescope, and a version that it requires.
     let mut elf = b"\x7fELF\x02\x01".to_vec();
     elf.resize(18, 0);
     elf.extend(b"\x3e\0\0GLIBC_2.34\0");

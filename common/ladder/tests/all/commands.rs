@@ -1,4 +1,4 @@
-//! `cargo ladder` as a reader calls it: what it prints, and its exit codes.
+//! `cargo ladder` as a reader calls it: its output and its exit codes.
 use std::process::{Command, Output};
 
 /// Runs it as on a machine without NVRTC.

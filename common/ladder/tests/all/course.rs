@@ -1,4 +1,4 @@
-//! `cargo ladder course` in a workspace of its own: what was graded counts as long as the file is the same.
+//! `cargo ladder course` in a workspace of its own: a grade counts as long as the file is unchanged.
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ const FOLDER: &str = "course/assignments/00_predict";
 struct Workspace(TempDir);
 
 impl Workspace {
-    /// With the first assignment, which needs no compiler.
+    /// A workspace with the first assignment, which needs no compiler.
     fn new() -> Self {
         let workspace = Self(tempfile::tempdir().expect("a folder"));
         workspace.write("Cargo.toml", "");
@@ -32,7 +32,7 @@ impl Workspace {
         fs::write(path, text).expect("a file");
     }
 
-    /// What a command prints.
+    /// The output of a command.
     fn says(&self, arguments: &[&str]) -> String {
         let output = Command::new(env!("CARGO_BIN_EXE_ladder"))
             .args(arguments)
@@ -91,7 +91,7 @@ fn a_grading_counts_as_long_as_the_file_is_the_same() {
     assert_eq!(workspace.state(), "> 00: predict  not begun");
 }
 
-/// There students change the files where they are, and hashes say what they were.
+/// Students change the files in place, and hashes identify their versions.
 #[test]
 fn in_an_exported_course_files_are_changed_in_their_place() {
     let workspace = Workspace::new();
@@ -114,7 +114,7 @@ fn in_an_exported_course_files_are_changed_in_their_place() {
         workspace.state(),
         "x 00: predict  passed, 100 of 100 points"
     );
-    // A rubric that is another one would give other points.
+    // Another rubric could give other points.
     let rubric = format!("{FOLDER}/rubric.toml");
     workspace.write(&rubric, &ours(&rubric).replace("pass = 80", "pass = 81"));
     assert_eq!(

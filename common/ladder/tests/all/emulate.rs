@@ -39,7 +39,7 @@ const PTX: &str = ".version 8.0
 }
 ";
 
-/// A folder of its own, removed with this value.
+/// A temporary folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -72,7 +72,7 @@ fn ladder(words: &[&str], compiler: bool) -> Output {
     command.output().expect("the ladder starts")
 }
 
-/// Exit code, and what was said to both.
+/// Exit code, standard output and standard error.
 fn said(words: &[&str], compiler: bool) -> (i32, String) {
     let output = ladder(words, compiler);
     let text = [output.stdout, output.stderr].concat();
@@ -127,7 +127,7 @@ fn ptx_needs_no_compiler() {
         2
     );
     assert_eq!(metrics["launch__thread_count"], 64);
-    // A variable, by flags that win over the head of the file.
+    // A variable, by flags that override the head of the file.
     let headed = format!(
         "// cargo ladder emulate: {} --symbol offset=f32=100\n{PTX}",
         shell(&SAXPY)
@@ -284,7 +284,7 @@ fn what_does_not_fit_is_refused_with_the_remedy() {
     }
 }
 
-/// There is a GPU or there is none: either way the command says so in words.
+/// With or without a GPU, the command reports which in words.
 #[test]
 fn a_gpu_runs_the_same_command() {
     let folder = Folder::new("gpu");
@@ -329,7 +329,7 @@ fn arrays_come_from_files_and_go_there() {
         said(&[&other[..], &["--tolerance", "1,0"]].concat(), false).0,
         0
     );
-    // What was written is read as an argument: the shape and the type are the file's.
+    // A written file is read as an argument: its head has the shape and the type.
     let mut chained = first.clone();
     let y = at("y.npy");
     chained[14] = &y;
@@ -398,7 +398,7 @@ fn findings_and_limits_exit_with_1() {
     );
 }
 
-/// What reads Nsight Compute's tables reads ours.
+/// Parsers of Nsight Compute's tables can parse this output.
 #[test]
 #[cfg(feature = "calibration")]
 fn counters_are_a_table_as_ncu_prints_it() {
@@ -438,7 +438,7 @@ fn a_source_needs_a_compiler() {
     if !nvrtc() {
         return;
     }
-    // The folder that `get-nvrtc` makes will do.
+    // The folder that `get-nvrtc` makes is accepted.
     let own = harness::Nvrtc::find().expect("a compiler");
     let place = own
         .path()

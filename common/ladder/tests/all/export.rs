@@ -1,10 +1,10 @@
-//! What `cargo ladder export-course` writes, as Cargo sees it.
+//! The repository that `cargo ladder export-course` writes, as Cargo sees it.
 use std::process::Command;
 use std::{env, fs};
 
 use tempfile::TempDir;
 
-/// Cargo finds every member, and nothing to change in the lock file.
+/// Cargo finds every member, and has nothing to change in the lock file.
 #[test]
 fn cargo_takes_the_workspace_as_it_is() {
     let folder = TempDir::new().expect("a folder");
@@ -51,6 +51,6 @@ fn cargo_takes_the_workspace_as_it_is() {
         assert!(packages.contains(package), "{packages}");
     }
     assert!(!packages.contains("calibration"), "{packages}");
-    // What the harness compiles rungs 09 to 16 with.
+    // The header with which the harness compiles rungs 09 to 16.
     assert!(folder.path().join("rungs/hopper.cuh").is_file());
 }

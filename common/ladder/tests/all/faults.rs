@@ -1,8 +1,9 @@
-//! Planted faults, each beside a correct twin: `tests/faults/CLASS/NAME.cu` and `NAME_ok.cu`, or `.ptx` where a compiler
-//! would not keep the mistake. `sanitize` has to say what is written at the lines of the one, and nothing of the other.
+//! Planted faults, each beside a correct twin: `tests/faults/CLASS/NAME.cu` and `NAME_ok.cu`, or `.ptx` if a compiler
+//! would remove the fault. `sanitize` must report exactly the findings that are annotated in the faulty file, and
+//! none in its twin.
 //!
-//! `//~ ERROR words` ends a line at which a finding with these words is expected, `//~ NOTE words` a note. Of the two
-//! sides of a race either may have it. What a launch never executes is only asked for where it is written.
+//! A line that ends with `//~ ERROR words` expects a finding with these words, `//~ NOTE words` a note. For a race,
+//! either of its two lines may be annotated. Code that a launch never executes is checked only where it is annotated.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,16 +12,16 @@ use std::thread;
 
 use serde_json::Value;
 
-/// The least of each class.
+/// The least number of faults of each class.
 const MEMBERS: usize = 3;
-/// Orders of warps in which each is launched.
+/// The schedules in which each is launched.
 const SCHEDULES: [&str; 2] = ["0", "1"];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/faults")
 }
 
-/// The kernels of each class: sources, and PTX that is none's.
+/// The kernels of each class: sources, and PTX without a source.
 fn classes() -> BTreeMap<String, Vec<PathBuf>> {
     let entries = |path: &Path| {
         let entries = std::fs::read_dir(path).expect("a folder");
@@ -42,7 +43,7 @@ fn classes() -> BTreeMap<String, Vec<PathBuf>> {
     named.collect()
 }
 
-/// What is written at a kernel's lines: (line, severity, words).
+/// The annotations of a kernel: (line, severity, words).
 fn expected(text: &str) -> Vec<(u64, String, String)> {
     let lines = (1..).zip(text.lines());
     let marked = lines.filter_map(|(line, text)| {
@@ -63,7 +64,7 @@ fn is_at(said: &str, path: &Path, line: u64) -> bool {
     behind.any(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
 }
 
-/// What `sanitize` says: (severity, text).
+/// The findings of `sanitize`: (severity, text).
 fn said(path: &Path, schedule: &str) -> Result<Vec<(String, String)>, String> {
     let output = Command::new(env!("CARGO_BIN_EXE_ladder"))
         .args(["emulate", "--sanitize", "--json", "--schedule", schedule])
@@ -89,7 +90,7 @@ fn said(path: &Path, schedule: &str) -> Result<Vec<(String, String)>, String> {
     Ok(findings.chain(remarks).collect())
 }
 
-/// Whether all that is written is found, and nothing else.
+/// Whether the findings are exactly those annotated.
 fn check(path: &Path, schedule: &str) -> Result<(), String> {
     let source = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let mut expected = expected(&source);

@@ -1,4 +1,4 @@
-//! The autograder's zip on a machine of Gradescope's: unpacked, with no Rust in sight. Its folders are elsewhere, by the
+//! The autograder's zip, unpacked as on Gradescope's machines, without Rust. Its folders are elsewhere, given by the
 //! variable AUTOGRADER.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use std::env;
@@ -23,7 +23,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Whether NVRTC is there. Where `GEMM_REQUIRE_NVRTC=1` is set, as in CI, it has to be.
+/// Whether NVRTC was found. With `GEMM_REQUIRE_NVRTC=1`, as in CI, it must be.
 fn has_nvrtc() -> bool {
     let required = env::var("GEMM_REQUIRE_NVRTC").is_ok_and(|value| value == "1");
     let found = Nvrtc::find();
@@ -34,7 +34,7 @@ fn has_nvrtc() -> bool {
     found.is_ok()
 }
 
-/// What the command writes, with a secret.
+/// The files that the command writes, with a secret.
 fn export(out: &Path) -> Output {
     let secret = out.join("secret");
     fs::write(&secret, "a secret of these tests").expect("a file");
@@ -72,7 +72,7 @@ fn unpack(zip: &Path, autograder: &Path) {
     }
 }
 
-/// What stands in results.json once the submission has been graded.
+/// The contents of results.json after grading the submission.
 fn graded(autograder: &Path, submission: &[(&str, String)], seconds: &str) -> Value {
     let folder = autograder.join("submission");
     let _ = fs::remove_dir_all(&folder);
@@ -86,7 +86,7 @@ fn graded(autograder: &Path, submission: &[(&str, String)], seconds: &str) -> Va
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("AUTOGRADER", autograder)
         .env("AUTOGRADER_SECONDS", seconds);
-    // Where the compiler lies is the machine's own affair.
+    // The compiler's folder differs from machine to machine.
     for name in ["VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH", "GEMM_NVRTC"] {
         if let Some(value) = env::var_os(name) {
             command.env(name, value);
@@ -168,7 +168,7 @@ fn an_autograder_answers_every_submission() {
             .is_some_and(|text| text.contains("nothing was handed in"))
     );
 
-    // Compiles to an access that ends the launch, and to a loop that nothing ends.
+    // They compile to an access that ends the launch, and to an endless loop.
     let begins = "    float acc[WM / 16][WN / 8][4] = {};";
     assert!(starter.contains(begins));
     for (instead, says) in [
@@ -189,7 +189,7 @@ fn an_autograder_answers_every_submission() {
         );
     }
 
-    // A grader that is ended before it has a grade.
+    // A grader that is killed before it has a grade.
     let results = graded(&autograder, &kernel(&starter), "0.001");
     assert_eq!(score(&results), 0.0);
     assert!(

@@ -181,7 +181,7 @@ fn a_mapping_read_wider_than_it_keeps_together_is_refused() {
 #[test]
 fn a_mapping_that_loses_data_exits_with_1() {
     for (expression, shown) in [
-        ("col & 6", "row 0, column 1 lie in the same place"),
+        ("col & 6", "row 0, column 1 map to the same place"),
         ("col + row", "leaves its row"),
     ] {
         let output = ladder(&["layout", "map", expression]);
@@ -197,14 +197,11 @@ fn what_is_wrong_exits_with_2_and_names_the_remedy() {
             &["layout", "swizzle", "3", "4", "2"][..],
             "take S = 3 or -3",
         ),
-        (
-            &["layout", "swizzle", "2", "4", "0"],
-            "not even a bijection",
-        ),
+        (&["layout", "swizzle", "2", "4", "0"], "not a bijection"),
         (&["layout", "swizzle", "4294967295", "4", "3"], "at most 32"),
         (
             &["layout", "map", "col ^ rows"],
-            "a number, row, col or ( is due, not rows",
+            "expected a number, row, col or (, found rows",
         ),
         (
             &["layout", "map", "col / row"],

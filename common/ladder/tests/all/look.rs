@@ -1,11 +1,11 @@
-//! `emulate --show` and `--show-registers`: what a block holds at a line.
+//! `emulate --show` and `--show-registers`: a block's shared memory and registers at a line.
 use std::path::Path;
 use std::process::Command;
 
 use crate::strangers::nvrtc;
 
-/// Each of 64 threads stores its number, all wait, and each of warp 0 loads what the thread 32 further stored; then the
-/// first 8 x 8 elements of 16 bits as a matrix.
+/// Each of 64 threads stores its number, all wait, and each thread of warp 0 loads the number stored by the thread 32
+/// further; then it loads the first 8 x 8 elements of 16 bits as a matrix.
 const PTX: &str = ".version 8.0
 .target sm_80
 .address_size 64
@@ -29,7 +29,7 @@ const PTX: &str = ".version 8.0
 }
 ";
 
-/// What the command prints, and its exit code.
+/// The command's output and exit code.
 fn says(arguments: &[&str]) -> (String, Option<i32>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let output = Command::new(env!("CARGO_BIN_EXE_ladder"))
@@ -152,7 +152,7 @@ fn what_cannot_be_shown_is_said() {
     }
 }
 
-/// An assignment's kernel, launched as the grader does: its tiles, and the fragments that ldmatrix makes of them.
+/// An assignment's kernel, launched as the grader does: its tiles, and the fragments that ldmatrix loads from them.
 #[test]
 fn an_assignments_tiles_and_fragments() {
     if !nvrtc() {

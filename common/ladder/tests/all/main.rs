@@ -1,4 +1,4 @@
-//! `cargo ladder` as a reader calls it. One program, since each file alone would be linked with all of it again.
+//! `cargo ladder` as a reader calls it. One program, since each separate test program would link everything again.
 mod calibrate;
 mod classes;
 mod commands;

@@ -1,4 +1,4 @@
-//! What is committed under results/ is what its bench.json gives, and what is no record is refused.
+//! The files committed under results/ match their bench.json, and malformed records are refused.
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -28,7 +28,7 @@ fn records() -> Vec<PathBuf> {
         .collect()
 }
 
-/// A copy of the first record, to be spoilt.
+/// A copy of the first record, for modification.
 fn copy() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let record = records().swap_remove(0);
@@ -76,7 +76,7 @@ fn what_is_stale_is_named_and_made_anew() {
     assert_eq!(ladder(&["plot", "--check", path]).status.code(), Some(0));
 }
 
-/// Writes a copy's bench.json anew, with every ratio to cuBLAS of one rung multiplied.
+/// Rewrites a copy's bench.json, with every ratio to cuBLAS of one rung multiplied.
 fn scale(folder: &TempDir, rung: &str, factor: f64) {
     let file = folder.path().join("bench.json");
     let text = fs::read_to_string(&file).expect("it was copied");
@@ -130,7 +130,7 @@ fn what_is_missing_or_garbled_exits_with_2_and_is_named() {
     fs::write(bad.path().join("tiles.csv"), "rung,size\n1,2\n").expect("writable");
     let [good, bad] = [&good, &bad].map(|folder| folder.path().to_str().expect("text"));
     for (arguments, file, remedy) in [
-        (&["compare", good, bad][..], "bench.json", "record anew"),
+        (&["compare", good, bad][..], "bench.json", "record it again"),
         (
             &["compare", "nowhere", good],
             "nowhere/bench.json",
@@ -141,13 +141,21 @@ fn what_is_missing_or_garbled_exits_with_2_and_is_named() {
             "nowhere/bench.json",
             "cargo ladder bench",
         ),
-        (&["bench", "--against", bad], "bench.json", "record anew"),
+        (
+            &["bench", "--against", bad],
+            "bench.json",
+            "record it again",
+        ),
         (
             &["plot", "nowhere"],
             "nowhere/bench.json",
             "cargo ladder bench",
         ),
-        (&["bound", "--against", bad], "bench.json", "record anew"),
+        (
+            &["bound", "--against", bad],
+            "bench.json",
+            "record it again",
+        ),
         (
             &["tiles", "--check", bad],
             "tiles.csv",

@@ -1,6 +1,6 @@
-//! Strangers' kernels: what they are, and what comes of them behind the lock. That these tests can fail is shown by
-//! compiling the same in this process, which has no lock. On Linux with GEMM_REQUIRE_NVRTC=1 (as in CI) there has to be
-//! one; elsewhere the tests say that they are skipped.
+//! Untrusted kernels in the sandbox. To show that these tests can fail, the same sources are compiled in this
+//! process, which has no sandbox. On Linux with GEMM_REQUIRE_NVRTC=1 (as in CI) there must be a sandbox; elsewhere
+//! the tests print that they are skipped.
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,10 +12,10 @@ use harness::{Compile, Error, KernelOnDisk, Nvrtc, Source};
 
 const LADDER: &str = env!("CARGO_BIN_EXE_ladder");
 
-/// Stands in files of this machine and nowhere else.
+/// A text that only this machine's files contain.
 const SECRET: &str = "the_hosts_own_words";
 
-/// A kernel that compiles, to stand behind whatever a test begins with.
+/// A kernel that compiles, appended to a test's own beginning.
 const KERNEL: &str = "extern \"C\" __global__ void gemm(int *x) { x[0] = 1; }\n";
 
 fn locked(limits: Limits) -> Option<Sandboxed> {
@@ -47,7 +47,7 @@ fn all(compiler: &dyn Compile, text: &str) -> String {
     }
 }
 
-/// Without the spaces, of which there are as many before a caret as a path is long.
+/// Removes spaces: their number before a caret depends on the length of a path.
 fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
@@ -70,7 +70,7 @@ impl Drop for Host {
     }
 }
 
-/// An `#include` of this file in every spelling, each with a name, and whether NVRTC opens it without a lock.
+/// An `#include` of this file in every spelling, each with a name, and whether NVRTC opens it outside the sandbox.
 fn spellings(file: &Path) -> Vec<(&'static str, String, bool)> {
     let path = file.display().to_string();
     let bare = path.trim_start_matches('/').to_owned();
@@ -169,7 +169,7 @@ fn no_spelling_of_an_include_shows_a_file() {
             if inside.contains(SECRET) {
                 let _ = writeln!(wrong, "{name}{what} shows the file:\n{inside}");
             }
-            // Nothing had to be kept back, but what the kernel itself says is about another file.
+            // Nothing was redacted, but the kernel's own message is about another file.
             if inside.contains("left away") && !text.contains("#line") {
                 let _ = writeln!(wrong, "{name}{what} opens the file:\n{inside}");
             }
@@ -184,7 +184,7 @@ fn no_spelling_of_an_include_shows_a_file() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Files that every machine has, and what stands in them or is told of them without a lock.
+/// Files that exist on every machine, and the text that a compilation outside the sandbox reveals of them.
 #[test]
 #[cfg(target_os = "linux")]
 fn nothing_is_told_of_the_machine() {
@@ -216,7 +216,7 @@ fn nothing_is_told_of_the_machine() {
         "/proc",
         LADDER,
     ] {
-        // It might not end.
+        // It might never end.
         if !file.starts_with("/dev") && !file.contains("/fd/") && file != LADDER {
             let text = format!("#include \"{file}\"\n{KERNEL}");
             let outside = all(&open, &text);
@@ -228,7 +228,7 @@ fn nothing_is_told_of_the_machine() {
             words(&inside),
             words(&nowhere.replace("/no/such/file", file))
         );
-        // Whether a file is there is not told either.
+        // Nor does the message reveal whether a file exists.
         let asked = format!("#if __has_include(\"{file}\")\n#error it is there\n#endif\n{KERNEL}");
         assert!(all(&locked, &asked).contains(".entry gemm("), "{file}");
     }
@@ -240,7 +240,7 @@ fn nothing_is_told_of_the_machine() {
     assert!(all(&open, asked).contains("it is there"));
 }
 
-/// What is in the environment here is not in the locked process's: it could not be read there, and is not there either.
+/// The environment of this process cannot be read in the sandboxed process, nor is it passed on.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_locked_process_gets_the_environment_that_it_needs() {
@@ -263,7 +263,7 @@ fn the_locked_process_gets_the_environment_that_it_needs() {
     assert!(said.contains("cargo ladder get-nvrtc"), "{said}");
 }
 
-/// Sources that would take for ever, or all memory, or fill all memory with output.
+/// Sources that would compile forever, exhaust memory, or print without limit.
 fn bombs() -> Vec<(&'static str, String)> {
     let mut macros = String::from("#define M0 x + x\n");
     for i in 1..60 {
@@ -334,11 +334,12 @@ fn bombs_are_stopped_and_named() {
             said
         );
         assert!(took < Duration::from_secs(60), "{name} takes {took:?}");
-        // Which of the two limits comes first is a matter of the machine; of memory the compiler may speak itself.
+        // Which of the two limits is reached first depends on the machine; the compiler itself may report lack of
+        // memory.
         if said.contains("compilation was stopped") || said.contains("error: out of memory") {
             stopped.push(name);
         } else {
-            // The compiler's own limits; or there is nothing wrong with it, and the emulator has its limits.
+            // The compiler's own limits; or the source is valid, and the emulator has its limits.
             assert!(said.len() < 40 << 20, "{name}: {} bytes", said.len());
         }
     }
@@ -349,7 +350,7 @@ fn bombs_are_stopped_and_named() {
     ] {
         assert!(stopped.contains(&name), "{name} is not stopped:\n{told}");
     }
-    // Whatever came before, the next one is compiled.
+    // After any failure, the next source is compiled.
     assert!(all(&locked, KERNEL).contains(".entry gemm("), "{told}");
 }
 
@@ -393,7 +394,7 @@ fn a_long_log_is_cut_and_a_long_source_refused() {
     assert!(said.contains("NUL"), "{said}");
 }
 
-/// The lock changes no bit of any kernel here.
+/// The sandbox changes no bit of any kernel here.
 #[test]
 fn ptx_is_the_same_with_and_without_the_lock() {
     let Some(locked) = locked(Limits::default()) else {
@@ -473,7 +474,7 @@ fn headers_are_there() {
     assert!(all(&locked, half).contains("mul"), "{}", all(&locked, half));
 }
 
-/// A program that answers nothing, or the wrong thing, gets nothing compiled.
+/// A program that answers nothing, or answers wrongly, gets nothing compiled.
 #[test]
 #[cfg(unix)]
 fn another_program_is_no_lock() {

@@ -1,10 +1,10 @@
-//! Files as strangers write them, each with its host code: they run as their heads say, and hold what they say then.
+//! Other people's files, each with its host code: they run as their heads state, and compute the values stated there.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Whether there is a compiler; with GEMM_REQUIRE_NVRTC=1 there has to be one.
+/// Whether NVRTC was found; with GEMM_REQUIRE_NVRTC=1 it must be.
 pub fn nvrtc() -> bool {
     let found = harness::Nvrtc::find().map(|nvrtc| nvrtc.has_header("cuda/barrier"));
     let required = std::env::var_os("GEMM_REQUIRE_NVRTC").is_some_and(|value| value == "1");
@@ -23,7 +23,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/strangers")
 }
 
-/// What a file says of itself, in lines such as `// expect 2: 0.5 1.5`.
+/// The expectations of a file, in lines such as `// expect 2: 0.5 1.5`.
 fn expectations(text: &str) -> Vec<(String, String)> {
     let lines = text.lines().take_while(|line| !line.starts_with('#'));
     let expected = lines.filter_map(|line| {
@@ -73,7 +73,7 @@ fn every_file_runs_as_its_head_says() {
     }
 }
 
-/// What is found instead of what is expected.
+/// The values that differ from the expectation.
 fn check(report: &Value, what: &str, expected: &str) -> Result<(), String> {
     if what == "refused" {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `bench` and `tiles` from the first timing to the files, with rungs that pretend to run on a GPU.
+//! `bench` and `tiles` from the first timing to the files, with scripts in place of rungs on a GPU.
 #![cfg(unix)]
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::json;
 use tempfile::TempDir;
 
-/// A rung in the shell: it prints the file of what it is asked for, and fails where there is a file that says so.
+/// A rung as a shell script: it prints the file for its arguments, and fails if there is a file that says so.
 const RUNG: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 asked=list size= tile=
@@ -28,7 +28,7 @@ else
 fi
 "#;
 
-/// One house at a time: a program that another thread's child still has open for writing cannot be started.
+/// One test at a time: a program that another thread's child still has open for writing cannot be started.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// A folder with the ladder and two rungs beside it; the second has two tiles and takes 64x64.
@@ -65,7 +65,7 @@ impl House {
         fs::read_to_string(self.0.path().join("results/h100").join(name)).expect(name)
     }
 
-    /// Every timing with this tile, or without one, finds this ratio to cuBLAS.
+    /// Every timing with this tile, or without a tile, has this ratio to cuBLAS.
     fn is_as_fast(&self, tile: &str, of_cublas: f64) {
         let contest = |name: &str, ms: f64, speed: f64| {
             json!({ "name": name, "median_ms": ms, "p10_ms": ms, "p90_ms": ms, "tflops": 1.0 / ms,
@@ -95,7 +95,7 @@ impl House {
     }
 }
 
-/// Its exit code, and what it wrote to standard output and error.
+/// The exit code, standard output and standard error.
 fn told(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (
@@ -149,13 +149,15 @@ fn what_cannot_be_timed_is_left_away_and_said() {
     let (code, _, err) = told(&house.ladder(&["bench"]));
     assert_eq!(code, Some(2), "{err}");
     assert!(
-        err.contains("02_last at 2048x2048x2048\n  02_last could not be run; its message is above"),
+        err.contains(
+            "02_last at 2048x2048x2048\n  02_last could not be run; see its message above"
+        ),
         "{err}"
     );
     assert!(err.contains("2 of 28 could not be timed"), "{err}");
     assert!(!house.read("bench.md").contains("2048x2048x2048"));
 
-    // Where the first fails, so will all others.
+    // If the first timing fails, all others will too.
     house.write("fails", "512x512x512\n");
     let (code, _, err) = told(&house.ladder(&["bench"]));
     assert_eq!((code, err.matches("timing").count()), (Some(2), 1), "{err}");

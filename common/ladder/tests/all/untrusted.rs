@@ -1,5 +1,5 @@
-//! `cargo ladder grade --untrusted`, as it is called on what strangers hand in: whatever that is, it ends with a grade
-//! or a reason, and tells nothing of the machine. Skipped where there is no NVRTC or no lock; `sandbox.rs` says so.
+//! `cargo ladder grade --untrusted` on submissions of any kind: it ends with a grade or a reason, and reveals nothing
+//! of the machine. Skipped without NVRTC or a sandbox; `sandbox.rs` reports that.
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ use grader::sandbox::Limits;
 
 const LADDER: &str = env!("CARGO_BIN_EXE_ladder");
 
-/// What no submission may take; honest ones take a tenth.
+/// The time limit of a submission; honest ones take a tenth.
 const LONGEST: Duration = Duration::from_secs(120);
 
 fn skipped() -> bool {
@@ -34,7 +34,7 @@ fn grade(kernel: &Path, more: &[&str]) -> Output {
     output
 }
 
-/// All that was printed.
+/// All output.
 fn said(output: &Output) -> String {
     let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     format!("{out}{err}")
@@ -55,11 +55,11 @@ fn the_grade_is_the_same_with_and_without_the_lock() {
     }
 }
 
-/// What begins a kernel that may do anything.
+/// The beginning of a kernel that may do anything.
 const HEAD: &str = "#ifndef TILE_M\n#define TILE_M 64\n#define TILE_N 32\n#define TILE_K 32\n#endif\n\
     extern \"C\" __constant__ int gemm_launch[] = {TILE_M, TILE_N, TILE_K, 128, 0, 1};\n";
 
-/// A kernel with this body, behind these declarations.
+/// A kernel with this body, after these declarations.
 fn kernel(before: &str, body: &str) -> String {
     format!(
         "{HEAD}{before}\nextern \"C\" __global__ void gemm(const unsigned short* A, const unsigned short* B, \
@@ -67,7 +67,7 @@ fn kernel(before: &str, body: &str) -> String {
     )
 }
 
-/// What compiles, and would use up the machine that runs it; and a word of what is said to it.
+/// Sources that compile, and would exhaust the machine that runs them; and a word of the expected message.
 fn hostile() -> Vec<(&'static str, String, &'static str)> {
     let many =
         |count: usize, line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
@@ -292,7 +292,7 @@ fn whatever_is_handed_in_ends_with_a_grade() {
         fs::write(&path, text).expect("a file");
         let output = grade(&path, &["--untrusted"]);
         let said = said(&output);
-        // 101 is a panic, and none a crash.
+        // 101 is the exit code of a panic.
         if output.status.code() != Some(1) || !said.contains(word) || said.len() > 100 << 10 {
             wrong.push(format!("{name}, {}: {:.2000}", output.status, said));
         }
@@ -300,7 +300,7 @@ fn whatever_is_handed_in_ends_with_a_grade() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// The grader reads what was handed in without a lock, so it looks at what that is.
+/// The grader reads submissions outside the sandbox, so it checks what kind of file each is.
 #[test]
 #[cfg(unix)]
 fn a_link_to_a_file_of_the_teachers_is_not_read() {
@@ -319,13 +319,13 @@ fn a_link_to_a_file_of_the_teachers_is_not_read() {
             let said = said(&output);
             assert!(!said.contains("the_teachers_own_words"), "{said}");
             assert_eq!(output.status.code(), Some(2), "{said}");
-            // Without a compiler, that is what is complained about.
+            // Without a compiler, the message is about that.
             assert!(said.contains("no plain file") || skipped(), "{said}");
         }
     }
 }
 
-/// A whole class, one of whom tries.
+/// A whole class with one attacker.
 #[test]
 fn a_class_of_strangers_is_compiled_behind_the_lock() {
     if skipped() {

@@ -1,5 +1,5 @@
-//! `grade --watch` as a student meets it, without a terminal: the program is started on a copy, the copy is changed, what is
-//! shown changes, and `q` ends it.
+//! `grade --watch` as a student uses it, without a terminal: the program is started on a copy, the copy is changed,
+//! the output changes, and `q` ends it.
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 const LADDER: &str = env!("CARGO_BIN_EXE_ladder");
 
-/// A launch may have to wait for other tests; it is not measured here.
+/// A launch may have to wait for other tests; its time is not measured here.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// A student at work.
+/// A running `grade --watch`.
 struct Student {
     folder: TempDir,
     file: PathBuf,
@@ -28,7 +28,7 @@ struct Student {
 }
 
 impl Student {
-    /// Begins with this text of a file of this name.
+    /// Starts it with this text in a file of this name.
     fn begins(assignment: &str, name: &str, text: &str, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join(name);
@@ -61,7 +61,7 @@ impl Student {
         }
     }
 
-    /// Saves the file as many editors do: another file is renamed.
+    /// Saves the file as many editors do: by renaming another file.
     fn saves(&self, text: &str) {
         let new = self.folder.path().join(".new");
         fs::write(&new, text).expect("a file");
@@ -87,7 +87,7 @@ impl Student {
         }
     }
 
-    /// Ends it; all that was shown.
+    /// Ends it; returns all output.
     fn quits(mut self) -> String {
         self.presses("q");
         let status = self.child.wait().expect("an end");
@@ -173,15 +173,15 @@ fn a_kernel_is_launched_again_when_it_is_saved() {
     student.quits();
 }
 
-/// Of a hidden launch nothing is told but whether it went right, and with which tile: with another secret, whose sizes and
-/// numbers are others, everything that is shown is the same.
+/// A hidden launch reveals only whether it passed, and its tile: with another secret, whose sizes and numbers differ,
+/// all output is the same.
 #[test]
 fn a_hidden_launch_is_not_told() {
     if !has_nvrtc() {
         return;
     }
     let solution = assignment("05_swizzle/solution/kernel.cu");
-    // Right at the public sizes, whose K is 160 at most, and wrong beyond.
+    // Correct at the public sizes, whose K is at most 160, and wrong beyond.
     let kernel = solution.replace("k0 < K; k0 += BK", "k0 < K && k0 < 160; k0 += BK");
     assert_ne!(kernel, solution);
     let shown = |secret: &str| {
@@ -197,7 +197,7 @@ fn a_hidden_launch_is_not_told() {
         student.presses("p");
         student.quits()
     };
-    // Both draw the same tile for the large launch, which is told.
+    // Both secrets draw the same tile for the large launch, which is shown.
     let [one, other] = ["another secret of them", "a third secret of them"].map(shown);
     assert!(
         one.contains("at a hidden size with tile 2 (32x32x32): C is wrong"),

@@ -1,4 +1,4 @@
-//! The axis notation: where the elements of a logical array lie, on named axes of the machine.
+//! The axis notation: which element of a logical array is stored where, on named axes of the machine.
 //!
 //! ```text
 //! S[(8, 4, 2) : (4@laneid, 1@laneid, 1@m)] + R[4 : 32@TLane] + 1@byte
@@ -6,10 +6,11 @@
 //!    `- extents of the logical index           `- copies, at every multiple of the stride
 //! ```
 //!
-//! The logical index is row-major: of `(8, 4, 2)` the last runs fastest, so that an 8 x 8 matrix is
-//! `(row, column / 2, column % 2)`. Each part of the index adds its stride to its axis; a stride without an
-//! axis is on `m`, which is the place in memory, or for a register the place within its thread. Each copy
-//! in `R` repeats the whole at further places. Source: Apache TVM, "Tensor Layout" (TIRx).
+//! The logical index is row-major: of `(8, 4, 2)` the last extent varies fastest, so an 8 x 8 matrix is
+//! indexed by `(row, column / 2, column % 2)`. Each part of the index moves its stride along the stride's
+//! axis; a stride that names no axis is on `m`: the offset in memory, or for a register its index within the
+//! thread. Each step of `R` stores another copy of the whole array. Source: Apache TVM, "Tensor Layout"
+//! (TIRx).
 mod parse;
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,8 +19,8 @@ pub use parse::AxisError;
 
 use crate::show::list;
 
-/// Elements, copies included, that a layout may have.
-pub const MOST: u64 = 1 << 20;
+/// Most elements, copies included, that a layout may have.
+pub const MAX_ELEMENTS: u64 = 1 << 20;
 
 /// The axis of a stride that names none.
 pub const MEMORY: &str = "m";
@@ -27,15 +28,15 @@ pub const MEMORY: &str = "m";
 /// `extent` steps of `stride` along `axis`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Iter {
-    /// How many.
+    /// The number of steps.
     pub extent: u32,
-    /// How far each goes.
+    /// How far each step moves.
     pub stride: u32,
-    /// Where.
+    /// The axis along which it moves.
     pub axis: String,
 }
 
-/// Where an element lies: a value on each axis.
+/// The position of an element: a value on each axis.
 pub type Position = BTreeMap<String, u32>;
 
 /// A layout.
@@ -47,10 +48,10 @@ pub struct AxisLayout {
 }
 
 impl AxisLayout {
-    /// A layout of these parts.
+    /// Makes a layout of these parts.
     ///
     /// # Errors
-    /// If it has no element, more than [`MOST`], or values beyond 31 bits.
+    /// If it has no element, more than [`MAX_ELEMENTS`], or a coordinate that needs more than 31 bits.
     pub fn new(
         shard: Vec<Iter>,
         replica: Vec<Iter>,
@@ -62,7 +63,7 @@ impl AxisLayout {
             reach.checked_add(u64::from(iter.extent) * u64::from(iter.stride))
         });
         let offsets: u64 = offset.iter().map(|(by, _)| u64::from(*by)).sum();
-        let fits = size.is_some_and(|size| (1..=MOST).contains(&size))
+        let fits = size.is_some_and(|size| (1..=MAX_ELEMENTS).contains(&size))
             && reach.is_some_and(|reach| reach.saturating_add(offsets) < 1 << 31);
         if fits && !shard.is_empty() {
             Ok(Self {
@@ -75,10 +76,10 @@ impl AxisLayout {
         }
     }
 
-    /// Reads the notation.
+    /// Parses the notation.
     ///
     /// # Errors
-    /// If it is none, or too large.
+    /// If the text is not a layout, or the layout is too large.
     pub fn parse(text: &str) -> Result<Self, AxisError> {
         parse::parse(text)
     }
@@ -88,18 +89,18 @@ impl AxisLayout {
         &self.shard
     }
 
-    /// Elements of the logical array.
+    /// Number of elements of the logical array.
     pub fn size(&self) -> u32 {
         self.shard.iter().map(|iter| iter.extent).product()
     }
 
-    /// Places of each element.
+    /// Number of copies of each element.
     pub fn copies(&self) -> u32 {
         self.replica.iter().map(|iter| iter.extent).product()
     }
 
-    /// All places of the element with this row-major index, the first copy first; none if there is no such
-    /// element.
+    /// All positions of the element with this row-major index, the first copy first; empty if there is no
+    /// such element.
     pub fn positions(&self, index: u32) -> Vec<Position> {
         if index >= self.size() {
             return Vec::new();
@@ -118,8 +119,8 @@ impl AxisLayout {
         (0..self.copies()).map(copy).collect()
     }
 
-    /// The other way: which elements lie where, for every place that is used. Several elements at one place
-    /// mean that the layout loses data.
+    /// The inverse map: the elements at each position in use. Several elements at one position mean that the
+    /// layout loses data.
     pub fn inverse(&self) -> HashMap<Position, Vec<u32>> {
         let mut inverse = HashMap::<Position, Vec<u32>>::new();
         for index in 0..self.size() {
@@ -131,7 +132,7 @@ impl AxisLayout {
     }
 }
 
-/// Adds what a row-major index over these iters adds.
+/// Adds the contribution of a row-major index over these iters.
 fn step(position: &mut Position, iters: &[Iter], mut index: u32) {
     for iter in iters.iter().rev() {
         *position.entry(iter.axis.clone()).or_default() += index % iter.extent * iter.stride;

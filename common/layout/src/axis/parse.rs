@@ -1,19 +1,19 @@
-//! Text to an [`AxisLayout`].
-use super::{AxisLayout, Iter, MEMORY, MOST};
+//! Parses text into an [`AxisLayout`].
+use super::{AxisLayout, Iter, MAX_ELEMENTS, MEMORY};
 use crate::cursor::{Cursor, caret};
 
 /// Why a layout cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AxisError {
-    /// Something else was due.
-    #[error("{text}\n{} {wanted}", caret(*column))]
+    /// Another symbol was expected.
+    #[error("{text}\n{} {expected}", caret(*column))]
     Unexpected {
         /// The text.
         text: String,
-        /// Where, from 1.
+        /// The column of the error, from 1.
         column: usize,
-        /// What was due.
-        wanted: &'static str,
+        /// What the parser expected.
+        expected: &'static str,
     },
     /// Extents and strides do not match.
     #[error(
@@ -21,29 +21,31 @@ pub enum AxisError {
          (4@laneid, 1@m)]"
     )]
     Lengths {
-        /// Extents.
+        /// Number of extents.
         extents: usize,
-        /// Strides.
+        /// Number of strides.
         strides: usize,
     },
     /// No element, or too many.
-    #[error("a layout needs from 1 to {MOST} elements, copies included, and places below 2^31")]
+    #[error(
+        "a layout needs from 1 to {MAX_ELEMENTS} elements, copies included, and positions below 2^31"
+    )]
     Size,
 }
 
-/// Longest text.
-const LONGEST: usize = 2000;
+/// The longest text that is parsed, in bytes.
+const MAX_LENGTH: usize = 2000;
 
 pub fn parse(text: &str) -> Result<AxisLayout, AxisError> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_LENGTH {
         return Err(AxisError::Size);
     }
     let mut parser = Parser(Cursor::new(text));
-    parser.due("S", "a layout begins with S[extents : strides]")?;
+    parser.expect("S", "expected S[extents : strides]")?;
     let shard = parser.iters()?;
     let (mut replica, mut offset) = (Vec::new(), Vec::new());
     while !parser.0.rest().is_empty() {
-        parser.due("+", "+ or the end is due")?;
+        parser.expect("+", "expected + or the end")?;
         if replica.is_empty() && offset.is_empty() && parser.0.take("R") {
             replica = parser.iters()?;
         } else {
@@ -56,29 +58,29 @@ pub fn parse(text: &str) -> Result<AxisLayout, AxisError> {
 struct Parser<'a>(Cursor<'a>);
 
 impl Parser<'_> {
-    fn due(&mut self, symbol: &str, wanted: &'static str) -> Result<(), AxisError> {
+    fn expect(&mut self, symbol: &str, expected: &'static str) -> Result<(), AxisError> {
         if self.0.take(symbol) {
             Ok(())
         } else {
-            Err(self.unexpected(wanted))
+            Err(self.unexpected(expected))
         }
     }
 
-    fn unexpected(&self, wanted: &'static str) -> AxisError {
+    fn unexpected(&self, expected: &'static str) -> AxisError {
         AxisError::Unexpected {
             text: self.0.text.to_string(),
             column: self.0.column(),
-            wanted,
+            expected,
         }
     }
 
     /// `[extents : strides]`
     fn iters(&mut self) -> Result<Vec<Iter>, AxisError> {
-        self.due("[", "[ is due")?;
+        self.expect("[", "expected [")?;
         let extents = self.tuple(Parser::number)?;
-        self.due(":", ": and the strides are due")?;
+        self.expect(":", "expected : and the strides")?;
         let strides = self.tuple(Parser::stride)?;
-        self.due("]", "] is due")?;
+        self.expect("]", "expected ]")?;
         if extents.len() != strides.len() {
             return Err(AxisError::Lengths {
                 extents: extents.len(),
@@ -108,7 +110,7 @@ impl Parser<'_> {
             }
             items.push(item(self)?);
         }
-        self.due(")", ", or ) is due")?;
+        self.expect(")", "expected , or )")?;
         Ok(items)
     }
 
@@ -117,7 +119,7 @@ impl Parser<'_> {
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let number = rest[..digits]
             .parse()
-            .map_err(|_| self.unexpected("a number below 2^32 is due"))?;
+            .map_err(|_| self.unexpected("expected a number below 2^32"))?;
         self.0.skip(digits);
         Ok(number)
     }
@@ -130,7 +132,7 @@ impl Parser<'_> {
         }
         let axis = self.0.word();
         if axis.is_empty() {
-            return Err(self.unexpected("the name of an axis is due, such as laneid, m, TLane"));
+            return Err(self.unexpected("expected the name of an axis, such as laneid, m, TLane"));
         }
         self.0.skip(axis.len());
         Ok((stride, axis.to_string()))
@@ -146,12 +148,12 @@ mod tests {
         let error = |text: &str| parse(text).expect_err(text).to_string();
         assert_eq!(
             error("T[8 : 1]"),
-            "T[8 : 1]\n^ a layout begins with S[extents : strides]"
+            "T[8 : 1]\n^ expected S[extents : strides]"
         );
-        assert_eq!(error("S[8 1]"), "S[8 1]\n    ^ : and the strides are due");
+        assert_eq!(error("S[8 1]"), "S[8 1]\n    ^ expected : and the strides");
         assert_eq!(
             error("S[8 : 1@]"),
-            "S[8 : 1@]\n        ^ the name of an axis is due, such as laneid, m, TLane"
+            "S[8 : 1@]\n        ^ expected the name of an axis, such as laneid, m, TLane"
         );
         assert!(error("S[(8, 4) : 1@m]").contains("2 extents but 1 strides"));
         assert!(error("S[(1000000, 1000000) : (1, 1)]").contains("2^31"));

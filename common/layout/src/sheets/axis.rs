@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use crate::axis::{AxisLayout, on};
 use crate::show::{Basis, Cell, Grid, Sheet, list};
 
-/// Rows of a picture, at most.
-const MOST: u32 = 32;
+/// Most rows of a picture.
+const MAX_SHOWN: u32 = 32;
 
-/// Where the elements of a layout lie, on every axis, and whether two share a place. The second value says
-/// that none do.
+/// The position of each element of a layout on every axis, and whether two elements share one. The second
+/// value is true if none do.
 pub fn axis(layout: &AxisLayout) -> (Sheet, bool) {
     let first = layout.positions(0);
     let names: Vec<&String> = first.iter().take(1).flat_map(BTreeMap::keys).collect();
@@ -27,10 +27,13 @@ pub fn axis(layout: &AxisLayout) -> (Sheet, bool) {
         sheet = sheet.fact(name, format!("{low} to {high}"));
     }
     let mut grid = Grid::new(
-        format!("places of the first {} elements", layout.size().min(MOST)),
+        format!(
+            "places of the first {} elements",
+            layout.size().min(MAX_SHOWN)
+        ),
         &names,
     );
-    for index in 0..layout.size().min(MOST) {
+    for index in 0..layout.size().min(MAX_SHOWN) {
         for (copy, place) in layout.positions(index).iter().enumerate().take(4) {
             let name = match layout.copies() {
                 1 => format!("element {index}"),

@@ -1,16 +1,16 @@
-//! The banks of a tile, and what an access to it meets.
-use crate::banks::{Access, BANKS, BankTable, LANES, Word, bank, lanes_in_a_phase};
+//! The banks of a tile, and the conflicts of an access to it.
+use crate::banks::{Access, BANKS, BankTable, LANES, Word, bank, lanes_per_phase};
 use crate::show::{Basis, Cell, Grid, Sheet, count};
 use crate::tile::{Pattern, Tile, TileError};
 
-/// Rows and columns of a picture, at most.
-const MOST: u32 = 32;
+/// Most rows and columns of a picture.
+const MAX_SHOWN: u32 = 32;
 
-/// The bank of each element of a tile, and wave by wave what the warp's access meets.
+/// The bank of each element of a tile, and each wavefront of the warp's access.
 ///
 /// # Errors
-/// If the tile makes no sense, or the access would be misaligned: the message names the leading dimension
-/// to take instead.
+/// If the tile is invalid, or the access would be misaligned: the message then names the leading dimension
+/// that avoids it.
 pub fn bankmap(
     tile: &Tile,
     access: Access,
@@ -24,7 +24,7 @@ pub fn bankmap(
         let bank = bank(tile.offset(row, column));
         Cell::of(bank, bank)
     };
-    let (rows, columns) = (tile.rows.min(MOST), tile.columns.min(MOST));
+    let (rows, columns) = (tile.rows.min(MAX_SHOWN), tile.columns.min(MAX_SHOWN));
 
     let title = if (rows, columns) == (tile.rows, tile.columns) {
         "bank of each element".to_string()
@@ -58,9 +58,9 @@ pub fn phases() -> Sheet {
     let in_phases =
         |together| (0..LANES).map(move |lane| Cell::of(lane / together, lane / together));
     for (name, together) in [
-        ("1, 2 or 4 bytes", lanes_in_a_phase(4)),
-        ("8 bytes", lanes_in_a_phase(8)),
-        ("16 bytes", lanes_in_a_phase(16)),
+        ("1, 2 or 4 bytes", lanes_per_phase(4)),
+        ("8 bytes", lanes_per_phase(8)),
+        ("16 bytes", lanes_per_phase(16)),
         ("ldmatrix, stmatrix", 8),
     ] {
         grid = grid.row(name, in_phases(together));
@@ -70,17 +70,16 @@ pub fn phases() -> Sheet {
         Basis::Measured,
     )
     .grid(grid)
-    .note("A phase asks for 128 bytes at most. Lanes of different phases never conflict.")
+    .note("A phase accesses at most 128 bytes. Lanes of different phases never conflict.")
     .note(
         "Loads of 8 and 16 bytes only: two phases become one if over the whole warp lanes i \
              and i^1, or \
-             lanes i and i^2, ask for the same address (a lane that takes no part agrees with \
-             any).",
+             lanes i and i^2, access the same address (an inactive lane matches any).",
     )
     .source("818 one-instruction kernels under Nsight Compute on an H100")
 }
 
-/// Adds to a sheet what an access costs, and who is served in which bank, wave by wave.
+/// Adds to a sheet what an access costs, and which lanes each bank serves in each wavefront.
 pub fn draw(sheet: Sheet, table: &BankTable) -> Sheet {
     let sheet = sheet
         .fact("wavefronts", table.wavefronts())
@@ -111,7 +110,7 @@ pub fn draw(sheet: Sheet, table: &BankTable) -> Sheet {
     sheet
 }
 
-/// The lanes that a word goes to: `4`, or `4+2` for lane 4 and two others.
+/// The lanes that read a word: `4`, or `4+2` for lane 4 and two others.
 fn lanes(word: Option<&Word>) -> Cell {
     let Some((word, first)) = word.and_then(|word| Some((word, word.first_lane()?))) else {
         return Cell::plain(".");

@@ -8,7 +8,7 @@ const FORMAT: &str =
 const LAYOUTS: &str =
     "PTX ISA, \"Asynchronous Warpgroup Level Matrix Instructions\", \"Canonical Layouts\"";
 
-/// What 64 bits tell `wgmma`, field by field.
+/// What 64 bits mean to `wgmma`, field by field.
 pub fn descriptor(bits: u64) -> Sheet {
     let found = Descriptor::decode(bits);
     let mut grid = Grid::new("fields", ["bits", "value", "meaning"]);
@@ -73,10 +73,10 @@ fn remarks(found: &Descriptor, bits: u64) -> Vec<String> {
     remarks
 }
 
-/// The descriptor of a packed operand and the place of its elements.
+/// The descriptor of a packed operand and the place of each of its elements.
 ///
 /// # Errors
-/// If there is no such layout, or the start is no multiple of its pattern.
+/// If there is no such layout, or the start is not a multiple of its pattern.
 pub fn canonical(layout: &Canonical, start: u32) -> Result<Sheet, CanonicalSheetError> {
     let layout = layout.checked()?;
     let pattern = layout.mode.pattern_bytes();

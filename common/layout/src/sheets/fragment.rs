@@ -1,16 +1,16 @@
-//! Who holds what, as tables.
+//! Which thread holds which element, as tables.
 use crate::axis::AxisError;
 use crate::fragment::Fragment;
 use crate::show::{Basis, Cell, Grid, Sheet};
 
-/// Columns of a picture, at most; and elements of a lane.
-const MOST: u32 = 16;
+/// Most columns of a picture, and most elements of a lane.
+const MAX_SHOWN: u32 = 16;
 
-/// A fragment: which thread and element hold each row and column, the other way round, and for `ldmatrix`
-/// and `stmatrix` who gives which address. `name` is what the reader called it.
+/// A fragment: the thread and element that hold each row and column, the inverse map, and for `ldmatrix` and
+/// `stmatrix` which lane gives which address. `name` is the reader's name for it.
 ///
 /// # Errors
-/// Never for the fragments there are.
+/// Never, for the fragments that exist.
 pub fn fragment(name: &str, fragment: &Fragment) -> Result<Sheet, AxisError> {
     let ((rows, columns), elements) = (fragment.shape(), fragment.elements());
     let element = if fragment.packing() == 2 {
@@ -48,7 +48,7 @@ pub fn fragment(name: &str, fragment: &Fragment) -> Result<Sheet, AxisError> {
 /// `T5.2`: thread 5, element 2.
 fn by_place(fragment: &Fragment) -> Grid {
     let (rows, columns) = fragment.shape();
-    let shown = columns.min(MOST);
+    let shown = columns.min(MAX_SHOWN);
     let title = if shown < columns {
         format!("thread.element of each row and column (the first {shown} columns)")
     } else {
@@ -62,7 +62,7 @@ fn by_place(fragment: &Fragment) -> Grid {
 }
 
 fn by_thread(fragment: &Fragment) -> Grid {
-    let shown = fragment.elements().min(MOST);
+    let shown = fragment.elements().min(MAX_SHOWN);
     let title = if shown < fragment.elements() {
         format!("row,column of each element (threads 0 to 31, the first {shown} elements)")
     } else {

@@ -1,14 +1,15 @@
-//! The verdict on a mapping.
+//! The report on a mapping.
 use crate::banks::Banks;
 use crate::mapping::{Mapping, degree};
 use crate::show::{Basis, Cell, Grid, Sheet, count, list};
 
-/// Rows and columns of a picture, at most.
-const MOST: u32 = 32;
+/// Most rows and columns of a picture.
+const MAX_SHOWN: u32 = 32;
 
-/// What a mapping is worth: whether it loses nothing, what it costs by row, by column and by `ldmatrix`,
-/// and, where a column conflicts, who collides and why. The second value says whether it is sound: in its
-/// rows, and bijective. Reads are as wide as the mapping allows, or of `bytes` bytes a lane, which it must allow.
+/// Whether a mapping loses data, what reads by row, by column and by `ldmatrix` cost, and, where a column
+/// read conflicts, which lanes conflict and why. The second value is true if every unit stays in its row and
+/// the mapping is bijective. Each lane reads `bytes` bytes, which the mapping must allow, or else as many as
+/// it allows.
 pub fn mapping(name: &str, mapping: &Mapping, bytes: Option<u32>) -> (Sheet, bool) {
     let shape = mapping.shape();
     let (rows, unit) = (count(shape.rows, "row"), shape.unit_bytes);
@@ -29,13 +30,13 @@ pub fn mapping(name: &str, mapping: &Mapping, bytes: Option<u32>) -> (Sheet, boo
     let mut notes = Vec::new();
     if let Some((row, column, unit)) = stays {
         notes.push(format!(
-            "Row {row}, column {column} leaves its row: it would lie in unit {unit} of 0 to {}.",
+            "Row {row}, column {column} leaves its row: it would map to unit {unit} of 0 to {}.",
             shape.columns() - 1
         ));
     }
     if let Some(((row, column), (other_row, other))) = mapping.collision() {
         notes.push(format!(
-            "Row {row}, column {column} and row {other_row}, column {other} lie in the same place."
+            "Row {row}, column {column} and row {other_row}, column {other} map to the same place."
         ));
     }
     let sound = stays.is_none() && mapping.is_bijective();
@@ -60,7 +61,7 @@ pub fn mapping(name: &str, mapping: &Mapping, bytes: Option<u32>) -> (Sheet, boo
     }
     let mut sheet = sheet.grid(units(mapping));
     if sound {
-        // Where the table is its own inverse, as with every XOR, one of the two serves both ways.
+        // An XOR is its own inverse: then one table serves both directions.
         let places = places(mapping);
         let units = sheet.grids.last();
         if units.is_some_and(|units| units.rows != places.rows) {
@@ -81,11 +82,11 @@ fn why_no_matrix(mapping: &Mapping) -> &'static str {
     if mapping.shape().rows < 8 {
         "not possible: fewer than 8 rows"
     } else {
-        "not possible: the 16 bytes of a matrix row are torn apart or misaligned"
+        "not possible: the 16 bytes of a matrix row are not contiguous, or are misaligned"
     }
 }
 
-/// Who collides when a column is read, and how the mapping spreads that column.
+/// Which lanes conflict when a column is read, and how the mapping distributes that column.
 fn why(mapping: &Mapping, bytes: u32, byte: u32) -> Vec<String> {
     let shape = mapping.shape();
     let table = mapping.column_read(bytes, byte);
@@ -123,7 +124,7 @@ fn why(mapping: &Mapping, bytes: u32, byte: u32) -> Vec<String> {
 
 fn units(mapping: &Mapping) -> Grid {
     let shape = mapping.shape();
-    let (rows, columns) = (shape.rows.min(MOST), shape.columns().min(MOST));
+    let (rows, columns) = (shape.rows.min(MAX_SHOWN), shape.columns().min(MAX_SHOWN));
     let mut cells = vec![vec![Vec::<u32>::new(); shape.columns() as usize]; shape.rows as usize];
     for row in 0..shape.rows {
         for column in 0..shape.columns() {
@@ -150,10 +151,10 @@ fn units(mapping: &Mapping) -> Grid {
     Grid::by_cell(title, 0..columns, "row", rows, cell)
 }
 
-/// The same read the other way: in which unit of each row a logical column lies.
+/// The same map in the other direction: the unit of each row that stores a logical column.
 fn places(mapping: &Mapping) -> Grid {
     let shape = mapping.shape();
-    let (rows, columns) = (shape.rows.min(MOST), shape.columns().min(MOST));
+    let (rows, columns) = (shape.rows.min(MAX_SHOWN), shape.columns().min(MAX_SHOWN));
     let cell = |row: u32, column: u32| {
         let place = mapping.place(row, column);
         place.map_or(Cell::plain("-"), |place| {
@@ -161,6 +162,6 @@ fn places(mapping: &Mapping) -> Grid {
             Cell::of(unit, unit)
         })
     };
-    let title = "unit in which each logical column lies";
+    let title = "unit that stores each logical column";
     Grid::by_cell(title, 0..columns, "row", rows, cell)
 }

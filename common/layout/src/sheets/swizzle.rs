@@ -1,21 +1,21 @@
 //! The tables of a swizzle.
-use crate::banks::{Access, BankTable, lanes_in_a_phase};
+use crate::banks::{Access, BankTable, lanes_per_phase};
 use crate::mapping::{Mapping, degree};
 use crate::show::{Basis, Cell, Grid, Sheet};
 use crate::swizzle::Swizzle;
 
-/// Rows and columns of a picture, at most.
-const MOST: u64 = 32;
+/// Most rows and columns of a picture.
+const MAX_SHOWN: u64 = 32;
 
-/// What a swizzle of byte addresses does: which bits it takes, where its units go, in which banks they
-/// lie, and what reading a column costs with and without it.
+/// What a swizzle of byte addresses does: which bits it reads and changes, where its units go, in which banks
+/// they are, and what a column read costs with and without it.
 pub fn swizzle(swizzle: &Swizzle) -> Sheet {
     let (unit, units) = (swizzle.unit_bytes(), swizzle.units_per_row());
     // Its own rows until it repeats, and at least as many as a phase reads down a column.
     let (bits, shift) = (swizzle.bits(), swizzle.shift());
     let period = if shift < 0 { 1 } else { 1u64 << bits };
-    let phase = lanes_in_a_phase(unit.clamp(4, 16) as u32);
-    let rows = period.clamp(u64::from(phase).max(8), MOST) as u32;
+    let phase = lanes_per_phase(unit.clamp(4, 16) as u32);
+    let rows = period.clamp(u64::from(phase).max(8), MAX_SHOWN) as u32;
     let mut sheet = Sheet::new(format!("{swizzle} on byte addresses"), Basis::Measured)
         .fact("unit", format!("{unit} bytes"))
         .fact("row", format!("{units} units, {} bytes", unit * units))
@@ -53,8 +53,10 @@ pub fn swizzle(swizzle: &Swizzle) -> Sheet {
             .fact("core matrix", core_read(swizzle, matrices))
             .grid(grid);
     }
-    if units > MOST {
-        sheet = sheet.note(format!("Shown are {MOST} of the {units} units of a row."));
+    if units > MAX_SHOWN {
+        sheet = sheet.note(format!(
+            "Only {MAX_SHOWN} of the {units} units of a row are shown."
+        ));
     }
     sheet.source("CuTe, include/cute/swizzle.hpp")
 }
@@ -106,12 +108,12 @@ fn address(swizzle: &Swizzle) -> Grid {
         .row("role", bits.iter().map(role))
 }
 
-/// What lies in each physical unit: the logical column, with its row if that is another.
+/// The logical column in each physical unit, with its row if that is another one.
 fn units_grid(swizzle: &Swizzle, rows: u32) -> Grid {
     let units = swizzle.units_per_row();
     let cell = |row: u32, unit: u32| {
         let address = (u64::from(row) * units + u64::from(unit)) * swizzle.unit_bytes();
-        // Its own inverse: what lies here is what would go from here.
+        // A swizzle is its own inverse: the unit stored here is the one that this unit would move to.
         let logical = u64::from(swizzle.apply(address as u32)) / swizzle.unit_bytes();
         let (from, column) = (logical / units, logical % units);
         let text = match from == u64::from(row) {
@@ -120,7 +122,7 @@ fn units_grid(swizzle: &Swizzle, rows: u32) -> Grid {
         };
         Cell::of(text, column as u32)
     };
-    let shown = units.min(MOST);
+    let shown = units.min(MAX_SHOWN);
     let title = if swizzle.shift() < 0 {
         "logical column at each physical unit (row.column where it comes from another row)"
     } else {
@@ -129,7 +131,7 @@ fn units_grid(swizzle: &Swizzle, rows: u32) -> Grid {
     Grid::by_cell(title, 0..shown, "row", rows, cell)
 }
 
-/// The banks in which each logical column lies, row by row.
+/// The banks of each logical column, row by row.
 fn banks(swizzle: &Swizzle, rows: u32) -> Grid {
     let (units, unit) = (swizzle.units_per_row(), swizzle.unit_bytes());
     let cell = |row: u32, column: u32| {
@@ -142,20 +144,21 @@ fn banks(swizzle: &Swizzle, rows: u32) -> Grid {
         };
         Cell::of(text, (first / count) as u32)
     };
-    let shown = units.min(MOST);
+    let shown = units.min(MAX_SHOWN);
     let title =
         "banks of each logical column: a column is free of conflicts where its banks differ";
     Grid::by_cell(title, 0..shown, "row", rows, cell)
 }
 
-/// Matrices side by side in the swizzle's atom, if it has 16-byte rows: 8 rows of 2^(B+M) bytes.
+/// Number of 8x8 matrices side by side in the swizzle's atom, if the atom has rows of 16-byte units: 8 rows
+/// of 2^(B+M) bytes.
 fn atom(swizzle: &Swizzle) -> Option<u32> {
     let width = 1u32.checked_shl(swizzle.bits() + swizzle.base())?;
     let is_atom = swizzle.shift() > 0 && swizzle.base() >= 4 && (16..=128).contains(&width);
     is_atom.then_some(width / 16)
 }
 
-/// Where row n of 8x8 matrix m (16 bytes) lies: the atom's 8 rows follow each other in memory.
+/// Where row n of 8x8 matrix m (16 bytes) is stored; the atom's 8 rows follow each other in memory.
 fn core_matrices(swizzle: &Swizzle, matrices: u32) -> Grid {
     let cell = |line: u32, place: u32| {
         let logical = swizzle.apply(line * 128 + place * 16) / 16;
@@ -170,7 +173,7 @@ fn core_matrices(swizzle: &Swizzle, matrices: u32) -> Grid {
     Grid::by_cell(title, places, "128 B line", matrices, cell)
 }
 
-/// Reading a core matrix of the atom, with and without.
+/// The cost of reading a core matrix of the atom, with and without the swizzle.
 fn core_read(swizzle: &Swizzle, matrices: u32) -> String {
     let read = |matrix: u32, place: &dyn Fn(u32) -> u32| {
         let address = |lane| place((lane * matrices + matrix) * 16);
@@ -183,7 +186,7 @@ fn core_read(swizzle: &Swizzle, matrices: u32) -> String {
     both(with, without)
 }
 
-/// Degrees of a read with and without the swizzle.
+/// Degrees of conflict of a read with and without the swizzle.
 fn both(with: u32, without: u32) -> String {
     format!("{with}-way, without the swizzle {without}-way")
 }

@@ -4,10 +4,11 @@ use crate::scales::{Place, Scales};
 use crate::show::{Basis, Cell as Shown, Grid, Sheet};
 use crate::tmem::{Accumulator, Cell};
 
-/// Where the accumulator lies: the element at the first lane of each 16, at the ends of its columns.
+/// Where the accumulator is stored: the elements in the first and the last lane of each 16, in its first and
+/// last columns.
 ///
 /// # Errors
-/// Never for the accumulators there are.
+/// Never, for the accumulators that exist.
 pub fn accumulator(accumulator: &Accumulator) -> Result<Sheet, AxisError> {
     let (m, n) = accumulator.shape();
     let (ctas, columns) = (accumulator.ctas(), accumulator.columns());
@@ -35,10 +36,10 @@ pub fn accumulator(accumulator: &Accumulator) -> Result<Sheet, AxisError> {
         .source("CUTLASS, include/cute/atom/mma_traits_sm100.hpp (tmem_frg)"))
 }
 
-/// Where block-scale factors lie.
+/// Where block-scale factors are stored.
 ///
 /// # Errors
-/// Never for the layouts there are.
+/// Never, for the layouts that exist.
 pub fn scales(name: &str, cta_group: u32, scales: &Scales) -> Result<Sheet, AxisError> {
     let (rows, vector) = scales.shape();
     let cell = |lane: u32, column: u32, byte: u32| match scales.factor(Place {
@@ -75,7 +76,7 @@ pub fn scales(name: &str, cta_group: u32, scales: &Scales) -> Result<Sheet, Axis
              factor belong to other steps along K, with another SFA_ID or SFB_ID.",
         )
         .note(format!(
-            "What is often printed places 32 of the {rows} rows; the others lie in further columns."
+            "The often printed layout holds only 32 of the {rows} rows; the others are in further columns."
         ))
         .note(two_ctas(name, cta_group))
         .source("PTX ISA, \"Block Scaling\", \"Scale Factor A ID\", \"Scale Factor B ID\"")

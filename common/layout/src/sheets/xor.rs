@@ -3,19 +3,19 @@ use crate::mapping::Mapping;
 use crate::show::{Basis, Cell, Grid, Sheet};
 use crate::swizzle::Swizzle;
 
-/// Rows of the largest square that is shown.
-const MOST: u32 = 32;
+/// Most rows of a square.
+const MAX_SHOWN: u32 = 32;
 
-/// Why there is no such square.
+/// Why a square is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a square of {size} rows cannot be doubled up to: take 1, 2, 4, 8, 16 or {MOST}")]
+#[error("doubling never gives a square of {size} rows: take 1, 2, 4, 8, 16 or {MAX_SHOWN}")]
 pub struct SquareError {
-    /// The rows that were asked for.
+    /// The requested number of rows.
     pub size: u32,
 }
 
-/// Four copies of a square make one of twice its size: as it is, and moved on by its size; below, the same two
-/// with their places swapped. No XOR is taken here: that it is `col ^ row` is what comes out.
+/// A square of twice the size, made of four copies: above, the square and the square with its size added;
+/// below, the same two exchanged. No XOR is computed here: that the result is `col ^ row` is the finding.
 fn doubled(square: &[Vec<u32>]) -> Vec<Vec<u32>> {
     let size = square.len() as u32;
     let moved = |row: &Vec<u32>| row.iter().map(|cell| cell + size).collect::<Vec<_>>();
@@ -24,12 +24,12 @@ fn doubled(square: &[Vec<u32>]) -> Vec<Vec<u32>> {
     above.chain(below).collect()
 }
 
-/// The squares of 1, 2, 4 … rows, each made of the one before, and which swaps each row of the last makes.
+/// The squares of 1, 2, 4 … rows, each made of the one before, and the exchanges in each row of the last.
 ///
 /// # Errors
-/// If the size is no power of two, or too large to be shown.
+/// If the size is not a power of two, or too large to be shown.
 pub fn xor(size: u32) -> Result<Sheet, SquareError> {
-    if !size.is_power_of_two() || size > MOST {
+    if !size.is_power_of_two() || size > MAX_SHOWN {
         return Err(SquareError { size });
     }
     let mut squares = vec![vec![vec![0]]];
@@ -46,7 +46,7 @@ pub fn xor(size: u32) -> Result<Sheet, SquareError> {
         Sheet::new(format!("XOR from 1 to {size}"), Basis::Computed).fact("is col ^ row", is_xor);
     for square in &squares {
         let rows = square.len() as u32;
-        // A colour for each square of half the size that it is made of.
+        // One colour for each of the four squares that it is made of.
         let half = (rows / 2).max(1);
         let cell = |row, unit| {
             let column: u32 = square[row as usize][unit as usize];
@@ -69,15 +69,15 @@ pub fn xor(size: u32) -> Result<Sheet, SquareError> {
             distance if row & distance == 0 => Cell::plain("-"),
             distance => Cell::of("swap", distance),
         };
-        let title = "neighbouring blocks of so many columns that change places in each row";
+        let title = "size in columns of the neighbouring blocks exchanged in each row";
         sheet = sheet.grid(Grid::by_cell(title, &distances, "row", size, swap));
     }
     Ok(sheet)
 }
 
-/// Which M, B and S mean what, for rows of 128 bytes: units, tiles, and tiles side by side.
+/// What M, B and S mean, for rows of 128 bytes: units, tiles, and tiles side by side.
 pub fn swizzles() -> Sheet {
-    const ROW: u32 = 7; // 2^7 bytes: one pass over all banks
+    const ROW: u32 = 7; // 2^7 bytes: one wavefront over all banks
     let mut units = Grid::new(
         "M: 2^M bytes stay together; S = 7 - M makes a row of 128 bytes",
         ["bytes", "banks", "S", "units a row"],

@@ -26,7 +26,7 @@ pub struct GridRow {
 /// One cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cell {
-    /// What stands in it.
+    /// Its text.
     pub text: String,
     /// Cells of one group have one colour in SVG.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ impl Cell {
         }
     }
 
-    /// A cell with the colour of its group.
+    /// A cell in the colour of its group.
     pub fn of(text: impl ToString, group: u32) -> Self {
         Self {
             group: Some(group),
@@ -74,7 +74,7 @@ impl Grid {
         self
     }
 
-    /// A table of so many rows, named `what 0`, `what 1` and so on, with a cell for each row and column.
+    /// A table of `rows` rows, named `what 0`, `what 1` and so on, with a cell for each row and column.
     pub fn by_cell<T: ToString>(
         title: impl Into<String>,
         columns: impl IntoIterator<Item = T>,

@@ -1,5 +1,5 @@
-//! What every table is before it is shown: a [`Sheet`] of facts and grids, which becomes text, SVG or
-//! (through serde) JSON. Tables are made here and nowhere printed.
+//! The common form of all tables: a [`Sheet`] of facts and grids, which becomes text, SVG or (through serde)
+//! JSON. This crate makes tables and never prints them.
 mod grid;
 mod svg;
 mod text;
@@ -9,15 +9,15 @@ pub use text::wrap;
 
 use serde::{Serialize, Serializer};
 
-/// What a sheet's claims rest on.
+/// The evidence for a sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// It follows from arithmetic alone.
+    /// Arithmetic alone.
     Computed,
-    /// It follows from measurements on an H100.
+    /// Measurements on an H100.
     Measured,
-    /// It is what NVIDIA's documents or CUTLASS say; nobody here has measured it.
+    /// NVIDIA's documents or CUTLASS; not measured in this project.
     Documented,
 }
 
@@ -78,12 +78,12 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// One table, or several that belong together, with what is to be said of them.
+/// One table, or several that belong together, with facts and notes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Sheet {
     /// Its name, also for a screen reader.
     pub title: String,
-    /// What it rests on.
+    /// The evidence.
     pub basis: Basis,
     /// Names and values, in order; a map in JSON.
     #[serde(serialize_with = "as_map")]
@@ -92,7 +92,7 @@ pub struct Sheet {
     pub grids: Vec<Grid>,
     /// Sentences that explain.
     pub notes: Vec<String>,
-    /// Where the rules come from: documents by the title of their section.
+    /// The sources of the rules: documents, by the title of their section.
     pub sources: Vec<String>,
 }
 
@@ -149,7 +149,7 @@ impl Sheet {
         text::text(self)
     }
 
-    /// As an SVG that paints its own paper, in light and in dark, and names itself to a screen reader.
+    /// As an SVG that paints its own background, in light and in dark, and has a title for screen readers.
     pub fn to_svg(&self) -> String {
         svg::svg(self)
     }
@@ -159,7 +159,7 @@ fn as_map<S: Serializer>(facts: &[(String, Value)], serializer: S) -> Result<S::
     serializer.collect_map(facts.iter().map(|(name, value)| (name, value)))
 }
 
-/// The width in characters of the widest.
+/// The width in characters of the widest text.
 fn widest<'a>(texts: impl Iterator<Item = &'a String>) -> usize {
     texts.map(|text| text.chars().count()).max().unwrap_or(0)
 }

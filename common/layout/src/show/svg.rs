@@ -1,7 +1,7 @@
 //! A sheet as SVG: plain strings, since all it needs is rectangles and text.
 //!
-//! Legible in light and in dark: the picture paints its own paper, and takes the reader's preference for
-//! both colours. Contrast of every pair is at least 4.5 to 1, which a test computes.
+//! The picture is legible in light and in dark: it paints its own background and follows the reader's colour
+//! scheme. The contrast of every pair of colours is at least 4.5 to 1, which a test computes.
 use std::fmt::Write as _;
 
 use html_escape::encode_double_quoted_attribute as escape;
@@ -9,13 +9,13 @@ use html_escape::encode_double_quoted_attribute as escape;
 use super::text::{closing, wrap};
 use super::{Grid, Sheet};
 
-/// Paper, ink, faint ink and lines: light, then dark.
+/// Background, text, faint text and lines: light, then dark.
 const BASE: [[&str; 4]; 2] = [
     ["#ffffff", "#1b1f24", "#57606a", "#d0d7de"],
     ["#15191e", "#e6edf3", "#9aa4ae", "#3d444d"],
 ];
 
-/// The groups' colours, under the ink: light, then dark.
+/// The groups' colours, behind the text: light, then dark.
 const GROUPS: [[&str; 8]; 2] = [
     [
         "#cfe3ff", "#ffe1b8", "#cdeccb", "#ffd3d8", "#e4d6fb", "#c8eef0", "#f4e9a8", "#e3e3e3",
@@ -87,7 +87,7 @@ impl Default for Body {
 }
 
 impl Body {
-    /// Text that may widen the picture.
+    /// Draws text that may widen the picture.
     fn text(&mut self, x: f64, text: &str, class: &str) {
         self.put(x, text, class);
         let advance = if class == "title" {

@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 
 use super::{Grid, Sheet};
 
-/// Characters to a line of a note.
+/// Characters of a line of a note.
 const LINE: usize = 100;
 
 pub fn text(sheet: &Sheet) -> String {
@@ -50,7 +50,7 @@ fn write_grid(out: &mut String, grid: &Grid) {
     }
 }
 
-/// The last lines: what the sheet rests on.
+/// The last lines: the evidence and the sources.
 pub fn closing(sheet: &Sheet, width: usize) -> Vec<String> {
     let mut closing = sheet.basis.sentence().to_string();
     if !sheet.sources.is_empty() {
@@ -59,7 +59,7 @@ pub fn closing(sheet: &Sheet, width: usize) -> Vec<String> {
     wrap(&closing, width)
 }
 
-/// Breaks a sentence into lines of at most `width` characters, words unbroken.
+/// Breaks a sentence between words into lines of at most `width` characters.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

@@ -1,4 +1,4 @@
-//! Mistakes in rungs 09 to 16, on Hopper: mbarriers, transaction counts, proxies, `wgmma`, clusters, tile after tile.
+//! Mistakes in rungs 09 to 16, on Hopper: mbarriers, transaction counts, proxies, `wgmma`, clusters, persistent CTAs.
 mod multicast;
 mod persistent;
 mod specialized;
@@ -22,14 +22,15 @@ const STREAM_K: Broken = Broken {
     ..BASE
 };
 
-/// Not a mistake: the host is told of a tile four times as wide, so that each block takes four tiles.
+/// Not a mistake: the kernel states a tile four times as wide, so that each CTA computes four tiles.
 const FEW_BLOCKS: (&str, &str) = ("{BM, BN, BK, THREADS", "{BM, 4 * BN, BK, THREADS");
 
-/// Not a mistake: two clusters, or three, for the five tiles of each of their blocks, so that the rest is split along K.
+/// Not a mistake: two clusters, or three, for the five tiles of each of their CTAs, so that the remaining tiles are
+/// split along K.
 const TWO_CLUSTERS: (&str, &str) = ("{BM, BN, BK, THREADS", "{BM, 3 * BN, BK, THREADS");
 const THREE_CLUSTERS: (&str, &str) = ("{BM, BN, BK, THREADS", "{BM, 2 * BN, BK, THREADS");
 
-/// Nothing wrong: the fifth tile is computed in two pieces.
+/// Correct: the fifth tile is computed in two pieces.
 pub const A_TILE_IN_TWO_PIECES: Broken = Broken {
     name: "a_tile_in_two_pieces",
     size: "256x1280x2048",
@@ -37,7 +38,7 @@ pub const A_TILE_IN_TWO_PIECES: Broken = Broken {
     ..STREAM_K
 };
 
-/// Nothing wrong: the last two tiles are computed by three clusters, one of which takes a piece of each.
+/// Correct: the last two tiles are computed by three clusters, one of which computes a piece of each.
 pub const TWO_TILES_IN_FOUR_PIECES: Broken = Broken {
     name: "two_tiles_in_four_pieces",
     size: "256x1280x4096",
@@ -45,7 +46,7 @@ pub const TWO_TILES_IN_FOUR_PIECES: Broken = Broken {
     ..STREAM_K
 };
 
-/// Nothing wrong, and each block takes several tiles.
+/// Correct: each CTA computes several tiles.
 pub const SEVERAL_TILES_A_BLOCK: Broken = Broken {
     name: "several_tiles_a_block",
     arguments: &[],

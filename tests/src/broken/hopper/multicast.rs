@@ -1,4 +1,4 @@
-//! Mistakes between the blocks of a cluster: a block that is told too much, too little or too late.
+//! Mistakes between the CTAs of a cluster: wrong arrival counts, masks and orders.
 use crate::broken::{BASE, Broken, Caught};
 
 const MULTICAST: Broken = Broken {

@@ -1,4 +1,4 @@
-//! Mistakes of a block that takes tile after tile: the last stage of a tile, and panels that two buffers take to C.
+//! Mistakes of persistent CTAs: the last stage of a tile, and panels of C that are stored through two buffers.
 use super::FEW_BLOCKS;
 use crate::broken::{BASE, Broken, Caught};
 

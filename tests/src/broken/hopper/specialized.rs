@@ -1,8 +1,8 @@
-//! Mistakes between a producer and its two consumers: stages that are not yet empty, or not yet full, or released too
+//! Mistakes between a producer and its two consumers: stages that are not yet empty, not yet full, or released too
 //! early; named barriers; registers; `wgmma` in flight.
 use crate::broken::{BASE, Broken, Caught};
 
-/// Four stages, which eight steps use again.
+/// Four stages, which the eight steps use twice.
 const SPECIALIZED: Broken = Broken {
     rung: "11_specialized",
     size: "128x256x512",

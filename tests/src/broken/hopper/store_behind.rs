@@ -1,4 +1,4 @@
-//! Mistakes where a tile is stored while the next one is computed, and the last one after them.
+//! Mistakes in storing a tile while the next one is computed, and in storing the last tile.
 use super::{FEW_BLOCKS, STORE_BEHIND};
 use crate::broken::{Broken, Caught};
 

@@ -1,4 +1,4 @@
-//! Mistakes where the last tiles are computed in pieces, and those of a small tile or of three consumers.
+//! Mistakes in stream-K, and those of a small tile or of three consumers.
 use super::{FEW_BLOCKS, STREAM_K, THREE_CLUSTERS, TWO_CLUSTERS};
 use crate::broken::{Broken, Caught};
 

@@ -1,4 +1,4 @@
-//! Mistakes with TMA: mbarriers, the bytes that they expect, boxes, and the way of a tile to C.
+//! Mistakes with TMA: mbarriers, their transaction counts, boxes, and the store of a tile to C.
 use crate::broken::{BASE, Broken, Caught};
 
 const TMA: Broken = Broken {

@@ -1,4 +1,4 @@
-//! The roofline as an SVG in the style of the book's own drawings: colours by class, no paper of its own.
+//! The roofline as an SVG in the style of the book's own drawings: colours by class, no background of its own.
 use std::fmt::Write as _;
 
 /// A kernel.
@@ -8,11 +8,11 @@ pub struct Point {
     pub intensity: f64,
     /// TFLOP/s, measured.
     pub measured: f64,
-    /// TFLOP/s that its bound allows.
+    /// TFLOP/s of its bound.
     pub bound: f64,
 }
 
-/// What arithmetic can do, in TFLOP/s.
+/// The peak of each kind of arithmetic, in TFLOP/s.
 pub struct Roof {
     pub name: &'static str,
     pub tflops: f64,
@@ -29,7 +29,7 @@ const UP: Range = Range {
     pixels: (370.0, 24.0),
     powers: (2.0, 10.5),
 };
-/// From one label to the next, where they would overlap.
+/// The distance of two labels that would overlap.
 const LINE: f64 = 16.0;
 const LABEL: f64 = 110.0;
 
@@ -46,8 +46,8 @@ impl Range {
     }
 }
 
-/// The picture. `tflops_per_flop`: TFLOP/s of a kernel that does one FLOP for each wavefront, if wavefronts are
-/// all that limits it.
+/// The picture. `tflops_per_flop`: TFLOP/s of a kernel that does one FLOP for each wavefront, if only wavefronts
+/// limit it.
 pub fn svg(points: &[Point], roofs: &[Roof], tflops_per_flop: f64) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"13\">\n"
@@ -89,7 +89,7 @@ pub fn svg(points: &[Point], roofs: &[Roof], tflops_per_flop: f64) -> String {
             "<circle class=\"accent\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\"/>"
         );
         let mut down = y + 4.0;
-        // A name that a roof would run through stands below it.
+        // A name that a roof would cross is below its point.
         for roof in roofs.iter().map(|roof| UP.at(roof.tflops)) {
             if (down - 4.0 - roof).abs() < LINE / 2.0 {
                 down = roof + LINE;

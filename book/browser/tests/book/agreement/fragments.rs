@@ -104,6 +104,6 @@ fn what_is_no_fragment_is_refused() {
     );
     for (case, answer) in cases.iter().zip(&found) {
         let said = answer["error"].as_str().unwrap_or_default();
-        assert!(said.contains("is no fragment"), "{case:?}: {answer}");
+        assert!(said.contains("is not a fragment"), "{case:?}: {answer}");
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::record::Record;
 use crate::record::for_tests::{bench, right, wrong};
 
-/// A tile at a size, as a fraction of cuBLAS.
+/// A tile at a size, with its fraction of cuBLAS.
 pub fn row(size: &str, tile: &str, of_cublas: f64) -> TileTiming {
     let run = if of_cublas > 0.0 {
         right(size, tile, [100.0, 100.0 * of_cublas])
@@ -21,7 +21,7 @@ pub fn row(size: &str, tile: &str, of_cublas: f64) -> TileTiming {
 }
 
 #[test]
-fn speeds_that_are_none_are_refused() {
+fn invalid_speeds_are_refused() {
     let of = |change: fn(&mut TileTiming)| {
         let mut row = row("512x512x512", "64x128", 0.9);
         change(&mut row);
@@ -82,7 +82,7 @@ fn what_was_written_is_read_again() {
 }
 
 #[test]
-fn what_is_no_such_file_is_named_with_the_remedy() {
+fn an_invalid_file_is_named_with_the_remedy() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let file = folder.path().join(FILE);
     let head = "rung,arch,size,tile,tflops,of_cublas_f16,chosen,rounds,gpu,multiprocessors,sm_mhz_median,power_watts_median,commit,date";

@@ -1,27 +1,27 @@
-//! What a tool printed of one kernel, in one line.
-use super::Watcher;
+//! A tool's output for one kernel, condensed to one line.
+use super::Checker;
 use super::watch::NO_END;
 
-/// What a watcher said.
+/// The verdict of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
-    /// Nothing was found, or C is right.
+pub enum Verdict {
+    /// No finding, or C is right.
     Nothing,
-    /// So many errors, and the first message.
+    /// The number of errors, and the first message.
     Found(u64, String),
-    /// C is wrong, and that is all.
+    /// C is wrong, and the tool has no finding.
     Wrong,
-    /// The kernel was stopped by the GPU, or not taken; the message.
+    /// The kernel was stopped by the GPU, or refused; the message.
     Stopped(String),
-    /// It had to be stopped; the first message up to then, if any.
+    /// Stopped by the time limit; the first message up to then, if any.
     NoEnd(Option<String>),
 }
 
-/// What `sanitize` says where it has found nothing else.
+/// The message of `sanitize` if it has no other finding.
 const WRONG: &str = "and yet C is wrong";
 
-/// Lines of compute-sanitizer that are about itself or the program, and no finding.
-const ASIDE: [&str; 12] = [
+/// Lines of compute-sanitizer about itself or the program, which are not findings.
+const NOT_FINDINGS: [&str; 12] = [
     WRONG,
     "COMPUTE-SANITIZER",
     "ERROR SUMMARY",
@@ -37,41 +37,41 @@ const ASIDE: [&str; 12] = [
     "Note: ",
 ];
 
-impl Said {
-    /// From a file of `raw/`: its first line says how it ended.
-    pub fn of(watcher: Watcher, raw: &str) -> Self {
+impl Verdict {
+    /// Parses a file of `raw/`; its first line says how the process ended.
+    pub fn of(checker: Checker, raw: &str) -> Self {
         let (ended, text) = raw.split_once('\n').unwrap_or((raw, ""));
         let first = first_finding(text);
-        // A process that has printed its report and then waits for the GPU to let it go has come to an end, all the
-        // same; a tool's summary comes after that.
+        // A process that has printed its report and then waits for the GPU counts as ended; a tool's summary comes
+        // after that.
         let reported = |how: &str| text.lines().any(|line| line.trim_start().starts_with(how));
         let error = || {
             let line = text.lines().find_map(|line| line.strip_prefix("error: "))?;
-            // What stands behind it is the remedy.
+            // The text after it is the remedy.
             line.split("; ").next().map(without_addresses)
         };
-        match (watcher, first) {
-            (Watcher::Nobody, _) if reported("verified ") => Self::Nothing,
-            (Watcher::Nobody, _) if reported("WRONG ") => Self::Wrong,
-            (Watcher::Nobody, first) => match error().or(first) {
+        match (checker, first) {
+            (Checker::Hardware, _) if reported("verified ") => Self::Nothing,
+            (Checker::Hardware, _) if reported("WRONG ") => Self::Wrong,
+            (Checker::Hardware, first) => match error().or(first) {
                 Some(error) => Self::Stopped(error),
                 None if ended.starts_with(NO_END) => Self::NoEnd(None),
                 None => Self::Stopped(ended.into()),
             },
             (_, first) if ended.starts_with(NO_END) => Self::NoEnd(first),
-            // Only the emulator's looks at C, too.
+            // Only the emulator's sanitizer compares C, too.
             (_, None) if text.contains(WRONG) => Self::Wrong,
             (_, Some(first)) => Self::Found(summed(text).unwrap_or(1), first),
             (_, None) => match error() {
                 Some(error) => Self::Stopped(error),
                 None if summed(text).is_some() => Self::Nothing,
-                // Without a summary the tool has said nothing of the kernel.
+                // Without a summary the tool has not checked the kernel.
                 None => Self::Stopped("the tool gave no summary".into()),
             },
         }
     }
 
-    /// What it found, without the places and numbers by which one kernel differs from another.
+    /// The finding without the places and numbers that differ between kernels.
     pub fn kind(&self) -> Option<String> {
         let (Self::Found(_, message) | Self::NoEnd(Some(message))) = self else {
             return None;
@@ -81,7 +81,7 @@ impl Said {
     }
 }
 
-impl std::fmt::Display for Said {
+impl std::fmt::Display for Verdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Nothing => f.write_str("nothing"),
@@ -94,7 +94,7 @@ impl std::fmt::Display for Said {
     }
 }
 
-impl std::str::FromStr for Said {
+impl std::str::FromStr for Verdict {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -109,12 +109,12 @@ impl std::str::FromStr for Said {
             ("no end", _) => Ok(Self::NoEnd(None)),
             (_, Some(("no end", first))) => Ok(Self::NoEnd(Some(first.into()))),
             (_, Some(("stopped", why))) => Ok(Self::Stopped(why.into())),
-            _ => Err(format!("{text:?} is nothing that a tool says")),
+            _ => Err(format!("{text:?} is not a verdict")),
         }
     }
 }
 
-/// The first finding with its place: its first line, and where the second says that it was.
+/// The first finding with its place: its first line, and the place in its second line.
 fn first_finding(text: &str) -> Option<String> {
     let mut lines = text
         .lines()
@@ -122,7 +122,7 @@ fn first_finding(text: &str) -> Option<String> {
     let is_finding = |line: &&str| {
         !line.is_empty()
             && !line.starts_with(' ')
-            && !ASIDE.iter().any(|aside| line.starts_with(aside))
+            && !NOT_FINDINGS.iter().any(|aside| line.starts_with(aside))
     };
     let first = lines.find(is_finding)?;
     let second = lines.next().map(str::trim).unwrap_or_default();
@@ -133,8 +133,8 @@ fn first_finding(text: &str) -> Option<String> {
     Some(without_addresses(&whole))
 }
 
-/// `at NAME.cu:12` in place of `at load4(float *, const float *)+0x5f0 in NAME.cu:12`: offsets are those of one
-/// compilation, and a function's name may hold spaces.
+/// Turns `at load4(float *, const float *)+0x5f0 in NAME.cu:12` into `at NAME.cu:12`: offsets belong to one
+/// compilation, and a function's name may contain spaces.
 fn without_addresses(message: &str) -> String {
     let mut kept = String::new();
     let mut rest = message;
@@ -158,7 +158,7 @@ fn without_addresses(message: &str) -> String {
     words.map(last_part).collect::<Vec<_>>().join(" ")
 }
 
-/// A file without its folders.
+/// A file name without folders.
 fn last_part(word: &str) -> &str {
     match word.rsplit_once('/') {
         Some((_, file)) if file.contains(".cu:") => file,
@@ -166,7 +166,7 @@ fn last_part(word: &str) -> &str {
     }
 }
 
-/// The number in the summary; racecheck's begins with how many it has displayed, which `--print-limit` bounds.
+/// The number in the summary; racecheck's begins with the number of displayed hazards, which `--print-limit` bounds.
 fn summed(text: &str) -> Option<u64> {
     let mut lines = text
         .lines()
@@ -186,7 +186,7 @@ fn summed(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const TOOL: Watcher = Watcher::Tool("memcheck");
+    const TOOL: Checker = Checker::Tool("memcheck");
     const READ: &str = "exit status: 2\n\
         ========= COMPUTE-SANITIZER\n\
         ========= Invalid __global__ read of size 2 bytes\n\
@@ -215,70 +215,76 @@ mod tests {
 
     #[test]
     fn the_first_finding_stands_for_all() {
-        let said = Said::of(TOOL, READ);
+        let verdict = Verdict::of(TOOL, READ);
         let read = "Invalid __global__ read of size 2 bytes at reads_past.cu:31";
-        assert_eq!(said, Said::Found(33, read.into()));
-        let race = Said::of(Watcher::Tool("racecheck"), RACE);
+        assert_eq!(verdict, Verdict::Found(33, read.into()));
+        let race = Verdict::of(Checker::Tool("racecheck"), RACE);
         assert_eq!(
             race.to_string(),
             "15: Error: Race reported between Write access at b.cu:70 and Read access at b.cu:81 [8192 hazards]"
         );
         assert_eq!(
-            Said::of(Watcher::Tool("synccheck"), DIVERGES).to_string(),
+            Verdict::of(Checker::Tool("synccheck"), DIVERGES).to_string(),
             "128: Barrier error detected. Divergent thread(s) in block. at d.cu:98"
         );
-        assert_eq!(Said::of(TOOL, CLEAN), Said::Nothing);
+        assert_eq!(Verdict::of(TOOL, CLEAN), Verdict::Nothing);
         let unseen = LOST.to_owned() + "========= ERROR SUMMARY: 0 errors\n";
         let failed = "cuMemcpyDtoHAsync failed: CUDA_ERROR_LAUNCH_FAILED (719)";
-        assert_eq!(Said::of(TOOL, &unseen), Said::Stopped(failed.into()));
+        assert_eq!(Verdict::of(TOOL, &unseen), Verdict::Stopped(failed.into()));
         let wrong = CLEAN.to_owned() + "========= and yet C is wrong; see where\n";
-        assert_eq!(Said::of(TOOL, &wrong), Said::Wrong);
+        assert_eq!(Verdict::of(TOOL, &wrong), Verdict::Wrong);
         let refused = "exit status: 2\nerror: /a/b/c.cu: no such thing\n";
-        let refused = Said::of(TOOL, refused);
-        assert_eq!(refused, Said::Stopped("c.cu: no such thing".into()));
+        let refused = Verdict::of(TOOL, refused);
+        assert_eq!(refused, Verdict::Stopped("c.cu: no such thing".into()));
         let stuck = READ.replace("exit status: 2", "no end in 12 s");
-        assert_eq!(Said::of(TOOL, &stuck), Said::NoEnd(Some(read.into())));
+        assert_eq!(Verdict::of(TOOL, &stuck), Verdict::NoEnd(Some(read.into())));
     }
 
     #[test]
-    fn nobody_sees_whether_c_is_right() {
-        let of = |raw: &str| Said::of(Watcher::Nobody, raw);
-        assert_eq!(of("exit status: 0\n  verified  all\n"), Said::Nothing);
-        assert_eq!(of("exit status: 1\n  WRONG     8 wrong\n"), Said::Wrong);
-        // It had computed C, and was stopped while others kept the GPU.
-        assert_eq!(of("no end in 8 s\n  WRONG     8 wrong\n"), Said::Wrong);
+    fn without_a_tool_c_is_compared() {
+        let of = |raw: &str| Verdict::of(Checker::Hardware, raw);
+        assert_eq!(of("exit status: 0\n  verified  all\n"), Verdict::Nothing);
+        assert_eq!(of("exit status: 1\n  WRONG     8 wrong\n"), Verdict::Wrong);
+        // It had computed C, and was stopped while others used the GPU.
+        assert_eq!(of("no end in 8 s\n  WRONG     8 wrong\n"), Verdict::Wrong);
         let failed = "cuMemcpyDtoHAsync failed: CUDA_ERROR_LAUNCH_FAILED (719)";
-        assert_eq!(of(LOST), Said::Stopped(failed.into()));
-        assert_eq!(of("no end in 8 s\n"), Said::NoEnd(None));
+        assert_eq!(of(LOST), Verdict::Stopped(failed.into()));
+        assert_eq!(of("no end in 8 s\n"), Verdict::NoEnd(None));
     }
 
     #[test]
-    fn a_tool_without_a_summary_has_said_nothing_of_the_kernel() {
+    fn a_tool_without_a_summary_has_not_checked_the_kernel() {
         let lost = "exit status: 1\n========= COMPUTE-SANITIZER\nerror: no GPU\n";
-        assert_eq!(Said::of(TOOL, lost), Said::Stopped("no GPU".into()));
+        assert_eq!(Verdict::of(TOOL, lost), Verdict::Stopped("no GPU".into()));
     }
 
     #[test]
     fn a_cell_is_read_back() {
-        for said in [
-            Said::of(TOOL, READ),
-            Said::of(TOOL, RACE),
-            Said::Nothing,
-            Said::Wrong,
-            Said::Stopped("a: b".into()),
-            Said::NoEnd(None),
-            Said::NoEnd(Some("c at d".into())),
+        for verdict in [
+            Verdict::of(TOOL, READ),
+            Verdict::of(TOOL, RACE),
+            Verdict::Nothing,
+            Verdict::Wrong,
+            Verdict::Stopped("a: b".into()),
+            Verdict::NoEnd(None),
+            Verdict::NoEnd(Some("c at d".into())),
         ] {
-            assert_eq!(said.to_string().parse(), Ok(said));
+            assert_eq!(verdict.to_string().parse(), Ok(verdict));
         }
-        assert!("something".parse::<Said>().is_err());
+        assert!("something".parse::<Verdict>().is_err());
     }
 
     #[test]
     fn a_kind_has_no_place() {
         let other = READ.replace("31", "32").replace("33", "1");
-        assert_eq!(Said::of(TOOL, READ).kind(), Said::of(TOOL, &other).kind());
-        assert_ne!(Said::of(TOOL, READ).kind(), Said::of(TOOL, RACE).kind());
-        assert_eq!(Said::Nothing.kind(), None);
+        assert_eq!(
+            Verdict::of(TOOL, READ).kind(),
+            Verdict::of(TOOL, &other).kind()
+        );
+        assert_ne!(
+            Verdict::of(TOOL, READ).kind(),
+            Verdict::of(TOOL, RACE).kind()
+        );
+        assert_eq!(Verdict::Nothing.kind(), None);
     }
 }
