@@ -94,12 +94,20 @@ fn block(ptx: &str, sass: &str) -> Result<Block> {
         .captures_iter(ptx)
         .map(|found| found[1].parse::<u32>())
         .sum::<Result<_, _>>()?;
-    Ok(Block {
+    let block = Block {
         tile: (numbers[0], numbers[1]),
         threads: numbers[3],
-        shared: numbers[4] + fixed,
+        shared: numbers[4].saturating_add(fixed),
         registers: one(sass, r"(?m)^registers (\d+)$")?.parse()?,
-    })
+    };
+    ensure!(
+        block.threads <= 1024 && block.registers <= 255 && block.shared <= SHARED,
+        "a block of {} threads with {} registers each and {} bytes of shared memory fits on no SM",
+        block.threads,
+        block.registers,
+        block.shared
+    );
+    Ok(block)
 }
 
 impl Block {
@@ -175,6 +183,7 @@ mod tests {
         let why = block(PTX, "").err().expect("no registers").to_string();
         assert!(why.contains("registers"), "{why}");
         assert!(block("", "registers 2\n").is_err());
+        assert!(block(PTX, "registers 256\n").is_err());
         assert!(read("").is_err() && read("06_pipeline 1x1 x").is_err());
     }
 }
