@@ -90,10 +90,9 @@ fn block(ptx: &str, sass: &str) -> Result<Block> {
         .collect();
     // The static arrays of its kernel; PTX rounds none of them up.
     let fixed = Regex::new(r"\.shared \.align \d+ \.b8 \w+\[(\d+)\]")?;
-    let fixed: u32 = fixed
-        .captures_iter(ptx)
-        .map(|found| found[1].parse::<u32>())
-        .sum::<Result<_, _>>()?;
+    let fixed = fixed.captures_iter(ptx).try_fold(0u32, |sum, found| {
+        anyhow::Ok(sum.saturating_add(found[1].parse()?))
+    })?;
     let block = Block {
         tile: (numbers[0], numbers[1]),
         threads: numbers[3],
