@@ -1,5 +1,5 @@
-// Fragment store: an accumulator's registers, as pairs of f16, go to shared memory in rows, with 4-byte stores or with
-// `stmatrix`, the reverse of `ldmatrix` that came with Hopper. Both need the XOR: `mask` is 7, or 0 for plain rows.
+// Fragment store: an accumulator's registers, as pairs of f16, go to shared memory in rows: with 4-byte stores, with 16-byte
+// stores after shuffles, or with `stmatrix`, the reverse of `ldmatrix` that came with Hopper. `mask` is 7 for the XOR, 0 for plain rows.
 // The counter to watch is the wavefronts of "Put". `cargo run -p labs -- fragment_store profile --only "stmatrix, plain"`.
 
 constexpr int ROWS = 16, COLUMNS = 64, CHUNK = 8;      // a row is 128 bytes, 8 chunks of 8 f16
@@ -34,6 +34,30 @@ extern "C" __global__ void stores(const unsigned* in, uint4* out, int mask)
         // Put.
         *(unsigned*)&tile[place(lane / 4, chunk, mask) + lane % 4 * 2] = low;
         *(unsigned*)&tile[place(lane / 4 + 8, chunk, mask) + lane % 4 * 2] = high;
+
+    }
+    copy_out(tile, out, mask);
+}
+
+// Element i of r, without an array in local memory: i is known at run time only.
+__device__ unsigned pick(const unsigned (&r)[4], int i) { return i & 2 ? (i & 1 ? r[3] : r[2]) : (i & 1 ? r[1] : r[0]); }
+
+// Four registers at a time, of four neighbouring chunks. The four lanes of a row exchange them, so that each has one whole chunk.
+extern "C" __global__ void shuffles(const unsigned* in, uint4* out, int mask)
+{
+    __shared__ __align__(128) unsigned short tile[ROWS * COLUMNS];
+    const int lane = threadIdx.x, mine = lane % 4;
+    #pragma unroll 1
+    for (int i = 0; i < COLUMNS / CHUNK / 2; ++i) {
+        const int chunk = i / 2 * 4, half = i % 2;
+        const unsigned r[4] = {held(in, chunk, half), held(in, chunk + 1, half), held(in, chunk + 2, half), held(in, chunk + 3, half)};
+        // Put. In round s, lanes q and q ^ s exchange what the other needs; in round 0 a lane keeps its own.
+        unsigned w[4] = {pick(r, mine)};
+        #pragma unroll
+        for (int s = 1; s < 4; ++s)
+            w[s] = __shfl_xor_sync(~0u, pick(r, mine ^ s), s);
+        *(uint4*)&tile[place(lane / 4 + half * 8, chunk + mine, mask)] =
+            make_uint4(pick(w, mine), pick(w, mine ^ 1), pick(w, mine ^ 2), pick(w, mine ^ 3));
 
     }
     copy_out(tile, out, mask);

@@ -36,6 +36,7 @@ impl Fences {
 /// Follows text outside of listings line by line: what is between `<details>` and `</details>` is folded away.
 #[derive(Default)]
 pub struct Folds {
+    /// Whether the last line was inside.
     pub open: bool,
 }
 

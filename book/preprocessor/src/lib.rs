@@ -15,7 +15,7 @@ mod book;
 mod cache;
 pub mod check;
 pub mod directives;
-mod fence;
+pub mod fence;
 pub mod page;
 mod sentence;
 mod svg;

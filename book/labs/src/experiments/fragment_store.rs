@@ -8,7 +8,7 @@ use crate::lab::{Argument, CompletedLaunch, Lab, Launch, Scale};
 
 pub const LAB: Lab = Lab {
     name: "fragment_store",
-    about: "A fragment from registers to rows in shared memory: 4-byte stores and stmatrix, plain and swizzled",
+    about: "A fragment from registers to rows in shared memory: 4-byte stores, shuffles and stmatrix, plain and swizzled",
     kernels: &[kernel!("fragment_store", "kernel_hopper", "sm_90a")],
     launches,
     remarks,
@@ -29,7 +29,10 @@ fn launches(_: Scale) -> Vec<Launch> {
         launch.in_file("kernel_hopper.cu")
     };
     let of = |entry| [launch(entry, "plain", 0), launch(entry, "swizzled", 7)];
-    ["stores", "stmatrix"].into_iter().flat_map(of).collect()
+    ["stores", "shuffles", "stmatrix"]
+        .into_iter()
+        .flat_map(of)
+        .collect()
 }
 
 /// The instructions and wavefronts of each way from the registers to the tile.
@@ -38,10 +41,13 @@ fn remarks(done: &[CompletedLaunch]) -> Vec<Vec<String>> {
         let section = done.section("Put");
         let all = section.sum();
         let stores = section.sum_of(InstructionKind::is_store);
+        let is_shuffle = |kind: &InstructionKind| matches!(kind, InstructionKind::Shuffle);
+        let shuffles = section.sum_of(is_shuffle);
         let [wavefronts, ways] = ways(&all);
         vec![
             done.launch.name.clone(),
             thousands(all.executions),
+            thousands(shuffles.executions),
             thousands(stores.executions),
             wavefronts,
             ways,
@@ -50,6 +56,7 @@ fn remarks(done: &[CompletedLaunch]) -> Vec<Vec<String>> {
     let head = [
         "section Put",
         "PTX instructions",
+        "shuffles",
         "stores",
         "wavefronts / ideal",
         "ways",

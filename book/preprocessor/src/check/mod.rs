@@ -258,6 +258,6 @@ mod tests {
     fn pages_that_say_how_long_they_take() {
         let long = format!("# A\n\n{{{{#minutes}}}}\n\n{}", "word ".repeat(3000));
         let site = site(&[("a.md", &long), ("b.md", "# B\n")]);
-        assert_eq!(site.minutes(), [("a.md", 23)]);
+        assert_eq!(site.minutes(), [("a.md", 19)]);
     }
 }

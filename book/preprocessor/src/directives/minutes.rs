@@ -10,18 +10,23 @@ const A_WORD: usize = 3;
 const A_LINE: usize = 20;
 const A_PICTURE: usize = 200;
 const A_PREDICTION: usize = 300;
+const AN_EXERCISE: usize = 600;
 
-/// A reader who knew Rust but no CUDA needed 630 minutes for 24 chapters, predictions included; the rates above gave 423.
-const NEWCOMER: (usize, usize) = (630, 423);
+/// A reader who knew Rust but no CUDA needed 630 minutes for 24 chapters. The rates above give 516: 423 for words, listings,
+/// tables, pictures and predictions, and 93 for as many exercises.
+const NEWCOMER: (usize, usize) = (630, 516);
 
 /// How many minutes a page takes, as a reader sees it: Markdown with HTML in it.
 pub fn of(text: &str) -> usize {
     static TAG: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new("<[^>]*>").expect("a pattern that stands here"));
+        LazyLock::new(|| Regex::new("<[^>]*>").expect("a constant pattern"));
+    static EXERCISE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^\d+\. ").expect("a constant pattern"));
     let mut fences = Fences::default();
     let mut tenths = 0;
     let mut in_picture = false;
     let mut folds = Folds::default();
+    let mut in_exercises = false;
     for line in text.lines() {
         if fences.inside(line) {
             // A folded listing is for reference.
@@ -29,6 +34,14 @@ pub fn of(text: &str) -> usize {
             continue;
         }
         folds.follow(line);
+        if line.starts_with('#') {
+            let title = line.trim_start_matches('#').trim_start();
+            in_exercises = title.starts_with("What to try") || title.starts_with("Try it");
+        }
+        // Below them, folded away, are the answers.
+        if in_exercises && !folds.open && EXERCISE.is_match(line) {
+            tenths += AN_EXERCISE;
+        }
         if line.contains("<svg") {
             tenths += A_PICTURE;
             in_picture = true;
@@ -64,8 +77,8 @@ mod tests {
     #[test]
     fn words_listings_tables_and_pictures_take_time() {
         assert_eq!(of(""), 1);
-        assert_eq!(of(&"word ".repeat(2000)), 15);
-        assert_eq!(of(&"- <b>word</b>, \n".repeat(2000)), 15);
+        assert_eq!(of(&"word ".repeat(2000)), 13);
+        assert_eq!(of(&"- <b>word</b>, \n".repeat(2000)), 13);
         assert_eq!(of(&format!("```text\n{}```\n", "a b c\n".repeat(18))), 1);
         assert_eq!(of(&format!("```text\n{}```\n", "a b c\n".repeat(38))), 2);
         assert_eq!(of(&"| a | b | c |\n".repeat(40)), 2);
@@ -76,5 +89,17 @@ mod tests {
         );
         assert_eq!(of(&listing), 1);
         assert_eq!(sentence(1), "*1 minute*\n");
+    }
+
+    #[test]
+    fn exercises_take_time_and_their_answers_do_not() {
+        let list = "1. a\n2. b\n3. c\n4. d\n5. e\n";
+        assert_eq!(of(list), 1);
+        let exercises = format!("## What to try {{#try}}\n\n{list}");
+        assert_eq!(of(&exercises), 7);
+        let answers = format!("\n<details>\n\n{list}\n</details>\n");
+        assert_eq!(of(&(exercises.clone() + &answers)), 7);
+        assert_eq!(of(&format!("{exercises}## Else\n\n{list}")), 7);
+        assert_eq!(of(&format!("## Try it\n\n{list}")), 7);
     }
 }

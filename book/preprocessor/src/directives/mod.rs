@@ -1,4 +1,5 @@
 //! The directives, a file each.
+mod budget;
 mod choice;
 pub mod claims;
 mod code;
@@ -96,6 +97,7 @@ pub fn read(words: &str, body: Option<&str>) -> Result<Directive> {
         "claims" | "commands" | "minutes" if !rest.is_empty() => {
             bail!("`{{{{#{name}}}}}` takes no words")
         }
+        "budget" => budget::read(rest),
         "claims" => Ok(claims::directive()),
         "code" => code::read(rest),
         "commands" => Ok(commands::directive()),
@@ -111,7 +113,7 @@ pub fn read(words: &str, body: Option<&str>) -> Result<Directive> {
             "`{{{{#{name}}}}}` leaves a hole where a file is missing; use `{{{{#code FILE}}}}`"
         ),
         _ => bail!(
-            "there is no directive `{name}`; there are claims, code, commands, diff, figure, minutes, number, predict, result, run, table"
+            "there is no directive `{name}`; there are budget, claims, code, commands, diff, figure, minutes, number, predict, result, run, table"
         ),
     }
 }

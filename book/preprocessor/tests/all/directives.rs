@@ -46,6 +46,11 @@ fn what_is_wrong_is_named_with_page_and_line() {
         ("{{#code /etc/hostname}}", "no path inside the repository"),
         ("{{#code rungs/04_mma/kernel.cu#Wait}}", "no section `Wait`"),
         ("{{#diff 4}}", "takes two rungs"),
+        ("{{#budget}}", "the words are rungs"),
+        (
+            "{{#budget 05_swizzle}}",
+            "cannot read rungs/05_swizzle/kernel.ptx",
+        ),
         ("{{#diff 4 5 | hunk 3}}", "there are 2 hunks"),
         ("{{#diff 4 6}}", "has not been run"),
         ("{{#run rm -r x}}", "neither `cargo run"),

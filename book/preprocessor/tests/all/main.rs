@@ -5,3 +5,4 @@ mod claims;
 mod common;
 mod directives;
 mod spelling;
+mod words;

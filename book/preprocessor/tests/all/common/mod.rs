@@ -57,6 +57,12 @@ pub fn world(root: &Path) -> World {
             "# T\n\n<!-- table: results/card/bench.md#by-rung -->\n",
         ),
         ("rungs/04_mma/kernel.cu", KERNEL),
+        // A tile of 128x128 by 128 threads, with 0x18000 bytes of dynamic shared memory.
+        (
+            "rungs/04_mma/kernel.ptx",
+            ".const .align 4 .b8 gemm_launch[24] = {128, 0, 0, 0, 128, 0, 0, 0, 128, 0, 0, 0, 128, 0, 0, 0, 0, 128, 1, 0, 1};\n",
+        ),
+        ("rungs/04_mma/kernel.sass", "// of PTX\nregisters 168\n"),
         ("src/lib.rs", RUST),
         ("book/figures/drawn.svg", DRAWN),
         ("results/card/bench.json", BENCH),
