@@ -1,4 +1,4 @@
-//! What the packages cost: to compile, and to read.
+//! What the packages cost, to compile and to read, and what they promise to programs.
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
@@ -206,5 +206,14 @@ fn architecture_md_says_how_many_lines_each_package_has() {
             format!("{before}<!-- lines -->\n{out}<!-- end -->{after}"),
         )
         .expect("written");
+    }
+}
+
+#[test]
+fn the_book_lists_every_schema() {
+    let page = read(&root().join("book/src/command_line.md"));
+    for schema in harness::schema::ALL {
+        let row = format!("| {} | {} |", schema.of, schema.number);
+        assert!(page.contains(&row), "book/src/command_line.md lacks: {row}");
     }
 }

@@ -90,17 +90,4 @@ mod tests {
         let text = RUN.pretty(&Fields { z: 1, a: 0.5 });
         assert_eq!(text, "{\n  \"schema\": 1,\n  \"z\": 1,\n  \"a\": 0.5\n}\n");
     }
-
-    #[test]
-    fn the_book_lists_every_schema() {
-        let page = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../book/src/command_line.md"
-        );
-        let page = std::fs::read_to_string(page).expect("the page");
-        for schema in ALL {
-            let row = format!("| {} | {} |", schema.of, schema.number);
-            assert!(page.contains(&row), "book/src/command_line.md lacks: {row}");
-        }
-    }
 }
