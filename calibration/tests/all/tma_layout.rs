@@ -73,7 +73,7 @@ fn a_recording_is_read_and_compared() {
     for (from, to, why) in [
         ("0,0,64,", "0,64,64,", "start a multiple of 128"),
         ("0,0,64,", "0,0,600,", "sides of tile and tensor"),
-        (",616 ", ",a ", "no element"),
+        (",616 ", ",a ", "is neither an element"),
         (",616 ", ",1+2 ", "neither one element nor eight"),
     ] {
         let error = compared(&row.replacen(from, to, 1))

@@ -87,7 +87,7 @@ fn a_recording_is_read_and_compared() {
         (" 16 ", " 16 16 ", "too many bytes"),
         (" 16 ", " ", "too few bytes"),
         (" 16 ", " 1+2 ", "neither one byte nor eight"),
-        (" 16 ", " x ", "a whole number is needed"),
+        (" 16 ", " x ", "expected an integer"),
     ] {
         let broken = whole.replacen(from, to, 1);
         assert_ne!(whole, broken, "{from}");

@@ -121,7 +121,7 @@ fn what_cannot_be_read_exits_with_2_and_is_named() {
         (
             "cut",
             &[("mma_m16n8k8_f16.bin", &sound[..2000])],
-            "mma_m16n8k8_f16.bin: record 1 is cut",
+            "mma_m16n8k8_f16.bin: record 1 is truncated",
         ),
         (
             "row",

@@ -259,7 +259,7 @@ fn what_is_wrong_exits_with_2_and_names_the_remedy() {
                 "--k",
                 "128",
             ],
-            "a descriptor each for what follows",
+            "one descriptor for each further part",
         ),
         (
             &["layout", "tmem", "accumulator", "--m", "96"],

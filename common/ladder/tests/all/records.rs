@@ -66,7 +66,7 @@ fn what_is_stale_is_named_and_made_anew() {
     let text = said(&check);
     assert_eq!(check.status.code(), Some(1), "{text}");
     assert!(
-        text.contains("rungs.svg is not") && text.contains("bench.csv is not"),
+        text.contains("rungs.svg does not match") && text.contains("bench.csv does not match"),
         "{text}"
     );
     assert!(!text.contains("sizes.svg"), "{text}");
