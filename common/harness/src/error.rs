@@ -258,6 +258,9 @@ pub enum Error {
     /// The same of any kernel.
     #[error("no prediction for {0}: {1}")]
     NotPredicted(String, String),
+    /// The assembler by which clocks are compared was not found.
+    #[error("{0}")]
+    NoAssembler(String),
     /// A picture of no known kind.
     #[error("{0}: a timeline is written as .svg or .json, or printed with `-` for the path")]
     PictureEnding(String),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use emulator::{CopyLead, InstructionKind};
 
 use super::judge::{Judged, LaunchResults};
-use super::plan::SMS;
+use super::plan::{Class, SMS};
 use super::rubric::Measure;
 
 /// Bytes of an element.
@@ -21,7 +21,8 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
     for (launch, one) in &all.done {
         let [rows, columns, steps] = launch.tiles(all.rubric);
         // Of a block that takes several tiles, steps are not told apart by its products.
-        if steps <= 2 || rows * columns > u64::from(SMS) {
+        let several = launch.class == Class::Large && all.trial(launch).is_persistent();
+        if steps <= 2 || several || rows * columns > u64::from(SMS) {
             continue;
         }
         let mut warps = BTreeMap::<_, Vec<&CopyLead>>::new();
@@ -94,6 +95,28 @@ pub fn multiplying_producers<'a>(
         let part = multiplying as f64 / of.max(1) as f64;
         let words = format!(
             "{:.0}% of the tiles that are multiplied were copied by a warp that multiplies, too",
+            100.0 * part
+        );
+        judged.measured(measure, all, launch, (part, words), "too-few-stages");
+    }
+}
+
+/// Steps along K in a launch of which most are neither prologue nor epilogue.
+const MANY_STEPS: u64 = 7;
+
+/// Waits of warps that multiply nothing for copies of such warps, over the steps: what a warp that only copies has to wait for is an
+/// empty stage, and at the end perhaps for what is still in flight.
+pub fn waiting_producers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
+    for (launch, one) in &all.done {
+        let [rows, columns, steps] = launch.tiles(all.rubric);
+        if steps < MANY_STEPS {
+            continue;
+        }
+        let leads = one.run.leads.iter();
+        let waits = leads.filter(|lead| lead.of == 0 && lead.issuer_of == 0);
+        let part = waits.count() as f64 / (rows * columns * steps) as f64;
+        let words = format!(
+            "a warp that only copies waits for {:.0}% of the tiles that it copies",
             100.0 * part
         );
         judged.measured(measure, all, launch, (part, words), "too-few-stages");

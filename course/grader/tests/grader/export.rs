@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use grader::export::{self, FileTree};
 
-use crate::support::{assignments, folders, kernels, name, read, root};
+use crate::support::{self, assignments, folders, kernels, name, read, root};
 
 const BOOK: &str = "https://example.org/book";
 
@@ -73,6 +73,10 @@ fn nothing_that_is_not_for_students_leaves() {
     for (path, _) in exported().files() {
         let first = path.split('/').next().unwrap_or_default();
         let known = ["common", "rungs"].contains(&first)
+            || ["book/accesses/", "book/data/", "book/kernels/", "book/labs/"]
+                .iter()
+                .any(|folder| path.starts_with(folder))
+            || path.starts_with("tests/faults/")
             || path.starts_with("course/assignments/")
             || path.starts_with("course/grader/")
             || harness::ceilings::RECORDS
@@ -109,13 +113,9 @@ fn answers() -> BTreeMap<PathBuf, Vec<String>> {
     let rungs = folders(&root().join("rungs"));
     let public = rungs.iter().flat_map(|rung| kernels(rung));
     let public: String = public.map(|kernel| read(&kernel)).collect();
-    let starter = |assignment: &PathBuf| {
-        let path = assignment.join("kernel.cu");
-        if path.exists() {
-            read(&path)
-        } else {
-            String::new()
-        }
+    let starter = |assignment: &PathBuf| match assignment.join("solution/kernel.cu").exists() {
+        true => support::starter(assignment),
+        false => String::new(),
     };
     let starters: String = assignments().iter().map(starter).collect();
     let mut found = BTreeMap::new();
@@ -151,6 +151,68 @@ fn holds(text: &str, line: &str) -> bool {
         let next = text[at + line.len()..].chars().next();
         !next.is_some_and(|next| next.is_alphanumeric() || next == '_')
     })
+}
+
+/// Every command that the book runs finds its files and its program in the students' repository, or README.md there says that it
+/// does not.
+#[test]
+fn the_books_commands_run_in_the_export() {
+    let elsewhere = ["cargo ladder calibrate", "cargo ladder sanitizers"];
+    let readme = text("README.md").replace('\n', " ");
+    for command in elsewhere {
+        assert!(readme.contains(command), "{command}");
+    }
+    let there: BTreeSet<&str> = exported().files().map(|(path, _)| path).collect();
+    let mut commands = 0;
+    for page in support::entries(&root().join("book/src")) {
+        let Ok(page) = std::fs::read_to_string(&page) else {
+            continue;
+        };
+        for directive in page.split("{{#run ").skip(1) {
+            let command = directive.split(['|', '}']).next().unwrap_or_default();
+            if elsewhere.iter().any(|other| command.starts_with(other)) {
+                continue;
+            }
+            commands += 1;
+            let words: Vec<_> = command.split_whitespace().collect();
+            for (word, next) in words.iter().zip(words.iter().skip(1).chain([&""])) {
+                let folders = ["book/", "tests/", "results/", "calibration/", "course/"];
+                let is_path = folders.iter().any(|folder| word.starts_with(folder));
+                assert!(!is_path || there.contains(word), "{command}");
+                let manifest = format!("/{next}/Cargo.toml");
+                let is_program = there.iter().any(|path| path.ends_with(&manifest));
+                assert!(*word != "-p" || is_program, "{command}");
+            }
+        }
+    }
+    assert!(commands > 150, "{commands}");
+}
+
+/// One order of assignments: the list's, which the exported README and the teacher's guide follow.
+#[test]
+fn assignments_have_one_order() {
+    let order = read(&root().join("course/assignments/order.txt"));
+    let mut names: Vec<_> = order.lines().map(str::to_owned).collect();
+    let at = |name: &String| text("README.md").find(&format!("assignments/{name}/README.md"));
+    let places: Option<Vec<_>> = names.iter().map(at).collect();
+    assert!(places.is_some_and(|places| places.is_sorted()), "{names:?}");
+
+    let guide = read(&root().join("book/src/teaching.md"));
+    let rows = guide.split("if you like").skip(1).take(2);
+    let rows = rows.filter_map(|row| row.split('|').next());
+    let digits = |word: &str| word.len() == 2 && word.chars().all(|c| c.is_ascii_digit());
+    let told: Vec<_> = rows
+        .flat_map(|row| row.split(|c: char| !c.is_alphanumeric()))
+        .filter(|word| digits(word))
+        .map(str::to_owned)
+        .collect();
+    let optional = names.iter().skip_while(|name| !name.starts_with("06"));
+    let optional: Vec<_> = optional.skip(1).map(|name| name[..2].to_owned()).collect();
+    assert_eq!(told, optional);
+
+    names.sort();
+    let folders: Vec<_> = assignments().iter().map(|folder| name(folder)).collect();
+    assert_eq!(names, folders);
 }
 
 #[test]
@@ -252,7 +314,7 @@ fn workflow_and_container_can_be_read() {
     let json: serde_json::Value =
         serde_json::from_str(&text(".devcontainer/devcontainer.json")).expect("JSON");
     assert_eq!(json["build"]["dockerfile"], "Dockerfile");
-    assert_eq!(json["postCreateCommand"], "cargo ladder get-nvrtc");
+    assert_eq!(json["postCreateCommand"], "cargo ladder get-nvrtc --ptxas");
     assert!(text(".devcontainer/Dockerfile").contains("\nFROM rust:"));
 
     let workflow = text(".github/workflows/grade.yml");
