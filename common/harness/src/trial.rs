@@ -9,8 +9,8 @@ use emulator::{
 use half::f16;
 
 use crate::{
-    Error, Function, Host, Kernel, Prediction, Problem, Result, Rung, Settings, Size, Source, Target,
-    TensorBox, Tile, Values, Verification, host, predict, transpose, verify,
+    Error, Function, Host, Kernel, Prediction, Problem, Result, Rung, Settings, Size, Source,
+    Target, TensorBox, Tile, Values, Verification, host, predict, transpose, verify,
 };
 
 /// What a kernel is to compute.

@@ -196,9 +196,9 @@ mod tests {
     fn what_others_wrote_is_shown_harmlessly() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("kernel.cu");
-        fs::write(&file, "\u{feff}a\r\nb\rc\u{202e}d\x1b[2J").expect("a file");
+        fs::write(&file, "\u{feff}a\r\nb\rc\u{202e}d\x1b[2J\u{2028}").expect("a file");
         let text = read(&file).expect("a text");
-        assert_eq!(text, "a\nb\u{fffd}c\u{fffd}d\u{fffd}[2J");
+        assert_eq!(text, "a\nb\u{fffd}c\u{fffd}d\u{fffd}[2J\u{fffd}");
         assert_eq!(cell("=1+1"), "'=1+1");
         assert_eq!(cell("ada"), "ada");
         assert_eq!(plain_name(Path::new("my\"kernel;.cu")), "my_kernel_.cu");
@@ -219,14 +219,13 @@ mod tests {
         let error = toml(&format!("a = {}", "x".repeat(70_000))).expect_err("no TOML");
         let error = error.to_string();
         assert!(
-            error.contains("a = xxx") && error.len() < 5000,
+            error.contains("a = xxx") && error.len() < 300,
             "{}",
             error.len()
         );
-        let short = "= 1".parse::<::toml::Table>().expect_err("no TOML");
         assert_eq!(
-            toml("= 1").expect_err("no TOML").to_string(),
-            short.to_string()
+            toml("a = 1\n= 1").expect_err("no TOML").to_string(),
+            "line 2, `= 1`: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"
         );
     }
 }

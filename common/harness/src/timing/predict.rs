@@ -5,8 +5,8 @@ use clock::{Card, Estimate, Launch, Read, Sharing};
 use emulator::{LaunchReport, TraceRequest, WarpTrace};
 
 use crate::bench::Effort;
-use crate::host::Finished;
 use crate::device::{Arg, Device, Function, LaunchConfig};
+use crate::host::Finished;
 use crate::measured::Measured;
 use crate::occupancy::Sm;
 use crate::run;

@@ -53,7 +53,12 @@ pub fn zips(root: &Path, book: &Book, program: Program, secret: Option<&[u8]>) -
             book: book.place().into(),
         };
         let broken = assignment.file(BROKEN);
-        let bytes = zip(&config, [rubric, broken.unwrap_or_default()], ladder.clone(), secret);
+        let bytes = zip(
+            &config,
+            [rubric, broken.unwrap_or_default()],
+            ladder.clone(),
+            secret,
+        );
         let bytes = bytes.with_context(|| format!("the zip of {name}"))?;
         all.files.bytes(&format!("{name}.zip"), bytes);
     }

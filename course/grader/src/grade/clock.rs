@@ -30,7 +30,8 @@ pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: 
                 "the blocks of the SM that is timed compute {:.0}% of their share of C",
                 100.0 * if time.same { time.share } else { 0.0 }
             );
-            let hint = "does every block have as much to do as the others, and is it done by this block?";
+            let hint =
+                "does every block have as much to do as the others, and is it done by this block?";
             none(judged, what, hint);
             continue;
         }

@@ -315,7 +315,11 @@ fn trial(
 fn is_the_kernels(error: &Error) -> bool {
     !matches!(
         error,
-        Error::NoNvrtc { .. } | Error::NoAssembler(_) | Error::Read { .. } | Error::Gpu(_) | Error::Locked(_)
+        Error::NoNvrtc { .. }
+            | Error::NoAssembler(_)
+            | Error::Read { .. }
+            | Error::Gpu(_)
+            | Error::Locked(_)
     )
 }
 

@@ -40,7 +40,6 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             What::MultiplyingProducers => {
                 pipeline::multiplying_producers(measure, all, &mut judged);
             }
-            What::WaitingProducers => pipeline::waiting_producers(measure, all, &mut judged),
             What::PersistentBlocks => pipeline::persistent_blocks(measure, all, &mut judged),
             What::BoxBytes => pipeline::box_bytes(measure, all, &mut judged),
             What::PredictedClocks => clock::predicted_clocks(measure, all, &mut judged),

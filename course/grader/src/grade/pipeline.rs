@@ -101,28 +101,6 @@ pub fn multiplying_producers<'a>(
     }
 }
 
-/// Steps along K in a launch of which most are neither prologue nor epilogue.
-const MANY_STEPS: u64 = 7;
-
-/// Waits of warps that multiply nothing for copies of such warps, over the steps: what a warp that only copies has to wait for is an
-/// empty stage, and at the end perhaps for what is still in flight.
-pub fn waiting_producers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (launch, one) in &all.done {
-        let [rows, columns, steps] = launch.tiles(all.rubric);
-        if steps < MANY_STEPS {
-            continue;
-        }
-        let leads = one.run.leads.iter();
-        let waits = leads.filter(|lead| lead.of == 0 && lead.issuer_of == 0);
-        let part = waits.count() as f64 / (rows * columns * steps) as f64;
-        let words = format!(
-            "a warp that only copies waits for {:.0}% of the tiles that it copies",
-            100.0 * part
-        );
-        judged.measured(measure, all, launch, (part, words), "too-few-stages");
-    }
-}
-
 /// Bytes of a row in the narrowest box of A or B; 0 without boxes.
 pub fn box_bytes<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, _) in &all.done {

@@ -194,8 +194,6 @@ pub enum What {
     BlockBarriers,
     /// Copies whose issuing warp multiplies too, over all of them.
     MultiplyingProducers,
-    /// Tiles that a warp which only copies waits for before it copies the next, over all of them.
-    WaitingProducers,
     /// Blocks of a launch for each SM: at most 1 where blocks take one tile after the other.
     PersistentBlocks,
     /// Bytes of a row that TMA brings at a time: the narrower of A's and B's boxes.

@@ -112,7 +112,9 @@ impl Changes {
             let was = others.find(|other| other.name == item.name && !other.is_full());
             if let Some(was) = was.filter(|was| (was.points - item.points).abs() > 1e-6) {
                 let [had, has] = [was.points, item.points].map(points);
-                changes.points.push(format!("{}, {had} -> {has}", item.name));
+                changes
+                    .points
+                    .push(format!("{}, {had} -> {has}", item.name));
             }
         }
         changes

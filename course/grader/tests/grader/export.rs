@@ -73,9 +73,14 @@ fn nothing_that_is_not_for_students_leaves() {
     for (path, _) in exported().files() {
         let first = path.split('/').next().unwrap_or_default();
         let known = ["common", "rungs"].contains(&first)
-            || ["book/accesses/", "book/data/", "book/kernels/", "book/labs/"]
-                .iter()
-                .any(|folder| path.starts_with(folder))
+            || [
+                "book/accesses/",
+                "book/data/",
+                "book/kernels/",
+                "book/labs/",
+            ]
+            .iter()
+            .any(|folder| path.starts_with(folder))
             || path.starts_with("tests/faults/")
             || path.starts_with("course/assignments/")
             || path.starts_with("course/grader/")
