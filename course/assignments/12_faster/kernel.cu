@@ -4,7 +4,7 @@
 
 // All of these are yours: the tile, too.
 constexpr int BM = 64, BN = 64, BK = 32;               // the block's tile of C, and its step along K
-constexpr int WM = 16, WN = 32;                        // the warp's tile of C
+constexpr int WM = 16, WN = 32;                        // a warp's tile of C
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 256
 constexpr int CHUNK = 8;                               // elements in 16 bytes: what a thread copies at once
 constexpr int A_CHUNKS = BK / CHUNK;                   // chunks in a row of A's tile

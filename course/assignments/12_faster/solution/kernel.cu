@@ -5,11 +5,11 @@
 // All of these are yours: the tile, too.
 //: solution
 constexpr int BM = 128, BN = 64, BK = 32;              // the block's tile of C, and its step along K
-constexpr int WM = 32, WN = 32;                        // the warp's tile of C
+constexpr int WM = 32, WN = 32;                        // a warp's tile of C
 constexpr int STAGES = 3;                              // tiles of A and B in shared memory
 //: starter
 //| constexpr int BM = 64, BN = 64, BK = 32;               // the block's tile of C, and its step along K
-//| constexpr int WM = 16, WN = 32;                        // the warp's tile of C
+//| constexpr int WM = 16, WN = 32;                        // a warp's tile of C
 //: end
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 256
 constexpr int CHUNK = 8;                               // elements in 16 bytes: what a thread copies at once

@@ -2,7 +2,7 @@
 
 // All of these are yours: the tile, too.
 constexpr int BM = 64, BN = 128, BK = 32;              // the block's tile of C, and its step along K
-constexpr int WM = 32, WN = 32;                        // the warp's tile of C
+constexpr int WM = 32, WN = 32;                        // a warp's tile of C
 constexpr int A_ROW = BK + 8, B_ROW = BN + 8;          // elements in a row of a tile
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;    // 256
 constexpr int CHUNK = 8;                               // elements in 16 bytes: what a thread copies at once
