@@ -258,6 +258,9 @@ pub enum Error {
     /// The same, for a kernel that is not a rung's.
     #[error("no prediction for {0}: {1}")]
     NotPredicted(String, String),
+    /// The assembler by which clocks are compared was not found.
+    #[error("{0}")]
+    NoAssembler(String),
     /// A timeline with an unknown file extension.
     #[error("{0}: a timeline is written as .svg or .json, or printed with `-` for the path")]
     PictureEnding(String),

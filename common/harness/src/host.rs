@@ -32,6 +32,8 @@ pub struct Host {
     traced: Option<u32>,
     /// Whether only the first cluster runs.
     first_cluster_only: bool,
+    /// Whether persistent blocks are so few that each takes several tiles.
+    few_blocks: bool,
     /// The trace of the CTAs that run at the same time.
     wave: Vec<emulator::WarpTrace>,
     launched: Option<(RecordedLaunch, Option<LaunchReport>)>,
@@ -79,6 +81,7 @@ impl Host {
             most_instructions: None,
             traced: None,
             first_cluster_only: false,
+            few_blocks: false,
             wave: Vec::new(),
             launched: None,
             finished: None,
@@ -202,6 +205,17 @@ impl Host {
         (self.traced, self.downloads, self.values) = (Some(resident), false, Values::Zero);
     }
 
+    /// Has the emulator trace the CTAs of one SM, of which it holds so many at a time, and look for no faults; or no longer.
+    pub(crate) fn trace_only(&mut self, resident: Option<u32>) {
+        self.traced = resident;
+        if let Device::Emulator(context) = &mut self.device {
+            let options = context.options_mut();
+            let whole = resident.is_none();
+            (options.sanitize, options.lookahead) = (whole, whole);
+            (options.relaunched, options.patterns) = (whole, whole);
+        }
+    }
+
     /// Takes the last launch's trace of the CTAs that run at the same time.
     pub(crate) fn take_wave(&mut self) -> Vec<emulator::WarpTrace> {
         std::mem::take(&mut self.wave)
@@ -289,6 +303,11 @@ impl Host {
             clocks,
         });
         Ok(())
+    }
+
+    /// Deals tiles to the persistent blocks of one SM, or to those of all again.
+    pub(crate) fn deal_to_few_blocks(&mut self, few: bool) {
+        self.few_blocks = few;
     }
 
     /// Makes the emulator keep the operands of matrix instructions.
@@ -390,7 +409,12 @@ pub fn gemm(host: &mut Host) -> Result<()> {
     };
     args.extend([m, n, k].map(Arg::Int));
     args.extend(host.switches());
-    let config = kernel.config(kernel.spec.blocks(problem.padded, host.sms()));
+    // A cluster takes an SM for each of its blocks.
+    let sms = match host.few_blocks {
+        true => kernel.spec.cluster,
+        false => host.sms(),
+    };
+    let config = kernel.config(kernel.spec.blocks(problem.padded, sms));
     host.launch(&kernel, config, args)?;
     host.verify(&problem, [a, b, c])
 }

@@ -25,11 +25,38 @@ pub fn find(name: &str, wheel: &str) -> Result<PathBuf> {
     })
 }
 
+/// The version in a package's name and version.
+pub fn version(wheel: &str) -> &str {
+    wheel.rsplit("==").next().unwrap_or_default()
+}
+
+/// Finds the version of `ptxas` that is pinned, by whose machine code clocks are compared: the first there that says it is.
+///
+/// # Errors
+/// If there is none; with the command that fetches it.
+pub fn pinned(name: &str, wheel: &str) -> Result<PathBuf> {
+    let version = version(wheel);
+    let is_it = |file: &PathBuf| {
+        let said = output(Command::new(file).arg("--version"));
+        said.is_ok_and(|said| said.contains(&format!("V{version}")))
+    };
+    files(name).find(is_it).with_context(|| {
+        format!(
+            "{name} {version} was not found in PATH, CUDA_HOME, .cuda/ or VIRTUAL_ENV: clocks are compared by its machine code; \
+             `cargo ladder get-nvrtc --ptxas` fetches it"
+        )
+    })
+}
+
 /// The first file of this name in those folders.
 pub fn locate(name: &str) -> Option<PathBuf> {
+    files(name).next()
+}
+
+fn files(name: &str) -> impl Iterator<Item = PathBuf> {
     let file = format!("{name}{EXE_SUFFIX}");
-    let mut files = folders().into_iter().map(|folder| folder.join(&file));
-    files.find(|file| file.is_file())
+    let files = folders().into_iter().map(move |folder| folder.join(&file));
+    files.filter(|file| file.is_file())
 }
 
 fn folders() -> Vec<PathBuf> {

@@ -1,5 +1,6 @@
 //! A student's kernel on the emulator, launch after launch, for the grader. Nothing is printed.
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use emulator::{
@@ -8,8 +9,8 @@ use emulator::{
 use half::f16;
 
 use crate::{
-    Error, Function, Host, Kernel, Problem, Result, Rung, Settings, Size, Source, Target,
-    TensorBox, Tile, Values, Verification, host, transpose, verify,
+    Error, Function, Host, Kernel, Prediction, Problem, Result, Rung, Settings, Size, Source,
+    Target, TensorBox, Tile, Values, Verification, host, predict, transpose, verify,
 };
 
 /// What a kernel is to compute.
@@ -66,6 +67,16 @@ pub struct Launched {
     pub run: LaunchReport,
 }
 
+/// How long a launch takes by the clock.
+pub struct TimedLaunch {
+    /// The prediction, from the CTAs of one SM.
+    pub prediction: Prediction,
+    /// Elements of C that these CTAs wrote, over their share of C: 1 where all CTAs write as many.
+    pub share: f64,
+    /// Whether what they wrote is what the whole launch had written.
+    pub same: bool,
+}
+
 /// Bytes of the matrices and of the state of concurrent blocks: the trials of a whole class run in parallel.
 const MEMORY: u64 = 1 << 30;
 
@@ -118,6 +129,11 @@ impl Trial {
         self.kernel.spec.tile
     }
 
+    /// Whether the kernel's blocks are persistent, and take one tile after the other.
+    pub fn is_persistent(&self) -> bool {
+        self.kernel.spec.persistent_per_sm > 0
+    }
+
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
         self.kernel.spec.threads
@@ -164,6 +180,45 @@ impl Trial {
             )),
             false => Ok(run.snapshot),
         }
+    }
+
+    /// How long a launch takes by the clock, whose CTAs of one SM are launched again and traced; `launched` is the whole of it.
+    ///
+    /// # Errors
+    /// As of [`Self::launch`]; [`Error::NotPredicted`] if these CTAs go wrong without the others, or the machine code does not fit.
+    pub fn time(&self, on: &TrialLaunch, launched: &Launched) -> Result<TimedLaunch> {
+        let mut host = self.host.borrow_mut();
+        let run = |host: &mut Host, resident| {
+            host.trace_only(Some(resident));
+            host.run_on(on.size, (on.values, on.seed), on.schedule)
+        };
+        let no = |why| Error::NotPredicted(on.size.to_string(), why);
+        let called = self.kernel.source.file.clone();
+        let timed = predict::of_host(&mut host, &self.kernel, called, false, run, no);
+        host.trace_only(None);
+        let (prediction, finished) = timed?;
+        let report = finished.report.unwrap_or_default();
+        let traced: BTreeSet<_> = report.traces.iter().map(|warp| warp.block).collect();
+        let grid = finished.launch.config.grid.map(u64::from);
+        let pairs = || finished.c.iter().zip(&launched.c);
+        let written = pairs().filter(|(c, _)| !c.is_nan()).count();
+        let of = finished.c.len() as f64 * traced.len() as f64;
+        Ok(TimedLaunch {
+            prediction,
+            share: written as f64 / (of / grid.iter().product::<u64>().max(1) as f64),
+            same: pairs().all(|(c, whole)| c.is_nan() || c == whole),
+        })
+    }
+
+    /// The same, but persistent blocks are as few as one SM holds, so that each takes several tiles of a small problem.
+    ///
+    /// # Errors
+    /// As of [`Self::launch`].
+    pub fn launch_on_one_sm(&self, on: &TrialLaunch) -> Result<Launched> {
+        self.host.borrow_mut().deal_to_few_blocks(true);
+        let launched = self.launch(on);
+        self.host.borrow_mut().deal_to_few_blocks(false);
+        launched
     }
 
     /// Launches it; the result buffer is filled with NaN first.

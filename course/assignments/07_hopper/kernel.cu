@@ -126,7 +126,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
         #pragma unroll
         for (int k = 0; k < BK; k += 16) {
-            // Your task: these are rung 06's numbers, whose panels are 128 bytes wide and swizzled over as many.
+            // Your task: these are rung 10's numbers, whose panels are 128 bytes wide and swizzled over as many.
             const unsigned short* a = s.A[0] + k;
             const unsigned short* b = s.B[0] + k * 64;
             wgmma(acc, descriptor(a, 16, 1024, 1), descriptor(b, BK * 64 * 2, 1024, 1), k0 + k);

@@ -13,7 +13,7 @@ use crate::exam::starter;
 use crate::export::assignments;
 use crate::grade::rubric::Rubric;
 use crate::grade::text::points;
-use crate::grade::{Evidence, Grade, VERSION, submission_hash};
+use crate::grade::{BROKEN, Evidence, Grade, VERSION, submission_hash};
 use crate::starters;
 use crate::submission::{harmless, name};
 
@@ -97,7 +97,10 @@ fn of(root: &Path, folder: &Path) -> Result<Assignment> {
     let rubric = Rubric::read(folder)?;
     let readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
     let title = readme.lines().next().unwrap_or_default();
-    let handed_in = folder.join(rubric.task.handed_in());
+    let mut handed_in = folder.join(rubric.task.handed_in());
+    if rubric.bug.is_some() && !handed_in.exists() {
+        handed_in = folder.join(BROKEN);
+    }
     let record = fs::read_to_string(place(root, folder)).ok();
     // One that cannot be read is as good as none, and so is one of a file that is gone.
     let record = record.and_then(|text| serde_json::from_str::<Record>(&text).ok());
@@ -203,7 +206,10 @@ impl Assignment {
         if self.in_place || self.step != Step::NotBegun {
             return vec![format!("cargo ladder grade --watch {folder} {file}")];
         }
-        let mine = format!("my_{}", name(&self.file));
+        let mine = match name(&self.file) {
+            broken if broken == BROKEN => "my_kernel.cu".into(),
+            file => format!("my_{file}"),
+        };
         vec![
             format!("cp {file} {mine}"),
             format!("cargo ladder grade --watch {folder} {mine}"),

@@ -19,11 +19,12 @@ pub fn outdated(root: &Path) -> Result<Vec<(PathBuf, String)>> {
         match fs::read_to_string(&solution) {
             Ok(text) => {
                 let made = of_solution(&text).with_context(|| solution.display().to_string())?;
-                // One to change, and one that stays as it is for whoever changes the other in its place.
-                if has_bug(&assignment)? {
-                    all.push((assignment.join(BROKEN), made.clone()));
-                }
-                all.push((assignment.join("kernel.cu"), made));
+                // Of a kernel with a bug students change a copy, which an exported course has as kernel.cu.
+                let starter = match has_bug(&assignment)? {
+                    true => BROKEN,
+                    false => "kernel.cu",
+                };
+                all.push((assignment.join(starter), made));
             }
             Err(_) => all.extend(starter::files(&assignment)?),
         }

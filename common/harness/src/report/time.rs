@@ -241,6 +241,14 @@ impl TimeReport {
     }
 }
 
+impl Prediction {
+    /// The source line on which warps spend most clocks, such as `kernel.cu:97`; its part of them all, and why most of it.
+    pub fn slowest_line(&self) -> Option<(String, f64, Stall)> {
+        let line = lines(self).into_iter().next()?;
+        Some((line.source, line.share, line.mostly))
+    }
+}
+
 /// The source lines, in descending order of clocks.
 fn lines(prediction: &Prediction) -> Vec<Line> {
     let mut by_line = std::collections::BTreeMap::<&str, [f64; STALLS.len()]>::new();

@@ -1,4 +1,5 @@
 //! ptxas's machine code of a kernel, as the clock model reads it: committed beside the PTX, or made on demand.
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
@@ -26,7 +27,9 @@ pub fn of(source: &Source, name: &str) -> anyhow::Result<MachineCode> {
         }
         return Ok(code);
     }
-    assemble(&source.ptx, name, &source.arch)
+    let programs = found()?;
+    let programs = programs.each_ref().map(PathBuf::as_path);
+    assemble(programs, &source.ptx, name, &source.arch)
 }
 
 /// The text to commit beside the PTX: the machine code of the kernel `name`, with lines counted from `.version`.
@@ -34,7 +37,20 @@ pub fn of(source: &Source, name: &str) -> anyhow::Result<MachineCode> {
 /// # Errors
 /// As [`of`].
 pub fn text(ptx: &str, name: &str, target: &str) -> anyhow::Result<String> {
-    let mut code = assemble(ptx, name, target)?;
+    text_by(found()?.each_ref().map(PathBuf::as_path), ptx, name, target)
+}
+
+/// The same by this ptxas and this nvdisasm.
+///
+/// # Errors
+/// As [`of`].
+pub fn text_by(
+    programs: [&Path; 2],
+    ptx: &str,
+    name: &str,
+    target: &str,
+) -> anyhow::Result<String> {
+    let mut code = assemble(programs, ptx, name, target)?;
     let start = body(ptx).0;
     for one in &mut code.instructions {
         one.ptx_line = one.ptx_line.saturating_sub(start);
@@ -53,6 +69,14 @@ pub fn text(ptx: &str, name: &str, target: &str) -> anyhow::Result<String> {
 /// Whether a committed text was made from this PTX.
 pub fn is_current(sass: &str, ptx: &str) -> bool {
     committed_hash(sass) == Some(&body_hash(ptx))
+}
+
+/// ptxas and nvdisasm.
+fn found() -> anyhow::Result<[PathBuf; 2]> {
+    Ok([
+        tools::find("ptxas", PTXAS)?,
+        tools::find("nvdisasm", NVDISASM)?,
+    ])
 }
 
 fn committed_hash(sass: &str) -> Option<&str> {
@@ -81,13 +105,16 @@ fn body_hash(ptx: &str) -> String {
 
 /// Assembles PTX for a Hopper card and reads the machine code of the kernel `name`. PTX for older targets is
 /// assembled for sm_90, which also runs it.
-fn assemble(ptx: &str, name: &str, target: &str) -> anyhow::Result<MachineCode> {
-    let ptxas = tools::find("ptxas", PTXAS)?;
-    let nvdisasm = tools::find("nvdisasm", NVDISASM)?;
+fn assemble(
+    [ptxas, nvdisasm]: [&Path; 2],
+    ptx: &str,
+    name: &str,
+    target: &str,
+) -> anyhow::Result<MachineCode> {
     let arch = if target == "sm_90a" { target } else { "sm_90" };
     let scratch = tempfile::tempdir()?;
-    let said = tools::assemble(&ptxas, scratch.path(), ptx, arch)?;
-    let mut disassemble = Command::new(&nvdisasm);
+    let said = tools::assemble(ptxas, scratch.path(), ptx, arch)?;
+    let mut disassemble = Command::new(nvdisasm);
     let text = output(disassemble.current_dir(scratch.path()).args([
         "--print-code",
         "--print-line-info-ptx",

@@ -335,6 +335,10 @@ mod tests {
             }
         }
 
+        fn assemble(&self, _: &str, kernel: &str, _: &str) -> Result<String> {
+            Err(Error::NotPredicted(kernel.into(), "no assembler".into()))
+        }
+
         fn version(&self) -> (u32, u32) {
             (13, 0)
         }

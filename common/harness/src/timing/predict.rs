@@ -6,11 +6,12 @@ use emulator::{LaunchReport, TraceRequest, WarpTrace};
 
 use crate::bench::Effort;
 use crate::device::{Arg, Device, Function, LaunchConfig};
+use crate::host::Finished;
 use crate::measured::Measured;
 use crate::occupancy::Sm;
 use crate::run;
 use crate::source::machine_code;
-use crate::{Error, Host, Result, Rung, Settings, Size, Source, Target, choose};
+use crate::{Error, Host, Kernel, Result, Rung, Settings, Size, Source, Target, choose};
 
 /// Warp instructions that the CTAs of a wave execute together, at most, to show which addresses they share.
 const WAVE_INSTRUCTIONS: u64 = 4_000_000;
@@ -268,6 +269,43 @@ impl TracedLaunch<'_> {
     }
 }
 
+/// What the clock says of the launch that a host makes when it has the CTAs of one SM traced, as many as are given to `run`; and
+/// the launch.
+pub(crate) fn of_host(
+    host: &mut Host,
+    kernel: &Kernel,
+    called: String,
+    spans: bool,
+    run: impl FnOnce(&mut Host, u32) -> Result<Finished>,
+    no: impl Fn(String) -> Error,
+) -> Result<(Prediction, Finished)> {
+    let code = machine_code::of(&kernel.source, kernel.name);
+    let code = code.map_err(|error| no(format!("{error:#}")))?;
+    let config = LaunchConfig {
+        block: [kernel.spec.threads, 1, 1],
+        dynamic_shared: kernel.spec.dynamic_shared,
+        ..LaunchConfig::default()
+    };
+    let mut finished = run(host, resident(&code, &kernel.function, &config).max(1))?;
+    let traced = Traced {
+        report: finished.report.take().unwrap_or_default(),
+        wave: host.take_wave(),
+    };
+    let launch = TracedLaunch {
+        kernel: called,
+        function: &kernel.function,
+        code,
+        config: &finished.launch.config,
+        traced: &traced,
+        memory: 2 * finished.problem.padded.elements().iter().sum::<u64>(),
+        warmed: false,
+        spans,
+    };
+    let prediction = launch.predict().map_err(no)?;
+    finished.report = Some(traced.report);
+    Ok((prediction, finished))
+}
+
 /// Any kernel's launch, of which nothing is known yet.
 pub struct AnyLaunch<'a> {
     /// What messages call the kernel.
@@ -329,34 +367,15 @@ impl Prediction {
     pub fn new(rung: &Rung, settings: &Settings, target: &Target, spans: bool) -> Result<Self> {
         let no = |why: String| Error::NoPrediction(settings.size, why);
         let source = choose::source(rung, target, &settings.kernel, settings.size)?;
-        let mut host = Host::new(rung, settings, target, Some(source.clone()))?;
+        let mut host = Host::new(rung, settings, target, Some(source))?;
         let kernel = host.compile("gemm")?;
-        let code =
-            machine_code::of(&source, kernel.name).map_err(|error| no(format!("{error:#}")))?;
+        let run = |host: &mut Host, resident| {
+            host.trace(resident);
+            host.run()
+        };
+        let called = format!("rung {}", rung.name);
+        let (prediction, _) = of_host(&mut host, &kernel, called, spans, run, no)?;
         let spec = kernel.spec;
-        let config = LaunchConfig {
-            block: [spec.threads, 1, 1],
-            dynamic_shared: spec.dynamic_shared,
-            ..LaunchConfig::default()
-        };
-        host.trace(resident(&code, &kernel.function, &config).max(1));
-        let finished = host.run()?;
-        let traced = Traced {
-            report: finished.report.unwrap_or_default(),
-            wave: host.take_wave(),
-        };
-        let memory = 2 * finished.problem.padded.elements().iter().sum::<u64>();
-        let launch = TracedLaunch {
-            kernel: format!("rung {}", rung.name),
-            function: &kernel.function,
-            code,
-            config: &finished.launch.config,
-            traced: &traced,
-            memory,
-            warmed: false,
-            spans,
-        };
-        let prediction = launch.predict().map_err(no)?;
         Ok(Self {
             product: Some(Product {
                 size: settings.size,

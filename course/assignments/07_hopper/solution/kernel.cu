@@ -137,7 +137,7 @@ gemm(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, c
             const unsigned short* b = s.B[0] + k * PANEL;
             wgmma(acc, descriptor(a, 16, 512, 2), descriptor(b, BK * PANEL * 2, 512, 2), k0 + k);
             //: starter
-            //| // Your task: these are rung 06's numbers, whose panels are 128 bytes wide and swizzled over as many.
+            //| // Your task: these are rung 10's numbers, whose panels are 128 bytes wide and swizzled over as many.
             //| const unsigned short* a = s.A[0] + k;
             //| const unsigned short* b = s.B[0] + k * 64;
             //| wgmma(acc, descriptor(a, 16, 1024, 1), descriptor(b, BK * 64 * 2, 1024, 1), k0 + k);

@@ -14,11 +14,22 @@ pub struct Arguments {
     /// MiB of memory
     #[arg(long)]
     mebibytes: u32,
+    /// Assemble PTX instead
+    #[arg(long)]
+    assemble: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    let &Arguments { seconds, mebibytes } = arguments;
-    sandbox::child::serve(Limits { seconds, mebibytes })?;
+    let &Arguments {
+        seconds,
+        mebibytes,
+        assemble,
+    } = arguments;
+    let limits = Limits { seconds, mebibytes };
+    match assemble {
+        true => sandbox::assembler::serve(limits)?,
+        false => sandbox::child::serve(limits)?,
+    }
     Ok(true)
 }
 

@@ -9,7 +9,7 @@ use harness::{Compile, Nvrtc, rungs};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::grade::class::{Class, GradedClass};
-use crate::grade::{Grade, Grader, Request};
+use crate::grade::{BROKEN, Grade, Grader, Request};
 use crate::progress;
 use crate::sandbox::Limits;
 use crate::submission::harmless;
@@ -206,7 +206,8 @@ fn class(arguments: &Arguments, class: &Class) -> Result<bool> {
         class.len() - failed,
         csv.display()
     );
-    let starter = fs::read_to_string(arguments.assignment.join("kernel.cu"));
+    let file = |name| fs::read_to_string(arguments.assignment.join(name));
+    let starter = file(BROKEN).or_else(|_| file("kernel.cu"));
     let (pairs, file) = class.similar(&starter.unwrap_or_default())?;
     if !pairs.is_empty() {
         anstream::println!(

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::files::{private, text};
 use super::links::Book;
 use super::tree::{ExportedFile, FileTree};
+use crate::grade::BROKEN;
 use crate::submission::name;
 
 /// Where they are, here and in the students' repository.
@@ -16,6 +17,9 @@ const FOLDER: &str = "course/assignments";
 
 /// Endings of the files of an assignment's folder. Folders in it stay here.
 const KINDS: [&str; 3] = ["cu", "md", "toml"];
+
+/// The order in which they are taken, a name a line: it is not that of their numbers.
+pub const ORDER: &str = "course/assignments/order.txt";
 
 /// What students hand in, if the assignment has them to begin with.
 const HANDED_IN: [&str; 2] = ["kernel.cu", "answers.toml"];
@@ -36,12 +40,14 @@ pub fn folders(root: &Path) -> Result<Vec<PathBuf>> {
     let entries = entries.with_context(|| format!("there is no folder {FOLDER} here"))?;
     let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     folders.retain(|folder| folder.join("rubric.toml").is_file());
-    folders.sort();
+    let order = text(root, ORDER)?;
+    let place = |folder: &PathBuf| order.lines().position(|line| line == name(folder));
+    folders.sort_by_key(|folder| (place(folder).unwrap_or(usize::MAX), folder.clone()));
     ensure!(!folders.is_empty(), "there is no assignment in {FOLDER}");
     Ok(folders)
 }
 
-/// All of them, in order.
+/// All of them, in order, as students receive them.
 pub fn all(root: &Path) -> Result<Vec<Assignment>> {
     let folders = folders(root)?;
     folders.iter().map(|folder| read(root, folder)).collect()
@@ -65,6 +71,9 @@ fn read(root: &Path, folder: &Path) -> Result<Assignment> {
             "{place} has the markers of a solution: `cargo ladder starters` makes it without"
         );
         files.insert(file, text);
+    }
+    if let (Some(broken), false) = (files.get(BROKEN), files.contains_key("kernel.cu")) {
+        files.insert("kernel.cu".into(), broken.clone());
     }
     let readme = files.get("README.md");
     let title = readme.and_then(|text| text.lines().next()?.strip_prefix("# "));

@@ -8,8 +8,17 @@ use ignore::WalkBuilder;
 
 use super::tree::FileTree;
 
-/// Folders of the workspace with what a student builds, or what is built into it.
-const FOLDERS: [&str; 3] = ["common", "course/grader", "rungs"];
+/// Folders of the workspace with what a student builds, what is built into it, and what the book's commands name.
+const FOLDERS: [&str; 8] = [
+    "book/accesses",
+    "book/data",
+    "book/kernels",
+    "book/labs",
+    "common",
+    "course/grader",
+    "rungs",
+    "tests/faults",
+];
 
 /// Endings of the files there. Whatever else lies about is nobody's to hand on.
 const KINDS: [&str; 14] = [

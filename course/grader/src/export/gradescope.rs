@@ -12,6 +12,7 @@ use super::links::Book;
 pub use super::program::Program;
 use super::tree::FileTree;
 use crate::autograder;
+use crate::grade::BROKEN;
 use crate::grade::rubric::{AssignmentKind, Rubric};
 
 /// The zips, and what is to be said of them.
@@ -51,7 +52,13 @@ pub fn zips(root: &Path, book: &Book, program: Program, secret: Option<&[u8]>) -
             handed_in: task.handed_in().into(),
             book: book.place().into(),
         };
-        let bytes = zip(&config, rubric, ladder.clone(), secret);
+        let broken = assignment.file(BROKEN);
+        let bytes = zip(
+            &config,
+            [rubric, broken.unwrap_or_default()],
+            ladder.clone(),
+            secret,
+        );
         let bytes = bytes.with_context(|| format!("the zip of {name}"))?;
         all.files.bytes(&format!("{name}.zip"), bytes);
     }
@@ -62,7 +69,7 @@ type Memory = Cursor<Vec<u8>>;
 
 fn zip(
     config: &autograder::Config,
-    rubric: &str,
+    [rubric, broken]: [&str; 2],
     ladder: ZipArchive<Memory>,
     secret: Option<&[u8]>,
 ) -> Result<Vec<u8>> {
@@ -83,6 +90,10 @@ fn zip(
     ] {
         let text = text.replace("\r\n", "\n");
         put(&mut zip, name, text.as_bytes(), executable)?;
+    }
+    if !broken.is_empty() {
+        let name = format!("{}/{BROKEN}", config.assignment);
+        put(&mut zip, &name, broken.as_bytes(), false)?;
     }
     if let Some(secret) = secret {
         put(&mut zip, "secret", secret, false)?;

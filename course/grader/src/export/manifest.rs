@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use toml_edit::{Array, DocumentMut, InlineTable, Table, value};
 
 /// What students build.
-const MEMBERS: [&str; 3] = ["common/*", "course/grader", "rungs/*"];
+const MEMBERS: [&str; 4] = ["book/labs", "common/*", "course/grader", "rungs/*"];
 
 /// A package that stays here, and the feature of the ladder that needs it.
 const CALIBRATION: &str = "calibration";
@@ -75,7 +75,7 @@ mod tests {
             [workspace.lints.rust]\nunsafe_code = \"deny\"\n";
         assert_eq!(
             workspace(text).expect("a manifest"),
-            "[workspace]\nmembers = [\"common/*\", \"course/grader\", \"rungs/*\"]\n\n\
+            "[workspace]\nmembers = [\"book/labs\", \"common/*\", \"course/grader\", \"rungs/*\"]\n\n\
             [workspace.dependencies]\nhalf = \"2\" # Bits.\n\n\
             [workspace.lints.rust]\nunsafe_code = \"deny\"\n\
             unexpected_cfgs = { level = \"warn\", check-cfg = ['cfg(feature, values(\"calibration\"))'] }\n"

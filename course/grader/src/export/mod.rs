@@ -45,6 +45,7 @@ pub fn course(root: &Path, book: &Book) -> Result<FileTree> {
         tree.text(path, &edited(&files::text(root, path)?).context(path)?);
     }
     tree.text("Cargo.lock", &files::text(root, "Cargo.lock")?);
+    tree.text(assignments::ORDER, &files::text(root, assignments::ORDER)?);
     for assignment in &assignments {
         assignment.add(book, &mut tree)?;
     }

@@ -47,12 +47,16 @@ pub enum Effect {
     RegistersToShared,
     /// Atomics, each thread's.
     Atomics,
+    /// Volatile loads, and those with a memory order, each warp's: by these warps wait for others.
+    OrderedLoads,
     /// Bytes that lanes hand to each other: shuffles, votes, matches.
     Exchanges,
     /// Products of f16 by tensor cores.
     TensorProducts,
     /// Products of other formats by tensor cores.
     OtherTensorProducts,
+    /// Of these, the ones that compute in f64.
+    DoubleArithmetic,
     /// Instructions of threads that compute in floating point, conversions included.
     FloatArithmetic,
     /// Instructions of threads that compute in integers, addresses included.
@@ -75,7 +79,10 @@ pub enum Per {
 
 impl Effect {
     fn is_arithmetic(self) -> bool {
-        matches!(self, Self::FloatArithmetic | Self::IntegerArithmetic)
+        matches!(
+            self,
+            Self::DoubleArithmetic | Self::FloatArithmetic | Self::IntegerArithmetic
+        )
     }
 
     fn words(self) -> &'static str {
@@ -89,9 +96,11 @@ impl Effect {
             Self::MatrixLoads => "bytes by ldmatrix",
             Self::RegistersToShared => "bytes from registers to shared memory",
             Self::Atomics => "atomics of threads",
+            Self::OrderedLoads => "volatile or ordered loads of warps",
             Self::Exchanges => "bytes handed from lane to lane",
             Self::TensorProducts => "products of f16 by tensor cores",
             Self::OtherTensorProducts => "products of other formats by tensor cores",
+            Self::DoubleArithmetic => "f64 instructions of threads",
             Self::FloatArithmetic => "floating-point instructions of threads",
             Self::IntegerArithmetic => "integer instructions of threads",
         }
@@ -141,6 +150,10 @@ impl Effect {
             Self::MatrixLoads => of(matches!(kind, Kind::LoadMatrix { .. }), bytes),
             Self::RegistersToShared => of(stores && shared, bytes),
             Self::Atomics => of(matches!(kind, Kind::Atomic { .. }), threads),
+            Self::OrderedLoads => of(
+                matches!(kind, Kind::Load(load) if load.ordered),
+                counters.executions as f64,
+            ),
             Self::Exchanges => of(matches!(kind, Kind::Shuffle | Kind::Vote), 4.0 * threads),
             Self::TensorProducts => match kind {
                 Kind::Mma(of) | Kind::Wgmma(of) if of.factors == FactorFormat::F16 => products(of),
@@ -150,6 +163,16 @@ impl Effect {
                 Kind::Mma(of) | Kind::Wgmma(of) if of.factors != FactorFormat::F16 => products(of),
                 _ => 0.0,
             },
+            Self::DoubleArithmetic => of(
+                matches!(
+                    kind,
+                    Kind::Arithmetic {
+                        number: Number::F64,
+                        ..
+                    }
+                ),
+                threads,
+            ),
             Self::FloatArithmetic => of(is_float(kind), threads),
             Self::IntegerArithmetic => of(
                 matches!(

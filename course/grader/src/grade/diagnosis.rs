@@ -16,6 +16,9 @@ pub struct Cause {
     pub mistake: &'static str,
 }
 
+/// Products of a launch whose C is searched for where its elements belong: of a larger one it would take minutes.
+const MOST_WORK: u64 = 1 << 25;
+
 /// The cause, if one is found.
 pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Option<Cause> {
     let (tile, task) = (all.rubric.tile[launch.tile], all.rubric.task);
@@ -50,7 +53,12 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
             told.as_ref()
                 .and_then(|told| misplaced::of(told, task, tile.k))
         })
-        .or_else(|| misplaced::of(wrong, task, tile.k))
+        .or_else(|| {
+            let work = u64::from(m) * u64::from(n) * u64::from(k);
+            (work <= MOST_WORK)
+                .then(|| misplaced::of(wrong, task, tile.k))
+                .flatten()
+        })
 }
 
 /// Of a transposition only words of some kinds are wrong.

@@ -5,7 +5,7 @@ use anyhow::Result;
 use harness::{Compile, Error, Launched, Source, Tile, Trial};
 
 use super::labels::{self, Coverage};
-use super::plan::{self, PlannedLaunch};
+use super::plan::{self, Class, PlannedLaunch};
 use super::rubric::{AssignmentKind, Measure, Part, Rubric, TileVariant};
 use super::values::{self, HIDDEN, PUBLIC};
 use super::{Complaint, Grade, LaunchOutcome, RubricItem, mechanism, profile, sanitizer};
@@ -54,7 +54,12 @@ impl<'a> LaunchResults<'a> {
     ) -> Self {
         let mut all = Self::none(rubric, part, planned, trials);
         for launch in planned {
-            match all.trial(launch).launch(&launch.on) {
+            let trial = all.trial(launch);
+            let launched = match launch.class {
+                Class::Large => trial.launch_on_one_sm(&launch.on),
+                _ => trial.launch(&launch.on),
+            };
+            match launched {
                 Ok(launched) => {
                     let told = !launched.run.factors.is_empty();
                     all.coverage.push(told.then(|| labels::coverage(&launched)));
@@ -267,6 +272,12 @@ fn trial(
         AssignmentKind::Gemm | AssignmentKind::Predict => harness::Task::Gemm,
     };
     let source = Source::compiled(file, text, &rubric.arch, &defines, compiler);
+    let source = source.and_then(|mut source| {
+        if rubric.sizes.timed.is_some() {
+            source.sass = compiler.assemble(&source.ptx, "gemm", &rubric.arch)?;
+        }
+        Ok(source)
+    });
     let trial = match source.and_then(|source| Trial::new(source, task)) {
         Ok(trial) => trial,
         Err(error) if is_the_kernels(&error) => {
@@ -288,7 +299,7 @@ fn trial(
         Err(error) => return Err(error.into()),
     };
     let Tile { bm, bn, bk } = trial.tile();
-    if [bm, bn, bk] == [m, n, k] {
+    if rubric.own_tile || [bm, bn, bk] == [m, n, k] {
         return Ok(Ok(trial));
     }
     Ok(Err(Complaint::new(
@@ -304,7 +315,11 @@ fn trial(
 fn is_the_kernels(error: &Error) -> bool {
     !matches!(
         error,
-        Error::NoNvrtc { .. } | Error::Read { .. } | Error::Gpu(_) | Error::Locked(_)
+        Error::NoNvrtc { .. }
+            | Error::NoAssembler(_)
+            | Error::Read { .. }
+            | Error::Gpu(_)
+            | Error::Locked(_)
     )
 }
 

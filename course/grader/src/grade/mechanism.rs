@@ -9,7 +9,7 @@ use super::gap::{self, Gap};
 use super::judge::{Judged, LaunchResults};
 use super::plan::PlannedLaunch;
 use super::rubric::{AssignmentKind, Measure, TileVariant, What};
-use super::{Complaint, budget, pipeline};
+use super::{Complaint, budget, clock, pipeline};
 
 /// Lines that are complained about; the rest are mostly the same mistake again.
 const SHOWN: usize = 4;
@@ -42,6 +42,7 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             }
             What::PersistentBlocks => pipeline::persistent_blocks(measure, all, &mut judged),
             What::BoxBytes => pipeline::box_bytes(measure, all, &mut judged),
+            What::PredictedClocks => clock::predicted_clocks(measure, all, &mut judged),
         }
         judged.next();
     }

@@ -13,6 +13,7 @@
 //! | `mechanism` | is it right for the right reason? |
 //! | `budget` | what may a kernel do, and what must it, by whatever instruction? |
 //! | `pipeline` | how early are copies issued? |
+//! | `clock` | how long would it take? |
 //! | `sanitizer` | what was found wrong? |
 //! | `conflict` | which lanes want the same bank? |
 //! | `gap` | which lanes' bytes are not side by side? |
@@ -25,6 +26,7 @@
 pub(crate) mod answers;
 mod budget;
 pub(crate) mod class;
+mod clock;
 mod conflict;
 mod diagnose;
 mod diagnosis;
@@ -49,6 +51,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 pub use diagnose::{BROKEN, sealed};
 use harness::Compile;
+use harness::tools::{PTXAS, version};
 pub use results::Evidence;
 use results::Results;
 use rubric::{AssignmentKind, Rubric};
@@ -60,7 +63,7 @@ use crate::submission::{self, DIAGNOSIS, PREDICTIONS, read};
 const NO_MISTAKE: &str = "none-of-these";
 
 /// Raised whenever the same kernel might get other points, or other sizes.
-pub(crate) const VERSION: &str = "6";
+pub(crate) const VERSION: &str = "7";
 
 /// What a process of its own is to grade, into a `results.json` that it prints.
 #[derive(Clone, Debug)]
@@ -270,7 +273,12 @@ impl Grader {
             AssignmentKind::Predict => None,
             AssignmentKind::Gemm | AssignmentKind::Transpose => {
                 let compiler = compiler()?;
-                let name = name_of(&*compiler)?;
+                let mut name = name_of(&*compiler)?;
+                if rubric.sizes.timed.is_some() {
+                    // So that an assembler that is missing shows here, and is no fault of a kernel.
+                    compiler.assemble(&empty(&*compiler)?.ptx, EMPTY, &rubric.arch)?;
+                    name += &format!(", ptxas {}", version(PTXAS));
+                }
                 Some((compiler, name))
             }
         };
@@ -413,11 +421,19 @@ pub(crate) fn submission_hash(file: &Path, is_kernel: bool) -> Result<String> {
     Ok(HandedIn::read(file, is_kernel)?.hash())
 }
 
+/// The name of [`empty`].
+const EMPTY: &str = "gemm";
+
+/// A kernel that does nothing.
+fn empty(compiler: &dyn Compile) -> Result<harness::Source> {
+    let text = format!("extern \"C\" __global__ void {EMPTY}() {{}}");
+    let source = harness::Source::compiled("empty.cu", &text, "sm_80", &[], compiler)?;
+    Ok(source)
+}
+
 /// The whole name of a compiler, which only its output tells: the version that it states has two numbers.
 fn name_of(compiler: &dyn Compile) -> Result<String> {
-    let empty = "extern \"C\" __global__ void gemm() {}";
-    let source = harness::Source::compiled("empty.cu", empty, "sm_80", &[], compiler)?;
-    Ok(match source.origin {
+    Ok(match empty(compiler)?.origin {
         harness::Origin::Nvrtc(name) => name,
         other => other.to_string(),
     })

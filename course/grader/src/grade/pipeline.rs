@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use emulator::{CopyLead, InstructionKind};
 
 use super::judge::{Judged, LaunchResults};
-use super::plan::SMS;
+use super::plan::{Class, SMS};
 use super::rubric::Measure;
 
 /// Bytes of an element.
@@ -21,7 +21,8 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
     for (launch, one) in &all.done {
         let [rows, columns, steps] = launch.tiles(all.rubric);
         // Of a block that takes several tiles, steps are not told apart by its products.
-        if steps <= 2 || rows * columns > u64::from(SMS) {
+        let several = launch.class == Class::Large && all.trial(launch).is_persistent();
+        if steps <= 2 || several || rows * columns > u64::from(SMS) {
             continue;
         }
         let mut warps = BTreeMap::<_, Vec<&CopyLead>>::new();

@@ -18,6 +18,8 @@ pub enum Class {
     EveryTile,
     /// Many tiles each way, and none of the sides a multiple of a tile's.
     Large,
+    /// The launch whose clocks are predicted, the same for everybody.
+    Timed,
     /// Of a kernel that has a bug: what it keeps from one step to the next, and persistent blocks from one tile to the next, may
     /// be wrong at some numbers of them only.
     Waves {
@@ -103,10 +105,22 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
         let waves = waves.into_iter().zip((0..tiles).cycle());
         all.extend(waves.map(|(class, tile)| draw.launch(rubric, tile, class)));
     }
+    let timed = rubric.timed_size().ok().flatten();
     for launch in &mut all {
         // What shows a bug is the student's to find.
         launch.closed = secret.is_some() || rubric.bug.is_some();
     }
+    all.extend(timed.map(|size| PlannedLaunch {
+        tile: 0,
+        class: Class::Timed,
+        on: TrialLaunch {
+            size,
+            values: Values::Random,
+            seed: 0,
+            schedule: 0,
+        },
+        closed: false,
+    }));
     all
 }
 
@@ -143,7 +157,7 @@ impl Draw<'_> {
 
     fn launch(&self, rubric: &Rubric, tile: usize, class: Class) -> PlannedLaunch {
         let number = match class {
-            Class::EveryTile | Class::Public => tile as u32,
+            Class::EveryTile | Class::Public | Class::Timed => tile as u32,
             Class::Large => 100 + tile as u32,
             Class::Waves { waves, steps } => 200 + 16 * waves + steps,
         };
@@ -155,8 +169,8 @@ impl Draw<'_> {
                 let size = all[draw("size") as usize % all.len()];
                 (size, Values::Distinct)
             }
-            Class::Public | Class::Large => {
-                // One less than whole tiles, or a few: no side is a multiple of anything. More tiles and more steps than
+            Class::Public | Class::Timed | Class::Large => {
+                // One less than whole tiles, or a few: no side is a multiple of anything. More tiles and twice the steps that
                 // any public size has.
                 let steps = rubric.public_sizes().unwrap_or_default();
                 let steps = steps.iter().map(|size| size.k.div_ceil(k)).max();
@@ -172,7 +186,7 @@ impl Draw<'_> {
                 let size = Size {
                     m: odd("odd m", m, tiles(m)),
                     n: odd("odd n", n, tiles(n)),
-                    k: odd("odd k", k.max(2), steps + 1),
+                    k: odd("odd k", k.max(2), 2 * steps + 1),
                 };
                 (size, Values::Random)
             }

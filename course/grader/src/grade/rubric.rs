@@ -30,6 +30,9 @@ pub struct Rubric {
     /// The public one, then its variants: a hidden launch takes one of all.
     #[serde(default)]
     pub tile: Vec<TileVariant>,
+    /// Whether kernels choose a tile of their own: the rubric's is then what sizes and budgets are counted in.
+    #[serde(default)]
+    pub own_tile: bool,
     #[serde(default)]
     pub sizes: Sizes,
     /// What the kernel's file is compiled for and graded as, once for each; at least one after reading.
@@ -139,6 +142,8 @@ impl TileVariant {
 #[serde(deny_unknown_fields)]
 pub struct Sizes {
     pub public: Vec<String>,
+    /// The launch whose clocks are predicted, the same for everybody.
+    pub timed: Option<String>,
 }
 
 /// One way to compile the kernel's file, and what must be in it then.
@@ -193,6 +198,8 @@ pub enum What {
     PersistentBlocks,
     /// Bytes of a row that TMA brings at a time: the narrower of A's and B's boxes.
     BoxBytes,
+    /// Clocks that the timed launch is predicted to take.
+    PredictedClocks,
 }
 
 /// What a number is worth: at most so much, or at least.
@@ -390,6 +397,11 @@ impl Rubric {
             );
         }
         self.public_sizes()?;
+        ensure!(
+            self.timed_size()?.is_some()
+                == (self.measure.iter()).any(|one| one.what == What::PredictedClocks),
+            "predicted_clocks takes a `timed` size in [sizes], and such a size takes the measure"
+        );
         self.bug.iter().try_for_each(super::diagnose::check)?;
         if self.part.is_empty() {
             self.part.push(Part {
@@ -419,12 +431,18 @@ impl Rubric {
     }
 
     pub fn public_sizes(&self) -> Result<Vec<Size>> {
-        let read = |text: &String| {
-            let size = text.parse();
-            size.map_err(|why| anyhow!("the size {text:?}: {why}"))
-        };
-        self.sizes.public.iter().map(read).collect()
+        self.sizes.public.iter().map(size).collect()
     }
+
+    /// The launch whose clocks are predicted, if there is one.
+    pub fn timed_size(&self) -> Result<Option<Size>> {
+        self.sizes.timed.as_ref().map(size).transpose()
+    }
+}
+
+fn size(text: &String) -> Result<Size> {
+    let size = text.parse();
+    size.map_err(|why| anyhow!("the size {text:?}: {why}"))
 }
 
 impl Measure {

@@ -2,11 +2,12 @@
 //! has, and end. The kernel of Linux enforces it, twice over: landlock refuses every file whoever asks for it, and
 //! seccomp every call that names one, with all others that a compiler has no use for. Resource limits bound the rest.
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus,
-    Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
 };
 use rustix::process::{Resource, Rlimit, setrlimit};
 use seccompiler::{
@@ -48,6 +49,49 @@ impl Lock {
     }
 }
 
+/// Shows that this process, and those that it starts, write to one folder only and read little.
+pub struct ToolsLock(());
+
+/// Where the system's libraries are, and what a program opens that has no input.
+const SYSTEM: [&str; 5] = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/null"];
+
+/// The largest file that may be written: machine code of a kernel has some hundred KiB.
+const MOST_FILE: u64 = 64 << 20;
+
+impl ToolsLock {
+    /// Locks this process, and tries the lock: these folders may be read and their programs run, and `scratch` may be written to.
+    ///
+    /// # Errors
+    /// If any of it cannot be had.
+    pub fn take(limits: Limits, readable: &[PathBuf], scratch: &Path) -> Result<Self> {
+        let read = SYSTEM.into_iter().map(Path::new);
+        let read = read.chain(readable.iter().map(PathBuf::as_path));
+        let written = [scratch, Path::new("/dev/null")];
+        let ruleset = ruleset()
+            .and_then(|ruleset| {
+                Ok(ruleset
+                    .add_rules(path_beneath_rules(read, AccessFs::from_read(ABI::V1)))?
+                    .add_rules(path_beneath_rules(written, AccessFs::from_all(ABI::V1)))?)
+            })
+            .with_context(|| format!("landlock is not to be had; {REMEDY}"))?;
+        enforce(ruleset)?;
+        ensure!(
+            denied(fs::read_dir("/")) && denied(fs::File::open("/proc/self/status")),
+            "landlock is there and lets files be opened; {REMEDY}"
+        );
+        let seconds = u64::from(limits.seconds);
+        let bytes = u64::from(limits.mebibytes) << 20;
+        set_limits(&[
+            (Resource::Cpu, seconds, seconds + 1),
+            (Resource::As, bytes, bytes),
+            (Resource::Fsize, MOST_FILE, MOST_FILE),
+            (Resource::Core, 0, 0),
+        ])
+        .context("limits of resources are not to be had")?;
+        Ok(Self(()))
+    }
+}
+
 fn denied<T>(tried: std::io::Result<T>) -> bool {
     tried.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
 }
@@ -55,15 +99,23 @@ fn denied<T>(tried: std::io::Result<T>) -> bool {
 /// No file below any folder may be opened, executed, made or removed. That much every landlock has, and is
 /// required; what later ones add is taken where it is there.
 fn no_files() -> Result<()> {
-    let status = Ruleset::default()
+    enforce(ruleset()?)
+}
+
+/// What every access is asked of.
+fn ruleset() -> Result<RulesetCreated> {
+    Ok(Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(ABI::V1))?
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(ABI::V6))?
         .handle_access(AccessNet::from_all(ABI::V6))?
         .scope(Scope::from_all(ABI::V6))?
-        .create()?
-        .restrict_self()?;
+        .create()?)
+}
+
+fn enforce(ruleset: RulesetCreated) -> Result<()> {
+    let status = ruleset.restrict_self()?;
     if status.ruleset == RulesetStatus::NotEnforced || !status.no_new_privs {
         bail!("it enforces nothing");
     }
@@ -73,7 +125,7 @@ fn no_files() -> Result<()> {
 fn bounded(limits: Limits) -> Result<()> {
     let seconds = u64::from(limits.seconds);
     let bytes = u64::from(limits.mebibytes) << 20;
-    for (resource, soft, hard) in [
+    set_limits(&[
         (Resource::Cpu, seconds, seconds + 1),
         (Resource::As, bytes, bytes),
         (Resource::Fsize, 0, 0),
@@ -81,7 +133,12 @@ fn bounded(limits: Limits) -> Result<()> {
         (Resource::Nproc, 0, 0),
         // Pipes could still be opened through /proc, which landlock lets pass.
         (Resource::Nofile, 0, 0),
-    ] {
+    ])
+}
+
+/// Of each resource a limit that ends a program's calls, and one beyond it.
+fn set_limits(limits: &[(Resource, u64, u64)]) -> Result<()> {
+    for &(resource, soft, hard) in limits {
         let limit = Rlimit {
             current: Some(soft),
             maximum: Some(hard),

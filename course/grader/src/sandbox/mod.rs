@@ -5,8 +5,10 @@
 //! | --- | --- |
 //! | `mod` | what happens outside: who is started, how long may it take, what may it answer? |
 //! | `child` | what happens inside, and in which order? |
+//! | `assembler` | the same for ptxas, which is a program of its own |
 //! | `lockdown` | what can the process still do? |
 //! | `compiler_log` | which of the compiler's messages are about the kernel? |
+pub(crate) mod assembler;
 pub(crate) mod child;
 mod compiler_log;
 #[cfg_attr(
@@ -88,6 +90,8 @@ enum Answer {
     Cannot(String),
     /// Under the lock.
     Compiled { version: (u32, u32), ptx: String },
+    /// Under the lock of [`assembler`].
+    Assembled(String),
     /// Under the lock; what the kernel does wrong.
     Refused(String),
 }
@@ -114,11 +118,12 @@ impl Sandboxed {
             name: child::TRUSTED_NAME.into(),
             options: Vec::new(),
         };
-        match sandboxed.ask(&request)? {
+        match sandboxed.ask(&request, None)? {
             Answer::Compiled { version, .. } => {
                 sandboxed.version = version;
                 Ok(sandboxed)
             }
+            Answer::Assembled(_) => Err(cannot("it assembled what was to be compiled".into())),
             Answer::Cannot(why) => Err(cannot(why)),
             Answer::Refused(log) => Err(cannot(format!(
                 "a line that compiles elsewhere does not:\n{log}"
@@ -126,13 +131,17 @@ impl Sandboxed {
         }
     }
 
-    fn ask(&self, request: &Request) -> Result<Answer, Error> {
+    /// With a folder that may be written to, the request is one to assemble.
+    fn ask(&self, request: &Request, scratch: Option<&Path>) -> Result<Answer, Error> {
         let variables = VARIABLES.map(|name| Some((name, env::var_os(name)?)));
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
+            .args(scratch.map(|_| "--assemble"))
             .env_clear()
             .envs(variables.into_iter().flatten())
+            .envs(scratch.map(|scratch| ("TMPDIR", scratch)))
+            .envs(scratch.and_then(|_| Some(("PATH", env::var_os("PATH")?))))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
@@ -196,9 +205,29 @@ impl Compile for Sandboxed {
             name: name.into(),
             options: options.into(),
         };
-        match self.ask(&request) {
+        match self.ask(&request, None) {
+            Ok(Answer::Assembled(_)) => Err(cannot("it assembled what was to be compiled".into())),
             Ok(Answer::Compiled { ptx, .. }) => Ok(ptx),
             Ok(Answer::Refused(log)) | Err(Error::Compile { log, .. }) => Err(named(name, log)),
+            Ok(Answer::Cannot(why)) => Err(cannot(why)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn assemble(&self, ptx: &str, kernel: &str, arch: &str) -> Result<String, Error> {
+        let scratch = tempfile::tempdir().map_err(|error| cannot(error.to_string()))?;
+        let request = Request {
+            source: ptx.into(),
+            name: kernel.into(),
+            options: vec![arch.into()],
+        };
+        let no = |log| Err(Error::NotPredicted(kernel.into(), log));
+        match self.ask(&request, Some(scratch.path())) {
+            Ok(Answer::Assembled(text)) => Ok(text),
+            Ok(Answer::Refused(log)) | Err(Error::Compile { log, .. }) => no(log),
+            Ok(Answer::Compiled { .. }) => {
+                Err(cannot("it compiled what was to be assembled".into()))
+            }
             Ok(Answer::Cannot(why)) => Err(cannot(why)),
             Err(error) => Err(error),
         }

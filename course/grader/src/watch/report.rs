@@ -88,7 +88,9 @@ impl RunReport {
         if !public.complaints.is_empty() {
             self.complaints.clone_from(&public.complaints);
         }
-        self.profile.clone_from(&public.profile);
+        if !public.complaints.is_empty() {
+            self.profile.clone_from(&public.profile);
+        }
         self.printed.clone_from(&public.printed);
         self
     }

@@ -213,6 +213,7 @@ fn changes(state: &State, page: &mut Page) {
     for (tone, word, names) in [
         (Tone::Right, "newly right", &changes.right),
         (Tone::Wrong, "newly wrong", &changes.wrong),
+        (Tone::Plain, "other points", &changes.points),
     ] {
         if !names.is_empty() {
             page.text(tone, &format!("{word}: {}", names.join(", ")));

@@ -1,5 +1,7 @@
 //! What happens on an event: no thread, no clock, no terminal in here.
 use super::hints::Hints;
+use crate::grade::text::points;
+
 use super::report::{RunReport, Stage};
 
 /// What a student can press.
@@ -89,6 +91,8 @@ pub enum Progress {
 pub struct Changes {
     pub right: Vec<String>,
     pub wrong: Vec<String>,
+    /// What is short of points as before, of fewer or more.
+    pub points: Vec<String>,
 }
 
 impl Changes {
@@ -102,11 +106,22 @@ impl Changes {
                 _ => {}
             }
         }
+        let items = now.items.iter().filter(|item| !item.is_full());
+        for item in items {
+            let mut others = before.items.iter();
+            let was = others.find(|other| other.name == item.name && !other.is_full());
+            if let Some(was) = was.filter(|was| (was.points - item.points).abs() > 1e-6) {
+                let [had, has] = [was.points, item.points].map(points);
+                changes
+                    .points
+                    .push(format!("{}, {had} -> {has}", item.name));
+            }
+        }
         changes
     }
 
     pub fn is_empty(&self) -> bool {
-        self.right.is_empty() && self.wrong.is_empty()
+        self.right.is_empty() && self.wrong.is_empty() && self.points.is_empty()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use grader::export::{self, FileTree};
 
-use crate::support::{assignments, folders, kernels, name, read, root};
+use crate::support::{self, assignments, folders, kernels, name, read, root};
 
 const BOOK: &str = "https://example.org/book";
 
@@ -73,6 +73,15 @@ fn nothing_that_is_not_for_students_leaves() {
     for (path, _) in exported().files() {
         let first = path.split('/').next().unwrap_or_default();
         let known = ["common", "rungs"].contains(&first)
+            || [
+                "book/accesses/",
+                "book/data/",
+                "book/kernels/",
+                "book/labs/",
+            ]
+            .iter()
+            .any(|folder| path.starts_with(folder))
+            || path.starts_with("tests/faults/")
             || path.starts_with("course/assignments/")
             || path.starts_with("course/grader/")
             || harness::ceilings::RECORDS
@@ -108,14 +117,12 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 fn answers() -> BTreeMap<PathBuf, Vec<String>> {
     let rungs = folders(&root().join("rungs"));
     let public = rungs.iter().flat_map(|rung| kernels(rung));
-    let public: String = public.map(|kernel| read(&kernel)).collect();
-    let starter = |assignment: &PathBuf| {
-        let path = assignment.join("kernel.cu");
-        if path.exists() {
-            read(&path)
-        } else {
-            String::new()
-        }
+    let faults = folders(&root().join("tests/faults"));
+    let faults = faults.iter().flat_map(|class| kernels(class));
+    let public: String = public.chain(faults).map(|kernel| read(&kernel)).collect();
+    let starter = |assignment: &PathBuf| match assignment.join("solution/kernel.cu").exists() {
+        true => support::starter(assignment),
+        false => String::new(),
     };
     let starters: String = assignments().iter().map(starter).collect();
     let mut found = BTreeMap::new();
@@ -153,6 +160,75 @@ fn holds(text: &str, line: &str) -> bool {
     })
 }
 
+/// Every command that the book runs finds its files and its program in the students' repository, or README.md there says that it
+/// does not.
+#[test]
+fn the_books_commands_run_in_the_export() {
+    let elsewhere = ["cargo ladder calibrate", "cargo ladder sanitizers"];
+    let readme = text("README.md").replace('\n', " ");
+    for command in elsewhere {
+        assert!(readme.contains(command), "{command}");
+    }
+    let there: BTreeSet<&str> = exported().files().map(|(path, _)| path).collect();
+    let manifests = exported().files();
+    let manifests = manifests.filter(|(path, _)| path.ends_with("/Cargo.toml"));
+    let programs: BTreeSet<String> = manifests
+        .filter_map(|(_, file)| {
+            let text = String::from_utf8(file.bytes.clone()).ok()?;
+            let manifest: toml::Table = text.parse().ok()?;
+            Some(manifest["package"]["name"].as_str()?.to_owned())
+        })
+        .collect();
+    let mut commands = 0;
+    for page in support::entries(&root().join("book/src")) {
+        let Ok(page) = std::fs::read_to_string(&page) else {
+            continue;
+        };
+        for directive in page.split("{{#run ").skip(1) {
+            let command = directive.split(['|', '}']).next().unwrap_or_default();
+            if elsewhere.iter().any(|other| command.starts_with(other)) {
+                continue;
+            }
+            commands += 1;
+            let words: Vec<_> = command.split_whitespace().collect();
+            for (word, next) in words.iter().zip(words.iter().skip(1).chain([&""])) {
+                let folders = ["book/", "tests/", "results/", "calibration/", "course/"];
+                let is_path = folders.iter().any(|folder| word.starts_with(folder));
+                assert!(!is_path || there.contains(word), "{command}");
+                assert!(*word != "-p" || programs.contains(*next), "{command}");
+            }
+        }
+    }
+    assert!(commands > 150, "{commands}");
+}
+
+/// One order of assignments: the list's, which the exported README and the teacher's guide follow.
+#[test]
+fn assignments_have_one_order() {
+    let order = read(&root().join("course/assignments/order.txt"));
+    let mut names: Vec<_> = order.lines().map(str::to_owned).collect();
+    let at = |name: &String| text("README.md").find(&format!("assignments/{name}/README.md"));
+    let places: Option<Vec<_>> = names.iter().map(at).collect();
+    assert!(places.is_some_and(|places| places.is_sorted()), "{names:?}");
+
+    let guide = read(&root().join("book/src/teaching.md"));
+    let rows = guide.split("if you like").skip(1).take(2);
+    let rows = rows.filter_map(|row| row.split('|').next());
+    let digits = |word: &str| word.len() == 2 && word.chars().all(|c| c.is_ascii_digit());
+    let told: Vec<_> = rows
+        .flat_map(|row| row.split(|c: char| !c.is_alphanumeric()))
+        .filter(|word| digits(word))
+        .map(str::to_owned)
+        .collect();
+    let optional = names.iter().skip_while(|name| !name.starts_with("06"));
+    let optional: Vec<_> = optional.skip(1).map(|name| name[..2].to_owned()).collect();
+    assert_eq!(told, optional);
+
+    names.sort();
+    let folders: Vec<_> = assignments().iter().map(|folder| name(folder)).collect();
+    assert_eq!(names, folders);
+}
+
 #[test]
 fn no_exported_file_holds_an_answer() {
     let answers = answers();
@@ -163,7 +239,9 @@ fn no_exported_file_holds_an_answer() {
             continue;
         };
         for (of, lines) in &answers {
-            let told = lines.iter().filter(|line| holds(text, line));
+            // A variable there may have the name of a prediction, and its value.
+            let is_fault = path.starts_with("tests/faults/") && of.ends_with("prediction.toml");
+            let told = lines.iter().filter(|line| !is_fault && holds(text, line));
             found.extend(told.map(|line| format!("{path} has a line of {}: {line}", of.display())));
         }
         if path.ends_with("/answers.toml") {
@@ -211,7 +289,7 @@ fn templates_are_filled_in_and_links_lead_somewhere() {
         let Ok(text) = std::str::from_utf8(&file.bytes) else {
             continue;
         };
-        let ours = !["common/", "course/grader/", "rungs/"]
+        let ours = !["book/", "common/", "course/grader/", "rungs/", "tests/"]
             .iter()
             .any(|folder| path.starts_with(folder));
         assert!(!ours || !text.replace("${{", "").contains("{{"), "{path}");
@@ -252,7 +330,7 @@ fn workflow_and_container_can_be_read() {
     let json: serde_json::Value =
         serde_json::from_str(&text(".devcontainer/devcontainer.json")).expect("JSON");
     assert_eq!(json["build"]["dockerfile"], "Dockerfile");
-    assert_eq!(json["postCreateCommand"], "cargo ladder get-nvrtc");
+    assert_eq!(json["postCreateCommand"], "cargo ladder get-nvrtc --ptxas");
     assert!(text(".devcontainer/Dockerfile").contains("\nFROM rust:"));
 
     let workflow = text(".github/workflows/grade.yml");

@@ -4,11 +4,21 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use harness::Nvrtc;
+use harness::tools::{self, PTXAS};
 
 /// The workspace's folder.
 pub fn root() -> &'static Path {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     folder.ancestors().nth(2).expect("course/grader")
+}
+
+/// What students begin with: of a kernel with a bug, the one that has it.
+pub fn starter(assignment: &Path) -> String {
+    let broken = assignment.join(grader::grade::BROKEN);
+    match broken.is_file() {
+        true => read(&broken),
+        false => read(&assignment.join("kernel.cu")),
+    }
 }
 
 /// The folder of each assignment, sorted.
@@ -60,6 +70,26 @@ pub fn has_nvrtc() -> bool {
     );
     if !found {
         say("skipped: no NVRTC (`cargo ladder get-nvrtc` fetches it)");
+    }
+    found
+}
+
+/// Whether an assignment's points are by predicted clocks, which takes ptxas.
+pub fn is_timed(assignment: &Path) -> bool {
+    let rubric = fs::read_to_string(assignment.join("rubric.toml")).unwrap_or_default();
+    rubric.contains("\ntimed = ")
+}
+
+/// Whether the pinned ptxas is there. Where `GEMM_REQUIRE_PTXAS=1` is set, as in CI, it has to be.
+pub fn has_ptxas() -> bool {
+    let found = tools::pinned("ptxas", PTXAS).is_ok() && tools::locate("nvdisasm").is_some();
+    let required = env::var("GEMM_REQUIRE_PTXAS").is_ok_and(|value| value == "1");
+    assert!(
+        found || !required,
+        "GEMM_REQUIRE_PTXAS=1, but there is no ptxas"
+    );
+    if !found {
+        say("an assignment was left out: no ptxas (`cargo ladder get-nvrtc --ptxas` fetches it)");
     }
     found
 }

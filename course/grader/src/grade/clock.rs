@@ -1,0 +1,56 @@
+//! How long a launch takes by the clock: a prediction, the same on every machine, of which the largest part of the clocks is named.
+use harness::thousands;
+
+use super::judge::{Judged, LaunchResults};
+use super::plan::Class;
+use super::rubric::Measure;
+
+/// The part of its share of C that the CTAs which are timed have to compute: an uneven deal of tiles has less.
+const FAIR_SHARE: f64 = 0.6;
+
+/// The clocks of the timed launch.
+pub fn predicted_clocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
+    let timed = all.done.iter();
+    let timed = timed.filter(|(launch, one)| launch.class == Class::Timed && one.verification.ok());
+    for (launch, one) in timed {
+        let none = |judged: &mut Judged<'a>, why: String, hint: &str| {
+            judged.credit = 0.0;
+            judged.complain(all, launch, &why, hint, "not-timed");
+        };
+        let time = match all.trial(launch).time(&launch.on, one) {
+            Ok(time) => time,
+            Err(error) => {
+                let hint = "the clock launches the blocks of one SM without all others: does one of them wait for another?";
+                none(judged, error.to_string(), hint);
+                continue;
+            }
+        };
+        if !time.same || time.share < FAIR_SHARE {
+            let what = format!(
+                "the blocks of the SM that is timed compute {:.0}% of their share of C",
+                100.0 * if time.same { time.share } else { 0.0 }
+            );
+            let hint =
+                "does every block have as much to do as the others, and is it done by this block?";
+            none(judged, what, hint);
+            continue;
+        }
+        let clocks = time.prediction.estimate.clocks.round();
+        let mut words = format!("{} clocks are predicted", thousands(clocks as u64));
+        let slowest = time.prediction.slowest_line();
+        if let Some((line, part, stall)) = &slowest {
+            let (part, stall) = (100.0 * part, stall.name());
+            words += &format!("; {part:.0}% of them at {line}, mostly {stall}");
+        }
+        let better = measure.degree.iter().filter_map(|degree| degree.at_most);
+        if let Some(next) = better.filter(|most| *most < clocks).reduce(f64::max) {
+            words += &format!("; {} would have more points", thousands(next as u64));
+        }
+        let before = judged.complaints.len();
+        judged.measured(measure, all, launch, (clocks, words), "too-slow");
+        if let (Some(complaint), Some((line, ..))) = (judged.complaints.get_mut(before), slowest) {
+            let number = line.rsplit(':').next();
+            complaint.line = number.and_then(|number| number.parse().ok());
+        }
+    }
+}
