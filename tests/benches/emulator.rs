@@ -166,6 +166,10 @@ fn as_a_reader_runs_it(criterion: &mut Criterion) {
         ("06_pipeline", "sm_80", "512"),
         ("06_pipeline", "sm_90a", "512"),
         ("05_swizzle", "sm_80", "1024"),
+        ("08_warp_tile", "sm_80", "512"),
+        ("10_wgmma", "sm_90a", "512"),
+        ("13_persistent", "sm_90a", "512"),
+        ("16_stream_k", "sm_90a", "1024"),
     ] {
         let mut rung = rung(name);
         if name == "01_naive" {

@@ -386,6 +386,7 @@ impl FindingKind {
             FindingKind::MissingProxyFence(_) if at.is_some_and(|at| at.in_library) => {
                 Severity::Note
             }
+            FindingKind::Uninitialised(_) if at.is_some_and(|at| at.in_cub) => Severity::Note,
             FindingKind::StateLeft { .. } if !options.relaunched => Severity::Note,
             FindingKind::NeverExecuted { .. } => Severity::Note,
             FindingKind::StateLeft { .. }

@@ -37,6 +37,8 @@ pub(crate) struct Op {
     pub instruction: u32,
     /// Whether this is the operation that counts as the instruction's execution.
     pub first: bool,
+    /// Whether clusters may communicate by it.
+    pub communicates: bool,
 }
 
 /// 32-bit operations with a vector path of their own.

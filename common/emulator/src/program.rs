@@ -73,6 +73,8 @@ pub struct Instruction {
     pub inlined_from: Option<SourceLine>,
     /// Whether NVIDIA's own headers call what it is in, so that the kernel's author cannot change it.
     pub in_library: bool,
+    /// Whether it is in a function of CUB that another one called.
+    pub(crate) in_cub: bool,
 }
 
 /// A kernel ready to run.
@@ -109,8 +111,9 @@ pub struct Program {
     pub(crate) max_cluster: Option<u32>,
     /// What the declaration of dynamic shared memory asks for, in bytes.
     pub(crate) dynamic_align: u32,
-    /// Operations by which blocks may talk to each other: atomics, volatile or ordered accesses to global memory, fences.
-    pub(crate) communicating: Vec<usize>,
+    /// Whether it has operations by which clusters may communicate: atomics, volatile or ordered accesses to global memory,
+    /// fences.
+    pub(crate) communicates: bool,
     /// The narrowest access to shared memory, in bytes: the grain of the sanitizer's shadow.
     pub(crate) grain: u32,
     /// The same of global memory.
@@ -240,6 +243,8 @@ pub(crate) enum Special {
     LaneMaskGt,
     DynamicShared,
     TotalShared,
+    /// With what the system reserves of each block's.
+    AggregateShared,
     Cluster(u8),
     Clusters(u8),
     ClusterCtaid(u8),

@@ -214,15 +214,17 @@ impl Tracer {
         if self.current.is_none() {
             return (0, 0);
         }
+        // Neighbouring lanes are mostly in one sector.
+        let mut known = None;
         for (address, bytes) in runs {
             let (start, end) = (address / 32, (address + u64::from(bytes)).div_ceil(32));
             for sector in start..end {
+                if known.replace(sector) == Some(sector) {
+                    continue;
+                }
                 let (number, bit) = (sector / 4, 1 << (sector % 4));
-                let known = self.trace.lines[first..]
-                    .iter_mut()
-                    .rev()
-                    .find(|line| line.number == number);
-                match known {
+                let mut own = self.trace.lines[first..].iter_mut().rev();
+                match own.find(|line| line.number == number) {
                     Some(line) => line.sectors |= bit,
                     None => self.trace.lines.push(TraceLine {
                         number,

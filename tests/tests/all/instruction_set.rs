@@ -137,6 +137,8 @@ istypep.texref %p1, %rd1;
 tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd2;
 vadd.s32.s32.s32 %r1, %r2, %r3;
 vadd4.s32.s32.s32 %r1, %r2, %r3, %r4;
+vabsdiff2.u32.u32.u32 %r1, %r2, %r3, %r4;
+vabsdiff4.u32.u32.u32.add %r1, %r2, %r3, %r4;
 ";
 
 /// The names in a column of the table, in backticks.

@@ -136,6 +136,8 @@ pub(super) struct Common {
     /// For each bulk tensor load that has been executed how wide its tensor map's swizzle is, in bytes; None if that
     /// varies.
     pub swizzles: BTreeMap<usize, Option<u32>>,
+    /// Whether a warp stops before it communicates with other clusters.
+    pub parks: bool,
     /// mbarriers initialised so far.
     pub mbarriers: usize,
     /// What its threads have printed.

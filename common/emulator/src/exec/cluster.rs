@@ -45,6 +45,8 @@ pub(super) enum Turn {
     Unfinished,
     /// No warp can go on, or each loops without any effect: only another block could help.
     Stuck,
+    /// A warp has come to an operation by which clusters communicate, and is to stop there.
+    Parked,
     Fatal,
 }
 
@@ -115,6 +117,18 @@ impl<'m> Cluster<'m> {
         self.expiries = (0, 0);
     }
 
+    /// Makes it stop where it would communicate with other clusters.
+    pub fn park(&mut self) {
+        self.common.parks = true;
+    }
+
+    /// Lets it communicate, over memory that others have changed since.
+    pub fn go_on(&mut self) {
+        self.common.parks = false;
+        self.expiries = (0, 0);
+        self.warps.iter_mut().for_each(|warp| warp.watched = None);
+    }
+
     /// What was found, in the order of the text; a fatal finding comes last.
     pub fn findings(&mut self) -> Vec<Finding> {
         let blocks = self.blocks.iter_mut();
@@ -163,9 +177,9 @@ impl<'m> Cluster<'m> {
     pub fn run(&mut self, writes: &mut Writes, profiler: &mut Profiler, budget: u64) -> Turn {
         let machine = self.machine;
         let shuffled = machine.options.schedule != 0;
-        let patience = match machine.program.communicating.is_empty() {
-            true => QUANTUM,
-            false => QUANTUM_COMMUNICATING,
+        let patience = match machine.program.communicates {
+            false => QUANTUM,
+            true => QUANTUM_COMMUNICATING,
         };
         let end = self.instructions().saturating_add(budget);
         loop {
@@ -198,9 +212,11 @@ impl<'m> Cluster<'m> {
                 }
                 match stop {
                     Stop::Fatal => return Turn::Fatal,
+                    Stop::Parked => return Turn::Parked,
                     Stop::Paused => {
                         let quiet = self.activity(writes) == before;
                         watch(&mut self.warps[number], before, quiet, patience);
+                        lose_patience(&mut self.warps[number], before, quiet);
                     }
                     Stop::Blocked | Stop::Arrived => self.warps[number].watched = None,
                 }
@@ -463,6 +479,23 @@ fn watch(warp: &mut Warp, activity: u64, quiet: bool, patience: u64) {
         },
         _ => fresh,
     });
+}
+
+/// Threads that poll a clock, too, are never in the same state again. What they wait for may be up to others of their
+/// warp, which wait for them where they rejoin: after so many instructions without an effect those go on.
+fn lose_patience(warp: &mut Warp, activity: u64, quiet: bool) {
+    const INSTRUCTIONS: u64 = 1 << 18;
+    if !quiet || !warp.has_joining() {
+        warp.quiet = None;
+        return;
+    }
+    let (known, since) = *warp.quiet.get_or_insert((activity, warp.clock));
+    if known != activity {
+        warp.quiet = Some((activity, warp.clock));
+    } else if warp.clock - since >= INSTRUCTIONS {
+        warp.release_joins();
+        warp.quiet = None;
+    }
 }
 
 /// For the order of warps.

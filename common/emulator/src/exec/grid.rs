@@ -1,6 +1,7 @@
-//! A launch over all clusters: in parallel over the CPU's cores while they do not talk to each other, and again from the
-//! start, interleaved on one core, as soon as one does. Until a launch ends, memory is as before it.
+//! A launch over all clusters: in parallel over the CPU's cores until they communicate with each other, and from there on
+//! interleaved on one core. Until a launch ends, memory is as before it.
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -200,9 +201,77 @@ pub(super) fn machine<'a>(
 
 /// Runs all clusters.
 pub(super) fn execute(machine: &Machine<'_>) -> Result<WorkerOutput, Error> {
-    match parallel(machine, machine.clusters)? {
-        Some(done) => Ok(done),
-        None => interleaved(machine, machine.clusters),
+    let options = machine.options;
+    let is_traced = options.trace.is_some() || options.snapshot.is_some();
+    if machine.program.communicates && !options.sanitize && !is_traced {
+        return in_waves(machine);
+    }
+    let budget = Budget::new(false);
+    match parallel(machine, 0..machine.clusters, &budget)? {
+        Ran::Apart(done) => Ok(done),
+        Ran::Parked(_) => interleaved(machine, Begun::new(machine)),
+    }
+}
+
+/// As many clusters at a time as the card holds, until the first of them communicate; these and all others then take turns.
+fn in_waves(machine: &Machine<'_>) -> Result<WorkerOutput, Error> {
+    let (all, wave) = (machine.clusters, resident(machine) as u64);
+    let budget = Budget::new(true);
+    let mut outcome = WorkerOutput::new(machine);
+    let mut next = 0;
+    while next < all {
+        let these = next..all.min(next.saturating_add(wave));
+        next = these.end;
+        match parallel(machine, these, &budget)? {
+            Ran::Apart(done) => {
+                let fatal = done.findings.iter().any(Finding::is_fatal);
+                outcome.add(done);
+                if fatal {
+                    break;
+                }
+            }
+            Ran::Parked(None) => return interleaved(machine, Begun::new(machine)),
+            Ran::Parked(Some((done, clusters))) => {
+                outcome.add(done);
+                let begun = Begun {
+                    outcome,
+                    clusters,
+                    next,
+                    instructions: budget.instructions.into_inner(),
+                };
+                return interleaved(machine, begun);
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+/// What clusters did that ran in parallel.
+enum Ran<'m> {
+    /// None of them communicated with others.
+    Apart(WorkerOutput),
+    /// Some are about to, and with them what all have done so far; none of it where that is not to be kept.
+    Parked(Option<(WorkerOutput, Vec<Cluster<'m>>)>),
+}
+
+/// A launch of which some clusters have run.
+struct Begun<'m> {
+    outcome: WorkerOutput,
+    /// Those that have not ended.
+    clusters: Vec<Cluster<'m>>,
+    /// The first that has not begun.
+    next: u64,
+    instructions: u64,
+}
+
+impl Begun<'_> {
+    fn new(machine: &Machine<'_>) -> Self {
+        Self {
+            outcome: WorkerOutput::new(machine),
+            clusters: Vec::new(),
+            next: 0,
+            instructions: 0,
+        }
     }
 }
 
@@ -227,6 +296,14 @@ impl WorkerOutput {
 }
 
 impl WorkerOutput {
+    /// Adds what later clusters did.
+    fn add(&mut self, other: Self) {
+        self.profiler.add(other.profiler);
+        self.findings.extend(other.findings);
+        self.writes.extend(other.writes);
+        self.printed.extend(other.printed);
+    }
+
     /// Keeps what a cluster printed; most print nothing.
     fn print(&mut self, cluster: u64, printed: Vec<Printed>) {
         if !printed.is_empty() {
@@ -243,13 +320,16 @@ struct Budget {
     /// The first cluster that met a fatal fault; later ones need not run.
     fault: AtomicU64,
     done: AtomicU64,
-    /// Why nothing of it is kept: too many instructions, too much memory, or clusters that talk to each other.
+    /// Why nothing of it is kept: too many instructions, too much memory, or clusters that communicate with each other.
     broken: AtomicU64,
+    /// Whether what these did until then is kept, so that they can go on from there.
+    keeps: bool,
 }
 
 impl Budget {
-    fn new() -> Self {
+    fn new(keeps: bool) -> Self {
         Self {
+            keeps,
             fault: AtomicU64::new(u64::MAX),
             ..Self::default()
         }
@@ -262,9 +342,11 @@ fn profiler(machine: &Machine<'_>) -> Profiler {
 }
 
 /// What some neighbouring clusters did.
-struct Part {
+struct Part<'m> {
     profiler: Profiler,
     clusters: Vec<Done>,
+    /// Of those, what is to go on.
+    parked: Vec<Cluster<'m>>,
 }
 
 /// What a cluster did.
@@ -275,21 +357,26 @@ struct Done {
     printed: Vec<Printed>,
 }
 
-/// None if clusters talk to each other.
-fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Option<WorkerOutput>, Error> {
-    let (budget, crossed) = (Budget::new(), CrossCheck::default());
+/// Each cluster over memory as it was before the launch.
+fn parallel<'m>(
+    machine: &'m Machine<'m>,
+    clusters: Range<u64>,
+    budget: &Budget,
+) -> Result<Ran<'m>, Error> {
+    let crossed = CrossCheck::default();
     let limits = machine.options.limits;
-    let at_once = (rayon::current_num_threads() as u64).min(clusters);
+    let at_once = (rayon::current_num_threads() as u64).min(clusters.end - clusters.start);
     if at_once.saturating_mul(Cluster::bytes(machine)) > limits.memory {
         return Err(limits.out_of_memory());
     }
-    let parts: Vec<Part> = sampled(machine, clusters)
+    let parts: Vec<Part<'m>> = sampled(machine, clusters)
         .into_par_iter()
         .fold(
             || {
                 let part = Part {
                     profiler: profiler(machine),
                     clusters: Vec::new(),
+                    parked: Vec::new(),
                 };
                 (Cluster::new(machine), part)
             },
@@ -300,17 +387,19 @@ fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Option<WorkerOutput>
         )
         .map(|(_, part)| part)
         .collect();
-    match budget.broken.into_inner() {
+    let last = budget.fault.load(Ordering::Relaxed);
+    match budget.broken.load(Ordering::Relaxed) {
         0 => {}
         1 => return Err(limits.out_of_instructions()),
         2 => return Err(limits.out_of_memory()),
-        _ => return Ok(None),
+        _ => return Ok(Ran::Parked(None)),
     }
     let mut outcome = WorkerOutput::new(machine);
+    let mut parked = Vec::new();
     // How far the clusters after a fatal fault came depends on chance: nothing of them is kept.
-    let last = budget.fault.into_inner();
     for part in parts {
         outcome.profiler.add(part.profiler);
+        parked.extend(part.parked.into_iter().filter(|one| one.number <= last));
         for done in part.clusters.into_iter().filter(|one| one.number <= last) {
             outcome.writes.push(done.writes);
             outcome.findings.extend(done.findings);
@@ -320,18 +409,25 @@ fn parallel(machine: &Machine<'_>, clusters: u64) -> Result<Option<WorkerOutput>
     if last == u64::MAX {
         outcome.findings.extend(crossed.findings(machine));
     }
-    Ok(Some(outcome))
+    Ok(match (parked.is_empty(), last) {
+        (true, _) => Ran::Apart(outcome),
+        (false, u64::MAX) => Ran::Parked(Some((outcome, parked))),
+        (false, _) => Ran::Parked(None),
+    })
 }
 
 /// The clusters to run: all, or those of the traced blocks only.
-fn sampled(machine: &Machine<'_>, clusters: u64) -> Vec<u64> {
+fn sampled(machine: &Machine<'_>, clusters: Range<u64>) -> Vec<u64> {
     match &machine.options.trace {
         Some(request) if request.only => {
             let of = |&block: &[u32; 3]| machine.cluster_of(block);
             let chosen: BTreeSet<u64> = request.blocks.iter().map(of).collect();
-            chosen.into_iter().filter(|&one| one < clusters).collect()
+            chosen
+                .into_iter()
+                .filter(|one| clusters.contains(one))
+                .collect()
         }
-        _ => (0..clusters).collect(),
+        _ => clusters.collect(),
     }
 }
 
@@ -343,13 +439,13 @@ fn enough(machine: &Machine<'_>) -> u64 {
 
 impl Budget {
     /// Runs one cluster, unless the launch has failed before it.
-    fn cluster(
+    fn cluster<'m>(
         &self,
-        machine: &Machine<'_>,
+        machine: &'m Machine<'m>,
         number: u64,
         crossed: &CrossCheck,
-        cluster: &mut Cluster<'_>,
-        part: &mut Part,
+        cluster: &mut Cluster<'m>,
+        part: &mut Part<'m>,
     ) {
         let limits = machine.options.limits;
         let failed = || {
@@ -363,6 +459,9 @@ impl Budget {
             writes.accesses = Some(Box::new(shadow(machine)));
         }
         cluster.reset(number);
+        if machine.peers.is_none() {
+            cluster.park();
+        }
         let mut more = enough(machine);
         loop {
             let left = limits
@@ -379,12 +478,16 @@ impl Budget {
             if writes.bytes() > limits.memory {
                 self.broken.fetch_max(2, Ordering::Relaxed);
             }
-            let talks = |&op: &usize| part.profiler.ops[op].threads > 0;
-            if machine.peers.is_none() && machine.program.communicating.iter().any(talks) {
-                self.broken.fetch_max(3, Ordering::Relaxed);
-                return;
-            }
             match turn {
+                Turn::Parked if self.keeps => {
+                    part.parked
+                        .push(std::mem::replace(cluster, Cluster::new(machine)));
+                    break;
+                }
+                Turn::Parked => {
+                    self.broken.fetch_max(3, Ordering::Relaxed);
+                    return;
+                }
                 Turn::Unfinished if failed() => return,
                 Turn::Unfinished if more == 0 => break,
                 Turn::Unfinished => continue,
@@ -407,8 +510,10 @@ impl Budget {
             findings: cluster.findings(),
             printed: cluster.printed(),
         });
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        report_progress(machine, done, machine.clusters);
+        if part.parked.last().is_none_or(|one| one.number != number) {
+            let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+            report_progress(machine, done, machine.clusters);
+        }
     }
 }
 
@@ -426,23 +531,29 @@ fn resident(machine: &Machine<'_>) -> usize {
     (blocks as usize * card.sms() as usize / machine.ranks()).max(1)
 }
 
-/// Clusters that may talk to each other: as many at a time as the card holds, in turns.
-fn interleaved(machine: &Machine<'_>, all: u64) -> Result<WorkerOutput, Error> {
-    let resident = resident(machine);
+/// Clusters that may communicate with each other: as many at a time as the card holds, in turns.
+fn interleaved<'m>(machine: &'m Machine<'m>, begun: Begun<'m>) -> Result<WorkerOutput, Error> {
+    let (all, resident) = (machine.clusters, resident(machine));
     let limits = machine.options.limits;
     let at_once = (resident as u64).min(all);
     let held = at_once.saturating_mul(Cluster::bytes(machine));
     if held > limits.memory {
         return Err(limits.out_of_memory());
     }
+    let Begun {
+        mut outcome,
+        mut clusters,
+        mut next,
+        mut instructions,
+    } = begun;
     let mut writes = Writes::default();
     if machine.options.sanitize {
         writes.accesses = Some(Box::new(shadow(machine)));
     }
-    let mut outcome = WorkerOutput::new(machine);
-    let mut next = 0;
-    let (mut clusters, mut spare) = (Vec::<Cluster<'_>>::new(), Vec::new());
-    let (mut instructions, mut done) = (0, 0);
+    // What they have done up to here.
+    outcome.writes.drain(..).for_each(|one| writes.merge(one));
+    clusters.iter_mut().for_each(Cluster::go_on);
+    let (mut done, mut spare) = (next - clusters.len() as u64, Vec::new());
     // The last block to arrive at a barrier of the grid must not come to the next one before the others have left this one:
     // what it did in between would be ordered before them.
     let budget = if machine.hesitates { 1 } else { TURN };
@@ -464,7 +575,7 @@ fn interleaved(machine: &Machine<'_>, all: u64) -> Result<WorkerOutput, Error> {
             instructions += clusters[i].instructions() - before;
             match turn {
                 Turn::Stuck => i += 1,
-                Turn::Unfinished => {
+                Turn::Unfinished | Turn::Parked => {
                     stuck = false;
                     i += 1;
                 }

@@ -98,6 +98,7 @@ impl Machine<'_> {
             Special::Environment(2) => self.workspace as u32,
             Special::Environment(_) => 0,
             Special::TotalShared => self.shared_end - SHARED_BASE,
+            Special::AggregateShared => self.shared_end,
         }
     }
 

@@ -16,6 +16,8 @@ pub(super) enum Stop {
     Paused,
     /// It arrived at a barrier without waiting; the barrier must be looked at first.
     Arrived,
+    /// It would communicate with other clusters next, and is not to.
+    Parked,
     /// The launch cannot go on.
     Fatal,
 }
@@ -110,6 +112,10 @@ impl Warp {
                     }
                 }
             };
+            if op.communicates && active != 0 && cx.common.parks {
+                self.split(pc, mask, join, State::Ready);
+                return Some(Stop::Parked);
+            }
             self.clock += 1;
             let counters = &mut cx.profiler.ops[pc as usize];
             counters.executions += 1;

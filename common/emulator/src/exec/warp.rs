@@ -142,6 +142,8 @@ pub(super) struct Warp {
     pub products: u64,
     /// What it was like when it was interrupted in a loop.
     pub watched: Option<Watch>,
+    /// Since when its loops have had no effect: how often memory had changed then, and its clock.
+    pub quiet: Option<(u64, u64)>,
     /// The next branch backwards is not taken: nobody will write what this loop polls.
     pub leaves_loop: bool,
 }

@@ -41,7 +41,8 @@ impl Lowering<'_> {
         let wanted = match name {
             "not" | "neg" | "abs" | "popc" | "clz" | "brev" | "bfind" | "cnot" | "rcp" | "sqrt"
             | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => 1,
-            "mad" | "mad24" | "fma" | "bfe" | "sad" | "shf" | "dp4a" | "dp2a" | "fns" => 3,
+            "mad" | "mad24" | "fma" | "bfe" | "sad" | "shf" | "dp4a" | "dp2a" | "fns"
+            | "vabsdiff2" | "vabsdiff4" => 3,
             _ => 2,
         };
         if rest.len() != wanted {

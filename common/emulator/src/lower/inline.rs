@@ -462,7 +462,7 @@ fn refuse(call: &Instr, why: impl std::fmt::Display) -> PtxError {
 /// What to say of a function that the system brings.
 fn without_body(name: &str) -> String {
     match name {
-        "malloc" | "free" => format!("there is no device-side {name} in the emulator"),
+        "malloc" => "there is no device-side malloc in the emulator".to_owned(),
         _ => format!("the function `{name}` has no body here"),
     }
 }

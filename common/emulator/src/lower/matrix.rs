@@ -1,6 +1,6 @@
 //! `ldmatrix`, `stmatrix` and asynchronous copies.
 use super::{Lowering, Result, wrong_registers};
-use crate::op::{AsyncCopy, Class, LaneOp, MatrixMove, MatrixOp};
+use crate::op::{AsyncCopy, Class, LaneOp, MatrixMove, MatrixOp, Reg};
 use crate::ptx::{Instr, Operand};
 
 impl Lowering<'_> {
@@ -48,6 +48,7 @@ impl Lowering<'_> {
 
     /// `cp.async` and what waits for it.
     pub(super) fn copy_async(&mut self, instr: &Instr) -> Result<()> {
+        let instr = &*self.without_policy(instr)?;
         let rest: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
         let code = match rest[..] {
             ["async", "commit_group"] => LaneOp::AsyncCommit,
@@ -64,14 +65,14 @@ impl Lowering<'_> {
                 _ => return Err(instr.unsupported()),
             },
             ["async", "ca" | "cg", "shared" | "shared::cta", "global", ..] => {
-                let is_hint = |part: &&str| part.starts_with("L2::") && *part != "L2::cache_hint";
+                let is_hint = |part: &&str| part.starts_with("L2::");
                 instr.require(rest[4..].iter().all(is_hint))?;
                 let [to, from, Operand::Int(bytes), size @ ..] = &instr.operands[..] else {
                     return Err(instr.unsupported());
                 };
                 let (bytes, size) = match size {
                     [] => (*bytes, None),
-                    [size] => (*bytes, Some(self.source(instr, size, Class::B32)?.index)),
+                    [size] => (*bytes, Some(self.source_size(instr, size, *bytes)?.index)),
                     _ => return Err(instr.unsupported()),
                 };
                 if !matches!((bytes, rest[1]), (16, _) | (4 | 8, "ca")) {
@@ -91,6 +92,25 @@ impl Lowering<'_> {
         };
         self.push(code);
         Ok(())
+    }
+
+    /// How many bytes a `cp.async` reads: so many, or none where a predicate says that the source is ignored.
+    fn source_size(&mut self, instr: &Instr, size: &Operand, bytes: u64) -> Result<Reg> {
+        let is_predicate = match size {
+            Operand::Register(id) | Operand::NotRegister(id) => {
+                self.reg(*id).class == Class::Predicate
+            }
+            _ => false,
+        };
+        if !is_predicate {
+            return self.source(instr, size, Class::B32);
+        }
+        let (ignored, negated) = self.predicate(instr, size)?;
+        let [all, none] = [bytes, 0].map(|bytes| self.constant(Class::B32, bytes).index);
+        let [then, otherwise] = if negated { [all, none] } else { [none, all] };
+        let size = self.temp(Class::B32);
+        self.push_always(LaneOp::Select([size.index, then, otherwise, ignored]));
+        Ok(size)
     }
 
     /// `{%r1, %r2, …}`: so many 32-bit registers, or one without braces.

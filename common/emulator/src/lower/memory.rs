@@ -1,4 +1,6 @@
 //! Loads, stores and atomics.
+use std::borrow::Cow;
+
 use super::layout::VariableAddress;
 use super::order::{order, scope};
 use super::{Lowering, Result, class_of, moves, scalar, wrong_registers};
@@ -8,7 +10,24 @@ use crate::program::Fixed;
 use crate::ptx::{Instr, Operand, Type};
 
 impl Lowering<'_> {
+    /// The instruction without its cache policy: how long a line stays in the L2 changes no bits and no counter here.
+    pub(super) fn without_policy<'i>(&self, instr: &'i Instr) -> Result<Cow<'i, Instr>> {
+        if !instr.has("L2::cache_hint") {
+            return Ok(Cow::Borrowed(instr));
+        }
+        let mut plain = instr.clone();
+        plain.opcode.retain(|part| part != "L2::cache_hint");
+        match plain.operands.pop() {
+            Some(Operand::Register(id)) => {
+                self.check_class(instr, self.reg(id), Class::B64)?;
+                Ok(Cow::Owned(plain))
+            }
+            _ => Err(instr.wrong("needs a cache policy in a register")),
+        }
+    }
+
     pub(super) fn memory(&mut self, instr: &Instr) -> Result<()> {
+        let instr = &*self.without_policy(instr)?;
         let mut space = instr.space();
         // Arguments and results of an inlined call are local variables.
         let local = |operand: &Operand| {
@@ -33,10 +52,10 @@ impl Lowering<'_> {
             match part.as_str() {
                 "v2" => count = 2,
                 "v4" => count = 4,
-                "weak" | "relaxed" | "acquire" | "release" | "volatile" | "cta" | "cluster"
-                | "gpu" | "sys" | "ca" | "cg" | "cs" | "lu" | "cv" | "wb" | "wt" | "nc"
-                | "global" | "shared" | "shared::cta" | "shared::cluster" | "local" | "const"
-                | "param" | "param::entry" | "param::func" => {}
+                "mmio" | "weak" | "relaxed" | "acquire" | "release" | "volatile" | "cta"
+                | "cluster" | "gpu" | "sys" | "ca" | "cg" | "cs" | "lu" | "cv" | "wb" | "wt"
+                | "nc" | "global" | "shared" | "shared::cta" | "shared::cluster" | "local"
+                | "const" | "param" | "param::entry" | "param::func" => {}
                 part if Type::parse(part).is_some() => {}
                 // Where a line may stay in a cache; no bits and no counter here depend on it.
                 part if part.starts_with("L1::")
@@ -217,11 +236,55 @@ impl Lowering<'_> {
         }
     }
 
+    /// Of a vector each element is updated by itself, in no order (PTX ISA, "atom", "red").
+    fn atomic_vector(&mut self, instr: &Instr, count: usize, space: Space) -> Result<()> {
+        let ty = instr.last_type()?;
+        // Floating point of 32, 64 or 128 bits together.
+        let is_float = ["f16", "bf16", "f16x2", "bf16x2", "f32"]
+            .iter()
+            .any(|ty| instr.has(ty));
+        instr.require(is_float && space == Space::Global && count as u32 * ty.bytes() <= 16)?;
+        let (d, address, b) = match &instr.operands[..] {
+            [address, b] if instr.opcode[0] == "red" => (None, address, b),
+            [d, address, b] if instr.opcode[0] == "atom" => (Some(d), address, b),
+            _ => return Err(instr.wrong_count()),
+        };
+        let Operand::Address(base, offset) = address else {
+            return Err(instr.wrong("needs an address in brackets"));
+        };
+        if b.elements().len() != count || d.is_some_and(|d| d.elements().len() != count) {
+            return Err(instr.wrong(format!("needs {count} registers in braces")));
+        }
+        // An element is returned before the next one is read.
+        let is_overwritten =
+            |d: &Operand| d.elements().iter().any(|one| b.elements().contains(one));
+        instr.require(!d.is_some_and(is_overwritten))?;
+        let mut one = instr.clone();
+        one.opcode
+            .retain(|part| !matches!(part.as_str(), "v2" | "v4" | "v8"));
+        for (i, b) in b.elements().iter().enumerate() {
+            let offset = offset.wrapping_add(i as i64 * i64::from(ty.bytes()));
+            let address = Operand::Address(base.clone(), offset);
+            let found = d.map(|d| &d.elements()[i]);
+            one.operands = found
+                .into_iter()
+                .cloned()
+                .chain([address, b.clone()])
+                .collect();
+            self.atomic(&one, space)?;
+        }
+        Ok(())
+    }
+
     fn atomic(&mut self, instr: &Instr, space: Space) -> Result<()> {
         instr.require(!matches!(space, Space::Local | Space::Const | Space::Param))?;
+        for (suffix, count) in [("v2", 2), ("v4", 4), ("v8", 8)] {
+            if instr.has(suffix) {
+                return self.atomic_vector(instr, count, space);
+            }
+        }
         let ty = instr.last_type()?;
-        let refused = instr.has_any(&["v2", "v4", "v8", "ftz"]);
-        instr.require(!refused && matches!(ty.bits, 16 | 32 | 64))?;
+        instr.require(!instr.has("ftz") && matches!(ty.bits, 16 | 32 | 64))?;
         let f = scalar::atomic(instr, ty).ok_or_else(|| instr.unsupported())?;
         let (d, rest) = match &instr.operands[..] {
             rest if instr.opcode[0] == "red" => (None, rest),

@@ -134,8 +134,9 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
                     .and_then(|()| lowering.instr(instr))
                     .map_err(|error| error.at(source.clone()))?;
                 if lowering.communicates {
-                    let these = first..lowering.program.ops.len();
-                    lowering.program.communicating.extend(these);
+                    lowering.program.communicates = true;
+                    let these = lowering.program.ops.iter_mut().skip(first);
+                    these.for_each(|op| op.communicates = true);
                 }
                 instructions.push(Instruction {
                     ptx_line: instr.line,
@@ -146,6 +147,7 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
                     source,
                     inlined_from,
                     in_library: in_library(module, instr),
+                    in_cub: in_cub(module, instr),
                 });
                 if lowering.program.ops.len() > MAX_OPERATIONS {
                     let message = format!("more than {MAX_OPERATIONS} operations");
@@ -224,8 +226,21 @@ fn in_library(module: &Parsed, instr: &Instr) -> bool {
             || folders.contains(&"cooperative_groups")
             || folders.contains(&"cuda") && folders.iter().any(|folder| folder.starts_with("__"))
     };
+    is_called_within(instr, is_nvidias)
+}
+
+/// The same for CUB, whose merges read a key behind the last one and do not use it.
+fn in_cub(module: &Parsed, instr: &Instr) -> bool {
+    is_called_within(instr, |file| {
+        let name = module.files.get(&file).map_or("", |name| name);
+        name.split(['/', '\\']).any(|folder| folder == "cub")
+    })
+}
+
+/// Whether it is in an inlined function of a file that another function of such a file called.
+fn is_called_within(instr: &Instr, is_of_library: impl Fn(u32) -> bool) -> bool {
     let called = instr.loc.and_then(|loc| Some((loc.file, loc.caller?)));
-    called.is_some_and(|(file, caller)| is_nvidias(file) && is_nvidias(caller))
+    called.is_some_and(|(file, caller)| is_of_library(file) && is_of_library(caller))
 }
 
 impl<'a> Lowering<'a> {
@@ -297,6 +312,7 @@ impl<'a> Lowering<'a> {
             code: code.into(),
             instruction: self.instruction,
             first,
+            communicates: false,
         });
     }
 
@@ -409,6 +425,7 @@ impl<'a> Lowering<'a> {
             _ if let Some(number) = envreg(base) => Special::Environment(number),
             "%dynamic_smem_size" => Special::DynamicShared,
             "%total_smem_size" => Special::TotalShared,
+            "%aggr_smem_size" => Special::AggregateShared,
             "%clock" | "%clock_hi" | "%clock64" | "%globaltimer" | "%globaltimer_lo"
             | "%globaltimer_hi" => {
                 let d = self.temp(class);

@@ -57,6 +57,9 @@ pub(crate) fn find(instr: &Instr) -> Option<Scalar> {
     if instr.has_any(&["approx", "full"]) {
         return approximate::function(&instr.opcode.join("."));
     }
+    if let "vabsdiff2" | "vabsdiff4" = name {
+        return absolute_differences(instr);
+    }
     let known = [
         "lo", "hi", "wide", "sat", "rn", "rz", "rm", "rp", "ftz", "NaN", "l", "r", "wrap", "clamp",
         "shiftamt", "noftz", "relu", "xorsign", "abs",
@@ -188,6 +191,30 @@ pub(super) fn product(ty: Type, high: bool) -> Option<Scalar> {
         false => Some(|v| v[0].wrapping_mul(v[1]).wrapping_add(v[2])),
         true => by_width!(ty.bits, ty.is_signed(), mad_hi_s, mad_hi_u),
     }
+}
+/// `vabsdiff4.u32.u32.u32` and `vabsdiff2`: the differences of parts, or their sum and the third operand (PTX ISA, "SIMD
+/// Video Instructions"), as CUDA's intrinsics use them.
+fn absolute_differences(instr: &Instr) -> Option<Scalar> {
+    fn parts<const BITS: u32>(v: [u64; 3]) -> impl Iterator<Item = u64> {
+        let part = move |i, value: u64| zx::<BITS>(value >> (BITS * i));
+        (0..32 / BITS).map(move |i| part(i, v[0]).abs_diff(part(i, v[1])))
+    }
+    fn sum<const BITS: u32>(v: [u64; 3]) -> u64 {
+        parts::<BITS>(v).fold(v[2], u64::wrapping_add)
+    }
+    fn each<const BITS: u32>(v: [u64; 3]) -> u64 {
+        (0..)
+            .zip(parts::<BITS>(v))
+            .fold(0, |all, (i, part)| all | part << (BITS * i))
+    }
+    let opcode: Vec<&str> = instr.opcode.iter().map(String::as_str).collect();
+    Some(match opcode[..] {
+        ["vabsdiff2", "u32", "u32", "u32"] => each::<16>,
+        ["vabsdiff2", "u32", "u32", "u32", "add"] => sum::<16>,
+        ["vabsdiff4", "u32", "u32", "u32"] => each::<8>,
+        ["vabsdiff4", "u32", "u32", "u32", "add"] => sum::<8>,
+        _ => return None,
+    })
 }
 /// Four products of bytes, added to the third operand; each factor is signed or not.
 fn dp4a(instr: &Instr) -> Option<Scalar> {

@@ -120,7 +120,9 @@ impl Lowering<'_> {
                 "m8n8k4",
                 ref formats @ ..,
             ] => match formats {
-                ["f64", "f64", "f64", "f64"] | ["rn", "f64", "f64", "f64", "f64"] => {
+                ["f64", "f64", "f64", "f64"]
+                | ["rn", "f64", "f64", "f64", "f64"]
+                | ["f64", "f64", "f64", "f64", "rn"] => {
                     self.mma_f64(instr, 8, 4)?;
                 }
                 _ => return Ok(false),

@@ -75,6 +75,7 @@ const ROWS: &[Row] = &[
     row(&["mma"], &[&["e4m3", "e5m2"], &["m16n8k16"]], (8, 7), sm(89), "mma"),
     row(&["mma"], &[&["e4m3", "e5m2"], &["f16"]], (8, 7), sm(89), "mma"),
     row(&["wgmma"], &[], (8, 0), SM_90A, "Asynchronous Warpgroup Level Matrix Instructions"),
+    row(&["wgmma"], &[&["s8"], &["u8"]], (8, 4), SM_90A, "wgmma.mma_async"),
     row(&["setmaxnreg"], &[], (8, 0), SM_90A, "setmaxnreg"),
     row(&["wmma"], &[], (6, 3), sm(70), "wmma"),
     row(&["wmma"], &[&["s8", "u8"]], (6, 3), sm(72), "wmma"),
@@ -118,6 +119,8 @@ const ROWS: &[Row] = &[
     row(&["ld", "st"], &[&["relaxed", "acquire", "release", "weak"]], (6, 0), sm(70), "ld"),
     row(&["ld", "st"], &[&["relaxed", "acquire", "release"], &["cluster"]], (7, 8), sm(90), "ld"),
     row(&["ld"], &[&["nc"]], (4, 0), sm(32), "ld.global.nc"),
+    row(&["ld"], &[&["mmio"]], (8, 2), sm(70), "ld"),
+    row(&["atom", "red"], &[&["v2", "v4", "v8"]], (8, 1), sm(90), "atom"),
     row(&["ld", "st"], &[&["L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate"]], (7, 4), sm(70), "ld"),
     row(&["ld", "st", "atom", "red"], &[&["L2::cache_hint"]], (7, 4), sm(80), "ld"),
     row(&["ld"], &[&["L2::64B", "L2::128B"]], (7, 4), sm(75), "ld"),
@@ -178,6 +181,7 @@ const SPECIAL: &[SpecialRow] = &[
     special("%is_explicit_cluster", (7, 8), sm(90)),
     special("%dynamic_smem_size", (4, 1), sm(20)),
     special("%total_smem_size", (4, 1), sm(20)),
+    special("%aggr_smem_size", (8, 1), sm(90)),
     special("%globaltimer", (3, 1), sm(30)),
 ];
 

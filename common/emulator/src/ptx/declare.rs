@@ -20,7 +20,15 @@ impl<'a> Parser<'a> {
                 "align" => align = self.small()?,
                 "v2" => vector = 2,
                 "v4" => vector = 4,
-                "ptr" | "global" | "attribute" => {
+                // Memory that the host shares: here it has none of its own.
+                "attribute" => {
+                    self.expect('(')?;
+                    if self.suffix() != Some("managed") {
+                        return self.error("`.managed` is the only attribute here");
+                    }
+                    self.expect(')')?;
+                }
+                "ptr" | "global" => {
                     return self.error(format!("`.{suffix}` is not supported here"));
                 }
                 _ => match Type::parse(suffix) {

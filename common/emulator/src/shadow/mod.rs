@@ -28,6 +28,8 @@ pub(crate) struct Shadow {
     /// One for each cell and warp of the block, and the lanes that have read at that clock.
     reads: Vec<Stamp>,
     lanes: Vec<u32>,
+    /// Of those, where another lane has read by another operation at the same clock: the read before the last.
+    earlier: HashMap<usize, Stamp>,
     others: Vec<Column>,
 }
 
@@ -55,6 +57,7 @@ impl Shadow {
             strong: HashMap::new(),
             reads: vec![Stamp::default(); cells * warps],
             lanes: vec![0; cells * warps],
+            earlier: HashMap::new(),
             others: Vec::new(),
         }
     }
@@ -217,6 +220,9 @@ impl Shadow {
                 let at = cell * self.warps + own;
                 let (stamp, lanes) = (&mut self.reads[at], &mut self.lanes[at]);
                 let before = if stamp.clock == now.clock { *lanes } else { 0 };
+                if before != 0 && stamp.lane() != now.lane() && stamp.op() != now.op() {
+                    self.earlier.insert(at, *stamp);
+                }
                 (*stamp, *lanes) = (now, before | same);
             }
         }
@@ -352,6 +358,10 @@ impl Shadow {
         let own = actor.wrapping_sub(self.first);
         let (stamp, lanes) = if own < self.warps {
             let at = cell * self.warps + own;
+            let last = self.reads[at];
+            if last.clock == now.clock && last.lane() != now.lane() && last.op() != now.op() {
+                self.earlier.insert(at, last);
+            }
             (&mut self.reads[at], &mut self.lanes[at])
         } else {
             let at = match self.others.iter().position(|c| c.actor == actor) {
@@ -406,7 +416,17 @@ impl Shadow {
             let lanes = self.lanes[row + warp];
             let read = Read { stamp, lanes };
             if racing(actor, &read) {
-                check.worse(hazard(actor, &read, AccessMode::Read));
+                let is_other = |stamp: &Stamp| {
+                    actor != observer.actor || observer.lanes >> stamp.lane() & 1 == 0
+                };
+                // A thread does not race with itself: another lane's read before is named.
+                let earlier = self.earlier.get(&(row + warp)).copied();
+                let earlier = earlier.filter(|one| one.clock == stamp.clock && is_other(one));
+                let stamp = match earlier {
+                    Some(earlier) if !is_other(&stamp) => earlier,
+                    _ => stamp,
+                };
+                check.worse(hazard(actor, &Read { stamp, lanes }, AccessMode::Read));
             }
         }
         for column in &self.others {

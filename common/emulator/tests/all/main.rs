@@ -34,6 +34,7 @@ mod refusals;
 mod sanitizer;
 mod small_matrices;
 mod snapshot;
+mod strangers;
 mod texts;
 mod warp_level;
 mod wgmma;

@@ -16,7 +16,7 @@ fn instructions_that_come_later_are_refused_by_name() {
         "tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d2",
         "multimem.red.add.u32 [%d1], %r1",
         "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f0, %f1}]",
-        "vabsdiff4.u32.u32.u32 %r1, %r2, %r3, %r4",
+        "vadd4.u32.u32.u32 %r1, %r2, %r3, %r4",
     ] {
         let expected = format!("PTX line 18 (kernel.cu:18): the emulator cannot execute `{text}`");
         assert_eq!(refusal(&format!("mov.u32 %r0, 0;\n{text};")), expected);
