@@ -24,11 +24,13 @@
 //! | `cli/rungs` | which rungs are there, and with which flags does another program run one? |
 //! | `tools` | where are CUDA's programs? |
 //! | `warp_access`, `csv_table` | accesses of a warp, as a reader writes them down |
+//! | `files` | what does a file hold that a reader names? |
 //! | `error` | what went wrong, and what to do about it |
 mod cli;
 mod csv_table;
 mod device;
 mod error;
+pub mod files;
 mod host;
 mod kernel;
 mod other_sizes;
@@ -75,6 +77,8 @@ pub use on_disk::KernelOnDisk;
 pub use predict::{AnyLaunch, Prediction};
 pub use problem::{Problem, hex, random_matrix, splitmix64, to_bytes};
 pub use profile::source_lines;
+#[cfg(target_family = "wasm")]
+pub use progress::listen;
 pub use provenance::{OnGpu, Provenance};
 pub use regime::Regime;
 pub use report::{memory, predicted, print, section};

@@ -9,22 +9,16 @@
 //! | `bound` | what limits every rung, beside what was measured |
 //! | `clock` | how long every rung takes by the emulator's clock, beside what was measured |
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
-//! | `approximate` | shows how the unit for approximate instructions gets from an operand to a result |
-//! | `banks` | costs a user's own accesses to shared memory, and draws them |
-//! | `layout` | shows where data lies: swizzles, banks, fragments, descriptors, Tensor Memory |
 //! | `emulate` | launches any kernel: bits, counters, findings |
 //! | `run_on_emulator` | starts a program on CUDA's driver API, with the emulator for a GPU |
 //! | `diff` | shows what changed from one rung to another |
 //! | `sass` | shows a rung's machine code, or counts the instructions of two |
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
 //! | `get_nvrtc` | fetches NVRTC |
-//! | `round` | shows how a tensor core adds up one output, step by step |
 //! | `readme` | puts into README.md what its commands print, or checks it |
 //!
-//! [`untrusted`] is what reads files of others, for those who test it. `timing` has the rungs time themselves, `record` and `draw` turn timings into
+//! `banks`, `layout`, `round` and `approximate` are in the crate `explain`. [`untrusted`] is what reads files of others, for those who test it. `timing` has the rungs time themselves, `record` and `draw` turn timings into
 //! files, tables and plots. The teacher's commands are `grader`'s, those for the owner of a GPU `calibration`'s.
-mod approximate;
-mod banks;
 mod bench;
 mod bits;
 mod bound;
@@ -35,12 +29,10 @@ mod diff;
 mod draw;
 mod emulate;
 mod get_nvrtc;
-mod layout;
 mod plot;
 mod ptx;
 mod readme;
 mod record;
-mod round;
 mod run_on_emulator;
 mod sass;
 mod tiles;
@@ -131,14 +123,8 @@ enum Command {
     RunOnEmulator(run_on_emulator::Arguments),
     /// Show what changed between two rungs' kernel.cu
     Diff(diff::Arguments),
-    /// Wavefronts and bank conflicts of your own addresses, from a CSV file
-    Banks(banks::Arguments),
-    /// Show where data lies: swizzles, banks, fragments, descriptors, Tensor Memory
-    Layout(layout::Arguments),
-    /// How a tensor core rounds: one output, step by step
-    Round(round::Arguments),
-    /// How an approximate instruction computes: one input, step by step, or its errors
-    Approximate(approximate::Arguments),
+    #[command(flatten)]
+    Explain(explain::Command),
     /// Show a rung's machine code, where ptxas and nvdisasm are found
     Sass(sass::Arguments),
     /// Regenerate every rung's kernel.ptx, or check that they are current
@@ -169,10 +155,10 @@ pub fn main() -> ExitCode {
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::RunOnEmulator(arguments) => run_on_emulator::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
-        Command::Banks(arguments) => banks::run(&arguments),
-        Command::Layout(arguments) => layout::run(&arguments),
-        Command::Round(arguments) => round::run(&arguments),
-        Command::Approximate(arguments) => approximate::run(&arguments),
+        Command::Explain(command) => command.run(&mut explain::Streams {
+            out: &mut anstream::stdout(),
+            err: &mut anstream::stderr(),
+        }),
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),
         Command::Bits(arguments) => bits::run(&arguments),

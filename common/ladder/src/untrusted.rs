@@ -2,12 +2,12 @@
 //! printed or written out. Fuzzers and tests call these; no text may make them panic.
 use anyhow::Result;
 
-pub use crate::approximate::everything as approximate;
-pub use crate::banks::everything as banks;
 pub use crate::emulate::untrusted as emulate;
-pub use crate::layout::everything as layout;
 use crate::record::Record;
 pub use crate::tiles::table_of as tiles;
+pub use explain::approximate::everything as approximate;
+pub use explain::banks::everything as banks;
+pub use explain::layout::everything as layout;
 
 /// `cargo ladder plot`: each file that is made from this `bench.json`, and its text.
 ///
