@@ -11,6 +11,14 @@ thread_local! {
 unsafe extern "C" {
     /// Tells the page how many blocks are done, of how many.
     fn progress(done: f64, all: f64);
+    /// Tells the page the last words before the module stops for good.
+    fn panicked(at: *const u8, bytes: usize);
+}
+
+fn last_words(panic: &std::panic::PanicHookInfo<'_>) {
+    let text = format!("the engine stopped, which is a fault of its own: {panic}");
+    // SAFETY: an import that reads so many bytes from there, which live until it returns.
+    unsafe { panicked(text.as_ptr(), text.len()) }
 }
 
 fn tell(done: u64, all: u64) {
@@ -33,6 +41,7 @@ pub extern "C" fn request(bytes: usize) -> *mut u8 {
 pub unsafe extern "C" fn call(at: *mut u8, bytes: usize) -> usize {
     // SAFETY: by the contract it is the slice that `request` leaked, and nobody else has it.
     let request = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(at, bytes)) };
+    std::panic::set_hook(Box::new(last_words));
     harness::listen(tell);
     let answer = crate::answer(&request);
     ANSWER.with_borrow_mut(|kept| {

@@ -5,16 +5,23 @@
 //! | --- | --- |
 //! | `lib` | which requests are there? |
 //! | `command` | what does this command print? |
+//! | `fields` | what may a reader change in it? |
+//! | `layout_data` | what do the pages draw of `layout`? |
 //! | `rungs` | which rungs are there? |
 //! | `exports` | how does JavaScript call it? |
 mod command;
 #[cfg(target_family = "wasm")]
 mod exports;
+mod fields;
+mod layout_data;
 #[allow(missing_docs)]
 mod rungs;
 
+use clap::ValueEnum;
+use layout::fragment::Operand;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use transcript::Lines;
 
 /// What a page asks.
 #[derive(Deserialize)]
@@ -24,8 +31,27 @@ enum Request {
     Files {
         files: std::collections::BTreeMap<String, String>,
     },
-    /// What a command prints.
-    Command { words: Vec<String> },
+    /// What a command prints, and of that the lines that a page shows.
+    Command {
+        words: Vec<String>,
+        #[serde(default)]
+        lines: Lines,
+    },
+    /// What may be changed in a command.
+    Fields { words: Vec<String> },
+    /// A swizzle, or a mapping, in the banks.
+    Mapping(layout_data::MappingOf),
+    /// What a swizzle is.
+    Swizzle(layout_data::Numbers),
+    /// One access of a warp in the banks.
+    Access(layout_data::AccessOf),
+    /// A table of accesses.
+    Table { text: String },
+    /// Who holds which element of a fragment.
+    Fragment {
+        shape: String,
+        operand: Option<String>,
+    },
 }
 
 /// The answer to a request, both as JSON. What goes wrong is `{"error": …}`.
@@ -46,6 +72,20 @@ fn answered(request: Request) -> Result<Value, String> {
             }
             Ok(json!({}))
         }
-        Request::Command { words } => command::run(&words),
+        Request::Command { words, lines } => command::run(&words, &lines),
+        Request::Fields { words } => {
+            let fields = command::fields(&words)?;
+            serde_json::to_value(fields).map_err(|error| error.to_string())
+        }
+        Request::Mapping(of) => layout_data::mapping(&of),
+        Request::Swizzle(of) => layout_data::swizzle(&of),
+        Request::Access(of) => layout_data::access(&of),
+        Request::Table { text } => layout_data::table(&text),
+        Request::Fragment { shape, operand } => {
+            let operand = operand
+                .map(|name| Operand::from_str(&name, true))
+                .transpose()?;
+            layout_data::fragment(&shape, operand)
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `book`, as mdBook calls it: a preprocessor. `cargo book build` is the same with mdBook inside.
 use std::io::{Write, stdin, stdout};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -13,8 +14,10 @@ fn main() -> ExitCode {
         // Every renderer is given Markdown with a little HTML in it.
         ["supports", _] => Ok(()),
         ["build"] => build(),
+        ["wasm"] => root().and_then(|root| book::wasm::make(&root)),
         _ => Err(anyhow::anyhow!(
-            "`cargo book build` builds the book into book/book; with mdbook installed, `mdbook serve book` shows it"
+            "`cargo book build` builds the book into book/book; with mdbook installed, `mdbook serve book` shows it; \
+             `cargo book wasm` makes the engine of its pages"
         )),
     };
     match done {
@@ -36,16 +39,19 @@ fn preprocess() -> Result<()> {
         .context("mdbook does not read the book")
 }
 
+/// The workspace.
+fn root() -> Result<PathBuf> {
+    let here = std::env::current_dir().context("the current folder is unknown")?;
+    let mut folders = here.ancestors();
+    match folders.find(|folder| folder.join("book/book.toml").is_file()) {
+        Some(folder) => Ok(folder.to_owned()),
+        None => bail!("there is no book/book.toml here; run this in the workspace"),
+    }
+}
+
 #[cfg(feature = "build")]
 fn build() -> Result<()> {
-    let here = std::env::current_dir().context("the current folder is unknown")?;
-    let Some(folder) = here
-        .ancestors()
-        .find(|folder| folder.join("book/book.toml").is_file())
-    else {
-        bail!("there is no book/book.toml here; run this in the workspace");
-    };
-    let mut book = mdbook_driver::MDBook::load(folder.join("book"))?;
+    let mut book = mdbook_driver::MDBook::load(root()?.join("book"))?;
     // It takes the place of the command of that name in book.toml.
     book.with_preprocessor(book::Directives);
     book.build()?;

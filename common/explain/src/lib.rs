@@ -61,6 +61,12 @@ struct Words {
     command: Command,
 }
 
+/// The definition of these commands.
+pub fn command_line() -> clap::Command {
+    use clap::CommandFactory;
+    Words::command()
+}
+
 /// What `cargo ladder` does with these words; returns the exit code. Nothing is printed but to the streams.
 pub fn main_with(words: &[&str], streams: &mut Streams<'_>) -> u8 {
     let words = [&["cargo ladder"], words].concat();

@@ -2,12 +2,15 @@
 //! PTX, so that it is the same on every machine.
 //!
 //! [`CommandLine`] is a command as a reader types it, [`Programs`] finds its executable and runs it, and [`section`]
-//! takes a table out of a record.
+//! takes a table out of a record. [`Lines`]
+//! are those of an output that are shown.
 mod command_line;
+mod lines;
 mod programs;
 mod section;
 
 pub use command_line::CommandLine;
+pub use lines::{Lines, NoLines};
 pub use programs::{Output, Programs};
 pub use section::section;
 

@@ -226,7 +226,8 @@ impl Arguments {
     }
 }
 
-fn command(rung: &Rung) -> clap::Command {
+/// The definition of a rung's command line.
+pub fn command(rung: &Rung) -> clap::Command {
     let switches = rung.switches.iter().map(|switch| {
         Arg::new(switch.name)
             .long(switch.name)

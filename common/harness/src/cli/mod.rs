@@ -16,8 +16,8 @@ use crate::target::Target;
 use crate::{
     Error, Result, Rung, Size, choose, json, predict, profile, report, run, sanitize, table,
 };
-pub use arguments::Bytes;
 use arguments::{Arguments, Bench, Command, Sizes};
+pub use arguments::{Bytes, command as command_line};
 pub use remedy::explained;
 
 /// Everything that a rung's `main` does but the host's part.
