@@ -1,15 +1,15 @@
 // The fragment explorer: which thread holds which element of a matrix, and the other way round.
 (() => {
   "use strict";
-  const { layout, ui } = globalThis.gemm;
-  const { h, count, span } = ui;
+  const { ui } = globalThis.gemm;
+  const { h, count, span, range, LANES, OPERATIONS } = ui;
 
   const MMA = ["m16n8k8", "m16n8k16"];
-  const MATRICES = layout.OPERATIONS.filter((name) => name.includes("matrix"));
+  const MATRICES = OPERATIONS.filter((name) => name.includes("matrix"));
   const DEFAULTS = { shape: "m16n8k16", operand: "a", n: 128, row: 0, col: 0, columns: 0 };
   const ALLOWED = {
     shape: [...MMA, "wgmma", ...MATRICES], operand: ["a", "b", "c"],
-    n: layout.range(32).map((i) => 8 * (i + 1)),
+    n: range(32).map((i) => 8 * (i + 1)),
   };
   // Of a warpgroup's accumulator: the rows of a warp, and columns that are shown at a time.
   const OF_A_WARP = 16;
@@ -18,15 +18,45 @@
 
   const shapeOf = (state) => (state.shape === "wgmma" ? `m64n${state.n}k16` : state.shape);
   const operandOf = ({ shape, operand }) => (shape === "wgmma" ? "c" : MMA.includes(shape) ? operand : null);
-  const fragmentOf = (state) => layout.fragment(shapeOf(state), operandOf(state));
+
+  const made = new Map();
+  /** The fragment of a state: what the engine says, and who holds each row and column. */
+  function fragmentOf(ask, state) {
+    const [shape, operand] = [shapeOf(state), operandOf(state)];
+    const name = operand ? `${shape} ${operand}` : shape;
+    if (!made.has(name)) {
+      const found = ask({ ask: "fragment", shape, operand });
+      const holders = range(found.rows).map(() => Array(found.columns).fill(null));
+      found.at.forEach((elements, thread) => elements.forEach(([row, column], element) => {
+        holders[row][column] = { thread, element };
+      }));
+      const kind = shape.includes("matrix") ? "matrices" : found.threads > LANES ? "wgmma" : "mma";
+      made.set(name, { ...found, name, kind, holders, count: found.rows / 8 });
+    }
+    return made.get(name);
+  }
+
+  const holderOf = (fragment, row, column) => fragment.holders[row][column];
+
+  /** Row and column of an element of a thread. */
+  function elementAt(fragment, thread, element) {
+    const [row, column] = fragment.at[thread][element];
+    return { row, column };
+  }
+
+  /** Register and half of an element: halves only where two share a register. */
+  function registerOf({ packing }, element) {
+    const half = packing === 1 ? null : element % 2 === 0 ? "low" : "high";
+    return { register: Math.floor(element / packing), half };
+  }
 
   /** r2, low half. */
   function registerName(fragment, element) {
-    const { register, half } = layout.registerOf(fragment, element);
+    const { register, half } = registerOf(fragment, element);
     return half ? `register ${register}, ${half} half` : `register ${register}`;
   }
   const shortName = (fragment, element) => {
-    const { register, half } = layout.registerOf(fragment, element);
+    const { register, half } = registerOf(fragment, element);
     return half ? `r${register}.${half === "low" ? "lo" : "hi"}` : `r${register}`;
   };
 
@@ -37,14 +67,14 @@
     const firstRow = Math.floor(Math.min(Math.max(state.row, 0), fragment.rows - 1) / rows) * rows;
     const first = Math.min(Math.floor(state.columns / MOST) * MOST, fragment.columns - 1);
     const shown = Math.min(columns, fragment.columns - first);
-    const elements = layout.range(fragment.elements).filter((element) => {
-      const { column } = layout.elementAt(fragment, 0, element);
+    const elements = range(fragment.elements).filter((element) => {
+      const { column } = elementAt(fragment, 0, element);
       return fragment.kind !== "wgmma" || (column >= first && column < first + shown);
     });
     return { first, columns: shown, firstRow, rows, elements };
   }
 
-  function start(root) {
+  function start(root, ask) {
     let state = read();
     const controls = h("form", { class: "ia-controls", "aria-label": "settings", onsubmit: (event) => event.preventDefault() });
     const shown = h("div", { class: "ia-shown" });
@@ -85,14 +115,14 @@
     }
 
     function draw() {
-      const fragment = fragmentOf(state);
+      const fragment = fragmentOf(ask, state);
       const view = windowOf(state, fragment);
       const at = {
         row: Math.min(Math.max(state.row, 0), fragment.rows - 1),
         column: Math.min(Math.max(state.col, view.first), view.first + view.columns - 1),
       };
       ui.writeState(urlState(fragment), DEFAULTS);
-      const holder = layout.holderOf(fragment, at.row, at.column);
+      const holder = holderOf(fragment, at.row, at.column);
       const warp = Math.floor(holder.thread / 32);
       const matrix = h("div", { class: "ia-half", "data-part": "matrix" });
       const threads = h("div", { class: "ia-half", "data-part": "threads" });
@@ -117,7 +147,7 @@
         set({ row, col: column });
         ui.focusGrid(shown.querySelector(`[data-part="${part}"]`));
       };
-      const byPlace = (row, column) => layout.holderOf(fragment, row + view.firstRow, column + view.first);
+      const byPlace = (row, column) => holderOf(fragment, row + view.firstRow, column + view.first);
       const byThread = (lane, i) => ({ thread: warp * 32 + lane, element: view.elements[i] });
       const blocks = (row, column) => `${column > 0 && column % 8 === 0 ? "ia-left " : ""}${row > 0 && row % 8 === 0 ? "ia-top" : ""}`;
 
@@ -144,7 +174,7 @@
         picked: { row: holder.thread % 32, column: pickedElement },
         cell: (lane, i) => {
           const { thread, element } = byThread(lane, i);
-          const { row, column } = layout.elementAt(fragment, thread, element);
+          const { row, column } = elementAt(fragment, thread, element);
           return {
             text: `${row},${column}`, group: Math.floor(thread / 4),
             classes: i > 0 && i % fragment.packing === 0 ? "ia-left" : "",
@@ -153,7 +183,7 @@
         },
         onPick: (lane, i) => {
           const { thread, element } = byThread(lane, i);
-          const { row, column } = layout.elementAt(fragment, thread, element);
+          const { row, column } = elementAt(fragment, thread, element);
           pick("threads")(row, column);
         },
         onPoint: (lane, i) => point(lane === null ? null : byThread(lane, i)),
@@ -161,7 +191,7 @@
       const point = (held) => {
         const { thread, element } = held ?? holder;
         mark(thread, element);
-        said.textContent = sentence(fragment, layout.elementAt(fragment, thread, element));
+        said.textContent = sentence(fragment, elementAt(fragment, thread, element));
       };
       shown.replaceChildren(
         ui.facts([
@@ -221,7 +251,7 @@
 
   /** Who holds it, in words. */
   function sentence(fragment, { row, column }) {
-    const { thread, element } = layout.holderOf(fragment, row, column);
+    const { thread, element } = holderOf(fragment, row, column);
     const who = fragment.threads > 32 ? `thread ${thread} (warp ${Math.floor(thread / 32)}, lane ${thread % 32})` : `lane ${thread}`;
     const where = fragment.kind === "matrices"
       ? `Row ${row % 8}, column ${column} of matrix ${Math.floor(row / 8)}`
@@ -232,14 +262,14 @@
   /** For ldmatrix and stmatrix: whose address it is. */
   function address(fragment, { row }) {
     if (fragment.kind !== "matrices") return null;
-    const lane = layout.range(layout.LANES).find((lane) => {
-      const found = layout.rowOfAddress(fragment, lane);
-      return found && 8 * found.matrix + found.row === row;
+    const lane = range(LANES).find((lane) => {
+      const [matrix, line] = fragment.addresses[lane] ?? [];
+      return 8 * matrix + line === row;
     });
-    const unused = layout.LANES - 8 * fragment.count;
+    const unused = LANES - 8 * fragment.count;
     return h("p", { class: "ia-key" },
       `Lane ${lane} gives the address of this row's 16 bytes. `,
-      unused > 0 ? `The addresses of ${count(unused, "lane")}, ${span(layout.LANES - unused, layout.LANES - 1)}, are not looked at.` : "");
+      unused > 0 ? `The addresses of ${count(unused, "lane")}, ${span(LANES - unused, LANES - 1)}, are not looked at.` : "");
   }
 
   function commandOf(state) {

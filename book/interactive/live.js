@@ -22,7 +22,7 @@
       new Uint8Array(memory.buffer).set(bytes, at);
       const length = call(at, bytes.length);
       const found = JSON.parse(new TextDecoder().decode(new Uint8Array(memory.buffer, answer(), length)));
-      if (found.error !== undefined) throw new Error(found.error);
+      if (found.error !== undefined) throw Object.assign(new Error(found.error), { name: "Refused" });
       return found;
     };
   }

@@ -2,9 +2,8 @@
 // what it is worth.
 (() => {
   "use strict";
-  const { layout, ui, expression } = globalThis.gemm;
-  const { h, count, span } = ui;
-  const { range } = layout;
+  const { ui } = globalThis.gemm;
+  const { h, count, span, range } = ui;
 
   const DEFAULTS = {
     source: "swizzle", b: 3, m: 4, s: 3, map: "col ^ (row & 7)", row_bytes: 128, unit: 16, rows: 8, element: 2,
@@ -23,30 +22,27 @@
   const MOST = 32;
 
   const log2 = (number) => Math.log2(number);
-  const banksOf = (state) => ({ count: state.banks, width: state.width });
-
-  /** Everything that follows from the state; throws what is wrong with it. */
-  function modelOf(state) {
-    const banks = banksOf(state);
-    const swizzle = state.source === "swizzle" ? layout.swizzle(state.b, state.m, state.s) : null;
-    const shape = swizzle
-      ? { rows: state.rows, rowBytes: swizzle.unitBytes * swizzle.unitsPerRow, unitBytes: swizzle.unitBytes }
-      : { rows: state.rows, rowBytes: state.row_bytes, unitBytes: state.unit };
-    const changed = swizzle
-      ? layout.Mapping.ofSwizzle(swizzle, state.rows, banks)
-      : layout.Mapping.ofExpression(state.map, shape, banks);
-    const plain = layout.Mapping.ofExpression("col", shape, banks);
+  /** Everything that follows from the state, as the engine has it; what is wrong with it is refused there. */
+  function modelOf(ask, state) {
+    const isSwizzle = state.source === "swizzle";
     const bytes = state.bytes === "widest" ? null : Number(state.bytes);
-    const mapping = state.swizzle === "with" ? changed : plain;
+    const found = ask({
+      ask: "mapping", rows: state.rows, bytes, banks: { count: state.banks, width: state.width },
+      ...(isSwizzle
+        ? { swizzle: { b: state.b, m: state.m, s: state.s } }
+        : { map: state.map, row_bytes: state.row_bytes, unit: state.unit }),
+    });
+    const { swizzle, shape, changed, plain } = found;
+    const { places, memory } = state.swizzle === "with" ? changed : plain;
     const tile = swizzle && swizzle.bits > 0 ? 2 ** swizzle.bits : null;
     const isTile = swizzle && state.extent === "tile";
+    const most = isTile ? 2 ** swizzle.bits : MOST;
     return {
-      banks, swizzle, changed, plain, mapping, tile,
-      shape: changed.shape,
-      shownRows: Math.min(isTile ? 2 ** swizzle.bits : state.rows, state.rows, MOST),
-      shownColumns: Math.min(isTile ? 2 ** swizzle.bits : changed.shape.columns, changed.shape.columns, MOST),
-      verdicts: { with: changed.verdict(bytes), without: plain.verdict(bytes) },
-      memory: mapping.inMemory(),
+      ...found, tile, memory,
+      place: (row, column) => places[row]?.[column] ?? null,
+      shownRows: Math.min(most, state.rows, MOST),
+      shownColumns: Math.min(most, shape.columns, MOST),
+      verdicts: { with: changed.verdict, without: plain.verdict },
     };
   }
 
@@ -55,7 +51,7 @@
     const { banks, shape } = model;
     const first = place * shape.unitBytes;
     const all = Math.ceil(shape.unitBytes / banks.width);
-    const from = layout.bank(first, banks);
+    const from = Math.floor(first / banks.width) % banks.count;
     if (all >= banks.count) return { text: "all", named: "all banks", group: 0 };
     const text = span(from, from + all - 1);
     return { text, named: `bank${all > 1 ? "s" : ""} ${text}`, group: Math.floor(from / all) };
@@ -73,7 +69,7 @@
     const { columns } = model.shape;
     const at = lookedAt(state, model);
     const slotOf = (row, column) => {
-      const place = model.mapping.place(row, column);
+      const place = model.place(row, column);
       return place === null ? null : place % columns;
     };
     const slot = slotOf(at.row, at.column);
@@ -95,7 +91,7 @@
       };
     };
     const bankCell = (row, column) => {
-      const place = model.mapping.place(row, column);
+      const place = model.place(row, column);
       const where = `row ${row}, column ${column}`;
       if (place === null) return { text: "out", name: `${where}: outside the tile`, classes: "ia-empty" };
       const { text, named, group } = banksOfPlace(model, place);
@@ -104,7 +100,7 @@
         classes: `${isTraced({ row, column }, place % columns) ? "ia-traced" : ""} ${edges(row, column)}`,
       };
     };
-    const place = model.mapping.place(at.row, at.column);
+    const place = model.place(at.row, at.column);
     const picked = inMemory
       ? place === null ? null : { row: Math.floor(place / columns), column: place % columns }
       : at;
@@ -143,10 +139,10 @@
   // ---- The bits of an address -------------------------------------------------------------------------
 
   function bits(state, model) {
-    const { shape, banks, swizzle, mapping } = model;
+    const { shape, banks, swizzle, place: placeOf } = model;
     const at = lookedAt(state, model);
     const before = at.row * shape.rowBytes + at.column * shape.unitBytes;
-    const place = mapping.place(at.row, at.column);
+    const place = placeOf(at.row, at.column);
     const elements = Math.max(shape.unitBytes / state.element, 1);
     const which = `Row ${at.row}, column ${at.column}`;
     if (place === null) return h("p", {}, `${which} would lie outside the tile.`);
@@ -192,16 +188,16 @@
 
   /** The whole column, or the whole slot, row by row. */
   function trace(state, model, at) {
-    const { shape, mapping } = model;
+    const { shape, place: placeOf } = model;
     const rows = range(Math.min(shape.rows, MOST));
     if (state.trace === "column") {
       const slots = rows.map((row) => {
-        const place = mapping.place(row, at.column);
+        const place = placeOf(row, at.column);
         return place === null ? "out" : place % shape.columns;
       });
       return h("p", { class: "ia-said" }, `Column ${at.column} lies, row by row, in slots ${slots.join(" ")}.`);
     }
-    const place = mapping.place(at.row, at.column);
+    const place = placeOf(at.row, at.column);
     if (place === null) return null;
     const slot = place % shape.columns;
     const columns = rows.map((row) => model.memory[row][slot].map((unit) => unit.column).join("+") || "–");
@@ -238,7 +234,7 @@
   }
 
   function notes(state, model, verdict) {
-    const { shape, changed, swizzle, banks } = model;
+    const { shape, swizzle } = model;
     const said = [];
     if (verdict.leaves) {
       const { row, column, unit } = verdict.leaves;
@@ -249,12 +245,11 @@
       said.push(`Row ${a.row}, column ${a.column} and row ${b.row}, column ${b.column} lie in the same place.`);
     }
     if (verdict.isSound) {
-      said.push(`Degrees are of reads of ${count(verdict.bytes, "byte")} a lane, ${count(layout.lanesInAPhase(verdict.bytes, banks), "lane")} at a time.`);
+      said.push(`Degrees are of reads of ${count(verdict.bytes, "byte")} a lane, ${count(verdict.lanesInAPhase, "lane")} at a time.`);
     }
     if (verdict.pair) {
-      const { first, second, bank, logicalColumn, offsets } = verdict.pair;
+      const { first, second, bank, logicalColumn, offsets, spread } = verdict.pair;
       said.push(`First colliding pair in column ${logicalColumn}: lanes ${first} and ${second} (rows ${first} and ${second}) read bytes ${offsets.join(" and ")}, both in bank ${bank}.`);
-      const spread = changed.spread(logicalColumn);
       if (spread.length <= 8) {
         const parts = spread.map(([unit, rows]) => `unit ${unit} for rows ${rows.join(", ")}`);
         said.push(`Over ${count(shape.rows, "row")}, column ${logicalColumn} takes only ${count(spread.length, "unit")} of its ${shape.columns}: ${parts.join("; ")}. Rows that share a unit share its banks.`);
@@ -272,8 +267,8 @@
   /** The same from the terminal: options that have their default are left away. */
   function commandOf(state, model) {
     const { shape, swizzle, banks } = model;
-    const text = swizzle ? layout.expressionOf(swizzle) : state.map.trim();
-    const isPhase = shape.rows === layout.lanesInAPhase(Math.min(Math.max(shape.unitBytes, 4), 16), banks);
+    const text = swizzle ? swizzle.expression : state.map.trim();
+    const isPhase = shape.rows === model.phaseOfUnit;
     const options = [
       shape.rowBytes === 128 ? "" : ` --row-bytes ${shape.rowBytes}`,
       shape.unitBytes === 16 ? "" : ` --unit ${shape.unitBytes}`,
@@ -287,7 +282,7 @@
 
   // ---- The page ---------------------------------------------------------------------------------------
 
-  function start(root) {
+  function start(root, ask) {
     let state = read();
     const controls = h("form", { class: "ia-controls", "aria-label": "settings", onsubmit: (event) => event.preventDefault() });
     const shown = h("div", { class: "ia-shown" });
@@ -367,10 +362,9 @@
       ui.writeState(urlState(), DEFAULTS);
       let model;
       try {
-        model = modelOf(state);
+        model = modelOf(ask, state);
       } catch (error) {
-        if (!(error instanceof layout.LayoutError) && !(error instanceof expression.ExpressionError)) throw error;
-        shown.replaceChildren(h("pre", { class: "ia-error", role: "alert" }, error.message));
+        shown.replaceChildren(ui.refusal(error));
         return;
       }
       for (const button of controls.querySelectorAll("[data-preset]")) {

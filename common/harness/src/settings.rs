@@ -23,6 +23,8 @@ pub struct Settings {
     pub emulator: Options,
     /// Warp instructions after which the emulator gives up; none for far more than the problem needs.
     pub instructions: Option<u64>,
+    /// Constants of the clock's card that are other than recorded, such as `latency.dram`.
+    pub constants: Vec<(String, f64)>,
 }
 
 impl Settings {
@@ -36,6 +38,7 @@ impl Settings {
             switches: Vec::new(),
             emulator: Options::default(),
             instructions: None,
+            constants: Vec::new(),
         }
     }
 }

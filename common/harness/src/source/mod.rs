@@ -252,7 +252,8 @@ pub fn of_file(path: &Path, arch: Option<&str>, tile: &str, compiler: Compiler) 
             arch: arch.unwrap_or("sm_80").into(),
             origin: Origin::File,
             ptx: read()?,
-            sass: String::new(),
+            // Of other PTX it is not taken, so it need not be checked here.
+            sass: files::read_to_string(&path.with_extension("sass")).unwrap_or_default(),
         }),
         _ => Err(Error::KernelEnding(path.to_owned())),
     }

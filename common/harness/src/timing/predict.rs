@@ -77,6 +77,8 @@ struct TracedLaunch<'a> {
     warmed: bool,
     /// Whether the estimate has the spans of two steps.
     spans: bool,
+    /// The card.
+    card: Card,
 }
 
 /// `blockIdx` of the first block of a cluster, and of all others of it.
@@ -199,7 +201,7 @@ fn shared_bytes(function: &Function, config: &LaunchConfig) -> u32 {
 impl TracedLaunch<'_> {
     /// The prediction, or why there is none: the kernel goes wrong, or its machine code does not fit what was traced.
     fn predict(self) -> std::result::Result<Prediction, String> {
-        let card = Card::h200().map_err(|error| error.to_string())?;
+        let card = self.card;
         let report = &self.traced.report;
         if let Some(first) = report.findings.first() {
             return Err(first.to_string());
@@ -316,6 +318,7 @@ impl AnyLaunch<'_> {
             memory: self.memory,
             warmed: true,
             spans: self.spans,
+            card,
         };
         launch.predict().map_err(no)
     }
@@ -328,6 +331,7 @@ impl Prediction {
     /// If the kernel goes wrong on the emulator, or its machine code cannot be had.
     pub fn new(rung: &Rung, settings: &Settings, target: &Target, spans: bool) -> Result<Self> {
         let no = |why: String| Error::NoPrediction(settings.size, why);
+        let card = Card::h200_with(&settings.constants).map_err(|error| no(error.to_string()))?;
         let source = choose::source(rung, target, &settings.kernel, settings.size)?;
         let mut host = Host::new(rung, settings, target, Some(source.clone()))?;
         let kernel = host.compile("gemm")?;
@@ -355,6 +359,7 @@ impl Prediction {
             memory,
             warmed: false,
             spans,
+            card,
         };
         let prediction = launch.predict().map_err(no)?;
         Ok(Self {
