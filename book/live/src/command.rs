@@ -7,6 +7,7 @@ use transcript::Lines;
 
 use crate::fields::{self, Fields};
 use crate::rungs::RUNGS;
+use crate::steps;
 
 /// What of `cargo ladder` runs here.
 const OF_LADDER: [&str; 4] = ["layout", "banks", "round", "approximate"];
@@ -86,6 +87,21 @@ pub fn run(words: &[String], lines: &Lines) -> Result<Value, String> {
     let shown = lines.of(&said).or_else(|_| Lines::default().of(&said));
     let shown = shown.map_err(|error| error.to_string())?;
     Ok(json!({ "out": out, "err": err, "code": code, "shown": shown }))
+}
+
+/// What a rung's first block does, instruction by instruction.
+///
+/// # Errors
+/// If it is no rung's command, or the rung cannot be launched.
+pub fn steps(words: &[String], most: usize) -> Result<Value, String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match Known::of(&words)? {
+        Known::Rung(rung, words) => {
+            let words = [&[rung.name], words].concat();
+            steps::steps(&with_texts(rung), &words, most)
+        }
+        _ => Err("only a rung can be stepped through".into()),
+    }
 }
 
 /// What may be changed in a command.

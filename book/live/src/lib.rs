@@ -6,6 +6,8 @@
 //! | `lib` | which requests are there? |
 //! | `command` | what does this command print? |
 //! | `fields` | what may a reader change in it? |
+//! | `steps` | what does a rung's first block do, instruction by instruction? |
+//! | `mbarrier`, `waves` | what do the figures of barriers and of persistent grids show? |
 //! | `layout_data` | what do the pages draw of `layout`? |
 //! | `rungs` | which rungs are there? |
 //! | `exports` | how does JavaScript call it? |
@@ -14,8 +16,11 @@ mod command;
 mod exports;
 mod fields;
 mod layout_data;
+mod mbarrier;
 #[allow(missing_docs)]
 mod rungs;
+mod steps;
+mod waves;
 
 use clap::ValueEnum;
 use layout::fragment::Operand;
@@ -52,6 +57,15 @@ enum Request {
         shape: String,
         operand: Option<String>,
     },
+    /// An mbarrier after each operation.
+    Mbarrier {
+        count: u32,
+        operations: Vec<mbarrier::Operation>,
+    },
+    /// Which cluster computes what, in which wave.
+    Waves(waves::WavesOf),
+    /// A rung's first block, instruction by instruction.
+    Steps { words: Vec<String>, most: usize },
 }
 
 /// The answer to a request, both as JSON. What goes wrong is `{"error": …}`.
@@ -87,5 +101,8 @@ fn answered(request: Request) -> Result<Value, String> {
                 .transpose()?;
             layout_data::fragment(&shape, operand)
         }
+        Request::Mbarrier { count, operations } => mbarrier::states(count, &operations),
+        Request::Waves(of) => waves::waves(&of),
+        Request::Steps { words, most } => command::steps(&words, most),
     }
 }

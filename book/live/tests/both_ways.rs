@@ -18,9 +18,11 @@ fn node() -> Option<PathBuf> {
     let found = std::env::split_paths(&path).map(|folder| folder.join("node"));
     let found = found.into_iter().find(|file| file.is_file());
     if found.is_none() {
-        let missing = "no Node.js was found, which runs the committed module: apt-get install nodejs";
+        let missing =
+            "no Node.js was found, which runs the committed module: apt-get install nodejs";
         assert!(
-            std::env::var("GEMM_REQUIRE_NODE").is_ok_and(|value| value != "1") || std::env::var_os("GEMM_REQUIRE_NODE").is_none(),
+            std::env::var("GEMM_REQUIRE_NODE").is_ok_and(|value| value != "1")
+                || std::env::var_os("GEMM_REQUIRE_NODE").is_none(),
             "{missing}"
         );
         // Past the test harness, which keeps to itself what a passing test prints.
@@ -82,7 +84,10 @@ fn command(words: &str) -> Value {
 
 /// JSON that a command printed, without the day and the commit: a page knows neither.
 fn without_day(mut answer: Value) -> Value {
-    let printed = answer["out"].as_str().map(str::to_owned).unwrap_or_default();
+    let printed = answer["out"]
+        .as_str()
+        .map(str::to_owned)
+        .unwrap_or_default();
     if let Ok(mut inner) = serde_json::from_str::<Value>(&printed) {
         for name in ["date", "commit"] {
             if let Some(provenance) = inner.get_mut("provenance").and_then(Value::as_object_mut) {
@@ -104,7 +109,11 @@ fn agree(requests: &[Value]) {
     for (at, request) in requests.iter().enumerate() {
         let what = request["words"].to_string();
         let (Some(ours), Some(theirs)) = (ours.get(at), theirs.get(at)) else {
-            panic!("{what}: one of both stopped: {:?} and {:?}", ours.last(), theirs.last());
+            panic!(
+                "{what}: one of both stopped: {:?} and {:?}",
+                ours.last(),
+                theirs.last()
+            );
         };
         let [ours, theirs] = [ours, theirs].map(|answer| without_day(answer.clone()));
         assert!(

@@ -20,6 +20,7 @@
 //! | file | what it answers |
 //! | --- | --- |
 //! | `timing/` | how fast is it, and how fast could it be? |
+//! | `step_through` | what do the warps of a block do, instruction by instruction? |
 //! | `trial`, `transpose` | a student's kernel, launch after launch, nothing printed |
 //! | `cli/rungs` | which rungs are there, and with which flags does another program run one? |
 //! | `tools` | where are CUDA's programs? |
@@ -43,6 +44,7 @@ mod settings;
 mod size;
 mod source;
 mod spec;
+mod step_through;
 mod target;
 mod timing;
 pub mod tools;
@@ -62,7 +64,7 @@ pub use timing::{alone, ceilings, measured, occupancy, records};
 
 pub use alone::{Alone, Pass, TENSOR_FLOP_PER_CLOCK, passes};
 pub use bench::{ALGORITHMS, Effort, SIZES, contestant, sets, sides};
-pub use cli::{Bytes, command_line, explained, main, main_with, rungs};
+pub use cli::{Bytes, asked, command_line, explained, main, main_with, rungs};
 pub use compile::Compile;
 pub use contest::{CUBLAS, CUBLAS_BF16_TN, CUBLAS_LT, CUBLAS_LT_BF16_TN, Contest, KERNEL, lt_name};
 pub use cool::measure as measure_cool;
@@ -88,6 +90,7 @@ pub use settings::{KernelChoice, Settings};
 pub use size::Size;
 pub use source::{Origin, Source, compile_text, name_in_ptx, prepared};
 pub use spec::{LaunchSpec, TensorBox, Tile};
+pub use step_through::StepThrough;
 pub use sustained::measure as measure_sustained;
 pub use table::thousands;
 pub use target::{Need, Target, Wanted};

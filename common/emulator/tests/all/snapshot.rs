@@ -53,6 +53,7 @@ fn kept(execution: u64, shared_at: Option<&str>, operands_of: &[&str]) -> Snapsh
             execution,
             shared_at: shared_at.iter().map(at).collect(),
             operands_of: operands_of.iter().map(at).collect(),
+            ..SnapshotRequest::default()
         }),
         ..Options::default()
     })

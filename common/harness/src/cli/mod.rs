@@ -49,6 +49,21 @@ pub fn main_with(rung: &Rung, words: &[&str], out: &mut dyn Write) -> u8 {
     error.0
 }
 
+/// The settings and the device that these words ask for, the first of which is the program's name; for what is no command.
+///
+/// # Errors
+/// If they are no command line, in clap's words; if there is no such device.
+pub fn asked(
+    rung: &Rung,
+    words: &[&str],
+) -> std::result::Result<(crate::Settings, Target), String> {
+    let arguments = Arguments::from_words(rung, words).map_err(|error| error.to_string())?;
+    let target = Target::choose(arguments.device, arguments.emulate, arguments.need());
+    let target = target.map_err(|error| explained(&error))?;
+    let size = arguments.size.unwrap_or(target.default_size());
+    Ok((arguments.settings(size), target))
+}
+
 /// Does what the arguments say and reports to `out`; whether all was well.
 fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
     let target = Target::choose(arguments.device, arguments.emulate, arguments.need())?;
