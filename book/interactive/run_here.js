@@ -175,6 +175,7 @@
         bar.hidden = false;
         bar.removeAttribute("value");
         said.textContent = "Running …";
+        output.hidden = true;
         const begun = performance.now();
         running = live.run({ ask: "command", words: now, lines }, {
           bundles: [...new Set([...bundles, ...extra])], files,

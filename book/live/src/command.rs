@@ -1,7 +1,8 @@
 //! What a command of the terminal prints, from its words: `cargo run -p rung05_swizzle -- profile`, `cargo run -p labs -- vectors`,
 //! `cargo ladder layout swizzle 3 4 3`.
+use emulator::Card;
 use explain::Streams;
-use harness::Rung;
+use harness::{KernelFile, Rung};
 use serde_json::{Value, json};
 use transcript::Lines;
 
@@ -113,10 +114,21 @@ pub fn fields(words: &[String]) -> Result<Fields, String> {
     match Known::of(&words)? {
         Known::Ladder(words) => fields::of(explain::command_line(), &[&["ladder"], words].concat()),
         Known::Labs(words) => fields::of(labs::command_line(), &[&["labs"], words].concat()),
-        Known::Rung(rung, words) => fields::of(
-            harness::command_line(&rung),
-            &[&[rung.name], words].concat(),
-        ),
+        Known::Rung(rung, words) => {
+            let words = [&[rung.name], words].concat();
+            let mut fields = fields::of(harness::command_line(&rung), &words)?;
+            let of_kernels = |value: fn(&KernelFile<'static>) -> &'static str| {
+                let kernels = rung.kernels.iter();
+                kernels.map(|kernel| value(kernel).to_owned()).collect()
+            };
+            fields.offer("tile", of_kernels(|kernel| kernel.configuration));
+            fields.offer("arch", of_kernels(|kernel| kernel.arch));
+            fields.offer(
+                "emulate",
+                Card::ALL.map(|card| card.name().to_owned()).into(),
+            );
+            Ok(fields)
+        }
     }
 }
 

@@ -2,14 +2,16 @@
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
-/// Options that a page does not offer: it has one device, shows text, says itself when to stop, and hands over tables.
-const HIDDEN: [&str; 14] = [
+/// Options that a page does not offer: it has one device, shows text, says itself when to stop, and has the files of what it
+/// shows only.
+const HIDDEN: [&str; 15] = [
     "accesses",
     "alone",
     "device",
     "file",
     "format",
     "json",
+    "lab",
     "max_blocks",
     "max_instructions",
     "max_memory",
@@ -96,6 +98,17 @@ pub fn of(mut command: Command, words: &[&str]) -> Result<Fields, String> {
         choices,
         fields: fields.map(|arg| Field::of(arg, matches)).collect(),
     })
+}
+
+impl Fields {
+    /// What an option may be, where the command line does not list it; nothing to offer if that is one thing only.
+    pub fn offer(&mut self, name: &str, mut values: Vec<String>) {
+        values.dedup();
+        if let Some(field) = self.fields.iter_mut().find(|field| field.name == name) {
+            field.hidden |= values.len() < 2;
+            field.values = values;
+        }
+    }
 }
 
 impl Field {

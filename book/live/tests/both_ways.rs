@@ -157,7 +157,10 @@ fn profile_and_time() {
         json!({ "ask": "files", "files": files }),
         command("cargo run -p rung05_swizzle -- profile"),
         command("cargo run -p rung05_swizzle -- time --size 1024"),
-        command("cargo run -p rung05_swizzle -- time --size 512 --timeline - --json"),
+        command(
+            "cargo run -p rung05_swizzle -- time --size 512 --timeline - --json --set latency.dram=900",
+        ),
+        json!({ "ask": "steps", "words": ["cargo", "run", "-p", "rung05_swizzle", "--", "--size", "128x128x128"], "most": 3000 }),
     ]);
 }
 
@@ -212,6 +215,8 @@ fn explanations_and_data() {
         json!({ "ask": "mapping", "map": "(col + row) % 9", "row_bytes": 144, "unit": 16, "rows": 8, "bytes": 4 }),
         json!({ "ask": "access", "op": "ld", "bytes": "4", "offsets": offsets.join(",") }),
         json!({ "ask": "fragment", "shape": "m16n8k16", "operand": "b" }),
+        json!({ "ask": "mbarrier", "count": 1, "operations": [{ "arrive_expect_tx": 64 }, { "complete_tx": 32 }, { "wait": 0 }] }),
+        json!({ "ask": "waves", "m": 2304, "n": 2816, "k": 2048, "tile": [128, 256, 64], "sms": 132, "cluster": 2, "stream_k": true }),
         json!({ "ask": "fragment", "shape": "ldmatrix.x2.trans", "operand": null }),
     ]);
     agree(&requests);

@@ -4,6 +4,7 @@ mod explorer;
 mod legible;
 mod pages;
 mod player;
+mod run_here;
 mod terminal;
 mod workbench;
 
