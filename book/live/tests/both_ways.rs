@@ -46,11 +46,9 @@ fn answers(command: &mut Command, requests: &[Value]) -> Vec<Value> {
     text.lines().map(read).collect()
 }
 
-/// The example beside this test.
+/// The engine without WebAssembly.
 fn native() -> Command {
-    let this = std::env::current_exe().expect("this test");
-    let folder = this.ancestors().nth(2).expect("target/debug");
-    Command::new(folder.join("examples").join("native"))
+    Command::new(env!("CARGO_BIN_EXE_live_native"))
 }
 
 fn module(node: &Path) -> Command {

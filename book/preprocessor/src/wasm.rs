@@ -21,11 +21,11 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// Where the script is committed.
 const SCRIPT: &str = "book/src/live/module.js";
 
-/// A module that a reader waits for: bytes, compressed.
-const MOST_BYTES: usize = 700_000;
+/// A module that a reader waits for: bytes, packed by gzip.
+const MOST_BYTES: usize = 1_100_000;
 
 /// What of WebAssembly the module may use: all current browsers have it.
-const FEATURES: [&str; 7] = [
+const FEATURES: [&str; 8] = [
     "--enable-simd",
     "--enable-bulk-memory",
     "--enable-bulk-memory-opt",
@@ -33,6 +33,7 @@ const FEATURES: [&str; 7] = [
     "--enable-sign-ext",
     "--enable-mutable-globals",
     "--enable-multivalue",
+    "--enable-reference-types",
 ];
 
 /// Makes the module and writes the script.
@@ -83,9 +84,19 @@ fn has_target() -> bool {
 fn compile(root: &Path) -> Result<PathBuf> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root);
-    cargo.args(["build", "--package", "live", "--profile", "wasm"]);
+    // Only the module: with a library for other crates beside it, all would be compiled twice.
+    cargo.args([
+        "rustc",
+        "--package",
+        "live",
+        "--lib",
+        "--crate-type",
+        "cdylib",
+        "--profile",
+        "wasm",
+    ]);
     cargo.args(["--target", TARGET, "--target-dir", "target/wasm"]);
-    cargo.env("RUSTFLAGS", "-C target-feature=+simd128");
+    let mut flags = "-C target-feature=+simd128".to_owned();
     match env::var_os("GEMM_WASM_TOOLCHAIN").map(PathBuf::from) {
         Some(folder) => {
             // Debian's compiler has the target, and its sources come beside it: the standard library is compiled, too.
@@ -95,6 +106,8 @@ fn compile(root: &Path) -> Result<PathBuf> {
             let linker = folder.join("usr/bin/wasm-ld-22");
             cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
             cargo.args(["-Z", "build-std=std,panic_abort"]);
+            // Neither a message nor a place of a panic is kept.
+            flags += " -Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none";
         }
         None if !has_target() => bail!(
             "the compiler has no {TARGET}: `rustup target add {TARGET}`, or name a folder with Debian's packages in \
@@ -102,6 +115,7 @@ fn compile(root: &Path) -> Result<PathBuf> {
         ),
         None => {}
     }
+    cargo.env("RUSTFLAGS", flags);
     let done = cargo.status().context("cannot run cargo")?;
     if !done.success() {
         bail!("the crate `live` does not compile for {TARGET}");
@@ -114,7 +128,7 @@ fn optimise(module: &Path, small: &Path) -> Result<()> {
     let mut optimise = Command::new(&program);
     optimise
         .args(FEATURES)
-        .args(["-Oz", "--strip-debug", "--strip-producers"]);
+        .args(["-Os", "--strip-debug", "--strip-producers"]);
     optimise.arg(module).arg("-o").arg(small);
     let done = optimise.status().with_context(|| {
         format!(
