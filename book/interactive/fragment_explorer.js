@@ -1,15 +1,16 @@
-// The fragment explorer: which thread holds which element of a matrix, and the other way round.
+// The fragment explorer: which thread holds which element of a matrix, and the other way round; for ldmatrix also which row a lane
+// names, and what the rows of a tile cost. It is a page of its own, and a figure in chapters.
 (() => {
   "use strict";
-  const { layout, ui } = globalThis.gemm;
-  const { h, count, span } = ui;
+  const { ui, places } = globalThis.gemm;
+  const { h, count, span, range, LANES, OPERATIONS } = ui;
 
   const MMA = ["m16n8k8", "m16n8k16"];
-  const MATRICES = layout.OPERATIONS.filter((name) => name.includes("matrix"));
-  const DEFAULTS = { shape: "m16n8k16", operand: "a", n: 128, row: 0, col: 0, columns: 0 };
+  const MATRICES = OPERATIONS.filter((name) => name.includes("matrix"));
+  const DEFAULTS = { shape: "m16n8k16", operand: "a", n: 128, row: 0, col: 0, columns: 0, tile: 128, pad: 0 };
   const ALLOWED = {
     shape: [...MMA, "wgmma", ...MATRICES], operand: ["a", "b", "c"],
-    n: layout.range(32).map((i) => 8 * (i + 1)),
+    n: range(32).map((i) => 8 * (i + 1)), tile: [16, 32, 64, 128, 256], pad: [0, 8, 16, 32, 48, 64],
   };
   // Of a warpgroup's accumulator: the rows of a warp, and columns that are shown at a time.
   const OF_A_WARP = 16;
@@ -18,15 +19,45 @@
 
   const shapeOf = (state) => (state.shape === "wgmma" ? `m64n${state.n}k16` : state.shape);
   const operandOf = ({ shape, operand }) => (shape === "wgmma" ? "c" : MMA.includes(shape) ? operand : null);
-  const fragmentOf = (state) => layout.fragment(shapeOf(state), operandOf(state));
+
+  const made = new Map();
+  /** The fragment of a state: what the engine says, and who holds each row and column. */
+  function fragmentOf(ask, state) {
+    const [shape, operand] = [shapeOf(state), operandOf(state)];
+    const name = operand ? `${shape} ${operand}` : shape;
+    if (!made.has(name)) {
+      const found = ask({ ask: "fragment", shape, operand });
+      const holders = range(found.rows).map(() => Array(found.columns).fill(null));
+      found.at.forEach((elements, thread) => elements.forEach(([row, column], element) => {
+        holders[row][column] = { thread, element };
+      }));
+      const kind = shape.includes("matrix") ? "matrices" : found.threads > LANES ? "wgmma" : "mma";
+      made.set(name, { ...found, name, kind, holders, count: found.rows / 8 });
+    }
+    return made.get(name);
+  }
+
+  const holderOf = (fragment, row, column) => fragment.holders[row][column];
+
+  /** Row and column of an element of a thread. */
+  function elementAt(fragment, thread, element) {
+    const [row, column] = fragment.at[thread][element];
+    return { row, column };
+  }
+
+  /** Register and half of an element: halves only where two share a register. */
+  function registerOf({ packing }, element) {
+    const half = packing === 1 ? null : element % 2 === 0 ? "low" : "high";
+    return { register: Math.floor(element / packing), half };
+  }
 
   /** r2, low half. */
   function registerName(fragment, element) {
-    const { register, half } = layout.registerOf(fragment, element);
+    const { register, half } = registerOf(fragment, element);
     return half ? `register ${register}, ${half} half` : `register ${register}`;
   }
   const shortName = (fragment, element) => {
-    const { register, half } = layout.registerOf(fragment, element);
+    const { register, half } = registerOf(fragment, element);
     return half ? `r${register}.${half === "low" ? "lo" : "hi"}` : `r${register}`;
   };
 
@@ -37,21 +68,22 @@
     const firstRow = Math.floor(Math.min(Math.max(state.row, 0), fragment.rows - 1) / rows) * rows;
     const first = Math.min(Math.floor(state.columns / MOST) * MOST, fragment.columns - 1);
     const shown = Math.min(columns, fragment.columns - first);
-    const elements = layout.range(fragment.elements).filter((element) => {
-      const { column } = layout.elementAt(fragment, 0, element);
+    const elements = range(fragment.elements).filter((element) => {
+      const { column } = elementAt(fragment, 0, element);
       return fragment.kind !== "wgmma" || (column >= first && column < first + shown);
     });
     return { first, columns: shown, firstRow, rows, elements };
   }
 
-  function start(root) {
+  function start(root, ask) {
+    const place = places.placeOf(root, "fragment", DEFAULTS);
     let state = read();
     const controls = h("form", { class: "ia-controls", "aria-label": "settings", onsubmit: (event) => event.preventDefault() });
     const shown = h("div", { class: "ia-shown" });
     root.append(controls, shown);
 
     function read() {
-      return ui.merged(DEFAULTS, ui.readState(), ALLOWED);
+      return ui.merged(place.usual, place.read(), ALLOWED);
     }
 
     function set(change, name = null) {
@@ -81,18 +113,24 @@
               name: "n", label: "N", options: ALLOWED.n.map((n) => [n, n]), value: state.n,
               onChange: (n) => set({ n: Number(n), row: 0, col: 0, columns: 0 }, "[name=n]"),
             })
+          : null,
+        MATRICES.includes(state.shape)
+          ? ["tile", "pad"].map((name) => ui.selectField({
+              name, label: { tile: "Row of the tile, bytes", pad: "Padding, bytes" }[name], value: state[name],
+              options: ALLOWED[name].map((one) => [one, one]), onChange: (value) => set({ [name]: Number(value) }),
+            }))
           : null));
     }
 
     function draw() {
-      const fragment = fragmentOf(state);
+      const fragment = fragmentOf(ask, state);
       const view = windowOf(state, fragment);
       const at = {
         row: Math.min(Math.max(state.row, 0), fragment.rows - 1),
         column: Math.min(Math.max(state.col, view.first), view.first + view.columns - 1),
       };
-      ui.writeState(urlState(fragment), DEFAULTS);
-      const holder = layout.holderOf(fragment, at.row, at.column);
+      place.write(urlState(fragment));
+      const holder = holderOf(fragment, at.row, at.column);
       const warp = Math.floor(holder.thread / 32);
       const matrix = h("div", { class: "ia-half", "data-part": "matrix" });
       const threads = h("div", { class: "ia-half", "data-part": "threads" });
@@ -117,7 +155,7 @@
         set({ row, col: column });
         ui.focusGrid(shown.querySelector(`[data-part="${part}"]`));
       };
-      const byPlace = (row, column) => layout.holderOf(fragment, row + view.firstRow, column + view.first);
+      const byPlace = (row, column) => holderOf(fragment, row + view.firstRow, column + view.first);
       const byThread = (lane, i) => ({ thread: warp * 32 + lane, element: view.elements[i] });
       const blocks = (row, column) => `${column > 0 && column % 8 === 0 ? "ia-left " : ""}${row > 0 && row % 8 === 0 ? "ia-top" : ""}`;
 
@@ -144,7 +182,7 @@
         picked: { row: holder.thread % 32, column: pickedElement },
         cell: (lane, i) => {
           const { thread, element } = byThread(lane, i);
-          const { row, column } = layout.elementAt(fragment, thread, element);
+          const { row, column } = elementAt(fragment, thread, element);
           return {
             text: `${row},${column}`, group: Math.floor(thread / 4),
             classes: i > 0 && i % fragment.packing === 0 ? "ia-left" : "",
@@ -153,7 +191,7 @@
         },
         onPick: (lane, i) => {
           const { thread, element } = byThread(lane, i);
-          const { row, column } = layout.elementAt(fragment, thread, element);
+          const { row, column } = elementAt(fragment, thread, element);
           pick("threads")(row, column);
         },
         onPoint: (lane, i) => point(lane === null ? null : byThread(lane, i)),
@@ -161,8 +199,25 @@
       const point = (held) => {
         const { thread, element } = held ?? holder;
         mark(thread, element);
-        said.textContent = sentence(fragment, layout.elementAt(fragment, thread, element));
+        said.textContent = sentence(fragment, elementAt(fragment, thread, element));
       };
+      const lane = holder.thread % LANES;
+      const named = fragment.kind === "matrices" ? fragment.addresses[lane] : null;
+      const lanes = h("div", { "data-part": "lanes" }, h("h3", {}, fragment.kind === "matrices" ? "Lanes, and the matrix and row that each names" : "Lanes"), places.lanes({
+        label: "lanes", columns: 8, picked: lane,
+        cell: (lane) => {
+          const row = fragment.kind === "matrices" ? fragment.addresses[lane] : null;
+          const names = row ? `matrix ${row[0]}, row ${row[1]}` : "its address is not looked at";
+          return {
+            text: fragment.kind === "matrices" ? (row ? row.join(".") : "–") : warp * LANES + lane, group: Math.floor(lane / 4),
+            name: fragment.kind === "matrices" ? `lane ${lane}: ${names}` : `lane ${lane}`, classes: row || fragment.kind !== "matrices" ? "" : "ia-empty",
+          };
+        },
+        onPick: (lane) => {
+          const { row, column } = elementAt(fragment, warp * LANES + lane, view.elements[0]);
+          pick("lanes")(row, column);
+        },
+      }));
       shown.replaceChildren(
         ui.facts([
           ["matrix", `${fragment.rows} × ${fragment.columns}`],
@@ -173,8 +228,18 @@
         ]),
         ...[said, address(fragment, at)].filter(Boolean),
         ...[pages(fragment, view)].filter(Boolean),
+        h("div", { class: "fig-sides" }, lanes, inTile(ask, state, fragment, lane, (lane) => {
+          const { row, column } = elementAt(fragment, lane, 0);
+          set({ row, col: column });
+        })),
+        laneSays(fragment, holder.thread, view),
         h("div", { class: "ia-halves" }, matrix, threads),
-        ui.command(commandOf(state)));
+        ui.command(commandOf(state)),
+        ...(place.isChapter ? [places.link("fragment_explorer.html", urlState(fragment), DEFAULTS, "The same on a page of its own")] : []));
+      if (named) {
+        const [block, line] = named;
+        for (const cell of matrix.querySelectorAll(`td[data-row="${8 * block + line}"]`)) cell.classList.add("ia-named");
+      }
       label(matrix, byPlace);
       label(threads, byThread);
       mark(holder.thread, holder.element);
@@ -205,12 +270,13 @@
     }
 
     function urlState(fragment) {
-      const { n, operand, columns, ...common } = state;
+      const { n, operand, columns, tile, pad, ...rest } = state;
+      const common = MATRICES.includes(state.shape) ? { ...rest, tile, pad } : rest;
       const wide = state.shape === "wgmma" ? { n, columns } : {};
       return { ...common, ...(MMA.includes(fragment.name.split(" ")[0]) ? { operand } : {}), ...wide };
     }
 
-    addEventListener("hashchange", () => {
+    place.onChange(() => {
       state = read();
       drawControls();
       draw();
@@ -221,7 +287,7 @@
 
   /** Who holds it, in words. */
   function sentence(fragment, { row, column }) {
-    const { thread, element } = layout.holderOf(fragment, row, column);
+    const { thread, element } = holderOf(fragment, row, column);
     const who = fragment.threads > 32 ? `thread ${thread} (warp ${Math.floor(thread / 32)}, lane ${thread % 32})` : `lane ${thread}`;
     const where = fragment.kind === "matrices"
       ? `Row ${row % 8}, column ${column} of matrix ${Math.floor(row / 8)}`
@@ -229,17 +295,51 @@
     return `${where}: ${who}, element ${element}, in ${registerName(fragment, element)}.`;
   }
 
+  /** What a lane names, and what it holds. */
+  function laneSays(fragment, thread, view) {
+    const held = view.elements.map((element) => {
+      const { row, column } = elementAt(fragment, thread, element);
+      return `${shortName(fragment, element)} = (${row}, ${column})`;
+    });
+    const [matrix, line] = (fragment.kind === "matrices" && fragment.addresses[thread]) || [];
+    const names = fragment.kind !== "matrices" ? "" : matrix === undefined ? "names no row" : `names row ${line} of matrix ${matrix}, in dashes below`;
+    return h("p", { class: "ia-said", "aria-live": "polite", "data-lane-says": thread },
+      `${fragment.threads > LANES ? "Thread" : "Lane"} ${thread} ${names ? `${names}, and ` : ""}holds ${held.join(", ")}.`);
+  }
+
+  /** The rows of the matrices in a tile, as rung 04 names them: row lane % 16, chunk lane / 16; and what they meet in the banks. */
+  function inTile(ask, state, fragment, lane, onPick) {
+    if (fragment.kind !== "matrices") return null;
+    const rowBytes = state.tile + state.pad;
+    const offsets = fragment.addresses.filter(Boolean).map(([matrix, row]) => (8 * (matrix % 2) + row) * rowBytes + Math.floor(matrix / 2) * 16);
+    const title = h("h3", {}, `In a tile of rows of ${state.tile} bytes${state.pad ? `, padded by ${state.pad}` : ""}`);
+    let access;
+    try {
+      access = ask({ ask: "access", op: state.shape, bytes: "16", offsets: offsets.join(",") });
+    } catch (error) {
+      return h("section", { "data-part": "tile" }, title, ui.refusal(error));
+    }
+    const { table } = access;
+    const served = lane < offsets.length ? places.servedOf(access, lane) : null;
+    return h("section", { "data-part": "tile", "aria-label": "the tile in the banks" }, title,
+      h("p", { class: "ia-said", "aria-live": "polite" },
+        `${count(table.wavefronts, "wavefront")}, the ideal is ${table.ideal}. `,
+        served ? `The row that lane ${lane} names begins at byte ${offsets[lane]}, in bank ${served.bank}, and is read in wavefront ${served.wavefront + 1}.` : ""),
+      places.strip(access, { name: state.shape, lane, onPick }),
+      h("p", { class: "ia-key" }, "A line is a wavefront, a column a bank, a number the lane that names the row."));
+  }
+
   /** For ldmatrix and stmatrix: whose address it is. */
   function address(fragment, { row }) {
     if (fragment.kind !== "matrices") return null;
-    const lane = layout.range(layout.LANES).find((lane) => {
-      const found = layout.rowOfAddress(fragment, lane);
-      return found && 8 * found.matrix + found.row === row;
+    const lane = range(LANES).find((lane) => {
+      const [matrix, line] = fragment.addresses[lane] ?? [];
+      return 8 * matrix + line === row;
     });
-    const unused = layout.LANES - 8 * fragment.count;
+    const unused = LANES - 8 * fragment.count;
     return h("p", { class: "ia-key" },
       `Lane ${lane} gives the address of this row's 16 bytes. `,
-      unused > 0 ? `The addresses of ${count(unused, "lane")}, ${span(layout.LANES - unused, layout.LANES - 1)}, are not looked at.` : "");
+      unused > 0 ? `The addresses of ${count(unused, "lane")}, ${span(LANES - unused, LANES - 1)}, are not looked at.` : "");
   }
 
   function commandOf(state) {
@@ -249,4 +349,5 @@
 
   globalThis.gemm.explorer = { DEFAULTS, ALLOWED };
   ui.mount("fragment_explorer", start);
+  ui.mount("fragment", start);
 })();

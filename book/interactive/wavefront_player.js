@@ -1,15 +1,15 @@
 // The wavefront player: what a warp's access to shared memory meets, wavefront by wavefront.
 (() => {
   "use strict";
-  const { layout, ui } = globalThis.gemm;
-  const { h, count, span } = ui;
-  const { range } = layout;
+  const { ui } = globalThis.gemm;
+  const { h, count, span, range, LANES, OPERATIONS, addressesOf } = ui;
 
-  const WARP = range(layout.LANES);
-  const atom = layout.swizzle(3, 4, 3);
+  const WARP = range(LANES);
   // Rung 02's store of A: two lanes to a column of the tile, four rows of it each; lane's first element.
   const transposed = (leading) => (lane) => ((lane % 2) * 4 * leading + Math.floor(lane / 2)) * 4;
   const tile = (lane) => (lane % 16) * 128 + Math.floor(lane / 16) * 16;
+  // The same with chunk c of row r in the place of chunk c ^ (r & 7).
+  const swizzled = (lane) => (lane % 16) * 128 + (Math.floor(lane / 16) ^ (lane % 8)) * 16;
 
   /** Name, operation, bytes a lane, offset of a lane. */
   const PRESETS = [
@@ -28,26 +28,25 @@
     ["16 bytes, half the warp of each: not merged", "ld", 16,
       (lane) => (lane < 16 ? Math.floor(lane / 2) : Math.floor(lane / 4) * 2 + (lane % 2)) * 16],
     ["ldmatrix.x4, plain rows of 128 bytes", "ldmatrix.x4", 16, tile],
-    ["ldmatrix.x4, swizzled", "ldmatrix.x4", 16, (lane) => atom.apply(tile(lane))],
+    ["ldmatrix.x4, swizzled", "ldmatrix.x4", 16, swizzled],
   ];
-  const offsetsOf = ([, op, , of]) => range(layout.operation(op).lanes).map(of);
+  const offsetsOf = ([, op, , of]) => range(addressesOf(op)).map(of);
   const DEFAULTS = { op: "ld", bytes: "4", addresses: WARP.map((lane) => lane * 128).join(","), step: 0 };
-  const ALLOWED = { op: layout.OPERATIONS };
+  const ALLOWED = { op: OPERATIONS };
   const PACE = 900; // milliseconds a wavefront
 
-  /** The access of a state, its table, and its wavefronts in order. */
-  function modelOf({ op, bytes, addresses }) {
-    const access = layout.parseAccess(op, bytes, addresses);
-    const table = layout.bankTable(access.access, access.bytes, access.offsets);
-    const frames = table.phases.flatMap((phase) =>
-      layout.passes(phase).map((words, pass) => ({ phase, pass, words })));
+  /** The access of a state, its table, and its wavefronts in order, as the engine has them. */
+  function modelOf(ask, { op, bytes, addresses }) {
+    const access = ask({ ask: "access", op, bytes, offsets: addresses });
+    const { table } = access;
+    const frames = table.phases.flatMap((phase) => phase.passes.map((words, pass) => ({ phase, pass, words })));
     return { access, table, frames };
   }
 
   /** Lanes that a wavefront serves. */
   const served = ({ words }) => new Set(words.flatMap((word) => word?.lanes ?? []));
 
-  function start(root) {
+  function start(root, ask) {
     let state = read();
     let rows = [];
     let timer = null;
@@ -97,7 +96,7 @@
             },
           }),
           ui.selectField({
-            name: "op", label: "Operation", options: layout.OPERATIONS.map((op) => [op, op]), value: state.op,
+            name: "op", label: "Operation", options: OPERATIONS.map((op) => [op, op]), value: state.op,
             onChange: (op) => set({ op, ...(op.includes("matrix") ? { bytes: "16" } : {}) }, { fields: "[name=op]" }),
           }),
           isMatrix ? null : ui.selectField({
@@ -116,7 +115,7 @@
 
     const stateOf = ({ op, bytes, offsets }) => ({
       op, bytes: String(bytes),
-      addresses: offsets.slice(0, layout.operation(op).lanes).map((offset) => offset ?? "-").join(","),
+      addresses: offsets.slice(0, addressesOf(op)).map((offset) => offset ?? "-").join(","),
     });
 
     /** Addresses alone, or a table with its first line. */
@@ -127,7 +126,7 @@
         return;
       }
       try {
-        rows = layout.parseTable(text);
+        ({ rows } = ask({ ask: "table", text }));
       } catch (error) {
         fail(error);
         return;
@@ -136,15 +135,14 @@
     }
 
     function fail(error) {
-      if (!(error instanceof layout.LayoutError)) throw error;
       stop();
-      shown.replaceChildren(h("pre", { class: "ia-error", role: "alert" }, error.message));
+      shown.replaceChildren(ui.refusal(error));
     }
 
     function draw() {
       let model;
       try {
-        model = modelOf(state);
+        model = modelOf(ask, state);
       } catch (error) {
         ui.writeState(state, DEFAULTS);
         fail(error);
@@ -203,7 +201,7 @@
         said.textContent = sentence(model, state.step);
         const now = frame ? served(frame) : new Set();
         const before = new Set(frames.slice(0, state.step).flatMap((frame) => [...served(frame)]));
-        banks.replaceChildren(...(frame?.words ?? range(layout.H100.count).map(() => null)).map((word, bank) => {
+        banks.replaceChildren(...(frame?.words ?? range(LANES).map(() => null)).map((word, bank) => {
           const lane = word?.lanes[0];
           const others = word && word.lanes.length > 1 ? `+${word.lanes.length - 1}` : "";
           return h("li", {
@@ -301,17 +299,18 @@
   }
 
   /** Which lanes are served together, and why. */
-  function merging({ access, bytes }, { phases, distance }) {
+  function merging({ access, bytes, offsets, lanesInAPhase }, { phases }) {
     const lanes = phases[0].lanes.length;
     const group = access === "matrix"
       ? "A matrix access has a phase for each matrix: 8 rows of 16 bytes. It never merges."
-      : `${count(bytes, "byte")} a lane: ${count(layout.lanesInAPhase(bytes), "lane")} ask for at most 128 bytes and make a phase.`;
+      : `${count(bytes, "byte")} a lane: ${count(lanesInAPhase, "lane")} ask for at most 128 bytes and make a phase.`;
     if (access === "matrix" || bytes < 8) return group;
     if (access === "store") return `${group} Stores never merge phases.`;
-    if (distance === 0) {
+    if (lanes <= lanesInAPhase) {
       return `${group} Two phases would merge if, over the whole warp, all lanes i and i^1, or all lanes i and i^2, had the same address; here neither is so.`;
     }
-    const pairs = distance === 1 ? "neighbours (i and i^1)" : "lanes two apart (i and i^2)";
+    const isShared = (lane) => [offsets[lane], offsets[lane ^ 1]].includes(null) || offsets[lane] === offsets[lane ^ 1];
+    const pairs = WARP.every(isShared) ? "neighbours (i and i^1)" : "lanes two apart (i and i^2)";
     return `${group} Over the whole warp, ${pairs} have the same address: two phases merge into one of ${lanes} lanes.`;
   }
 
@@ -320,7 +319,7 @@
     if (!frame) return "No lane takes part. The instruction takes one wavefront all the same.";
     const { phase, pass, words } = frame;
     const busy = words.filter(Boolean).length;
-    const conflict = layout.firstConflict(phase);
+    const { conflict } = phase;
     const lanes = [...served(frame)].sort((a, b) => a - b);
     const many = lanes.length > 8 ? `${lanes.length} lanes` : `lane${lanes.length > 1 ? "s" : ""} ${lanes.join(", ")}`;
     const which = table.phases.length > 1 ? `Phase ${phase.number} (lanes ${lanesOf(phase)}), pass` : "Pass";

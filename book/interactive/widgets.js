@@ -169,20 +169,62 @@
   /** 0 to 3, or 5. */
   const span = (first, last) => (first === last ? `${first}` : `${first}–${last}`);
 
-  /** Starts a page in its place. The printed book keeps what readers without JavaScript see. */
+  /**
+   * Starts a page in its place, with the engine's `ask`. The printed book, and a browser without WebAssembly, keep what readers
+   * without JavaScript see.
+   */
   function mount(name, start) {
-    if (/\/print(-[0-9a-f]+)?\.html$/.test(location.pathname)) return;
+    const { live } = globalThis.gemm;
+    if (!live.possible || /\/print(-[0-9a-f]+)?\.html$/.test(location.pathname)) return;
     for (const place of document.querySelectorAll(`[data-interactive="${name}"]`)) {
-      const root = h("div", { class: "ia" });
-      place.replaceChildren(root);
-      start(root);
+      place.setAttribute("aria-busy", "true");
+      live.ask().then((ask) => {
+        const root = h("div", { class: "ia" });
+        place.replaceChildren(root);
+        start(root, remembered(ask));
+      }).catch((error) => {
+        // What readers without JavaScript see stays.
+        place.prepend(h("p", { class: "ia-error", role: "alert" }, error.message));
+        console.error(error);
+      }).finally(() => place.removeAttribute("aria-busy"));
     }
   }
+
+  /** The same function, which keeps its last answers: a page that is drawn again asks again. */
+  function remembered(ask) {
+    const answers = new Map();
+    return (request) => {
+      const key = JSON.stringify(request);
+      if (!answers.has(key)) {
+        if (answers.size > 50) answers.clear();
+        answers.set(key, ask(request));
+      }
+      return answers.get(key);
+    };
+  }
+
+  /** What the engine refuses is shown in its words; anything else is a fault of the page. */
+  function refusal(error) {
+    if (error.name !== "Refused") throw error;
+    return h("pre", { class: "ia-error", role: "alert" }, error.message);
+  }
+
+  /** The whole numbers from `start` below `end`. */
+  const range = (end, start = 0) => Array.from({ length: end - start }, (_, i) => start + i);
+
+  const LANES = 32;
+
+  /** What a warp does to shared memory, as `cargo ladder banks` names it. */
+  const OPERATIONS = ["ld", "st", ...["ldmatrix", "stmatrix"].flatMap((name) =>
+    [1, 2, 4].flatMap((count) => [`${name}.x${count}`, `${name}.x${count}.trans`]))];
+
+  /** How many addresses an operation has. */
+  const addressesOf = (op) => 8 * Number(op.match(/x(\d)/)?.[1] ?? 4);
 
   globalThis.gemm = Object.assign(globalThis.gemm ?? {}, {
     ui: {
       h, numberField, selectField, choice, grid, focusGrid, facts, command, quoted,
-      readState, writeState, merged, count, span, mount,
+      readState, writeState, merged, count, span, mount, refusal, range, LANES, OPERATIONS, addressesOf,
     },
   });
 })();

@@ -1,53 +1,82 @@
-// The swizzle workbench: a swizzle, or a mapping that the reader types, as a picture, bit by bit, and with
-// what it is worth.
+// The swizzle workbench: a swizzle, or a mapping that the reader types, beside the same with nothing moved, as a picture, bit by
+// bit, and with what it is worth. It is a page of its own, and a figure in chapters.
 (() => {
   "use strict";
-  const { layout, ui, expression } = globalThis.gemm;
-  const { h, count, span } = ui;
-  const { range } = layout;
+  const { ui, places } = globalThis.gemm;
+  const { h, count, span, range } = ui;
 
   const DEFAULTS = {
     source: "swizzle", b: 3, m: 4, s: 3, map: "col ^ (row & 7)", row_bytes: 128, unit: 16, rows: 8, element: 2,
-    bytes: "widest", banks: 32, width: 4, view: "memory", extent: "grid", swizzle: "with", trace: "column",
+    bytes: "widest", banks: 32, width: 4, view: "memory", extent: "grid", swizzle: "both", trace: "column",
     row: 1, col: 0,
   };
   const ALLOWED = {
-    source: ["swizzle", "map"], view: ["memory", "banks"], extent: ["grid", "tile"], swizzle: ["with", "without"],
+    source: ["swizzle", "map"], view: ["memory", "lines", "banks"], extent: ["grid", "tile"], swizzle: ["both", "with", "without"],
     trace: ["column", "slot"], bytes: ["widest", "2", "4", "8", "16"], element: [1, 2, 4, 8, 16],
   };
   const PRESETS = [
     ["none", 0, 4, 3], ["32B", 1, 4, 3], ["64B", 2, 4, 3], ["128B", 3, 4, 3], ["128B, 32-byte units", 2, 5, 2],
   ];
   const EXAMPLES = ["col", "col ^ (row & 7)", "col ^ ((row & 0b1100) >> 2)", "(col + row) % 8", "col & 6"];
+  // Atoms as wide as their swizzle, packed into lines of 128 bytes: unit c of row r is XORed with the number of its line.
+  const PACKED = [
+    ["none", "col", 16], ["32B", "col ^ ((row >> 2) & 1)", 32], ["64B", "col ^ ((row >> 1) & 3)", 64], ["128B", "col ^ (row & 7)", 128],
+  ].map(([name, map, row_bytes]) => [name, { source: "map", map, row_bytes, unit: 16, rows: 8, view: "lines" }]);
+  const LINE = 128;
   // Rows and columns of a picture, at most: as in the terminal.
   const MOST = 32;
 
   const log2 = (number) => Math.log2(number);
-  const banksOf = (state) => ({ count: state.banks, width: state.width });
-
-  /** Everything that follows from the state; throws what is wrong with it. */
-  function modelOf(state) {
-    const banks = banksOf(state);
-    const swizzle = state.source === "swizzle" ? layout.swizzle(state.b, state.m, state.s) : null;
-    const shape = swizzle
-      ? { rows: state.rows, rowBytes: swizzle.unitBytes * swizzle.unitsPerRow, unitBytes: swizzle.unitBytes }
-      : { rows: state.rows, rowBytes: state.row_bytes, unitBytes: state.unit };
-    const changed = swizzle
-      ? layout.Mapping.ofSwizzle(swizzle, state.rows, banks)
-      : layout.Mapping.ofExpression(state.map, shape, banks);
-    const plain = layout.Mapping.ofExpression("col", shape, banks);
+  /** Everything that follows from the state, as the engine has it; what is wrong with it is refused there. */
+  function modelOf(ask, state) {
+    const isSwizzle = state.source === "swizzle";
     const bytes = state.bytes === "widest" ? null : Number(state.bytes);
-    const mapping = state.swizzle === "with" ? changed : plain;
+    const found = ask({
+      ask: "mapping", rows: state.rows, bytes, banks: { count: state.banks, width: state.width },
+      ...(isSwizzle
+        ? { swizzle: { b: state.b, m: state.m, s: state.s } }
+        : { map: state.map, row_bytes: state.row_bytes, unit: state.unit }),
+    });
+    const { swizzle, shape, changed, plain } = found;
     const tile = swizzle && swizzle.bits > 0 ? 2 ** swizzle.bits : null;
     const isTile = swizzle && state.extent === "tile";
-    return {
-      banks, swizzle, changed, plain, mapping, tile,
-      shape: changed.shape,
-      shownRows: Math.min(isTile ? 2 ** swizzle.bits : state.rows, state.rows, MOST),
-      shownColumns: Math.min(isTile ? 2 ** swizzle.bits : changed.shape.columns, changed.shape.columns, MOST),
-      verdicts: { with: changed.verdict(bytes), without: plain.verdict(bytes) },
-      memory: mapping.inMemory(),
+    const most = isTile ? 2 ** swizzle.bits : MOST;
+    const common = {
+      ...found, tile,
+      shownRows: Math.min(most, state.rows, MOST),
+      shownColumns: Math.min(most, shape.columns, MOST),
+      verdicts: { with: changed.verdict, without: plain.verdict },
     };
+    const sideOf = (side, { places, memory, verdict }) =>
+      ({ ...common, side, memory, verdict, place: (row, column) => places[row]?.[column] ?? null });
+    return { ...common, sides: { without: sideOf("without", plain), with: sideOf("with", changed) } };
+  }
+
+  /** A read of the chosen column, as its lanes meet in the banks: a matrix of ldmatrix where there is one, else a row a lane. */
+  function columnRead(ask, state, side) {
+    const { shape, banks, verdict } = side;
+    if (banks.count !== 32 || banks.width !== 4 || !verdict.isSound || verdict.bytes > 16) return null;
+    const at = lookedAt(state, side);
+    const isMatrix = verdict.matrix !== null && verdict.bytes === 16;
+    const first = isMatrix ? Math.min(Math.floor(at.row / 8) * 8, shape.rows - 8) : 0;
+    const rows = range(isMatrix ? 8 : Math.min(shape.rows, 32), 0).map((row) => row + first);
+    const offsets = rows.map((row) => side.place(row, at.column) * shape.unitBytes);
+    const lanes = isMatrix ? offsets : range(32).map((lane) => offsets[lane] ?? "-");
+    const access = ask({ ask: "access", op: isMatrix ? "ldmatrix.x1" : "ld", bytes: String(verdict.bytes), offsets: lanes.join(",") });
+    const what = isMatrix ? "ldmatrix" : `${count(verdict.bytes, "byte")} a lane`;
+    return { access, first, name: `${what}, rows ${span(rows[0], rows.at(-1))} of column ${at.column}` };
+  }
+
+  /** That read in the banks, below its picture. */
+  function wavefronts(ask, state, side, pick) {
+    const read = columnRead(ask, state, side);
+    if (!read) return null;
+    const { access, first, name } = read;
+    const { row, column } = lookedAt(state, side);
+    return [
+      h("p", { class: "ia-key" }, h("b", {}, count(access.table.wavefronts, "wavefront")), `: ${name}. Lanes in the banks, a line a wavefront:`),
+      places.strip(access, { name, lane: row - first, onPick: (lane) => pick({ row: first + lane, col: column }) }),
+    ];
   }
 
   /** The banks of a physical unit, as text and as a colour. */
@@ -55,7 +84,7 @@
     const { banks, shape } = model;
     const first = place * shape.unitBytes;
     const all = Math.ceil(shape.unitBytes / banks.width);
-    const from = layout.bank(first, banks);
+    const from = Math.floor(first / banks.width) % banks.count;
     if (all >= banks.count) return { text: "all", named: "all banks", group: 0 };
     const text = span(from, from + all - 1);
     return { text, named: `bank${all > 1 ? "s" : ""} ${text}`, group: Math.floor(from / all) };
@@ -68,12 +97,52 @@
 
   // ---- The picture ------------------------------------------------------------------------------------
 
+  /** Memory as lines of 128 bytes, once around the banks each, whatever the length of a row. */
+  function lines(state, side, pick) {
+    const { shape, memory } = side;
+    const across = LINE / shape.unitBytes;
+    const all = Math.ceil((shape.rows * shape.columns) / across);
+    const at = lookedAt(state, side);
+    const chosen = side.place(at.row, at.column);
+    const unitsAt = (line, slot) => {
+      const place = line * across + slot;
+      return memory[Math.floor(place / shape.columns)]?.[place % shape.columns] ?? [];
+    };
+    return h("figure", { class: "ia-figure" },
+      ui.grid({
+        label: "the row and logical column that each unit of each line of 128 bytes holds; arrows move",
+        corner: "unit", rows: Math.min(all, MOST), columns: across, rowHead: (line) => `line ${line}`, columnHead: String,
+        picked: chosen === null ? null : { row: Math.floor(chosen / across), column: chosen % across },
+        cell: (line, slot) => {
+          const found = unitsAt(line, slot);
+          const where = `line ${line}, unit ${slot}`;
+          if (found.length === 0) return { text: "·", name: `${where}: nothing`, classes: "ia-empty" };
+          const names = found.map(({ row, column }) => `${row} of ${column}`);
+          return {
+            text: names.join("+"), group: found[0].column,
+            name: `${where}: row ${found.map(({ row, column }) => `${row} of column ${column}`).join(" and row ")}, ${banksOfPlace(side, line * across + slot).named}`,
+            classes: `${found[0].column === at.column ? "ia-traced" : ""} ${found.length > 1 ? "ia-bad" : ""}`,
+          };
+        },
+        onPick: (line, slot) => {
+          const [logical] = unitsAt(line, slot);
+          if (logical) pick({ row: logical.row, col: logical.column });
+        },
+      }),
+      h("figcaption", {},
+        `${titleOf(state, side)}: 3 of 1 is row 3 of column 1. ${count(shape.rowBytes, "byte")} a row, so a line of ${LINE} bytes has ${count(LINE / shape.rowBytes, "row")}.`));
+  }
+
+  const hasLines = ({ shape }) => LINE % shape.unitBytes === 0 && LINE % shape.rowBytes === 0;
+  const titleOf = (state, side) => (side.side === "without" ? "Nothing moved" : side.swizzle ? side.swizzle.name : state.map);
+
   function picture(state, model, pick) {
-    const inMemory = state.view === "memory";
+    if (state.view === "lines" && hasLines(model)) return lines(state, model, pick);
+    const inMemory = state.view !== "banks";
     const { columns } = model.shape;
     const at = lookedAt(state, model);
     const slotOf = (row, column) => {
-      const place = model.mapping.place(row, column);
+      const place = model.place(row, column);
       return place === null ? null : place % columns;
     };
     const slot = slotOf(at.row, at.column);
@@ -95,7 +164,7 @@
       };
     };
     const bankCell = (row, column) => {
-      const place = model.mapping.place(row, column);
+      const place = model.place(row, column);
       const where = `row ${row}, column ${column}`;
       if (place === null) return { text: "out", name: `${where}: outside the tile`, classes: "ia-empty" };
       const { text, named, group } = banksOfPlace(model, place);
@@ -104,7 +173,7 @@
         classes: `${isTraced({ row, column }, place % columns) ? "ia-traced" : ""} ${edges(row, column)}`,
       };
     };
-    const place = model.mapping.place(at.row, at.column);
+    const place = model.place(at.row, at.column);
     const picked = inMemory
       ? place === null ? null : { row: Math.floor(place / columns), column: place % columns }
       : at;
@@ -126,7 +195,7 @@
         },
       }),
       h("figcaption", {},
-        `Shown: ${what}, ${state.swizzle === "with" ? (model.swizzle ? "with the swizzle" : "with the mapping") : "with nothing moved"}. `,
+        `${titleOf(state, model)}: ${what}. `,
         isCut ? `${count(model.shownRows, "row")} of ${state.rows}, ${model.shownColumns} of ${columns} units of a row. ` : "",
         levels(model)));
   }
@@ -143,10 +212,10 @@
   // ---- The bits of an address -------------------------------------------------------------------------
 
   function bits(state, model) {
-    const { shape, banks, swizzle, mapping } = model;
+    const { shape, banks, swizzle, place: placeOf } = model;
     const at = lookedAt(state, model);
     const before = at.row * shape.rowBytes + at.column * shape.unitBytes;
-    const place = mapping.place(at.row, at.column);
+    const place = placeOf(at.row, at.column);
     const elements = Math.max(shape.unitBytes / state.element, 1);
     const which = `Row ${at.row}, column ${at.column}`;
     if (place === null) return h("p", {}, `${which} would lie outside the tile.`);
@@ -162,7 +231,7 @@
     const numbers = range(top).reverse();
     const bit = (number, at) => Math.floor(number / 2 ** at) % 2;
     const field = (at) => (at < unitBits ? ["b", "byte of the unit"] : at < rowBits ? ["c", "column"] : ["r", "row"]);
-    const isIn = (mask, at) => Boolean(swizzle) && state.swizzle === "with" && bit(mask, at) === 1;
+    const isIn = (mask, at) => Boolean(swizzle) && model.side === "with" && bit(mask, at) === 1;
     const isBank = (at) => at >= log2(banks.width) && at < log2(banks.width * banks.count);
     const line = (name, of) => h("tr", {}, h("th", { scope: "row" }, name), numbers.map((at) => of(at)));
     const digits = (number) => (at) =>
@@ -183,7 +252,7 @@
       table,
       h("p", { class: "ia-key" },
         Number.isInteger(rowBits) ? "r row, c column, b byte of a unit. " : "",
-        swizzle && swizzle.bits > 0 && state.swizzle === "with" ? [
+        swizzle && swizzle.bits > 0 && model.side === "with" ? [
           h("span", { class: "ia-y" }, "Y"), " bits are XORed into ", h("span", { class: "ia-z" }, "Z"), " bits. "] : "",
         "• bits choose the bank."),
       trace(state, model, at),
@@ -192,16 +261,16 @@
 
   /** The whole column, or the whole slot, row by row. */
   function trace(state, model, at) {
-    const { shape, mapping } = model;
+    const { shape, place: placeOf } = model;
     const rows = range(Math.min(shape.rows, MOST));
     if (state.trace === "column") {
       const slots = rows.map((row) => {
-        const place = mapping.place(row, at.column);
+        const place = placeOf(row, at.column);
         return place === null ? "out" : place % shape.columns;
       });
       return h("p", { class: "ia-said" }, `Column ${at.column} lies, row by row, in slots ${slots.join(" ")}.`);
     }
-    const place = mapping.place(at.row, at.column);
+    const place = placeOf(at.row, at.column);
     if (place === null) return null;
     const slot = place % shape.columns;
     const columns = rows.map((row) => model.memory[row][slot].map((unit) => unit.column).join("+") || "–");
@@ -238,7 +307,7 @@
   }
 
   function notes(state, model, verdict) {
-    const { shape, changed, swizzle, banks } = model;
+    const { shape, swizzle } = model;
     const said = [];
     if (verdict.leaves) {
       const { row, column, unit } = verdict.leaves;
@@ -249,12 +318,11 @@
       said.push(`Row ${a.row}, column ${a.column} and row ${b.row}, column ${b.column} map to the same place.`);
     }
     if (verdict.isSound) {
-      said.push(`Degrees are of reads of ${count(verdict.bytes, "byte")} a lane, ${count(layout.lanesInAPhase(verdict.bytes, banks), "lane")} at a time.`);
+      said.push(`Degrees are of reads of ${count(verdict.bytes, "byte")} a lane, ${count(verdict.lanesInAPhase, "lane")} at a time.`);
     }
     if (verdict.pair) {
-      const { first, second, bank, logicalColumn, offsets } = verdict.pair;
+      const { first, second, bank, logicalColumn, offsets, spread } = verdict.pair;
       said.push(`First colliding pair in column ${logicalColumn}: lanes ${first} and ${second} (rows ${first} and ${second}) read bytes ${offsets.join(" and ")}, both in bank ${bank}.`);
-      const spread = changed.spread(logicalColumn);
       if (spread.length <= 8) {
         const parts = spread.map(([unit, rows]) => `unit ${unit} for rows ${rows.join(", ")}`);
         said.push(`Over ${count(shape.rows, "row")}, column ${logicalColumn} takes only ${count(spread.length, "unit")} of its ${shape.columns}: ${parts.join("; ")}. Rows that share a unit share its banks.`);
@@ -272,8 +340,8 @@
   /** The same from the terminal: options that have their default are left away. */
   function commandOf(state, model) {
     const { shape, swizzle, banks } = model;
-    const text = swizzle ? layout.expressionOf(swizzle) : state.map.trim();
-    const isPhase = shape.rows === layout.lanesInAPhase(Math.min(Math.max(shape.unitBytes, 4), 16), banks);
+    const text = swizzle ? swizzle.expression : state.map.trim();
+    const isPhase = shape.rows === model.phaseOfUnit;
     const options = [
       shape.rowBytes === 128 ? "" : ` --row-bytes ${shape.rowBytes}`,
       shape.unitBytes === 16 ? "" : ` --unit ${shape.unitBytes}`,
@@ -287,15 +355,16 @@
 
   // ---- The page ---------------------------------------------------------------------------------------
 
-  function start(root) {
+  function start(root, ask) {
+    const place = places.placeOf(root, "workbench", DEFAULTS);
     let state = read();
     const controls = h("form", { class: "ia-controls", "aria-label": "settings", onsubmit: (event) => event.preventDefault() });
     const shown = h("div", { class: "ia-shown" });
     root.append(controls, shown);
 
     function read() {
-      const found = ui.readState();
-      const state = ui.merged(DEFAULTS, found, ALLOWED);
+      const found = place.read();
+      const state = ui.merged(place.usual, found, ALLOWED);
       // Whoever links to a mapping need not say that it is one.
       return "map" in found && !("source" in found) ? { ...state, source: "map" } : state;
     }
@@ -336,6 +405,10 @@
             type: "button", "data-preset": text, "aria-pressed": String(state.map === text),
             onclick: () => refocused({ map: text }, `[data-preset="${text}"]`),
           }, h("code", {}, text)));
+      const packed = h("div", { class: "ia-presets", role: "group", "aria-label": "packed atoms" }, h("span", {}, "Packed atoms"),
+        PACKED.map(([text, change]) => h("button", {
+          type: "button", "data-packed": text, onclick: () => refocused(change, `[data-packed="${text}"]`),
+        }, text)));
       const box = h("input", {
         type: "text", name: "map", value: state.map, spellcheck: "false", autocomplete: "off", autocapitalize: "off",
         "aria-describedby": "ia-language", oninput: () => set({ map: box.value }),
@@ -349,28 +422,37 @@
           : h("div", { class: "ia-row" },
               h("label", { class: "ia-field ia-wide" }, h("span", {}, "The unit of its row in which column col of row row lies"), box,
                 h("small", { id: "ia-language" }, "| ^ & << >> + - * / % ( ), 12, 0x1f, 0b1100, row, col; as in C"))),
-        h("div", { class: "ia-row" },
-          number("rows", "Rows", 1, 256),
-          isSwizzle ? null : [number("row_bytes", "Bytes of a row", 1, 65536), select("unit", "Unit, bytes", [1, 2, 4, 8, 16, 32, 64, 128])],
-          select("element", "Element, bytes", ALLOWED.element),
-          select("bytes", "Read, bytes a lane", [["widest", "widest"], "2", "4", "8", "16"]),
-          select("banks", "Banks", [4, 8, 16, 32, 64]),
-          select("width", "Bank, bytes", [1, 2, 4, 8, 16])),
-        h("div", { class: "ia-row" },
-          radios("view", "Show", [["memory", "memory"], ["banks", "banks"]]),
-          radios("swizzle", isSwizzle ? "Swizzle" : "Mapping", [["with", "with"], ["without", "without"]]),
-          isSwizzle ? radios("extent", "Extent", [["grid", "full grid"], ["tile", "one tile"]]) : null,
-          radios("trace", "Trace", [["column", "logical column"], ["slot", "physical slot"]])));
+        packed,
+        more(
+          h("div", { class: "ia-row" },
+            number("rows", "Rows", 1, 256),
+            isSwizzle ? null : [number("row_bytes", "Bytes of a row", 1, 65536), select("unit", "Unit, bytes", [1, 2, 4, 8, 16, 32, 64, 128])],
+            select("element", "Element, bytes", ALLOWED.element),
+            select("bytes", "Read, bytes a lane", [["widest", "widest"], "2", "4", "8", "16"]),
+            select("banks", "Banks", [4, 8, 16, 32, 64]),
+            select("width", "Bank, bytes", [1, 2, 4, 8, 16])),
+          h("div", { class: "ia-row" },
+            radios("view", "Show", [["memory", "memory"], ["lines", "lines of 128 bytes"], ["banks", "banks"]]),
+            radios("swizzle", isSwizzle ? "Swizzle" : "Mapping", [["both", "without and with"], ["with", "with"], ["without", "without"]]),
+            isSwizzle ? radios("extent", "Extent", [["grid", "full grid"], ["tile", "one tile"]]) : null,
+            radios("trace", "Trace", [["column", "logical column"], ["slot", "physical slot"]]))));
+    }
+
+    let isOpen = !place.isChapter;
+    /** Further settings: folded in a chapter. */
+    function more(...rows) {
+      if (!place.isChapter) return rows;
+      const details = h("details", { class: "ia-more", open: isOpen, ontoggle: () => { isOpen = details.open; } }, h("summary", {}, "More settings"), rows);
+      return details;
     }
 
     function draw() {
-      ui.writeState(urlState(), DEFAULTS);
+      place.write(urlState());
       let model;
       try {
-        model = modelOf(state);
+        model = modelOf(ask, state);
       } catch (error) {
-        if (!(error instanceof layout.LayoutError) && !(error instanceof expression.ExpressionError)) throw error;
-        shown.replaceChildren(h("pre", { class: "ia-error", role: "alert" }, error.message));
+        shown.replaceChildren(ui.refusal(error));
         return;
       }
       for (const button of controls.querySelectorAll("[data-preset]")) {
@@ -380,16 +462,24 @@
           : button.dataset.preset === state.map;
         button.setAttribute("aria-pressed", String(Boolean(isOn)));
       }
-      const pick = (change) => {
+      for (const button of controls.querySelectorAll("[data-packed]")) {
+        const [, packed] = PACKED.find(([text]) => text === button.dataset.packed);
+        button.setAttribute("aria-pressed", String(Object.entries(packed).every(([name, value]) => state[name] === value)));
+      }
+      const sides = state.swizzle === "both" ? ["without", "with"] : [state.swizzle];
+      const pick = (side) => (change) => {
         set(change);
-        ui.focusGrid(shown);
+        ui.focusGrid(shown.querySelector(`[data-side=${side}]`));
       };
       shown.replaceChildren(
-        h("div", { class: "ia-pair" },
-          picture(state, model, pick),
-          h("section", { class: "ia-address", "aria-label": "the chosen cell" }, bits(state, model))),
+        h("div", { class: "fig-sides" }, sides.map((side) => {
+          const one = model.sides[side];
+          return h("section", { "data-side": side, "aria-label": titleOf(state, one) }, picture(state, one, pick(side)), wavefronts(ask, state, one, pick(side)));
+        })),
+        h("section", { class: "ia-address", "aria-label": "the chosen cell" }, bits(state, model.sides[sides.at(-1)])),
         verdict(state, model),
-        ui.command(commandOf(state, model)));
+        ui.command(commandOf(state, model)),
+        ...(place.isChapter ? [places.link("workbench.html", urlState(), DEFAULTS, "The same on a page of its own")] : []));
     }
 
     /** Only what belongs to the source in use: a link should say no more than it means. */
@@ -399,7 +489,7 @@
       return { source, map, row_bytes, unit, ...common };
     }
 
-    addEventListener("hashchange", () => {
+    place.onChange(() => {
       state = read();
       drawControls();
       draw();

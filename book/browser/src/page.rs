@@ -117,7 +117,8 @@ impl<'a> Page<'a> {
         }
         self.load(&url)?;
         self.url = url;
-        Ok(())
+        // An interactive page starts when its engine has arrived.
+        self.wait_until("!document.querySelector('[aria-busy=true]')")
     }
 
     /// Runs a script in each page opened from now on, before its own.

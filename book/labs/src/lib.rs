@@ -25,4 +25,4 @@ mod report;
 mod run;
 mod time;
 
-pub use run::{main, main_with, names};
+pub use run::{command_line, main, main_with, names};

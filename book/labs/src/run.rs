@@ -67,6 +67,12 @@ pub fn main_with(words: &[&str], out: &mut Vec<u8>) -> u8 {
     code
 }
 
+/// The definition of the command line.
+pub fn command_line() -> clap::Command {
+    use clap::CommandFactory;
+    Arguments::command()
+}
+
 /// The names of the experiments, in the order of the list.
 pub fn names() -> Vec<&'static str> {
     experiments::ALL.iter().map(|lab| lab.name).collect()

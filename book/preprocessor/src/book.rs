@@ -7,6 +7,7 @@ use mdbook_preprocessor::errors::{Error, Result};
 use mdbook_preprocessor::{Preprocessor, PreprocessorContext};
 use rayon::prelude::*;
 
+use crate::live;
 use crate::page::{Page, Problem};
 use crate::world::World;
 
@@ -27,6 +28,7 @@ impl Preprocessor for Directives {
             .filter_map(|chapter| Some((chapter.source_path.clone()?, chapter.content.clone())))
             .collect();
         let mut shown = show(root, folder, &texts)?;
+        live::write_bundles(root, &context.root.join(&context.config.book.src))?;
         book.for_each_chapter_mut(|chapter| {
             let file = chapter.source_path.as_ref();
             if let Some(text) = file.and_then(|file| shown.remove(file)) {

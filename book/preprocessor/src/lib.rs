@@ -8,6 +8,8 @@
 //! | `world` | what directives look at: the files of the repository, the record, what commands printed |
 //! | `cache` | what commands printed, kept under target/ for as long as nothing that they read changes |
 //! | `book` | all pages, as mdBook hands them over |
+//! | `live` | what pages need to run a command themselves |
+//! | `wasm` | the engine that they run it with: `cargo book wasm` |
 //! | `check/` | what tests ask of the whole book: links, anchors, lengths |
 //!
 //! Whatever a directive names has to be there. Else the build fails, with page and line.
@@ -16,9 +18,11 @@ mod cache;
 pub mod check;
 pub mod directives;
 pub mod fence;
+mod live;
 pub mod page;
 mod sentence;
 mod svg;
+pub mod wasm;
 pub mod world;
 
 pub use book::Directives;

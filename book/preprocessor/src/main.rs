@@ -1,10 +1,9 @@
 //! `book`, as mdBook calls it: a preprocessor. `cargo book build` is the same with mdBook inside (`build`).
 use std::io::{Write, stdin, stdout};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-#[cfg(not(feature = "build"))]
-use anyhow::bail;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use mdbook_preprocessor::Preprocessor;
 
 #[cfg(feature = "build")]
@@ -13,7 +12,8 @@ mod build;
 const USAGE: &str = "\
 cargo book build [--url ADDRESS]      builds the book into book/book; with mdbook installed, `mdbook serve book` shows it
 cargo book publish [REMOTE]           builds it and pushes it to the branch gh-pages of a git remote, by default origin
-ADDRESS, or else the variable GEMM_BOOK, is where readers will find it; links of the grader lead there.";
+ADDRESS, or else the variable GEMM_BOOK, is where readers will find it; links of the grader lead there.
+cargo book wasm                       makes the engine of the book's pages";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         // Every renderer is given Markdown with a little HTML in it.
         ["supports", _] => Ok(()),
         ["build" | "publish", ..] => build(&words),
+        ["wasm"] => root().and_then(|root| book::wasm::make(&root)),
         _ => Err(anyhow::anyhow!("{USAGE}")),
     };
     match done {
@@ -42,6 +43,16 @@ fn preprocess() -> Result<()> {
     stdout()
         .write_all(text.as_bytes())
         .context("mdbook does not read the book")
+}
+
+/// The workspace.
+fn root() -> Result<PathBuf> {
+    let here = std::env::current_dir().context("the current folder is unknown")?;
+    let mut folders = here.ancestors();
+    match folders.find(|folder| folder.join("book/book.toml").is_file()) {
+        Some(folder) => Ok(folder.to_owned()),
+        None => bail!("there is no book/book.toml here; run this in the workspace"),
+    }
 }
 
 #[cfg(not(feature = "build"))]

@@ -48,6 +48,16 @@ impl World {
         }
     }
 
+    /// The repository.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// All commands whose output the book shows.
+    pub fn commands(&self) -> impl Iterator<Item = &CommandLine> {
+        self.outputs.keys()
+    }
+
     /// What a command printed.
     pub fn output(&self, command: &CommandLine) -> Result<&Output> {
         match self.outputs.get(command) {

@@ -105,9 +105,36 @@ impl Card {
     /// # Errors
     /// If the file that was compiled in is wrong; a test holds that it is not.
     pub fn h200() -> Result<Self, toml::de::Error> {
-        Self::of_toml(include_str!("../cards/h200.toml"))
+        Self::of_toml(H200)
+    }
+
+    /// An H200 with other constants, such as `latency.dram` of 900 clocks: what would be, if.
+    ///
+    /// # Errors
+    /// If there is no such constant.
+    pub fn h200_with(constants: &[(String, f64)]) -> Result<Self, toml::de::Error> {
+        let mut card: toml::Table = toml::from_str(H200)?;
+        for (name, value) in constants {
+            let (table, key) = name.split_once('.').unwrap_or(("", name));
+            let table = match table {
+                "" => Some(&mut card),
+                table => card.get_mut(table).and_then(toml::Value::as_table_mut),
+            };
+            let found = table.and_then(|table| table.get_mut(key));
+            let no_constant = || {
+                let of = "a table of the card and one of its numbers, such as latency.dram";
+                serde::de::Error::custom(format!("there is no constant {name}: it takes {of}"))
+            };
+            *found
+                .filter(|found| found.is_float())
+                .ok_or_else(no_constant)? = (*value).into();
+        }
+        card.try_into()
     }
 }
+
+/// The constants of an H200.
+const H200: &str = include_str!("../cards/h200.toml");
 
 #[cfg(test)]
 mod tests {
@@ -117,5 +144,24 @@ mod tests {
     fn the_cards_are_read() {
         let card = Card::h200().expect("the file that was compiled in");
         assert_eq!((card.sms, card.name.as_str()), (132, "NVIDIA H200"));
+    }
+
+    #[test]
+    fn constants_are_replaced() {
+        let with = |name: &str| Card::h200_with(&[(name.into(), 900.0)]);
+        let card = Card::h200().expect("the file that was compiled in");
+        let slower = with("latency.dram").expect("a constant");
+        assert_eq!(slower.latency.dram, 900.0);
+        let back = Latency {
+            dram: card.latency.dram,
+            ..slower.latency
+        };
+        assert_eq!(back, card.latency);
+        for name in ["dram", "latency", "latency.none", "none.dram", "name", ""] {
+            assert!(
+                with(name).is_err_and(|why| why.to_string().contains("no constant")),
+                "{name}"
+            );
+        }
     }
 }

@@ -57,6 +57,7 @@ pub use card::Card;
 pub use context::{Buffer, Context, Error, Function, Module, SavedMemory, SharedVariable};
 pub use counters::{AccessPattern, Counters, Wait, Wavefronts};
 pub use demand::Demand;
+pub use exec::MbarrierModel;
 pub use finding::{
     AccessKind, Conflict, Finding, FindingKind, Location, MemoryAccess, Severity, Synchronization,
     UndefinedUse,
@@ -68,7 +69,9 @@ pub use launch::{KernelArg, LaunchConfig, LaunchReport, Limits, Options, Printed
 pub use observed::{CopyLead, MatrixFactors};
 pub use program::{Instruction, Param, ParamKind, SourceLine};
 pub use ptx::{Ptx, PtxError};
-pub use snapshot::{Operand, OperandSnapshot, SharedSnapshot, Snapshot, SnapshotRequest};
+pub use snapshot::{
+    Operand, OperandSnapshot, SharedSnapshot, Snapshot, SnapshotRequest, StepSnapshot,
+};
 pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};
 pub use trace::{Effect, TraceEffect, TraceEvent, TraceLine, TraceRequest, WarpTrace};
 

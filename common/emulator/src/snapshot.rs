@@ -17,6 +17,8 @@ pub struct SnapshotRequest {
     pub shared_at: Vec<usize>,
     /// Keep the operands of these, by such indices; executions are counted for each.
     pub operands_of: Vec<usize>,
+    /// Keep so many of the block's first warp instructions, in the order in which the emulator executed them.
+    pub steps: usize,
 }
 
 /// What was kept.
@@ -26,6 +28,23 @@ pub struct Snapshot {
     pub shared: Option<SharedSnapshot>,
     /// In the order of execution.
     pub operands: Vec<OperandSnapshot>,
+    /// In the order of execution.
+    pub steps: Vec<StepSnapshot>,
+}
+
+/// A warp instruction that was executed, and what shared memory held then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepSnapshot {
+    /// Index into [`crate::Function::instructions`].
+    pub instruction: u32,
+    /// The warp's number in its block.
+    pub warp: u32,
+    /// Lanes whose guard was true.
+    pub active: u32,
+    /// Words of shared memory that are other than before the step before, as they are before this one: where, counted in bytes
+    /// from where [`crate::SharedVariable::start`] counts from, and what they hold. They were written by the step before, or by a
+    /// copy that has landed since.
+    pub changed: Vec<(u32, u32)>,
 }
 
 /// A block's shared memory.
@@ -79,6 +98,10 @@ pub(crate) struct Inspector {
     last: Option<(usize, u32)>,
     warps: BTreeSet<u32>,
     pub found: Snapshot,
+    /// Shared memory at the last step.
+    memory: Vec<u32>,
+    /// What had changed before a step that was taken back.
+    carried: Vec<(u32, u32)>,
     /// Registers that the last instruction of a warp writes: they are read before its next one. By warp, the index into
     /// the operands, and the registers with their roles and bytes.
     pub pending: BTreeMap<u32, (usize, Vec<NamedRegister>)>,
@@ -99,6 +122,8 @@ impl Inspector {
             last: None,
             warps: BTreeSet::new(),
             found: Snapshot::default(),
+            memory: Vec::new(),
+            carried: Vec::new(),
             pending: BTreeMap::new(),
         }
     }
@@ -119,11 +144,39 @@ impl Inspector {
         }
     }
 
+    /// A warp is about to execute an instruction.
+    pub fn step(&mut self, instruction: u32, warp: u32, active: u32, shared: &[u32]) {
+        if self.found.steps.len() >= self.request.steps {
+            return;
+        }
+        self.memory.resize(shared.len(), 0);
+        let mut changed = std::mem::take(&mut self.carried);
+        for (index, (before, &now)) in self.memory.iter_mut().zip(shared).enumerate() {
+            if *before != now {
+                *before = now;
+                changed.push((4 * index as u32, now));
+            }
+        }
+        self.found.steps.push(StepSnapshot {
+            instruction,
+            warp,
+            active,
+            changed,
+        });
+    }
+
     /// Takes the last execution back: it will come again.
     pub fn take_back(&mut self) {
         let Some((instruction, warp)) = self.last.take() else {
             return;
         };
+        let is_it =
+            |one: &StepSnapshot| one.instruction as usize == instruction && one.warp == warp;
+        if self.found.steps.last().is_some_and(is_it)
+            && let Some(step) = self.found.steps.pop()
+        {
+            self.carried = step.changed;
+        }
         if self.request.shared_at.contains(&instruction)
             && let Some(count) = self.shared_counts.get_mut(&warp)
         {

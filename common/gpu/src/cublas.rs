@@ -6,7 +6,7 @@
 //! times not transposed; both operands are contiguous along K.
 use crate::dynamic::api;
 use crate::primary::Primary;
-use crate::{Buffer, Context, GpuError, search};
+use crate::{Buffer, Context, Elements, GpuError, search};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::rc::Rc;
@@ -38,19 +38,6 @@ const CUBLAS_GEMM_DEFAULT: c_int = -1;
 
 /// Scratch memory for cuBLAS: what it wants on Hopper at most is 32 MiB.
 pub(crate) const WORKSPACE_BYTES: usize = 64 << 20;
-
-/// What the matrices of a product hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Elements {
-    /// f16.
-    F16,
-    /// A and B f16, C f32: not rounded to f16 at the end.
-    F16ToF32,
-    /// bf16.
-    Bf16,
-    /// f32, on CUDA cores: no TF32.
-    F32,
-}
 
 /// How B is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,33 +1,10 @@
 //! Which GPUs there are, and one of them opened.
-use crate::GpuError;
 use crate::driver::{self, check};
 use crate::primary::Primary;
+use crate::{DeviceInfo, GpuError};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use std::ffi::c_int;
 use std::rc::Rc;
-
-/// What a GPU is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceInfo {
-    /// Its number, from 0, as CUDA counts (and CUDA_VISIBLE_DEVICES reorders).
-    pub ordinal: usize,
-    /// Its name, such as `NVIDIA H100 80GB HBM3`.
-    pub name: String,
-    /// Compute capability: (9, 0) is sm_90.
-    pub sm: (u32, u32),
-    /// SMs, streaming multiprocessors.
-    pub sms: u32,
-    /// L2 cache, in bytes.
-    pub l2_bytes: u64,
-    /// Device memory, in bytes.
-    pub memory_bytes: u64,
-    /// Shared memory that a block may have if it asks for it, in bytes.
-    pub shared_per_block_optin: u32,
-    /// The newest CUDA version that the driver supports, such as `13.0`.
-    pub driver_version: String,
-    /// Whether it is no GPU but the emulator, behind the driver's interface (`common/driver`): bits, and no times.
-    pub emulated: bool,
-}
 
 /// What the emulator's driver calls its device begins so.
 const EMULATED: &str = "Emulated ";

@@ -1,54 +1,9 @@
 //! One kernel launch.
 use crate::driver::check;
-use crate::{Buffer, Context, Function, GpuError};
+use crate::{Context, Function, GpuError, KernelArg, LaunchConfig};
 use cudarc::driver::sys;
 use std::ffi::c_void;
 use std::ptr::null_mut;
-
-/// The shape of a launch, as `cuLaunchKernelEx` takes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LaunchConfig {
-    /// Blocks in x, y and z.
-    pub grid: [u32; 3],
-    /// Threads a block in x, y and z.
-    pub block: [u32; 3],
-    /// Dynamic shared memory a block, in bytes; may exceed 48 KiB.
-    pub dynamic_shared: u32,
-    /// Blocks of a cluster in x, y and z; 1 in each for none.
-    pub cluster: [u32; 3],
-    /// Whether the launch may begin while the one before it ends: then the kernel says where it waits for that one,
-    /// by `griddepcontrol.wait` (CUDA C++ Programming Guide, Programmatic Dependent Launch).
-    pub overlap: bool,
-    /// Whether all blocks must be resident at the same time (`cuLaunchCooperativeKernel`).
-    pub cooperative: bool,
-}
-
-impl Default for LaunchConfig {
-    /// One block of one thread.
-    fn default() -> Self {
-        Self {
-            grid: [1; 3],
-            block: [1; 3],
-            dynamic_shared: 0,
-            cluster: [1; 3],
-            overlap: false,
-            cooperative: false,
-        }
-    }
-}
-
-/// One kernel argument.
-#[derive(Clone, Copy)]
-pub enum KernelArg<'a> {
-    /// A pointer to device memory.
-    Buffer(&'a Buffer),
-    /// 4 bytes, such as an `int`.
-    U32(u32),
-    /// 8 bytes, such as a pointer into a buffer.
-    U64(u64),
-    /// A parameter by value, such as the 128 bytes of a tensor map.
-    Bytes(&'a [u8]),
-}
 
 impl KernelArg<'_> {
     fn bytes(&self) -> usize {

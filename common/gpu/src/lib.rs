@@ -17,40 +17,80 @@
 //! | `provenance` | clocks, power and temperature while it ran |
 //! | `driver`, `primary` | what every call to the driver needs |
 //! | `dynamic`, `search` | loading a library, and finding it |
+//! | `plain` | values without a driver |
+//! | `absent` | the same face in WebAssembly, where there is no GPU |
 #![allow(unsafe_code)] // A C interface is unsafe by nature: it is confined to this crate.
 
-mod clock;
-mod cublas;
-mod cublaslt;
-mod device;
-mod driver;
-mod dynamic;
 mod error;
-mod graph;
-mod headers;
-mod kernel_names;
-mod launch;
-mod memory;
-mod module;
-mod nvrtc;
-mod params;
-mod primary;
-mod provenance;
-mod search;
-mod stand_ins;
+mod plain;
 mod statistics;
+
+#[cfg(target_family = "wasm")]
+mod absent;
+#[cfg(target_family = "wasm")]
+pub use absent::*;
+
+#[cfg(not(target_family = "wasm"))]
+mod clock;
+#[cfg(not(target_family = "wasm"))]
+mod cublas;
+#[cfg(not(target_family = "wasm"))]
+mod cublaslt;
+#[cfg(not(target_family = "wasm"))]
+mod device;
+#[cfg(not(target_family = "wasm"))]
+mod driver;
+#[cfg(not(target_family = "wasm"))]
+mod dynamic;
+#[cfg(not(target_family = "wasm"))]
+mod graph;
+#[cfg(not(target_family = "wasm"))]
+mod headers;
+#[cfg(not(target_family = "wasm"))]
+mod kernel_names;
+#[cfg(not(target_family = "wasm"))]
+mod launch;
+#[cfg(not(target_family = "wasm"))]
+mod memory;
+#[cfg(not(target_family = "wasm"))]
+mod module;
+#[cfg(not(target_family = "wasm"))]
+mod nvrtc;
+#[cfg(not(target_family = "wasm"))]
+mod params;
+#[cfg(not(target_family = "wasm"))]
+mod primary;
+#[cfg(not(target_family = "wasm"))]
+mod provenance;
+#[cfg(not(target_family = "wasm"))]
+mod search;
+#[cfg(not(target_family = "wasm"))]
+mod stand_ins;
+#[cfg(not(target_family = "wasm"))]
 mod tensor;
+#[cfg(not(target_family = "wasm"))]
 mod timing;
 
-pub use cublas::{Cublas, Elements};
+#[cfg(not(target_family = "wasm"))]
+pub use cublas::Cublas;
+#[cfg(not(target_family = "wasm"))]
 pub use cublaslt::CublasLt;
-pub use device::{Context, DeviceInfo, devices};
+#[cfg(not(target_family = "wasm"))]
+pub use device::{Context, devices};
 pub use error::GpuError;
+#[cfg(not(target_family = "wasm"))]
 pub use kernel_names::kernels_of;
-pub use launch::{KernelArg, LaunchConfig};
+#[cfg(not(target_family = "wasm"))]
 pub use memory::Buffer;
+#[cfg(not(target_family = "wasm"))]
 pub use module::{Function, Module};
-pub use nvrtc::{Compiled, Nvrtc, TranslationUnit};
-pub use provenance::{Range, Telemetry, driver_version};
-pub use tensor::{Element, Fill, Swizzle, TensorMap};
-pub use timing::{Contestant, Samples, Timing, alternate};
+#[cfg(not(target_family = "wasm"))]
+pub use nvrtc::Nvrtc;
+pub use plain::{
+    Compiled, Contestant, DeviceInfo, Element, Elements, Fill, KernelArg, LaunchConfig, Range,
+    Samples, Swizzle, Telemetry, TensorMap, Timing, TranslationUnit,
+};
+#[cfg(not(target_family = "wasm"))]
+pub use provenance::driver_version;
+#[cfg(not(target_family = "wasm"))]
+pub use timing::alternate;

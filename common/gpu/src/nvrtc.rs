@@ -1,7 +1,7 @@
 //! CUDA C++ in, PTX out.
 use crate::dynamic::api;
 use crate::headers::Headers;
-use crate::{GpuError, search, stand_ins};
+use crate::{Compiled, GpuError, TranslationUnit, search, stand_ins};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
@@ -31,32 +31,6 @@ pub struct Nvrtc {
     path: Option<PathBuf>,
     include: Vec<PathBuf>,
     headers: Headers,
-}
-
-/// What a successful compilation gave.
-#[derive(Clone, Debug)]
-pub struct Compiled {
-    /// The PTX text.
-    pub ptx: String,
-    /// Warnings; empty if there were none.
-    pub log: String,
-    /// The name in the PTX of each name expression.
-    pub lowered: Vec<String>,
-}
-
-/// What to compile.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TranslationUnit<'a> {
-    /// The CUDA source.
-    pub source: &'a str,
-    /// What messages and line information call it; make it absolute, else NVRTC puts the current folder before it.
-    pub name: &'a str,
-    /// Options.
-    pub options: &'a [String],
-    /// Headers in memory: the name by which an `#include` finds each, and its text. They come before all others.
-    pub headers: &'a [(String, String)],
-    /// Expressions that name kernels, such as `reduce<float, 256>`: they instantiate templates.
-    pub expressions: &'a [String],
 }
 
 impl Nvrtc {

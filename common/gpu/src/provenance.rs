@@ -3,7 +3,7 @@
 //! From NVML, which comes with the driver and is optional: without it there is nothing to report.
 use crate::dynamic::{self, api};
 use crate::statistics::percentile;
-use crate::{Context, driver};
+use crate::{Context, Range, Telemetry, driver};
 use cudarc::driver::sys;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -31,34 +31,6 @@ const NVML_CLOCK_SM: c_int = 1;
 const NVML_TEMPERATURE_GPU: c_int = 0;
 
 const INTERVAL: Duration = Duration::from_millis(20);
-
-/// How a quantity varied.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range {
-    /// The least sample.
-    pub min: f64,
-    /// The median sample.
-    pub median: f64,
-    /// The greatest sample.
-    pub max: f64,
-}
-
-/// What a GPU's sensors said while something ran, sampled every 20 ms.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Telemetry {
-    /// Clock of the SMs, in MHz.
-    pub sm_mhz: Range,
-    /// Power drawn, in watts. From Ampere on the sensor averages over a second.
-    pub power_watts: Range,
-    /// Mean power, in watts, from the GPU's energy counter; none if it has none, or it did not change twice.
-    pub mean_watts: Option<f64>,
-    /// Temperature, in degrees Celsius.
-    pub celsius: Range,
-    /// The power limit in force, in watts.
-    pub power_limit_watts: f64,
-    /// How many samples these are.
-    pub samples: usize,
-}
 
 impl Telemetry {
     /// Runs `work` and samples the sensors of `gpu` on another thread meanwhile, once at least.

@@ -1,78 +1,7 @@
 //! The map by which TMA, Hopper's copy engine, reads and writes tiles of a tensor.
 use crate::driver::check;
-use crate::{Buffer, Context, GpuError};
+use crate::{Buffer, Context, Element, Fill, GpuError, Swizzle, TensorMap};
 use cudarc::driver::sys;
-
-/// How TMA scatters the 16-byte chunks of a tile over the banks of shared memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Swizzle {
-    /// In order.
-    #[default]
-    None,
-    /// Within rows of 32 bytes.
-    B32,
-    /// Within rows of 64 bytes.
-    B64,
-    /// Within rows of 128 bytes.
-    B128,
-}
-
-/// What an element is; a copy moves bits, and only [`Fill::Nan`] looks at them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Element {
-    /// 8 bits.
-    U8,
-    /// 16 bits.
-    U16,
-    /// 32 bits.
-    U32,
-    /// 32 bits.
-    I32,
-    /// 64 bits.
-    U64,
-    /// 64 bits.
-    I64,
-    /// Half precision.
-    #[default]
-    F16,
-    /// Single precision.
-    F32,
-    /// Double precision.
-    F64,
-    /// Brain floating point.
-    Bf16,
-}
-
-/// What a load brings from outside the tensor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fill {
-    /// Zeros.
-    #[default]
-    Zeros,
-    /// A NaN; floating-point elements only.
-    Nan,
-}
-
-/// A tensor in device memory, from the buffer's first byte on, and the tile that one copy moves. All lists begin
-/// with the innermost dimension. Stores to what lies outside the tensor do nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct TensorMap<'a> {
-    /// What the tensor holds.
-    pub element: Element,
-    /// Elements in each dimension, 1 to 2^32; 1 to 5 dimensions.
-    pub dimensions: &'a [u64],
-    /// Bytes from one element to the next in each dimension but the innermost: multiples of 16 below 2^40.
-    pub strides: &'a [u64],
-    /// Elements of the tile in each dimension, 1 to 256; a row of it is a multiple of 16 bytes, and no longer
-    /// than the swizzle is wide.
-    pub tile: &'a [u32],
-    /// Every how-manyth element is taken in each dimension, 1 to 8; empty for all. The innermost is ignored.
-    pub element_strides: &'a [u32],
-    /// The order in shared memory.
-    pub swizzle: Swizzle,
-    /// What lies outside the tensor.
-    pub fill: Fill,
-}
 
 impl Element {
     /// As the driver names it, and its size in bytes.

@@ -6,99 +6,10 @@
 //! waits for the host, and no sample holds the time of a launch that came late. Between samples it only reads its clocks. With rests, which
 //! keep the card cool and its clock high, each sample follows one of the same work that is not
 //! kept: the GPU is busy when the clock starts.
-use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::graph::{Event, Graph};
-use crate::statistics::percentile;
-use crate::{Context, GpuError};
-
-/// Something to be timed.
-pub struct Contestant<'a> {
-    /// What the report calls it.
-    pub name: String,
-    /// Enqueues one launch on the [`Context`]'s stream, with buffer set number `rotation`
-    /// (0 to `Timing::rotations` - 1). It must not wait, copy or allocate.
-    #[allow(clippy::type_complexity)]
-    pub enqueue: Box<dyn Fn(usize) -> Result<(), GpuError> + 'a>,
-}
-
-/// How to time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timing {
-    /// Samples for each contestant.
-    pub rounds: usize,
-    /// Launches of each contestant before the first sample.
-    pub warmup: usize,
-    /// Launches that one sample averages over, unless it repeats them; at least 1.
-    pub launches_per_sample: usize,
-    /// Whether a sample is one launch of a graph that holds those launches, which takes the host's
-    /// time for each launch out of the measurement of short kernels.
-    pub graph: bool,
-    /// How often a sample repeats those launches, or that graph; at least 1.
-    pub repeats: usize,
-    /// Sets of buffers to rotate over, so that none is still in the L2 cache; at least 1.
-    pub rotations: usize,
-    /// How long the GPU idles after each sample; zero for no rests.
-    pub rest: Duration,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self {
-            rounds: 30,
-            warmup: 5,
-            launches_per_sample: 20,
-            graph: false,
-            repeats: 1,
-            rotations: 1,
-            rest: Duration::ZERO,
-        }
-    }
-}
-
-/// What one contestant needed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Samples {
-    /// Its name.
-    pub name: String,
-    /// Milliseconds per launch, one value a round, in the order of the rounds.
-    pub milliseconds: Vec<f64>,
-    /// The SMs' clock during each of them, in MHz, counted by the SMs; empty if an SM could not be asked.
-    pub mhz: Vec<f64>,
-}
-
-impl Samples {
-    /// The median, in milliseconds; NaN without samples, as all of these.
-    pub fn median(&self) -> f64 {
-        self.percentile(50.0)
-    }
-
-    /// The median clock of the SMs, in MHz.
-    pub fn median_mhz(&self) -> Option<f64> {
-        (!self.mhz.is_empty()).then(|| percentile(&self.mhz, 50.0))
-    }
-
-    /// The fastest sample, in milliseconds.
-    pub fn min(&self) -> f64 {
-        self.percentile(0.0)
-    }
-
-    /// The slowest sample, in milliseconds.
-    pub fn max(&self) -> f64 {
-        self.percentile(100.0)
-    }
-
-    /// The `p`-th percentile (0 to 100), in milliseconds, interpolated.
-    pub fn percentile(&self, p: f64) -> f64 {
-        percentile(&self.milliseconds, p)
-    }
-
-    /// The width of the middle 80% of all samples, as a fraction of the median.
-    pub fn spread(&self) -> f64 {
-        (self.percentile(90.0) - self.percentile(10.0)) / self.median()
-    }
-}
+use crate::{Contestant, Context, GpuError, Samples, Timing};
 
 /// Times `contestants` against each other; the result has their order.
 ///

@@ -20,15 +20,18 @@
 //! | file | what it answers |
 //! | --- | --- |
 //! | `timing/` | how fast is it, and how fast could it be? |
+//! | `step_through` | what do the warps of a block do, instruction by instruction? |
 //! | `trial`, `transpose` | what does a student's kernel do, launch after launch? |
 //! | `cli/rungs` | which rungs are there, and how does another program run one? |
 //! | `tools` | where are CUDA's programs? |
 //! | `warp_access`, `csv_table` | which accesses of a warp does a CSV file list? |
+//! | `files` | what does a file hold that a command line names? |
 //! | `error` | what went wrong, and what to do about it |
 mod cli;
 mod csv_table;
 mod device;
 mod error;
+pub mod files;
 mod host;
 mod kernel;
 mod other_sizes;
@@ -41,6 +44,7 @@ mod settings;
 mod size;
 mod source;
 mod spec;
+mod step_through;
 mod target;
 mod timing;
 pub mod tools;
@@ -61,7 +65,7 @@ pub use timing::{alone, ceilings, measured, occupancy, records};
 
 pub use alone::{Alone, Pass, TENSOR_FLOP_PER_CLOCK, passes};
 pub use bench::{ALGORITHMS, Effort, SIZES, contestant, sets, sides};
-pub use cli::{Bytes, explained, main, main_with, rungs};
+pub use cli::{Bytes, asked, command_line, explained, main, main_with, rungs};
 pub use compile::Compile;
 pub use contest::{CUBLAS, CUBLAS_BF16_TN, CUBLAS_LT, CUBLAS_LT_BF16_TN, Contest, KERNEL, lt_name};
 pub use cool::measure as measure_cool;
@@ -76,6 +80,8 @@ pub use on_disk::KernelOnDisk;
 pub use predict::{AnyLaunch, Prediction};
 pub use problem::{Problem, hex, random_matrix, splitmix64, to_bytes};
 pub use profile::source_lines;
+#[cfg(target_family = "wasm")]
+pub use progress::listen;
 pub use provenance::{OnGpu, Provenance};
 pub use regime::Regime;
 pub use report::{memory, predicted, print, section};
@@ -86,6 +92,7 @@ pub use size::Size;
 pub use source::machine_code::text_by as machine_code_by;
 pub use source::{Origin, Source, compile_text, name_in_ptx, prepared};
 pub use spec::{LaunchSpec, TensorBox, Tile};
+pub use step_through::StepThrough;
 pub use sustained::measure as measure_sustained;
 pub use table::thousands;
 pub use target::{Need, Target, Wanted};

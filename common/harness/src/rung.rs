@@ -45,12 +45,29 @@ macro_rules! kernel {
     ($stem:literal, $arch:literal $(, $tile:literal)?) => {
         $crate::KernelFile {
             file: concat!($stem, ".cu"),
-            source: include_str!(concat!("../", $stem, ".cu")),
+            source: $crate::committed_text!("../", $stem, ".cu"),
             configuration: concat!($($tile)?),
-            ptx: include_str!(concat!("../", $stem, $(".", $tile,)? ".ptx")),
-            sass: include_str!(concat!("../", $stem, $(".", $tile,)? ".sass")),
+            ptx: $crate::committed_text!("../", $stem, $(".", $tile,)? ".ptx"),
+            sass: $crate::committed_text!("../", $stem, $(".", $tile,)? ".sass"),
             arch: $arch,
         }
+    };
+}
+
+/// The text of a file, which is named in pieces. A module of WebAssembly is loaded by readers who may want none of all
+/// these texts: there it is empty, and a page hands over those of the kernels that it runs ([`files`](crate::files)).
+#[cfg(not(target_family = "wasm"))]
+#[macro_export]
+macro_rules! committed_text {
+    ($($piece:literal),* $(,)?) => { include_str!(concat!($($piece),*)) };
+}
+
+/// The text of a file; here it is given at run time ([`files`](crate::files)).
+#[cfg(target_family = "wasm")]
+#[macro_export]
+macro_rules! committed_text {
+    ($($piece:literal),* $(,)?) => {
+        ""
     };
 }
 

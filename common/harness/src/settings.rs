@@ -24,6 +24,8 @@ pub struct Settings {
     pub emulator: Options,
     /// The emulator's limit of warp instructions; `None` for far more than the problem needs.
     pub instructions: Option<u64>,
+    /// Constants of the clock's card that are other than recorded, such as `latency.dram`.
+    pub constants: Vec<(String, f64)>,
 }
 
 impl Settings {
@@ -37,6 +39,7 @@ impl Settings {
             switches: Vec::new(),
             emulator: Options::default(),
             instructions: None,
+            constants: Vec::new(),
         }
     }
 }

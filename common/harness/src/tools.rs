@@ -9,6 +9,26 @@ use anyhow::{Context, Result, bail};
 
 use crate::rungs;
 
+#[cfg(not(target_family = "wasm"))]
+pub(crate) use tempfile::tempdir;
+
+/// In WebAssembly no folder can be made, as no program is found that would want one.
+#[cfg(target_family = "wasm")]
+pub(crate) fn tempdir() -> std::io::Result<NoFolder> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+/// A folder for temporary files, where there can be none.
+#[cfg(target_family = "wasm")]
+pub(crate) enum NoFolder {}
+
+#[cfg(target_family = "wasm")]
+impl NoFolder {
+    pub(crate) fn path(&self) -> &Path {
+        match *self {}
+    }
+}
+
 /// The package that has `ptxas`.
 pub const PTXAS: &str = "nvidia-cuda-nvcc==13.0.88";
 
@@ -108,7 +128,7 @@ pub fn assemble(ptxas: &Path, scratch: &Path, ptx: &str, arch: &str) -> Result<S
 pub fn registers(ptx: &str, kernel: &str, target: &str) -> Result<u32> {
     let ptxas = find("ptxas", PTXAS)?;
     let arch = if target == "sm_90a" { target } else { "sm_90" };
-    let scratch = tempfile::tempdir()?;
+    let scratch = tempdir()?;
     let said = assemble(&ptxas, scratch.path(), ptx, arch)?;
     registers_said(&said, kernel).context("ptxas does not say how many registers it uses")
 }

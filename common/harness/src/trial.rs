@@ -194,7 +194,8 @@ impl Trial {
         };
         let no = |why| Error::NotPredicted(on.size.to_string(), why);
         let called = self.kernel.source.file.clone();
-        let timed = predict::of_host(&mut host, &self.kernel, called, false, run, no);
+        let card = clock::Card::h200().map_err(|error| no(error.to_string()))?;
+        let timed = predict::of_host(&mut host, &self.kernel, called, card, false, run, no);
         host.trace_only(None);
         let (prediction, finished) = timed?;
         let report = finished.report.unwrap_or_default();

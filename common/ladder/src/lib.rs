@@ -9,23 +9,17 @@
 //! | `bound` | what limits every rung, compared with measurements |
 //! | `clock` | how long every rung takes by the clock model, compared with measurements |
 //! | `bits` | compares the bits of C on the GPU with those on the emulator |
-//! | `approximate` | shows how an approximate instruction computes its result, step by step |
-//! | `banks` | wavefronts and bank conflicts of a user's own accesses, as a table or drawn |
-//! | `layout` | shows where data is stored: swizzles, banks, fragments, descriptors, Tensor Memory |
 //! | `emulate` | launches any kernel: bits, counters, findings |
 //! | `run_on_emulator` | starts a program on CUDA's driver API, with the emulator for a GPU |
 //! | `diff` | shows what changed from one rung to another |
 //! | `sass` | shows a rung's machine code, or counts the instructions of two |
 //! | `ptx` | makes every kernel.ptx, or checks that they are current |
 //! | `get_nvrtc` | fetches NVRTC |
-//! | `round` | shows how a tensor core computes one output, step by step |
 //! | `readme` | updates the command outputs in README.md, or checks them |
 //!
-//! [`untrusted`] is the code that parses other people's files, for fuzzers and tests. `timing` runs the rungs' own
+//! `banks`, `layout`, `round` and `approximate` are in the crate `explain`. [`untrusted`] is the code that parses other people's files, for fuzzers and tests. `timing` runs the rungs' own
 //! timings; `record` and `draw` turn timings into files, tables and plots. The teacher's commands are in `grader`,
 //! those for the owner of a GPU in `calibration`.
-mod approximate;
-mod banks;
 mod bench;
 mod bits;
 mod bound;
@@ -36,12 +30,10 @@ mod diff;
 mod draw;
 mod emulate;
 mod get_nvrtc;
-mod layout;
 mod plot;
 mod ptx;
 mod readme;
 mod record;
-mod round;
 mod run_on_emulator;
 mod sass;
 mod tiles;
@@ -132,14 +124,8 @@ enum Command {
     RunOnEmulator(run_on_emulator::Arguments),
     /// Show what changed between two rungs' kernel.cu
     Diff(diff::Arguments),
-    /// Wavefronts and bank conflicts of your own addresses, from a CSV file
-    Banks(banks::Arguments),
-    /// Show where data is stored: swizzles, banks, fragments, descriptors, Tensor Memory
-    Layout(layout::Arguments),
-    /// How a tensor core rounds: one output, step by step
-    Round(round::Arguments),
-    /// How an approximate instruction computes: one input, step by step, or its errors
-    Approximate(approximate::Arguments),
+    #[command(flatten)]
+    Explain(explain::Command),
     /// Show a rung's machine code; requires ptxas and nvdisasm
     Sass(sass::Arguments),
     /// Regenerate every rung's kernel.ptx, or check that they are current
@@ -170,10 +156,10 @@ pub fn main() -> ExitCode {
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::RunOnEmulator(arguments) => run_on_emulator::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
-        Command::Banks(arguments) => banks::run(&arguments),
-        Command::Layout(arguments) => layout::run(&arguments),
-        Command::Round(arguments) => round::run(&arguments),
-        Command::Approximate(arguments) => approximate::run(&arguments),
+        Command::Explain(command) => command.run(&mut explain::Streams {
+            out: &mut anstream::stdout(),
+            err: &mut anstream::stderr(),
+        }),
         Command::Sass(arguments) => sass::run(&arguments),
         Command::Ptx(arguments) => ptx::run(&arguments),
         Command::Bits(arguments) => bits::run(&arguments),

@@ -2,12 +2,12 @@
 //! printed or written out. Fuzzers and tests call these functions; no text may make them panic.
 use anyhow::Result;
 
-pub use crate::approximate::output_of as approximate;
-pub use crate::banks::output_of as banks;
 pub use crate::emulate::untrusted as emulate;
-pub use crate::layout::output_of as layout;
 use crate::record::Record;
 pub use crate::tiles::table_of as tiles;
+pub use explain::approximate::output_of as approximate;
+pub use explain::banks::output_of as banks;
+pub use explain::layout::output_of as layout;
 
 /// `cargo ladder plot`: each file that is made from this `bench.json`, and its text.
 ///

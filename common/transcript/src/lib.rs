@@ -1,13 +1,15 @@
 //! The output of a command, as README.md and the book show it: always on the emulator and with the committed PTX, so
 //! that it is the same on every machine.
 //!
-//! [`CommandLine`] is a command as the reader types it, [`Programs`] finds its executable and runs it, and
-//! [`section`] extracts a table from a record.
+//! [`CommandLine`] is a command as the reader types it, [`Programs`] finds its executable and runs it,
+//! [`section`] extracts a table from a record, and [`Lines`] are the lines of an output that are shown.
 mod command_line;
+mod lines;
 mod programs;
 mod section;
 
 pub use command_line::CommandLine;
+pub use lines::{Lines, NoLines};
 pub use programs::{Output, Programs};
 pub use section::section;
 

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 
 use harness::{Host, LaunchConfig, Result, Rung, Size, kernel};
 
-const RUNG: Rung = Rung {
+pub(crate) const RUNG: Rung = Rung {
     name: "14_store_behind",
     kernels: &[kernel!("kernel", "sm_90a")],
     switches: &[],

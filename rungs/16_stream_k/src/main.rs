@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use harness::{Host, LaunchConfig, Result, Rung, Size};
 
-const RUNG: Rung = Rung {
+pub(crate) const RUNG: Rung = Rung {
     name: "16_stream_k",
     kernels: tiles::KERNELS,
     switches: &[],

@@ -1,10 +1,10 @@
 //! The built book in headless Chromium. Skipped, with a line that says so, where there is no browser;
 //! `GEMM_REQUIRE_BROWSER=1` makes that a failure.
-mod agreement;
 mod explorer;
 mod legible;
 mod pages;
 mod player;
+mod run_here;
 mod terminal;
 mod workbench;
 

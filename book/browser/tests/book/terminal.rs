@@ -4,7 +4,7 @@ use std::process::Command;
 use crate::{open, reader, root};
 
 /// What a shell prints for a command, in a folder of the workspace that may be written to.
-fn shell(command: &str) -> String {
+pub fn shell(command: &str) -> String {
     let target = root().join("target");
     std::fs::create_dir_all(&target).expect("target");
     let folder = tempfile::tempdir_in(target).expect("a folder");

@@ -42,9 +42,9 @@ macro_rules! kernel {
     ($lab:literal, $stem:literal, $arch:literal $(, $tile:literal)?) => {
         harness::KernelFile {
             file: concat!($stem, ".cu"),
-            source: include_str!(concat!("../../", $lab, "/", $stem, ".cu")),
+            source: harness::committed_text!("../../", $lab, "/", $stem, ".cu"),
             configuration: concat!($($tile)?),
-            ptx: include_str!(concat!("../../", $lab, "/", $stem, $(".", $tile,)? ".ptx")),
+            ptx: harness::committed_text!("../../", $lab, "/", $stem, $(".", $tile,)? ".ptx"),
             sass: "",
             arch: $arch,
         }

@@ -2,9 +2,10 @@
 use anyhow::{Context, Result};
 use transcript::{CommandLine, Output};
 
-use super::lines::Lines;
+use super::lines::{self, Lines};
 use super::{Directive, options};
 use crate::fence::fenced;
+use crate::live;
 use crate::world::{World, exit_code};
 
 /// A command, and which of its lines are shown.
@@ -16,12 +17,12 @@ pub struct Run {
 
 pub fn read(words: &str) -> Result<Directive> {
     let (command, rest) = options::split(words);
-    let options = options::named(rest, &[&Lines::OPTIONS[..], &["exit"]].concat())?;
+    let options = options::named(rest, &[&lines::OPTIONS[..], &["exit"]].concat())?;
     let exit = options::value(&options, "exit").map(str::parse).transpose();
     let run = Run {
         command: command.parse()?,
         exit: exit.context("`| exit` takes a number")?.unwrap_or(0),
-        lines: Lines::read(&options),
+        lines: lines::read(&options),
     };
     let command = run.command.clone();
     Ok(Directive::of_command(command, move |world, _| {
@@ -47,7 +48,8 @@ impl Run {
             .lines
             .of(&text)
             .with_context(|| format!("`{}`", self.command.text))?;
-        Ok(block(&self.command.text, &kept))
+        let data = live::data(world, &self.command, &self.lines);
+        Ok(marked(&data, &format!("$ {}", self.command.text), &kept))
     }
 }
 
@@ -58,6 +60,11 @@ pub fn block(command: &str, text: &str) -> String {
 
 /// Lines below the one that says where they come from.
 pub fn listing(head: &str, text: &str) -> String {
+    marked("", head, text)
+}
+
+/// The same with attributes for the page's scripts.
+fn marked(attributes: &str, head: &str, text: &str) -> String {
     let listing = fenced("text", &format!("{head}\n{text}"));
-    format!("<div class=\"run\">\n\n{listing}\n</div>\n")
+    format!("<div class=\"run\"{attributes}>\n\n{listing}\n</div>\n")
 }

@@ -35,6 +35,10 @@ impl Warp {
             return;
         }
         let (instruction, warp) = (op.instruction as usize, self.index as u32);
+        if inspector.request.steps > 0 {
+            let shared = &cx.block.shared[SHARED_BASE as usize / 4..];
+            inspector.step(op.instruction, warp, active, shared);
+        }
         if let Some((index, defs)) = inspector.pending.remove(&warp)
             && let Some(found) = inspector.found.operands.get_mut(index)
         {

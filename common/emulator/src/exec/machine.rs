@@ -39,6 +39,10 @@ pub(super) struct Machine<'a> {
     pub hesitates: bool,
     /// If only control flow is asked for ([`crate::TraceRequest`]): the clusters that run side by side.
     pub peers: Option<u64>,
+    #[cfg_attr(
+        target_family = "wasm",
+        expect(dead_code, reason = "there is nothing to choose")
+    )]
     pub arch: pulp::Arch,
 }
 

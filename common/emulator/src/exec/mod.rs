@@ -46,3 +46,4 @@ mod wgmma;
 
 pub(crate) use global_check::PreviousGrid;
 pub(crate) use grid::{Request, run};
+pub use mbarrier::MbarrierModel;

@@ -24,12 +24,23 @@ pub(super) enum Stop {
 
 /// Runs a warp for about `budget` instructions, with the vector instructions that this CPU has.
 pub(super) fn run(warp: &mut Warp, cx: &mut Execution<'_>, budget: u64) -> Stop {
-    let arch = cx.machine.arch;
     if cx.machine.options.sanitize {
-        arch.dispatch(Interpreter::<true> { warp, cx, budget })
+        dispatch(Interpreter::<true> { warp, cx, budget })
     } else {
-        arch.dispatch(Interpreter::<false> { warp, cx, budget })
+        dispatch(Interpreter::<false> { warp, cx, budget })
     }
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn dispatch<const SANITIZE: bool>(interpreter: Interpreter<'_, '_, SANITIZE>) -> Stop {
+    interpreter.cx.machine.arch.dispatch(interpreter)
+}
+
+/// A module of WebAssembly has the vector instructions that it was compiled for: there is nothing to choose, and the loop is the
+/// largest function of all.
+#[cfg(target_family = "wasm")]
+fn dispatch<const SANITIZE: bool>(interpreter: Interpreter<'_, '_, SANITIZE>) -> Stop {
+    interpreter.with_simd(pulp::Scalar::new())
 }
 
 struct Interpreter<'a, 'b, const SANITIZE: bool> {

@@ -1,6 +1,7 @@
 //! What a block holds when its warps come to an instruction.
 use emulator::{
     Context, Function, KernelArg, LaunchConfig, LaunchReport, Options, Snapshot, SnapshotRequest,
+    TraceRequest,
 };
 
 /// Twice: each of 64 threads stores 100 times the round plus its number, all wait, each reads its neighbour's.
@@ -53,6 +54,7 @@ fn kept(execution: u64, shared_at: Option<&str>, operands_of: &[&str]) -> Snapsh
             execution,
             shared_at: shared_at.iter().map(at).collect(),
             operands_of: operands_of.iter().map(at).collect(),
+            ..SnapshotRequest::default()
         }),
         ..Options::default()
     })
@@ -160,4 +162,61 @@ fn counters_are_the_same() {
         ..Options::default()
     });
     assert_eq!(plain, looked_at);
+}
+
+/// Steps, one after the other, lead to the memory that is kept; each warp's are those of its trace.
+#[test]
+fn steps_lead_to_the_memory_that_is_kept() {
+    let module = Context::new(Options::default())
+        .load_module(KERNEL)
+        .expect("a module");
+    let function = module.function("k").expect("a kernel");
+    let barrier = index(&function, "bar.sync");
+    let report = launched(Options {
+        snapshot: Some(SnapshotRequest {
+            block: [1, 0, 0],
+            execution: 2,
+            shared_at: vec![barrier],
+            steps: 1000,
+            ..SnapshotRequest::default()
+        }),
+        trace: Some(TraceRequest {
+            blocks: vec![[1, 0, 0]],
+            ..TraceRequest::default()
+        }),
+        ..Options::default()
+    });
+    let Snapshot { shared, steps, .. } = report.snapshot;
+    let shared = words(&shared.expect("memory").bytes);
+    for trace in &report.traces {
+        let of_warp = steps.iter().filter(|step| step.warp == trace.warp);
+        let of_warp: Vec<_> = of_warp
+            .map(|step| (step.instruction, step.active))
+            .collect();
+        let traced = trace.events.iter();
+        let traced: Vec<_> = traced
+            .map(|event| (event.instruction, event.active))
+            .collect();
+        assert_eq!(of_warp, traced, "warp {}", trace.warp);
+    }
+    let mut memory = vec![0; shared.len()];
+    let mut met = [0; 2];
+    let mut agreed = false;
+    for step in &steps {
+        for &(at, word) in &step.changed {
+            memory[at as usize / 4] = word;
+        }
+        if step.instruction as usize == barrier {
+            met[step.warp as usize] += 1;
+            if met == [2, 2] && !agreed {
+                assert_eq!(memory, shared);
+                agreed = true;
+            }
+        }
+    }
+    assert!(agreed, "{met:?}");
+    // A store is seen at the step behind it, which is of the same warp here.
+    let first = steps.iter().find(|step| !step.changed.is_empty());
+    let first = first.expect("a change");
+    assert_eq!((first.warp, first.changed.len()), (0, 31), "all but 0");
 }

@@ -67,7 +67,7 @@ pub struct Arguments {
 }
 
 /// What to do.
-#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+#[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum Command {
     /// Run, verify, report (the default)
     Run,
@@ -86,12 +86,15 @@ pub enum Command {
 }
 
 /// The options of `time`.
-#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[derive(Clone, Debug, PartialEq, Args)]
 pub struct Time {
     /// Draw what the warps of one SM do in two steps, or write it as JSON; `-` prints the drawing instead of the
     /// prediction
     #[arg(long, value_name = "FILE.svg|FILE.json|-")]
     pub timeline: Option<PathBuf>,
+    /// What would be, if a constant of the card were another, such as latency.dram=900; clock/cards/h200.toml names them
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = constant)]
+    pub constants: Vec<(String, f64)>,
 }
 
 /// The options of `bench`.
@@ -156,6 +159,15 @@ impl FromStr for Bytes {
     }
 }
 
+/// `--set`: a constant of the card, which is checked where the card is.
+fn constant(text: &str) -> Result<(String, f64), &'static str> {
+    let error = "expected NAME=VALUE with a number of 0 or more, such as latency.dram=900";
+    let (name, value) = text.split_once('=').ok_or(error)?;
+    let value = value.trim().parse().ok();
+    let value = value.filter(|value: &f64| value.is_finite() && *value >= 0.0);
+    Ok((name.trim().to_owned(), value.ok_or(error)?))
+}
+
 /// `--tile`: two numbers, which are passed to the compiler.
 fn tile(text: &str) -> Result<String, &'static str> {
     let side = |text: &str| text.parse::<u16>().is_ok_and(|side| side > 0);
@@ -191,6 +203,10 @@ impl Arguments {
                 ..Options::default()
             },
             instructions: self.max_instructions,
+            constants: match &self.command {
+                Some(Command::Time(time)) => time.constants.clone(),
+                _ => Vec::new(),
+            },
         }
     }
 
@@ -228,7 +244,8 @@ impl Arguments {
     }
 }
 
-fn command(rung: &Rung) -> clap::Command {
+/// The definition of a rung's command line.
+pub fn command(rung: &Rung) -> clap::Command {
     let switches = rung.switches.iter().map(|switch| {
         Arg::new(switch.name)
             .long(switch.name)
@@ -318,6 +335,8 @@ mod tests {
             &["bench", "--size", "64", "--sizes", "64"],
             &["bench", "--alone", "--quick"],
             &["--alone"],
+            &["time", "--set", "latency.dram"],
+            &["time", "--set", "latency.dram=-1"],
             &["explode"],
         ] {
             assert_eq!(

@@ -16,8 +16,8 @@ use crate::target::Target;
 use crate::{
     Error, Result, Rung, Size, choose, json, predict, profile, report, run, sanitize, table,
 };
-pub use arguments::Bytes;
 use arguments::{Arguments, Bench, Command, Sizes};
+pub use arguments::{Bytes, command as command_line};
 pub use remedy::explained;
 
 /// Everything that a rung's `main` does, except the host function.
@@ -47,6 +47,21 @@ pub fn main_with(rung: &Rung, words: &[&str], out: &mut dyn Write) -> u8 {
     // A closed pipe needs no message.
     let _ = writeln!(out, "{}", error.1);
     error.0
+}
+
+/// The settings and the device that these words ask for, the first of which is the program's name; for what is no command.
+///
+/// # Errors
+/// If they are no command line, in clap's words; if there is no such device.
+pub fn asked(
+    rung: &Rung,
+    words: &[&str],
+) -> std::result::Result<(crate::Settings, Target), String> {
+    let arguments = Arguments::from_words(rung, words).map_err(|error| error.to_string())?;
+    let target = Target::choose(arguments.device, arguments.emulate, arguments.need());
+    let target = target.map_err(|error| explained(&error))?;
+    let size = arguments.size.unwrap_or(target.default_size());
+    Ok((arguments.settings(size), target))
 }
 
 /// Carries out the command and writes the report to `out`; returns whether everything succeeded.

@@ -112,7 +112,7 @@ fn assemble(
     target: &str,
 ) -> anyhow::Result<MachineCode> {
     let arch = if target == "sm_90a" { target } else { "sm_90" };
-    let scratch = tempfile::tempdir()?;
+    let scratch = tools::tempdir()?;
     let said = tools::assemble(ptxas, scratch.path(), ptx, arch)?;
     let mut disassemble = Command::new(nvdisasm);
     let text = output(disassemble.current_dir(scratch.path()).args([

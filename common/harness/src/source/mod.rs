@@ -16,12 +16,11 @@ pub mod machine_code;
 pub mod on_disk;
 pub mod ptx_file;
 
-use std::fs;
 use std::path::{Component, Path};
 
 use gpu::{GpuError, Nvrtc};
 
-use crate::{Compile, Error, KernelFile, Result, spec};
+use crate::{Compile, Error, KernelFile, Result, files, spec};
 
 /// PTX and its origin.
 #[derive(Clone, Debug)]
@@ -190,9 +189,13 @@ impl KernelFile<'_> {
     /// # Errors
     /// If there is no NVRTC and the committed PTX was made from another source.
     pub fn committed(&self, folder: &str) -> Result<Source> {
-        match ptx_file::check(self) {
-            Ok(()) => Ok(as_committed(folder, self)),
-            Err(_) => of_folder(folder, self, Nvrtc::find()),
+        #[cfg(target_family = "wasm")]
+        let this = &self.with_texts(folder);
+        #[cfg(not(target_family = "wasm"))]
+        let this = self;
+        match ptx_file::check(this) {
+            Ok(()) => Ok(as_committed(folder, this)),
+            Err(_) => of_folder(folder, this, Nvrtc::find()),
         }
     }
 }
@@ -211,7 +214,7 @@ fn compile_committed(folder: &str, kernel: &KernelFile, nvrtc: &Nvrtc) -> Result
 /// `arch`, a kernel with boxes for TMA, or one that uses what only Hopper has, is compiled for Hopper.
 pub fn of_file(path: &Path, arch: Option<&str>, tile: &str, compiler: Compiler) -> Result<Source> {
     let read = || {
-        fs::read_to_string(path).map_err(|error| Error::Read {
+        files::read_to_string(path).map_err(|error| Error::Read {
             path: path.to_owned(),
             error,
         })
@@ -249,7 +252,8 @@ pub fn of_file(path: &Path, arch: Option<&str>, tile: &str, compiler: Compiler) 
             arch: arch.unwrap_or("sm_80").into(),
             origin: Origin::File,
             ptx: read()?,
-            sass: String::new(),
+            // Of other PTX it is not taken, so it need not be checked here.
+            sass: files::read_to_string(&path.with_extension("sass")).unwrap_or_default(),
         }),
         _ => Err(Error::KernelEnding(path.to_owned())),
     }

@@ -78,6 +78,8 @@ struct TracedLaunch<'a> {
     warmed: bool,
     /// Whether the estimate has the spans of two steps.
     spans: bool,
+    /// The card.
+    card: Card,
 }
 
 /// `blockIdx` of the first block of a cluster, and of all others of it.
@@ -200,7 +202,7 @@ fn shared_bytes(function: &Function, config: &LaunchConfig) -> u32 {
 impl TracedLaunch<'_> {
     /// The prediction, or why there is none: the kernel goes wrong, or its machine code does not fit what was traced.
     fn predict(self) -> std::result::Result<Prediction, String> {
-        let card = Card::h200().map_err(|error| error.to_string())?;
+        let card = self.card;
         let report = &self.traced.report;
         if let Some(first) = report.findings.first() {
             return Err(first.to_string());
@@ -275,6 +277,7 @@ pub(crate) fn of_host(
     host: &mut Host,
     kernel: &Kernel,
     called: String,
+    card: Card,
     spans: bool,
     run: impl FnOnce(&mut Host, u32) -> Result<Finished>,
     no: impl Fn(String) -> Error,
@@ -300,6 +303,7 @@ pub(crate) fn of_host(
         memory: 2 * finished.problem.padded.elements().iter().sum::<u64>(),
         warmed: false,
         spans,
+        card,
     };
     let prediction = launch.predict().map_err(no)?;
     finished.report = Some(traced.report);
@@ -354,6 +358,7 @@ impl AnyLaunch<'_> {
             memory: self.memory,
             warmed: true,
             spans: self.spans,
+            card,
         };
         launch.predict().map_err(no)
     }
@@ -366,6 +371,7 @@ impl Prediction {
     /// If the kernel goes wrong on the emulator, or its machine code cannot be had.
     pub fn new(rung: &Rung, settings: &Settings, target: &Target, spans: bool) -> Result<Self> {
         let no = |why: String| Error::NoPrediction(settings.size, why);
+        let card = Card::h200_with(&settings.constants).map_err(|error| no(error.to_string()))?;
         let source = choose::source(rung, target, &settings.kernel, settings.size)?;
         let mut host = Host::new(rung, settings, target, Some(source))?;
         let kernel = host.compile("gemm")?;
@@ -374,7 +380,7 @@ impl Prediction {
             host.run()
         };
         let called = format!("rung {}", rung.name);
-        let (prediction, _) = of_host(&mut host, &kernel, called, spans, run, no)?;
+        let (prediction, _) = of_host(&mut host, &kernel, called, card, spans, run, no)?;
         let spec = kernel.spec;
         Ok(Self {
             product: Some(Product {

@@ -2,7 +2,6 @@
 //! libraries, and how warm the chip ran.
 use std::path::Path;
 use std::process::Command;
-use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +57,7 @@ impl Provenance {
             kernel,
             ptx,
             commit: commit(),
-            date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            date: now(),
             gpu: None,
         }
     }
@@ -114,6 +113,18 @@ impl OnGpu {
         }
         self
     }
+}
+
+/// The time, in UTC.
+#[cfg(not(target_family = "wasm"))]
+fn now() -> String {
+    humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
+}
+
+/// WebAssembly has no clock: whoever calls it knows the time.
+#[cfg(target_family = "wasm")]
+fn now() -> String {
+    "unknown".into()
 }
 
 /// `GEMM_COMMIT`, for copies without git; else what git says of the sources that this program was

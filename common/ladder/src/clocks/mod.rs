@@ -17,8 +17,8 @@ use harness::table::table;
 use harness::{LaunchSpec, Size};
 use serde_json::Value;
 
-use crate::layout::Format;
 use crate::tiles;
+use explain::layout::Format;
 use instrument::{BLOCKS, EVENTS, Event, WARPS, event};
 
 #[derive(clap::Args)]

@@ -1,6 +1,9 @@
 //! mbarriers: phases, pending arrivals, bytes that are still to come (PTX ISA, "mbarrier").
 mod arrive;
+mod model;
 mod wait;
+
+pub use model::MbarrierModel;
 
 use super::block::Execution;
 use super::lane_access::{Fatal, LaneAccess, Result};

@@ -147,6 +147,7 @@ impl Look {
                 true => operands_of,
                 false => Vec::new(),
             },
+            ..SnapshotRequest::default()
         })
     }
 

@@ -10,9 +10,10 @@ use layout::banks::{Access, BankTable};
 use layout::show::{Basis, Sheet};
 use owo_colors::OwoColorize;
 
+use crate::Streams;
 use crate::layout::{Format, print};
-use crate::record::csv_text;
 
+/// Which accesses.
 #[derive(clap::Args)]
 #[command(
     after_help = "The file's columns are op, bytes_per_lane and byte_offset_per_lane; other columns are copied:\n  \
@@ -36,9 +37,14 @@ pub struct Arguments {
 /// The columns that this command adds.
 const ADDED: [&str; 3] = ["wavefronts", "bank_conflicts", "ideal"];
 
-pub fn run(arguments: &Arguments) -> Result<bool> {
+/// Costs every row, or draws one; whether all rows were good.
+///
+/// # Errors
+/// If there is no such table or row.
+pub fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<bool> {
     let file = arguments.file.display();
-    let text = std::fs::read(&arguments.file).with_context(|| format!("cannot read {file}"))?;
+    let text =
+        harness::files::read(&arguments.file).with_context(|| format!("cannot read {file}"))?;
     let table = Table::read(&text, ',', &WarpAccess::COLUMNS)
         .with_context(|| format!("{file} is not a table of accesses"))?;
     if let Some(number) = arguments.draw {
@@ -51,21 +57,22 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         };
         let access = access(&table, row).map_err(|why| anyhow!("{file}:{}: {why}", row.line))?;
         let drawing = drawing(&format!("{file}, row {number}"), &access);
-        print(&drawing, arguments.format)?;
+        print(&drawing, arguments.format, streams.out)?;
         return Ok(true);
     }
     let mut sound = true;
     let head = line(&table, &table.columns, ADDED)?;
-    anstream::print!("{head}");
+    harness::print(streams.out, &head)?;
     for row in &table.rows {
         match access(&table, row) {
             Ok(access) => {
-                anstream::print!("{}", line(&table, &row.fields, cost(&access))?);
+                harness::print(streams.out, &line(&table, &row.fields, cost(&access))?)?;
             }
             Err(why) => {
                 sound = false;
                 let line = row.line;
-                anstream::eprintln!("{} {file}:{line}: {why}", "bad row:".red().bold());
+                let message = format!("{} {file}:{line}: {why}\n", "bad row:".red().bold());
+                harness::print(streams.err, &message)?;
             }
         }
     }
@@ -100,7 +107,8 @@ fn line(table: &Table, fields: &StringRecord, ours: [impl ToString; 3]) -> Resul
     let fields = theirs.map(|(_, field)| field);
     let mut line = csv::Writer::from_writer(Vec::new());
     line.write_record(fields.chain(ours.iter().map(String::as_str)))?;
-    csv_text(line)
+    let bytes = line.into_inner().context("a line was not written")?;
+    Ok(String::from_utf8(bytes)?)
 }
 
 /// Wavefronts, conflicts and ideal.

@@ -9,6 +9,8 @@ mod errors;
 mod operand;
 mod show;
 
+use std::io::Write;
+
 use anyhow::{Result, ensure};
 use clap::Parser;
 use harness::schema;
@@ -16,6 +18,7 @@ use harness::schema;
 use crate::layout::Format;
 use operand::Opcode;
 
+/// Which instruction, of what.
 #[derive(clap::Args)]
 #[command(
     after_help = "A number is decimal, a power of two such as 2^-13, or bits such as 0x3e99999a. It is rounded to the operand's format. \
@@ -45,8 +48,12 @@ pub struct Arguments {
     json: bool,
 }
 
-pub fn run(arguments: &Arguments) -> Result<bool> {
-    anstream::print!("{}", output(arguments)?);
+/// Prints one input, step by step, or the errors over an interval.
+///
+/// # Errors
+/// If there is no such instruction or number.
+pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
+    harness::print(out, &output(arguments)?)?;
     Ok(true)
 }
 

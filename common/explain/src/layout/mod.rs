@@ -7,11 +7,14 @@ mod map;
 mod swizzle;
 mod tmem;
 
+use std::io::Write;
+
 use anyhow::Result;
 use clap::{Parser, Subcommand, ValueEnum};
 use harness::schema;
 use layout::show::Sheet;
 
+/// Which table, and how it is printed.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -60,9 +63,13 @@ enum Table {
     },
 }
 
-pub fn run(arguments: &Arguments) -> Result<bool> {
+/// Prints the table that is asked for; whether a mapping that it shows is sound.
+///
+/// # Errors
+/// If there is no such table.
+pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<bool> {
     let (sheet, sound) = sheet(&arguments.table)?;
-    print(&sheet, arguments.format)?;
+    print(&sheet, arguments.format, out)?;
     Ok(sound)
 }
 
@@ -99,12 +106,15 @@ fn sheet(table: &Table) -> Result<(Sheet, bool)> {
     })
 }
 
-/// Prints a sheet to standard output.
-pub fn print(sheet: &Sheet, format: Format) -> Result<()> {
-    match format {
-        Format::Text => anstream::print!("{}", sheet.to_text()),
-        Format::Svg => anstream::print!("{}", sheet.to_svg()),
-        Format::Json => anstream::print!("{}", schema::LAYOUT.pretty(sheet)),
-    }
-    Ok(())
+/// Prints a sheet.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn print(sheet: &Sheet, format: Format, out: &mut dyn Write) -> Result<()> {
+    let text = match format {
+        Format::Text => sheet.to_text(),
+        Format::Svg => sheet.to_svg(),
+        Format::Json => schema::LAYOUT.pretty(sheet),
+    };
+    Ok(harness::print(out, &text)?)
 }

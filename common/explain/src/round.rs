@@ -1,12 +1,14 @@
 //! `cargo ladder round`: one output of a tensor core, from its products to its bits, and the results of other
 //! summation orders.
 use std::fmt::Write;
+use std::io;
 
 use anyhow::{Context, Result, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use emulator::Card;
 use emulator::tensor::{self, Factor, Steps};
 
+/// Which products.
 #[derive(clap::Args)]
 #[command(
     after_help = "A product is `A * B`, or `8 x A * B` for eight of them. A number is decimal, a power of two such as \
@@ -46,7 +48,11 @@ struct Problem {
     addend: u32,
 }
 
-pub fn run(arguments: &Arguments) -> Result<bool> {
+/// Prints the sum, step by step.
+///
+/// # Errors
+/// If what is given are no products.
+pub fn run(arguments: &Arguments, out: &mut dyn io::Write) -> Result<bool> {
     let factor = match arguments.bf16 {
         true => Factor::Bf16,
         false => Factor::F16,
@@ -69,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         products,
         addend: addend(&arguments.addend).with_context(|| format!("`{}`", arguments.addend))?,
     };
-    anstream::print!("{}", problem.text());
+    harness::print(out, &problem.text())?;
     Ok(true)
 }
 

@@ -1,0 +1,93 @@
+// What the figures in chapters share: where a figure is, its state in the address, and the wavefronts of an access as a strip.
+(() => {
+  "use strict";
+  const { ui } = globalThis.gemm;
+  const { h, count, range } = ui;
+
+  /**
+   * Where a figure is: on a page of its own, or in a chapter, whose element has `data-start` (what differs from the defaults, as
+   * JSON) and `data-say` (what to see and what to try). In a chapter the state follows `figure=NAME`, and only once it is changed:
+   * before, what is behind the # is a heading of the chapter.
+   */
+  function placeOf(root, name, defaults) {
+    const { start, say } = root.parentElement.dataset;
+    const isChapter = start !== undefined;
+    const usual = { ...defaults, ...JSON.parse(start ?? "{}") };
+    const isMine = () => !isChapter || ui.readState().figure === name;
+    if (say) root.append(h("p", { class: "ia-say" }, say));
+    // The book turns its pages with the arrows that move a slider or a cursor.
+    root.addEventListener("keydown", (event) => {
+      if (event.target.matches("input, select, textarea")) event.stopPropagation();
+    });
+    let isDrawn = false;
+    return {
+      isChapter, usual,
+      read: () => (isMine() ? ui.readState() : {}),
+      write(state) {
+        if (!isChapter) ui.writeState(state, usual);
+        else if (isDrawn) ui.writeState({ figure: name, ...state }, usual);
+        isDrawn = true;
+      },
+      onChange(then) {
+        addEventListener("hashchange", () => { if (isMine()) then(); });
+        if (isChapter && isMine()) root.parentElement.scrollIntoView();
+      },
+    };
+  }
+
+  /** A link to a page that shows a state, which differs from the page's defaults. */
+  function link(page, state, defaults, text) {
+    const different = Object.entries(state).filter(([name, value]) => String(value) !== String(defaults[name]));
+    const parameters = new URLSearchParams(different).toString().replaceAll("%2C", ",");
+    return h("p", { class: "ia-key" }, h("a", { href: `${page}${parameters ? `#${parameters}` : ""}` }, text));
+  }
+
+  /** The first bank that serves a lane, with the wavefront, counted from 0, and the word. */
+  function servedOf({ table }, lane) {
+    let wavefront = 0;
+    for (const phase of table.phases) {
+      for (const words of phase.passes) {
+        const bank = words.findIndex((word) => word?.lanes.includes(lane));
+        if (bank >= 0) return { bank, wavefront, phase, word: words[bank] };
+        wavefront += 1;
+      }
+    }
+    return null;
+  }
+
+  /** The wavefronts of an access, a line each, a mark for each bank with the lane that it serves. `onPick` hears of clicks on lanes. */
+  function strip(access, { name, lane = null, onPick = null }) {
+    const { phases, wavefronts } = access.table;
+    const lines = phases.flatMap(({ number, passes }) => passes.map((words, pass) => h("div", { class: pass === 0 && number > 0 ? "fig-phase" : null },
+      words.map((word) => {
+        if (!word) return h("i");
+        const [first, ...others] = word.lanes;
+        const isHere = word.lanes.includes(lane);
+        return h("i", { class: `ia-g${first % 8} fig-on${isHere ? " fig-here" : ""}`, "data-lane": first },
+          h("span", {}, others.length > 0 ? `${first}+` : first));
+      }))));
+    const busy = lines.length > 0 ? lines : [h("div", {}, range(32).map(() => h("i")))];
+    return h("div", {
+      class: "fig-strip", role: "img", "data-wavefronts": wavefronts,
+      "aria-label": `${name}: ${count(wavefronts, "wavefront")}, each of 32 banks`,
+      onclick: (event) => {
+        const mark = event.target.closest("[data-lane]");
+        if (mark && onPick) onPick(Number(mark.dataset.lane));
+      },
+    },
+    h("div", { class: "fig-banks", "aria-hidden": "true" }, range(32).map((bank) => h("small", {}, bank % 4 === 0 ? bank : ""))), busy);
+  }
+
+  /** The lanes of a warp, one of them chosen. `cell(lane)` is as in a grid. */
+  function lanes({ label, columns, picked, cell, onPick }) {
+    return ui.grid({
+      label: `${label}; arrows move`, corner: "lane", rows: 32 / columns, columns,
+      rowHead: (row) => row * columns, columnHead: (column) => `+${column}`,
+      picked: { row: Math.floor(picked / columns), column: picked % columns },
+      cell: (row, column) => cell(row * columns + column),
+      onPick: (row, column) => onPick(row * columns + column),
+    });
+  }
+
+  Object.assign(globalThis.gemm, { places: { placeOf, link, servedOf, strip, lanes } });
+})();

@@ -1,0 +1,108 @@
+//! The book's engine: `layout`, the emulator, the clock and the commands around them, behind one function. JSON in, JSON out;
+//! README.md lists the requests.
+//!
+//! | file | what it answers |
+//! | --- | --- |
+//! | `lib` | which requests are there? |
+//! | `command` | what does this command print? |
+//! | `fields` | what may a reader change in it? |
+//! | `steps` | what does a rung's first block do, instruction by instruction? |
+//! | `mbarrier`, `waves` | what do the figures of barriers and of persistent grids show? |
+//! | `layout_data` | what do the pages draw of `layout`? |
+//! | `rungs` | which rungs are there? |
+//! | `exports` | how does JavaScript call it? |
+mod command;
+#[cfg(target_family = "wasm")]
+mod exports;
+mod fields;
+mod layout_data;
+mod mbarrier;
+#[allow(missing_docs)]
+mod rungs;
+mod steps;
+mod waves;
+
+use clap::ValueEnum;
+use layout::fragment::Operand;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use transcript::Lines;
+
+/// What a page asks.
+#[derive(Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
+enum Request {
+    /// Files that later requests name.
+    Files {
+        files: std::collections::BTreeMap<String, String>,
+    },
+    /// What a command prints, and of that the lines that a page shows.
+    Command {
+        words: Vec<String>,
+        #[serde(default)]
+        lines: Lines,
+    },
+    /// What may be changed in a command.
+    Fields { words: Vec<String> },
+    /// A swizzle, or a mapping, in the banks.
+    Mapping(layout_data::MappingOf),
+    /// What a swizzle is.
+    Swizzle(layout_data::Numbers),
+    /// One access of a warp in the banks.
+    Access(layout_data::AccessOf),
+    /// A table of accesses.
+    Table { text: String },
+    /// Who holds which element of a fragment.
+    Fragment {
+        shape: String,
+        operand: Option<String>,
+    },
+    /// An mbarrier after each operation.
+    Mbarrier {
+        count: u32,
+        operations: Vec<mbarrier::Operation>,
+    },
+    /// Which cluster computes what, in which wave.
+    Waves(waves::WavesOf),
+    /// A rung's first block, instruction by instruction.
+    Steps { words: Vec<String>, most: usize },
+}
+
+/// The answer to a request, both as JSON. What goes wrong is `{"error": …}`.
+pub fn answer(request: &[u8]) -> String {
+    let answer = match serde_json::from_slice(request) {
+        Ok(request) => answered(request),
+        Err(error) => Err(format!("this is no request: {error}")),
+    };
+    let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
+    answer.to_string()
+}
+
+fn answered(request: Request) -> Result<Value, String> {
+    match request {
+        Request::Files { files } => {
+            for (path, text) in files {
+                command::give(&path, text);
+            }
+            Ok(json!({}))
+        }
+        Request::Command { words, lines } => command::run(&words, &lines),
+        Request::Fields { words } => {
+            let fields = command::fields(&words)?;
+            serde_json::to_value(fields).map_err(|error| error.to_string())
+        }
+        Request::Mapping(of) => layout_data::mapping(&of),
+        Request::Swizzle(of) => layout_data::swizzle(&of),
+        Request::Access(of) => layout_data::access(&of),
+        Request::Table { text } => layout_data::table(&text),
+        Request::Fragment { shape, operand } => {
+            let operand = operand
+                .map(|name| Operand::from_str(&name, true))
+                .transpose()?;
+            layout_data::fragment(&shape, operand)
+        }
+        Request::Mbarrier { count, operations } => mbarrier::states(count, &operations),
+        Request::Waves(of) => waves::waves(&of),
+        Request::Steps { words, most } => command::steps(&words, most),
+    }
+}

@@ -1,0 +1,79 @@
+//! A rung's first block, instruction by instruction, for a page that steps through it.
+use emulator::{Effect, TraceEffect};
+use harness::{Rung, StepThrough};
+use serde_json::{Value, json};
+
+/// Instructions that a page is given at most.
+const MOST: usize = 50_000;
+
+/// The kernel's text, its PTX instructions with the lines that they come from, the steps in the order of the emulator, and what
+/// each did to barriers and copies.
+pub fn steps(rung: &Rung, words: &[&str], most: usize) -> Result<Value, String> {
+    let (settings, target) = harness::asked(rung, words)?;
+    let found = StepThrough::new(rung, &settings, &target, most.min(MOST));
+    let found = found.map_err(|error| harness::explained(&error))?;
+    let function = &found.kernel.function;
+    let instructions = function.instructions().iter().map(|one| {
+        let source = one.source.as_ref();
+        json!({ "ptx": one.text, "ptxLine": one.ptx_line, "line": source.map(|source| source.line),
+            "file": source.map(|source| source.file.as_ref()), "kind": format!("{:?}", one.kind) })
+    });
+    let variables = function.shared_variables();
+    let variables = variables
+        .iter()
+        .map(|one| json!({ "name": one.name, "start": one.start, "bytes": one.bytes }));
+    let mut executed = std::collections::BTreeMap::new();
+    let steps = found.steps.iter().map(|step| {
+        // A warp's steps are numbered as its trace numbers them.
+        let event = executed.entry(step.warp).or_insert(0u32);
+        let effects = found.traces.iter().find(|trace| trace.warp == step.warp);
+        let effects = effects.map_or(&[][..], |trace| {
+            let from = trace.effects.partition_point(|one| one.event < *event);
+            let to = trace.effects.partition_point(|one| one.event <= *event);
+            &trace.effects[from..to]
+        });
+        *event += 1;
+        let mut one = json!({ "i": step.instruction, "w": step.warp, "a": step.active });
+        if !step.changed.is_empty() {
+            one["changed"] = json!(step.changed);
+        }
+        if !effects.is_empty() {
+            one["effects"] = effects.iter().map(effect).collect();
+        }
+        one
+    });
+    Ok(json!({
+        "source": found.kernel.source.text, "file": found.kernel.source.file,
+        "threads": found.kernel.spec.threads, "instructions": instructions.collect::<Vec<_>>(),
+        "shared": variables.collect::<Vec<_>>(), "steps": steps.collect::<Vec<_>>(),
+    }))
+}
+
+fn effect(one: &TraceEffect) -> Value {
+    match one.effect {
+        Effect::Shared { wavefronts } => json!({ "shared": { "wavefronts": wavefronts } }),
+        Effect::Global { count, .. } => json!({ "global": { "lines": count } }),
+        Effect::BulkCopy {
+            bytes,
+            mbarrier,
+            ranks,
+            ..
+        } => {
+            json!({ "bulkCopy": { "bytes": bytes, "mbarrier": mbarrier, "ranks": ranks } })
+        }
+        Effect::MbarrierInit { at, count } => json!({ "init": { "at": at, "count": count } }),
+        Effect::MbarrierArrive {
+            rank,
+            at,
+            count,
+            bytes,
+        } => {
+            json!({ "arrive": { "rank": rank, "at": at, "count": count, "bytes": bytes } })
+        }
+        Effect::MbarrierCopies { at, noinc } => json!({ "copies": { "at": at, "noinc": noinc } }),
+        Effect::MbarrierWait { at, parity } => json!({ "wait": { "at": at, "parity": parity } }),
+        Effect::Barrier { number, threads } => {
+            json!({ "barrier": { "number": number, "threads": threads } })
+        }
+    }
+}

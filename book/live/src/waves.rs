@@ -1,0 +1,188 @@
+//! Which cluster computes which tile, in which wave, and which tiles are split along K: for any problem, tile and card.
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// A persistent grid: a problem, its tiles, and a card.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WavesOf {
+    m: u32,
+    n: u32,
+    k: u32,
+    /// Rows, columns and depth of a CTA's tile.
+    tile: [u32; 3],
+    /// SMs of the card, each of which holds one CTA.
+    sms: u32,
+    /// CTAs of a cluster, one above the other.
+    #[serde(default = "one")]
+    cluster: u32,
+    /// Whether the tiles of the partial last wave may be split along K.
+    stream_k: bool,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// SMs of an H100 or H200: with more CTAs rung 16 splits no tile.
+const MOST_SHARING: u64 = 132;
+/// A piece has so many steps at least, and a tile is split only if it saves so many, and a quarter of its own.
+const LEAST_STEPS: u64 = 16;
+/// Pieces of work that a page can draw.
+const MOST_PIECES: u64 = 20_000;
+
+/// Each cluster's pieces of work, in its order: a tile, and the steps of it from one to another. The rule is that of
+/// rungs/16_stream_k/kernel.cu, `Work`.
+pub fn waves(of: &WavesOf) -> Result<Value, String> {
+    let [bm, bn, bk] = of.tile;
+    let sides = [of.m, of.n, of.k, bm, bn, bk, of.sms, of.cluster];
+    if sides.contains(&0) {
+        return Err("sizes, tiles, SMs and clusters are at least 1".into());
+    }
+    if of.cluster > of.sms {
+        return Err(format!(
+            "a cluster of {} CTAs needs as many SMs",
+            of.cluster
+        ));
+    }
+    let [m, n, k, bm, bn, bk, sms, ranks] = sides.map(u64::from);
+    let (rows, columns) = (m.div_ceil(bm).div_ceil(ranks), n.div_ceil(bn));
+    let steps = k.div_ceil(bk);
+    let tiles = rows * columns;
+    if tiles > MOST_PIECES {
+        return Err(format!(
+            "{tiles} tiles are too many to draw: at most {MOST_PIECES}"
+        ));
+    }
+    let clusters = (sms / ranks).min(tiles);
+    let rest = tiles % clusters;
+    let equal = (rest * steps).div_ceil(clusters).max(LEAST_STEPS);
+    let saves = steps.saturating_sub(equal) >= LEAST_STEPS.max(steps / 4);
+    let splits = of.stream_k && rest > 0 && clusters * ranks <= MOST_SHARING && saves;
+    let share = if splits { equal } else { 0 };
+    let whole = if splits { tiles - rest } else { tiles };
+    let work = (0..clusters).map(|cluster| {
+        let mut pieces: Vec<Value> = (cluster..whole)
+            .step_by(clusters as usize)
+            .map(|tile| json!({ "tile": tile, "from": 0, "to": steps }))
+            .collect();
+        let end = ((cluster + 1) * share).min(rest * steps);
+        let mut at = cluster * share;
+        while at < end {
+            let (tile, from) = (whole + at / steps, at % steps);
+            let to = steps.min(from + end - at);
+            pieces.push(json!({ "tile": tile, "from": from, "to": to }));
+            at += to - from;
+        }
+        pieces
+    });
+    let work: Vec<Vec<Value>> = work.collect();
+    let taken = |pieces: &Vec<Value>| -> u64 {
+        let steps = pieces.iter();
+        let steps = steps.map(|one| one["to"].as_u64().zip(one["from"].as_u64()));
+        steps.flatten().map(|(to, from)| to - from).sum()
+    };
+    let longest = work.iter().map(taken).max().unwrap_or(0);
+    let used: u64 = work.iter().map(taken).sum();
+    Ok(json!({
+        "tiles": tiles, "rows": rows, "columns": columns, "steps": steps, "clusters": clusters,
+        "waves": tiles.div_ceil(clusters), "lastWave": if rest == 0 { clusters } else { rest },
+        "idleSms": sms - clusters * ranks, "split": splits, "share": share,
+        "longest": longest, "used": used, "busy": used as f64 / (longest * clusters).max(1) as f64,
+        "work": work,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(size: [u32; 3], tile: [u32; 3], cluster: u32, stream_k: bool) -> Value {
+        let [m, n, k] = size;
+        waves(&WavesOf {
+            m,
+            n,
+            k,
+            tile,
+            sms: 132,
+            cluster,
+            stream_k,
+        })
+        .expect("waves")
+    }
+
+    /// Every step of every tile is done once.
+    #[test]
+    fn all_is_done_once() {
+        for (size, tile, cluster) in [
+            ([2304, 2816, 2048], [128, 256, 64], 2),
+            ([4096, 4096, 4096], [128, 256, 64], 2),
+            ([300, 500, 7000], [128, 128, 64], 1),
+            ([5120, 5120, 5120], [192, 128, 64], 1),
+        ] {
+            for stream_k in [false, true] {
+                let found = of(size, tile, cluster, stream_k);
+                let steps = found["steps"].as_u64().expect("steps") as usize;
+                let tiles = found["tiles"].as_u64().expect("tiles") as usize;
+                let mut done = vec![vec![0; steps]; tiles];
+                for piece in found["work"]
+                    .as_array()
+                    .expect("work")
+                    .iter()
+                    .flat_map(|one| one.as_array().expect("pieces"))
+                {
+                    let [tile, from, to] = ["tile", "from", "to"]
+                        .map(|name| piece[name].as_u64().expect(name) as usize);
+                    done[tile][from..to].iter_mut().for_each(|step| *step += 1);
+                }
+                assert!(done.iter().flatten().all(|&times| times == 1), "{size:?}");
+            }
+        }
+    }
+
+    /// The book's example of rung 16: 99 tiles of pairs on 66 clusters, of which the last wave has 33.
+    #[test]
+    fn a_partial_last_wave_is_split() {
+        let found = of([2304, 2816, 2048], [128, 256, 64], 2, true);
+        assert_eq!(
+            (&found["tiles"], &found["clusters"]),
+            (&json!(99), &json!(66))
+        );
+        assert_eq!(
+            (&found["split"], &found["share"]),
+            (&json!(true), &json!(16))
+        );
+        let plain = of([2304, 2816, 2048], [128, 256, 64], 2, false);
+        assert_eq!(
+            (&plain["waves"], &plain["lastWave"]),
+            (&json!(2), &json!(33))
+        );
+        assert_eq!(plain["longest"], json!(64));
+        assert_eq!(found["longest"], json!(48));
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_is_refused() {
+        let tile = [128, 128, 64];
+        let large = WavesOf {
+            m: u32::MAX,
+            n: u32::MAX,
+            k: 64,
+            tile,
+            sms: 132,
+            cluster: 1,
+            stream_k: true,
+        };
+        assert!(waves(&large).is_err_and(|why| why.contains("too many")));
+        let none = WavesOf {
+            m: 0,
+            n: 1,
+            k: 1,
+            tile,
+            sms: 132,
+            cluster: 1,
+            stream_k: false,
+        };
+        assert!(waves(&none).is_err());
+    }
+}

@@ -1,0 +1,175 @@
+//! What pages need to run a command themselves: its words at its output, and the files that it reads, as scripts that a page
+//! loads when a reader asks for them.
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use html_escape::encode_double_quoted_attribute as escape;
+use serde_json::json;
+use transcript::{CommandLine, Lines};
+
+use crate::world::World;
+
+/// What of `cargo ladder` a page can run.
+const OF_LADDER: [&str; 4] = ["layout", "banks", "round", "approximate"];
+
+/// Kernels and tables, each a bundle of its own.
+const FILES: [(&str, &str); 3] = [
+    ("book/kernels", "ptx"),
+    ("book/accesses", "csv"),
+    ("book/data", "csv"),
+];
+
+/// Folders of which each folder is a bundle: its kernels.
+const FOLDERS: [&str; 2] = ["rungs", "book/labs"];
+
+/// The attribute by which a page runs a command itself; empty if it cannot.
+pub fn data(world: &World, command: &CommandLine, lines: &Lines) -> String {
+    let Some(bundles) = bundles(world.root(), command) else {
+        return String::new();
+    };
+    let head: &[&str] = match command.package.as_str() {
+        "ladder" => &["cargo", "ladder"],
+        package => &["cargo", "run", "-p", package],
+    };
+    let separator = (command.package != "ladder" && !command.arguments.is_empty()).then_some("--");
+    let words = head.iter().copied().chain(separator);
+    let words = words.chain(command.arguments.iter().map(String::as_str));
+    let mut data = json!({ "words": words.collect::<Vec<_>>(), "bundles": bundles });
+    if *lines != Lines::default() {
+        data["lines"] = json!(lines);
+    }
+    let kernels = kernels(world, command);
+    if !kernels.is_empty() {
+        data["kernels"] = json!(kernels);
+    }
+    if command
+        .arguments
+        .first()
+        .is_some_and(|word| word == "banks")
+    {
+        data["table"] = json!(command.arguments.get(1));
+    }
+    format!(" data-run=\"{}\"", escape(&data.to_string()))
+}
+
+/// The bundles of a command; none if it does not run in a page.
+fn bundles(root: &Path, command: &CommandLine) -> Option<Vec<String>> {
+    let words = &command.arguments;
+    if words
+        .iter()
+        .any(|word| word == "--help" || word == "--json")
+    {
+        return None;
+    }
+    let mut bundles = Vec::new();
+    match command.package.as_str() {
+        "ladder" if OF_LADDER.contains(&words.first()?.as_str()) => {}
+        "labs" => bundles.push(format!("book/labs/{}", words.first()?)),
+        package => {
+            let rung = format!("rungs/{}", package.strip_prefix("rung")?);
+            root.join(&rung).is_dir().then_some(())?;
+            bundles.push(rung);
+        }
+    }
+    let is_file = |word: &&String| {
+        let path = Path::new(word);
+        FILES.iter().any(|(folder, ending)| {
+            path.parent() == Some(Path::new(folder))
+                && path.extension().is_some_and(|found| found == *ending)
+        })
+    };
+    bundles.extend(words.iter().filter(is_file).cloned());
+    Some(bundles)
+}
+
+/// The book's kernels that this program is given somewhere in the book.
+fn kernels(world: &World, command: &CommandLine) -> Vec<String> {
+    let same = world
+        .commands()
+        .filter(|other| other.package == command.package);
+    let given = same.filter_map(|other| {
+        let mut words = other.arguments.iter();
+        words.find(|word| *word == "--kernel")?;
+        words.next().cloned()
+    });
+    let mut kernels: Vec<String> = given
+        .filter(|kernel| kernel.starts_with("book/kernels/"))
+        .collect();
+    kernels.sort();
+    kernels.dedup();
+    kernels
+}
+
+/// Writes all bundles below `live/files` of the book's sources, from where mdBook copies them: those that are not as they
+/// should be, so that `mdbook serve` sees no change where there is none.
+pub fn write_bundles(root: &Path, sources: &Path) -> Result<()> {
+    for (name, files) in all_bundles(root)? {
+        let mut texts = BTreeMap::new();
+        for file in files {
+            let text = fs::read_to_string(root.join(&file));
+            let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+            texts.insert(file.to_string_lossy().replace('\\', "/"), text);
+        }
+        let script = format!(
+            "globalThis.gemm.live.arrived({}, {});\n",
+            json!(name),
+            json!(texts)
+        );
+        let path = sources.join(format!("live/files/{name}.js"));
+        if fs::read_to_string(&path).is_ok_and(|found| found == script) {
+            continue;
+        }
+        let folder = path.parent().unwrap_or(sources);
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, script))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Names, and the files of each.
+fn all_bundles(root: &Path) -> Result<Vec<(String, Vec<PathBuf>)>> {
+    let mut bundles = Vec::new();
+    for folder in FOLDERS {
+        for inner in entries(root, Path::new(folder))? {
+            if !root.join(&inner).is_dir() {
+                continue;
+            }
+            let is_kernel = |path: &PathBuf| {
+                let ending = path.extension().and_then(|ending| ending.to_str());
+                ending.is_some_and(|ending| ["cu", "ptx", "sass"].contains(&ending))
+            };
+            let mut files = entries(root, &inner)?;
+            files.retain(is_kernel);
+            if !files.is_empty() {
+                bundles.push((inner.to_string_lossy().replace('\\', "/"), files));
+            }
+        }
+    }
+    for (folder, ending) in FILES {
+        let mut files = entries(root, Path::new(folder))?;
+        files.retain(|file| file.extension().is_some_and(|found| found == ending));
+        let one = |file: PathBuf| (file.to_string_lossy().replace('\\', "/"), vec![file]);
+        bundles.extend(files.into_iter().map(one));
+    }
+    Ok(bundles)
+}
+
+/// What is in a folder, sorted; nothing where there is no such folder.
+fn entries(root: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
+    let read = match fs::read_dir(root.join(folder)) {
+        Ok(read) => read,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", folder.display()));
+        }
+    };
+    let mut entries = Vec::new();
+    for entry in read {
+        entries.push(folder.join(entry?.file_name()));
+    }
+    entries.sort();
+    Ok(entries)
+}

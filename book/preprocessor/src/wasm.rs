@@ -1,0 +1,181 @@
+//! `cargo book wasm`: the crate `live` as a module of WebAssembly, made small and put into a script that pages load.
+//!
+//! | variable | what it says |
+//! | --- | --- |
+//! | `GEMM_WASM_TOOLCHAIN` | a folder with Debian's packages for the target, unpacked: CONTRIBUTING.md says which |
+//! | `GEMM_WASM_OPT` | binaryen's `wasm-opt`; else it is looked for in PATH |
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// The target.
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Where the script is committed.
+const SCRIPT: &str = "book/src/live/module.js";
+
+/// A module that a reader waits for: bytes, packed by gzip.
+const MOST_BYTES: usize = 1_100_000;
+
+/// What of WebAssembly the module may use: all current browsers have it.
+const FEATURES: [&str; 8] = [
+    "--enable-simd",
+    "--enable-bulk-memory",
+    "--enable-bulk-memory-opt",
+    "--enable-nontrapping-float-to-int",
+    "--enable-sign-ext",
+    "--enable-mutable-globals",
+    "--enable-multivalue",
+    "--enable-reference-types",
+];
+
+/// Makes the module and writes the script.
+///
+/// # Errors
+/// If there is no toolchain for the target, or the module has grown too large.
+pub fn make(root: &Path) -> Result<()> {
+    let made = compile(root)?;
+    let small = root.join("target/wasm/live.wasm");
+    optimise(&made, &small)?;
+    let module = fs::read(&small).with_context(|| format!("cannot read {}", small.display()))?;
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    packer.write_all(&module)?;
+    let packed = packer.finish()?;
+    let text = format!(
+        "// The crate `live` as WebAssembly, packed by gzip, in base64. Made by `cargo book wasm`.\n\
+         globalThis.gemm.live.arrived(\"module\", \"{}\");\n",
+        base64(&packed)
+    );
+    let script = root.join(SCRIPT);
+    fs::create_dir_all(script.parent().unwrap_or(root))?;
+    fs::write(&script, text).with_context(|| format!("cannot write {SCRIPT}"))?;
+    println!(
+        "{SCRIPT}: {} bytes of WebAssembly, {} packed by gzip",
+        module.len(),
+        packed.len()
+    );
+    if packed.len() > MOST_BYTES {
+        bail!("{SCRIPT} is larger than the {MOST_BYTES} bytes that a reader should wait for");
+    }
+    Ok(())
+}
+
+/// Whether a module can be made here.
+pub fn possible() -> bool {
+    env::var_os("GEMM_WASM_TOOLCHAIN").is_some() || has_target()
+}
+
+/// Whether rustup has added the target.
+fn has_target() -> bool {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let mut asked = Command::new(rustc);
+    let asked = asked.args(["--print", "target-libdir", "--target", TARGET]);
+    let folder = asked.output().ok().filter(|output| output.status.success());
+    folder.is_some_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
+}
+
+fn compile(root: &Path) -> Result<PathBuf> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root);
+    // Only the module: with a library for other crates beside it, all would be compiled twice.
+    cargo.args([
+        "rustc",
+        "--package",
+        "live",
+        "--lib",
+        "--crate-type",
+        "cdylib",
+        "--profile",
+        "wasm",
+    ]);
+    cargo.args(["--target", TARGET, "--target-dir", "target/wasm"]);
+    let mut flags = "-C target-feature=+simd128".to_owned();
+    match env::var_os("GEMM_WASM_TOOLCHAIN").map(PathBuf::from) {
+        Some(folder) => {
+            // Debian's compiler has the target, and its sources come beside it: the standard library is compiled, too.
+            cargo.env("RUSTC", folder.join("usr/bin/rustc"));
+            cargo.env("LD_LIBRARY_PATH", folder.join("usr/lib/x86_64-linux-gnu"));
+            cargo.env("RUSTC_BOOTSTRAP", "1");
+            let linker = folder.join("usr/bin/wasm-ld-22");
+            cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
+            cargo.args(["-Z", "build-std=std,panic_abort"]);
+            // Neither a message nor a place of a panic is kept.
+            flags += " -Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none";
+        }
+        None if !has_target() => bail!(
+            "the compiler has no {TARGET}: `rustup target add {TARGET}`, or name a folder with Debian's packages in \
+             GEMM_WASM_TOOLCHAIN (CONTRIBUTING.md, \"Make the engine of the pages\")"
+        ),
+        None => {}
+    }
+    cargo.env("RUSTFLAGS", flags);
+    let done = cargo.status().context("cannot run cargo")?;
+    if !done.success() {
+        bail!("the crate `live` does not compile for {TARGET}");
+    }
+    Ok(root.join(format!("target/wasm/{TARGET}/wasm/live.wasm")))
+}
+
+fn optimise(module: &Path, small: &Path) -> Result<()> {
+    let program = env::var_os("GEMM_WASM_OPT").unwrap_or_else(|| "wasm-opt".into());
+    let mut optimise = Command::new(&program);
+    optimise
+        .args(FEATURES)
+        .args(["-Os", "--strip-debug", "--strip-producers"]);
+    optimise.arg(module).arg("-o").arg(small);
+    let done = optimise.status().with_context(|| {
+        format!(
+            "cannot run {}: `npm install binaryen` brings it, and GEMM_WASM_OPT names it",
+            Path::new(&program).display()
+        )
+    })?;
+    if !done.success() {
+        bail!("wasm-opt refuses the module");
+    }
+    Ok(())
+}
+
+/// As `atob` reads it.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let mut word = [0; 4];
+        word[1..=three.len()].copy_from_slice(three);
+        let word = u32::from_be_bytes(word);
+        for digit in 0..4 {
+            let one = DIGITS[(word >> (18 - 6 * digit) & 63) as usize];
+            let _ = match digit <= three.len() {
+                true => text.write_char(one.into()),
+                false => text.write_char('='),
+            };
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base64;
+
+    /// RFC 4648, section 10.
+    #[test]
+    fn base64_as_in_the_standard() {
+        for (bytes, text) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+    }
+}
