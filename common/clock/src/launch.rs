@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use emulator::{Instruction, WarpTrace};
 
 use crate::card::Card;
+use crate::listed::Listed;
 use crate::machine_code::MachineCode;
 use crate::path::Walk;
 use crate::sharing::Sharing;
@@ -14,8 +15,10 @@ use crate::simulate::{Job, Program, Simulation, SimulationError, simulate};
 pub struct Launch<'a> {
     /// The card.
     pub card: &'a Card,
-    /// ptxas's machine code.
+    /// ptxas's machine code, or that of `listed`.
     pub code: &'a MachineCode,
+    /// Without ptxas: the PTX, list-scheduled.
+    pub listed: Option<&'a Listed>,
     /// The kernel's PTX, as [`emulator::Function::instructions`] lists it.
     pub instructions: &'a [Instruction],
     /// What the warps of some clusters executed.
@@ -105,7 +108,10 @@ impl Launch<'_> {
         let mut clusters: BTreeMap<[u32; 3], BTreeMap<u32, BTreeMap<u32, Program<'_>>>> =
             BTreeMap::new();
         for trace in self.traces {
-            let (steps, missed) = walk.of(trace);
+            let (steps, missed) = match self.listed {
+                Some(listed) => (listed.steps(trace), 0),
+                None => walk.of(trace),
+            };
             unmatched += missed;
             all += trace.events.len();
             let cluster = std::array::from_fn(|dim| trace.block[dim] / self.cluster[dim].max(1));

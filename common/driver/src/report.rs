@@ -191,7 +191,7 @@ pub fn predicted(
         config: &launch.config,
         args: &args,
         memory,
-        spans: false,
+        wish: harness::Wish::default(),
     };
     let as_json = state.reports.format == Format::Json;
     let prediction = traced.predict(&mut device);

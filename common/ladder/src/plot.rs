@@ -1,9 +1,10 @@
-//! `cargo ladder plot`: a record's tables and plots, made from its bench.json.
+//! `cargo ladder plot`: a record's tables and plots, made from its bench.json and from what the clock predicted.
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
+use crate::clock;
 use crate::record::{self, DERIVED, Record};
 
 #[derive(clap::Args)]
@@ -27,7 +28,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         for (name, text) in &stale {
             let file = folder.join(name);
             match (arguments.check, text) {
-                (true, _) => anstream::println!("{} is not what bench.json gives", file.display()),
+                (true, _) => anstream::println!("{} is not what the record gives", file.display()),
                 (false, Some(text)) => {
                     record::write(&file, text)?;
                     anstream::println!("{} written", file.display());
@@ -49,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(current)
 }
 
-/// The files that are not what the folder's bench.json gives, with what it gives: none if there is nothing to show.
+/// The files that are not what the folder's records give, with what they give: none if there is nothing to show.
 fn stale(folder: &Path) -> Result<Vec<(&'static str, Option<String>)>> {
     let mut derived = Record::read(folder)?.derived()?;
     let mut stale = Vec::new();
@@ -59,6 +60,10 @@ fn stale(folder: &Path) -> Result<Vec<(&'static str, Option<String>)>> {
         if fs::read_to_string(folder.join(name)).ok() != wanted {
             stale.push((name, wanted));
         }
+    }
+    let scatter = clock::scatter(folder)?;
+    if fs::read_to_string(folder.join(clock::PLOT)).ok() != scatter {
+        stale.push((clock::PLOT, scatter));
     }
     Ok(stale)
 }

@@ -91,6 +91,9 @@ pub struct Time {
     /// Draw what the warps of one SM do in two steps, or write it as JSON; `-` prints it in place of the prediction
     #[arg(long, value_name = "FILE.svg|FILE.json|-")]
     pub timeline: Option<PathBuf>,
+    /// Predict from list-scheduled PTX, as on a machine without ptxas: less exact
+    #[arg(long)]
+    pub from_ptx: bool,
 }
 
 /// What `bench` takes.

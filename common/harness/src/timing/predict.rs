@@ -1,7 +1,7 @@
 //! How long a kernel takes by the clock of the emulator, without a GPU.
 use std::collections::{BTreeMap, BTreeSet};
 
-use clock::{Card, Estimate, Launch, Read, Sharing};
+use clock::{Card, Estimate, Launch, Listed, Read, Sharing};
 use emulator::{LaunchReport, TraceRequest, WarpTrace};
 
 use crate::bench::Effort;
@@ -30,6 +30,8 @@ pub struct Prediction {
     pub resident: u32,
     /// The machine code's PTX lines and opcodes, by which the estimate's lists are numbered.
     pub code: clock::MachineCode,
+    /// Why it is not ptxas's but list-scheduled PTX, which is less exact; none if it is ptxas's.
+    pub listed: Option<String>,
     /// Lines of the source by the line of the PTX that each begins at.
     pub sources: BTreeMap<u32, String>,
     /// The estimate.
@@ -38,6 +40,44 @@ pub struct Prediction {
     pub window: Option<(f64, f64)>,
     /// What a GPU took, if one was asked.
     pub measured: Option<Measured>,
+}
+
+/// What a prediction is made from, and what it is to have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wish {
+    /// The spans of two steps.
+    pub spans: bool,
+    /// Do without ptxas, as on a machine that does not have it.
+    pub from_ptx: bool,
+}
+
+/// ptxas's machine code, or PTX that is list-scheduled in its place, and why.
+struct Code {
+    machine: clock::MachineCode,
+    listed: Option<(Listed, String)>,
+}
+
+impl Code {
+    fn new(source: &Source, entry: &str, function: &Function, card: &Card, wish: Wish) -> Self {
+        if wish.from_ptx {
+            return Self::listed(source, function, card, "ptxas was not asked".into());
+        }
+        match machine_code::of(source, entry) {
+            Ok(machine) => Self {
+                machine,
+                listed: None,
+            },
+            Err(why) => Self::listed(source, function, card, format!("{why:#}")),
+        }
+    }
+
+    fn listed(source: &Source, function: &Function, card: &Card, why: String) -> Self {
+        let listed = Listed::new(&source.ptx, function.instructions(), card);
+        Self {
+            machine: listed.code.clone(),
+            listed: Some((listed, why)),
+        }
+    }
 }
 
 /// A product of matrices that a rung computes.
@@ -62,10 +102,12 @@ pub(crate) struct Traced {
 struct TracedLaunch<'a> {
     /// What messages call it.
     kernel: String,
+    /// Its PTX.
+    source: &'a Source,
     /// The kernel.
     function: &'a Function,
-    /// ptxas's machine code of it.
-    code: clock::MachineCode,
+    /// Its machine code.
+    code: Code,
     /// The launch.
     config: &'a LaunchConfig,
     /// What the emulator traced.
@@ -75,8 +117,8 @@ struct TracedLaunch<'a> {
     /// Whether the same launch came before, so that what fits is in the L2: a GPU that is timed on the same buffers again and
     /// again. `cargo ladder bench` takes other buffers for each launch.
     warmed: bool,
-    /// Whether the estimate has the spans of two steps.
-    spans: bool,
+    /// What it is to have.
+    wish: Wish,
 }
 
 /// `blockIdx` of the first block of a cluster, and of all others of it.
@@ -205,7 +247,7 @@ impl TracedLaunch<'_> {
             return Err(first.to_string());
         }
         let config = self.config;
-        let resident = resident(&self.code, self.function, config);
+        let resident = resident(&self.code.machine, self.function, config);
         if resident == 0 {
             return Err("an SM has not enough registers or shared memory for one CTA".into());
         }
@@ -234,23 +276,35 @@ impl TracedLaunch<'_> {
             card.queue.l2_bytes,
             self.warmed,
         );
-        let launch = Launch {
-            card: &card,
-            code: &self.code,
-            instructions,
-            traces: &report.traces,
-            blocks: deal.clusters * ranks,
-            cluster: config.cluster,
-            resident,
-            shared_bytes: shared_bytes(self.function, config),
-            sharing,
-            window: None,
+        let launch = |code: &Code| {
+            let launch = Launch {
+                card: &card,
+                code: &code.machine,
+                listed: code.listed.as_ref().map(|(listed, _)| listed),
+                instructions,
+                traces: &report.traces,
+                blocks: deal.clusters * ranks,
+                cluster: config.cluster,
+                resident,
+                shared_bytes: shared_bytes(self.function, config),
+                sharing,
+                window: None,
+            };
+            match self.wish.spans {
+                true => launch.estimate_with_spans(),
+                false => launch.estimate().map(|estimate| (estimate, None)),
+            }
         };
-        let (estimate, window) = match self.spans {
-            true => launch.estimate_with_spans(),
-            false => launch.estimate().map(|estimate| (estimate, None)),
-        }
-        .map_err(|error| error.to_string())?;
+        let (code, estimated) = match launch(&self.code) {
+            // The machine code is of another kernel, or branches as the trace does not.
+            Err(error) if self.code.listed.is_none() => {
+                let code = Code::listed(self.source, self.function, &card, error.to_string());
+                let again = launch(&code);
+                (code, again)
+            }
+            estimated => (self.code, estimated),
+        };
+        let (estimate, window) = estimated.map_err(|error| error.to_string())?;
         let sources = instructions.iter();
         let sources =
             sources.filter_map(|one| Some((one.ptx_line, one.source.as_ref()?.to_string())));
@@ -260,7 +314,8 @@ impl TracedLaunch<'_> {
             sources: sources.collect(),
             card,
             resident,
-            code: self.code,
+            code: code.machine,
+            listed: code.listed.map(|(_, why)| why),
             estimate,
             window,
             measured: None,
@@ -284,21 +339,20 @@ pub struct AnyLaunch<'a> {
     pub args: &'a [Arg],
     /// Bytes of the buffers among them.
     pub memory: u64,
-    /// Whether the estimate has the spans of two steps.
-    pub spans: bool,
+    /// What the prediction is to have.
+    pub wish: Wish,
 }
 
 impl AnyLaunch<'_> {
     /// Traces it on the emulator and predicts.
     ///
     /// # Errors
-    /// If the launch is refused; if the kernel goes wrong, or its machine code cannot be had or does not fit.
+    /// If the launch is refused, or the kernel goes wrong.
     pub fn predict(self, device: &mut Device) -> Result<Prediction> {
         let no = |why: String| Error::NotPredicted(self.kernel.to_owned(), why);
-        let code =
-            machine_code::of(self.source, self.entry).map_err(|error| no(format!("{error:#}")))?;
         let card = Card::h200().map_err(|error| no(error.to_string()))?;
-        let held = resident(&code, self.function, self.config).max(1);
+        let code = Code::new(self.source, self.entry, self.function, &card, self.wish);
+        let held = resident(&code.machine, self.function, self.config).max(1);
         let traced = traced(
             device,
             self.function,
@@ -309,37 +363,38 @@ impl AnyLaunch<'_> {
         )?;
         let launch = TracedLaunch {
             kernel: self.kernel.to_owned(),
+            source: self.source,
             function: self.function,
             code,
             config: self.config,
             traced: &traced,
             memory: self.memory,
             warmed: true,
-            spans: self.spans,
+            wish: self.wish,
         };
         launch.predict().map_err(no)
     }
 }
 
 impl Prediction {
-    /// Of the rung's kernel at the size of these settings; with `spans` also what its warps do in two steps.
+    /// Of the rung's kernel at the size of these settings.
     ///
     /// # Errors
-    /// If the kernel goes wrong on the emulator, or its machine code cannot be had.
-    pub fn new(rung: &Rung, settings: &Settings, target: &Target, spans: bool) -> Result<Self> {
+    /// If the kernel goes wrong on the emulator.
+    pub fn new(rung: &Rung, settings: &Settings, target: &Target, wish: Wish) -> Result<Self> {
         let no = |why: String| Error::NoPrediction(settings.size, why);
         let source = choose::source(rung, target, &settings.kernel, settings.size)?;
         let mut host = Host::new(rung, settings, target, Some(source.clone()))?;
         let kernel = host.compile("gemm")?;
-        let code =
-            machine_code::of(&source, kernel.name).map_err(|error| no(format!("{error:#}")))?;
+        let card = Card::h200().map_err(|error| no(error.to_string()))?;
+        let code = Code::new(&source, kernel.name, &kernel.function, &card, wish);
         let spec = kernel.spec;
         let config = LaunchConfig {
             block: [spec.threads, 1, 1],
             dynamic_shared: spec.dynamic_shared,
             ..LaunchConfig::default()
         };
-        host.trace(resident(&code, &kernel.function, &config).max(1));
+        host.trace(resident(&code.machine, &kernel.function, &config).max(1));
         let finished = host.run()?;
         let traced = Traced {
             report: finished.report.unwrap_or_default(),
@@ -348,13 +403,14 @@ impl Prediction {
         let memory = 2 * finished.problem.padded.elements().iter().sum::<u64>();
         let launch = TracedLaunch {
             kernel: format!("rung {}", rung.name),
+            source: &source,
             function: &kernel.function,
             code,
             config: &finished.launch.config,
             traced: &traced,
             memory,
             warmed: false,
-            spans,
+            wish,
         };
         let prediction = launch.predict().map_err(no)?;
         Ok(Self {
@@ -375,9 +431,9 @@ impl Prediction {
         settings: &Settings,
         target: &Target,
         gpu: &Target,
-        spans: bool,
+        wish: Wish,
     ) -> Result<Self> {
-        let mut prediction = Self::new(rung, settings, target, spans)?;
+        let mut prediction = Self::new(rung, settings, target, wish)?;
         let outcome = run::on_gpu(rung, settings, gpu, Some(Effort::Run))?;
         if !outcome.verification.ok() {
             let why = format!(

@@ -361,6 +361,7 @@ pub fn compare(record: &Path) -> Result<bool> {
             Size::cube(SIDE),
             kernel.tile,
             file.as_deref(),
+            false,
         );
         let guess = guess.map(|guess| guess.clocks);
         good &= guess.is_ok();

@@ -26,6 +26,9 @@ struct Row {
     gpu: String,
     commit: String,
     date: String,
+    /// Clocks of an SM that were predicted, from machine code and from list-scheduled PTX (`--record`).
+    predicted: Option<u64>,
+    from_ptx: Option<u64>,
 }
 
 impl Row {
@@ -95,6 +98,8 @@ pub fn measure(folder: &Path, device: &str, out: &Path) -> Result<bool> {
                 gpu: measured.gpu.clone(),
                 commit: now.commit.unwrap_or_default(),
                 date: now.date,
+                predicted: None,
+                from_ptx: None,
             })?;
             card.get_or_insert(measured.gpu);
         }
@@ -106,32 +111,69 @@ pub fn measure(folder: &Path, device: &str, out: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// What is predicted for each, beside what is recorded in the folder of a card.
-///
-/// # Errors
-/// If the record or a kernel cannot be read.
-pub fn compare(folder: &Path, record: &Path) -> Result<bool> {
-    let file = record.join(FILE);
-    let rows: Vec<Row> = csv::Reader::from_path(&file)
+/// The record in the folder of a card.
+fn recorded(folder: &Path) -> Result<Vec<Row>> {
+    let file = folder.join(FILE);
+    csv::Reader::from_path(&file)
         .with_context(|| format!("cannot read {}", file.display()))?
         .deserialize()
         .collect::<Result<_, _>>()
-        .with_context(|| format!("{} is not a record of kernels", file.display()))?;
+        .with_context(|| format!("{} is not a record of kernels", file.display()))
+}
+
+/// Measured and predicted clocks that are recorded there; none if nothing is.
+///
+/// # Errors
+/// If the record cannot be read.
+pub fn pairs(folder: &Path) -> Result<Vec<(f64, f64)>> {
+    if !folder.join(FILE).is_file() {
+        return Ok(Vec::new());
+    }
+    let rows = recorded(folder)?;
+    let pair = |row: &Row| Some((row.clocks(), row.predicted? as f64));
+    Ok(rows.iter().filter_map(pair).collect())
+}
+
+/// What is predicted for each, beside what is recorded in the folder of a card; with `keep`, predictions are written there.
+///
+/// # Errors
+/// If the record or a kernel cannot be read.
+pub fn compare(folder: &Path, record: &Path, keep: bool) -> Result<bool> {
+    let mut rows = recorded(record)?;
     let mut table = vec![head(
-        ["kernel", "clocks predicted", "measured", "error"].into_iter(),
+        [
+            "kernel",
+            "clocks predicted",
+            "measured",
+            "error",
+            "from PTX",
+        ]
+        .into_iter(),
     )];
     let (mut foot, mut all, mut good) = (String::new(), Vec::new(), true);
     for family in families(folder)? {
         // Predicted and measured clocks.
-        let mut pairs = Vec::new();
+        let (mut pairs, mut listed_pairs) = (Vec::new(), Vec::new());
         for (name, path) in &family.kernels {
             let kernel = format!("{}/{name}", family.name);
-            let measured = rows
-                .iter()
-                .find(|row| row.kernel == kernel)
-                .map(Row::clocks);
-            let predicted = emulate::predict(path).map(|prediction| prediction.estimate.clocks);
-            good &= predicted.is_ok();
+            let row = rows.iter_mut().find(|row| row.kernel == kernel);
+            let measured = row.as_ref().map(|row| row.clocks());
+            let predicted =
+                emulate::predict(path, false).map(|prediction| prediction.estimate.clocks);
+            let from_ptx =
+                emulate::predict(path, true).map(|prediction| prediction.estimate.clocks);
+            good &= predicted.is_ok() && from_ptx.is_ok();
+            if let Some(row) = row {
+                row.predicted = predicted.as_ref().ok().map(|clocks| clocks.round() as u64);
+                row.from_ptx = from_ptx.as_ref().ok().map(|clocks| clocks.round() as u64);
+            }
+            let listed = from_ptx.as_ref().ok().copied().zip(measured);
+            listed_pairs.extend(listed);
+            let off = |pair: Option<(f64, f64)>| {
+                pair.map_or_else(String::new, |(guess, clocks)| {
+                    format!("{:+.1}%", 100.0 * (guess / clocks - 1.0))
+                })
+            };
             let pair = predicted.as_ref().ok().copied().zip(measured);
             pairs.extend(pair);
             table.push(vec![
@@ -141,15 +183,24 @@ pub fn compare(folder: &Path, record: &Path) -> Result<bool> {
                     |clocks| thousands(*clocks as u64),
                 ),
                 measured.map_or_else(|| "not recorded".into(), |clocks| thousands(clocks as u64)),
-                pair.map_or_else(String::new, |(guess, clocks)| {
-                    format!("{:+.1}%", 100.0 * (guess / clocks - 1.0))
-                }),
+                off(pair),
+                match &from_ptx {
+                    Ok(_) => off(listed),
+                    Err(error) => format!("{error:#}"),
+                },
             ]);
         }
         foot += &summary(&family.name, &pairs);
+        foot += &summary(&format!("{}, from PTX", family.name), &listed_pairs);
         all.extend(pairs);
     }
     anstream::print!("{}\n{foot}{}", markdown_table(&table), summary("all", &all));
+    if keep {
+        let mut kept = csv::Writer::from_writer(Vec::new());
+        rows.iter().try_for_each(|row| kept.serialize(row))?;
+        record::write(&record.join(FILE), &record::csv_text(kept)?)?;
+        anstream::println!("written to {}", record.join(FILE).display());
+    }
     Ok(good)
 }
 
