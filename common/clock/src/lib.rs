@@ -11,6 +11,7 @@
 //! | what SMs ask of the L2 together | the addresses of a wave of CTAs | [`Sharing`], `sharing.rs` |
 //! | when each warp issues what | all of them | [`simulate()`], `simulate/` |
 //! | warps of an SM over a few steps, as a picture | a simulation | [`timeline()`], `timeline.rs` |
+//! | a long loop, by some of its rounds | what it does each time | `shorten.rs` |
 //! | a launch of many waves | a few CTAs of one SM | [`Launch`], `launch.rs` |
 mod card;
 mod class;
@@ -20,6 +21,7 @@ mod machine_code;
 mod memory;
 mod path;
 mod sharing;
+mod shorten;
 mod simulate;
 mod stall;
 mod timeline;

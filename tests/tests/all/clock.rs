@@ -83,3 +83,49 @@ fn predictions_are_as_near_to_the_card_as_they_were() {
     assert!(errors.mean < 0.08, "{:.3} in the mean", errors.mean);
     assert!(errors.worst < 0.21, "{:.3} at worst", errors.worst);
 }
+
+/// A row of `results/h200/kernels.csv`.
+#[derive(serde::Deserialize)]
+struct Kernel {
+    kernel: String,
+    ms: f64,
+    sm_mhz: f64,
+    predicted: Option<u64>,
+    from_ptx: Option<u64>,
+}
+
+/// Spearman's, of pairs without ties.
+fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
+    let rank = |of: fn(&(f64, f64)) -> f64, value: f64| {
+        pairs.iter().filter(|pair| of(pair) < value).count() as f64
+    };
+    let apart: f64 = (pairs.iter())
+        .map(|pair| (rank(|pair| pair.0, pair.0) - rank(|pair| pair.1, pair.1)).powi(2))
+        .sum();
+    let n = pairs.len() as f64;
+    1.0 - 6.0 * apart / (n * (n * n - 1.0))
+}
+
+/// What has been reached of kernels outside the ladder, family by family.
+#[test]
+fn kernels_outside_the_ladder_are_predicted_as_well_as_they_were() {
+    let text = read(&root().join("results/h200/kernels.csv"));
+    let rows = csv::Reader::from_reader(text.as_bytes()).into_deserialize();
+    let rows: Vec<Kernel> = rows.collect::<Result<_, _>>().expect("a record");
+    for (family, count, mean, order) in FAMILIES {
+        let own = (rows.iter()).filter(|row| row.kernel.starts_with(&format!("{family}/")));
+        let of = |value: fn(&Kernel) -> Option<u64>| -> Vec<(f64, f64)> {
+            let pairs = own.clone().filter_map(|row| {
+                Some((value(row)? as f64, row.ms * row.sm_mhz * 1e3))
+            });
+            pairs.collect()
+        };
+        let pairs = of(|row| row.predicted);
+        assert_eq!(pairs.len(), count, "{family}: `cargo ladder clock --kernels tests/kernels --record`");
+        assert_eq!(of(|row| row.from_ptx).len(), count, "{family}, from PTX");
+        let errors = Errors::new(pairs.iter().map(|pair| pair.0 / pair.1 - 1.0)).expect("some");
+        assert!(errors.mean < mean, "{family}: {:.3} in the mean", errors.mean);
+        let found = rank_correlation(&pairs);
+        assert!(found >= order, "{family}: a rank correlation of {found:.3}");
+    }
+}

@@ -136,3 +136,115 @@ fn ranges(ptx: &str, instructions: &[Instruction]) -> Vec<(usize, usize)> {
         .filter_map(|pair| Some((*pair.first()?, *pair.last()?)))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use emulator::{Context, Options, TraceEvent};
+
+    use super::*;
+
+    /// A loop of two loads that do not depend on each other, and a sum.
+    const PTX: &str = ".version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 p)
+.maxntid 1024
+{
+.reg .b32 %r<3>; .reg .f32 %f<5>; .reg .b64 %rd<3>; .reg .pred %p<2>;
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, 4;
+$L1:
+ld.global.f32 %f1, [%rd1];
+fma.rn.f32 %f3, %f1, %f1, %f3;
+ld.global.f32 %f2, [%rd1+4];
+fma.rn.f32 %f4, %f2, %f2, %f4;
+add.s32 %r1, %r1, -1;
+setp.ne.s32 %p1, %r1, 0;
+@%p1 bra $L1;
+st.global.f32 [%rd1], %f4;
+ret;
+}
+";
+
+    fn listed() -> (Listed, Vec<Instruction>) {
+        let mut context = Context::new(Options::default());
+        let module = context.load_module(PTX).expect("a module");
+        let function = module.function("k").expect("a kernel");
+        let instructions = function.instructions().to_vec();
+        let card = Card::h200().expect("a card");
+        (Listed::new(PTX, &instructions, &card), instructions)
+    }
+
+    #[test]
+    fn both_loads_are_issued_before_what_waits_for_them() {
+        let (listed, _) = listed();
+        let names: Vec<&str> = (listed.code.instructions.iter())
+            .map(|one| one.opcode.as_str())
+            .collect();
+        let at = |name: &str, nth: usize| {
+            let mut all = names
+                .iter()
+                .enumerate()
+                .filter(|(_, one)| one.starts_with(name));
+            all.nth(nth)
+                .unwrap_or_else(|| panic!("{name} in {names:?}"))
+                .0
+        };
+        assert!(at("LDG", 1) < at("FFMA", 0), "{names:?}");
+        // Each of the two waits for a scoreboard of its own load.
+        let code = &listed.code.instructions;
+        let (first, second) = (&code[at("FFMA", 0)], &code[at("FFMA", 1)]);
+        assert!(first.wait != 0 && second.wait != 0 && first.wait != second.wait);
+        assert_eq!(names.last(), Some(&"EXIT"));
+    }
+
+    #[test]
+    fn steps_are_those_of_the_trace() {
+        let (listed, instructions) = listed();
+        let last = instructions.len() as u32 - 1;
+        let branch = (instructions.iter())
+            .position(|one| matches!(one.kind, InstructionKind::Branch))
+            .expect("a branch") as u32;
+        let start = (instructions.iter())
+            .position(|one| one.opcode.starts_with("ld.global"))
+            .expect("a load") as u32;
+        let events = (0..=branch).chain(start..=branch).chain(branch + 1..=last);
+        let trace = WarpTrace {
+            events: events
+                .map(|instruction| TraceEvent {
+                    instruction,
+                    active: u32::MAX,
+                })
+                .collect(),
+            ..WarpTrace::default()
+        };
+        let steps = listed.steps(&trace);
+        let loads = steps.iter().filter(|step| {
+            let opcode = &listed.code.instructions[step.instruction as usize].opcode;
+            opcode.starts_with("LDG") && step.event.is_some()
+        });
+        assert_eq!(loads.count(), 4);
+        // A warp that stops within a block has issued what it executed and no more.
+        let part = WarpTrace {
+            events: trace.events[..start as usize + 2].to_vec(),
+            ..WarpTrace::default()
+        };
+        let opcodes = listed.steps(&part);
+        let loads = opcodes.iter().filter(|step| {
+            listed.code.instructions[step.instruction as usize]
+                .opcode
+                .starts_with("LDG")
+        });
+        assert_eq!(loads.count(), 1);
+    }
+
+    #[test]
+    fn registers_are_bounded_by_the_launch_bounds() {
+        let (listed, _) = listed();
+        assert!(
+            (8..=64).contains(&listed.code.registers),
+            "{}",
+            listed.code.registers
+        );
+    }
+}

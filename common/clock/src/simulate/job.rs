@@ -33,6 +33,15 @@ impl<'a> Program<'a> {
         }
     }
 
+    /// The same warp with other steps of the same trace.
+    pub(crate) fn with_steps(&self, steps: Vec<Step>) -> Self {
+        Self {
+            steps,
+            trace: self.trace,
+            effects: self.effects.clone(),
+        }
+    }
+
     pub(super) fn effects(&self, event: u32) -> &[emulator::TraceEffect] {
         let at = event as usize;
         let (from, to) = (self.effects[at], self.effects.get(at + 1));

@@ -104,8 +104,12 @@ pub fn simulate(
             ..Simulation::default()
         },
     };
-    for _ in 0..job.resident {
-        simulator.start(0.0);
+    let stagger: f64 = std::env::var("CLOCK_STAGGER")
+        .ok()
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(0.0);
+    for nth in 0..job.resident {
+        simulator.start(f64::from(nth) * stagger);
     }
     simulator.watch();
     simulator.run()

@@ -134,74 +134,130 @@ pub fn pairs(folder: &Path) -> Result<Vec<(f64, f64)>> {
     Ok(rows.iter().filter_map(pair).collect())
 }
 
+/// A kernel as the table shows it: clocks of an SM, or why there are none.
+struct Line {
+    kernel: String,
+    predicted: Result<f64, String>,
+    from_ptx: Result<f64, String>,
+    measured: Option<f64>,
+}
+
+impl Line {
+    fn recorded(row: &Row) -> Self {
+        let clocks =
+            |clocks: Option<u64>| clocks.map(|it| it as f64).ok_or("not recorded".to_owned());
+        Self {
+            kernel: row.kernel.clone(),
+            predicted: clocks(row.predicted),
+            from_ptx: clocks(row.from_ptx),
+            measured: Some(row.clocks()),
+        }
+    }
+
+    /// Predicted and measured clocks.
+    fn pair(&self, predicted: &Result<f64, String>) -> Option<(f64, f64)> {
+        predicted.as_ref().ok().copied().zip(self.measured)
+    }
+
+    fn family(&self) -> &str {
+        self.kernel.split('/').next().unwrap_or_default()
+    }
+}
+
 /// What is predicted for each, beside what is recorded in the folder of a card; with `keep`, predictions are written there.
 ///
 /// # Errors
 /// If the record or a kernel cannot be read.
 pub fn compare(folder: &Path, record: &Path, keep: bool) -> Result<bool> {
     let mut rows = recorded(record)?;
-    let mut table = vec![head(
-        [
-            "kernel",
-            "clocks predicted",
-            "measured",
-            "error",
-            "from PTX",
-        ]
-        .into_iter(),
-    )];
-    let (mut foot, mut all, mut good) = (String::new(), Vec::new(), true);
+    let mut lines = Vec::new();
     for family in families(folder)? {
-        // Predicted and measured clocks.
-        let (mut pairs, mut listed_pairs) = (Vec::new(), Vec::new());
         for (name, path) in &family.kernels {
             let kernel = format!("{}/{name}", family.name);
+            let predict = |from_ptx| {
+                emulate::predict(path, from_ptx)
+                    .map(|prediction| prediction.estimate.clocks)
+                    .map_err(|error| format!("{error:#}"))
+            };
+            let (predicted, from_ptx) = (predict(false), predict(true));
             let row = rows.iter_mut().find(|row| row.kernel == kernel);
             let measured = row.as_ref().map(|row| row.clocks());
-            let predicted =
-                emulate::predict(path, false).map(|prediction| prediction.estimate.clocks);
-            let from_ptx =
-                emulate::predict(path, true).map(|prediction| prediction.estimate.clocks);
-            good &= predicted.is_ok() && from_ptx.is_ok();
             if let Some(row) = row {
-                row.predicted = predicted.as_ref().ok().map(|clocks| clocks.round() as u64);
-                row.from_ptx = from_ptx.as_ref().ok().map(|clocks| clocks.round() as u64);
+                let clocks =
+                    |of: &Result<f64, String>| of.as_ref().ok().map(|it| it.round() as u64);
+                (row.predicted, row.from_ptx) = (clocks(&predicted), clocks(&from_ptx));
             }
-            let listed = from_ptx.as_ref().ok().copied().zip(measured);
-            listed_pairs.extend(listed);
-            let off = |pair: Option<(f64, f64)>| {
-                pair.map_or_else(String::new, |(guess, clocks)| {
-                    format!("{:+.1}%", 100.0 * (guess / clocks - 1.0))
-                })
-            };
-            let pair = predicted.as_ref().ok().copied().zip(measured);
-            pairs.extend(pair);
-            table.push(vec![
+            lines.push(Line {
                 kernel,
-                (predicted.as_ref()).map_or_else(
-                    |error| format!("{error:#}"),
-                    |clocks| thousands(*clocks as u64),
-                ),
-                measured.map_or_else(|| "not recorded".into(), |clocks| thousands(clocks as u64)),
-                off(pair),
-                match &from_ptx {
-                    Ok(_) => off(listed),
-                    Err(error) => format!("{error:#}"),
-                },
-            ]);
+                predicted,
+                from_ptx,
+                measured,
+            });
         }
-        foot += &summary(&family.name, &pairs);
-        foot += &summary(&format!("{}, from PTX", family.name), &listed_pairs);
-        all.extend(pairs);
     }
-    anstream::print!("{}\n{foot}{}", markdown_table(&table), summary("all", &all));
+    anstream::print!("{}", text(&lines));
     if keep {
         let mut kept = csv::Writer::from_writer(Vec::new());
         rows.iter().try_for_each(|row| kept.serialize(row))?;
         record::write(&record.join(FILE), &record::csv_text(kept)?)?;
         anstream::println!("written to {}", record.join(FILE).display());
     }
-    Ok(good)
+    let all_predicted = |line: &Line| line.predicted.is_ok() && line.from_ptx.is_ok();
+    Ok(lines.iter().all(all_predicted))
+}
+
+/// The same of what is recorded there.
+///
+/// # Errors
+/// If the record cannot be read.
+pub fn show(record: &Path) -> Result<()> {
+    let lines: Vec<Line> = recorded(record)?.iter().map(Line::recorded).collect();
+    anstream::print!("{}", text(&lines));
+    Ok(())
+}
+
+fn text(lines: &[Line]) -> String {
+    let heads = [
+        "kernel",
+        "clocks predicted",
+        "measured",
+        "error",
+        "from PTX",
+    ];
+    let mut table = vec![head(heads.into_iter())];
+    for line in lines {
+        let off = |predicted: &Result<f64, String>| match (predicted, line.pair(predicted)) {
+            (Err(why), _) => why.clone(),
+            (Ok(_), None) => String::new(),
+            (Ok(_), Some((guess, clocks))) => format!("{:+.1}%", 100.0 * (guess / clocks - 1.0)),
+        };
+        table.push(vec![
+            line.kernel.clone(),
+            (line.predicted.as_ref()).map_or_else(Clone::clone, |clocks| thousands(*clocks as u64)),
+            (line.measured)
+                .map_or_else(|| "not recorded".into(), |clocks| thousands(clocks as u64)),
+            if line.predicted.is_ok() {
+                off(&line.predicted)
+            } else {
+                String::new()
+            },
+            off(&line.from_ptx),
+        ]);
+    }
+    let mut text = markdown_table(&table) + "\n";
+    let mut families: Vec<&str> = lines.iter().map(Line::family).collect();
+    families.dedup();
+    for family in families.into_iter().map(Some).chain([None]) {
+        let own = || (lines.iter()).filter(|line| family.is_none_or(|name| line.family() == name));
+        let name = family.unwrap_or("all");
+        let pairs: Vec<_> = own()
+            .filter_map(|line| line.pair(&line.predicted))
+            .collect();
+        let listed: Vec<_> = own().filter_map(|line| line.pair(&line.from_ptx)).collect();
+        text += &summary(name, &pairs);
+        text += &summary(&format!("{name}, from PTX"), &listed);
+    }
+    text
 }
 
 fn summary(name: &str, pairs: &[(f64, f64)]) -> String {

@@ -36,10 +36,13 @@ pub struct Arguments {
     /// `cargo ladder emulate`. NVRTC is needed
     #[arg(long, value_name = "DIR", conflicts_with_all = ["rungs", "sizes", "experiments"])]
     kernels: Option<PathBuf>,
-    /// Write what is predicted to clock.csv beside the record, from which the model's error is reported; with --kernels to
-    /// kernels.csv
-    #[arg(long, conflicts_with = "experiments")]
+    /// Write what is predicted to clock.csv beside the record, from which the model's error is reported; with --kernels or
+    /// --experiments to their own record
+    #[arg(long)]
     record: bool,
+    /// Show what is recorded, and predict nothing
+    #[arg(long, conflicts_with_all = ["rungs", "sizes", "record", "device"])]
+    recorded: bool,
     /// Time the experiments or the kernels on a GPU, gpu or gpu:N, and record them
     #[arg(long, conflicts_with_all = ["against", "rungs", "sizes", "record"])]
     device: Option<String>,
@@ -71,6 +74,24 @@ struct Guess {
 }
 
 impl Line {
+    /// A row of the record.
+    fn recorded(row: &Predicted) -> Result<Self> {
+        let guess = |clocks: u64| Guess {
+            clocks: clocks as f64,
+            reason: row.reason.clone(),
+        };
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Ok(Self {
+            rung: row.rung.clone(),
+            size: row.size.parse().map_err(anyhow::Error::msg)?,
+            tile: some(&row.tile),
+            predicted: Ok(guess(row.predicted)),
+            from_ptx: row.from_ptx.map(guess).ok_or_else(|| "not recorded".into()),
+            measured: row.measured as f64,
+            sampled: some(&row.sampled),
+        })
+    }
+
     /// How far the prediction is off, as a part of what was measured.
     fn error(&self) -> Option<f64> {
         let predicted = self.predicted.as_ref().ok()?;
@@ -104,7 +125,16 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             .join("results/h200"),
     };
     if arguments.experiments {
-        return experiments::compare(&record);
+        return experiments::compare(&record, arguments.recorded, arguments.record);
+    }
+    if arguments.kernels.is_some() && arguments.recorded {
+        kernels::show(&record)?;
+        return Ok(true);
+    }
+    if arguments.recorded {
+        let lines = predictions(&record)?.iter().map(Line::recorded);
+        anstream::print!("{}", table(&lines.collect::<Result<Vec<_>>>()?));
+        return Ok(true);
     }
     if let Some(folder) = &arguments.kernels {
         return kernels::compare(folder, &record, arguments.record);
@@ -145,6 +175,16 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(lines.iter().all(|line| line.predicted.is_ok()))
 }
 
+/// What `--record` wrote to a card's folder.
+fn predictions(folder: &Path) -> Result<Vec<Predicted>> {
+    let file = folder.join(CSV);
+    csv::Reader::from_path(&file)
+        .with_context(|| format!("cannot read {}", file.display()))?
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("{} is not a record of the clock", file.display()))
+}
+
 /// The plot that `cargo ladder plot` makes of what was predicted.
 pub const PLOT: &str = "clock.svg";
 
@@ -153,15 +193,10 @@ pub const PLOT: &str = "clock.svg";
 /// # Errors
 /// If a record cannot be read.
 pub fn scatter(folder: &Path) -> Result<Option<String>> {
-    let file = folder.join(CSV);
-    if !file.is_file() {
+    if !folder.join(CSV).is_file() {
         return Ok(None);
     }
-    let rows: Vec<Predicted> = csv::Reader::from_path(&file)
-        .with_context(|| format!("cannot read {}", file.display()))?
-        .deserialize()
-        .collect::<Result<_, _>>()
-        .with_context(|| format!("{} is not a record of the clock", file.display()))?;
+    let rows = predictions(folder)?;
     let points = [
         Points {
             name: "rungs",

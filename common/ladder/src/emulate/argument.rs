@@ -195,6 +195,7 @@ impl Argument {
                 Err(format!("{to}, takes no buffer; {}", remedy(to.param)))
             }
             (Self::Map(_), ParamKind::Pointer) => Ok(None),
+            (Self::Map(_), ParamKind::Integer) if bytes == 8 => Ok(None),
             (Self::Map(_), ParamKind::Struct) if bytes == 128 => Ok(None),
             (Self::Map(_), _) => Err(format!("{to}, takes no tensor map; {}", remedy(to.param))),
             (Self::Null, ParamKind::Pointer | ParamKind::Integer) if bytes == 8 => {
@@ -384,6 +385,11 @@ mod tests {
             "compilers before CUDA 12 declare no pointers"
         );
         assert_eq!(given("null", Pointer, 8), Ok(Some(vec![0; 8])));
+        for (kind, bytes) in [(Struct, 128), (Pointer, 8), (Integer, 8)] {
+            assert_eq!(given("map(f16[64,64]; box=8x64)", kind, bytes), Ok(None));
+        }
+        let error = given("map(f16[64,64]; box=8x64)", Struct, 64).expect_err("too small");
+        assert!(error.contains("takes no tensor map"), "{error}");
     }
 
     #[test]

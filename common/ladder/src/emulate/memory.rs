@@ -102,7 +102,7 @@ pub fn place(
                 let value = value.map_err(|error| said(error.to_string()))?;
                 args.push(match (&value, param.kind) {
                     // As `const CUtensorMap*`.
-                    (Arg::TensorMap(bytes, _), ParamKind::Pointer) => {
+                    (Arg::TensorMap(bytes, _), ParamKind::Pointer | ParamKind::Integer) => {
                         let name = format!("the tensor map of argument {position}");
                         device.upload(&name, &bytes[..])?.arg()
                     }
