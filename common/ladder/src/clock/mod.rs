@@ -132,8 +132,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         return Ok(true);
     }
     if arguments.recorded {
-        let lines = predictions(&record)?.iter().map(Line::recorded);
-        anstream::print!("{}", table(&lines.collect::<Result<Vec<_>>>()?));
+        let rows = predictions(&record)?;
+        let lines: Vec<Line> = rows.iter().map(Line::recorded).collect::<Result<_>>()?;
+        anstream::print!("{}", table(&lines));
         return Ok(true);
     }
     if let Some(folder) = &arguments.kernels {
