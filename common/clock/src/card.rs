@@ -67,6 +67,7 @@ pub struct Latency {
     pub proxy_fence: f64,
     pub launch: f64,
     pub cta: f64,
+    pub start: f64,
 }
 
 /// Bytes a clock and SM.

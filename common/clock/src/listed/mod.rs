@@ -13,7 +13,7 @@ use emulator::{Instruction, InstructionKind, WarpTrace};
 
 use crate::card::Card;
 use crate::machine_code::MachineCode;
-use crate::path::Step;
+use crate::path::{self, Step};
 
 /// A kernel's PTX, scheduled.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct Listed {
     block_of: Vec<u32>,
     /// Of each PTX instruction its machine instructions.
     made_of: Vec<Vec<u32>>,
+    /// Of each PTX instruction whether it polls, and whether it does anything that others see.
+    roles: Vec<(bool, bool)>,
 }
 
 /// PTX instructions from one to before another, always executed together.
@@ -49,6 +51,9 @@ impl Listed {
             blocks: Vec::new(),
             block_of: vec![0; instructions.len()],
             made_of: vec![Vec::new(); instructions.len()],
+            roles: (instructions.iter())
+                .map(|one| (path::polls(one), path::is_anchor(one)))
+                .collect(),
         };
         let boards = schedule::Boards::of(&chosen);
         for (from, to) in ranges(ptx, instructions) {
@@ -73,39 +78,64 @@ impl Listed {
 
     /// The machine instructions that a warp issued.
     pub fn steps(&self, trace: &WarpTrace) -> Vec<Step> {
-        let events = &trace.events;
+        let events = self.last_polls(trace);
         let mut steps = Vec::with_capacity(events.len());
         let mut at = 0;
-        while let Some(event) = events.get(at) {
-            let block = &self.blocks[self.block_of[event.instruction as usize] as usize];
+        while let Some(&(event, instruction)) = events.get(at) {
+            let block = &self.blocks[self.block_of[instruction as usize] as usize];
             let length = (block.to - block.from) as usize;
             let whole = events.get(at..at + length).is_some_and(|run| {
                 (block.from..)
                     .zip(run)
-                    .all(|(instruction, event)| event.instruction == instruction)
+                    .all(|(instruction, (_, own))| *own == instruction)
             });
             // What has been issued of this block for each PTX instruction: only the first has the effect.
-            let mut issue = |ptx: u32, machine: u32, event: usize| {
+            let mut issue = |ptx: u32, machine: u32, event: u32| {
                 let first = self.made_of[ptx as usize].first() == Some(&machine);
                 steps.push(Step {
                     instruction: machine,
-                    event: first.then_some(event as u32),
+                    event: first.then_some(event),
                 });
             };
             if whole {
                 for &(ptx, machine) in &block.order {
-                    issue(ptx, machine, at + (ptx - block.from) as usize);
+                    issue(ptx, machine, events[at + (ptx - block.from) as usize].0);
                 }
                 at += length;
             } else {
                 // Lanes of the warp take turns within it.
-                for &machine in &self.made_of[event.instruction as usize] {
-                    issue(event.instruction, machine, at);
+                for &machine in &self.made_of[instruction as usize] {
+                    issue(instruction, machine, event);
                 }
                 at += 1;
             }
         }
         steps
+    }
+}
+
+impl Listed {
+    /// Events and their instructions, of a loop that polls only the last round.
+    fn last_polls(&self, trace: &WarpTrace) -> Vec<(u32, u32)> {
+        let mut kept: Vec<(u32, u32)> = Vec::with_capacity(trace.events.len());
+        // Where the poll is that nothing else followed.
+        let mut last: Option<(u32, usize)> = None;
+        for (event, one) in (0..).zip(&trace.events) {
+            let instruction = one.instruction;
+            let (polls, is_seen) = self.roles[instruction as usize];
+            if polls {
+                if let Some((before, at)) = last
+                    && before == instruction
+                {
+                    kept.truncate(at);
+                }
+                last = Some((instruction, kept.len()));
+            } else if is_seen {
+                last = None;
+            }
+            kept.push((event, instruction));
+        }
+        kept
     }
 }
 

@@ -104,12 +104,9 @@ pub fn simulate(
             ..Simulation::default()
         },
     };
-    let stagger: f64 = std::env::var("CLOCK_STAGGER")
-        .ok()
-        .and_then(|v| v.parse().ok())
-        .unwrap_or(0.0);
+    // CTAs that share an SM begin one after the other, so they rarely want the same pipe at the same time.
     for nth in 0..job.resident {
-        simulator.start(f64::from(nth) * stagger);
+        simulator.start(f64::from(nth) * card.latency.start);
     }
     simulator.watch();
     simulator.run()
