@@ -41,6 +41,20 @@ extern "C" __global__ void mbarrier_arrive(PARAMETERS)
     finish(result, sink, start, times, 0);
 }
 
+// All lanes of each warp arrive at an mbarrier of the warp's own. An operation is a warp's instruction.
+extern "C" __global__ void mbarrier_arrive_all(PARAMETERS)
+{
+    __shared__ __align__(8) u64 barriers[32];
+    const unsigned own = (unsigned)__cvta_generic_to_shared(barriers + threadIdx.x / 32);
+    if (threadIdx.x % 32 == 0)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 32;" :: "r"(own) : "memory");
+    __syncthreads();
+    const long long start = clock64();
+    for (unsigned n = 0; n < times; ++n)
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(own) : "memory");
+    finish(result, sink, start, times, 0);
+}
+
 // All threads wait for a completed phase: the one before the first.
 extern "C" __global__ void mbarrier_ended(PARAMETERS)
 {

@@ -311,6 +311,19 @@ fn tma() -> Vec<Experiment> {
             }
         }
     }
+    // The first box of a launch, whose tensor map no cache has, and the first two, one after the other.
+    for times in [1, 2] {
+        for blocks in [1, 132] {
+            all.push(Experiment {
+                blocks,
+                shared: 64 * 128,
+                bytes: 64 * 128,
+                pitch: 8192,
+                times,
+                ..one("tma", "one")
+            });
+        }
+    }
     for blocks in [1, 132] {
         for step in [0, 1] {
             all.push(Experiment {
@@ -337,6 +350,9 @@ fn barriers() -> Vec<Experiment> {
         ("mbarrier_arrive", 32),
         ("mbarrier_arrive", 128),
         ("mbarrier_arrive", 512),
+        ("mbarrier_arrive_all", 32),
+        ("mbarrier_arrive_all", 128),
+        ("mbarrier_arrive_all", 512),
         ("mbarrier_ended", 32),
         ("mbarrier_ended", 128),
         ("mbarrier_ended", 512),
@@ -403,6 +419,18 @@ fn launches() -> Vec<Experiment> {
             step: 20_000,
             ..one("launches", "spin")
         });
+    }
+    // Two or four at a time.
+    for (held, shared) in [(2, 100 * KIB), (4, 50 * KIB)] {
+        for threads in [128, 256] {
+            all.push(Experiment {
+                blocks: held * 132,
+                threads,
+                shared,
+                step: 50_000,
+                ..one("launches", "starts")
+            });
+        }
     }
     all
 }

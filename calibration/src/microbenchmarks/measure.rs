@@ -127,7 +127,8 @@ const ROWS: u64 = 1024;
 
 /// Words that a block writes to `result`.
 fn words(experiment: &Experiment) -> usize {
-    if experiment.kernel == "spin" || experiment.file == "throttled" {
+    let writes_sm = matches!(experiment.kernel.as_str(), "spin" | "starts");
+    if writes_sm || experiment.file == "throttled" {
         3
     } else {
         2
@@ -161,6 +162,7 @@ fn run(gpu: &Context, module: &Module, experiment: &Experiment) -> Result<Option
     let (clocks, operations) = match experiment.kernel.as_str() {
         "nothing" => (0, 1),
         "spin" => (gap(&words), 1),
+        "starts" => (lag(&words), 1),
         _ if experiment.file == "throttled" => (words[0], words[1]),
         _ => (median(words.iter().step_by(2).copied()), words[1]),
     };
@@ -291,6 +293,20 @@ fn gap(words: &[u64]) -> u64 {
         gaps.collect::<Vec<_>>()
     });
     median(gaps)
+}
+
+/// From one block's first clock to the next one's on the same SM.
+fn lag(words: &[u64]) -> u64 {
+    let mut of_sm: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for [first, _, sm] in words.as_chunks().0 {
+        of_sm.entry(*sm).or_default().push(*first);
+    }
+    let lags = of_sm.values_mut().flat_map(|firsts| {
+        firsts.sort_unstable();
+        let pairs = firsts.windows(2).map(|pair| pair[1] - pair[0]);
+        pairs.collect::<Vec<_>>()
+    });
+    median(lags)
 }
 
 /// The measurements as a file.

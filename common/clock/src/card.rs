@@ -45,6 +45,7 @@ pub struct Interval {
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "each is explained in cards/*.toml")]
 pub struct Latency {
+    pub fixed: f64,
     pub special: f64,
     pub constant: f64,
     pub shared: f64,
@@ -66,6 +67,7 @@ pub struct Latency {
     pub proxy_fence: f64,
     pub launch: f64,
     pub cta: f64,
+    pub start: f64,
 }
 
 /// Bytes a clock and SM.

@@ -4,18 +4,27 @@ use std::collections::BTreeMap;
 use emulator::{Instruction, WarpTrace};
 
 use crate::card::Card;
+use crate::listed::Listed;
 use crate::machine_code::MachineCode;
 use crate::path::Walk;
 use crate::sharing::Sharing;
+use crate::shorten;
 use crate::simulate::{Job, Program, Simulation, SimulationError, simulate};
+
+/// Steps of warps beyond which loops are shortened: what is simulated in about a second.
+const LONG: f64 = 2e6;
+/// Rounds that are left of a long loop in two simulations, by whose difference the others are extended.
+const ROUNDS: [usize; 2] = [96, 192];
 
 /// A launch as the model sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     /// The card.
     pub card: &'a Card,
-    /// ptxas's machine code.
+    /// ptxas's machine code, or that of `listed`.
     pub code: &'a MachineCode,
+    /// Without ptxas: the PTX, list-scheduled.
+    pub listed: Option<&'a Listed>,
     /// The kernel's PTX, as [`emulator::Function::instructions`] lists it.
     pub instructions: &'a [Instruction],
     /// What the warps of some clusters executed.
@@ -105,7 +114,10 @@ impl Launch<'_> {
         let mut clusters: BTreeMap<[u32; 3], BTreeMap<u32, BTreeMap<u32, Program<'_>>>> =
             BTreeMap::new();
         for trace in self.traces {
-            let (steps, missed) = walk.of(trace);
+            let (steps, missed) = match self.listed {
+                Some(listed) => (listed.steps(trace), 0),
+                None => walk.of(trace),
+            };
             unmatched += missed;
             all += trace.events.len();
             let cluster = std::array::from_fn(|dim| trace.block[dim] / self.cluster[dim].max(1));
@@ -121,29 +133,52 @@ impl Launch<'_> {
         let count = (self.blocks / ranks).div_ceil(groups).max(1);
         let resident = self.resident.max(1);
         let simulated = count.min(3 * u64::from(resident));
-        let job = Job {
-            clusters: (clusters.into_values())
-                .map(|ranks| {
-                    let ctas = ranks.into_values();
-                    ctas.map(|warps| warps.into_values().collect()).collect()
-                })
-                .collect(),
+        let clusters: Vec<Vec<Vec<Program<'_>>>> = (clusters.into_values())
+            .map(|ranks| {
+                let ctas = ranks.into_values();
+                ctas.map(|warps| warps.into_values().collect()).collect()
+            })
+            .collect();
+        let programs = clusters.iter().flatten().flatten();
+        let steps: usize = programs.clone().map(|one| one.steps.len()).sum();
+        let repeated = simulated as f64 / clusters.len().max(1) as f64;
+        let long = steps as f64 * repeated > LONG;
+        let warps = programs.map(|one| (one.steps.as_slice(), one.trace.effects.as_slice()));
+        let found = long
+            .then(|| shorten::find(self.code, warps, 2 * ROUNDS[1]))
+            .flatten();
+        let job = |clusters| Job {
+            clusters,
             resident,
             count: simulated,
             shared_bytes: self.shared_bytes,
             sharing: self.sharing,
             window: self.window,
         };
-        let simulation = simulate(self.card, self.code, &job)?;
-        let mut ends = simulation.ends.clone();
-        ends.sort_by(f64::total_cmp);
-        let last = ends.last().copied().unwrap_or(0.0);
-        let first = ends.get(resident as usize - 1).copied().unwrap_or(last);
-        let steady = match simulated.checked_sub(resident.into()) {
-            Some(rest @ 1..) => (last - first) / rest as f64,
-            _ => last / resident as f64,
+        let run = |clusters| -> Result<(f64, Simulation), SimulationError> {
+            let simulation = simulate(self.card, self.code, &job(clusters))?;
+            let mut ends = simulation.ends.clone();
+            ends.sort_by(f64::total_cmp);
+            let last = ends.last().copied().unwrap_or(0.0);
+            let first = ends.get(resident as usize - 1).copied().unwrap_or(last);
+            let steady = match simulated.checked_sub(resident.into()) {
+                Some(rest @ 1..) => (last - first) / rest as f64,
+                _ => last / resident as f64,
+            };
+            Ok((last + steady * (count - simulated) as f64, simulation))
         };
-        let clocks = self.card.latency.launch + last + steady * (count - simulated) as f64;
+        let (clocks, simulation) = match found {
+            None => run(clusters)?,
+            Some(found) => {
+                let cut = |keep| shortened(&clusters, found, keep);
+                let [few, more] = ROUNDS;
+                let (short, _) = run(cut(few))?;
+                let (clocks, simulation) = run(cut(more))?;
+                let round = (clocks - short) / (more - few) as f64;
+                (clocks + round * (found.rounds - more) as f64, simulation)
+            }
+        };
+        let clocks = self.card.latency.launch + clocks;
         Ok(Estimate {
             clocks,
             clusters: count,
@@ -152,4 +187,16 @@ impl Launch<'_> {
             simulation,
         })
     }
+}
+
+/// The same clusters, each warp with so many rounds of the loop.
+fn shortened<'a>(
+    clusters: &[Vec<Vec<Program<'a>>>],
+    of: shorten::Loop,
+    keep: usize,
+) -> Vec<Vec<Vec<Program<'a>>>> {
+    let program = |one: &Program<'a>| one.with_steps(of.cut(&one.steps, keep));
+    let ctas = |warps: &Vec<_>| warps.iter().map(program).collect();
+    let ranks = |ctas_of: &Vec<Vec<_>>| ctas_of.iter().map(ctas).collect();
+    clusters.iter().map(ranks).collect()
 }

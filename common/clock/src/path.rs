@@ -45,7 +45,7 @@ pub struct Walk<'a> {
     /// All `wgmma`s of the PTX stand for the first one: the machine code keeps their order and not their lines.
     wgmmas: Option<u32>,
     is_wgmma: Vec<bool>,
-    /// Loads that other threads' stores are waited for with: volatile, or with a memory order.
+    /// What other threads are waited for with in loops: [`polls`].
     polls: Vec<bool>,
 }
 
@@ -107,9 +107,7 @@ impl<'a> Walk<'a> {
             anchors,
             wgmmas,
             is_wgmma,
-            polls: (instructions.iter())
-                .map(|one| matches!(&one.kind, InstructionKind::Load(load) if load.ordered))
-                .collect(),
+            polls: instructions.iter().map(polls).collect(),
         }
     }
 
@@ -146,6 +144,21 @@ impl<'a> Walk<'a> {
         let steps = walker.run();
         (steps, total - walker.done.min(total))
     }
+}
+
+/// Whether an instruction asks whether others are done, and does not wait: a load that is volatile or has a memory order, and
+/// `mbarrier.test_wait`. How often a loop asks is the emulator's schedule, and not the card's.
+pub(crate) fn polls(one: &Instruction) -> bool {
+    match &one.kind {
+        InstructionKind::Load(load) => load.ordered,
+        InstructionKind::MbarrierWait { blocking, .. } => !blocking,
+        _ => false,
+    }
+}
+
+/// Whether ptxas neither removes nor duplicates what an instruction becomes.
+pub(crate) fn is_anchor(one: &Instruction) -> bool {
+    !anchors_of(&one.kind).is_empty()
 }
 
 struct Walker<'a, 'b> {

@@ -37,6 +37,18 @@ pub const STALLS: [Stall; 12] = [
 
 impl Stall {
     /// As ncu's metrics name it: `smsp__average_warps_issue_stalled_<name>_per_issue_active`.
+    ///
+    /// The wait for a group of `wgmma` (`WARPGROUP.DEPBAR`) is `barrier` there: rungs 11 to 13 have no barrier in their loops,
+    /// and four tenths of what ncu samples of their warps is `barrier` (`calibration/h200/stalls.csv`). Its `gmma` is a
+    /// smaller part, and `cargo ladder clocks` shows the consumers wait for nothing else that long.
+    pub fn ncu(self) -> &'static str {
+        match self {
+            Self::Gmma => "barrier",
+            other => other.name(),
+        }
+    }
+
+    /// The model's own name, which tells the wait for `wgmma` from that at a barrier.
     pub fn name(self) -> &'static str {
         match self {
             Self::Selected => "selected",

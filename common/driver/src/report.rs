@@ -202,7 +202,7 @@ pub fn predicted(
         config: &launch.config,
         args: &args,
         memory,
-        spans: false,
+        wish: harness::Wish::default(),
     };
     let as_json = state.reports.format == Format::Json;
     // A panic in the clock must not cost the client its context, which is in `device` now.

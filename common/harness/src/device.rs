@@ -1,7 +1,7 @@
 //! A device with memory, on which kernels are launched: the emulator or a GPU, with the same calls.
 use std::rc::Rc;
 
-use emulator::{Element, Fill, Instruction, LaunchReport};
+use emulator::{Fill, Instruction, LaunchReport};
 
 use crate::{Error, Result, Source, ptx_file};
 
@@ -139,6 +139,21 @@ pub struct Tiling {
     pub swizzle: emulator::Swizzle,
 }
 
+/// A tensor of any elements, and the box of it that TMA copies at a time. All lists begin with the innermost dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorTiling {
+    /// What it holds.
+    pub element: emulator::Element,
+    /// Elements in each dimension.
+    pub dimensions: Vec<u64>,
+    /// Bytes from one element to the next in each dimension but the innermost.
+    pub strides: Vec<u64>,
+    /// Elements of a box in each dimension.
+    pub tile: Vec<u32>,
+    /// How a box is swizzled in shared memory.
+    pub swizzle: emulator::Swizzle,
+}
+
 impl Device {
     /// Allocates memory on the device; messages call it `name`.
     ///
@@ -190,11 +205,26 @@ impl Device {
     /// # Errors
     /// If a rule of `cuTensorMapEncodeTiled` is violated, or the buffer belongs to another device.
     pub fn tensor_map(&self, buffer: &Buffer, of: &Tiling) -> Result<Arg> {
-        let (dimensions, strides, tile) = (&of.dimensions, &[of.row_bytes], &of.tile);
+        let tensor = TensorTiling {
+            element: emulator::Element::F16,
+            dimensions: of.dimensions.to_vec(),
+            strides: vec![of.row_bytes],
+            tile: of.tile.to_vec(),
+            swizzle: of.swizzle,
+        };
+        self.tensor_map_of(buffer, &tensor)
+    }
+
+    /// The same of a tensor of any elements.
+    ///
+    /// # Errors
+    /// As [`Self::tensor_map`].
+    pub fn tensor_map_of(&self, buffer: &Buffer, of: &TensorTiling) -> Result<Arg> {
+        let (dimensions, strides, tile) = (&of.dimensions, &of.strides, &of.tile);
         let map = match self {
             Self::Emulator(context) => {
                 let map = emulator::TensorMap {
-                    element: Element::F16,
+                    element: of.element,
                     dimensions,
                     strides,
                     tile,
@@ -211,8 +241,20 @@ impl Device {
                     emulator::Swizzle::B64 => gpu::Swizzle::B64,
                     emulator::Swizzle::B128 => gpu::Swizzle::B128,
                 };
+                let element = match of.element {
+                    emulator::Element::U8 => gpu::Element::U8,
+                    emulator::Element::U16 => gpu::Element::U16,
+                    emulator::Element::U32 => gpu::Element::U32,
+                    emulator::Element::I32 => gpu::Element::I32,
+                    emulator::Element::U64 => gpu::Element::U64,
+                    emulator::Element::I64 => gpu::Element::I64,
+                    emulator::Element::F16 => gpu::Element::F16,
+                    emulator::Element::F32 => gpu::Element::F32,
+                    emulator::Element::F64 => gpu::Element::F64,
+                    emulator::Element::Bf16 => gpu::Element::Bf16,
+                };
                 let map = gpu::TensorMap {
-                    element: gpu::Element::F16,
+                    element,
                     dimensions,
                     strides,
                     tile,

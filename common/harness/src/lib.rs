@@ -70,14 +70,16 @@ pub use compile::Compile;
 pub use contest::{CUBLAS, CUBLAS_BF16_TN, CUBLAS_LT, CUBLAS_LT_BF16_TN, Contest, KERNEL, lt_name};
 pub use cool::measure as measure_cool;
 pub use csv_table::{RowError, Table, TableError, TableRow};
-pub use device::{Arg, Buffer, CLOCK_LOG, Device, Function, LaunchConfig, Module, Tiling, on_gpu};
+pub use device::{
+    Arg, Buffer, CLOCK_LOG, Device, Function, LaunchConfig, Module, TensorTiling, Tiling, on_gpu,
+};
 pub use error::{Error, Result};
 pub use gpu::{GpuError, Nvrtc, TranslationUnit};
 pub use host::{Host, gemm};
 pub use json::{Line as CountedLine, lines as counted_lines};
 pub use kernel::Kernel;
 pub use on_disk::KernelOnDisk;
-pub use predict::{AnyLaunch, Prediction};
+pub use predict::{AnyLaunch, Prediction, Wish};
 pub use problem::{Problem, hex, random_matrix, splitmix64, to_bytes};
 pub use profile::source_lines;
 #[cfg(target_family = "wasm")]

@@ -195,9 +195,21 @@ impl Trial {
         let no = |why| Error::NotPredicted(on.size.to_string(), why);
         let called = self.kernel.source.file.clone();
         let card = clock::Card::h200().map_err(|error| no(error.to_string()))?;
-        let timed = predict::of_host(&mut host, &self.kernel, called, card, false, run, no);
+        let timed = predict::of_host(
+            &mut host,
+            &self.kernel,
+            called,
+            card,
+            predict::Wish::default(),
+            run,
+            no,
+        );
         host.trace_only(None);
         let (prediction, finished) = timed?;
+        // List-scheduled PTX is less exact, and clocks are to be compared.
+        if let Some(why) = prediction.listed {
+            return Err(Error::NotPredicted(on.size.to_string(), why));
+        }
         let report = finished.report.unwrap_or_default();
         let traced: BTreeSet<_> = report.traces.iter().map(|warp| warp.block).collect();
         let grid = finished.launch.config.grid.map(u64::from);

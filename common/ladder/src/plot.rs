@@ -1,9 +1,10 @@
-//! `cargo ladder plot`: makes a record's tables and plots from its bench.json.
+//! `cargo ladder plot`: makes a record's tables and plots from its bench.json and from what the clock predicted.
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
+use crate::clock;
 use crate::record::{self, DERIVED, Record};
 
 #[derive(clap::Args)]
@@ -27,7 +28,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         for (name, text) in &stale {
             let file = folder.join(name);
             match (arguments.check, text) {
-                (true, _) => anstream::println!("{} does not match bench.json", file.display()),
+                (true, _) => anstream::println!("{} does not match the record", file.display()),
                 (false, Some(text)) => {
                     record::write(&file, text)?;
                     anstream::println!("{} written", file.display());
@@ -49,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(current)
 }
 
-/// The files that do not match the folder's bench.json, with their new text: `None` if there is nothing to show.
+/// The files that do not match the folder's records, with their new text: `None` if there is nothing to show.
 fn stale(folder: &Path) -> Result<Vec<(&'static str, Option<String>)>> {
     let mut derived = Record::read(folder)?.derived()?;
     let mut stale = Vec::new();
@@ -59,6 +60,10 @@ fn stale(folder: &Path) -> Result<Vec<(&'static str, Option<String>)>> {
         if fs::read_to_string(folder.join(name)).ok() != wanted {
             stale.push((name, wanted));
         }
+    }
+    let scatter = clock::scatter(folder)?;
+    if fs::read_to_string(folder.join(clock::PLOT)).ok() != scatter {
+        stale.push((clock::PLOT, scatter));
     }
     Ok(stale)
 }

@@ -30,6 +30,7 @@ pub(super) fn machine_code(bytes: &[u8]) {
     let launch = Launch {
         card,
         code: &code,
+        listed: None,
         instructions: function.instructions(),
         traces,
         blocks: 4,

@@ -83,3 +83,73 @@ fn predictions_are_as_near_to_the_card_as_they_were() {
     assert!(errors.mean < 0.08, "{:.3} in the mean", errors.mean);
     assert!(errors.worst < 0.21, "{:.3} at worst", errors.worst);
 }
+
+/// A row of `results/h200/kernels.csv`.
+#[derive(serde::Deserialize)]
+struct Kernel {
+    kernel: String,
+    ms: f64,
+    sm_mhz: f64,
+    predicted: Option<u64>,
+}
+
+/// Families, how many of them are predicted, the mean error that has been reached, and the rank correlation.
+const FAMILIES: [(&str, usize, f64, f64); 4] = [
+    ("f32", 10, 0.09, 0.98),
+    ("hopper", 11, 0.22, 0.72),
+    ("mma_sync", 9, 0.11, 0.96),
+    ("strange", 5, 0.29, 0.9),
+];
+
+/// Spearman's, of pairs without ties.
+fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
+    let rank = |of: fn(&(f64, f64)) -> f64, value: f64| {
+        pairs.iter().filter(|pair| of(pair) < value).count() as f64
+    };
+    let apart: f64 = (pairs.iter())
+        .map(|pair| (rank(|pair| pair.0, pair.0) - rank(|pair| pair.1, pair.1)).powi(2))
+        .sum();
+    let n = pairs.len() as f64;
+    1.0 - 6.0 * apart / (n * (n * n - 1.0))
+}
+
+/// What has been reached of kernels outside the ladder, family by family.
+#[test]
+fn kernels_outside_the_ladder_are_predicted_as_well_as_they_were() {
+    let text = read(&root().join("results/h200/kernels.csv"));
+    let rows = csv::Reader::from_reader(text.as_bytes()).into_deserialize();
+    let rows: Vec<Kernel> = rows.collect::<Result<_, _>>().expect("a record");
+    for (family, count, mean, order) in FAMILIES {
+        let own = (rows.iter()).filter(|row| row.kernel.starts_with(&format!("{family}/")));
+        let of = |value: fn(&Kernel) -> Option<u64>| -> Vec<(f64, f64)> {
+            let pairs = own
+                .clone()
+                .filter_map(|row| Some((value(row)? as f64, row.ms * row.sm_mhz * 1e3)));
+            pairs.collect()
+        };
+        let pairs = of(|row| row.predicted);
+        assert_eq!(
+            pairs.len(),
+            count,
+            "{family}: `cargo ladder clock --kernels tests/kernels --record`"
+        );
+        let errors = Errors::new(pairs.iter().map(|pair| pair.0 / pair.1 - 1.0)).expect("some");
+        assert!(
+            errors.mean < mean,
+            "{family}: {:.3} in the mean",
+            errors.mean
+        );
+        let found = rank_correlation(&pairs);
+        assert!(found >= order, "{family}: a rank correlation of {found:.3}");
+    }
+}
+
+/// The same of predictions without ptxas.
+#[test]
+fn predictions_from_ptx_are_as_near_to_the_card_as_they_were() {
+    let errors = Errors::new(recorded().iter().filter_map(Predicted::error_from_ptx));
+    let errors = errors.expect("a record");
+    assert!(errors.count >= 15, "{} are recorded", errors.count);
+    assert!(errors.mean < 0.11, "{:.3} in the mean", errors.mean);
+    assert!(errors.worst < 0.36, "{:.3} at worst", errors.worst);
+}

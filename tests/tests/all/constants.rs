@@ -153,6 +153,12 @@ fn derived(record: &Record, card: &Card) -> Vec<(&'static str, f64, f64, f64)> {
             0.02,
         ),
         (
+            "latency.fixed",
+            latency.fixed,
+            record.clocks("instructions/fma_f32", 32),
+            0.07,
+        ),
+        (
             "latency.constant",
             latency.constant,
             record.clocks("instructions/ldc", 32),

@@ -95,6 +95,9 @@ pub struct Time {
     /// What would be, if a constant of the card were another, such as latency.dram=900; clock/cards/h200.toml names them
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = constant)]
     pub constants: Vec<(String, f64)>,
+    /// Predict from list-scheduled PTX, as on a machine without ptxas: less exact
+    #[arg(long)]
+    pub from_ptx: bool,
 }
 
 /// The options of `bench`.

@@ -77,10 +77,13 @@ fn execute(rung: &Rung, arguments: &Arguments, out: &mut dyn Write) -> Result<bo
             let settings = arguments.settings(arguments.size.unwrap_or(Target::FULL));
             let arch = run::arch(rung, &settings.kernel, &target)?;
             let gpu = Target::beside_the_emulator(arguments.device, arguments.emulate, &arch)?;
-            let spans = time.timeline.is_some();
+            let wish = predict::Wish {
+                spans: time.timeline.is_some(),
+                from_ptx: time.from_ptx,
+            };
             let prediction = match &gpu {
-                None => predict::Prediction::new(rung, &settings, &target, spans)?,
-                Some(gpu) => predict::Prediction::beside(rung, &settings, &target, gpu, spans)?,
+                None => predict::Prediction::new(rung, &settings, &target, wish)?,
+                Some(gpu) => predict::Prediction::beside(rung, &settings, &target, gpu, wish)?,
             };
             let picture = time.timeline.as_deref();
             report::print(
@@ -129,7 +132,8 @@ fn emulate(
     let right = outcome.verification.ok();
     let plain = matches!(arguments.command, None | Some(Command::Run));
     if plain && right && !arguments.json && target.emulated() == Some(Card::H100) {
-        let prediction = predict::Prediction::new(rung, &settings, target, false);
+        let prediction =
+            predict::Prediction::new(rung, &settings, target, predict::Wish::default());
         outcome.predicted = Some(prediction.map_err(|error| error.to_string()));
     }
     let findings = settings

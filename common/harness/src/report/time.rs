@@ -38,7 +38,10 @@ pub struct TimeReport {
     /// For a rung, its speed as a fraction of cuBLAS's: in clocks, the fewest recorded on the card.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_cublas: Option<f64>,
-    /// The errors of the predictions of rungs.
+    /// Why list-scheduled PTX stands in for ptxas's machine code; absent if it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listed: Option<String>,
+    /// The errors of the predictions of rungs: of those from PTX, if this is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Errors>,
     /// A GPU's measurement, if there is a GPU.
@@ -122,11 +125,11 @@ impl Limiter {
         let full = pipes[0].1 >= SATURATED;
         let next = pipes[usize::from(full)];
         let is_wait =
-            |one: &&StallReason| !matches!(one.name, Stall::Selected | Stall::NotSelected);
+            |one: &&StallReason| !matches!(one.finer, Stall::Selected | Stall::NotSelected);
         let most = stalls.iter().filter(is_wait);
         let waits = most
             .max_by(|a, b| a.per_issue.total_cmp(&b.per_issue))
-            .map_or(Stall::Wait, |one| one.name);
+            .map_or(Stall::Wait, |one| one.finer);
         let line = lines.iter().find(|line| line.mostly == waits);
         Self {
             pipe: full.then_some(pipes[0].0),
@@ -150,7 +153,7 @@ impl Limiter {
             Some(pipe) => format!("limited by: {pipe}; the next limit, {allows}"),
             None => format!(
                 "limited by latency: warps wait, mostly {}{line}; the next limit, {allows}",
-                self.waits.name()
+                shown(self.waits)
             ),
         }
     }
@@ -160,9 +163,19 @@ impl Limiter {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct StallReason {
     /// Under ncu's name.
-    pub name: Stall,
+    pub name: &'static str,
+    /// Under the model's, which tells the wait for `wgmma` from that at a barrier.
+    pub finer: Stall,
     /// Warp clocks per issued instruction.
     pub per_issue: f64,
+}
+
+/// ncu's name, with the model's own where that says more: `barrier (gmma)`.
+fn shown(stall: Stall) -> String {
+    match (stall.ncu(), stall.name()) {
+        (ncu, own) if ncu == own => ncu.to_owned(),
+        (ncu, own) => format!("{ncu} ({own})"),
+    }
 }
 
 /// A line of the source.
@@ -196,8 +209,9 @@ impl TimeReport {
         }
         let issued = (simulation.issued as f64).max(1.0);
         let stalls: Vec<StallReason> = (STALLS.iter().zip(sums))
-            .map(|(&name, sum)| StallReason {
-                name,
+            .map(|(&finer, sum)| StallReason {
+                name: finer.ncu(),
+                finer,
                 per_issue: sum / issued,
             })
             .collect();
@@ -228,7 +242,11 @@ impl TimeReport {
             milliseconds,
             tflops: product.map(|product| product.size.flop() / milliseconds / 1e9),
             of_cublas: cublas.map(|clocks| clocks / estimate.clocks),
-            error: Errors::recorded().ok().flatten(),
+            error: match prediction.listed {
+                None => Errors::recorded().ok().flatten(),
+                Some(_) => Errors::recorded_from_ptx().ok().flatten(),
+            },
+            listed: prediction.listed.clone(),
             measured: prediction.measured.clone(),
             resident: prediction.resident,
             clusters: estimate.clusters,
@@ -380,10 +398,17 @@ fn prediction(prediction: &Prediction) -> String {
                 measured.gpu, measured.milliseconds
             )
         });
+    let off = report.error.map_or_else(String::new, |error| {
+        let (median, worst) = (percent(error.median), percent(error.worst));
+        format!(", on rungs by {median} in the median and {worst} at worst")
+    });
+    let listed = report.listed.map_or_else(String::new, |why| {
+        format!("from list-scheduled PTX and not from machine code, so less exact{off}: {why}\n")
+    });
     let text = format!(
         "{}: {} clocks of an SM predicted\n\
          {:.4} ms{speed} at {} MHz, the clock of an {} that nothing throttles{cublas}\n\
-         {measured}{}\n\
+         {measured}{listed}{}\n\
          {} an SM at a time; of the busiest SM's {}, {} simulated and the rest extended\n\n",
         what.join(", "),
         thousands(report.clocks as u64),
@@ -403,11 +428,10 @@ fn prediction(prediction: &Prediction) -> String {
             .map(|(name, part)| vec![(*name).to_owned(), percent(*part)]),
     );
     let reasons = report.stalls.iter().filter(|one| one.per_issue >= 0.005);
-    let reasons = rows(
-        &mut reasons.map(|one| vec![one.name.name().to_owned(), format!("{:.2}", one.per_issue)]),
-    );
+    let reasons =
+        rows(&mut reasons.map(|one| vec![shown(one.finer), format!("{:.2}", one.per_issue)]));
     let lines = rows(&mut report.lines.iter().map(|line| {
-        let mostly = format!("{} {}", line.mostly.name(), percent(line.mostly_share));
+        let mostly = format!("{} {}", shown(line.mostly), percent(line.mostly_share));
         vec![line.source.clone(), percent(line.share), mostly]
     }));
     let tables = [

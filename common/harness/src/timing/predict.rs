@@ -1,7 +1,7 @@
 //! How long a kernel takes by the clock of the emulator, without a GPU.
 use std::collections::{BTreeMap, BTreeSet};
 
-use clock::{Card, Estimate, Launch, Read, Sharing};
+use clock::{Card, Estimate, Launch, Listed, Read, Sharing};
 use emulator::{LaunchReport, TraceRequest, WarpTrace};
 
 use crate::bench::Effort;
@@ -31,6 +31,8 @@ pub struct Prediction {
     pub resident: u32,
     /// The machine code's PTX lines and opcodes, by which the estimate's lists are numbered.
     pub code: clock::MachineCode,
+    /// Why it is not ptxas's but list-scheduled PTX, which is less exact; none if it is ptxas's.
+    pub listed: Option<String>,
     /// Lines of the source by the line of the PTX that each begins at.
     pub sources: BTreeMap<u32, String>,
     /// The estimate.
@@ -39,6 +41,44 @@ pub struct Prediction {
     pub window: Option<(f64, f64)>,
     /// What a GPU took, if one was asked.
     pub measured: Option<Measured>,
+}
+
+/// What a prediction is made from, and what it is to have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wish {
+    /// The spans of two steps.
+    pub spans: bool,
+    /// Do without ptxas, as on a machine that does not have it.
+    pub from_ptx: bool,
+}
+
+/// ptxas's machine code, or PTX that is list-scheduled in its place, and why.
+struct Code {
+    machine: clock::MachineCode,
+    listed: Option<(Listed, String)>,
+}
+
+impl Code {
+    fn new(source: &Source, entry: &str, function: &Function, card: &Card, wish: Wish) -> Self {
+        if wish.from_ptx {
+            return Self::listed(source, function, card, "ptxas was not asked".into());
+        }
+        match machine_code::of(source, entry) {
+            Ok(machine) => Self {
+                machine,
+                listed: None,
+            },
+            Err(why) => Self::listed(source, function, card, format!("{why:#}")),
+        }
+    }
+
+    fn listed(source: &Source, function: &Function, card: &Card, why: String) -> Self {
+        let listed = Listed::new(&source.ptx, function.instructions(), card);
+        Self {
+            machine: listed.code.clone(),
+            listed: Some((listed, why)),
+        }
+    }
 }
 
 /// A product of matrices that a rung computes.
@@ -63,10 +103,12 @@ pub(crate) struct Traced {
 struct TracedLaunch<'a> {
     /// What messages call it.
     kernel: String,
+    /// Its PTX.
+    source: &'a Source,
     /// The kernel.
     function: &'a Function,
-    /// ptxas's machine code of it.
-    code: clock::MachineCode,
+    /// Its machine code.
+    code: Code,
     /// The launch.
     config: &'a LaunchConfig,
     /// What the emulator traced.
@@ -76,8 +118,8 @@ struct TracedLaunch<'a> {
     /// Whether the same launch came before, so that what fits is in the L2: a GPU that is timed on the same buffers again and
     /// again. `cargo ladder bench` takes other buffers for each launch.
     warmed: bool,
-    /// Whether the estimate has the spans of two steps.
-    spans: bool,
+    /// What it is to have.
+    wish: Wish,
     /// The card.
     card: Card,
 }
@@ -208,7 +250,7 @@ impl TracedLaunch<'_> {
             return Err(first.to_string());
         }
         let config = self.config;
-        let resident = resident(&self.code, self.function, config);
+        let resident = resident(&self.code.machine, self.function, config);
         if resident == 0 {
             return Err("an SM has not enough registers or shared memory for one CTA".into());
         }
@@ -237,23 +279,35 @@ impl TracedLaunch<'_> {
             card.queue.l2_bytes,
             self.warmed,
         );
-        let launch = Launch {
-            card: &card,
-            code: &self.code,
-            instructions,
-            traces: &report.traces,
-            blocks: deal.clusters * ranks,
-            cluster: config.cluster,
-            resident,
-            shared_bytes: shared_bytes(self.function, config),
-            sharing,
-            window: None,
+        let launch = |code: &Code| {
+            let launch = Launch {
+                card: &card,
+                code: &code.machine,
+                listed: code.listed.as_ref().map(|(listed, _)| listed),
+                instructions,
+                traces: &report.traces,
+                blocks: deal.clusters * ranks,
+                cluster: config.cluster,
+                resident,
+                shared_bytes: shared_bytes(self.function, config),
+                sharing,
+                window: None,
+            };
+            match self.wish.spans {
+                true => launch.estimate_with_spans(),
+                false => launch.estimate().map(|estimate| (estimate, None)),
+            }
         };
-        let (estimate, window) = match self.spans {
-            true => launch.estimate_with_spans(),
-            false => launch.estimate().map(|estimate| (estimate, None)),
-        }
-        .map_err(|error| error.to_string())?;
+        let (code, estimated) = match launch(&self.code) {
+            // The machine code is of another kernel, or branches as the trace does not.
+            Err(error) if self.code.listed.is_none() => {
+                let code = Code::listed(self.source, self.function, &card, error.to_string());
+                let again = launch(&code);
+                (code, again)
+            }
+            estimated => (self.code, estimated),
+        };
+        let (estimate, window) = estimated.map_err(|error| error.to_string())?;
         let sources = instructions.iter();
         let sources =
             sources.filter_map(|one| Some((one.ptx_line, one.source.as_ref()?.to_string())));
@@ -263,7 +317,8 @@ impl TracedLaunch<'_> {
             sources: sources.collect(),
             card,
             resident,
-            code: self.code,
+            code: code.machine,
+            listed: code.listed.map(|(_, why)| why),
             estimate,
             window,
             measured: None,
@@ -278,31 +333,34 @@ pub(crate) fn of_host(
     kernel: &Kernel,
     called: String,
     card: Card,
-    spans: bool,
+    wish: Wish,
     run: impl FnOnce(&mut Host, u32) -> Result<Finished>,
     no: impl Fn(String) -> Error,
 ) -> Result<(Prediction, Finished)> {
-    let code = machine_code::of(&kernel.source, kernel.name);
-    let code = code.map_err(|error| no(format!("{error:#}")))?;
+    let code = Code::new(&kernel.source, kernel.name, &kernel.function, &card, wish);
     let config = LaunchConfig {
         block: [kernel.spec.threads, 1, 1],
         dynamic_shared: kernel.spec.dynamic_shared,
         ..LaunchConfig::default()
     };
-    let mut finished = run(host, resident(&code, &kernel.function, &config).max(1))?;
+    let mut finished = run(
+        host,
+        resident(&code.machine, &kernel.function, &config).max(1),
+    )?;
     let traced = Traced {
         report: finished.report.take().unwrap_or_default(),
         wave: host.take_wave(),
     };
     let launch = TracedLaunch {
         kernel: called,
+        source: &kernel.source,
         function: &kernel.function,
         code,
         config: &finished.launch.config,
         traced: &traced,
         memory: 2 * finished.problem.padded.elements().iter().sum::<u64>(),
         warmed: false,
-        spans,
+        wish,
         card,
     };
     let prediction = launch.predict().map_err(no)?;
@@ -326,21 +384,20 @@ pub struct AnyLaunch<'a> {
     pub args: &'a [Arg],
     /// Bytes of the buffers among them.
     pub memory: u64,
-    /// Whether the estimate has the spans of two steps.
-    pub spans: bool,
+    /// What the prediction is to have.
+    pub wish: Wish,
 }
 
 impl AnyLaunch<'_> {
     /// Traces it on the emulator and predicts.
     ///
     /// # Errors
-    /// If the launch is refused; if the kernel goes wrong, or its machine code cannot be had or does not fit.
+    /// If the launch is refused, or the kernel goes wrong.
     pub fn predict(self, device: &mut Device) -> Result<Prediction> {
         let no = |why: String| Error::NotPredicted(self.kernel.to_owned(), why);
-        let code =
-            machine_code::of(self.source, self.entry).map_err(|error| no(format!("{error:#}")))?;
         let card = Card::h200().map_err(|error| no(error.to_string()))?;
-        let held = resident(&code, self.function, self.config).max(1);
+        let code = Code::new(self.source, self.entry, self.function, &card, self.wish);
+        let held = resident(&code.machine, self.function, self.config).max(1);
         let traced = traced(
             device,
             self.function,
@@ -351,13 +408,14 @@ impl AnyLaunch<'_> {
         )?;
         let launch = TracedLaunch {
             kernel: self.kernel.to_owned(),
+            source: self.source,
             function: self.function,
             code,
             config: self.config,
             traced: &traced,
             memory: self.memory,
             warmed: true,
-            spans: self.spans,
+            wish: self.wish,
             card,
         };
         launch.predict().map_err(no)
@@ -365,11 +423,11 @@ impl AnyLaunch<'_> {
 }
 
 impl Prediction {
-    /// Of the rung's kernel at the size of these settings; with `spans` also what its warps do in two steps.
+    /// Of the rung's kernel at the size of these settings.
     ///
     /// # Errors
-    /// If the kernel goes wrong on the emulator, or its machine code cannot be had.
-    pub fn new(rung: &Rung, settings: &Settings, target: &Target, spans: bool) -> Result<Self> {
+    /// If the kernel goes wrong on the emulator.
+    pub fn new(rung: &Rung, settings: &Settings, target: &Target, wish: Wish) -> Result<Self> {
         let no = |why: String| Error::NoPrediction(settings.size, why);
         let card = Card::h200_with(&settings.constants).map_err(|error| no(error.to_string()))?;
         let source = choose::source(rung, target, &settings.kernel, settings.size)?;
@@ -380,7 +438,7 @@ impl Prediction {
             host.run()
         };
         let called = format!("rung {}", rung.name);
-        let (prediction, _) = of_host(&mut host, &kernel, called, card, spans, run, no)?;
+        let (prediction, _) = of_host(&mut host, &kernel, called, card, wish, run, no)?;
         let spec = kernel.spec;
         Ok(Self {
             product: Some(Product {
@@ -400,9 +458,9 @@ impl Prediction {
         settings: &Settings,
         target: &Target,
         gpu: &Target,
-        spans: bool,
+        wish: Wish,
     ) -> Result<Self> {
-        let mut prediction = Self::new(rung, settings, target, spans)?;
+        let mut prediction = Self::new(rung, settings, target, wish)?;
         let outcome = run::on_gpu(rung, settings, gpu, Some(Effort::Run))?;
         if !outcome.verification.ok() {
             let why = format!(

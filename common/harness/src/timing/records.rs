@@ -38,6 +38,8 @@ pub struct Predicted {
     pub tile: String,
     /// Clocks of an SM.
     pub predicted: u64,
+    /// The same from list-scheduled PTX, as without ptxas.
+    pub from_ptx: Option<u64>,
     /// Clocks of an SM: the median time by the clock that the SMs counted.
     pub measured: u64,
     /// The stall reason that most clocks of warps were predicted for.
@@ -50,6 +52,11 @@ impl Predicted {
     /// How far the prediction is off, as a part of what was measured.
     pub fn error(&self) -> f64 {
         self.predicted as f64 / self.measured as f64 - 1.0
+    }
+
+    /// The same of the prediction from list-scheduled PTX.
+    pub fn error_from_ptx(&self) -> Option<f64> {
+        Some(self.from_ptx? as f64 / self.measured as f64 - 1.0)
     }
 }
 
@@ -86,6 +93,15 @@ impl Errors {
     /// If the record cannot be read.
     pub fn recorded() -> Result<Option<Self>> {
         Ok(Self::new(predicted()?.iter().map(Predicted::error)))
+    }
+
+    /// Over what is recorded of predictions from list-scheduled PTX.
+    ///
+    /// # Errors
+    /// If the record cannot be read.
+    pub fn recorded_from_ptx() -> Result<Option<Self>> {
+        let all = predicted()?;
+        Ok(Self::new(all.iter().filter_map(Predicted::error_from_ptx)))
     }
 }
 

@@ -259,6 +259,8 @@ struct Row {
     gpu: String,
     commit: String,
     date: String,
+    /// Clocks of an SM that were predicted (`--record`).
+    predicted: Option<u64>,
 }
 
 impl Row {
@@ -319,6 +321,7 @@ pub fn measure(device: &str, out: &Path) -> Result<bool> {
             gpu: run.provenance.gpu.name.clone(),
             commit: run.provenance.commit.clone().unwrap_or_default(),
             date: run.provenance.date.clone(),
+            predicted: None,
         })?;
         to.get_or_insert_with(|| out.join(record.name()));
     }
@@ -331,17 +334,19 @@ pub fn measure(device: &str, out: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// What is predicted for each, beside what is recorded in this folder.
+/// What is predicted for each, beside what is recorded in this folder; or with `recorded` what was predicted, and with `keep` it is
+/// recorded.
 ///
 /// # Errors
 /// If the record cannot be read, or a kernel cannot be changed.
-pub fn compare(record: &Path) -> Result<bool> {
-    let file = record.join(FILE);
-    let rows: Vec<Row> = csv::Reader::from_path(&file)
-        .with_context(|| format!("cannot read {}", file.display()))?
+pub fn compare(record: &Path, recorded: bool, keep: bool) -> Result<bool> {
+    let file_of_record = record.join(FILE);
+    let shown = file_of_record.display();
+    let mut rows: Vec<Row> = csv::Reader::from_path(&file_of_record)
+        .with_context(|| format!("cannot read {shown}"))?
         .deserialize()
         .collect::<Result<_, _>>()
-        .with_context(|| format!("{} is not a record of experiments", file.display()))?;
+        .with_context(|| format!("{shown} is not a record of experiments"))?;
     let folder = tempfile::tempdir()?;
     let mut good = true;
     let mut asked = "";
@@ -353,18 +358,25 @@ pub fn compare(record: &Path) -> Result<bool> {
             table.push(vec![question.to_owned(), "".into(), "".into(), "".into()]);
             asked = question;
         }
-        let measured = rows.iter().find(|row| {
+        let row = rows.iter_mut().find(|row| {
             row.question == question && row.kernel == kernel.name && row.rung == kernel.rung
         });
-        let guess = predicted(
-            &kernel.variant()?,
-            Size::cube(SIDE),
-            kernel.tile,
-            file.as_deref(),
-        );
-        let guess = guess.map(|guess| guess.clocks);
+        let guess = match (recorded, &row) {
+            (true, Some(row)) => {
+                let clocks = row.predicted.map(|clocks| clocks as f64);
+                clocks.ok_or_else(|| "not recorded".to_owned())
+            }
+            _ => {
+                let (variant, size) = (kernel.variant()?, Size::cube(SIDE));
+                predicted(&variant, size, kernel.tile, file.as_deref(), false)
+                    .map(|guess| guess.clocks)
+            }
+        };
         good &= guess.is_ok();
-        let measured = measured.map(Row::clocks);
+        let measured = row.as_ref().map(|row| row.clocks());
+        if let (Some(row), Ok(clocks)) = (row, &guess) {
+            row.predicted = Some(clocks.round() as u64);
+        }
         let error = guess.as_ref().ok().zip(measured);
         table.push(vec![
             kernel.name.to_owned(),
@@ -378,6 +390,12 @@ pub fn compare(record: &Path) -> Result<bool> {
         ]);
     }
     anstream::print!("{}", markdown_table(&table));
+    if keep {
+        let mut kept = csv::Writer::from_writer(Vec::new());
+        rows.iter().try_for_each(|row| kept.serialize(row))?;
+        record::write(&file_of_record, &record::csv_text(kept)?)?;
+        anstream::println!("written to {}", file_of_record.display());
+    }
     Ok(good)
 }
 

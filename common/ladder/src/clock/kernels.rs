@@ -26,6 +26,9 @@ struct Row {
     gpu: String,
     commit: String,
     date: String,
+    /// Clocks of an SM that were predicted, from machine code and from list-scheduled PTX (`--record`).
+    predicted: Option<u64>,
+    from_ptx: Option<u64>,
 }
 
 impl Row {
@@ -95,6 +98,8 @@ pub fn measure(folder: &Path, device: &str, out: &Path) -> Result<bool> {
                 gpu: measured.gpu.clone(),
                 commit: now.commit.unwrap_or_default(),
                 date: now.date,
+                predicted: None,
+                from_ptx: None,
             })?;
             card.get_or_insert(measured.gpu);
         }
@@ -106,51 +111,153 @@ pub fn measure(folder: &Path, device: &str, out: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// What is predicted for each, beside what is recorded in the folder of a card.
-///
-/// # Errors
-/// If the record or a kernel cannot be read.
-pub fn compare(folder: &Path, record: &Path) -> Result<bool> {
-    let file = record.join(FILE);
-    let rows: Vec<Row> = csv::Reader::from_path(&file)
+/// The record in the folder of a card.
+fn recorded(folder: &Path) -> Result<Vec<Row>> {
+    let file = folder.join(FILE);
+    csv::Reader::from_path(&file)
         .with_context(|| format!("cannot read {}", file.display()))?
         .deserialize()
         .collect::<Result<_, _>>()
-        .with_context(|| format!("{} is not a record of kernels", file.display()))?;
-    let mut table = vec![head(
-        ["kernel", "clocks predicted", "measured", "error"].into_iter(),
-    )];
-    let (mut foot, mut all, mut good) = (String::new(), Vec::new(), true);
+        .with_context(|| format!("{} is not a record of kernels", file.display()))
+}
+
+/// Measured and predicted clocks that are recorded there; none if nothing is.
+///
+/// # Errors
+/// If the record cannot be read.
+pub fn pairs(folder: &Path) -> Result<Vec<(f64, f64)>> {
+    if !folder.join(FILE).is_file() {
+        return Ok(Vec::new());
+    }
+    let rows = recorded(folder)?;
+    let pair = |row: &Row| Some((row.clocks(), row.predicted? as f64));
+    Ok(rows.iter().filter_map(pair).collect())
+}
+
+/// A kernel as the table shows it: clocks of an SM, or why there are none.
+struct Line {
+    kernel: String,
+    predicted: Result<f64, String>,
+    from_ptx: Result<f64, String>,
+    measured: Option<f64>,
+}
+
+impl Line {
+    fn recorded(row: &Row) -> Self {
+        let clocks =
+            |clocks: Option<u64>| clocks.map(|it| it as f64).ok_or("not recorded".to_owned());
+        Self {
+            kernel: row.kernel.clone(),
+            predicted: clocks(row.predicted),
+            from_ptx: clocks(row.from_ptx),
+            measured: Some(row.clocks()),
+        }
+    }
+
+    /// Predicted and measured clocks.
+    fn pair(&self, predicted: &Result<f64, String>) -> Option<(f64, f64)> {
+        predicted.as_ref().ok().copied().zip(self.measured)
+    }
+
+    fn family(&self) -> &str {
+        self.kernel.split('/').next().unwrap_or_default()
+    }
+}
+
+/// What is predicted for each, beside what is recorded in the folder of a card; with `keep`, predictions are written there.
+///
+/// # Errors
+/// If the record or a kernel cannot be read.
+pub fn compare(folder: &Path, record: &Path, keep: bool) -> Result<bool> {
+    let mut rows = recorded(record)?;
+    let mut lines = Vec::new();
     for family in families(folder)? {
-        // Predicted and measured clocks.
-        let mut pairs = Vec::new();
         for (name, path) in &family.kernels {
             let kernel = format!("{}/{name}", family.name);
-            let measured = rows
-                .iter()
-                .find(|row| row.kernel == kernel)
-                .map(Row::clocks);
-            let predicted = emulate::predict(path).map(|prediction| prediction.estimate.clocks);
-            good &= predicted.is_ok();
-            let pair = predicted.as_ref().ok().copied().zip(measured);
-            pairs.extend(pair);
-            table.push(vec![
+            let predict = |from_ptx| {
+                emulate::predict(path, from_ptx)
+                    .map(|prediction| prediction.estimate.clocks)
+                    .map_err(|error| format!("{error:#}"))
+            };
+            let (predicted, from_ptx) = (predict(false), predict(true));
+            let row = rows.iter_mut().find(|row| row.kernel == kernel);
+            let measured = row.as_ref().map(|row| row.clocks());
+            if let Some(row) = row {
+                let clocks =
+                    |of: &Result<f64, String>| of.as_ref().ok().map(|it| it.round() as u64);
+                (row.predicted, row.from_ptx) = (clocks(&predicted), clocks(&from_ptx));
+            }
+            lines.push(Line {
                 kernel,
-                (predicted.as_ref()).map_or_else(
-                    |error| format!("{error:#}"),
-                    |clocks| thousands(*clocks as u64),
-                ),
-                measured.map_or_else(|| "not recorded".into(), |clocks| thousands(clocks as u64)),
-                pair.map_or_else(String::new, |(guess, clocks)| {
-                    format!("{:+.1}%", 100.0 * (guess / clocks - 1.0))
-                }),
-            ]);
+                predicted,
+                from_ptx,
+                measured,
+            });
         }
-        foot += &summary(&family.name, &pairs);
-        all.extend(pairs);
     }
-    anstream::print!("{}\n{foot}{}", markdown_table(&table), summary("all", &all));
-    Ok(good)
+    anstream::print!("{}", text(&lines));
+    if keep {
+        let mut kept = csv::Writer::from_writer(Vec::new());
+        rows.iter().try_for_each(|row| kept.serialize(row))?;
+        record::write(&record.join(FILE), &record::csv_text(kept)?)?;
+        anstream::println!("written to {}", record.join(FILE).display());
+    }
+    let all_predicted = |line: &Line| line.predicted.is_ok() && line.from_ptx.is_ok();
+    Ok(lines.iter().all(all_predicted))
+}
+
+/// The same of what is recorded there.
+///
+/// # Errors
+/// If the record cannot be read.
+pub fn show(record: &Path) -> Result<()> {
+    let lines: Vec<Line> = recorded(record)?.iter().map(Line::recorded).collect();
+    anstream::print!("{}", text(&lines));
+    Ok(())
+}
+
+fn text(lines: &[Line]) -> String {
+    let heads = [
+        "kernel",
+        "clocks predicted",
+        "measured",
+        "error",
+        "from PTX",
+    ];
+    let mut table = vec![head(heads.into_iter())];
+    for line in lines {
+        let off = |predicted: &Result<f64, String>| match (predicted, line.pair(predicted)) {
+            (Err(why), _) => why.clone(),
+            (Ok(_), None) => String::new(),
+            (Ok(_), Some((guess, clocks))) => format!("{:+.1}%", 100.0 * (guess / clocks - 1.0)),
+        };
+        table.push(vec![
+            line.kernel.clone(),
+            (line.predicted.as_ref()).map_or_else(Clone::clone, |clocks| thousands(*clocks as u64)),
+            (line.measured)
+                .map_or_else(|| "not recorded".into(), |clocks| thousands(clocks as u64)),
+            if line.predicted.is_ok() {
+                off(&line.predicted)
+            } else {
+                String::new()
+            },
+            off(&line.from_ptx),
+        ]);
+    }
+    let mut text = markdown_table(&table) + "\n";
+    let mut families: Vec<&str> = lines.iter().map(Line::family).collect();
+    families.dedup();
+    for family in families.into_iter().map(Some).chain([None]) {
+        let own = || (lines.iter()).filter(|line| family.is_none_or(|name| line.family() == name));
+        let name = family.unwrap_or("all");
+        let pairs: Vec<_> = own()
+            .filter_map(|line| line.pair(&line.predicted))
+            .collect();
+        let listed: Vec<_> = own().filter_map(|line| line.pair(&line.from_ptx)).collect();
+        text += &summary(name, &pairs);
+        text += &summary(&format!("{name}, from PTX"), &listed);
+    }
+    text
 }
 
 fn summary(name: &str, pairs: &[(f64, f64)]) -> String {

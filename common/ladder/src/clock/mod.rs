@@ -8,12 +8,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::draw::{self, Ink, Points};
 use crate::record::{self, Record, Run};
 use crate::timing::printed;
 use harness::Size;
 use harness::records::{Errors, Predicted};
 use harness::rungs::{self, Variant};
 use harness::table::{head, markdown_table, thousands};
+
+/// What `--record` writes.
+const CSV: &str = "clock.csv";
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -32,9 +36,13 @@ pub struct Arguments {
     /// `cargo ladder emulate`. NVRTC is needed
     #[arg(long, value_name = "DIR", conflicts_with_all = ["rungs", "sizes", "experiments"])]
     kernels: Option<PathBuf>,
-    /// Write what is predicted to clock.csv beside the record, from which the model's error is reported
-    #[arg(long, conflicts_with_all = ["experiments", "kernels"])]
+    /// Write what is predicted to clock.csv beside the record, from which the model's error is reported; with --kernels or
+    /// --experiments to their own record
+    #[arg(long)]
     record: bool,
+    /// Show what is recorded, and predict nothing
+    #[arg(long, conflicts_with_all = ["rungs", "sizes", "record", "device"])]
+    recorded: bool,
     /// Time the experiments or the kernels on a GPU, gpu or gpu:N, and record them
     #[arg(long, conflicts_with_all = ["against", "rungs", "sizes", "record"])]
     device: Option<String>,
@@ -51,6 +59,8 @@ struct Line {
     tile: Option<String>,
     /// Clocks of an SM, predicted and measured.
     predicted: Result<Guess, String>,
+    /// The same from list-scheduled PTX, as on a machine without ptxas.
+    from_ptx: Result<Guess, String>,
     measured: f64,
     /// The stall reason that ncu sampled most often, if it was asked.
     sampled: Option<String>,
@@ -64,9 +74,33 @@ struct Guess {
 }
 
 impl Line {
+    /// A row of the record.
+    fn recorded(row: &Predicted) -> Result<Self> {
+        let guess = |clocks: u64| Guess {
+            clocks: clocks as f64,
+            reason: row.reason.clone(),
+        };
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Ok(Self {
+            rung: row.rung.clone(),
+            size: row.size.parse().map_err(anyhow::Error::msg)?,
+            tile: some(&row.tile),
+            predicted: Ok(guess(row.predicted)),
+            from_ptx: row.from_ptx.map(guess).ok_or_else(|| "not recorded".into()),
+            measured: row.measured as f64,
+            sampled: some(&row.sampled),
+        })
+    }
+
     /// How far the prediction is off, as a part of what was measured.
     fn error(&self) -> Option<f64> {
         let predicted = self.predicted.as_ref().ok()?;
+        Some(predicted.clocks / self.measured - 1.0)
+    }
+
+    /// The same of the prediction from list-scheduled PTX.
+    fn error_from_ptx(&self) -> Option<f64> {
+        let predicted = self.from_ptx.as_ref().ok()?;
         Some(predicted.clocks / self.measured - 1.0)
     }
 }
@@ -91,10 +125,20 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             .join("results/h200"),
     };
     if arguments.experiments {
-        return experiments::compare(&record);
+        return experiments::compare(&record, arguments.recorded, arguments.record);
+    }
+    if arguments.kernels.is_some() && arguments.recorded {
+        kernels::show(&record)?;
+        return Ok(true);
+    }
+    if arguments.recorded {
+        let rows = predictions(&record)?;
+        let lines: Vec<Line> = rows.iter().map(Line::recorded).collect::<Result<_>>()?;
+        anstream::print!("{}", table(&lines));
+        return Ok(true);
     }
     if let Some(folder) = &arguments.kernels {
-        return kernels::compare(folder, &record);
+        return kernels::compare(folder, &record, arguments.record);
     }
     let folder = record;
     let record = Record::read(&folder)?;
@@ -117,7 +161,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
                     rung: variant.label(),
                     size,
                     tile: run.tile.clone(),
-                    predicted: predicted(&variant, size, run.tile.as_deref(), None),
+                    predicted: predicted(&variant, size, run.tile.as_deref(), None, false),
+                    from_ptx: predicted(&variant, size, run.tile.as_deref(), None, true),
                     measured,
                     sampled: samples.reason(&variant.rung.name, run.tile.as_deref(), size),
                 });
@@ -131,6 +176,55 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(lines.iter().all(|line| line.predicted.is_ok()))
 }
 
+/// What `--record` wrote to a card's folder.
+fn predictions(folder: &Path) -> Result<Vec<Predicted>> {
+    let file = folder.join(CSV);
+    csv::Reader::from_path(&file)
+        .with_context(|| format!("cannot read {}", file.display()))?
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("{} is not a record of the clock", file.display()))
+}
+
+/// The plot that `cargo ladder plot` makes of what was predicted.
+pub const PLOT: &str = "clock.svg";
+
+/// Predicted against measured clocks, of what is recorded in a card's folder; none if nothing is.
+///
+/// # Errors
+/// If a record cannot be read.
+pub fn scatter(folder: &Path) -> Result<Option<String>> {
+    if !folder.join(CSV).is_file() {
+        return Ok(None);
+    }
+    let rows = predictions(folder)?;
+    let points = [
+        Points {
+            name: "rungs",
+            ink: Ink::Kernel,
+            clocks: (rows.iter())
+                .map(|row| (row.measured as f64, row.predicted as f64))
+                .collect(),
+        },
+        Points {
+            name: "rungs, from list-scheduled PTX",
+            ink: Ink::Older,
+            clocks: (rows.iter())
+                .filter_map(|row| Some((row.measured as f64, row.from_ptx? as f64)))
+                .collect(),
+        },
+        Points {
+            name: "kernels of tests/kernels",
+            ink: Ink::Cublas,
+            clocks: kernels::pairs(folder)?,
+        },
+    ];
+    let gpu = Record::read(folder)?;
+    let gpu = gpu.runs().next();
+    let gpu = gpu.map_or("GPU", |(_, run)| run.provenance.gpu.name.as_str());
+    draw::clock(&points, gpu).map(Some)
+}
+
 /// Writes what was predicted beside what was measured to the record's folder.
 fn write(folder: &Path, lines: &[Line]) -> Result<()> {
     let mut table = csv::Writer::from_writer(Vec::new());
@@ -141,13 +235,18 @@ fn write(folder: &Path, lines: &[Line]) -> Result<()> {
                 size: line.size.to_string(),
                 tile: line.tile.clone().unwrap_or_default(),
                 predicted: guess.clocks.round() as u64,
+                from_ptx: line
+                    .from_ptx
+                    .as_ref()
+                    .ok()
+                    .map(|guess| guess.clocks.round() as u64),
                 measured: line.measured.round() as u64,
                 reason: guess.reason.clone(),
                 sampled: line.sampled.clone().unwrap_or_default(),
             })?;
         }
     }
-    let to = folder.join("clock.csv");
+    let to = folder.join(CSV);
     record::write(&to, &record::csv_text(table)?)?;
     anstream::println!("written to {}", to.display());
     Ok(())
@@ -165,9 +264,13 @@ fn predicted(
     size: Size,
     tile: Option<&str>,
     kernel: Option<&Path>,
+    from_ptx: bool,
 ) -> Result<Guess, String> {
     let size = size.to_string();
     let mut flags = vec!["time", "--json", "--device", "emulator", "--size", &size];
+    if from_ptx {
+        flags.push("--from-ptx");
+    }
     // Only a kernel with several tiles takes one.
     let tiles = variant.rung.kernels().map_err(|error| error.to_string())?;
     if let Some(tile) = tile.filter(|_| tiles.len() > 1) {
@@ -195,6 +298,7 @@ fn table(lines: &[Line]) -> String {
             "clocks predicted",
             "measured",
             "error",
+            "from PTX",
             "warps wait for",
             "ncu sampled",
         ]
@@ -217,6 +321,8 @@ fn table(lines: &[Line]) -> String {
             predicted,
             thousands(line.measured as u64),
             error,
+            line.error_from_ptx()
+                .map_or_else(String::new, |error| format!("{:+.1}%", 100.0 * error)),
             reason,
             line.sampled.clone().unwrap_or_default(),
         ]);
@@ -233,6 +339,15 @@ fn table(lines: &[Line]) -> String {
             errors.count,
             lines.len(),
         );
+        if let Some(errors) = Errors::new(lines.iter().filter_map(Line::error_from_ptx)) {
+            text += &format!(
+                "error from list-scheduled PTX: {:.1}% in the median, {:.1}% in the mean, {:.1}% at worst, over {}\n",
+                100.0 * errors.median,
+                100.0 * errors.mean,
+                100.0 * errors.worst,
+                errors.count,
+            );
+        }
         let sampled = lines.iter().filter_map(|line| {
             let guess = line.predicted.as_ref().ok()?;
             Some(*line.sampled.as_ref()? == guess.reason)
@@ -281,6 +396,7 @@ mod tests {
                 clocks: predicted,
                 reason: "wait".into(),
             }),
+            from_ptx: Err("no".into()),
             measured,
             sampled: None,
         }

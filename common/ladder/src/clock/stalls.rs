@@ -1,4 +1,5 @@
 //! Which stall reason a card's warps had most often, as ncu sampled it.
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -18,10 +19,14 @@ struct Row {
     reason: String,
 }
 
-/// Of reasons with what each takes of the warps' clocks, the one that takes most; none if warps never wait.
+/// Of reasons with what each takes of the warps' clocks, the one that takes most; none if warps never wait. A name may come
+/// more than once.
 pub fn most<'a>(reasons: impl Iterator<Item = (&'a str, f64)>) -> Option<&'a str> {
-    let waits = reasons.filter(|(name, _)| !NO_WAIT.contains(name));
-    let most = waits.max_by(|a, b| a.1.total_cmp(&b.1));
+    let mut sums = BTreeMap::<&str, f64>::new();
+    for (name, clocks) in reasons.filter(|(name, _)| !NO_WAIT.contains(name)) {
+        *sums.entry(name).or_default() += clocks;
+    }
+    let most = sums.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
     most.map(|(name, _)| name)
 }
 
@@ -84,6 +89,8 @@ mod tests {
         let reasons = [("selected", 9.0), ("wait", 1.0), ("barrier", 2.0)];
         assert_eq!(most(reasons.into_iter()), Some("barrier"));
         assert_eq!(most(reasons.into_iter().take(1)), None);
+        let twice = [("wait", 2.0), ("barrier", 1.5), ("barrier", 1.0)];
+        assert_eq!(most(twice.into_iter()), Some("barrier"));
     }
 
     #[test]

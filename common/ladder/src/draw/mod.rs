@@ -2,11 +2,13 @@
 //!
 //! | file | what it draws |
 //! | --- | --- |
+//! | `clock` | predicted against measured clocks |
 //! | `rungs` | every rung at one size, under the card's ceilings |
 //! | `sizes` | the last rung by size, compared with cuBLAS |
 //! | `panel` | axes, and names at the ends of lines |
 //! | `sheet` | the frame of both: background, colours for light and dark, title, provenance |
 //! | `spread` | labels that do not overlap |
+mod clock;
 mod panel;
 mod rungs;
 mod sheet;
@@ -15,7 +17,9 @@ mod spread;
 
 use harness::ceilings::Ceilings;
 
+pub use clock::{Points, clock};
 pub use rungs::rungs;
+pub use sheet::Ink;
 pub use sizes::sizes;
 
 /// A level that no kernel exceeds.

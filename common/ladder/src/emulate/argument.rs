@@ -7,6 +7,7 @@ use emulator::{Param, ParamKind};
 
 use super::element::{Element, float, integer};
 use super::fill::{Fill, is_npy};
+use super::tensor_map::{self, MapSpec};
 
 /// A buffer as it is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,10 +33,12 @@ pub enum Argument {
     Typed(Element, Vec<String>),
     /// `hex:0011aa`: the bytes of a struct.
     Bytes(Vec<u8>),
+    /// `map(f16[64,64]=normal; box=8x64; swizzle=128)`: a tensor map, by value or in memory.
+    Map(MapSpec),
 }
 
 /// How arguments are written.
-pub const FORMS: &str = "f32[4096]=normal, f16[64,64]=a.npy, 4096, 0.5, f16=0.5, hex:0011aabb, @0 (the same buffer as argument 0) or null";
+pub const FORMS: &str = "f32[4096]=normal, f16[64,64]=a.npy, 4096, 0.5, f16=0.5, hex:0011aabb, @0 (the same buffer as argument 0), null, or for TMA map(f16[2048,2048]=normal; box=128x64; swizzle=128)";
 
 impl FromStr for Argument {
     type Err = String;
@@ -44,6 +47,12 @@ impl FromStr for Argument {
         let text = text.trim();
         if text == "null" {
             return Ok(Self::Null);
+        }
+        if let Some(inside) = text.strip_prefix("map(") {
+            let inside = inside
+                .strip_suffix(')')
+                .ok_or_else(|| format!("`{text}` has no `)`; write {}", tensor_map::FORM))?;
+            return MapSpec::parse(inside).map(Self::Map);
         }
         if let Some(number) = text.strip_prefix('@') {
             let number = number
@@ -185,6 +194,10 @@ impl Argument {
             (Self::Buffer(_) | Self::Same(_), _) => {
                 Err(format!("{to}, takes no buffer; {}", remedy(to.param)))
             }
+            (Self::Map(_), ParamKind::Pointer) => Ok(None),
+            (Self::Map(_), ParamKind::Integer) if bytes == 8 => Ok(None),
+            (Self::Map(_), ParamKind::Struct) if bytes == 128 => Ok(None),
+            (Self::Map(_), _) => Err(format!("{to}, takes no tensor map; {}", remedy(to.param))),
             (Self::Null, ParamKind::Pointer | ParamKind::Integer) if bytes == 8 => {
                 Ok(Some(vec![0; 8]))
             }
@@ -249,6 +262,10 @@ fn remedy(param: &Param) -> String {
         (ParamKind::Struct, 2) => {
             "give it a value of its type, as in --arg f16=0.5 or bf16=0.5".into()
         }
+        (ParamKind::Struct, 128) => format!(
+            "give it its 128 bytes, as in --arg hex:0011…, or, if it is a tensor map, --arg '{}'",
+            tensor_map::FORM
+        ),
         (ParamKind::Struct, bytes) => format!(
             "give it its {bytes} bytes, as in --arg hex:0011… or, where all its members are of one type, --arg f32=1,2,3"
         ),
@@ -368,6 +385,11 @@ mod tests {
             "compilers before CUDA 12 declare no pointers"
         );
         assert_eq!(given("null", Pointer, 8), Ok(Some(vec![0; 8])));
+        for (kind, bytes) in [(Struct, 128), (Pointer, 8), (Integer, 8)] {
+            assert_eq!(given("map(f16[64,64]; box=8x64)", kind, bytes), Ok(None));
+        }
+        let error = given("map(f16[64,64]; box=8x64)", Struct, 64).expect_err("too small");
+        assert!(error.contains("takes no tensor map"), "{error}");
     }
 
     #[test]

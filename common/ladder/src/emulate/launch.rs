@@ -5,6 +5,7 @@ use std::str::FromStr;
 use clap::{Args, Parser};
 
 use super::argument::{Argument, BufferSpec, FORMS};
+use super::tensor_map::{MapOf, MapSpec};
 
 /// The line by which a file says how it is launched.
 pub const HEAD: &str = "cargo ladder emulate:";
@@ -33,7 +34,7 @@ pub struct Launch {
     /// Dynamic shared memory of a block, in bytes
     #[arg(long, value_name = "BYTES")]
     pub shared: Option<harness::Bytes>,
-    /// The next argument: f32[4096]=normal, a.npy, 4096, 0.5, f16=0.5, hex:00ff, @0, null
+    /// The next argument: f32[4096]=normal, a.npy, 4096, 0.5, f16=0.5, hex:00ff, @0, null, map(…)
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true, long_help = help())]
     pub arguments: Vec<Argument>,
     /// What a __device__ or __constant__ variable holds before the launch
@@ -93,8 +94,13 @@ impl Launch {
         let mut launch = head.launch;
         let folder = path.parent().unwrap_or(Path::new(""));
         for argument in &mut launch.arguments {
-            if let Argument::Buffer(buffer) = argument {
-                buffer.below(folder);
+            match argument {
+                Argument::Buffer(buffer)
+                | Argument::Map(MapSpec {
+                    of: MapOf::Buffer(buffer),
+                    ..
+                }) => buffer.below(folder),
+                _ => {}
             }
         }
         for symbol in &mut launch.symbols {

@@ -1,5 +1,6 @@
 //! The launch's memory: what each argument and each variable holds before, and what it holds afterwards.
 use anyhow::{Result, anyhow, bail};
+use emulator::ParamKind;
 use harness::{Arg, Buffer, Device, Module};
 
 use super::argument::{Argument, BufferSpec, Described};
@@ -8,6 +9,7 @@ use super::fill::{Fill, read_npy};
 use super::launch::Symbol;
 use super::npy::{self, Array};
 use super::program::Program;
+use super::tensor_map::MapOf;
 
 /// The buffer of an argument.
 pub struct Held {
@@ -73,6 +75,38 @@ pub fn place(
                     argument: position,
                     buffer,
                     before,
+                });
+            }
+            Argument::Map(map) => {
+                let said = |why: String| anyhow!("{described}: {why}");
+                if let MapOf::Buffer(spec) = &map.of {
+                    let before = array(spec, None, position as u64, limit).map_err(said)?;
+                    let buffer = device.upload(&format!("argument {position}"), &before.bytes)?;
+                    buffers.push(Held {
+                        argument: position,
+                        buffer,
+                        before,
+                    });
+                }
+                let whose = match map.of {
+                    MapOf::Buffer(_) => position,
+                    MapOf::Same(other) => other,
+                };
+                let held = buffers.iter().find(|held| held.argument == whose);
+                let held = held.ok_or_else(|| {
+                    anyhow!("{described}: @{whose} is no buffer of an argument before it")
+                })?;
+                let tiling = map.tiling(held.before.element, &held.before.shape);
+                let tiling = tiling.map_err(said)?;
+                let value = device.tensor_map_of(&held.buffer, &tiling);
+                let value = value.map_err(|error| said(error.to_string()))?;
+                args.push(match (&value, param.kind) {
+                    // As `const CUtensorMap*`.
+                    (Arg::TensorMap(bytes, _), ParamKind::Pointer | ParamKind::Integer) => {
+                        let name = format!("the tensor map of argument {position}");
+                        device.upload(&name, &bytes[..])?.arg()
+                    }
+                    _ => value,
                 });
             }
             Argument::Null | Argument::Number(_) | Argument::Typed(..) | Argument::Bytes(_) => {}

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `mod` | what happens, in which order? |
 //! | `launch` | what is launched: by flags, or by the head of the file? |
-//! | `argument`, `fill`, `element`, `npy` | what does each argument hold? |
+//! | `argument`, `fill`, `element`, `npy`, `tensor_map` | what does each argument hold? |
 //! | `program`, `names` | which PTX, and which kernel of it? |
 //! | `device_code/` | which part of a source is the device's? |
 //! | `memory` | what is in the device's memory, before and after? |
@@ -26,6 +26,7 @@ mod npy;
 mod other_launches;
 mod program;
 mod report;
+mod tensor_map;
 #[cfg(test)]
 mod tests;
 pub mod untrusted;
@@ -38,7 +39,8 @@ use emulator::{Card, Finding, Limits, Options};
 use harness::measured::{self, Measured};
 use harness::metrics;
 use harness::{
-    AnyLaunch, Bytes, Device, Function, LaunchConfig, Need, Prediction, Target, Wanted, explained,
+    AnyLaunch, Bytes, Device, Function, LaunchConfig, Need, Prediction, Target, Wanted, Wish,
+    explained,
 };
 use owo_colors::OwoColorize;
 
@@ -71,6 +73,9 @@ pub struct Arguments {
     /// With --time, draw the warps of one SM over two steps, or write them as JSON; `-` prints that in place of the prediction
     #[arg(long, value_name = "FILE.svg|FILE.json|-", requires = "time")]
     timeline: Option<PathBuf>,
+    /// With --time, predict from list-scheduled PTX, as on a machine without ptxas: less exact
+    #[arg(long, requires = "time")]
+    from_ptx: bool,
     #[command(flatten)]
     look: look::Look,
     /// Print one JSON object
@@ -187,7 +192,10 @@ impl Chosen {
             config: &ready.config,
             args: &ready.placed.args,
             memory: buffers.map(|held| held.before.bytes.len() as u64).sum(),
-            spans: arguments.timeline.is_some(),
+            wish: Wish {
+                spans: arguments.timeline.is_some(),
+                from_ptx: arguments.from_ptx,
+            },
         };
         Ok(launch.predict(&mut ready.device)?)
     }
@@ -229,12 +237,15 @@ impl HeadOnly {
     }
 }
 
-/// What the clock predicts of the launch that the head of a file states.
+/// What the clock predicts of the launch that the head of a file states; `from_ptx`: as on a machine without ptxas.
 ///
 /// # Errors
 /// If the head states none, or there is no prediction of its kernel.
-pub fn predict(file: &Path) -> Result<Prediction> {
-    let arguments = HeadOnly::arguments(file, Wanted::Emulator)?;
+pub fn predict(file: &Path, from_ptx: bool) -> Result<Prediction> {
+    let arguments = Arguments {
+        from_ptx,
+        ..HeadOnly::arguments(file, Wanted::Emulator)?
+    };
     Chosen::new(&arguments)?.predict(&arguments)
 }
 

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | bench.json | what the rungs printed, with every sample; the other files are made from it |
 //! | bench.csv, bench.md | the tables for programs and for people |
-//! | rungs.svg, sizes.svg | the plots |
+//! | rungs.svg, sizes.svg | the plots; clock.svg is `clock`'s |
 mod csv;
 #[cfg(test)]
 pub mod for_tests;

@@ -1,0 +1,154 @@
+//! A long loop, simulated for some of its rounds: what it takes for all of them follows from two such simulations.
+//!
+//! Rounds are cut out of the middle, as many of each warp. That is sound where rounds do the same and nothing counts them: a
+//! kernel whose warps wait at mbarriers, whose phases alternate, is left as it is.
+use emulator::Effect;
+use rustc_hash::FxHashMap as HashMap;
+
+use crate::machine_code::MachineCode;
+use crate::path::Step;
+
+/// A loop that all warps turn equally often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loop {
+    /// The branch at its end, by its index in the machine code.
+    branch: u32,
+    /// How often it is executed.
+    pub rounds: usize,
+}
+
+/// The outermost loop of these warps that turns at least so often, the same way each time; none if there is none, or if they use
+/// mbarriers.
+pub(crate) fn find<'a>(
+    code: &MachineCode,
+    warps: impl Iterator<Item = (&'a [Step], &'a [emulator::TraceEffect])> + Clone,
+    least: usize,
+) -> Option<Loop> {
+    let counts_phases = |effects: &[emulator::TraceEffect]| {
+        effects.iter().any(|one| {
+            matches!(
+                one.effect,
+                Effect::MbarrierInit { .. }
+                    | Effect::MbarrierWait { .. }
+                    | Effect::MbarrierArrive { .. }
+            )
+        })
+    };
+    if warps.clone().any(|(_, effects)| counts_phases(effects)) {
+        return None;
+    }
+    let (longest, _) = warps.clone().max_by_key(|(steps, _)| steps.len())?;
+    let mut counts: HashMap<u32, usize> = HashMap::default();
+    for step in longest {
+        let one = &code.instructions[step.instruction as usize];
+        if one.target.is_some_and(|target| target <= step.instruction) {
+            *counts.entry(step.instruction).or_default() += 1;
+        }
+    }
+    let mut all: Vec<Loop> = (counts.into_iter())
+        .map(|(branch, rounds)| Loop { branch, rounds })
+        .filter(|one| one.rounds >= least)
+        .collect();
+    // The outermost turns least often.
+    all.sort_by_key(|one| (one.rounds, one.branch));
+    all.into_iter().find(|one| {
+        let mut warps = warps.clone();
+        warps.all(|(steps, _)| one.fits(steps))
+    })
+}
+
+impl Loop {
+    /// Where each round ends.
+    fn ends(self, steps: &[Step]) -> Vec<usize> {
+        let is_end = |(_, step): &(usize, &Step)| step.instruction == self.branch;
+        steps
+            .iter()
+            .enumerate()
+            .filter(is_end)
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    /// Whether a warp turns it as often, each time the same way, or not at all.
+    fn fits(self, steps: &[Step]) -> bool {
+        let ends = self.ends(steps);
+        let round =
+            |pair: &[usize]| (steps[pair[0] + 1..=pair[1]].iter()).map(|step| step.instruction);
+        let same = |rounds: &[usize]| round(&rounds[..2]).eq(round(&rounds[1..]));
+        ends.is_empty() || ends.len() == self.rounds && ends.windows(3).all(same)
+    }
+
+    /// The steps of a warp with no more than so many rounds: the first half of them and the last.
+    pub fn cut(self, steps: &[Step], keep: usize) -> Vec<Step> {
+        let ends = self.ends(steps);
+        if ends.len() <= keep {
+            return steps.to_vec();
+        }
+        let (first, last) = (keep / 2, keep - keep / 2);
+        let mut cut = steps[..=ends[first - 1]].to_vec();
+        cut.extend_from_slice(&steps[ends[ends.len() - last - 1] + 1..]);
+        cut
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine_code::MachineInstruction;
+
+    /// Instruction 0, a loop of 1 and 2, and 3.
+    fn code() -> MachineCode {
+        let one = |target| MachineInstruction {
+            opcode: "NOP".into(),
+            operands: String::new(),
+            ptx_line: 0,
+            guarded: false,
+            target,
+            stall: 1,
+            write: None,
+            read: None,
+            wait: 0,
+        };
+        MachineCode {
+            registers: 8,
+            instructions: vec![one(None), one(None), one(Some(1)), one(None)],
+        }
+    }
+
+    fn steps(of: impl IntoIterator<Item = u32>) -> Vec<Step> {
+        let step = |instruction| Step {
+            instruction,
+            event: None,
+        };
+        of.into_iter().map(step).collect()
+    }
+
+    fn turning(rounds: usize) -> Vec<Step> {
+        steps([0].into_iter().chain([1, 2].repeat(rounds)).chain([3]))
+    }
+
+    #[test]
+    fn rounds_are_cut_out_of_the_middle() {
+        let long = turning(10);
+        let warps = [(&long[..], &[][..])];
+        let found = find(&code(), warps.into_iter(), 8).expect("a loop");
+        assert_eq!((found.branch, found.rounds), (2, 10));
+        assert_eq!(found.cut(&long, 4), turning(4));
+        assert_eq!(found.cut(&long, 20), long);
+        assert_eq!(find(&code(), warps.into_iter(), 11), None);
+    }
+
+    #[test]
+    fn warps_that_turn_otherwise_are_left_as_they_are() {
+        let (long, short) = (turning(10), turning(9));
+        let other = steps([0].into_iter().chain([1, 2].repeat(9)).chain([2, 3]));
+        for odd in [short, other] {
+            let warps = [(&long[..], &[][..]), (&odd[..], &[][..])];
+            assert_eq!(find(&code(), warps.into_iter(), 8), None);
+        }
+        // One that has nothing to do with the loop is no hindrance.
+        let without = steps([0, 3]);
+        let warps = [(&long[..], &[][..]), (&without[..], &[][..])];
+        assert!(find(&code(), warps.into_iter(), 8).is_some());
+    }
+}

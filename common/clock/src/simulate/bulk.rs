@@ -1,0 +1,66 @@
+//! Bulk copies: TMA.
+use emulator::Effect;
+
+use super::state::Item;
+use super::{Simulator, Unit};
+
+impl Simulator<'_> {
+    pub(super) fn bulk_copy(
+        &mut self,
+        number: usize,
+        effects: &[emulator::TraceEffect],
+        time: f64,
+    ) {
+        let (card, latency) = (self.card, &self.card.latency);
+        let own = self.warps[number].cta;
+        for one in effects {
+            let Effect::BulkCopy {
+                bytes,
+                mbarrier,
+                ranks,
+                ..
+            } = one.effect
+            else {
+                continue;
+            };
+            let amount = f64::from(bytes);
+            let sm = self.ctas[own].sm;
+            let Some(at) = mbarrier else {
+                let read = self.sms[sm].memory.store(card, time, amount);
+                let warp = &mut self.warps[number];
+                warp.open_bulk = warp.open_bulk.max(read + latency.shared);
+                continue;
+            };
+            let rate = card.bytes.l2_port_copy;
+            let start = self.sms[sm].tma_free.max(time);
+            self.sms[sm].tma_free = start + amount / rate;
+            let targets: Vec<usize> = (0..32)
+                .filter(|rank| ranks >> rank & 1 == 1)
+                .filter_map(|rank: usize| {
+                    self.clusters[self.ctas[own].cluster]
+                        .ctas
+                        .get(rank)
+                        .copied()
+                })
+                .collect();
+            for cta in targets {
+                let target = self.ctas[cta].sm;
+                let memory = &mut self.sms[target].memory;
+                let wait = (latency.tma - amount / rate).max(latency.l2);
+                let landed = memory.fetch(card, start, amount, rate, wait);
+                let state = &mut self.sms[target];
+                state.bulk_landed = state.bulk_landed.max(landed);
+                self.act(target, Unit::BulkCopies, start, landed);
+                self.push(
+                    landed,
+                    Item::Arrive {
+                        cta,
+                        at,
+                        count: 0,
+                        bytes: -i64::from(bytes),
+                    },
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What an issued instruction does.
+use emulator::Effect;
+
+use super::{Simulator, Unit};
+use crate::class::Does;
+use crate::path::Step;
+use crate::stall::Stall;
+
+impl Simulator<'_> {
+    /// What an issued instruction does; whether its warp is parked until something else happens.
+    pub(super) fn effect(&mut self, number: usize, index: usize, step: Step, time: f64) -> bool {
+        let (card, class) = (self.card, self.classes[index]);
+        let (write, read) = (self.code[index].write, self.code[index].read);
+        let opcode_bypasses = self.code[index].opcode.contains("BYPASS");
+        let warp = &self.warps[number];
+        let (cta, program) = (warp.cta, warp.program);
+        let effects = step.event.map_or(&[][..], |event| program.effects(event));
+        let sm = self.ctas[cta].sm;
+        let latency = &card.latency;
+        match class.does {
+            Does::Computes | Does::Scoreboard => {
+                self.release(number, write, time + class.latency, Stall::ShortScoreboard);
+                self.release(number, read, time + class.interval, Stall::ShortScoreboard);
+            }
+            Does::Branch => {}
+            Does::Fence(clocks) => {
+                let warp = &mut self.warps[number];
+                (warp.released, warp.why) = (time + clocks, Stall::Membar);
+            }
+            Does::FenceOfCopies(clocks) => {
+                let landed = self.sms[sm].bulk_landed.max(time);
+                let warp = &mut self.warps[number];
+                (warp.released, warp.why) = (landed + clocks, Stall::Membar);
+            }
+            Does::Shared => {
+                let wavefronts: u32 = (effects.iter())
+                    .map(|one| match one.effect {
+                        Effect::Shared { wavefronts } => wavefronts,
+                        _ => 0,
+                    })
+                    .sum();
+                let wavefronts = f64::from(wavefronts);
+                let start = self.enqueue(number, time, wavefronts);
+                let done =
+                    start + latency.shared + latency.shared_wavefront * (wavefronts - 1.0).max(0.0);
+                self.release(number, write, done, Stall::ShortScoreboard);
+                self.release(number, read, start + wavefronts, Stall::ShortScoreboard);
+            }
+            Does::GlobalLoad | Does::Atomic => {
+                let mut done = time + latency.l1;
+                for one in effects {
+                    if let Effect::Global { first, count } = one.effect {
+                        let start = self.enqueue(number, time, f64::from(count));
+                        let memory = &mut self.sms[sm].memory;
+                        let missing = memory.missing(program.lines(first, count));
+                        done = done.max(start + latency.l1 + f64::from(count));
+                        if missing > 0 || class.does == Does::Atomic {
+                            let bytes = 32.0 * f64::from(missing.max(1));
+                            let rate = card.bytes.l2_port;
+                            let fetched = memory.fetch(card, start, bytes, rate, latency.l2);
+                            done = done.max(fetched);
+                            self.act(sm, Unit::Loads, start, fetched);
+                        }
+                    }
+                }
+                self.release(number, write, done, Stall::LongScoreboard);
+                self.release(number, read, time + 8.0, Stall::ShortScoreboard);
+            }
+            Does::GlobalStore => {
+                let mut taken = time;
+                for one in effects {
+                    if let Effect::Global { first, count } = one.effect {
+                        taken = self.enqueue(number, time, f64::from(count)) + f64::from(count);
+                        let sectors: u32 = (program.lines(first, count).iter())
+                            .map(|line| line.sectors.count_ones())
+                            .sum();
+                        let memory = &mut self.sms[sm].memory;
+                        memory.store(card, time, 32.0 * f64::from(sectors));
+                    }
+                }
+                self.release(number, read, taken + 4.0, Stall::ShortScoreboard);
+                self.release(number, write, taken + 4.0, Stall::ShortScoreboard);
+            }
+            Does::AsyncCopy => {
+                for one in effects {
+                    if let Effect::Global { first, count } = one.effect {
+                        let passes = f64::from(count) * card.queue.copy_passes;
+                        let start = self.enqueue(number, time, passes);
+                        let lines = program.lines(first, count);
+                        let memory = &mut self.sms[sm].memory;
+                        let sectors = match opcode_bypasses {
+                            true => lines.iter().map(|line| line.sectors.count_ones()).sum(),
+                            false => memory.missing(lines),
+                        };
+                        let rate = card.bytes.l2_port_copy;
+                        let bytes = 32.0 * f64::from(sectors);
+                        let done = memory.fetch(card, start, bytes, rate, latency.l2);
+                        self.act(sm, Unit::Loads, start, done);
+                        let warp = &mut self.warps[number];
+                        warp.open_copies = warp.open_copies.max(done);
+                        self.release(number, read, start + 4.0, Stall::ShortScoreboard);
+                    }
+                }
+            }
+            Does::CommitCopies => {
+                let warp = &mut self.warps[number];
+                let done = std::mem::take(&mut warp.open_copies);
+                warp.copies.push(done);
+                warp.waits_bulk = false;
+            }
+            Does::CommitBulk => {
+                let warp = &mut self.warps[number];
+                let done = std::mem::take(&mut warp.open_bulk);
+                warp.bulk.push(done);
+                warp.waits_bulk = true;
+            }
+            Does::WaitGroups(_) => {}
+            Does::Barrier { waits } => return self.barrier(number, effects, waits, time),
+            Does::Mbarrier => {
+                self.release(
+                    number,
+                    write,
+                    time + latency.mbarrier_arrive,
+                    Stall::ShortScoreboard,
+                );
+                self.release(number, read, time + 4.0, Stall::ShortScoreboard);
+                self.mbarrier(number, effects, time);
+            }
+            Does::MbarrierWait => return self.wait_mbarrier(number, effects, write, time),
+            Does::BulkCopy => {
+                self.release(number, read, time + 8.0, Stall::ShortScoreboard);
+                self.release(number, write, time + 8.0, Stall::ShortScoreboard);
+                self.bulk_copy(number, effects, time);
+            }
+            Does::Wgmma(ends) => self.wgmma(number, class, ends, time),
+            Does::WaitWgmma(left) => return self.wait_wgmma(number, left, time),
+            Does::ClusterArrive => self.cluster_arrive(number, time),
+            Does::ClusterWait => return self.cluster_wait(number, time),
+        }
+        false
+    }
+}

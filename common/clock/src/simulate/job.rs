@@ -1,0 +1,76 @@
+//! What is simulated.
+use emulator::{TraceLine, WarpTrace};
+
+use crate::path::Step;
+use crate::sharing::Sharing;
+
+/// What a warp executes.
+#[derive(Clone, Debug)]
+pub struct Program<'a> {
+    /// Machine instructions in their order.
+    pub steps: Vec<Step>,
+    /// What they do.
+    pub trace: &'a WarpTrace,
+    /// Of each event its first effect.
+    effects: Vec<u32>,
+}
+
+impl<'a> Program<'a> {
+    /// Of a walk and the trace that it follows.
+    pub fn new(steps: Vec<Step>, trace: &'a WarpTrace) -> Self {
+        let mut effects = Vec::with_capacity(trace.events.len() + 1);
+        let mut next = 0;
+        for event in 0..=trace.events.len() as u32 {
+            while (trace.effects.get(next)).is_some_and(|effect| effect.event < event) {
+                next += 1;
+            }
+            effects.push(next as u32);
+        }
+        Self {
+            steps,
+            trace,
+            effects,
+        }
+    }
+
+    /// The same warp with other steps of the same trace.
+    pub(crate) fn with_steps(&self, steps: Vec<Step>) -> Self {
+        Self {
+            steps,
+            trace: self.trace,
+            effects: self.effects.clone(),
+        }
+    }
+
+    pub(super) fn effects(&self, event: u32) -> &[emulator::TraceEffect] {
+        let at = event as usize;
+        let (from, to) = (self.effects[at], self.effects.get(at + 1));
+        let to = to.copied().unwrap_or(self.trace.effects.len() as u32);
+        &self.trace.effects[from as usize..to as usize]
+    }
+
+    pub(super) fn lines(&self, first: u32, count: u32) -> &[TraceLine] {
+        let first = first as usize;
+        self.trace
+            .lines
+            .get(first..first + count as usize)
+            .unwrap_or_default()
+    }
+}
+
+/// What is simulated.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    /// Clusters as they were traced: their CTAs by rank, the warps of each. A kernel without clusters has one CTA in each.
+    pub clusters: Vec<Vec<Vec<Program<'a>>>>,
+    /// CTAs that an SM holds at a time.
+    pub resident: u32,
+    /// Clusters to run, one after the other on the same SMs; they repeat those that were traced.
+    pub count: u64,
+    /// Bytes of shared memory that a CTA takes.
+    pub shared_bytes: u32,
+    /// What of memory the launch as a whole shares.
+    pub sharing: Sharing,
+    /// Keep the spans of each warp between these clocks.
+    pub window: Option<(f64, f64)>,
+}

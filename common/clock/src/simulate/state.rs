@@ -1,0 +1,143 @@
+//! The state of an SM: its warps, barriers and pipes, and what is due.
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap as HashMap;
+
+use super::{PARTITIONS, Program, SCOREBOARDS};
+use crate::class::{PIPES, Pipe};
+use crate::memory::Memory;
+use crate::stall::Stall;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Item {
+    Warp(usize),
+    /// Arrivals at an mbarrier, and bytes that come to be expected (or have come, if fewer than 0).
+    Arrive {
+        cta: usize,
+        at: u32,
+        count: u32,
+        bytes: i64,
+    },
+    /// The CTA slot of an SM is free.
+    Refill,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Due {
+    pub(super) time: f64,
+    pub(super) order: u64,
+    pub(super) item: Item,
+}
+
+impl Eq for Due {}
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other
+            .time
+            .total_cmp(&self.time)
+            .then(other.order.cmp(&self.order))
+    }
+}
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+pub(super) struct Warp<'a> {
+    pub(super) program: &'a Program<'a>,
+    pub(super) cta: usize,
+    pub(super) index: usize,
+    pub(super) at: usize,
+    /// When the instruction before was issued, and when the next may be.
+    pub(super) issued: f64,
+    pub(super) next: f64,
+    /// When what it was parked for happened, and why it was.
+    pub(super) released: f64,
+    pub(super) why: Stall,
+    pub(super) boards: [f64; SCOREBOARDS],
+    pub(super) board_why: [Stall; SCOREBOARDS],
+    /// When the `cp.async`s of the open group are done; groups; those of bulk copies.
+    pub(super) open_copies: f64,
+    pub(super) copies: Vec<f64>,
+    pub(super) open_bulk: f64,
+    pub(super) bulk: Vec<f64>,
+    pub(super) waits_bulk: bool,
+    /// `wgmma`s that it issued, and how many of them each group ends with.
+    pub(super) wgmmas: usize,
+    pub(super) groups: Vec<usize>,
+}
+
+#[derive(Default)]
+pub(super) struct Barrier {
+    pub(super) arrived: u32,
+    pub(super) parked: Vec<usize>,
+}
+
+#[derive(Default)]
+pub(super) struct Mbarrier {
+    pub(super) expected: u32,
+    pub(super) pending: i64,
+    pub(super) bytes: i64,
+    pub(super) phase: u64,
+    /// When the phase began.
+    pub(super) since: f64,
+    /// Warps that wait, and the parity that they wait for.
+    pub(super) parked: Vec<(usize, u32)>,
+}
+
+#[derive(Default)]
+pub(super) struct Warpgroup {
+    /// Of each `wgmma`: warps that have issued it, and the clocks that it takes.
+    pub(super) arrived: Vec<(usize, f64)>,
+    /// When each is done.
+    pub(super) ends: Vec<f64>,
+    pub(super) parked: Vec<(usize, usize)>,
+}
+
+pub(super) struct Cta {
+    pub(super) sm: usize,
+    pub(super) cluster: usize,
+    pub(super) number: u32,
+    pub(super) threads: u32,
+    pub(super) alive: usize,
+    pub(super) barriers: HashMap<u32, Barrier>,
+    pub(super) mbarriers: HashMap<u32, Mbarrier>,
+    pub(super) warpgroups: Vec<Warpgroup>,
+}
+
+pub(super) struct ClusterState {
+    pub(super) ctas: Vec<usize>,
+    pub(super) alive: usize,
+    pub(super) arrived: usize,
+    pub(super) warps: usize,
+    /// Barriers so far, when the last was complete, and warps that wait.
+    pub(super) phase: u64,
+    pub(super) at: f64,
+    pub(super) parked: Vec<usize>,
+    pub(super) number: usize,
+}
+
+pub(super) struct Sm {
+    pub(super) slot_free: [f64; PARTITIONS],
+    pub(super) pipe_free: [[f64; PIPES]; PARTITIONS],
+    pub(super) queue: [VecDeque<f64>; PARTITIONS],
+    pub(super) data_free: f64,
+    pub(super) memory: Memory,
+    pub(super) tma_free: f64,
+    /// When all bulk copies that have been issued have landed.
+    pub(super) bulk_landed: f64,
+}
+
+impl Sm {
+    /// Which half of the FMA pipe takes an instruction that either can take.
+    pub(super) fn free_half(&self, partition: usize, time: f64) -> Pipe {
+        let free = &self.pipe_free[partition];
+        let (light, heavy) = (free[Pipe::Fma as usize], free[Pipe::FmaHeavy as usize]);
+        match light > time && heavy < light {
+            true => Pipe::FmaHeavy,
+            false => Pipe::Fma,
+        }
+    }
+}
