@@ -158,6 +158,7 @@ const ROWS: &[Row] = &[
     row(&["tanh"], &[], (7, 0), sm(75), "tanh"),
     row(&["ex2", "tanh"], &[&["bf16", "bf16x2"]], (7, 8), sm(90), "ex2"),
     row(&["dp4a", "dp2a"], &[], (5, 0), sm(61), "dp4a"),
+    row(&["vabsdiff2", "vabsdiff4"], &[], (3, 0), sm(30), "SIMD Video Instructions"),
     row(&["lop3"], &[], (4, 3), sm(50), "lop3"),
     row(&["shf"], &[], (4, 0), sm(32), "shf"),
     row(&["bmsk", "szext"], &[], (7, 6), sm(70), "bmsk"),

@@ -42,13 +42,21 @@ struct Prepared<'a> {
 impl Work for Prepared<'_> {
     #[inline(always)]
     fn compute<V: Eight>(self, v: V) -> Option<()> {
-        let kept = Card::H100.kept();
-        let products = |e: &mut _, sum: &mut _| by_floats(v, kept, (self.a, self.b), e, sum);
         // Each with its own constants.
         match self.sums {
-            Sums::F32 => add_to(kept, Sums::F32, self.c, products),
-            Sums::F16 => add_to(kept, Sums::F16, self.c, products),
+            Sums::F32 => self.of(v, Sums::F32),
+            Sums::F16 => self.of(v, Sums::F16),
         }
+    }
+}
+
+impl Prepared<'_> {
+    #[inline(always)]
+    fn of<V: Eight>(self, v: V, sums: Sums) -> Option<()> {
+        let kept = Card::H100.kept();
+        let mut terms = Terms::new(sums, self.c);
+        by_floats(v, kept, (self.a, self.b), &mut terms)?;
+        terms.add_to(kept, sums, self.c)
     }
 }
 
@@ -82,59 +90,71 @@ impl<T: Bits> Outputs<'_, T> {
     fn of<V: Eight>(self, v: V, card: Card, format: Format, sums: Sums) -> Option<()> {
         let Self { a, b, c, .. } = self;
         let (kept, steps) = (card.kept(), b.len() / N);
-        add_to(kept, sums, c, |e, sum| {
-            let floats = match (a.first_chunk(), b.first_chunk(), steps) {
-                (Some(a), Some(b), K) => decoded(format, a, b),
-                _ => decoded(format, &padded(a, steps, K), &padded(b, N, N)),
-            };
-            match floats {
-                Some((a, b)) => by_floats(v, kept, (&a, &b), e, sum),
-                None => by_integers(v, kept, format, (a, b), e, sum),
-            }
-        })
+        let mut terms = Terms::new(sums, c);
+        let floats = match (a.first_chunk(), b.first_chunk(), steps) {
+            (Some(a), Some(b), K) => decoded(format, a, b),
+            _ => decoded(format, &padded(a, steps, K), &padded(b, N, N)),
+        };
+        match floats {
+            Some((a, b)) => by_floats(v, kept, (&a, &b), &mut terms)?,
+            None => by_integers(v, kept, format, (a, b), &mut terms)?,
+        }
+        terms.add_to(kept, sums, c)
     }
 }
 
-/// What several sums of products start with and end with: the addends' exponents are raised to those of their sums, and
-/// the products added up, by `products`; then C becomes their sums.
-#[inline(always)]
-fn add_to(
-    kept: i32,
-    sums: Sums,
-    c: &mut [u32; M * N],
-    products: impl FnOnce(&mut [i32; M * N], &mut [i32; M * N]) -> Option<()>,
-) -> Option<()> {
-    let (mut addend, mut e, mut sum) = ([0; M * N], [0; M * N], [0; M * N]);
-    for i in 0..M * N {
-        let (significand, exponent) = sums.split(c[i]);
-        (addend[i], e[i]) = (significand, exponent.max(LOWEST));
-    }
-    products(&mut e, &mut sum)?;
-    let mut d = [0; M * N];
-    let mut subnormal = false;
-    for i in 0..M * N {
-        let exponent = sums.split(c[i]).1;
-        let magnitude = addend[i].unsigned_abs() << (kept - 23);
-        let cut = magnitude.unbounded_shr((e[i] - exponent) as u32) as i32;
-        let sign = addend[i] >> 31;
-        let addend = (cut ^ sign) - sign;
-        // 33 bits: exact in an f64.
-        let value = (f64::from(sum[i]) + f64::from(addend)) * power(e[i] - kept);
-        d[i] = match sums {
-            Sums::F32 => {
-                // It loses the 29 bits that an f32 does not have, so that nothing is left to round.
-                let cut = f64::from_bits(value.to_bits() & !((1 << 29) - 1));
-                subnormal |= value.abs() < f64::from(f32::MIN_POSITIVE) && value != 0.0;
-                (cut as f32).to_bits()
-            }
-            Sums::F16 => nearest_f16(value),
+/// What is added: addends as significands, E of each sum, which begins as the addend's exponent, and the products' sums in
+/// units of 2^(E - kept).
+struct Terms {
+    addend: [i32; M * N],
+    e: [i32; M * N],
+    sum: [i32; M * N],
+}
+
+impl Terms {
+    #[inline(always)]
+    fn new(sums: Sums, c: &[u32; M * N]) -> Self {
+        let mut terms = Self {
+            addend: [0; M * N],
+            e: [0; M * N],
+            sum: [0; M * N],
         };
+        for i in 0..M * N {
+            let (significand, exponent) = sums.split(c[i]);
+            (terms.addend[i], terms.e[i]) = (significand, exponent.max(LOWEST));
+        }
+        terms
     }
-    if subnormal {
-        return None;
+
+    /// C becomes the sums, unless one of them is subnormal.
+    #[inline(always)]
+    fn add_to(&self, kept: i32, sums: Sums, c: &mut [u32; M * N]) -> Option<()> {
+        let mut d = [0; M * N];
+        let mut subnormal = false;
+        for i in 0..M * N {
+            let exponent = sums.split(c[i]).1;
+            let magnitude = self.addend[i].unsigned_abs() << (kept - 23);
+            let cut = magnitude.unbounded_shr((self.e[i] - exponent) as u32) as i32;
+            let sign = self.addend[i] >> 31;
+            let addend = (cut ^ sign) - sign;
+            // 33 bits: exact in an f64.
+            let value = (f64::from(self.sum[i]) + f64::from(addend)) * power(self.e[i] - kept);
+            d[i] = match sums {
+                Sums::F32 => {
+                    // It loses the 29 bits that an f32 does not have, so that nothing is left to round.
+                    let cut = f64::from_bits(value.to_bits() & !((1 << 29) - 1));
+                    subnormal |= value.abs() < f64::from(f32::MIN_POSITIVE) && value != 0.0;
+                    (cut as f32).to_bits()
+                }
+                Sums::F16 => nearest_f16(value),
+            };
+        }
+        if subnormal {
+            return None;
+        }
+        *c = d;
+        Some(())
     }
-    *c = d;
-    Some(())
 }
 
 type Both = (Floats<{ M * K }>, Floats<{ K * N }>);
@@ -164,8 +184,7 @@ fn by_floats<V: Eight>(
     v: V,
     kept: i32,
     (a, b): (&Floats<{ M * K }>, &Floats<{ K * N }>),
-    e: &mut [i32; M * N],
-    sum: &mut [i32; M * N],
+    terms: &mut Terms,
 ) -> Option<()> {
     /// The field of the largest power of two.
     const LARGEST: i32 = 254;
@@ -175,8 +194,8 @@ fn by_floats<V: Eight>(
     let b_rows = b.value.as_chunks::<N>().0;
     let fours = a.value.as_chunks::<{ ROWS * K }>().0.iter();
     let fours = fours.zip(a.exponent.as_chunks::<{ ROWS * K }>().0);
-    let outputs = e.as_chunks_mut::<{ ROWS * N }>().0.iter_mut();
-    let outputs = outputs.zip(sum.as_chunks_mut::<{ ROWS * N }>().0);
+    let outputs = terms.e.as_chunks_mut::<{ ROWS * N }>().0.iter_mut();
+    let outputs = outputs.zip(terms.sum.as_chunks_mut::<{ ROWS * N }>().0);
     for ((e, sum), (value, exponent)) in outputs.zip(fours) {
         let tops = v.largest_sums(exponent, &b.exponent);
         let rows = e.as_chunks_mut::<N>().0.iter_mut();
@@ -209,15 +228,15 @@ fn by_integers<T: Bits, V: Eight>(
     kept: i32,
     format: Format,
     (a, b): (&[T], &[T]),
-    e: &mut [i32; M * N],
-    sum: &mut [i32; M * N],
+    terms: &mut Terms,
 ) -> Option<()> {
     let steps = b.len() / N;
     // A's significands are moved up, so that a product is in units of 2^(its exponent - kept).
     let up = kept - 2 * format.mantissa_bits() as i32;
     let a = Split::<{ M * 16 }>::new(format, a, up);
     let b = Split::<{ 16 * N }>::new(format, b, 0);
-    let rows = e.as_chunks_mut().0.iter_mut().zip(sum.as_chunks_mut().0);
+    let rows = terms.e.as_chunks_mut().0.iter_mut();
+    let rows = rows.zip(terms.sum.as_chunks_mut().0);
     for (row, (e, sum)) in rows.enumerate() {
         let a = a.range(row * steps, steps)?;
         let top = largest(v, e, a.exponent, b.exponent.as_chunks().0);
