@@ -17,7 +17,7 @@ const RUNGS: [&str; 5] = [
 ];
 const SIZES: [&str; 2] = ["4096", "8192"];
 
-fn predict(name: &str, size: &str) {
+fn predict(name: &'static str, size: &str) {
     let mut out = Vec::new();
     let words = [
         name, "time", "--json", "--device", "emulator", "--size", size,

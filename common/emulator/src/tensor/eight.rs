@@ -119,8 +119,8 @@ impl Terms {
             e: [0; M * N],
             sum: [0; M * N],
         };
-        for i in 0..M * N {
-            let (significand, exponent) = sums.split(c[i]);
+        for (i, &c) in c.iter().enumerate() {
+            let (significand, exponent) = sums.split(c);
             (terms.addend[i], terms.e[i]) = (significand, exponent.max(LOWEST));
         }
         terms
