@@ -209,7 +209,8 @@
           const row = fragment.kind === "matrices" ? fragment.addresses[lane] : null;
           const names = row ? `matrix ${row[0]}, row ${row[1]}` : "its address is not looked at";
           return {
-            text: fragment.kind === "matrices" ? (row ? row.join(".") : "–") : warp * LANES + lane, group: Math.floor(lane / 4),
+            text: fragment.kind === "matrices" ? (row ? row.join(".") : "–") : warp * LANES + lane,
+            group: row || fragment.kind !== "matrices" ? Math.floor(lane / 4) : null,
             name: fragment.kind === "matrices" ? `lane ${lane}: ${names}` : `lane ${lane}`, classes: row || fragment.kind !== "matrices" ? "" : "ia-empty",
           };
         },

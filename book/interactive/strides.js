@@ -38,7 +38,7 @@
     }
 
     function drawControls() {
-      const now = h("output", {}, state.stride);
+      const now = h("b", {}, state.stride);
       const slider = h("input", {
         type: "range", name: "stride", min: 1, max: 64, value: state.stride,
         oninput: () => { now.textContent = slider.value; set({ stride: Number(slider.value) }); },

@@ -117,7 +117,7 @@
           const found = unitsAt(line, slot);
           const where = `line ${line}, unit ${slot}`;
           if (found.length === 0) return { text: "·", name: `${where}: nothing`, classes: "ia-empty" };
-          const names = found.map(({ row, column }) => `${row} of ${column}`);
+          const names = found.map(({ row, column }) => `${row}.${column}`);
           return {
             text: names.join("+"), group: found[0].column,
             name: `${where}: row ${found.map(({ row, column }) => `${row} of column ${column}`).join(" and row ")}, ${banksOfPlace(side, line * across + slot).named}`,
@@ -130,7 +130,7 @@
         },
       }),
       h("figcaption", {},
-        `${titleOf(state, side)}: 3 of 1 is row 3 of column 1. ${count(shape.rowBytes, "byte")} a row, so a line of ${LINE} bytes has ${count(LINE / shape.rowBytes, "row")}.`));
+        `${titleOf(state, side)}: 3.1 is row 3 of column 1. ${count(shape.rowBytes, "byte")} a row, so a line of ${LINE} bytes has ${count(LINE / shape.rowBytes, "row")}.`));
   }
 
   const hasLines = ({ shape }) => LINE % shape.unitBytes === 0 && LINE % shape.rowBytes === 0;
@@ -441,7 +441,7 @@
     let isOpen = !place.isChapter;
     /** Further settings: folded in a chapter. */
     function more(...rows) {
-      if (!place.isChapter) return rows;
+      if (!place.isChapter) return h("div", { class: "fig-all" }, rows);
       const details = h("details", { class: "ia-more", open: isOpen, ontoggle: () => { isOpen = details.open; } }, h("summary", {}, "More settings"), rows);
       return details;
     }

@@ -1,6 +1,7 @@
 //! The built book in headless Chromium. Skipped, with a line that says so, where there is no browser;
 //! `GEMM_REQUIRE_BROWSER=1` makes that a failure.
 mod explorer;
+mod in_chapters;
 mod legible;
 mod pages;
 mod player;

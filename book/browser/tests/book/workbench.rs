@@ -14,9 +14,9 @@ fn verdict(page: &mut Page<'_>, line: &str) -> (String, String) {
     serde_json::from_value(found).expect(line)
 }
 
-/// The picture, row by row.
+/// The picture, row by row: with the mapping where that is shown, else without.
 fn picture(page: &mut Page<'_>) -> Vec<Vec<String>> {
-    let rows = "[...document.querySelectorAll('.ia-grid tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent))";
+    let rows = "[...[...document.querySelectorAll('[data-side]')].at(-1).querySelectorAll('.ia-grid tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent))";
     serde_json::from_value(page.evaluate(rows).expect("rows")).expect("text")
 }
 
@@ -89,7 +89,7 @@ fn a_cell_its_bits_and_its_trace() {
         return;
     };
     let mut page = open(&mut chromium, &server, "workbench.html");
-    page.click("td[data-row='5'][data-column='2']")
+    page.click("[data-side=with] td[data-row='5'][data-column='2']")
         .expect("a cell");
     // Slot 2 of row 5 holds column 2 ^ 5 = 7.
     assert!(page.text(".ia-address .ia-said").expect("words").starts_with(
@@ -108,7 +108,7 @@ fn a_cell_its_bits_and_its_trace() {
         ]
     );
     assert_eq!(fragment(&mut page), "#row=5&col=7");
-    let traced = "[...document.querySelectorAll('.ia-traced')].map((cell) => cell.textContent)";
+    let traced = "[...document.querySelectorAll('[data-side=with] .ia-traced')].map((cell) => cell.textContent)";
     assert_eq!(
         page.evaluate(traced).expect("cells"),
         serde_json::json!(vec!["7"; 8])
@@ -139,7 +139,7 @@ fn a_cell_its_bits_and_its_trace() {
     assert_eq!(picture(&mut page).len(), 4);
     page.evaluate("location.hash = '#rows=2'")
         .expect("another address");
-    page.wait_until("document.querySelectorAll('.ia-grid tbody tr').length === 2")
+    page.wait_until("document.querySelectorAll('[data-side=with] .ia-grid tbody tr').length === 2")
         .expect("two rows");
     no_problems(&mut page);
 }
