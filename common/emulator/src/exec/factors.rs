@@ -66,15 +66,13 @@ impl Warp {
                 }
                 own
             }
-            (WgmmaA::Descriptor(_), Some(a)) => {
-                a.get(self.index % super::warpgroup::WARPS)?.bits.to_vec()
-            }
+            (WgmmaA::Descriptor(_), Some(a)) => a[self.index % super::warpgroup::WARPS].to_vec(),
             (WgmmaA::Descriptor(_), None) => return None,
         };
         let columns = 8 * operands.b.len();
         let mut b = vec![0; 16 * columns];
         for (panel, elements) in operands.b.iter().enumerate() {
-            for (row, elements) in elements.bits.chunks_exact(8).enumerate() {
+            for (row, elements) in elements.chunks_exact(8).enumerate() {
                 let at = row * columns + 8 * panel;
                 b[at..at + 8].copy_from_slice(elements);
             }

@@ -6,7 +6,6 @@ use super::machine::Machine;
 use super::warp::Warp;
 use crate::MatrixProduct;
 use crate::finding::{Finding, FindingKind};
-use crate::tensor::Factors;
 
 /// Warps of a warpgroup: contiguous, the first one's number a multiple of this.
 pub(super) const WARPS: usize = 4;
@@ -47,8 +46,8 @@ pub(super) struct Descriptors {
 /// Operands in shared memory, gathered: A as the 16 rows of each warp, 16 x 16, unless it is in registers;
 /// B as panels of 8 columns, 16 x 8 (k, n).
 pub(super) struct Operands {
-    pub a: Option<Vec<Factors<256>>>,
-    pub b: Vec<Factors<128>>,
+    pub a: Option<Box<[[u16; 256]; WARPS]>>,
+    pub b: Vec<[u16; 128]>,
 }
 
 impl Warpgroup {

@@ -8,13 +8,15 @@ use super::lane_access::{Fatal, Result};
 use super::lanes::ALL;
 use super::warp::Warp;
 use super::warpgroup::{Descriptors, Issued, Operands, Unordered, WARPS};
+use crate::Card;
+use crate::banks::LANES;
 use crate::descriptor::{Descriptor, K, UNIT};
 use crate::finding::FindingKind;
 use crate::happens_before::Engine;
 use crate::lower::SHARED_BASE;
 use crate::op::{Code, MatrixOp, Wgmma, WgmmaA, WgmmaOp};
 use crate::shadow::{AccessMode, AsyncOp};
-use crate::tensor::{Arithmetic, Factors, multiply_factors};
+use crate::tensor::{self, Arithmetic};
 
 /// Rows of the whole instruction.
 const ROWS: u32 = 64;
@@ -357,16 +359,21 @@ impl Warp {
     /// `g + 8 (r / 2 % 2)`, column `8 (r / 4) + 2 t + r % 2`; register r of A row `g + 8 (r % 2)`, bytes
     /// `4 t + 16 (r / 2)` and on.
     fn land(&mut self, wgmma: &Wgmma, scale_d: bool, operands: &Operands) {
-        let own;
+        let mut own = [0; 256];
         let a = match (&wgmma.a, &operands.a) {
             (WgmmaA::Registers(regs), _) => {
-                own = self.a_of_registers(wgmma, regs);
+                let sign = sign(wgmma, 0);
+                for (r, &reg) in regs.iter().enumerate() {
+                    for lane in 0..LANES {
+                        let value = self.b32[reg as usize].0[lane] ^ sign;
+                        let (row, k) = (lane / 4 + 8 * (r % 2), lane % 4 * 2 + 8 * (r / 2));
+                        own[16 * row + k] = value as u16;
+                        own[16 * row + k + 1] = (value >> 16) as u16;
+                    }
+                }
                 &own
             }
-            (WgmmaA::Descriptor(_), Some(a)) => match a.get(self.index % WARPS) {
-                Some(rows) => rows,
-                None => return,
-            },
+            (WgmmaA::Descriptor(_), Some(a)) => &a[self.index % WARPS],
             (WgmmaA::Descriptor(_), None) => return,
         };
         let packed = wgmma.arithmetic.is_packed();
@@ -376,23 +383,11 @@ impl Warp {
                 true => self.sums(packed, regs),
                 false => [0; 128],
             };
-            let sums = multiply_factors(wgmma.arithmetic, a, b, &addend);
+            // No other card has it.
+            let sums =
+                tensor::multiply::<16, 256, 128>(Card::H100, wgmma.arithmetic, a, b, &addend);
             self.put_sums(packed, regs, &sums);
         }
-    }
-
-    /// The warp's rows of an A in registers.
-    fn a_of_registers(&self, wgmma: &Wgmma, regs: &[u32]) -> Factors<256> {
-        let (mut own, sign) = ([0; 256], sign(wgmma, 0));
-        for (r, &reg) in regs.iter().enumerate() {
-            for (lane, value) in self.b32[reg as usize].0.into_iter().enumerate() {
-                let value = value ^ sign;
-                let (row, k) = (lane / 4 + 8 * (r % 2), lane % 4 * 2 + 8 * (r / 2));
-                own[16 * row + k] = value as u16;
-                own[16 * row + k + 1] = (value >> 16) as u16;
-            }
-        }
-        Factors::new(wgmma.arithmetic, own)
     }
 
     /// An ordinary instruction's access to registers that a `wgmma` names.
@@ -433,58 +428,45 @@ fn units(mn: u32, transposed: bool) -> impl Iterator<Item = (u32, u32)> {
 
 /// Reads the operands from shared memory; `check_operands` has seen that they are there.
 fn gather(wgmma: &Wgmma, descriptors: &Descriptors, shared: &[u32]) -> Option<Operands> {
-    let a = match descriptors.a {
-        None => None,
-        Some(bits) => {
-            let mut rows = [[0; 256]; WARPS];
-            read(wgmma, 0, (bits, ROWS), shared, |unit, row, k| {
-                for (i, value) in unit.into_iter().enumerate() {
-                    let (row, k) = match wgmma.transposed[0] {
-                        true => (row + i, k),
-                        false => (row, k + i),
-                    };
-                    rows[row / 16 % WARPS][row % 16 * 16 + k] = value;
-                }
-            })?;
-            let factors = rows.map(|rows| Factors::new(wgmma.arithmetic, rows));
-            Some(factors.into())
-        }
-    };
-    let mut panels = vec![[0; 128]; wgmma.product.n as usize / 8];
-    let b = (descriptors.b, wgmma.product.n);
-    read(wgmma, 1, b, shared, |unit, column, k| {
-        let panel = &mut panels[column / 8];
-        match wgmma.transposed[1] {
-            true => panel[k * 8..k * 8 + 8].copy_from_slice(&unit),
-            false => {
-                for (i, value) in unit.into_iter().enumerate() {
-                    panel[(k + i) * 8 + column % 8] = value;
+    let read = |bits: u64, mn: u32, operand: usize, put: &mut dyn FnMut(usize, usize, u16)| {
+        let descriptor = Descriptor::decode(bits).ok()?;
+        let (transposed, sign) = (wgmma.transposed[operand], sign(wgmma, operand));
+        for (row, k) in units(mn, transposed) {
+            let at = descriptor.unit(transposed, row, k) as usize / 4;
+            for (i, word) in shared.get(at..at + 4)?.iter().enumerate() {
+                let word = word ^ sign;
+                for (half, value) in [word as u16, (word >> 16) as u16].into_iter().enumerate() {
+                    let element = 2 * i + half;
+                    let (row, k) = (row as usize, k as usize);
+                    match transposed {
+                        true => put(row + element, k, value),
+                        false => put(row, k + element, value),
+                    }
                 }
             }
         }
-    })?;
-    let factors = panels.into_iter();
-    let b = factors.map(|panel| Factors::new(wgmma.arithmetic, panel));
-    Some(Operands { a, b: b.collect() })
-}
-
-/// Hands over each 16 bytes of an operand, and its first element.
-fn read(
-    wgmma: &Wgmma,
-    operand: usize,
-    (bits, mn): (u64, u32),
-    shared: &[u32],
-    mut put: impl FnMut([u16; 8], usize, usize),
-) -> Option<()> {
-    let descriptor = Descriptor::decode(bits).ok()?;
-    let (transposed, sign) = (wgmma.transposed[operand], sign(wgmma, operand));
-    for (row, k) in units(mn, transposed) {
-        let at = descriptor.unit(transposed, row, k) as usize / 4;
-        let words = shared.get(at..)?.first_chunk::<4>()?;
-        let unit = std::array::from_fn(|i| ((words[i / 2] ^ sign) >> (16 * (i % 2))) as u16);
-        put(unit, row as usize, k as usize);
-    }
-    Some(())
+        Some(())
+    };
+    let a = match descriptors.a {
+        None => None,
+        Some(bits) => {
+            let mut a = Box::new([[0; 256]; WARPS]);
+            read(bits, ROWS, 0, &mut |row, k, value| {
+                a[row / 16][row % 16 * 16 + k] = value;
+            })?;
+            Some(a)
+        }
+    };
+    let mut b = vec![[0; 128]; wgmma.product.n as usize / 8];
+    read(
+        descriptors.b,
+        wgmma.product.n,
+        1,
+        &mut |column, k, value| {
+            b[column / 8][k * 8 + column % 8] = value;
+        },
+    )?;
+    Some(Operands { a, b })
 }
 
 /// What an H100 counts, once for the four warps: a wavefront for each 128 bytes of the operands in shared

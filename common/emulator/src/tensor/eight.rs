@@ -1,7 +1,5 @@
 //! The rule of the parent module in whole vectors: the eight outputs of a row side by side.
-use super::factors::{Floats, K, ZERO};
 use super::format::{NONE, nearest_f16, power};
-use super::vectors::{Eight, Work, run};
 use super::{Bits, Card, Format, LOWEST, M, N, Sums};
 
 /// C becomes A B + C for finite numbers: A is 16 x K, B is K x 8, C is 16 x 8. Not where a result is subnormal, which is
@@ -13,50 +11,140 @@ pub(super) fn outputs<T: Bits>(
     b: &[T],
     c: &mut [u32; M * N],
 ) -> Option<()> {
-    run(Outputs {
+    // What the CPU has decides the speed, never the bits: every step is exact.
+    let work = Outputs {
         card,
         formats,
         a,
         b,
         c,
-    })
-}
-
-/// The same on an H100, of factors that were taken apart before.
-pub(super) fn outputs_of(
-    sums: Sums,
-    a: &Floats<{ M * K }>,
-    b: &Floats<{ K * N }>,
-    c: &mut [u32; M * N],
-) -> Option<()> {
-    run(Prepared { sums, a, b, c })
-}
-
-struct Prepared<'a> {
-    sums: Sums,
-    a: &'a Floats<{ M * K }>,
-    b: &'a Floats<{ K * N }>,
-    c: &'a mut [u32; M * N],
-}
-
-impl Work for Prepared<'_> {
-    #[inline(always)]
-    fn compute<V: Eight>(self, v: V) -> Option<()> {
-        // Each with its own constants.
-        match self.sums {
-            Sums::F32 => self.of(v, Sums::F32),
-            Sums::F16 => self.of(v, Sums::F16),
-        }
+    };
+    match pulp::Arch::new() {
+        #[cfg(target_arch = "x86_64")]
+        pulp::Arch::V3(v3) => v3.vectorize(On(v3, work)),
+        // Eight words fill the vectors of AVX2; a CPU with AVX-512 has those too.
+        #[cfg(target_arch = "x86_64")]
+        pulp::Arch::V4(v4) => v4.vectorize(On(*v4, work)),
+        _ => work.compute(Plain),
     }
 }
 
-impl Prepared<'_> {
+/// Arithmetic on eight 32-bit numbers, wrapping.
+trait Eight: Copy {
+    type Word: Copy;
+    fn load(self, from: &[i32; N]) -> Self::Word;
+    fn store(self, word: Self::Word) -> [i32; N];
+    fn splat(self, value: i32) -> Self::Word;
+    fn add(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    fn sub(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    fn mul(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    fn max(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word;
+    /// Zeros move in; 0 from 32 bits on.
+    fn shift_right(self, a: Self::Word, bits: Self::Word) -> Self::Word;
+    /// a b c, each the bits of an f32, as a whole number, what is behind the point dropped; below 2^31.
+    fn whole_product(self, a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word;
+}
+
+/// On any CPU.
+#[derive(Clone, Copy)]
+struct Plain;
+
+impl Eight for Plain {
+    type Word = [i32; N];
+    fn load(self, from: &[i32; N]) -> [i32; N] {
+        *from
+    }
+    fn store(self, word: [i32; N]) -> [i32; N] {
+        word
+    }
+    fn splat(self, value: i32) -> [i32; N] {
+        [value; N]
+    }
+    fn add(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| a[n].wrapping_add(b[n]))
+    }
+    fn sub(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| a[n].wrapping_sub(b[n]))
+    }
+    fn mul(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| a[n].wrapping_mul(b[n]))
+    }
+    fn max(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| a[n].max(b[n]))
+    }
+    fn xor(self, a: [i32; N], b: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| a[n] ^ b[n])
+    }
+    fn shift_right(self, a: [i32; N], bits: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| (a[n] as u32).unbounded_shr(bits[n] as u32) as i32)
+    }
+    fn whole_product(self, a: [i32; N], b: [i32; N], c: [i32; N]) -> [i32; N] {
+        std::array::from_fn(|n| {
+            let [a, b, c] = [a[n], b[n], c[n]].map(|bits| f32::from_bits(bits as u32));
+            (a * b * c) as i32
+        })
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Eight for pulp::x86::V3 {
+    type Word = std::arch::x86_64::__m256i;
     #[inline(always)]
-    fn of<V: Eight>(self, v: V, sums: Sums) -> Option<()> {
-        let kept = Card::H100.kept();
-        let mut terms = Terms::new(sums, self.c);
-        by_floats(v, kept, (self.a, self.b), &mut terms)?;
-        terms.add_to(kept, sums, self.c)
+    fn load(self, from: &[i32; N]) -> Self::Word {
+        pulp::cast(*from)
+    }
+    #[inline(always)]
+    fn store(self, word: Self::Word) -> [i32; N] {
+        pulp::cast(word)
+    }
+    #[inline(always)]
+    fn splat(self, value: i32) -> Self::Word {
+        self.avx._mm256_set1_epi32(value)
+    }
+    #[inline(always)]
+    fn add(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_add_epi32(a, b)
+    }
+    #[inline(always)]
+    fn sub(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_sub_epi32(a, b)
+    }
+    #[inline(always)]
+    fn mul(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_mullo_epi32(a, b)
+    }
+    #[inline(always)]
+    fn max(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_max_epi32(a, b)
+    }
+    #[inline(always)]
+    fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word {
+        self.avx2._mm256_xor_si256(a, b)
+    }
+    #[inline(always)]
+    fn shift_right(self, a: Self::Word, bits: Self::Word) -> Self::Word {
+        self.avx2._mm256_srlv_epi32(a, bits)
+    }
+    #[inline(always)]
+    fn whole_product(self, a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word {
+        let [a, b, c] = [a, b, c].map(|word| self.avx._mm256_castsi256_ps(word));
+        let product = self.avx._mm256_mul_ps(self.avx._mm256_mul_ps(a, b), c);
+        self.avx._mm256_cvttps_epi32(product)
+    }
+}
+
+/// The work, to be done with these vectors.
+#[cfg(target_arch = "x86_64")]
+struct On<'a, T>(pulp::x86::V3, Outputs<'a, T>);
+
+#[cfg(target_arch = "x86_64")]
+impl<T: Bits> pulp::NullaryFnOnce for On<'_, T> {
+    type Output = Option<()>;
+
+    #[inline(always)]
+    fn call(self) -> Self::Output {
+        self.1.compute(self.0)
     }
 }
 
@@ -68,7 +156,7 @@ struct Outputs<'a, T> {
     c: &'a mut [u32; M * N],
 }
 
-impl<T: Bits> Work for Outputs<'_, T> {
+impl<T: Bits> Outputs<'_, T> {
     #[inline(always)]
     fn compute<V: Eight>(self, v: V) -> Option<()> {
         use {Format::*, Sums as S};
@@ -83,62 +171,31 @@ impl<T: Bits> Work for Outputs<'_, T> {
             (Card::H100 | Card::A100, _) => None,
         }
     }
-}
 
-impl<T: Bits> Outputs<'_, T> {
     #[inline(always)]
     fn of<V: Eight>(self, v: V, card: Card, format: Format, sums: Sums) -> Option<()> {
-        let Self { a, b, c, .. } = self;
-        let (kept, steps) = (card.kept(), b.len() / N);
-        let mut terms = Terms::new(sums, c);
-        let floats = match (a.first_chunk(), b.first_chunk(), steps) {
-            (Some(a), Some(b), K) => decoded(format, a, b),
-            _ => decoded(format, &padded(a, steps, K), &padded(b, N, N)),
-        };
-        match floats {
-            Some((a, b)) => by_floats(v, kept, (&a, &b), &mut terms)?,
-            None => by_integers(v, kept, format, (a, b), &mut terms)?,
+        let kept = card.kept();
+        let (mut addend, mut e, mut sum) = ([0; M * N], [0; M * N], [0; M * N]);
+        for i in 0..M * N {
+            let (significand, exponent) = sums.split(self.c[i]);
+            (addend[i], e[i]) = (significand, exponent.max(LOWEST));
         }
-        terms.add_to(kept, sums, c)
-    }
-}
-
-/// What is added: addends as significands, E of each sum, which begins as the addend's exponent, and the products' sums in
-/// units of 2^(E - kept).
-struct Terms {
-    addend: [i32; M * N],
-    e: [i32; M * N],
-    sum: [i32; M * N],
-}
-
-impl Terms {
-    #[inline(always)]
-    fn new(sums: Sums, c: &[u32; M * N]) -> Self {
-        let mut terms = Self {
-            addend: [0; M * N],
-            e: [0; M * N],
-            sum: [0; M * N],
-        };
-        for (i, &c) in c.iter().enumerate() {
-            let (significand, exponent) = sums.split(c);
-            (terms.addend[i], terms.e[i]) = (significand, exponent.max(LOWEST));
+        match format {
+            Format::F16 => self.by_floats(v, kept, &mut e, &mut sum)?,
+            Format::Bf16 | Format::Tf32 | Format::E4m3 => {
+                self.by_integers(v, kept, format, &mut e, &mut sum)?;
+            }
         }
-        terms
-    }
-
-    /// C becomes the sums, unless one of them is subnormal.
-    #[inline(always)]
-    fn add_to(&self, kept: i32, sums: Sums, c: &mut [u32; M * N]) -> Option<()> {
         let mut d = [0; M * N];
         let mut subnormal = false;
         for i in 0..M * N {
-            let exponent = sums.split(c[i]).1;
-            let magnitude = self.addend[i].unsigned_abs() << (kept - 23);
-            let cut = magnitude.unbounded_shr((self.e[i] - exponent) as u32) as i32;
-            let sign = self.addend[i] >> 31;
+            let exponent = sums.split(self.c[i]).1;
+            let magnitude = addend[i].unsigned_abs() << (kept - 23);
+            let cut = magnitude.unbounded_shr((e[i] - exponent) as u32) as i32;
+            let sign = addend[i] >> 31;
             let addend = (cut ^ sign) - sign;
             // 33 bits: exact in an f64.
-            let value = (f64::from(self.sum[i]) + f64::from(addend)) * power(self.e[i] - kept);
+            let value = (f64::from(sum[i]) + f64::from(addend)) * power(e[i] - kept);
             d[i] = match sums {
                 Sums::F32 => {
                     // It loses the 29 bits that an f32 does not have, so that nothing is left to round.
@@ -152,110 +209,97 @@ impl Terms {
         if subnormal {
             return None;
         }
-        *c = d;
+        *self.c = d;
         Some(())
     }
-}
 
-type Both = (Floats<{ M * K }>, Floats<{ K * N }>);
-
-#[inline(always)]
-fn decoded<T: Bits>(format: Format, a: &[T; M * K], b: &[T; K * N]) -> Option<Both> {
-    Some((Floats::new(format, a)?, Floats::new(format, b)?))
-}
-
-/// Rows of `from` elements as rows of `to`, filled up with zeros: as factors they change no sum.
-#[inline(always)]
-fn padded<T: Bits, const COUNT: usize>(all: &[T], from: usize, to: usize) -> [T; COUNT] {
-    let mut rows = [T::default(); COUNT];
-    for (to, from) in rows.chunks_exact_mut(to).zip(all.chunks_exact(from)) {
-        for (to, from) in to.iter_mut().zip(from) {
-            *to = *from;
+    /// Raises each E to that of the products, and adds up the products in units of 2^(E - kept). An f32 holds a product
+    /// of two f16 and any power of two that it is moved by exactly, and becomes a whole number by being cut toward zero,
+    /// as a tensor core cuts.
+    #[inline(always)]
+    fn by_floats<V: Eight>(
+        &self,
+        v: V,
+        kept: i32,
+        e: &mut [i32; M * N],
+        sum: &mut [i32; M * N],
+    ) -> Option<()> {
+        match self.b.len() / N {
+            16 => self.by_floats_of::<V, 16>(v, kept, e, sum),
+            _ => self.by_floats_of::<V, 8>(v, kept, e, sum),
         }
     }
-    rows
-}
 
-/// Raises each E to that of the products, and adds up the products in units of 2^(E - kept). An f32 holds a product of
-/// two such factors and any power of two that it is moved by exactly, and becomes a whole number by being cut toward zero,
-/// as a tensor core cuts.
-#[inline(always)]
-fn by_floats<V: Eight>(
-    v: V,
-    kept: i32,
-    (a, b): (&Floats<{ M * K }>, &Floats<{ K * N }>),
-    terms: &mut Terms,
-) -> Option<()> {
-    /// The field of the largest power of two.
-    const LARGEST: i32 = 254;
-    /// Rows whose exponents are found at once.
-    const ROWS: usize = 4;
-    let largest = a.largest + b.largest;
-    let b_rows = b.value.as_chunks::<N>().0;
-    let fours = a.value.as_chunks::<{ ROWS * K }>().0.iter();
-    let fours = fours.zip(a.exponent.as_chunks::<{ ROWS * K }>().0);
-    let outputs = terms.e.as_chunks_mut::<{ ROWS * N }>().0.iter_mut();
-    let outputs = outputs.zip(terms.sum.as_chunks_mut::<{ ROWS * N }>().0);
-    for ((e, sum), (value, exponent)) in outputs.zip(fours) {
-        let tops = v.largest_sums(exponent, &b.exponent);
-        let rows = e.as_chunks_mut::<N>().0.iter_mut();
-        let rows = rows.zip(sum.as_chunks_mut::<N>().0);
-        for (((e, sum), value), top) in rows.zip(value.as_chunks::<K>().0).zip(tops) {
-            let top = top.map(|top| match top {
-                ZERO => NONE,
-                top => i32::from(top) + largest,
-            });
-            let top = v.max(v.load(e), v.load(&top));
+    /// With a number of steps that the compiler knows.
+    #[inline(always)]
+    fn by_floats_of<V: Eight, const STEPS: usize>(
+        &self,
+        v: V,
+        kept: i32,
+        e: &mut [i32; M * N],
+        sum: &mut [i32; M * N],
+    ) -> Option<()> {
+        /// Below, all products are zero, and any unit will do.
+        const LEAST: i32 = 2 * -14;
+        let a = Floats::<{ M * 16 }>::new(self.a);
+        let b = Floats::<{ 16 * N }>::new(self.b);
+        let [b_value, b_exponent] =
+            [&b.value, &b.exponent].map(|all| all.as_chunks::<N>().0.first_chunk::<STEPS>());
+        let (b_value, b_exponent) = (b_value?, b_exponent?);
+        let a_rows = a.value.as_chunks::<STEPS>().0.iter();
+        let a_rows = a_rows.zip(a.exponent.as_chunks::<STEPS>().0);
+        let rows = e.as_chunks_mut().0.iter_mut().zip(sum.as_chunks_mut().0);
+        for ((e, sum), (a_value, a_exponent)) in rows.zip(a_rows) {
+            let top = largest(v, e, a_exponent, b_exponent);
             *e = v.store(top);
             // 2^(kept - E), by its field.
-            let field = v.sub(v.splat(kept + 127 + largest), top);
-            let field = v.min(v.max(field, v.splat(0)), v.splat(LARGEST));
+            let field = v.sub(v.splat(kept + 127), v.max(top, v.splat(LEAST)));
             let unit = v.mul(field, v.splat(1 << 23));
             let mut total = v.splat(0);
-            for (a, b) in value.iter().zip(b_rows) {
+            for (a, b) in a_value.iter().zip(b_value) {
                 total = v.add(total, v.whole_product(v.splat(*a), v.load(b), unit));
             }
             *sum = v.store(total);
         }
+        Some(())
     }
-    Some(())
-}
 
-/// The same for factors whose products may be beyond an f32.
-#[inline(always)]
-fn by_integers<T: Bits, V: Eight>(
-    v: V,
-    kept: i32,
-    format: Format,
-    (a, b): (&[T], &[T]),
-    terms: &mut Terms,
-) -> Option<()> {
-    let steps = b.len() / N;
-    // A's significands are moved up, so that a product is in units of 2^(its exponent - kept).
-    let up = kept - 2 * format.mantissa_bits() as i32;
-    let a = Split::<{ M * 16 }>::new(format, a, up);
-    let b = Split::<{ 16 * N }>::new(format, b, 0);
-    let rows = terms.e.as_chunks_mut().0.iter_mut();
-    let rows = rows.zip(terms.sum.as_chunks_mut().0);
-    for (row, (e, sum)) in rows.enumerate() {
-        let a = a.range(row * steps, steps)?;
-        let top = largest(v, e, a.exponent, b.exponent.as_chunks().0);
-        *e = v.store(top);
-        // 16 products of bf16 below 2^27 - 2^16 fit an i32, and 8 of tf32 below 2^27.
-        let mut total = v.splat(0);
-        for k in 0..steps {
-            let b = b.range(k * N, N)?;
-            let [sign, magnitude, exponent] = [b.sign, b.magnitude, b.exponent]
-                .map(|eight| v.load(eight.as_chunks().0.first().unwrap_or(&[0; N])));
-            let exponent = v.add(v.splat(a.exponent[k]), exponent);
-            let product = v.mul(v.splat(a.magnitude[k]), magnitude);
-            let cut = v.shift_right(product, v.sub(top, exponent));
-            let sign = v.xor(v.splat(a.sign[k]), sign);
-            total = v.add(total, v.sub(v.xor(cut, sign), sign));
+    /// The same for factors whose products may be beyond an f32.
+    #[inline(always)]
+    fn by_integers<V: Eight>(
+        &self,
+        v: V,
+        kept: i32,
+        format: Format,
+        e: &mut [i32; M * N],
+        sum: &mut [i32; M * N],
+    ) -> Option<()> {
+        let steps = self.b.len() / N;
+        // A's significands are moved up, so that a product is in units of 2^(its exponent - kept).
+        let up = kept - 2 * format.mantissa_bits() as i32;
+        let a = Split::<{ M * 16 }>::new(format, self.a, up);
+        let b = Split::<{ 16 * N }>::new(format, self.b, 0);
+        let rows = e.as_chunks_mut().0.iter_mut().zip(sum.as_chunks_mut().0);
+        for (row, (e, sum)) in rows.enumerate() {
+            let a = a.range(row * steps, steps)?;
+            let top = largest(v, e, a.exponent, b.exponent.as_chunks().0);
+            *e = v.store(top);
+            // 16 products of bf16 below 2^27 - 2^16 fit an i32, and 8 of tf32 below 2^27.
+            let mut total = v.splat(0);
+            for k in 0..steps {
+                let b = b.range(k * N, N)?;
+                let [sign, magnitude, exponent] = [b.sign, b.magnitude, b.exponent]
+                    .map(|eight| v.load(eight.as_chunks().0.first().unwrap_or(&[0; N])));
+                let exponent = v.add(v.splat(a.exponent[k]), exponent);
+                let product = v.mul(v.splat(a.magnitude[k]), magnitude);
+                let cut = v.shift_right(product, v.sub(top, exponent));
+                let sign = v.xor(v.splat(a.sign[k]), sign);
+                total = v.add(total, v.sub(v.xor(cut, sign), sign));
+            }
+            *sum = v.store(total);
         }
-        *sum = v.store(total);
+        Some(())
     }
-    Some(())
 }
 
 /// The largest exponents of a row's products and addends.
@@ -264,6 +308,33 @@ fn largest<V: Eight>(v: V, addends: &[i32; N], a: &[i32], b: &[[i32; N]]) -> V::
     a.iter().zip(b).fold(v.load(addends), |top, (a, b)| {
         v.max(top, v.add(v.splat(*a), v.load(b)))
     })
+}
+
+/// Factors of f16, as the bits of f32, and their exponents.
+struct Floats<const COUNT: usize> {
+    value: [i32; COUNT],
+    exponent: [i32; COUNT],
+}
+
+impl<const COUNT: usize> Floats<COUNT> {
+    #[inline(always)]
+    fn new(bits: &[impl Bits]) -> Self {
+        let mut floats = Self {
+            value: [0; COUNT],
+            exponent: [NONE; COUNT],
+        };
+        let to = floats.value.iter_mut().zip(&mut floats.exponent);
+        for ((value, exponent), &bits) in to.zip(bits) {
+            let bits: u32 = bits.into();
+            let (sign, magnitude) = (bits >> 15, bits & 0x7fff);
+            // Exponent and mantissa moved up, and the difference of the biases scaled away: exact for subnormals too.
+            let scaled = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);
+            *value = (scaled.to_bits() | sign << 31) as i32;
+            let normal = (magnitude >> 10).max(1) as i32 - 15;
+            *exponent = if magnitude == 0 { NONE } else { normal };
+        }
+        floats
+    }
 }
 
 /// Factors, taken apart. A sign is 0 or -1.
@@ -311,7 +382,6 @@ impl<const COUNT: usize> Split<COUNT> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tensor::vectors::Plain;
 
     #[test]
     fn vectors_of_any_cpu_give_the_same_bits() {

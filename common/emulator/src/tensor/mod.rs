@@ -23,14 +23,11 @@
 //! least E is carried over from the H100.
 
 mod eight;
-mod factors;
 mod format;
 mod fp8;
 mod integer;
 mod steps;
-mod vectors;
 
-pub(crate) use factors::{Factors, multiply_factors};
 pub(crate) use format::{Format, Sums};
 pub(crate) use fp8::Fp8;
 pub(crate) use integer::{BitOp, Integer};
@@ -312,7 +309,7 @@ fn sum<T: Bits, const K: usize, const A: usize, const B: usize>(
 }
 
 /// The bits of a factor.
-trait Bits: Copy + Default + Into<u32> {}
+trait Bits: Copy + Into<u32> {}
 impl Bits for u16 {}
 impl Bits for u32 {}
 
