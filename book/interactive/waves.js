@@ -1,0 +1,149 @@
+// Waves: which cluster computes which tile when, for a problem, tile and card of the reader's, with stream-K and without.
+(() => {
+  "use strict";
+  const { ui, places } = globalThis.gemm;
+  const { h, count } = ui;
+
+  const DEFAULTS = { m: 5120, n: 5120, k: 5120, bm: 128, bn: 256, bk: 64, sms: 132, cluster: 2, chosen: 0, sides: "both" };
+  const ALLOWED = { sides: ["both", "off"] };
+  const MOST = 1 << 20;
+  const SIZES = [4096, 5120, 8192];
+  // The SMs of each, from NVIDIA's data sheets.
+  const CARDS = [["H100, H200 SXM", 132], ["H100 PCIe", 114], ["A100", 108]];
+
+  /** An SVG element. */
+  function s(tag, attributes, ...children) {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...children);
+    return element;
+  }
+
+  const percent = (part) => `${(100 * part).toFixed(1)}%`;
+  const worked = (pieces) => pieces.reduce((sum, { from, to }) => sum + to - from, 0);
+
+  function wavesOf(ask, { m, n, k, bm, bn, bk, sms, cluster }, isSplit) {
+    return ask({ ask: "waves", m, n, k, tile: [bm, bn, bk], sms, cluster, stream_k: isSplit });
+  }
+
+  /** A line for each cluster, from top to bottom, its tiles from left to right, as long as their steps; `end` is the axis's. */
+  function strips(found, end, chosen, name, pick) {
+    const paths = new Map();
+    found.work.forEach((pieces, row) => {
+      let x = 0;
+      pieces.forEach(({ tile, from, to }, i) => {
+        const isLast = i >= found.waves - 1 || from > 0 || to < found.steps || tile >= found.tiles - found.tiles % found.clusters;
+        const kind = isLast ? `wv-t${tile % 6}` : `wv-w${i % 2}`;
+        paths.set(kind, `${paths.get(kind) ?? ""}M${x} ${row}h${to - from}v1h${from - to}z`);
+        x += to - from;
+      });
+    });
+    const svg = s("svg", { viewBox: `0 0 ${end} ${found.clusters}`, preserveAspectRatio: "none", "aria-hidden": "true" },
+      s("rect", { class: "wv-idle", width: found.longest, height: found.clusters }),
+      ...[...paths].map(([kind, d]) => s("path", { class: kind, d })),
+      s("rect", { class: "wv-here", x: 0, y: chosen, width: end, height: 1 }));
+    return h("div", {
+      class: "wv-strips", role: "img", "aria-label": name, style: `height: ${Math.max(12, Math.min(56, found.clusters * 0.45))}rem`,
+      onclick: (event) => {
+        const box = svg.getBoundingClientRect();
+        pick(Math.min(Math.max(Math.floor((event.clientY - box.top) / box.height * found.clusters), 0), found.clusters - 1));
+      },
+    }, svg);
+  }
+
+  /** What one cluster does in the end. */
+  function piecesOf(found, chosen) {
+    const pieces = found.work[chosen];
+    const text = ({ tile, from, to }) => (from === 0 && to === found.steps ? `tile ${tile}` : `steps ${from} to ${to - 1} of tile ${tile}`);
+    const shown = pieces.slice(-4).map(text).join(", then ");
+    const waits = found.longest - worked(pieces);
+    return `${pieces.length > 4 ? "… " : ""}${shown || "nothing"}; ${waits === 0 ? "it is among the last to finish" : `idle for the last ${count(waits, "step")}`}.`;
+  }
+
+  function start(root, ask) {
+    const place = places.placeOf(root, "waves", DEFAULTS);
+    const controls = h("form", { class: "ia-controls", "aria-label": "settings", onsubmit: (event) => event.preventDefault() });
+    const said = h("p", { class: "ia-said", "aria-live": "polite" });
+    const shown = h("div", { class: "ia-shown" });
+    const slider = h("input", { type: "range", name: "chosen", min: 0, max: 0, value: 0, oninput: () => set({ chosen: Number(slider.value) }) });
+    const now = h("b", {});
+    root.append(controls, shown, h("label", { class: "ia-field ia-wide" }, h("span", {}, "Cluster ", now), slider), said);
+    const read = () => {
+      const found = ui.merged(place.usual, place.read(), ALLOWED);
+      const isFine = Object.values(found).every((value) => typeof value !== "number" || (value >= 0 && value <= MOST));
+      return isFine ? found : { ...place.usual };
+    };
+    let state = read();
+
+    function set(change) {
+      state = { ...state, ...change };
+      draw();
+    }
+
+    function drawControls() {
+      const again = (change, focus) => {
+        state = { ...state, ...change };
+        drawControls();
+        draw();
+        controls.querySelector(focus).focus();
+      };
+      const field = (name, label, most = MOST) => ui.numberField({
+        name, label, min: 1, max: most, value: state[name], onChange: (value) => set({ [name]: value }),
+      });
+      controls.replaceChildren(
+        h("div", { class: "ia-presets", role: "group", "aria-label": "sizes and cards" },
+          SIZES.map((size) => h("button", { type: "button", "data-size": size, onclick: () => again({ m: size, n: size, k: size }, `[data-size="${size}"]`) }, size)),
+          CARDS.map(([name, sms]) => h("button", { type: "button", "data-card": sms, onclick: () => again({ sms }, `[data-card="${sms}"]`) }, `${name}: ${sms} SMs`))),
+        h("div", { class: "ia-row" }, field("m", "M"), field("n", "N"), field("k", "K"), field("sms", "SMs", 1024)),
+        h("div", { class: "ia-row" }, field("bm", "Rows of a CTA's tile"), field("bn", "Columns"), field("bk", "Depth of a step"), field("cluster", "CTAs of a cluster", 16)),
+        ui.choice({ name: "sides", label: "Stream-K", options: [["off", "off"], ["both", "off and on"]], value: state.sides, onChange: (sides) => set({ sides }) }));
+    }
+
+    function draw() {
+      place.write(state);
+      for (const one of controls.querySelectorAll("button")) {
+        const { size, card } = one.dataset;
+        const isOn = card ? state.sms === Number(card) : [state.m, state.n, state.k].every((side) => side === Number(size));
+        one.setAttribute("aria-pressed", String(isOn));
+      }
+      let sides;
+      try {
+        sides = (state.sides === "both" ? [false, true] : [false]).map((isSplit) => [isSplit, wavesOf(ask, state, isSplit)]);
+      } catch (error) {
+        said.replaceChildren();
+        shown.replaceChildren(ui.refusal(error));
+        return;
+      }
+      const [, plain] = sides[0];
+      const chosen = Math.min(state.chosen, plain.clusters - 1);
+      Object.assign(slider, { max: plain.clusters - 1, value: chosen });
+      now.textContent = chosen;
+      const pick = (cluster) => set({ chosen: cluster });
+      const end = Math.max(...sides.map(([, { longest }]) => longest));
+      const title = (isSplit, found) => (!isSplit ? "Whole tiles" : found.split ? "Stream-K" : "Stream-K: splits no tile here");
+      shown.replaceChildren(
+        ui.facts([
+          ["tiles of clusters", `${plain.rows} · ${plain.columns} = ${plain.tiles}`], ["clusters", plain.clusters], ["waves", plain.waves],
+          ["tiles in the last wave", `${plain.lastWave} of ${plain.clusters}`],
+          ["idle SMs there", (plain.clusters - plain.lastWave) * state.cluster + plain.idleSms], ["steps of a tile", plain.steps],
+        ]),
+        h("div", { class: "fig-sides" }, sides.map(([isSplit, found]) => h("section", { "data-side": isSplit ? "on" : "off", "aria-label": title(isSplit, found) },
+          h("h3", {}, title(isSplit, found)),
+          strips(found, end, chosen, `${found.clusters} clusters over ${count(found.longest, "step")}, ${percent(1 - found.busy)} of them idle`, pick),
+          ui.facts([["steps to the end", found.longest], ["lost to wave quantization", percent(1 - found.busy)]].concat(found.split ? [["steps of a share", found.share]] : []))))),
+        h("p", { class: "ia-key" }, "A line is a cluster, from left to right its steps. Grey and blue: whole waves. Coloured: the tiles of the last wave, a colour a tile. ",
+          h("span", { class: "wv-sample" }), " idle."));
+      said.textContent = sides.map(([isSplit, found]) => `${isSplit ? "With stream-K" : "Whole tiles"}, cluster ${chosen}: ${piecesOf(found, chosen)}`).join(" ");
+    }
+
+    place.onChange(() => {
+      state = read();
+      drawControls();
+      draw();
+    });
+    drawControls();
+    draw();
+  }
+
+  ui.mount("waves", start);
+})();
