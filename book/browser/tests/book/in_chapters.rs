@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::{book, fragment, no_problems, open, reader, root};
 
 /// The engine without WebAssembly.
-struct Native(Child, BufReader<ChildStdout>);
+pub(crate) struct Native(Child, BufReader<ChildStdout>);
 
 impl Native {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let mut child = Command::new(env!("CARGO"))
             .args(["run", "--quiet", "-p", "live", "--bin", "live_native"])
             .current_dir(root())
@@ -23,7 +23,7 @@ impl Native {
         Self(child, out)
     }
 
-    fn ask(&mut self, request: &Value) -> Value {
+    pub(crate) fn ask(&mut self, request: &Value) -> Value {
         let input = self.0.stdin.as_mut().expect("standard input");
         writeln!(input, "{request}").expect("a request");
         let mut line = String::new();
@@ -66,7 +66,7 @@ fn strip(page: &mut Page<'_>, within: &str) -> Value {
     .expect(within)
 }
 
-fn focused(page: &mut Page<'_>, selector: &str) {
+pub(crate) fn focused(page: &mut Page<'_>, selector: &str) {
     page.evaluate(&format!("document.querySelector('{selector}').focus()"))
         .expect(selector);
 }

@@ -1,5 +1,6 @@
 //! The built book in headless Chromium. Skipped, with a line that says so, where there is no browser;
 //! `GEMM_REQUIRE_BROWSER=1` makes that a failure.
+mod barriers_waves;
 mod explorer;
 mod in_chapters;
 mod legible;
