@@ -8,7 +8,7 @@
   const ALLOWED = { sides: ["both", "off"] };
   const MOST = 1 << 20;
   const SIZES = [4096, 5120, 8192];
-  // The SMs of each, from NVIDIA's data sheets.
+  // The SMs of each, from NVIDIA's architecture whitepapers.
   const CARDS = [["H100, H200 SXM", 132], ["H100 PCIe", 114], ["A100", 108]];
 
   /** An SVG element. */

@@ -18,7 +18,11 @@ use book_browser::{Appearance, Chromium, Page, Server, chromium_or_skip};
 
 /// The workspace.
 fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        root.canonicalize().expect("the workspace")
+    });
+    &ROOT
 }
 
 /// The book, built as a reader with nothing but cargo would, once for all tests.
