@@ -159,7 +159,7 @@ impl CublasLt {
     /// Never: there is no GPU to call it with.
     pub fn tune(
         gpu: &Context,
-        _buffers: [&Buffer; 3],
+        _sets: &[[&Buffer; 3]],
         _shape: [usize; 3],
         _kept: usize,
     ) -> Result<Self, GpuError> {
@@ -172,7 +172,7 @@ impl CublasLt {
     /// Never: there is no GPU to call it with.
     pub fn tune_bf16_tn(
         gpu: &Context,
-        _buffers: [&Buffer; 3],
+        _sets: &[[&Buffer; 3]],
         _shape: [usize; 3],
         _kept: usize,
     ) -> Result<Self, GpuError> {
