@@ -170,7 +170,7 @@ impl Draw<'_> {
                 (size, Values::Distinct)
             }
             Class::Public | Class::Timed | Class::Large => {
-                // One less than whole tiles, or a few: no side is a multiple of anything. More tiles and twice the steps that
+                // One less than whole tiles, or a few: no side is a multiple of anything. More tiles and more steps than
                 // any public size has.
                 let steps = rubric.public_sizes().unwrap_or_default();
                 let steps = steps.iter().map(|size| size.k.div_ceil(k)).max();
@@ -186,7 +186,7 @@ impl Draw<'_> {
                 let size = Size {
                     m: odd("odd m", m, tiles(m)),
                     n: odd("odd n", n, tiles(n)),
-                    k: odd("odd k", k.max(2), 2 * steps + 1),
+                    k: odd("odd k", k.max(2), steps + 1),
                 };
                 (size, Values::Random)
             }
