@@ -142,7 +142,7 @@
       const shown = fields.filter(({ name, hidden }) => !hidden && (name !== "kernel" || kernels.length > 0));
       const command = h("code", {});
       const start = h("button", { type: "submit", class: "ia-start" }, "Run");
-      const stop = h("button", { type: "button", disabled: true, onclick: () => running?.stop() }, "Stop");
+      const stop = h("button", { type: "button", class: "ia-stop", disabled: true, onclick: () => running?.stop() }, "Stop");
       const reset = h("button", { type: "button", onclick: () => { fill({ path, choices, fields }); panel.querySelector(".ia-start").focus(); } }, "As in the book");
       const bar = h("progress", { hidden: true, "aria-label": "blocks emulated" });
       const said = h("p", { class: "ia-said", role: "status", "aria-live": "polite" });

@@ -72,7 +72,7 @@ fn a_change_prints_what_the_terminal_prints() {
         return;
     };
     let mut page = open(&mut chromium, &server, "swizzle_bms.html");
-    run(&mut page, "cargo ladder layout swizzle");
+    run(&mut page, "cargo ladder layout swizzle 2 4 2");
     for (field, value) in [("b", "2"), ("s", "4")] {
         page.fill(&format!("#tried [name={field}]"), value)
             .expect("a field");
@@ -82,7 +82,10 @@ fn a_change_prints_what_the_terminal_prints() {
     let command = page.text("#tried .ia-command code").expect("a command");
     // Not textContent: marks are part of it.
     let shown = page.text("#tried .run-output").expect("an output");
-    assert_eq!(shown.trim_end(), shell(&command).trim_end(), "{command}");
+    // The page shows the same part of it as of the book's own.
+    let part = shown.trim_matches(|c: char| c == '…' || c.is_whitespace());
+    assert!(part.contains("in units"), "{shown}");
+    assert!(shell(&command).contains(part), "{command}: {shown}");
     let marks = page.evaluate("document.querySelectorAll('#tried mark').length");
     assert!(marks.expect("marks").as_u64() > Some(0));
     page.fill("#tried [name=s]", "1").expect("a field");
@@ -113,8 +116,7 @@ fn stop(page: &mut Page<'_>, server: &Server) {
     page.click("#tried .ia-start").expect("a button");
     page.wait_until("!document.querySelector('#tried progress').hidden")
         .expect("progress");
-    page.click("#tried button:not([disabled]):not(.ia-start):not(.ia-open)")
-        .expect("stop");
+    page.click("#tried .ia-stop:not([disabled])").expect("stop");
     page.wait_until("document.querySelector('#tried .ia-said').textContent === 'Stopped.'")
         .expect("an end");
 }
