@@ -67,11 +67,6 @@ pub fn make(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a module can be made here.
-pub fn possible() -> bool {
-    env::var_os("GEMM_WASM_TOOLCHAIN").is_some() || has_target()
-}
-
 /// Whether rustup has added the target.
 fn has_target() -> bool {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());

@@ -230,7 +230,7 @@ fn child_of(state: &State, graph: Handle) -> Result<Work, Fault> {
     Ok(Work::Graph(works.collect::<Result<_, Fault>>()?))
 }
 
-/// Writes a list as CUDA's queries do: how many there are if there is no room, else as many as fit.
+/// Writes a list as CUDA's queries do: without an output array only its length, otherwise as many elements as fit.
 fn put_list<const LISTS: usize>(
     lists: [(Out<Handle>, Vec<Handle>); LISTS],
     count: Out<usize>,

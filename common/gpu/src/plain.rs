@@ -13,7 +13,7 @@ pub struct DeviceInfo {
     pub name: String,
     /// Compute capability: (9, 0) is sm_90.
     pub sm: (u32, u32),
-    /// SMs, streaming multiprocessors.
+    /// The number of SMs.
     pub sms: u32,
     /// L2 cache, in bytes.
     pub l2_bytes: u64,

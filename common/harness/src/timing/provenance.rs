@@ -121,7 +121,7 @@ fn now() -> String {
     humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
 }
 
-/// WebAssembly has no clock: whoever calls it knows the time.
+/// WebAssembly has no clock: the page that calls the module knows the time.
 #[cfg(target_family = "wasm")]
 fn now() -> String {
     "unknown".into()

@@ -1,4 +1,4 @@
-//! For a page: whoever listens is told of blocks.
+//! Progress in a page: the listener is called with the number of blocks that are done.
 use std::sync::{Arc, OnceLock};
 
 /// Who listens.
