@@ -129,7 +129,11 @@ impl State {
         }
         let flat = rows == 1 && slices == 1;
         let narrow = |side: &Side| !flat && rows > 1 && side.pitch < width;
-        if narrow(&copy.from) || narrow(&copy.to) {
+        // Slices of less than the rows that are copied would overlap: CUDA asks for a height that is not below them.
+        let low =
+            |side: &Side| slices > 1 && side.slice < width.max(side.pitch.saturating_mul(rows));
+        let wrong = |side: &Side| narrow(side) || low(side);
+        if wrong(&copy.from) || wrong(&copy.to) {
             return Err(Fault::silent(INVALID_VALUE));
         }
         let at = |side: &Side, row: u64, slice: u64| {

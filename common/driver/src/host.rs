@@ -184,6 +184,28 @@ pub fn read(address: u64, into: &mut [u8]) -> Answer {
     Ok(())
 }
 
+/// The same as a vector, which is not allocated for an address that cannot be one.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_VALUE` as well if there is not so much memory.
+pub fn bytes(address: u64, count: usize) -> Result<Vec<u8>, Fault> {
+    if count > 0 {
+        mapped(address as usize, count)?;
+    }
+    let mut bytes = room(count)?;
+    bytes.resize(count, 0);
+    read(address, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// An empty vector with room for so many bytes: the size is the client's word, of which the process must not die.
+fn room(count: usize) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    let reserved = bytes.try_reserve_exact(count);
+    reserved.map_err(|_| Fault::silent(INVALID_VALUE))?;
+    Ok(bytes)
+}
+
 /// The same towards the host.
 pub fn write(address: u64, bytes: &[u8]) -> Answer {
     if bytes.is_empty() {
@@ -297,8 +319,11 @@ impl Mapping {
 
 /// A function of the client, or null, that is stored at an address of its memory.
 pub fn function_at(address: usize) -> Result<HostFunction, Fault> {
-    mapped(address, 1)?;
-    // SAFETY: not null, so the client's word that a function's address or null is there, which an `Option` of one may be.
+    match In::<usize>::at(address).get()? {
+        0 => return Ok(None),
+        function => mapped(function, 1)?,
+    }
+    // SAFETY: neither is null, so the client's word that a function's address is there, which an `Option` of one may be.
     Ok(unsafe { (address as *const HostFunction).read_unaligned() })
 }
 
@@ -308,17 +333,17 @@ pub fn check_mapped(address: u64, bytes: usize) -> Answer {
     #[cfg(target_os = "linux")]
     {
         const PAGE: usize = 4096;
-        let start = address as usize / PAGE * PAGE;
-        let pages = (address as usize + bytes - start).div_ceil(PAGE);
-        let mut resident = Vec::new();
-        let reserved = resident.try_reserve_exact(pages);
-        reserved.map_err(|_| Fault::silent(INVALID_VALUE))?;
-        resident.resize(pages, 0u8);
-        // SAFETY: it reads nothing of the client, and `resident` has a byte for each page.
-        let code =
-            unsafe { libc::mincore(start as *mut c_void, pages * PAGE, resident.as_mut_ptr()) };
-        if code != 0 {
-            return Err(Fault::silent(INVALID_VALUE));
+        let end = (address as usize + bytes).next_multiple_of(PAGE);
+        let mut resident = [0; 4096];
+        // Piece by piece, so that a size of terabytes ends at the first page that is missing.
+        let pieces = (address as usize / PAGE * PAGE..end).step_by(resident.len() * PAGE);
+        for start in pieces {
+            let bytes = (end - start).min(resident.len() * PAGE);
+            // SAFETY: it reads nothing of the client, and `resident` has a byte for each page.
+            let code = unsafe { libc::mincore(start as *mut c_void, bytes, resident.as_mut_ptr()) };
+            if code != 0 {
+                return Err(Fault::silent(INVALID_VALUE));
+            }
         }
     }
     Ok(())

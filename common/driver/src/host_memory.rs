@@ -158,8 +158,10 @@ impl State {
             let Some(buffer) = &memory.buffer else {
                 continue;
             };
-            let mut bytes = vec![0; memory.bytes];
-            host::read(start, &mut bytes)?;
+            if matches!(memory.origin, Origin::Registered) {
+                host::check_mapped(start, memory.bytes).map_err(|fault| unmapped(start, fault))?;
+            }
+            let bytes = host::bytes(start, memory.bytes)?;
             self.gpu.write(buffer, &bytes)?;
             given.push((start, *buffer, bytes));
         }
@@ -176,6 +178,15 @@ impl State {
         }
         Ok(())
     }
+}
+
+fn unmapped(start: u64, fault: Fault) -> Fault {
+    Fault::of(
+        fault.code,
+        format!(
+            "the program has freed memory at 0x{start:x} that is still registered: call cuMemHostUnregister before"
+        ),
+    )
 }
 
 /// The runs of bytes of `after` that `before` does not have, each with its offset.

@@ -1,6 +1,6 @@
 //! The driver's linker. Its result, which a client takes for machine code, is PTX: one text, or several as one.
 use crate::entry::entry_points;
-use crate::error::{Answer, Fault, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE, NOT_SUPPORTED};
+use crate::error::{Answer, Fault, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED};
 use crate::host::{self, In, Out, Text};
 use crate::image;
 use crate::jit::JitOptions;
@@ -71,11 +71,7 @@ entry_points! {
         link: Handle, kind: u32, data: usize, size: usize, _name: Text,
         _count: u32, _options: In<u32>, _values: Out<usize>,
     ) {
-        let mut bytes = Vec::new();
-        let reserved = bytes.try_reserve_exact(size);
-        reserved.map_err(|_| Fault::silent(INVALID_IMAGE))?;
-        bytes.resize(size, 0);
-        host::read(data as u64, &mut bytes)?;
+        let bytes = host::bytes(data as u64, size)?;
         with(|state| add(state, link, kind, &bytes))
     }
     /// Adds PTX from a file.

@@ -1,6 +1,7 @@
 //! All that the driver knows, behind one lock: a client's threads take turns.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::context::{Context, Primary};
@@ -45,6 +46,8 @@ pub struct State {
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
+/// The process that has called `cuInit`; 0 for none.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
     /// The contexts that were made current on this thread, the last one on top.
@@ -56,11 +59,26 @@ fn lock() -> MutexGuard<'static, Option<State>> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// That this process is the one that has called `cuInit`, if any has. A child that was forked has a copy of the state, but not the
+/// threads that emulate, for which it would wait without end; on a GPU it is refused, too.
+fn not_forked() -> Answer {
+    match PROCESS.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        process if process == std::process::id() => Ok(()),
+        _ => Err(Fault::of(
+            NOT_INITIALIZED,
+            "this process was forked after cuInit, and CUDA works in the parent only: start processes by spawn, in Python with multiprocessing.get_context(\"spawn\")",
+        )),
+    }
+}
+
 /// What `cuInit` does, once.
 pub fn initialize() -> Answer {
+    not_forked()?;
     let mut state = lock();
     if state.is_none() {
         let reports = Reports::of_environment()?;
+        PROCESS.store(std::process::id(), Ordering::Relaxed);
         *state = Some(State {
             gpu: emulator::Context::new(reports.options()),
             reports,
@@ -87,6 +105,7 @@ pub fn initialize() -> Answer {
 
 /// Does something with the driver's state; it must not call the client.
 pub fn with<T>(action: impl FnOnce(&mut State) -> Result<T, Fault>) -> Result<T, Fault> {
+    not_forked()?;
     match lock().as_mut() {
         Some(state) => action(state),
         None => Err(Fault::silent(NOT_INITIALIZED)),

@@ -55,16 +55,19 @@ fn python() -> Option<PathBuf> {
     None
 }
 
+/// Runs a script with its arguments; the mode is that of `GEMM_EMULATE`, with a format behind it.
 fn run(command: &[&str], mode: &str) -> Option<Output> {
     let [script, arguments @ ..] = command else {
         panic!("no script");
     };
+    let (mode, format) = mode.split_once(' ').unwrap_or((mode, ""));
     let output = Command::new(python()?)
         .args(["-W", "ignore"])
         .arg(root().join("common/driver/tests/python").join(script))
         .args(arguments)
         .env("LD_LIBRARY_PATH", folder())
         .env("GEMM_EMULATE", mode)
+        .env("GEMM_EMULATE_FORMAT", format)
         .output();
     Some(output.expect("it was started before"))
 }
@@ -189,6 +192,24 @@ fn the_runtime_library_is_refused_with_the_remedy() {
 }
 
 #[test]
+fn a_forked_process_is_refused_and_not_hung() {
+    prints(
+        "forked.py",
+        "forked: CUDA_ERROR_NOT_INITIALIZED, and the parent goes on",
+    );
+}
+
+#[test]
+fn memory_constants_streams_and_approximate_functions() {
+    prints("image_filter.py", "image filter: every element is right");
+}
+
+#[test]
+fn templates_cooperative_launches_and_forked_graphs() {
+    prints("templates.py", "templates: every element is right");
+}
+
+#[test]
 fn numba_compiles_python() {
     prints("numba_sum.py", "numba: the sum is right");
 }
@@ -222,6 +243,17 @@ fn profile_and_time_report_each_launch() {
         said.contains("wavefronts / ideal") && said.contains("reverse: 1 block"),
         "{said}"
     );
+    for mode in ["sanitize json", "profile json", "time json"] {
+        let output = run(&["race.py"], mode).expect("Python is there");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let objects = said.lines().map(serde_json::from_str);
+        let objects: Result<Vec<serde_json::Value>, _> = objects.collect();
+        let kernels = objects.expect("an object a line");
+        assert!(
+            kernels.iter().all(|one| one["kernel"] == "reverse"),
+            "{said}"
+        );
+    }
     let wrong = run(&["race.py"], "profil").expect("Python is there");
     let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert!(

@@ -71,6 +71,8 @@ fn what_is_not_ptx_is_refused() {
     assert_eq!(add(link, 0, b"\x7fELF"), NOT_SUPPORTED);
     assert_eq!(add(link, 4, b"!<arch>\nmine.o/"), NOT_SUPPORTED);
     ok(add(link, 4, b"!<arch>\ncuda_device_runtime.o/"));
+    let null = cuLinkAddData_v2(link, 1, 0, 1 << 40, Text::at(0), 0, In::at(0), Out::at(0));
+    assert_eq!(null, INVALID_VALUE, "a terabyte of nothing");
     let empty = self::link();
     let mut image = 0;
     assert_eq!(
