@@ -189,20 +189,18 @@ pub fn read(address: u64, into: &mut [u8]) -> Answer {
 /// # Errors
 /// `CUDA_ERROR_INVALID_VALUE` as well if there is not so much memory.
 pub fn bytes(address: u64, count: usize) -> Result<Vec<u8>, Fault> {
-    if count > 0 {
-        mapped(address as usize, count)?;
-    }
-    let mut bytes = room(count)?;
-    bytes.resize(count, 0);
-    read(address, &mut bytes)?;
-    Ok(bytes)
-}
-
-/// An empty vector with room for so many bytes: the size is the client's word, of which the process must not die.
-fn room(count: usize) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
+    if count == 0 {
+        return Ok(bytes);
+    }
+    mapped(address as usize, count)?;
     let reserved = bytes.try_reserve_exact(count);
     reserved.map_err(|_| Fault::silent(INVALID_VALUE))?;
+    // SAFETY: not null, so the client's word that so many bytes are there; `bytes` has room for them, and all are written.
+    unsafe {
+        std::ptr::copy(address as usize as *const u8, bytes.as_mut_ptr(), count);
+        bytes.set_len(count);
+    }
     Ok(bytes)
 }
 

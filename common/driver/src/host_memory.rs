@@ -193,7 +193,8 @@ fn unmapped(start: u64, fault: Fault) -> Fault {
 fn changes<'a>(before: &[u8], after: &'a [u8]) -> Vec<(usize, &'a [u8])> {
     let mut all = Vec::new();
     let mut at = 0;
-    for (old, new) in before.chunks(64).zip(after.chunks(64)) {
+    // A page at a time, since most pages of much memory are as they were.
+    for (old, new) in before.chunks(4096).zip(after.chunks(4096)) {
         if old != new {
             let mut from = 0;
             while from < new.len() {
