@@ -60,7 +60,7 @@ impl State {
         Ok(())
     }
 
-    /// Whose it is: a handle, or the current context for 0.
+    /// The context of a handle, or the current one for 0.
     fn context_or_current(&self, handle: Handle) -> Result<Handle, Fault> {
         match handle {
             0 => self.current(),
@@ -95,7 +95,7 @@ fn synchronize() -> Answer {
 }
 
 entry_points! {
-    /// The context that the device has for all who ask for it.
+    /// The device's primary context, shared by all that retain it.
     7000 fn cuDevicePrimaryCtxRetain(context: Out<Handle>, device: i32) {
         with(|state| {
             context.check()?;
@@ -112,7 +112,7 @@ entry_points! {
             context.put(handle)
         })
     }
-    /// Frees it once nobody retains it.
+    /// Releases it; the last release destroys it.
     11000 fn cuDevicePrimaryCtxRelease_v2(device: i32) {
         with(|state| {
             device::check(device)?;

@@ -22,7 +22,7 @@ pub struct HostMemory {
     flags: u32,
 }
 
-/// Whose it is. The mapping is kept until the memory is freed.
+/// Who allocated it. The mapping is kept until the memory is freed.
 pub enum Origin {
     /// `cuMemAllocHost`, `cuMemHostAlloc`
     Pinned(#[allow(dead_code)] Mapping),
@@ -323,9 +323,7 @@ mod tests {
         assert_eq!(changes(&before, &before), []);
         let mut after = before;
         (after[0], after[63], after[64], after[199]) = (1, 2, 3, 4);
-        let [first, second, third, last] = [1, 2, 3, 4].map(|byte: u8| [byte]);
-        let expected: [(usize, &[u8]); 4] =
-            [(0, &first), (63, &second), (64, &third), (199, &last)];
+        let expected: [(usize, &[u8]); 3] = [(0, &[1]), (63, &[2, 3]), (199, &[4])];
         assert_eq!(changes(&before, &after), expected);
     }
 }

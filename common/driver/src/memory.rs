@@ -220,11 +220,11 @@ pub fn set(to: u64, pitch: usize, value: u32, element: u8, width: usize, rows: u
 }
 
 entry_points! {
-    /// Allocates device memory, which is zero at first.
+    /// Allocates device memory, which is zeroed.
     3020 fn cuMemAlloc_v2(address: Out<u64>, bytes: usize) {
         with_context(|state, context| { address.check()?; address.put(state.allocate(bytes, context, 0)?) })
     }
-    /// The same in rows of a good length.
+    /// The same in rows, padded to a multiple of 512 bytes.
     3020 fn cuMemAllocPitch_v2(address: Out<u64>, pitch: Out<usize>, width: usize, rows: usize, element: u32) {
         with_context(|state, context| {
             address.check()?;

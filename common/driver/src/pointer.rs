@@ -98,7 +98,7 @@ entry_points! {
             Ok(())
         })
     }
-    /// A hint that changes nothing here.
+    /// A hint without effect here.
     6000 fn cuPointerSetAttribute(_value: usize, _which: u32, pointer: u64) {
         with(|state| state.range(pointer).map(|_| ()))
     }

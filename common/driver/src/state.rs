@@ -54,13 +54,13 @@ thread_local! {
     static CURRENT: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The lock. After a panic the state is as the call before left it, or a half-made thing that nobody has a handle of.
+/// The lock. After a panic the state is that of before the call, perhaps with an object that no client has a handle of.
 fn lock() -> MutexGuard<'static, Option<State>> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// That this process is the one that has called `cuInit`, if any has. A child that was forked has a copy of the state, but not the
-/// threads that emulate, for which it would wait without end; on a GPU it is refused, too.
+/// That this process is the one that has called `cuInit`, if any has. A forked child has a copy of the state, but not the
+/// threads that emulate, and would wait for them forever. CUDA refuses its calls, too.
 fn not_forked() -> Answer {
     match PROCESS.load(Ordering::Relaxed) {
         0 => Ok(()),

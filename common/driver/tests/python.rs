@@ -85,6 +85,21 @@ fn prints(script: &str, what: &str) {
         output.status.success() && out.contains(what),
         "{out}{errors}"
     );
+    let program = script.trim_end_matches(".py");
+    let digests = out.lines().filter_map(|line| line.strip_prefix("digest "));
+    let here: Vec<String> = digests.map(str::to_owned).collect();
+    assert_eq!(here, digests_of_a_gpu(program), "{program}: as on a GPU");
+}
+
+/// What a program has computed on a GPU, a name and a SHA-256 for each of its buffers: results/h200/driver.csv.
+fn digests_of_a_gpu(program: &str) -> Vec<String> {
+    let record = fs::read_to_string(root().join("results/h200/driver.csv")).expect("the record");
+    let rows = record.lines().filter_map(|line| {
+        let mut cells = line.split(',');
+        let [of, name, sha256] = [cells.next()?, cells.next()?, cells.next()?];
+        (of == program).then(|| format!("{name} {sha256}"))
+    });
+    rows.collect()
 }
 
 #[test]
@@ -207,6 +222,11 @@ fn memory_constants_streams_and_approximate_functions() {
 #[test]
 fn templates_cooperative_launches_and_forked_graphs() {
     prints("templates.py", "templates: every element is right");
+}
+
+#[test]
+fn numba_kernels_on_streams_and_tiles() {
+    prints("numba_kernels.py", "numba kernels: every result is right");
 }
 
 #[test]
