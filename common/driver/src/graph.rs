@@ -180,6 +180,9 @@ entry_points! {
     /// Runs all of its work.
     10000 fn cuGraphLaunch(executable: Handle, stream: Handle) {
         let works = with_context(|state, _| {
+            if executable == 0 {
+                return Err(Fault::silent(INVALID_VALUE));
+            }
             state.not_capturing(stream)?;
             let known = state.executables.get(executable);
             let works = known.ok_or(Fault::silent(INVALID_HANDLE))?.works.iter();

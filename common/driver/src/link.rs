@@ -81,18 +81,18 @@ entry_points! {
         let bytes = image::read(&path.get()?)?;
         with(|state| add(state, link, kind, &bytes))
     }
-    /// The PTX, with its size; again the same, if it was complete before.
+    /// The PTX, with its size; once, as on a GPU.
     5050 fn cuLinkComplete(link: Handle, image: Out<usize>, size: Out<usize>) {
         with(|state| {
             image.check()?;
             let link = state.link(link)?;
-            let ptx = match &link.linked {
-                Some(_) => Ok(None),
-                None => merged(&link.inputs).map(Some),
-            };
+            if link.linked.is_some() {
+                return Err(Fault::silent(INVALID_HANDLE));
+            }
+            let ptx = merged(&link.inputs);
             let options = link.options;
             options.log(ptx, |ptx| {
-                let bytes = link.linked.get_or_insert_with(|| [ptx.unwrap_or_default().as_bytes(), &[0]].concat());
+                let bytes = link.linked.insert([ptx.as_bytes(), &[0]].concat());
                 image.put(bytes.as_ptr() as usize)?;
                 size.put_if_wanted(bytes.len())
             })

@@ -1,7 +1,7 @@
 //! Device memory, copies and fills.
 use crate::copy::{Copy, Fill, Place, Shape, Side};
 use crate::entry::entry_points;
-use crate::error::{Answer, Fault, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY};
+use crate::error::{Answer, Fault, INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, OUT_OF_MEMORY};
 use crate::host::{In, Out, plain_struct};
 use crate::host_memory::Origin;
 use crate::state::{State, with_context};
@@ -253,7 +253,7 @@ entry_points! {
     /// The memory that an address is in.
     3020 fn cuMemGetAddressRange_v2(base: Out<u64>, bytes: Out<usize>, address: u64) {
         with_context(|state, _| {
-            let range = state.range(address)?;
+            let range = state.range(address).map_err(|_| Fault::silent(NOT_FOUND))?;
             base.put_if_wanted(range.0)?;
             bytes.put_if_wanted(range.1)
         })

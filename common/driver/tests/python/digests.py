@@ -1,4 +1,4 @@
-"""Prints what a program has computed in a form that two machines can compare: `results/h200/driver.csv` has a GPU's."""
+"""Prints what a program has computed in a form that two machines can compare: `results/h100-80gb-hbm3/driver.csv` has a GPU's."""
 import hashlib
 
 import numpy as np

@@ -1,6 +1,6 @@
 """What the driver answers where no kernel runs: attributes of the device, of pointers and of a function, and the error of each wrong
 call that a driver has to detect. By ctypes, so that nothing is between the program and the driver. One line for each:
-`answer WHAT CODE VALUE`; `results/h200/driver.csv` has a GPU's."""
+`answer WHAT CODE VALUE`; `results/h100-80gb-hbm3/driver_answers.csv` has a GPU's."""
 import ctypes
 import sys
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
