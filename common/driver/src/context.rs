@@ -1,9 +1,7 @@
 //! Contexts: whose memory, modules and streams things are, and which of them a thread works in.
 use crate::device;
 use crate::entry::entry_points;
-use crate::error::{
-    Answer, Fault, INVALID_CONTEXT, INVALID_VALUE, NOT_SUPPORTED, UNSUPPORTED_LIMIT,
-};
+use crate::error::{Answer, Fault, INVALID_CONTEXT, INVALID_VALUE, NOT_SUPPORTED};
 use crate::host::{In, Out};
 use crate::state::{self, State, with, with_context};
 use crate::table::Handle;
@@ -60,7 +58,7 @@ impl State {
         Ok(())
     }
 
-    /// Whose it is: a handle, or the current context for 0.
+    /// The context of a handle, or the current one for 0.
     fn context_or_current(&self, handle: Handle) -> Result<Handle, Fault> {
         match handle {
             0 => self.current(),
@@ -95,7 +93,7 @@ fn synchronize() -> Answer {
 }
 
 entry_points! {
-    /// The context that the device has for all who ask for it.
+    /// The device's primary context, shared by all that retain it.
     7000 fn cuDevicePrimaryCtxRetain(context: Out<Handle>, device: i32) {
         with(|state| {
             context.check()?;
@@ -112,7 +110,7 @@ entry_points! {
             context.put(handle)
         })
     }
-    /// Frees it once nobody retains it.
+    /// Releases it; the last release destroys it.
     11000 fn cuDevicePrimaryCtxRelease_v2(device: i32) {
         with(|state| {
             device::check(device)?;
@@ -186,6 +184,9 @@ entry_points! {
     /// Frees a context with all that is its.
     4000 fn cuCtxDestroy_v2(context: Handle) {
         with(|state| {
+            if context == 0 {
+                return Err(Fault::silent(INVALID_VALUE));
+            }
             if state.of(context)?.primary {
                 return Err(Fault::silent(INVALID_CONTEXT));
             }
@@ -265,7 +266,7 @@ entry_points! {
         with_context(|state, context| {
             let which = which as usize;
             if which >= LIMITS.len() {
-                return Err(Fault::silent(UNSUPPORTED_LIMIT));
+                return Err(Fault::silent(INVALID_VALUE));
             }
             if which == STACK {
                 state.gpu.options_mut().limits.stack = value as u64;
@@ -279,7 +280,7 @@ entry_points! {
         with_context(|state, context| {
             let which = which as usize;
             if which >= LIMITS.len() {
-                return Err(Fault::silent(UNSUPPORTED_LIMIT));
+                return Err(Fault::silent(INVALID_VALUE));
             }
             let stack = state.gpu.options().limits.stack as usize;
             value.put(if which == STACK { stack } else { state.of(context)?.limits[which] })
@@ -291,7 +292,14 @@ entry_points! {
     }
     /// A preference that changes nothing here.
     3020 fn cuCtxSetCacheConfig(config: u32) {
-        with_context(|state, context| { state.of(context)?.cache = config; Ok(()) })
+        with_context(|state, context| {
+            // CUfunc_cache has four values.
+            if config > 3 {
+                return Err(Fault::silent(INVALID_VALUE));
+            }
+            state.of(context)?.cache = config;
+            Ok(())
+        })
     }
     /// Banks have 4 bytes.
     4020 fn cuCtxGetSharedMemConfig(config: Out<u32>) { with_context(|_, _| config.put(1)) }

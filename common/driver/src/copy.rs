@@ -66,7 +66,7 @@ pub struct Copy {
     pub shape: Shape,
 }
 
-/// A fill: a pattern of 1, 2 or 4 bytes, again and again, in rows.
+/// A fill: a pattern of 1, 2 or 4 bytes, repeated in rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {
     pub to: u64,
@@ -82,7 +82,7 @@ pub struct Fill {
 const DEVICE: std::ops::Range<u64> = 1 << 40..5 << 44;
 
 impl State {
-    /// On the device or the host, once and for all. Memory that both sides share is the host's between launches.
+    /// Resolves a place to the device or the host. Memory that both sides share is the host's between launches.
     ///
     /// # Errors
     /// If the bytes run past the end of shared memory.
@@ -129,7 +129,11 @@ impl State {
         }
         let flat = rows == 1 && slices == 1;
         let narrow = |side: &Side| !flat && rows > 1 && side.pitch < width;
-        if narrow(&copy.from) || narrow(&copy.to) {
+        // Slices of less than the rows that are copied would overlap: CUDA asks for a height that is not below them.
+        let low =
+            |side: &Side| slices > 1 && side.slice < width.max(side.pitch.saturating_mul(rows));
+        let wrong = |side: &Side| narrow(side) || low(side);
+        if wrong(&copy.from) || wrong(&copy.to) {
             return Err(Fault::silent(INVALID_VALUE));
         }
         let at = |side: &Side, row: u64, slice: u64| {

@@ -66,7 +66,7 @@ fn attribute(card: Card, which: i32) -> Option<i32> {
         126 => 4,  // memory synchronization domains
         127 => i32::from(major >= 9), // tensor maps
         129 => 1,  // pointers to functions
-        131 | 134 => -1, // no NUMA node, of the device or the host
+        131 => -1, // no NUMA node of the device
         _ if (1..=157).contains(&which) => 0,
         _ => return None,
     })

@@ -66,7 +66,8 @@ entry_points! {
     2000 fn cuEventCreate(event: Out<Handle>, flags: u32) {
         with_context(|state, context| {
             event.check()?;
-            if flags & !FLAGS != 0 {
+            // An event between processes has no times.
+            if flags & !FLAGS != 0 || flags & 6 == 4 {
                 return Err(Fault::silent(INVALID_VALUE));
             }
             event.put(state.events.insert(Event { context, flags, at: None, captured: None }))
@@ -84,7 +85,7 @@ entry_points! {
     11010 fn cuEventRecordWithFlags(event: Handle, stream: Handle, _flags: u32) {
         with_context(|state, _| state.record(event, stream))
     }
-    /// What was enqueued before it is done.
+    /// All work that was enqueued before the event is complete.
     2000 fn cuEventQuery(event: Handle) { with_context(|state, _| state.event(event).map(|_| ())) }
     /// The same.
     2000 fn cuEventSynchronize(event: Handle) {
@@ -98,9 +99,13 @@ entry_points! {
     12080 fn cuEventElapsedTime_v2(milliseconds: Out<f32>, start: Handle, end: Handle) {
         with_context(|state, _| { milliseconds.check()?; milliseconds.put(state.elapsed(start, end)?) })
     }
-    /// The stream goes on after it, which it would anyway; a capture that the event is in goes on in the stream.
-    3020 fn cuStreamWaitEvent(stream: Handle, event: Handle, _flags: u32) {
+    /// The stream continues after the event, as it would anyway. If the event was recorded in a capture, the stream joins the capture.
+    3020 fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: u32) {
         with_context(|state, _| {
+            // CU_EVENT_WAIT_EXTERNAL
+            if flags > 1 {
+                return Err(Fault::silent(INVALID_VALUE));
+            }
             match state.event(event)?.captured {
                 Some(graph) => state.join_capture(stream, graph)?,
                 None => { state.capturing(stream)?; }

@@ -14,25 +14,25 @@ use crate::table::Handle;
 pub struct Graph {
     /// In the order in which they were added.
     pub nodes: Vec<Handle>,
-    /// What it keeps of the client's, and how many times.
+    /// The client's objects that it has references to, and how many.
     kept: Vec<(Handle, u64)>,
 }
 
-/// Something of the client's that graphs keep.
+/// An object of the client, counted by references: its destructor is called when the last one is released.
 pub struct UserObject {
     kept: usize,
     free: HostFunction,
     count: u64,
 }
 
-/// Frees what nobody keeps any more; without the lock, since the client is called.
+/// Destroys objects without references. The lock is not held, since the client's functions are called.
 fn free(unused: Vec<UserObject>) {
     for one in unused {
         host::call(one.free, one.kept);
     }
 }
 
-/// One piece of it.
+/// A node of a graph.
 #[derive(Clone)]
 pub struct Node {
     pub graph: Handle,
@@ -45,7 +45,7 @@ pub struct Node {
 pub struct Executable {
     /// In an order in which they may run, each with the node that it was made from.
     pub works: Vec<(Handle, Work)>,
-    /// What its graph kept when it was made.
+    /// The references that its graph had when it was made.
     kept: Vec<(Handle, u64)>,
 }
 
@@ -98,7 +98,7 @@ impl State {
         found.ok_or(Fault::silent(INVALID_HANDLE))
     }
 
-    /// Keeps it so many times less; what is to be freed, if that were all.
+    /// Releases references; the object itself if those were the last.
     fn release(&mut self, handle: Handle, times: u64) -> Result<Option<UserObject>, Fault> {
         let object = self.user_object(handle)?;
         object.count = object.count.saturating_sub(times);
@@ -108,7 +108,7 @@ impl State {
         })
     }
 
-    /// Gives up all that a graph kept.
+    /// Releases all references of a graph.
     fn release_all(&mut self, kept: Vec<(Handle, u64)>) -> Vec<UserObject> {
         let released = kept.into_iter();
         let released = released.map(|(object, times)| self.release(object, times).ok().flatten());
@@ -161,7 +161,7 @@ entry_points! {
     11040 fn cuGraphInstantiateWithFlags(executable: Out<Handle>, graph: Handle, _flags: u64) {
         with_context(|state, _| { executable.check()?; executable.put(state.instantiate(graph)?) })
     }
-    /// The same; the first number of the parameters is the flags, the third and fourth what went wrong.
+    /// The same; the first number of the parameters is the flags, the third and fourth say what went wrong.
     12000 fn cuGraphInstantiateWithParams(executable: Out<Handle>, graph: Handle, parameters: Out<[u64; 4]>) {
         with_context(|state, _| {
             executable.check()?;
@@ -177,9 +177,12 @@ entry_points! {
             state.executables.get(executable).map(|_| ()).ok_or(Fault::silent(INVALID_HANDLE))
         })
     }
-    /// Does all of it.
+    /// Runs all of its work.
     10000 fn cuGraphLaunch(executable: Handle, stream: Handle) {
         let works = with_context(|state, _| {
+            if executable == 0 {
+                return Err(Fault::silent(INVALID_VALUE));
+            }
             state.not_capturing(stream)?;
             let known = state.executables.get(executable);
             let works = known.ok_or(Fault::silent(INVALID_HANDLE))?.works.iter();
@@ -207,7 +210,7 @@ entry_points! {
             result.put_if_wanted([0; 3])
         })
     }
-    /// Makes it ready to run, as before CUDA 12: what went wrong is named by no node.
+    /// Makes it ready to run, as before CUDA 12; no node is named after an error.
     11000 fn cuGraphInstantiate_v2(
         executable: Out<Handle>, graph: Handle, node: Out<Handle>, _log: Out<u8>, _room: usize,
     ) {
@@ -224,7 +227,7 @@ entry_points! {
             flags.put(0)
         })
     }
-    /// Something of the client's that graphs keep, with what frees it.
+    /// A reference-counted object of the client, with its destructor.
     11030 fn cuUserObjectCreate(object: Out<Handle>, kept: usize, free: HostFunction, count: u32, flags: u32) {
         with(|state| {
             object.check()?;
@@ -234,17 +237,17 @@ entry_points! {
             object.put(state.user_objects.insert(UserObject { kept, free, count: count.into() }))
         })
     }
-    /// Keeps it so many times more.
+    /// Adds references.
     11030 fn cuUserObjectRetain(object: Handle, count: u32) {
         with(|state| { state.user_object(object)?.count += u64::from(count); Ok(()) })
     }
-    /// Keeps it so many times less.
+    /// Releases references.
     11030 fn cuUserObjectRelease(object: Handle, count: u32) {
         let unused = with(|state| state.release(object, count.into()))?;
         free(unused.into_iter().collect());
         Ok(())
     }
-    /// A graph keeps it, as many times more unless the caller gives up its own.
+    /// Gives references to a graph: new ones, or the caller's with `CU_GRAPH_USER_OBJECT_MOVE`.
     11030 fn cuGraphRetainUserObject(graph: Handle, object: Handle, count: u32, flags: u32) {
         with(|state| {
             let moved = flags & 1 == 1;
@@ -255,7 +258,7 @@ entry_points! {
             Ok(())
         })
     }
-    /// A graph gives it up.
+    /// Releases a graph's references.
     11030 fn cuGraphReleaseUserObject(graph: Handle, object: Handle, count: u32) {
         let unused = with(|state| {
             let known = state.graphs.get_mut(graph).ok_or(Fault::silent(INVALID_HANDLE))?;

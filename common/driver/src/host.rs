@@ -89,7 +89,7 @@ impl<T: Plain> In<T> {
     }
     pub fn get(self) -> Result<T, Fault> {
         mapped(self.0 as usize, 1)?;
-        // SAFETY: not null, so the client's word that a T is there; any bits are one, at any alignment.
+        // SAFETY: not null, so the client guarantees that a T is there; any bits are a T, at any alignment.
         Ok(unsafe { self.0.read_unaligned() })
     }
     /// The values of an array.
@@ -99,7 +99,7 @@ impl<T: Plain> In<T> {
         }
         let bytes = count.checked_mul(size_of::<T>());
         mapped(self.0 as usize, bytes.ok_or(Fault::silent(INVALID_VALUE))?)?;
-        // SAFETY: not null, so the client's word that so many are there; any bits are values, at any alignment.
+        // SAFETY: not null, so the client guarantees that so many are there; any bits are values, at any alignment.
         let one = |index| unsafe { self.0.wrapping_add(index).read_unaligned() };
         Ok((0..count).map(one).collect())
     }
@@ -136,7 +136,7 @@ impl<T: Plain> Out<T> {
     }
     fn put_at(self, index: usize, value: T) -> Answer {
         mapped(self.0 as usize, 1)?;
-        // SAFETY: not null, so the client's word that there is room, at any alignment.
+        // SAFETY: not null, so the client guarantees that there is room, at any alignment.
         unsafe { self.0.wrapping_add(index).write_unaligned(value) };
         Ok(())
     }
@@ -165,7 +165,7 @@ impl Text {
     }
     pub fn get(self) -> Result<String, Fault> {
         mapped(self.0 as usize, 1)?;
-        // SAFETY: not null, so the client's word that a NUL-terminated string is there.
+        // SAFETY: not null, so the client guarantees that a NUL-terminated string is there.
         let text = unsafe { CStr::from_ptr(self.0) };
         Ok(text.to_string_lossy().into_owned())
     }
@@ -177,11 +177,31 @@ pub fn read(address: u64, into: &mut [u8]) -> Answer {
         return Ok(());
     }
     mapped(address as usize, into.len())?;
-    // SAFETY: not null, so the client's word that so many bytes are there; nobody else has `into`.
+    // SAFETY: not null, so the client guarantees that so many bytes are there; nobody else has `into`.
     unsafe {
         std::ptr::copy(address as usize as *const u8, into.as_mut_ptr(), into.len());
     }
     Ok(())
+}
+
+/// The same as a vector, which is not allocated for an address that cannot be one.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_VALUE` as well if there is not so much memory.
+pub fn bytes(address: u64, count: usize) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    if count == 0 {
+        return Ok(bytes);
+    }
+    mapped(address as usize, count)?;
+    let reserved = bytes.try_reserve_exact(count);
+    reserved.map_err(|_| Fault::silent(INVALID_VALUE))?;
+    // SAFETY: not null, so the client guarantees that so many bytes are there; `bytes` has room for them, and all are written.
+    unsafe {
+        std::ptr::copy(address as usize as *const u8, bytes.as_mut_ptr(), count);
+        bytes.set_len(count);
+    }
+    Ok(bytes)
 }
 
 /// The same towards the host.
@@ -190,7 +210,7 @@ pub fn write(address: u64, bytes: &[u8]) -> Answer {
         return Ok(());
     }
     mapped(address as usize, bytes.len())?;
-    // SAFETY: not null, so the client's word that there is room for so many bytes.
+    // SAFETY: not null, so the client guarantees that there is room for so many bytes.
     unsafe {
         std::ptr::copy(bytes.as_ptr(), address as usize as *mut u8, bytes.len());
     }
@@ -204,7 +224,7 @@ pub fn copy(from: u64, to: u64, bytes: u64) -> Answer {
     }
     mapped(from as usize, bytes as usize)?;
     mapped(to as usize, bytes as usize)?;
-    // SAFETY: neither is null, so the client's word that so many bytes are there.
+    // SAFETY: neither is null, so the client guarantees that so many bytes are there.
     unsafe {
         std::ptr::copy(
             from as usize as *const u8,
@@ -273,7 +293,7 @@ impl Mapping {
 #[cfg(target_os = "linux")]
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: pages that `at` has mapped; the client's word that it no longer uses memory that it has freed.
+        // SAFETY: pages that `at` has mapped; the client guarantees that it no longer uses memory that it has freed.
         unsafe { libc::munmap(self.start as *mut c_void, self.bytes) };
     }
 }
@@ -297,8 +317,11 @@ impl Mapping {
 
 /// A function of the client, or null, that is stored at an address of its memory.
 pub fn function_at(address: usize) -> Result<HostFunction, Fault> {
-    mapped(address, 1)?;
-    // SAFETY: not null, so the client's word that a function's address or null is there, which an `Option` of one may be.
+    match In::<usize>::at(address).get()? {
+        0 => return Ok(None),
+        function => mapped(function, 1)?,
+    }
+    // SAFETY: neither is null, so the client guarantees that a function's address is there, which an `Option` of one may be.
     Ok(unsafe { (address as *const HostFunction).read_unaligned() })
 }
 
@@ -308,17 +331,17 @@ pub fn check_mapped(address: u64, bytes: usize) -> Answer {
     #[cfg(target_os = "linux")]
     {
         const PAGE: usize = 4096;
-        let start = address as usize / PAGE * PAGE;
-        let pages = (address as usize + bytes - start).div_ceil(PAGE);
-        let mut resident = Vec::new();
-        let reserved = resident.try_reserve_exact(pages);
-        reserved.map_err(|_| Fault::silent(INVALID_VALUE))?;
-        resident.resize(pages, 0u8);
-        // SAFETY: it reads nothing of the client, and `resident` has a byte for each page.
-        let code =
-            unsafe { libc::mincore(start as *mut c_void, pages * PAGE, resident.as_mut_ptr()) };
-        if code != 0 {
-            return Err(Fault::silent(INVALID_VALUE));
+        let end = (address as usize + bytes).next_multiple_of(PAGE);
+        let mut resident = [0; 4096];
+        // Piece by piece, so that a size of terabytes ends at the first page that is missing.
+        let pieces = (address as usize / PAGE * PAGE..end).step_by(resident.len() * PAGE);
+        for start in pieces {
+            let bytes = (end - start).min(resident.len() * PAGE);
+            // SAFETY: it reads nothing of the client, and `resident` has a byte for each page.
+            let code = unsafe { libc::mincore(start as *mut c_void, bytes, resident.as_mut_ptr()) };
+            if code != 0 {
+                return Err(Fault::silent(INVALID_VALUE));
+            }
         }
     }
     Ok(())
@@ -327,7 +350,7 @@ pub fn check_mapped(address: u64, bytes: usize) -> Answer {
 /// Calls a function of the client.
 pub fn call(function: HostFunction, argument: usize) {
     if let Some(function) = function {
-        // SAFETY: the client's word that it may be called with what it gave for it, on any thread.
+        // SAFETY: the client guarantees that it may be called with what it gave for it, on any thread.
         unsafe { function(argument as *mut c_void) };
     }
 }

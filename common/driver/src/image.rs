@@ -24,8 +24,8 @@ pub fn ptx_at(address: usize) -> Result<String, Fault> {
     }
     // One byte at a time: a short text may end where the client's memory does.
     let mut magic = [0; 4];
-    for (byte, at) in magic.iter_mut().zip(address..) {
-        *byte = In::<u8>::at(at).get()?;
+    for (offset, byte) in magic.iter_mut().enumerate() {
+        *byte = In::<u8>::at(address.wrapping_add(offset)).get()?;
         if *byte == 0 {
             break;
         }
@@ -34,7 +34,7 @@ pub fn ptx_at(address: usize) -> Result<String, Fault> {
         ELF => Err(Fault::of(NO_BINARY_FOR_GPU, REMEDY)),
         FATBIN_WRAPPER => {
             // A magic number, a version, and the address.
-            let data = In::<u64>::at(address + 8).get()?;
+            let data = In::<u64>::at(address.wrapping_add(8)).get()?;
             ptx_in_fatbin_at(data as usize)
         }
         FATBIN => ptx_in_fatbin_at(address),
@@ -59,11 +59,14 @@ pub fn ptx_of_bytes(bytes: &[u8]) -> Result<String, Fault> {
     match magic {
         Some(ELF) => Err(Fault::of(NO_BINARY_FOR_GPU, REMEDY)),
         Some(FATBIN) => ptx_in_fatbin(bytes),
-        _ => {
-            let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
-            Ok(String::from_utf8_lossy(text).into_owned())
-        }
+        _ => Ok(text(bytes)),
     }
+}
+
+/// What is before the first NUL.
+fn text(bytes: &[u8]) -> String {
+    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
 }
 
 /// Number of `N` bytes at an offset.
@@ -82,9 +85,7 @@ fn ptx_in_fatbin_at(address: usize) -> Result<String, Fault> {
     if number::<4>(&head, 0) != Some(FATBIN.into()) || !(16..MOST).contains(&size) {
         return Err(Fault::silent(INVALID_IMAGE));
     }
-    let mut bytes = vec![0; size as usize];
-    host::read(address as u64, &mut bytes)?;
-    ptx_in_fatbin(&bytes)
+    ptx_in_fatbin(&host::bytes(address as u64, size as usize)?)
 }
 
 /// The PTX for the newest architecture in a fatbin: a head of 16 bytes, then entries, each with a head of its own.
@@ -111,7 +112,8 @@ fn ptx_in_fatbin(bytes: &[u8]) -> Result<String, Fault> {
             if flags & COMPRESSED != 0 {
                 compressed = true;
             } else if best.as_ref().is_none_or(|(known, _)| *known < arch) {
-                best = Some((arch, ptx_of_bytes(body)?));
+                // Text, whatever it begins with: a fatbin has no fatbins in it.
+                best = Some((arch, text(body)));
             }
         }
         at = end;

@@ -1,6 +1,6 @@
 //! The driver's linker. Its result, which a client takes for machine code, is PTX: one text, or several as one.
 use crate::entry::entry_points;
-use crate::error::{Answer, Fault, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE, NOT_SUPPORTED};
+use crate::error::{Answer, Fault, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED};
 use crate::host::{self, In, Out, Text};
 use crate::image;
 use crate::jit::JitOptions;
@@ -71,11 +71,7 @@ entry_points! {
         link: Handle, kind: u32, data: usize, size: usize, _name: Text,
         _count: u32, _options: In<u32>, _values: Out<usize>,
     ) {
-        let mut bytes = Vec::new();
-        let reserved = bytes.try_reserve_exact(size);
-        reserved.map_err(|_| Fault::silent(INVALID_IMAGE))?;
-        bytes.resize(size, 0);
-        host::read(data as u64, &mut bytes)?;
+        let bytes = host::bytes(data as u64, size)?;
         with(|state| add(state, link, kind, &bytes))
     }
     /// Adds PTX from a file.
@@ -85,18 +81,18 @@ entry_points! {
         let bytes = image::read(&path.get()?)?;
         with(|state| add(state, link, kind, &bytes))
     }
-    /// The PTX, with its size; again the same, if it was complete before.
+    /// The PTX, with its size; once, as on a GPU.
     5050 fn cuLinkComplete(link: Handle, image: Out<usize>, size: Out<usize>) {
         with(|state| {
             image.check()?;
             let link = state.link(link)?;
-            let ptx = match &link.linked {
-                Some(_) => Ok(None),
-                None => merged(&link.inputs).map(Some),
-            };
+            if link.linked.is_some() {
+                return Err(Fault::silent(INVALID_HANDLE));
+            }
+            let ptx = merged(&link.inputs);
             let options = link.options;
             options.log(ptx, |ptx| {
-                let bytes = link.linked.get_or_insert_with(|| [ptx.unwrap_or_default().as_bytes(), &[0]].concat());
+                let bytes = link.linked.insert([ptx.as_bytes(), &[0]].concat());
                 image.put(bytes.as_ptr() as usize)?;
                 size.put_if_wanted(bytes.len())
             })

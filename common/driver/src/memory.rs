@@ -1,7 +1,7 @@
 //! Device memory, copies and fills.
 use crate::copy::{Copy, Fill, Place, Shape, Side};
 use crate::entry::entry_points;
-use crate::error::{Answer, Fault, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY};
+use crate::error::{Answer, Fault, INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, OUT_OF_MEMORY};
 use crate::host::{In, Out, plain_struct};
 use crate::host_memory::Origin;
 use crate::state::{State, with_context};
@@ -220,11 +220,11 @@ pub fn set(to: u64, pitch: usize, value: u32, element: u8, width: usize, rows: u
 }
 
 entry_points! {
-    /// Allocates device memory, which is zero at first.
+    /// Allocates device memory, which is zeroed.
     3020 fn cuMemAlloc_v2(address: Out<u64>, bytes: usize) {
         with_context(|state, context| { address.check()?; address.put(state.allocate(bytes, context, 0)?) })
     }
-    /// The same in rows of a good length.
+    /// The same in rows, padded to a multiple of 512 bytes.
     3020 fn cuMemAllocPitch_v2(address: Out<u64>, pitch: Out<usize>, width: usize, rows: usize, element: u32) {
         with_context(|state, context| {
             address.check()?;
@@ -253,7 +253,7 @@ entry_points! {
     /// The memory that an address is in.
     3020 fn cuMemGetAddressRange_v2(base: Out<u64>, bytes: Out<usize>, address: u64) {
         with_context(|state, _| {
-            let range = state.range(address)?;
+            let range = state.range(address).map_err(|_| Fault::silent(NOT_FOUND))?;
             base.put_if_wanted(range.0)?;
             bytes.put_if_wanted(range.1)
         })

@@ -1,4 +1,4 @@
-//! Several PTX texts as one: what a linker does, as far as names are the only thing that they share.
+//! Merges several PTX texts into one: linking, where names are all that the texts share.
 use crate::error::{Fault, INVALID_PTX};
 
 /// The texts as one module, with the newest `.version` and `.target` of all. Functions and variables that one text declares

@@ -112,6 +112,9 @@ impl State {
         if let Some(&known) = loaded.kernels.get(name) {
             return Ok(known);
         }
+        if name.is_empty() {
+            return Err(Fault::silent(INVALID_VALUE));
+        }
         // Clients probe for names; that one is not there is no news.
         if !loaded.module.functions().any(|known| known == name) {
             return Err(Fault::silent(NOT_FOUND));
@@ -210,7 +213,7 @@ impl State {
                 }
                 kernel.most_dynamic_shared = bytes;
             }
-            9 => kernel.preferences[0] = value,
+            9 if (-1..=100).contains(&value) => kernel.preferences[0] = value,
             11..=13 => kernel.cluster[which as usize - 11] = positive.map_err(|_| wrong)?,
             14 => kernel.large_clusters = value != 0,
             15 => kernel.preferences[1] = value,

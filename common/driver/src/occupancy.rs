@@ -60,16 +60,23 @@ impl State {
 
 /// Clusters of a launch that the device holds at a time: as many as the blocks of one SM and the SMs give.
 fn clusters(state: &mut State, kernel: Handle, config: &LaunchConfig) -> Result<i32, Fault> {
-    let threads: u32 = config.block.iter().product();
-    let blocks = state.blocks_per_sm(kernel, threads as i32, config.dynamic_shared as usize)?;
+    let wrong = Fault::silent(INVALID_VALUE);
+    let threads = product(config.block).and_then(|threads| i32::try_from(threads).ok());
+    let threads = threads.ok_or(wrong.clone())?;
+    let blocks = state.blocks_per_sm(kernel, threads, config.dynamic_shared as usize)?;
     let of_kernel = state.kernel(kernel)?.cluster;
     let cluster = match config.cluster == [1; 3] && !of_kernel.contains(&0) {
         true => of_kernel,
         false => config.cluster,
     };
-    let size: u32 = cluster.iter().product();
+    let size = product(cluster).ok_or(wrong)?;
     let held = blocks * state.gpu.card().sms();
     Ok((held / size.max(1)) as i32)
+}
+
+/// None if it does not fit.
+fn product([x, y, z]: [u32; 3]) -> Option<u32> {
+    x.checked_mul(y)?.checked_mul(z)
 }
 
 fn blocks(out: Out<i32>, kernel: Handle, threads: i32, dynamic: usize) -> Answer {

@@ -48,8 +48,8 @@ fn attribute(state: &State, which: u32, pointer: u64) -> Result<Value, Fault> {
             None => state.on_device(pointer).ok_or(unknown)?,
         }),
         4 => Wide(on_host.ok_or(unknown)?),
-        6 => Word(1),         // copies are synchronous
-        7 | 20 => Wide(base), // a number for the allocation, and for the memory behind it
+        6 => Word(managed.into()), // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, as on an H100
+        7 | 20 => Wide(base),      // a number for the allocation, and for the memory behind it
         8 => Word(managed.into()),
         9 => Word(0),            // device
         10 | 15 | 21 => Word(0), // legacy IPC, GPUDirect RDMA, decompression by hardware
@@ -98,7 +98,7 @@ entry_points! {
             Ok(())
         })
     }
-    /// A hint that changes nothing here.
+    /// A hint without effect here.
     6000 fn cuPointerSetAttribute(_value: usize, _which: u32, pointer: u64) {
         with(|state| state.range(pointer).map(|_| ()))
     }

@@ -208,7 +208,8 @@ pub fn predicted(
     // A panic in the clock must not cost the client its context, which is in `device` now.
     let text = catch_unwind(AssertUnwindSafe(|| {
         let prediction = traced.predict(&mut device)?;
-        harness::predicted(&prediction, as_json, None)
+        let text = harness::predicted(&prediction, as_json, None)?;
+        Ok(if as_json { on_one_line(text) } else { text })
     }));
     let text = text.unwrap_or_else(|_| {
         let why = "the clock panicked: this is a bug of the emulator, please report it";
@@ -224,6 +225,14 @@ pub fn predicted(
     // It is this context's own.
     let _ = state.gpu.restore_memory(before);
     Some(text.unwrap_or_else(|error| format!("{}: {error}\n", shown(function.name()))))
+}
+
+/// A JSON document on one line, as each launch has one.
+fn on_one_line(document: String) -> String {
+    match serde_json::from_str::<serde_json::Value>(&document) {
+        Ok(document) => format!("{document}\n"),
+        Err(_) => document,
+    }
 }
 
 /// What was found, counted or predicted.

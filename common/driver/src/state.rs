@@ -1,6 +1,7 @@
 //! All that the driver knows, behind one lock: a client's threads take turns.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::context::{Context, Primary};
@@ -45,22 +46,39 @@ pub struct State {
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
+/// The process that has called `cuInit`; 0 for none.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
     /// The contexts that were made current on this thread, the last one on top.
     static CURRENT: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The lock. After a panic the state is as the call before left it, or a half-made thing that nobody has a handle of.
+/// The lock. After a panic the state is that of before the call, perhaps with an object that no client has a handle of.
 fn lock() -> MutexGuard<'static, Option<State>> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// That this process is the one that has called `cuInit`, if any has. A forked child has a copy of the state, but not the
+/// threads that emulate, and would wait for them forever. CUDA refuses its calls, too.
+fn not_forked() -> Answer {
+    match PROCESS.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        process if process == std::process::id() => Ok(()),
+        _ => Err(Fault::of(
+            NOT_INITIALIZED,
+            "this process was forked after cuInit, and CUDA works in the parent only: start processes by spawn, in Python with multiprocessing.get_context(\"spawn\")",
+        )),
+    }
+}
+
 /// What `cuInit` does, once.
 pub fn initialize() -> Answer {
+    not_forked()?;
     let mut state = lock();
     if state.is_none() {
         let reports = Reports::of_environment()?;
+        PROCESS.store(std::process::id(), Ordering::Relaxed);
         *state = Some(State {
             gpu: emulator::Context::new(reports.options()),
             reports,
@@ -87,6 +105,7 @@ pub fn initialize() -> Answer {
 
 /// Does something with the driver's state; it must not call the client.
 pub fn with<T>(action: impl FnOnce(&mut State) -> Result<T, Fault>) -> Result<T, Fault> {
+    not_forked()?;
     match lock().as_mut() {
         Some(state) => action(state),
         None => Err(Fault::silent(NOT_INITIALIZED)),

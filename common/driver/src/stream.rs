@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    /// Puts work into the graph that the stream captures, or hands it back to be done now.
+    /// Puts work into the graph that the stream captures, or returns it to be done now.
     pub fn captured(&mut self, stream: Handle, work: Work) -> Result<Option<Work>, Fault> {
         let Some(graph) = self.capturing(stream)? else {
             // Work of a context's default stream would have to wait for a blocking stream's, which is not there yet.

@@ -1,5 +1,5 @@
-//! Where there can be no GPU, in WebAssembly: the same face as everywhere else. What only a GPU or NVRTC could make has no
-//! values here, so the compiler removes what would use it, and every search ends with the error of a machine without CUDA.
+//! The same API in WebAssembly, where there is no GPU. Types that only a GPU or NVRTC can make have no values here, so the compiler
+//! removes the code that uses them, and every search ends with the error of a machine without CUDA.
 use std::path::{Path, PathBuf};
 
 use crate::{
@@ -41,9 +41,9 @@ pub enum Module {}
 pub enum Function {}
 /// NVIDIA's run-time compiler.
 pub enum Nvrtc {}
-/// The opponent.
+/// cuBLAS, which the rungs are compared with.
 pub enum Cublas {}
-/// The opponent's other face.
+/// cuBLASLt, with the fastest of its algorithms.
 pub enum CublasLt {}
 
 /// `fn name(&self, …) -> …`, of a type without values.

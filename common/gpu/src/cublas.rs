@@ -1,6 +1,6 @@
 //! cuBLAS, the opponent: row-major C = A B, or C = A B^T.
 //!
-//! cuBLAS thinks in columns: a row-major matrix is to it the transposed one. Since
+//! cuBLAS takes matrices as column-major: a row-major matrix is the transposed one to it. Since
 //! C^T = B^T A^T, swapping the operands is all it takes. For C = A B^T, with B stored as (N, K), that is
 //! C^T = B A^T: cuBLAS reads B's memory as a column-major B^T and transposes it. In its words this is *TN*, transposed
 //! times not transposed; both operands are contiguous along K.
@@ -36,7 +36,7 @@ const CUBLAS_OP_N: c_int = 0;
 pub(crate) const CUBLAS_OP_T: c_int = 1;
 const CUBLAS_GEMM_DEFAULT: c_int = -1;
 
-/// Scratch memory for cuBLAS: what it wants on Hopper at most is 32 MiB.
+/// The workspace of cuBLAS, which uses at most 32 MiB on Hopper.
 pub(crate) const WORKSPACE_BYTES: usize = 64 << 20;
 
 /// How B is stored.

@@ -70,7 +70,7 @@ struct Candidate {
 /// How many candidates [`CublasLt::tune`] asks the heuristic for. cuBLASLt 13.1 offers 8 on an H200, however many are asked for.
 const CANDIDATES: usize = 64;
 
-/// So many, the fastest of a first look, are timed again before some are kept.
+/// How many of the fastest in a first timing are timed again before some are kept.
 const FINALISTS: usize = 16;
 
 /// cuBLASLt for one shape, with its fastest algorithms there.
@@ -279,7 +279,7 @@ impl CublasLt {
         })
     }
 
-    /// The heuristic's algorithms, its favourite first.
+    /// The heuristic's algorithms, its first choice first.
     fn candidates(&self) -> Result<Vec<Algorithm>, GpuError> {
         let api = &self.api;
         let (call, destroy) = (

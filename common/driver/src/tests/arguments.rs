@@ -1,11 +1,14 @@
 //! Wrong arguments: an error, and never a crash.
 use super::*;
 use crate::device::{cuDeviceGet, cuDeviceGetAttribute, cuDeviceGetName, cuDriverGetVersion};
-use crate::error::{INVALID_DEVICE, INVALID_HANDLE, INVALID_VALUE, NOT_FOUND};
+use crate::error::{INVALID_DEVICE, INVALID_HANDLE, INVALID_PTX, INVALID_VALUE, NOT_FOUND};
 use crate::event::cuEventRecord;
-use crate::launch::cuLaunchKernel;
-use crate::memory::{cuMemAlloc_v2, cuMemFree_v2, cuMemcpy, cuMemsetD8_v2, cuMemsetD32_v2};
+use crate::launch::{Config, cuLaunchKernel};
+use crate::memory::{
+    Memcpy3d, cuMemAlloc_v2, cuMemFree_v2, cuMemcpy, cuMemcpy3D_v2, cuMemsetD8_v2, cuMemsetD32_v2,
+};
 use crate::module::{cuModuleGetFunction, cuModuleLoadData, cuModuleUnload};
+use crate::occupancy::cuOccupancyMaxActiveClusters;
 use crate::stream::{cuStreamCreate, cuStreamDestroy_v2, cuStreamSynchronize};
 use crate::tensor_map::cuTensorMapEncodeTiled;
 
@@ -85,6 +88,70 @@ fn device_pointers_stay_within_their_allocation() {
     ok(cuMemFree_v2(data));
     assert_eq!(cuMemFree_v2(data), INVALID_VALUE);
     assert_eq!(cuMemcpyDtoH_v2(to, data, 4), INVALID_VALUE);
+}
+
+#[test]
+fn slices_do_not_overlap() {
+    let _context = Current::new();
+    let data = upload(&[1; 64]);
+    let copy = |height, depth| {
+        let copy = Memcpy3d {
+            src_type: 2,
+            src_device: data,
+            src_pitch: 16,
+            src_height: height,
+            dst_type: 2,
+            dst_device: data,
+            dst_pitch: 16,
+            dst_height: height,
+            width: 16,
+            height: 2,
+            depth,
+            ..Memcpy3d::default()
+        };
+        cuMemcpy3D_v2(input(&[copy]))
+    };
+    ok(copy(2, 4));
+    ok(copy(0, 1));
+    assert_eq!(copy(1, 2), INVALID_VALUE);
+    // The same slice so often would take hours.
+    assert_eq!(copy(0, 1 << 40), INVALID_VALUE);
+}
+
+#[test]
+fn clusters_of_blocks_that_nothing_can_count_are_refused() {
+    let _context = Current::new();
+    let kernel = function(module(ADD), c"bare");
+    for block in [[u32::MAX; 3], [1 << 16, 1 << 15, 1]] {
+        let config = Config {
+            grid: [1; 3],
+            block,
+            ..Config::default()
+        };
+        let code = cuOccupancyMaxActiveClusters(out(&mut 0), kernel, input(&[config]));
+        assert_eq!(code, INVALID_VALUE);
+    }
+}
+
+#[test]
+fn a_fatbin_has_no_fatbin_in_it() {
+    let _context = Current::new();
+    // A head of 16 bytes, then an entry with a head of 64: PTX for sm_90, as long as it is.
+    let fatbin = |body: &[u8]| {
+        let mut bytes = vec![0; 80];
+        bytes[..8].copy_from_slice(&0x0010_0001_ba55_ed50u64.to_le_bytes());
+        bytes[8..16].copy_from_slice(&(64 + body.len() as u64).to_le_bytes());
+        bytes[16] = 1;
+        bytes[20] = 64;
+        bytes[24..32].copy_from_slice(&(body.len() as u64).to_le_bytes());
+        bytes[44] = 90;
+        [&bytes, body].concat()
+    };
+    let one = fatbin(ADD.as_bytes());
+    ok(cuModuleLoadData(out(&mut 0), one.as_ptr() as usize));
+    let two = fatbin(&one);
+    let code = cuModuleLoadData(out(&mut 0), two.as_ptr() as usize);
+    assert_eq!(code, INVALID_PTX);
 }
 
 #[test]

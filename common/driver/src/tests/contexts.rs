@@ -4,7 +4,7 @@ use crate::context::{
     cuCtxGetCurrent, cuCtxPopCurrent_v2, cuCtxPushCurrent_v2, cuCtxSetCurrent, cuCtxSynchronize,
     cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRetain,
 };
-use crate::error::{INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE};
+use crate::error::{INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, NOT_FOUND};
 use crate::launch::cuLaunchKernel;
 use crate::memory::{cuMemFree_v2, cuMemGetAddressRange_v2};
 
@@ -48,7 +48,7 @@ fn what_belongs_to_a_context_goes_with_it() {
     ));
     assert_eq!((base, bytes), (kept, 12));
     let code = cuMemGetAddressRange_v2(out(&mut base), out(&mut bytes), kept + 12);
-    assert_eq!(code, INVALID_VALUE);
+    assert_eq!(code, NOT_FOUND);
 }
 
 #[test]

@@ -10,9 +10,10 @@ use crate::host::call_any;
 use crate::proc_address::all;
 use crate::table::HANDLES;
 
-/// Set in the process that makes the calls.
+/// In the process that makes the calls, a seed and how often each function is called. `GEMM_DRIVER_FUZZ="7 20000" cargo test -p driver
+/// no_function` is a long run.
 const CHILD: &str = "GEMM_DRIVER_FUZZ";
-const ROUNDS: usize = 120;
+const USUAL: &str = "24 120";
 /// Of the memory behind a host pointer: more than the longest list that a count below can have.
 const ROOM: usize = 1 << 20;
 /// They take the address of a function, which CUDA calls.
@@ -30,21 +31,41 @@ fn next(state: &mut u64) -> usize {
     (z ^ (z >> 31)) as usize
 }
 
+/// A word of a list or struct: taken for an address, it is too low or too high to be any.
+fn in_memory(state: &mut u64, given: &[usize]) -> u64 {
+    let any = next(state);
+    let handle = given[any % given.len()];
+    match next(state) % 12 {
+        0 | 1 if handle >= HANDLES => handle as u64,
+        2 => any as u64 % 40,
+        3 => u64::MAX,
+        4 => 1 << 63 | 1 << 31,
+        5 => 1 << 61 | 1,
+        _ => 0,
+    }
+}
+
 #[test]
 fn calls_of_the_child() {
-    if std::env::var_os(CHILD).is_none() {
+    let numbers = std::env::var(CHILD).unwrap_or_default();
+    let Some((seed, rounds)) = numbers.split_once(' ') else {
         return;
-    }
+    };
+    let (mut state, rounds): (u64, usize) = (
+        seed.parse().expect("a seed"),
+        rounds.parse().expect("a number"),
+    );
     let memory: &'static mut [u64] = Box::leak(vec![0; ROOM / 8].into_boxed_slice());
     let _context = Current::new();
     let mut given = vec![module(ADD)];
     given.push(function(given[0], c"bare"));
     given.push(upload(&[0; 64]) as usize);
-    let mut state = 24;
     let mut most_arguments = 0;
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         for one in all().iter().filter(|one| !CALLBACKS.contains(&one.name)) {
-            memory[..512].fill(0);
+            for word in &mut memory[..512] {
+                *word = in_memory(&mut state, &given);
+            }
             let there = memory.as_ptr() as usize;
             let mut arguments = [0; 12];
             for (argument, kind) in arguments.iter_mut().zip(one.arguments) {
@@ -82,20 +103,21 @@ fn calls_of_the_child() {
 
 #[test]
 fn no_function_crashes_the_client() {
+    let numbers = std::env::var(CHILD).unwrap_or(USUAL.into());
     let child = Command::new(std::env::current_exe().expect("a path"))
         .args([
             "--exact",
             "tests::every_function::calls_of_the_child",
             "--nocapture",
         ])
-        .env(CHILD, "1")
+        .env(CHILD, numbers)
         .output()
         .expect("started");
     let said = String::from_utf8_lossy(&child.stderr);
     let last: Vec<&str> = said.lines().rev().take(6).collect();
     assert!(child.status.success(), "{}: {last:#?}", child.status);
     assert!(
-        said.lines().count() > ROUNDS * (all().len() - CALLBACKS.len()),
+        said.lines().count() > 100 * (all().len() - CALLBACKS.len()),
         "all calls were made"
     );
 }

@@ -1,6 +1,6 @@
 //! PTX texts as one.
 use super::*;
-use crate::error::{INVALID_PTX, INVALID_VALUE, NOT_SUPPORTED};
+use crate::error::{INVALID_HANDLE, INVALID_PTX, INVALID_VALUE, NOT_SUPPORTED};
 use crate::launch::cuLaunchKernel;
 use crate::link::{cuLinkAddData_v2, cuLinkComplete, cuLinkCreate_v2, cuLinkDestroy};
 
@@ -56,10 +56,8 @@ fn a_kernel_calls_a_function_of_another_text() {
     ));
     assert_eq!(download(data, 1), [42]);
 
-    // The client may still hold the image.
-    let mut again = 0;
-    ok(cuLinkComplete(link, out(&mut again), Out::at(0)));
-    assert_eq!(again, image);
+    let again = cuLinkComplete(link, out(&mut image), Out::at(0));
+    assert_eq!(again, INVALID_HANDLE);
     assert_eq!(add(link, 1, CALLED.as_bytes()), INVALID_VALUE);
     ok(cuLinkDestroy(link));
 }
@@ -71,6 +69,8 @@ fn what_is_not_ptx_is_refused() {
     assert_eq!(add(link, 0, b"\x7fELF"), NOT_SUPPORTED);
     assert_eq!(add(link, 4, b"!<arch>\nmine.o/"), NOT_SUPPORTED);
     ok(add(link, 4, b"!<arch>\ncuda_device_runtime.o/"));
+    let null = cuLinkAddData_v2(link, 1, 0, 1 << 40, Text::at(0), 0, In::at(0), Out::at(0));
+    assert_eq!(null, INVALID_VALUE, "a terabyte of nothing");
     let empty = self::link();
     let mut image = 0;
     assert_eq!(

@@ -11,6 +11,7 @@ mod host_memory;
 mod launches;
 mod linking;
 mod lookup;
+mod meaning;
 
 use crate::context::{cuCtxCreate_v2, cuCtxDestroy_v2};
 use crate::device::cuInit;

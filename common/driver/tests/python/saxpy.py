@@ -3,6 +3,7 @@ import ctypes
 
 import numpy as np
 from cuda.bindings import driver, nvrtc
+from digests import digest
 
 SOURCE = rb"""
 extern "C" __global__ void saxpy(float a, const float* x, const float* y, float* out, size_t n) {
@@ -50,6 +51,7 @@ check(driver.cuLaunchKernel(kernel, (n + 255) // 256, 1, 1, 256, 1, 1, 0, stream
 check(driver.cuMemcpyDtoHAsync(out.ctypes.data, d_out, out.nbytes, stream))
 check(driver.cuStreamSynchronize(stream))
 assert np.array_equal(out, a * x + y)
+digest("saxpy", out)
 
 # A wrong argument is an error and no crash.
 code, = driver.cuMemcpyDtoH(out.ctypes.data, int(d_out) + 4, out.nbytes)

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 from cuda.bindings import driver, nvrtc
+from digests import digest
 
 SOURCE = rb"""
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
@@ -58,4 +59,6 @@ arguments = ((tensor_map, int(d_out), "race" not in sys.argv), (None, ctypes.c_v
 check(driver.cuLaunchKernel(kernel, 2, 2, 1, 32, 1, 1, 0, 0, arguments, 0))
 out = np.zeros_like(numbers)
 check(driver.cuMemcpyDtoH(out.ctypes.data, d_out, out.nbytes))
+if "race" not in sys.argv:
+    digest("transposed", out)
 print("tensor map: transposed" if (out == numbers.T).all() else "tensor map: wrong")
