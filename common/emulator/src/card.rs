@@ -7,14 +7,14 @@ use crate::{FactorFormat, Fence, InstructionKind, MatrixProduct, Space, SumForma
 
 /// A GPU.
 ///
-/// Memory counters follow the measured rules of the H100 whichever it is: they are rules of all its relatives as far
-/// as anybody has looked, but were measured on that one only.
+/// Memory counters follow the rules measured on the H100 for every card. They are expected to hold for related
+/// GPUs, but were measured on the H100 only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Card {
     /// Hopper: measured, and compared bit for bit with recordings (`calibration/`).
     #[default]
     H100,
-    /// Ampere, compute capability 8.0. Its tensor cores are as others describe them: see [`crate::tensor`].
+    /// Ampere, compute capability 8.0. Its tensor cores follow the literature: see [`crate::tensor`].
     A100,
 }
 
@@ -30,7 +30,7 @@ impl Card {
         }
     }
 
-    /// How it is known what its tensor cores compute.
+    /// Where the model of its tensor cores comes from.
     pub fn evidence(self) -> &'static str {
         match self {
             Self::H100 => "measured",
@@ -38,7 +38,7 @@ impl Card {
         }
     }
 
-    /// Multiprocessors: of an H100 SXM, of an A100 (NVIDIA's architecture whitepapers).
+    /// Streaming multiprocessors (SMs) of an H100 SXM and of an A100 (NVIDIA's architecture whitepapers).
     pub fn sms(self) -> u32 {
         match self {
             Self::H100 => 132,
@@ -54,7 +54,7 @@ impl Card {
         }
     }
 
-    /// Bytes of shared memory that a block can have (CUDA C++ Programming Guide, "Compute Capabilities").
+    /// The most shared memory that a block can use, in bytes (CUDA C++ Programming Guide, "Compute Capabilities").
     pub fn shared_of_a_block(self) -> u32 {
         match self {
             Self::H100 => 227 << 10,
@@ -79,7 +79,7 @@ impl Card {
     }
 
     /// Whether it runs PTX for this `.target`: `sm_90a` only where the compute capability is 9.0, `sm_80` also on all
-    /// that are newer (PTX ISA, "PTX Module Directives: .target").
+    /// newer ones (PTX ISA, "PTX Module Directives: .target").
     pub fn runs(self, target: &str) -> bool {
         let (major, minor) = self.compute_capability();
         let number = 10 * major + minor;
@@ -123,7 +123,7 @@ impl Card {
     }
 }
 
-/// What the literature says of an A100's sums ([`crate::tensor`]), and what is exact on any card.
+/// Whether the literature describes how an A100 computes this product ([`crate::tensor`]), or it is exact on any card.
 fn is_known_of_ampere(product: MatrixProduct) -> bool {
     match product.factors {
         FactorFormat::F16 | FactorFormat::Bf16 => product.sums == SumFormat::F32,
@@ -132,7 +132,7 @@ fn is_known_of_ampere(product: MatrixProduct) -> bool {
     }
 }
 
-/// What came with compute capability 9.0 (PTX ISA, "Target ISA Notes" of each).
+/// Whether the instruction requires compute capability 9.0 (PTX ISA, "Target ISA Notes" of each).
 fn came_with_hopper(kind: &InstructionKind) -> bool {
     match kind {
         InstructionKind::StoreMatrix { .. }

@@ -1,7 +1,7 @@
 //! Runs PTX as an H100 would: the same bits, the same memory counters, and the faults that
 //! compute-sanitizer would find. It knows PTX and hardware, and nothing of any kernel in particular.
 //!
-//! A program begins with a [`Context`], as one on CUDA's driver API does; README.md has a first one, and `examples/` has
+//! A program begins with a [`Context`], as with CUDA's driver API; README.md has a first program, and `examples/` has
 //! more. From text to counters:
 //!
 //! | step | where |
@@ -13,16 +13,16 @@
 //! | operations over grid, blocks, warps | [`Context::launch`], `exec/` |
 //! | which GPU, and what it refuses | [`Card`], `card.rs` |
 //! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
-//! | what a launch asks of each resource | [`Demand`], `demand.rs` |
+//! | the demand of a launch on each resource | [`Demand`], `demand.rs` |
 //! | the bits of approximate instructions | [`approximate`], `approximate/` |
-//! | those of tensor cores | [`tensor`], `tensor/` |
+//! | the bits of tensor cores | [`tensor`], `tensor/` |
 //! | what each instruction does | [`InstructionKind`], `instruction_kind.rs` |
-//! | what happens before what | `happens_before.rs` |
+//! | the happens-before relation | `happens_before/` |
 //! | races and uninitialised reads | `shadow/` |
 //! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |
 //! | shared memory and registers at an instruction | [`Snapshot`], `snapshot.rs` |
 //! | what warps executed, in order | [`WarpTrace`], `trace.rs` |
-//! | what matrix products multiplied, and how early copies were issued | [`MatrixFactors`], [`CopyLead`], `observed.rs` |
+//! | the factors of matrix products, and how early copies were issued | [`MatrixFactors`], [`CopyLead`], `observed.rs` |
 //! | what was found wrong | [`Finding`], `finding.rs` |
 pub mod approximate;
 mod banks;
