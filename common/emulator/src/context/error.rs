@@ -17,7 +17,7 @@ pub enum Error {
         only(.kernels)
     )]
     NoKernel {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// The kernels of the module.
         kernels: Vec<String>,
@@ -27,7 +27,7 @@ pub enum Error {
         "there is no __device__ or __constant__ variable `{name}` in this PTX; declare it extern \"C\", and use it in a kernel so that the compiler keeps it"
     )]
     NoVariable {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
     },
     /// More device memory than allowed.

@@ -116,7 +116,7 @@ pub struct Function {
 /// A variable in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedVariable<'a> {
-    /// As the source has it.
+    /// The name in the source.
     pub name: &'a str,
     /// Its address in the shared-memory window.
     pub address: u32,

@@ -11,7 +11,7 @@ use crate::banks::{LANES, SharedAccess};
 use crate::op::{Address, Class, LoadStore, Reg};
 use crate::shadow::AccessMode;
 
-/// An element as its register holds it.
+/// Extends a loaded element to its register.
 #[inline(always)]
 pub(super) fn extend(value: u64, bytes: u32, signed: bool) -> u64 {
     let unused = 64 - 8 * bytes;
@@ -74,8 +74,9 @@ impl Warp {
         self.load_slowly(access, op, mask, cx)
     }
 
-    /// A full warp's load at the addresses of the instruction's last one, all moved by the same distance; else it does
-    /// nothing. Nearly every load in a loop is one, and its addresses need not be written down.
+    /// Executes a full warp's load if its addresses are those of the instruction's last load, all moved by the same
+    /// distance; otherwise does nothing. Nearly every load in a loop is like this, and its addresses need not be
+    /// computed.
     #[inline(always)]
     fn load_again(&mut self, access: &LoadStore, request: Request, cx: &mut Execution<'_>) -> bool {
         let Address { base, offset } = access.address;
@@ -176,7 +177,7 @@ impl Warp {
         let base = placed.base;
         let first = (first - base) as usize;
         let as_it_is = access.class == Class::B32 && !access.signed;
-        // A lane of a row has its place in it, so that the loop becomes a few vector instructions.
+        // The index of a lane is its offset in the row, so that the loop compiles to a few vector instructions.
         macro_rules! row {
             ($bytes:literal, $int:ty) => {{
                 let mut out = LanesB32::ZERO;
@@ -232,7 +233,7 @@ impl Warp {
         }
     }
 
-    /// One element for all lanes.
+    /// Loads one element for all lanes.
     #[inline(always)]
     fn load_same<const BYTES: usize>(
         &mut self,

@@ -1,4 +1,4 @@
-//! A bulk copy that tells an mbarrier: it takes off, and lands when nobody can go on otherwise.
+//! Bulk copies that complete on an mbarrier: issued here, they land only when no warp can make progress otherwise.
 use std::sync::Arc;
 
 use super::super::block::Execution;
@@ -13,10 +13,10 @@ use crate::op::{BulkCopy, Reduce};
 use crate::shadow::{AccessMode, AsyncOp, Site};
 use crate::trace::Effect;
 
-/// A copy on its way that will tell an mbarrier.
+/// A copy in flight that completes on an mbarrier.
 pub(in crate::exec) struct Transfer {
     pub by: AsyncOp,
-    /// The block that receives it, and there the shared addresses of the copy and of the mbarrier.
+    /// The block that receives it, and the shared addresses of the copy and of the mbarrier in that block.
     pub rank: usize,
     to: u32,
     pub mbarrier: u32,
@@ -32,12 +32,12 @@ pub(super) enum Source {
     Global(Arc<Payload>),
     /// Rank, shared address and bytes.
     Shared(usize, u32, u32),
-    /// The first so many bytes, of a `st.async` or `red.async`.
+    /// The data of a `st.async` or `red.async`, and how many of its bytes are used.
     Registers([u8; 16], u32),
 }
 
 impl Transfer {
-    /// Bytes that it brings, and those of shared memory that it may touch.
+    /// Bytes that it copies, and bytes of shared memory that it may touch.
     fn bytes(&self) -> (u32, u32) {
         match &self.from {
             Source::Global(payload) => (payload.bytes, payload.footprint()),
@@ -47,7 +47,7 @@ impl Transfer {
 }
 
 impl Execution<'_> {
-    /// Lands a copy: its bytes are there, and its mbarrier knows.
+    /// Lands a copy: writes its bytes and completes them on its mbarrier.
     pub(in crate::exec) fn land(&mut self, transfer: &Transfer) -> Result<()> {
         let (rank, to) = (transfer.rank, transfer.to);
         let by = transfer.by;
@@ -59,7 +59,7 @@ impl Execution<'_> {
             self.report(FindingKind::UnfinishedCopy(reason), by.site);
             let barriers = self.block_of(rank).map(|block| &mut block.mbarriers);
             let barrier = barriers.and_then(|barriers| barriers.get_mut(&transfer.mbarrier));
-            // It would have been told: this is no wrong count as well.
+            // The mbarrier would have been signalled: do not report a wrong count as well.
             return match barrier.map(|barrier| barrier.transact(-i64::from(bytes))) {
                 Some(Err(_)) => Err(Fatal),
                 _ => Ok(()),
@@ -106,7 +106,7 @@ impl Execution<'_> {
 }
 
 impl Warp {
-    /// A copy that tells an mbarrier takes off, to one block or to several.
+    /// Issues a copy that completes on an mbarrier, to one block or several.
     pub(super) fn launch(
         &mut self,
         copy: &BulkCopy,
@@ -161,7 +161,7 @@ impl Warp {
             let to = ranks.iter().fold(0, |to, rank| to | 1 << rank);
             tracer.tells(mbarrier, to);
         }
-        // Each block has an mbarrier of its own; the source is read once.
+        // Each block has its own mbarrier; the source is read once.
         for (i, rank) in ranks.into_iter().enumerate() {
             let flight = Flight {
                 place: (rank, to),
@@ -175,7 +175,7 @@ impl Warp {
         Ok(())
     }
 
-    /// One block's part of a copy is issued.
+    /// Issues one block's part of a copy.
     pub(super) fn take_off(
         &mut self,
         flight: Flight,
@@ -207,7 +207,7 @@ impl Warp {
             );
             return Err(cx.invalid_mbarrier(reason, site));
         };
-        // What threads store is in the generic proxy, though asynchronous (PTX ISA, "Async proxy", names bulk copies only).
+        // Asynchronous stores of threads are in the generic proxy (PTX ISA, "Async proxy", names bulk copies only).
         let generic = matches!(from, Source::Registers(..));
         cx.check_mbarrier(rank, mbarrier, !generic, site);
         let by = cx.begin(Engine::Mbarrier(number), site);
@@ -248,11 +248,11 @@ impl Warp {
 
 /// One block's part of a copy.
 pub(super) struct Flight {
-    /// The block that receives it, and the address there.
+    /// The block that receives it, and the address in that block.
     pub place: (usize, u32),
     pub mbarrier: u32,
     pub from: Source,
     pub reduction: Option<Reduce>,
-    /// The sanitizer has seen what it reads.
+    /// Whether the sanitizer has already checked its source.
     pub is_read: bool,
 }
