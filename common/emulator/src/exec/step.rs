@@ -177,7 +177,8 @@ impl Warp {
                         if mask == 0 {
                             return None;
                         }
-                        // The call may have completed the join for other threads; these still have to reach it.
+                        // The exit may have closed the join over the other threads; the remaining ones still have to
+                        // reach it.
                         join_pc = self.join_pc(join);
                     }
                 }
@@ -293,8 +294,8 @@ impl Warp {
         }
     }
 
-    /// Threads have exited: joins their view into the block's exit view, and closes the block after its last
-    /// thread.
+    /// Threads have exited: adds their view to the block's exit view, for accesses of other blocks of the
+    /// cluster.
     #[inline(never)]
     fn leave(&mut self, mask: u32, cx: &mut Execution<'_>) {
         if cx.machine.ranks() > 1 {
