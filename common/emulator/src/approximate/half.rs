@@ -1,5 +1,5 @@
-//! `MUFU.EX2.F16`, `.BF16`, `MUFU.TANH.F16` and `.BF16`: the function of the number as an f32, cut off to the format. So
-//! all 65,536 inputs of each came out on an H200.
+//! `MUFU.EX2.F16`, `.BF16`, `MUFU.TANH.F16` and `.BF16`: the f32 function of the number, truncated to the format. This
+//! matches an H200 for all 65,536 inputs of each.
 use super::exponential::mufu_ex2;
 use super::hyperbolic_tangent::mufu_tanh;
 use super::trace::{Format, Observer, Value};
@@ -24,7 +24,7 @@ pub(super) fn tanh_bf16<O: Observer>(x: u64, observer: &mut O) -> u64 {
     told(observer, "MUFU.TANH.BF16", Format::Bf16, x, result)
 }
 
-/// Tells of one MUFU, and returns its result.
+/// Reports one MUFU to the observer, and returns its result.
 #[inline(always)]
 fn told(
     observer: &mut impl Observer,
@@ -48,7 +48,7 @@ fn f16_to_f32(x: u64) -> u32 {
     half::f16::from_bits(x as u16).to_f32_const().to_bits()
 }
 
-/// Towards zero, but infinity above the largest f16.
+/// Rounds toward zero, but to infinity above the largest f16.
 fn f32_to_f16(x: u32) -> u64 {
     let (sign, exponent, mantissa) = (x >> 16 & 0x8000, x >> 23 & 0xff, x & 0x7f_ffff);
     let magnitude = match exponent as i32 - 127 + 15 {

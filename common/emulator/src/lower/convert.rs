@@ -137,7 +137,7 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
         (TypeKind::Float, 32) => steps.push(|v| put64(f(v[0]).into())),
         (TypeKind::Float, 64) => {}
         _ if to.bits == 64 => {
-            // The only conversion whose source does not fit in an f64.
+            // An f64 result leaves no spare bits for rounding in two steps, so it is converted directly.
             steps.push(integer(from)?);
             steps.push(match from.is_signed() {
                 true => |v| put64(v[0] as i64 as f64),

@@ -94,7 +94,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// How many bytes a `cp.async` reads: all, or none if its `ignore-src` predicate is true.
+    /// How many bytes a `cp.async` reads: a size in a register, or all or none by its `ignore-src` predicate.
     fn source_size(&mut self, instr: &Instr, size: &Operand, bytes: u64) -> Result<Reg> {
         let is_predicate = match size {
             Operand::Register(id) | Operand::NotRegister(id) => {
@@ -113,7 +113,7 @@ impl Lowering<'_> {
         Ok(size)
     }
 
-    /// `{%r1, %r2, …}`: `N` 32-bit registers, or a single one without braces.
+    /// `{%r1, %r2, …}`: `count` 32-bit registers, or a single one without braces.
     pub(super) fn b32_array<const N: usize>(
         &mut self,
         instr: &Instr,

@@ -209,7 +209,7 @@ pub(super) fn watched(ops: &mut [Op], b32: usize) -> Vec<Box<[(u32, bool)]>> {
 }
 
 impl Wgmma {
-    /// A where it is in registers.
+    /// The registers of A, if it is in registers.
     pub fn a_registers(&self) -> &[u32] {
         match &self.a {
             WgmmaA::Registers(regs) => regs,

@@ -265,7 +265,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// `N` registers of a class.
+    /// A list of `count` registers of a class.
     fn list_of(
         &mut self,
         instr: &Instr,
