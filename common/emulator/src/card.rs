@@ -106,7 +106,7 @@ impl Card {
         if self == Self::H100 {
             return None;
         }
-        let remedy = "emulate an h100, or take a kernel for sm_80";
+        let remedy = "emulate an h100, or use a kernel for sm_80";
         let mut instructions = program.instructions.iter();
         instructions.find_map(|instruction| {
             let (line, opcode) = (instruction.ptx_line, &instruction.opcode);
@@ -115,7 +115,7 @@ impl Card {
                     "PTX line {line}: an A100 has no {opcode}, which came with Hopper; {remedy}"
                 )),
                 InstructionKind::Mma(product) if !is_known_of_ampere(*product) => Some(format!(
-                    "PTX line {line}: what an A100's tensor cores compute by {opcode} is not known here; emulate an h100"
+                    "PTX line {line}: the results of {opcode} on an A100's tensor cores are not known; emulate an h100"
                 )),
                 _ => None,
             }

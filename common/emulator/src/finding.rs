@@ -618,7 +618,9 @@ impl fmt::Display for Finding {
                 ..
             } => report(
                 &format!("State left for the next launch: {}", variables.join(", ")),
-                &format!("a second launch on the same inputs comes out otherwise: {consequence}"),
+                &format!(
+                    "a second launch on the same inputs has a different result: {consequence}"
+                ),
             ),
             FindingKind::NeverExecuted { what, executed_by } => {
                 let at = self.location.at();
@@ -630,7 +632,7 @@ impl fmt::Display for Finding {
             FindingKind::BeforePreviousGrid(access) => report(
                 &format!("Access before griddepcontrol.wait: {access}"),
                 &format!(
-                    "Access at 0x{:x}, while the launch before may still be using it",
+                    "Access at 0x{:x}, while the previous launch may still be using it",
                     access.address
                 ),
             ),

@@ -178,7 +178,7 @@ pub enum TensorMapError {
         tile: usize,
     },
     /// The tensor's address.
-    #[error("the tensor starts at 0x{0:x}, which is no multiple of 16 bytes")]
+    #[error("the tensor starts at 0x{0:x}, which is not a multiple of 16 bytes")]
     Address(u64),
     /// A dimension's size.
     #[error("dimension {dimension} has {size} elements; TMA takes 1 to 2^32")]

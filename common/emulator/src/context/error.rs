@@ -111,7 +111,7 @@ pub enum Error {
     Cluster([u32; 3]),
     /// Clusters that do not divide the grid.
     #[error(
-        "a grid of {} blocks is no multiple of clusters of {}",
+        "a grid of {} blocks is not a multiple of clusters of {}",
         shape(grid),
         shape(cluster)
     )]

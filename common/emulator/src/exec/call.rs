@@ -189,7 +189,7 @@ impl Warp {
         if !fits(&call.arguments, &function.params) || !fits(&call.results, &function.returns) {
             let name = &function.name;
             return Err(format!(
-                "the function `{name}` takes other arguments or returns something else than this call says"
+                "the function `{name}` has other parameters or results than this call"
             ));
         }
         let registers = registers(program).map(|reg| self.get(reg, lane)).collect();

@@ -104,8 +104,8 @@ fn report_mbarrier(at: u32, cx: &mut Execution<'_>) {
     }
     if let Some((phase, Some(site))) = barrier.overrun {
         let reason = format!(
-            "phase overrun: this ended phase {phase} of the mbarrier at 0x{at:x} before anybody had noticed the end of phase \
-             {}: more arrivals than its mbarrier.init counts, or nobody waits in between",
+            "phase overrun: this ended phase {phase} of the mbarrier at 0x{at:x} before any wait had observed the end of phase \
+             {}: more arrivals than its mbarrier.init counts, or no thread waits in between",
             phase - 1
         );
         cx.report(FindingKind::InvalidMbarrier(reason), site);

@@ -191,7 +191,7 @@ impl Execution<'_> {
         for (site, clock) in std::mem::take(&mut self.block.visitors) {
             if !self.block.exit.knows(site.warp, site.lane as u32, clock) {
                 let reason = format!(
-                    "block {} of the cluster may have exited before: nothing makes it wait for this access, such as a barrier.cluster at the end",
+                    "block {} of the cluster may have exited before: nothing makes it wait for this access; add a barrier.cluster at the end",
                     self.rank
                 );
                 self.report(FindingKind::ExitedBlock(reason), site);

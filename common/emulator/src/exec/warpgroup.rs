@@ -102,7 +102,7 @@ pub(super) fn report_unfinished(cx: &mut Execution<'_>) {
                     "nobody waits for it: its group is committed, but wgmma.wait_group is missing"
                 }
                 false => {
-                    "it never lands: wgmma.commit_group is missing, and a wait is for committed groups only"
+                    "it never lands: wgmma.commit_group is missing, and a wait covers only committed groups"
                 }
             };
             let thread = 32 * (number * WARPS + warp);

@@ -123,7 +123,7 @@ impl Warp {
         match group.entry(at) {
             None if full => {
                 let reason =
-                    format!("more than {MOST} wgmma are on their way: wgmma.wait_group is missing");
+                    format!("more than {MOST} wgmma are in flight: wgmma.wait_group is missing");
                 return self.invalid(pc, reason, cx);
             }
             None => {
@@ -250,7 +250,7 @@ impl Warp {
             width => format!("the {width}-byte swizzle"),
         };
         let reason = format!(
-            "operand {operand} at 0x{at:x} was brought with {} at {}, but its descriptor says {}",
+            "operand {operand} at 0x{at:x} was copied with {} at {}, but its descriptor says {}",
             words(brought),
             cx.machine.location(copy, 0, [0; 3]).at(),
             words(width)
@@ -398,7 +398,7 @@ impl Warp {
                 continue;
             };
             let reason = format!(
-                "{} a register of the wgmma at {}, which is still on its way: wgmma.commit_group and \
+                "{} a register of the wgmma at {}, which is still in flight: wgmma.commit_group and \
                  wgmma.wait_group must come first",
                 if writes { "this writes" } else { "this reads" },
                 cx.machine.location(op, 0, [0; 3]).at()

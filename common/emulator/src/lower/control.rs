@@ -258,7 +258,7 @@ pub(super) fn resolve(ops: &mut [Op], labels: &HashMap<u32, u32>, line: u32) -> 
     for op in ops {
         if let Code::Branch { target, .. } = &mut op.code {
             *target = *labels.get(target).ok_or_else(|| {
-                PtxError::new(line, "a branch goes to a label that stands nowhere")
+                PtxError::new(line, "a branch goes to a label that is not defined")
             })?;
         }
     }

@@ -278,7 +278,10 @@ impl<'m> Flat<'m> {
         let function = &self.module.functions[index];
         let registers = self.kernel.registers.len() + function.registers.len();
         if self.stack.len() >= MAX_DEPTH || registers > MAX_REGISTERS {
-            return Err(refuse(call, "too much is called from here"));
+            return Err(refuse(
+                call,
+                "the calls are nested too deeply or need too many registers",
+            ));
         }
         let expected = (function.params.len(), function.returns.len());
         if (arguments.len(), results.len()) != expected {
@@ -292,7 +295,7 @@ impl<'m> Flat<'m> {
             let variable = match given {
                 Operand::Symbol(name, 0) if self.holds(name, declared.bytes) => name,
                 _ => {
-                    let message = format!("`{}` is given nothing of its size", declared.name);
+                    let message = format!("the argument for `{}` has another size", declared.name);
                     return Err(refuse(call, message));
                 }
             };

@@ -235,7 +235,7 @@ pub(crate) fn check(instr: &Instr, version: (u32, u32), target: &str) -> Result<
     if (major, minor) > version {
         let (is, has) = version;
         return Err(instr.wrong(format!(
-            "requires PTX ISA .version {major}.{minor} or later, and this module's is {is}.{has}: compile it by a newer CUDA (PTX ISA, \"{section}\")"
+            "requires PTX ISA .version {major}.{minor} or later, and this module's is {is}.{has}: compile it with a newer CUDA version (PTX ISA, \"{section}\")"
         )));
     }
     let Some(own) = targets::find(target) else {

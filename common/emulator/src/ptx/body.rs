@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
         for (name, at, _, line) in &mut body.pending {
             if *at == depth {
                 if depth == 1 {
-                    let message = format!("the label `{name}` stands nowhere");
+                    let message = format!("the label `{name}` is not defined");
                     return Err(PtxError::new(*line, message));
                 }
                 *at -= 1;
@@ -143,7 +143,7 @@ impl<'a> Parser<'a> {
         if let Some(scope) = body.scopes.last_mut()
             && scope.labels.insert(name, id).is_some()
         {
-            return self.error(format!("the label `{name}` stands twice"));
+            return self.error(format!("the label `{name}` is defined twice"));
         }
         body.kernel.body.push(Statement::Label(id));
         // Resolve earlier uses in this scope, or in inner scopes that have ended.

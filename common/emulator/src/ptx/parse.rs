@@ -27,7 +27,7 @@ pub(super) fn module(text: &str) -> Result<Parsed> {
         parser.item(&mut module)?;
     }
     if module.target.is_empty() {
-        return Err(PtxError::new(1, "`.target` is missing behind `.version`"));
+        return Err(PtxError::new(1, "`.target` is missing after `.version`"));
     }
     Ok(module)
 }

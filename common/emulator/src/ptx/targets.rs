@@ -123,7 +123,7 @@ pub(super) fn check_version((major, minor): (u32, u32)) -> Result<(), String> {
 pub(super) fn check_target(name: &str, version: (u32, u32)) -> Result<(), String> {
     match TARGETS.iter().find(|(known, _)| *known == name) {
         None => Err(format!(
-            "there is no .target {name}; sm_80, sm_90 and sm_90a are some"
+            "there is no .target {name}; existing ones are sm_80, sm_90 and sm_90a, for example"
         )),
         Some((_, (major, minor))) if (*major, *minor) > version => Err(format!(
             "PTX ISA .version {}.{} does not have .target {name}, which came with {major}.{minor}",

@@ -1,4 +1,4 @@
-//! Atomics, and blocks that talk to each other.
+//! Atomics, and blocks that communicate.
 use crate::common;
 use common::{Setup, body, body_with, threads};
 use emulator::FindingKind;
@@ -94,7 +94,7 @@ fn a_histogram_over_blocks() {
     }
 }
 
-/// Each block adds up its part; the last to finish adds up the parts.
+/// Each block sums its part; the last one to finish sums the parts.
 const LAST_BLOCK: &str = "mov.u32 %r0, %ctaid.x;
     mov.u32 %r9, %nctaid.x;
     add.u32 %r1, %r0, 1;
@@ -141,7 +141,7 @@ fn the_last_block_sums_the_others_parts() {
     }
 }
 
-/// Blocks run in parallel until one talks to another; then all start again. Nothing is counted or written twice.
+/// Blocks run in parallel until one communicates; then all start again. Nothing may be counted or written twice.
 #[test]
 fn blocks_that_talk_late_run_once() {
     let code = "mov.u32 %r0, %ctaid.x;

@@ -1,4 +1,4 @@
-//! Launches that a GPU would refuse, and bounds on work and memory.
+//! Launches that a GPU would refuse, and limits of work and memory.
 use crate::common;
 use common::{Setup, body, module, run, threads};
 use emulator::{Context, Error, FindingKind, KernelArg, LaunchConfig, Limits, Options};
@@ -14,7 +14,7 @@ fn an_endless_loop_that_changes_nothing_is_a_deadlock() {
             schedule,
             ..threads(64)
         };
-        // The second is in its first state only every third, the last every seventh time.
+        // The second loop returns to its first state only every third time, the last every seventh.
         for text in [
             "LOOP:\nbra LOOP;",
             "LOOP:\nadd.u32 %r0, %r0, 1;\nrem.u32 %r0, %r0, 3;\nbra LOOP;",
@@ -120,7 +120,7 @@ fn arguments_that_do_not_fit() {
 
 #[test]
 fn memory_is_bounded() {
-    // What blocks write, what they hold in local memory, and what the sanitizer needs to know of them.
+    // Memory for the writes of blocks, for their local memory, and for the sanitizer's shadow.
     let limits = |memory| Limits {
         memory,
         ..Limits::default()

@@ -54,7 +54,7 @@ impl Execution<'_> {
         let (bytes, footprint) = transfer.bytes();
         if self.block_of(rank).is_none_or(|block| block.alive == 0) {
             let reason = format!(
-                "block {rank} of the cluster has exited before {bytes} bytes landed in its shared memory: nobody has waited for them"
+                "block {rank} of the cluster has exited before {bytes} bytes landed in its shared memory: no thread has waited for them"
             );
             self.report(FindingKind::UnfinishedCopy(reason), by.site);
             let barriers = self.block_of(rank).map(|block| &mut block.mbarriers);
@@ -124,7 +124,7 @@ impl Warp {
             cx.find_mbarrier(Space::Cluster, address, AccessKind::Atomic, site)?;
         if home != rank {
             let reason = format!(
-                "it writes to block {rank} of the cluster, but its mbarrier lies in block {home}"
+                "it writes to block {rank} of the cluster, but its mbarrier is in block {home}"
             );
             return Err(cx.invalid_copy(reason, site));
         }

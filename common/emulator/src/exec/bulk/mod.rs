@@ -134,7 +134,7 @@ impl Warp {
         }
         let (rank, at) = first.in_cluster(cx.rank).ok_or(Fatal)?;
         if at % align != 0 {
-            let reason = format!("the shared address 0x{at:x} is no multiple of {align} bytes");
+            let reason = format!("the shared address 0x{at:x} is not a multiple of {align} bytes");
             return Err(cx.invalid_copy(reason, site));
         }
         Ok((rank, at))

@@ -152,7 +152,8 @@ impl Warp {
     ) -> Result<Payload> {
         let bytes = self.size(copy, site, cx)?;
         if !address.is_multiple_of(RUN.into()) {
-            let reason = format!("the global address 0x{address:x} is no multiple of {RUN} bytes");
+            let reason =
+                format!("the global address 0x{address:x} is not a multiple of {RUN} bytes");
             return Err(cx.invalid_copy(reason, site));
         }
         let global = self.global_side(address, bytes, verb, site, cx)?;
@@ -255,7 +256,7 @@ impl Warp {
         if inner % i64::from(RUN) != 0 {
             // Measured on an H100 with 16-bit elements; the PTX ISA does not mention it.
             let reason = format!(
-                "the tile starts {inner} bytes into a row of the tensor, which is no multiple of 16: an illegal instruction on an H100"
+                "the tile starts {inner} bytes into a row of the tensor, which is not a multiple of 16: an illegal instruction on an H100"
             );
             return Err(cx.invalid_copy(reason, site));
         }

@@ -53,7 +53,7 @@ impl Warp {
             | MbarrierAction::ArriveExpectTx { .. } => false,
         };
         if local_only && !own {
-            return Err("it lies in another block's shared memory".into());
+            return Err("it is in another block's shared memory".into());
         }
         if access.action != MbarrierAction::Init {
             cx.check_mbarrier(rank, at, false, site);

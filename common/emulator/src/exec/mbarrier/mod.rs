@@ -117,7 +117,7 @@ impl Mbarrier {
         self.bytes += bytes;
         if self.bytes.abs() > i64::from(MAX_COUNT) {
             return Err(format!(
-                "a tx-count of {}; it lies within {MAX_COUNT} either way",
+                "a tx-count of {}; it must be from -{MAX_COUNT} to {MAX_COUNT}",
                 self.bytes
             ));
         }

@@ -22,7 +22,7 @@ impl MbarrierModel {
         match count {
             1..=MAX_COUNT => Ok(Self(Mbarrier::new(count, 0))),
             _ => Err(format!(
-                "a count of {count}; it lies between 1 and {MAX_COUNT}"
+                "a count of {count}; it must be from 1 to {MAX_COUNT}"
             )),
         }
     }

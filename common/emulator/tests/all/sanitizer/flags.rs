@@ -1,8 +1,8 @@
-//! Flags: what one thread writes, and another one reads once a flag is set (PTX ISA, "Memory Consistency Model").
+//! Flags: one thread writes data, and another reads it once a flag is set (PTX ISA, "Memory Consistency Model").
 use crate::common::pairs::{Pair, check};
 use crate::common::{Setup, threads};
 
-/// Replaced in both of a pair: one line each, so that lines keep their numbers.
+/// Replaced in both kernels of a pair, one line by one line to keep line numbers.
 fn expand(pairs: &[(&'static str, &'static str, [&'static str; 2])]) -> Vec<Pair> {
     let expanded = pairs.iter().map(|&(name, declarations, [wrong, right])| {
         assert_eq!(wrong.lines().count(), right.lines().count(), "{name}");
@@ -328,7 +328,7 @@ fn in_global_memory() {
     check(&setup, &expand(&race));
 }
 
-/// What many blocks do in turn.
+/// Patterns with many blocks.
 const MANY_BLOCKS: &[(&str, &str, [&str; 2])] = &[
     (
         "the last block adds up what the others wrote (CUDA C++ Programming Guide, \"Memory Fence Functions\")",

@@ -1,4 +1,4 @@
-//! Races in global memory, between threads, warps and blocks that nothing orders.
+//! Races in global memory between unordered threads, warps and blocks.
 use crate::common::pairs::{Pair, check};
 use crate::common::{Setup, body_with, threads};
 

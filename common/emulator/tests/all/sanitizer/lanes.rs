@@ -1,4 +1,4 @@
-//! What the lanes of one warp may not leave to chance.
+//! Races between the lanes of one warp.
 use crate::common::pairs::{Pair, check};
 use crate::common::threads;
 

@@ -240,7 +240,7 @@ const PAIRS: &[Pair] = &[
     },
 ];
 
-/// Functions that call themselves: each activation has registers and local memory of its own.
+/// Recursive functions: each activation has registers and local memory of its own.
 const FUNCTIONS: &str = "\
     .func (.param .b32 r) total(.param .b32 n) { .reg .pred %p; .reg .b32 %a<6>; ld.param.b32 %a0, [n]; setp.eq.u32 %p, %a0, 0; @%p bra DONE; \
       { .param .b32 x; .param .b32 y; sub.u32 %a1, %a0, 1; st.param.b32 [x], %a1; call.uni (y), total, (x); ld.param.b32 %a2, [y]; } \
