@@ -33,7 +33,7 @@ pub struct Counters {
 pub struct Wait {
     /// Index in [`Function::instructions`](crate::Function::instructions).
     pub instruction: usize,
-    /// Shared address in the block; None at `cp.async.wait_group` and `cp.async.wait_all`.
+    /// Shared address in the block; `None` at `cp.async.wait_group` and `cp.async.wait_all`.
     pub mbarrier: Option<u32>,
     /// Waits that ended: one for each warp, or for each part of a diverged warp. Lanes that wait at several
     /// mbarriers at once count as one wait, at the first mbarrier whose phase completed.
@@ -76,11 +76,11 @@ impl std::ops::AddAssign for Wait {
 pub struct AccessPattern {
     /// Index in [`Function::instructions`](crate::Function::instructions).
     pub instruction: usize,
-    /// How shared memory was accessed; None for global memory.
+    /// How shared memory was accessed; `None` for global memory.
     pub shared: Option<SharedAccess>,
     /// Bytes of each lane.
     pub bytes: u32,
-    /// Where each lane's bytes start, relative to a multiple of 128; None for an inactive lane. In a matrix access,
+    /// Where each lane's bytes start, relative to a multiple of 128; `None` for an inactive lane. In a matrix access,
     /// only the lanes that name a row have one.
     pub offsets: [Option<u64>; LANES],
 }

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_that_make_no_sense_are_named() {
+    fn invalid_fields_are_named() {
         let error = |bits: u64| Descriptor::decode(bits).expect_err("wrong");
         assert!(error(1 << 14).contains("bits in no field (0x4000)"));
         assert!(error(1 << 52).contains("bits in no field"));

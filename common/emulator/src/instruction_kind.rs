@@ -151,7 +151,7 @@ pub struct Transfer {
     pub ordered: bool,
     /// A load that the L1 may serve.
     pub through_l1: bool,
-    /// The register or variable of the address; None for a constant address.
+    /// The register or variable of the address; `None` for a constant address.
     pub base: Option<Base>,
     /// Bytes added to it.
     pub offset: i64,

@@ -98,7 +98,7 @@ pub enum Simd {
     /// The widest vectors that this CPU has.
     #[default]
     Auto,
-    /// None beyond what the program was compiled for.
+    /// `None` beyond what the program was compiled for.
     Scalar,
 }
 

@@ -1,5 +1,6 @@
 //! Runs PTX as an H100 would: the same bits, the same memory counters, and the faults that
-//! compute-sanitizer would find. It knows PTX and hardware, and nothing of any kernel in particular.
+//! compute-sanitizer would find. It models PTX and the hardware, and contains nothing about any
+//! particular kernel.
 //!
 //! A program begins with a [`Context`], as with CUDA's driver API; README.md has a first program, and `examples/` has
 //! more. From text to counters:

@@ -375,7 +375,7 @@ pub(crate) enum Scope {
 /// How an access is ordered with those of other threads (PTX ISA, "Memory Consistency Model").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Order {
-    /// None for a weak access, such as an ordinary load. `.volatile` is as strong as `.relaxed.sys`.
+    /// `None` for a weak access, such as an ordinary load. `.volatile` is as strong as `.relaxed.sys`.
     pub strong: Option<Scope>,
     /// `.volatile`
     pub volatile: bool,

@@ -150,7 +150,7 @@ pub(crate) struct Symbol {
     /// The name in the source.
     pub(crate) name: String,
     pub(crate) start: u32,
-    /// None for dynamic shared memory.
+    /// `None` for dynamic shared memory.
     pub(crate) bytes: Option<u32>,
 }
 

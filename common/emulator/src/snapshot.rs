@@ -24,7 +24,7 @@ pub struct SnapshotRequest {
 /// What was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// None if no warp executed the instruction that often.
+    /// `None` if no warp executed the instruction that often.
     pub shared: Option<SharedSnapshot>,
     /// In the order of execution.
     pub operands: Vec<OperandSnapshot>,

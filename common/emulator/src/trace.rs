@@ -89,7 +89,7 @@ pub enum Effect {
         first: u32,
         /// How many.
         count: u32,
-        /// The address in shared memory of the mbarrier that it completes on; None for a copy to global memory.
+        /// The address in shared memory of the mbarrier that it completes on; `None` for a copy to global memory.
         mbarrier: Option<u32>,
         /// Ranks of the blocks that receive it, a bit each.
         ranks: u32,
@@ -237,7 +237,7 @@ impl Tracer {
     }
 
     /// The bulk copy that was issued last completes on this mbarrier in these blocks.
-    pub fn tells(&mut self, at: u32, to: u32) {
+    pub fn completes_on(&mut self, at: u32, to: u32) {
         if let Some(TraceEffect {
             effect: Effect::BulkCopy {
                 mbarrier, ranks, ..

@@ -6,27 +6,27 @@ use super::trace::{Format, Observer, Value};
 
 pub(super) fn ex2_f16<O: Observer>(x: u64, observer: &mut O) -> u64 {
     let result = f32_to_f16(mufu_ex2(f16_to_f32(x), observer));
-    told(observer, "MUFU.EX2.F16", Format::F16, x, result)
+    report_mufu(observer, "MUFU.EX2.F16", Format::F16, x, result)
 }
 
 pub(super) fn tanh_f16<O: Observer>(x: u64, observer: &mut O) -> u64 {
     let result = f32_to_f16(mufu_tanh(f16_to_f32(x), observer));
-    told(observer, "MUFU.TANH.F16", Format::F16, x, result)
+    report_mufu(observer, "MUFU.TANH.F16", Format::F16, x, result)
 }
 
 pub(super) fn ex2_bf16<O: Observer>(x: u64, observer: &mut O) -> u64 {
     let result = u64::from(mufu_ex2((x as u32) << 16, observer) >> 16);
-    told(observer, "MUFU.EX2.BF16", Format::Bf16, x, result)
+    report_mufu(observer, "MUFU.EX2.BF16", Format::Bf16, x, result)
 }
 
 pub(super) fn tanh_bf16<O: Observer>(x: u64, observer: &mut O) -> u64 {
     let result = u64::from(mufu_tanh((x as u32) << 16, observer) >> 16);
-    told(observer, "MUFU.TANH.BF16", Format::Bf16, x, result)
+    report_mufu(observer, "MUFU.TANH.BF16", Format::Bf16, x, result)
 }
 
 /// Reports one MUFU to the observer, and returns its result.
 #[inline(always)]
-fn told(
+fn report_mufu(
     observer: &mut impl Observer,
     instruction: &'static str,
     format: Format,

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_cut_off_to_24_bits() {
+    fn sums_are_truncated_to_24_bits() {
         let one = 1u64 << 40;
         assert_eq!(to_f32(one, 0), 1f32.to_bits());
         assert_eq!(to_f32(one, -3), 0.125f32.to_bits());

@@ -109,14 +109,14 @@ fn find(opcode: &str) -> Option<&'static Instruction> {
         .find(|instruction| instruction.opcode == opcode)
 }
 
-/// The function of the approximate instruction with this opcode, such as `ex2.approx.ftz.f32`; None if there is no such
+/// The function of the approximate instruction with this opcode, such as `ex2.approx.ftz.f32`; `None` if there is no such
 /// instruction.
 pub fn function(opcode: &str) -> Option<Function> {
     Some(find(opcode)?.function)
 }
 
 /// What the approximate instruction with this opcode returns for these operands, the bits that [`function`] returns,
-/// and the machine instructions that it executes; None if there is no such instruction.
+/// and the machine instructions that it executes; `None` if there is no such instruction.
 ///
 /// ```
 /// use emulator::approximate;

@@ -25,7 +25,7 @@ pub(super) fn mufu_cos(revolutions: u32, observer: &mut impl Observer) -> u32 {
     }
 }
 
-/// The magnitude in units of 2^-25 revolutions, modulo a few revolutions; None for infinity and NaN.
+/// The magnitude in units of 2^-25 revolutions, modulo a few revolutions; `None` for infinity and NaN.
 fn angle(x: u32) -> Option<u32> {
     let (exponent, significand) = ((x >> 23 & 0xff) as i32, x & 0x7f_ffff | 1 << 23);
     match exponent - (127 + 23 - FRACTION) {

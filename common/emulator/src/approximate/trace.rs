@@ -167,11 +167,11 @@ impl Interpolation {
 pub struct Step {
     /// The instruction, such as `MUFU.EX2` or `FMUL x, x, 0.5`.
     pub instruction: &'static str,
-    /// The operand of a `MUFU`; None for an instruction around it, whose text names its operands.
+    /// The operand of a `MUFU`; `None` for an instruction around it, whose text names its operands.
     pub operand: Option<Value>,
     /// How a `MUFU` that interpolates reduces its operand.
     pub reduction: Option<Reduction>,
-    /// The interpolation of a `MUFU`; None for a special value, and for an instruction around it.
+    /// The interpolation of a `MUFU`; `None` for a special value, and for an instruction around it.
     pub interpolation: Option<Interpolation>,
     /// Its result.
     pub result: Value,

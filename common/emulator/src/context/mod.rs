@@ -182,8 +182,8 @@ impl Context {
         Ok(())
     }
 
-    /// Frees all buffers, and gives the variables of the modules their initial values again; modules and functions
-    /// stay. Later calls then do not depend on earlier ones: the next buffers have the addresses of the first.
+    /// Frees all buffers, and restores the initial values of the modules' variables; modules and functions remain
+    /// valid. Later calls then do not depend on earlier ones: the next buffers have the addresses of the first.
     pub fn reset(&mut self) {
         self.generation += 1;
         self.last = LastLaunch::None;

@@ -122,7 +122,7 @@ pub struct SharedVariable<'a> {
     pub address: u32,
     /// Its offset from the first byte that a kernel can use.
     pub start: u32,
-    /// None for dynamic shared memory, whose size the launch sets.
+    /// `None` for dynamic shared memory, whose size the launch sets.
     pub bytes: Option<u32>,
 }
 

@@ -133,7 +133,7 @@ pub(super) fn release_barriers(
 pub(super) struct Common {
     /// Bulk copies in flight, in the order of their issue.
     pub in_flight: VecDeque<Transfer>,
-    /// For each bulk tensor load that has been executed, the width of its tensor map's swizzle in bytes; None if it
+    /// For each bulk tensor load that has been executed, the width of its tensor map's swizzle in bytes; `None` if it
     /// varies.
     pub swizzles: BTreeMap<usize, Option<u32>>,
     /// Whether a warp stops before it communicates with other clusters.

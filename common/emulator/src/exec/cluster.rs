@@ -123,7 +123,7 @@ impl<'m> Cluster<'m> {
     }
 
     /// Lets it communicate, on memory that others have changed meanwhile.
-    pub fn go_on(&mut self) {
+    pub fn resume(&mut self) {
         self.common.parks = false;
         self.expiries = (0, 0);
         self.warps.iter_mut().for_each(|warp| warp.watched = None);
@@ -216,7 +216,7 @@ impl<'m> Cluster<'m> {
                     Stop::Paused => {
                         let quiet = self.activity(writes) == before;
                         watch(&mut self.warps[number], before, quiet, patience);
-                        lose_patience(&mut self.warps[number], before, quiet);
+                        release_idle_joins(&mut self.warps[number], before, quiet);
                     }
                     Stop::Blocked | Stop::Arrived => self.warps[number].watched = None,
                 }
@@ -241,7 +241,7 @@ impl<'m> Cluster<'m> {
             let activity = self.activity(writes);
             let stuck = |warp: &Warp| warp.is_blocked() || warp.spins(activity);
             if self.warps.iter().all(stuck) {
-                match self.help(writes, profiler) {
+                match self.run_postponed(writes, profiler) {
                     Ok(true) => {}
                     Ok(false) => return Turn::Stuck,
                     Err(Fatal) => return Turn::Fatal,
@@ -256,7 +256,7 @@ impl<'m> Cluster<'m> {
     /// No warp can make progress. One of the events that were postponed happens, the first possible of: a copy
     /// lands that a thread waits for; threads that wait to reconverge continue alone; any other copy lands; every
     /// `try_wait` times out. Returns whether there was one.
-    fn help(&mut self, writes: &mut Writes, profiler: &mut Profiler) -> Result<bool> {
+    fn run_postponed(&mut self, writes: &mut Writes, profiler: &mut Profiler) -> Result<bool> {
         let (mut woken, steps) = (false, self.instructions());
         for warp in &mut self.warps {
             let block = &self.blocks[warp.actor / self.machine.warps];
@@ -292,11 +292,11 @@ impl<'m> Cluster<'m> {
                 }
             }
         }
-        Ok(expired || self.leave_loops())
+        Ok(expired || self.leave_polling_loops())
     }
 
     /// If only control flow is traced, lets polling warps leave their loops. Returns whether there are any.
-    fn leave_loops(&mut self) -> bool {
+    fn leave_polling_loops(&mut self) -> bool {
         let spins = |warp: &&mut Warp| warp.watched.is_some_and(|watch| watch.spins);
         let mut any = false;
         if self.machine.peers.is_some() {
@@ -483,7 +483,7 @@ fn watch(warp: &mut Warp, activity: u64, quiet: bool, patience: u64) {
 
 /// Threads that also poll a clock are never in the same state again. They may wait for other threads of their warp,
 /// which wait for them to reconverge: after this many instructions without an effect, those threads continue alone.
-fn lose_patience(warp: &mut Warp, activity: u64, quiet: bool) {
+fn release_idle_joins(warp: &mut Warp, activity: u64, quiet: bool) {
     const INSTRUCTIONS: u64 = 1 << 18;
     if !quiet || !warp.has_joining() {
         warp.quiet = None;

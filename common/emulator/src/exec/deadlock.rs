@@ -51,9 +51,9 @@ impl Cluster<'_> {
                 .for_each(|at| report_mbarrier(at, &mut cx));
         }
         // The first of the highest rank.
-        let telling = waiters.iter().rev().max_by_key(|waiter| waiter.rank);
+        let likeliest = waiters.iter().rev().max_by_key(|waiter| waiter.rank);
         let (op, thread, index) =
-            telling.map_or((0, 0, self.blocks[0].index), |waiter| waiter.place);
+            likeliest.map_or((0, 0, self.blocks[0].index), |waiter| waiter.place);
         let waiting = lines(&waiters);
         let place = machine.location(op, thread, index);
         let finding = Finding::new(FindingKind::Deadlock { waiting }, place);

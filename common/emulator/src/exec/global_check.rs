@@ -66,7 +66,7 @@ impl Execution<'_> {
             clock,
             site,
         };
-        self.show_global(&access, place, bytes);
+        self.check_global_access(&access, place, bytes);
     }
 
     /// The same for a warp's load, each lane at its own address, relative to the allocation's base.
@@ -121,7 +121,7 @@ impl Execution<'_> {
             clock: by.clock,
             site: by.site,
         };
-        self.show_global(&access, place, bytes);
+        self.check_global_access(&access, place, bytes);
     }
 
     /// Checks a bulk copy at its issue.
@@ -157,7 +157,7 @@ impl Execution<'_> {
         })
     }
 
-    fn show_global(&mut self, access: &GlobalAccess, place: Place, bytes: u32) {
+    fn check_global_access(&mut self, access: &GlobalAccess, place: Place, bytes: u32) {
         let site = access.site;
         let (Some(shadow), Some(observer)) = (
             &mut self.writes.accesses,

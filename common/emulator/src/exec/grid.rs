@@ -40,7 +40,7 @@ pub(crate) struct Request<'a> {
     pub config: &'a LaunchConfig,
     pub args: &'a [KernelArg<'a>],
     pub options: &'a Options,
-    /// The address of a cooperative launch's workspace, else 0.
+    /// The address of a cooperative launch's workspace; 0 for other launches.
     pub workspace: u64,
     /// Accesses that the previous launch may still make, if this one may overlap with it.
     pub previous: PreviousGrid,
@@ -86,7 +86,7 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
             writes: writes.allocations(),
         };
         if !fatal {
-            let more = rehearse::again(request, &validated, memory, &writes);
+            let more = rehearse::rerun(request, &validated, memory, &writes);
             // If both launches find the same mistake, the first launch's finding is kept.
             more.into_iter()
                 .for_each(|finding| findings.add_new(finding));
@@ -249,9 +249,9 @@ fn in_waves(machine: &Machine<'_>) -> Result<WorkerOutput, Error> {
 
 /// The result of running clusters in parallel.
 enum Ran<'m> {
-    /// None of them communicated with others.
+    /// `None` of them communicated with others.
     Apart(WorkerOutput),
-    /// Some are about to communicate. Holds what all clusters have done so far, or None if it is discarded.
+    /// Some are about to communicate. Holds what all clusters have done so far, or `None` if it is discarded.
     Parked(Option<(WorkerOutput, Vec<Cluster<'m>>)>),
 }
 
@@ -554,7 +554,7 @@ fn interleaved<'m>(machine: &'m Machine<'m>, begun: Begun<'m>) -> Result<WorkerO
     }
     // Apply the results so far.
     outcome.writes.drain(..).for_each(|one| writes.merge(one));
-    clusters.iter_mut().for_each(Cluster::go_on);
+    clusters.iter_mut().for_each(Cluster::resume);
     let (mut done, mut spare) = (next - clusters.len() as u64, Vec::new());
     // The last block to arrive at a grid barrier must not reach the next one before the others have left this one: its
     // accesses in between would be ordered before theirs.

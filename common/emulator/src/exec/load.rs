@@ -33,7 +33,7 @@ impl Warp {
     ) -> Result<()> {
         let bytes = access.bytes * access.count;
         let request = Request::new(op, access.slot, access.space, bytes, SharedAccess::Load);
-        if mask == ALL && !SANITIZE && self.load_again(access, request, cx) {
+        if mask == ALL && !SANITIZE && self.load_last_pattern(access, request, cx) {
             return Ok(());
         }
         let mut addresses = self.addresses(access.address, mask);
@@ -67,18 +67,18 @@ impl Warp {
                 self.load_global(access, addresses[0], &placed, data, mask);
                 return Ok(());
             }
-            return self.load_slowly(access, op, mask, cx);
+            return self.load_by_lane(access, op, mask, cx);
         }
         // Checked lane by lane.
-        cx.count_slowly(request, &addresses, mask);
-        self.load_slowly(access, op, mask, cx)
+        cx.count_by_lane(request, &addresses, mask);
+        self.load_by_lane(access, op, mask, cx)
     }
 
     /// Executes a full warp's load if its addresses are those of the instruction's last load, all moved by the same
     /// distance; otherwise does nothing. Nearly every load in a loop is like this, and its addresses need not be
     /// computed.
     #[inline(always)]
-    fn load_again(&mut self, access: &LoadStore, request: Request, cx: &mut Execution<'_>) -> bool {
+    fn load_last_pattern(&mut self, access: &LoadStore, request: Request, cx: &mut Execution<'_>) -> bool {
         let Address { base, offset } = access.address;
         match (access.space, base.class) {
             (Space::Global, Class::B64) => {
@@ -274,7 +274,7 @@ impl Warp {
     }
 
     #[inline(never)]
-    fn load_slowly(
+    fn load_by_lane(
         &mut self,
         access: &LoadStore,
         op: usize,

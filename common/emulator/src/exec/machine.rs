@@ -13,7 +13,7 @@ pub(super) struct Machine<'a> {
     pub memory: &'a Memory,
     pub launch: &'a LaunchConfig,
     pub options: &'a Options,
-    /// Parameters as the kernel sees them.
+    /// The parameters in the kernel's layout.
     pub params: Vec<u8>,
     /// Addresses of the module's `.global` variables.
     pub globals: &'a [u64],
@@ -27,7 +27,7 @@ pub(super) struct Machine<'a> {
     pub clusters: u64,
     /// Bytes of a thread's local memory, including its call stack.
     pub local: u32,
-    /// The address of a cooperative launch's workspace, else 0.
+    /// The address of a cooperative launch's workspace; 0 for other launches.
     pub workspace: u64,
     /// Bytes of shared memory, from the start of its window.
     pub shared_end: u32,

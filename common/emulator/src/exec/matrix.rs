@@ -217,14 +217,14 @@ impl Warp {
             cx.landed(&by, cx.rank, copy.to, copy.bytes, true);
             cx.note_landed(cx.rank, copy.to, copy.bytes, copy.issue);
         }
-        let told = cx.change_mbarrier(cx.rank, signal.mbarrier, |barrier, order| {
+        let changed = cx.change_mbarrier(cx.rank, signal.mbarrier, |barrier, order| {
             order.complete(engine, by.clock, &mut barrier.arriving);
             barrier.issued = barrier.issued.max(issued);
             let issues = landing.iter().map(|copy| copy.issue);
             barrier.bringing.extend(issues.filter(|&issue| issue > 0));
             barrier.arrive(1, false, false)
         });
-        told.map_err(|reason| cx.invalid_mbarrier(reason, site))
+        changed.map_err(|reason| cx.invalid_mbarrier(reason, site))
     }
 
     /// Writes the data of a copy to shared memory.

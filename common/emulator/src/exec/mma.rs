@@ -21,7 +21,8 @@ impl Warp {
         }
     }
 
-    /// K counts 16 bits. `PLAIN`: C is 16 x 8 with one sum a register, as the compiler is to know for what is most common.
+    /// K counts units of 16 bits. `PLAIN`: C is 16 x 8 with one sum per register, the most common case, as a
+    /// compile-time constant.
     #[inline(always)]
     fn mma_of<const K: usize, const A: usize, const B: usize, const PLAIN: bool>(
         &mut self,
@@ -55,7 +56,7 @@ impl Warp {
         self.put_sums(packed, &mma.d[..c_count], &d);
     }
 
-    /// A matrix of sums from its registers, one a word; rows that an instruction lacks are zero.
+    /// A matrix of sums from its registers, one in each word; rows that an instruction lacks are zero.
     #[inline(always)]
     pub(super) fn sums(&self, packed: bool, regs: &[u32]) -> [u32; M * N] {
         let mut sums = [0; M * N];
@@ -79,7 +80,7 @@ impl Warp {
         sums
     }
 
-    /// The other way round.
+    /// Writes a matrix of sums to its registers.
     #[inline(always)]
     pub(super) fn put_sums(&mut self, packed: bool, regs: &[u32], sums: &[u32; M * N]) {
         let eights = sums.as_chunks::<64>().0;

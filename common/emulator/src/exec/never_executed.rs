@@ -69,7 +69,7 @@ fn location(instruction: &Instruction, index: usize) -> Location {
 }
 
 impl Synchronization {
-    /// How an instruction orders others; None if it does not.
+    /// How an instruction orders others; `None` if it does not.
     pub fn of(instruction: &Instruction) -> Option<Self> {
         let has = |word: &str| instruction.opcode.split('.').any(|part| part == word);
         let waits = |otherwise| match instruction.opcode.contains("wait") {

@@ -10,14 +10,14 @@ use crate::memory::{Memory, Writes};
 
 /// The findings of both, after a launch that wrote `first`. Afterwards the variables in `memory` are as that launch
 /// left them.
-pub(super) fn again(
+pub(super) fn rerun(
     request: &Request<'_>,
     validated: &Validated,
     memory: &mut Memory,
     first: &Writes,
 ) -> Vec<Finding> {
     let mut findings = in_another_order(request, validated, memory, first);
-    findings.extend(on_what_is_left(request, validated, memory, first));
+    findings.extend(on_left_values(request, validated, memory, first));
     findings
 }
 
@@ -53,7 +53,7 @@ fn in_another_order(
 }
 
 /// Repeats the launch without resetting the module's variables: does it depend on their initial values?
-fn on_what_is_left(
+fn on_left_values(
     request: &Request<'_>,
     validated: &Validated,
     memory: &mut Memory,
@@ -85,12 +85,12 @@ fn on_what_is_left(
     // Of the changed variables, report those with strong accesses, such as counters.
     let counts = |&&variable: &&usize| first.strong >> variable.min(63) & 1 == 1;
     let counting: Vec<usize> = changed.iter().filter(counts).copied().collect();
-    let blamed = if counting.is_empty() {
+    let reported = if counting.is_empty() {
         changed
     } else {
         counting
     };
-    let variables = blamed.into_iter().map(|one| memory.name(one).to_owned());
+    let variables = reported.into_iter().map(|one| memory.name(one).to_owned());
     let kind = FindingKind::StateLeft {
         variables: variables.collect(),
         consequence,

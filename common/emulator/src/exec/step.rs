@@ -10,7 +10,7 @@ use crate::op::{Code, MatrixOp};
 /// Why a warp stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// None of its threads can continue: they wait or have exited.
+    /// `None` of its threads can continue: they wait or have exited.
     Blocked,
     /// It has used its budget.
     Paused,

@@ -115,7 +115,7 @@ impl Warp {
             return Ok(());
         }
         // Checked lane by lane.
-        cx.count_slowly(request, &addresses, mask);
+        cx.count_by_lane(request, &addresses, mask);
         let addresses = self.addresses(access.address, mask);
         for lane in lanes(mask) {
             let raw = self.raw(access, lane);
@@ -153,7 +153,7 @@ impl Warp {
             _ => access.space,
         };
         let request = Request::new(op, access.slot, space, access.bytes, SharedAccess::Store);
-        cx.count_slowly(request, &relative, mask);
+        cx.count_by_lane(request, &relative, mask);
         for lane in lanes(mask) {
             let mut raw = [0; 8];
             let bytes = access.bytes as usize;
@@ -201,7 +201,7 @@ impl Execution<'_> {
 
     /// Counts an access whose lanes may point to different spaces.
     #[inline(never)]
-    pub(super) fn count_slowly(&mut self, request: Request, addresses: &[u64; LANES], mask: u32) {
+    pub(super) fn count_by_lane(&mut self, request: Request, addresses: &[u64; LANES], mask: u32) {
         let (mut shared, mut global) = (0, 0);
         for lane in lanes(mask) {
             let space = match request.space {

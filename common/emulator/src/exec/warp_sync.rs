@@ -280,7 +280,7 @@ impl Warp {
     }
 }
 
-/// Counts the lanes that are at an instruction together; the active ones were counted when they came.
+/// Counts all lanes that execute an instruction together; the active ones were already counted at their arrival.
 fn recount(at: Arrival, there: u32, cx: &mut Execution<'_>) {
     let threads = &mut cx.profiler.ops[at.pc as usize].threads;
     *threads = *threads + u64::from(there.count_ones()) - u64::from(at.active.count_ones());

@@ -37,7 +37,7 @@ pub(super) struct Issued {
 /// Arguments that must be the same in the four warps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Descriptors {
-    /// None if A is in registers.
+    /// `None` if A is in registers.
     pub a: Option<u64>,
     pub b: u64,
     pub scale_d: bool,

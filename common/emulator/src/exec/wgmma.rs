@@ -150,7 +150,7 @@ impl Warp {
             }
             Some(_) => {}
         }
-        self.show_operands(wgmma, &descriptors, (at, pc), cx);
+        self.check_operand_order(wgmma, &descriptors, (at, pc), cx);
         self.note_product(cx);
         let a = wgmma.a_registers();
         let reason = match self.matrices.take(at, pc, (&wgmma.d, wgmma.product), a) {
@@ -174,14 +174,14 @@ impl Warp {
         Ok(())
     }
 
-    /// The tensor cores of this warpgroup, as the sanitizer knows them.
+    /// The sanitizer's engine for the `wgmma` of this warpgroup.
     fn engine(&self) -> Engine {
         Engine::Matrix(self.actor - self.index % WARPS)
     }
 
     /// Reports to the sanitizer what the `wgmma` of this number and operation reads. Each warp must be ordered
     /// after the write of the operands, because the warps do not wait for each other when they issue it.
-    fn show_operands(
+    fn check_operand_order(
         &self,
         wgmma: &Wgmma,
         descriptors: &Descriptors,

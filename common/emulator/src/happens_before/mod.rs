@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_that_waits_alone_tells_its_warp_when_they_meet() {
+    fn what_a_lane_acquires_alone_reaches_its_warp_when_they_synchronise() {
         let mut order = HappensBefore::new(2, 2, 0);
         let before = order.warps[0].epoch;
         let mut view = View::default();
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_covers_what_came_before_it_and_nothing_later() {
+    fn a_fence_covers_earlier_accesses_only() {
         let mut order = HappensBefore::new(1, 1, 0);
         let before = order.warps[0].epoch;
         order.fence_proxy(0, 1, ALL);

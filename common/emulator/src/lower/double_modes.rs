@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// The nearest result lies between the two directed ones, which are neighbours or equal.
+    /// The nearest result is one of the two directed ones, which are neighbours or equal.
     #[test]
     fn the_nearest_result_is_one_of_two_neighbours() {
         let mut state = 3;

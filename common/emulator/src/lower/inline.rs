@@ -262,7 +262,7 @@ impl<'m> Flat<'m> {
             Some(Operand::Register(_)) => {
                 if !std::mem::replace(&mut self.by_address, true) {
                     let taken = address_taken(self.module);
-                    taken.into_iter().for_each(|index| self.want(index));
+                    taken.into_iter().for_each(|index| self.request(index));
                 }
                 return self.keep(call);
             }
@@ -302,7 +302,7 @@ impl<'m> Flat<'m> {
             names.insert(declared.name.clone(), variable.clone());
         }
         if self.recursive.contains(function.name.as_str()) || call.guard.is_some() {
-            self.want(index);
+            self.request(index);
             return self.keep(call);
         }
         self.calls += 1;
@@ -359,7 +359,7 @@ impl<'m> Flat<'m> {
     }
 
     /// Requests a copy of a function that is called and not inlined.
-    fn want(&mut self, index: usize) {
+    fn request(&mut self, index: usize) {
         let name = &self.module.functions[index].name;
         if self.subroutines.iter().any(|one| one.name == *name) {
             return;

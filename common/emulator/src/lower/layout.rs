@@ -209,7 +209,7 @@ mod tests {
     use super::source_name;
 
     #[test]
-    fn names_as_the_source_has_them() {
+    fn names_as_in_the_source() {
         for (mangled, name) in [
             ("_ZZ3sumE2As", "As"),
             ("_ZZ6kernelPfiE4tile", "tile"),

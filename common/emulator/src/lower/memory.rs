@@ -67,12 +67,12 @@ impl Lowering<'_> {
         self.communicates |= ordered && matches!(space, Space::Global | Space::Generic);
         let ty = instr.last_type()?;
         instr.require(ty != Type::PRED && ty.bits <= 64 && ty.bytes() * count <= 16)?;
-        self.see_grain(space, ty);
+        self.note_grain(space, ty);
         Ok((ty, count))
     }
 
     /// Tracks the narrowest access to shared and to global memory.
-    fn see_grain(&mut self, space: Space, ty: Type) {
+    fn note_grain(&mut self, space: Space, ty: Type) {
         if matches!(space, Space::Shared | Space::Cluster | Space::Generic) {
             self.program.grain = self.program.grain.min(ty.bytes());
         }
@@ -304,7 +304,7 @@ impl Lowering<'_> {
         let address = self.address(instr, address)?;
         let [b, c] = self.sources(instr, [b, c], class)?;
         self.communicates |= matches!(space, Space::Global | Space::Generic);
-        self.see_grain(space, ty);
+        self.note_grain(space, ty);
         let on_global = scalar::atomic_on_global(ty).filter(|_| instr.has("add"));
         // The default scope is `.gpu`, and the default order `.relaxed` (PTX ISA, "atom").
         let order = Order {

@@ -71,7 +71,7 @@ pub(super) fn flows(
     for unwritten in &mut allocated.unwritten {
         unwritten.retain(|&reg| read.contains(registers.number(reg)));
     }
-    // A register that may be undefined is traced wherever it is written.
+    // Every operation that reads or writes a possibly undefined register is traced.
     let flows = touched.iter().map(|one| {
         let mut all = one.uses.iter().chain(&one.defs);
         (all.any(|&reg| read.contains(reg)) || one.flow == Flow::Stores && has_local).then(|| {
@@ -86,7 +86,7 @@ pub(super) fn flows(
     flows.collect()
 }
 
-/// The registers that may be undefined where an operation reads them; None if the kernel is too large.
+/// The registers that may be undefined where an operation reads them; `None` if the kernel is too large.
 fn read_unwritten(
     ops: &[Op],
     touched: &[Touched],

@@ -38,7 +38,7 @@ enum Size {
 }
 
 impl Spec {
-    /// Parses the specifier after a `%`, and returns the text after it; None if it is not a specifier.
+    /// Parses the specifier after a `%`, and returns the text after it; `None` if it is not a specifier.
     pub fn parse(mut text: &[u8]) -> Option<(Self, &[u8])> {
         let mut spec = Self {
             left: false,

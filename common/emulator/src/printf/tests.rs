@@ -84,7 +84,7 @@ fn more_than_32_arguments_are_printed_as_they_are_written() {
 }
 
 #[test]
-fn what_is_no_specifier_is_printed() {
+fn an_invalid_specifier_is_printed() {
     for text in ["100%", "% ", "%y", "%-05", "%.q", "%lls%", "%n"] {
         let found = printed(text, vec![0; 64]).expect(text).0;
         let expected = match text {

@@ -108,12 +108,12 @@ impl Shadow {
                 observer.see(actor, stamp.lane(), stamp.clock)
                     || actor == warp && stamp.lane() == lane
             };
-            let on_its_way = [
+            let in_flight = [
                 LastAccess::InFlight,
                 LastAccess::Launched,
                 LastAccess::Reducing,
             ];
-            if on_its_way.contains(&write.last) {
+            if in_flight.contains(&write.last) {
                 check.worse(AccessCheck::Race(write.hazard()));
             } else if stamp.clock == 0 {
                 if strong.is_none() && (how.is_read() || how == AccessMode::Atomic) {

@@ -151,7 +151,7 @@ fn issue(
 }
 
 #[test]
-fn the_async_proxy_wants_a_fence_before_the_barrier_or_after_it() {
+fn the_async_proxy_needs_a_fence_before_the_barrier_or_after_it() {
     for fences in [[false, false], [true, false], [false, true]] {
         let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2, 2, 0));
         for thread in 0..4 {
@@ -179,7 +179,7 @@ fn the_async_proxy_wants_a_fence_before_the_barrier_or_after_it() {
 }
 
 #[test]
-fn an_asynchronous_read_ends_when_somebody_has_waited_for_it() {
+fn an_asynchronous_read_ends_when_a_thread_has_waited_for_it() {
     let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2, 2, 0));
     for thread in 0..4 {
         touch(

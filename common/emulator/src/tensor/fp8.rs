@@ -13,7 +13,7 @@ use crate::lower::{F16, Rounding, f16_to_f64, narrow};
 /// Bits kept below E, and of the result.
 const KEPT: i32 = 13;
 
-/// An 8-bit format of `mma.sync`.
+/// An 8-bit floating-point format of `mma.sync`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fp8 {
     E4m3,

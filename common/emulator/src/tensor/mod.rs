@@ -307,7 +307,7 @@ fn sum<T: Bits, const K: usize, const A: usize, const B: usize>(
     let not_finite = |any, &bits: &u32| any | !sums.is_finite(bits);
     let rare = c.iter().fold(special, not_finite);
     if rare || eight::outputs(card, (format, sums), a, b, c).is_none() {
-        *c = slowly::<T, K, A, B>(card, (format, sums), a, b, c);
+        *c = by_output::<T, K, A, B>(card, (format, sums), a, b, c);
     }
 }
 
@@ -318,7 +318,7 @@ impl Bits for u32 {}
 
 /// The same, one output at a time.
 #[inline(never)]
-fn slowly<T: Bits, const K: usize, const A: usize, const B: usize>(
+fn by_output<T: Bits, const K: usize, const A: usize, const B: usize>(
     card: Card,
     (format, sums): (Format, Sums),
     a: &[T; A],
@@ -392,7 +392,7 @@ mod tests {
         sum::<T, K, A, B>(card, formats, a, b, &mut d);
         assert_eq!(
             d,
-            slowly::<T, K, A, B>(card, formats, a, b, c),
+            by_output::<T, K, A, B>(card, formats, a, b, c),
             "{formats:?}"
         );
     }

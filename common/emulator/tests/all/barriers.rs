@@ -102,7 +102,7 @@ fn two_barriers_on_two_sides_of_a_branch() {
 }
 
 #[test]
-fn whole_warps_may_meet_at_different_instructions() {
+fn warps_may_arrive_at_a_barrier_by_different_instructions() {
     let outcome = body(
         &threads(64),
         "setp.lt.u32 %p0, %tid, 32;

@@ -18,7 +18,7 @@ fn fib(n: u32) -> u32 {
 }
 
 #[test]
-fn a_function_calls_itself_in_each_thread_as_deep_as_it_wants() {
+fn recursion_depth_may_differ_between_threads() {
     for schedule in [0, 5] {
         let setup = Setup {
             schedule,
@@ -31,7 +31,7 @@ fn a_function_calls_itself_in_each_thread_as_deep_as_it_wants() {
 }
 
 #[test]
-fn threads_reconverge_behind_a_call() {
+fn threads_reconverge_after_a_call() {
     let outcome = body_with(&threads(32), FIB, CALL_FIB);
     assert_eq!(outcome.of("st.global.u32 [%at]")[0].executions, 1);
     // Each call returns, independent of divergence in between.
@@ -152,7 +152,7 @@ fn a_stack_that_is_full_is_a_finding_that_names_the_remedy() {
 }
 
 #[test]
-fn what_is_no_function_is_not_called() {
+fn calls_of_other_addresses_are_reported() {
     let wrong = CALL_TABLE.replace("ld.global.u64 %d2, [%d1];", "mov.u64 %d2, %out;");
     let outcome = body_with(&threads(32), TABLE, &wrong);
     let FindingKind::InvalidCall(reason) = &outcome.findings[0].kind else {
@@ -172,7 +172,7 @@ fn what_is_no_function_is_not_called() {
 
 /// A function that can be inlined is inlined: it has no frame and no call.
 #[test]
-fn what_can_be_inlined_is() {
+fn what_can_be_inlined_is_inlined() {
     let direct = CALL_TABLE.replace("call (y), %d2, (x), kind", "call.uni (y), square, (x)");
     let outcome = body_with(&threads(32), TABLE, &direct);
     assert!(outcome.of("call.uni").is_empty());

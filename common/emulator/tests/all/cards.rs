@@ -89,7 +89,7 @@ fn an_m16n8k8_is_one_sum_on_both() {
 }
 
 #[test]
-fn both_agree_on_what_is_no_number() {
+fn both_agree_on_special_values() {
     let infinite = f32::INFINITY;
     for (terms, c) in [
         (&[(0, 1.0), (9, 1.0)][..], f32::NAN),
@@ -144,7 +144,7 @@ st.global.u32 [%at], %r4;",
 }
 
 #[test]
-fn an_a100_refuses_what_it_has_not_by_name() {
+fn an_a100_refuses_unsupported_instructions_by_name() {
     let old = module("", "").replace("sm_90a", "sm_80");
     on(Card::A100, &old, 163 << 10, 1).expect("as much as it has");
     for (text, shared, cluster, says) in [

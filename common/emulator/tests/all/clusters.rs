@@ -239,7 +239,7 @@ fn the_barrier_out_of_turn() {
 }
 
 #[test]
-fn those_who_have_exited_are_not_waited_for_and_a_deadlock_names_the_block() {
+fn exited_threads_are_not_waited_for_and_a_deadlock_names_the_block() {
     let text = format!("setp.ge.u32 %p0, %tid, 32; @%p0 bra END; {MEET} END:");
     pair(&cluster(2), &text).clean();
     let text = "setp.eq.u32 %p0, %r0, 1;

@@ -141,7 +141,7 @@ fn each_loaded_module_has_variables_of_its_own() {
 }
 
 #[test]
-fn what_is_unloaded_or_freed_is_gone() {
+fn unloaded_modules_and_freed_buffers_are_gone() {
     let mut context = context();
     let module = context.load_module(TEXT).expect("PTX");
     let again = module.clone();

@@ -7,7 +7,7 @@ fn executions(outcome: &common::Outcome, text: &str) -> Vec<u64> {
 }
 
 #[test]
-fn if_else_meets_at_the_post_dominator() {
+fn if_else_reconverges_at_the_post_dominator() {
     let outcome = body(
         &threads(32),
         "setp.lt.u32 %p0, %tid, 10;
@@ -112,7 +112,7 @@ fn loops_in_loops_with_breaks_and_early_exit() {
 }
 
 #[test]
-fn who_returns_early_keeps_nobody_waiting() {
+fn threads_that_return_early_are_not_waited_for() {
     let outcome = body(
         &threads(70),
         "setp.ge.u32 %p0, %tid, 20;

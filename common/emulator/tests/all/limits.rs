@@ -49,7 +49,7 @@ fn an_endless_loop_that_counts_meets_the_limit() {
 }
 
 #[test]
-fn shapes_that_no_gpu_takes() {
+fn shapes_that_every_gpu_refuses() {
     let shape = |grid, block| Setup {
         grid,
         block,
@@ -178,7 +178,7 @@ fn a_failed_launch_leaves_memory_as_it_was() {
 
 /// The largest numbers that PTX can write are refused as any other block that is too large.
 #[test]
-fn a_block_of_billions_of_threads_is_no_overflow() {
+fn a_block_of_billions_of_threads_does_not_overflow() {
     for most in [
         "65536, 65536, 1",
         "4294967295, 1, 1",

@@ -123,7 +123,7 @@ fn mma_multiplies() {
 }
 
 #[test]
-fn a_warp_that_is_apart_meets_at_a_matrix_instruction() {
+fn a_diverged_warp_reconverges_at_a_matrix_instruction() {
     // Half of the warp takes a detour; the instruction runs once, for all lanes.
     let body = format!(
         "{FILL}{ROW}mov.u32 %r5, 0; setp.lt.u32 %p1, %tid, 16; @%p1 bra THERE; add.u32 %r5, %r5, 1; THERE: \
@@ -187,7 +187,7 @@ fn bytes_beyond_the_source_size_are_zero() {
 }
 
 #[test]
-fn touching_what_is_on_its_way_is_a_race() {
+fn accessing_a_copy_in_flight_is_a_race() {
     let copy = "cp.async.cg.shared.global [%r1], [%d1], 16;";
     for (body, clean) in [
         (format!("{COPY}{copy} ld.shared.u32 %r10, [%r1];"), false),

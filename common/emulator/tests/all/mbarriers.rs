@@ -160,7 +160,7 @@ fn one_lane_that_waits_for_its_warp_needs_a_syncwarp_too() {
 }
 
 #[test]
-fn those_who_leave_are_not_waited_for() {
+fn exited_threads_are_not_waited_for() {
     let text = format!(
         "setp.lt.u32 %p2, %tid, 32;
         @%p2 mbarrier.arrive_drop.shared.b64 _, [%r0];
@@ -239,7 +239,7 @@ fn ordinary_accesses_to_an_mbarrier() {
 }
 
 #[test]
-fn an_initialisation_that_nobody_has_ordered() {
+fn an_unordered_initialisation() {
     // Warp 1 uses the mbarrier without synchronisation.
     let text = "mov.u32 %r0, bar;
         setp.eq.u32 %p0, %tid, 0;

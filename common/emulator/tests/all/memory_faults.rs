@@ -85,7 +85,7 @@ fn vectors_that_begin_inside_and_end_outside() {
             if (access.space, access.bytes, access.address) == (Space::Shared, 16, 1024 + 496)));
 }
 
-/// Each iteration moves all lanes by the same distance, the fast path of loads (`load_again`), which must detect the
+/// Each iteration moves all lanes by the same distance, the fast path of loads (`load_last_pattern`), which must detect the
 /// end too.
 #[test]
 fn a_loop_that_walks_out_of_memory() {

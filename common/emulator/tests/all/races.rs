@@ -131,7 +131,7 @@ fn neighbouring_bytes_are_different_memory() {
 }
 
 #[test]
-fn named_barriers_order_only_who_takes_part() {
+fn named_barriers_order_only_their_participants() {
     // Three warps: the first two synchronise, the third reads without synchronisation.
     let text = "mov.u32 %r0, a;
         setp.eq.u32 %p0, %tid, 0;

@@ -175,7 +175,7 @@ fn the_line_of_an_inlined_function_and_of_its_call() {
 }
 
 #[test]
-fn what_a_version_or_a_target_does_not_have_is_refused() {
+fn instructions_that_a_version_or_target_lacks_are_refused() {
     let at = |version: &str, target: &str, line: &str| {
         let text = module("", line)
             .replace("8.8", version)

@@ -330,7 +330,7 @@ fn the_order_of_the_warps_does_not_matter() {
 }
 
 #[test]
-fn what_is_not_there_is_refused_by_name() {
+fn missing_names_are_refused() {
     let group = Warpgroup::new(8);
     let d = Warpgroup::list(0, 8);
     let mma =

@@ -296,7 +296,7 @@ fn an_accumulator_is_no_a_before_the_wait() {
 }
 
 #[test]
-fn one_that_nobody_waits_for_is_reported() {
+fn a_wgmma_without_a_wait_is_reported() {
     only(
         &run(true, 8, &[FENCE, &mma(8), WAIT, "exit;"]),
         2,

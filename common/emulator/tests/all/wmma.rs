@@ -14,7 +14,7 @@ struct Form {
     layouts: [&'static str; 4],
     /// `.global`, `.shared`, or nothing.
     space: &'static str,
-    /// Padding of rows in elements; None omits the stride.
+    /// Padding of rows in elements; `None` omits the stride.
     pad: Option<u32>,
 }
 
@@ -405,7 +405,7 @@ fn a_wmma_is_a_product_of_its_whole_shape() {
 }
 
 #[test]
-fn what_wmma_has_not_is_refused() {
+fn unsupported_wmma_is_refused() {
     for text in [
         "wmma.load.a.sync.aligned.col.m8n8k32.s4 {%r0}, [%d0], 32",
         "wmma.mma.sync.aligned.row.col.m8n8k4.rz.f64.f64.f64.f64 {%d0, %d1}, {%d2}, {%d3}, {%d0, %d1}",

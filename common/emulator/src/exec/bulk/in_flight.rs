@@ -89,7 +89,7 @@ impl Execution<'_> {
             self.landed(&by, rank, to, footprint, generic);
             self.note_landed(rank, to, footprint, transfer.issue);
         }
-        let told = self.change_mbarrier(rank, transfer.mbarrier, |barrier, order| {
+        let changed = self.change_mbarrier(rank, transfer.mbarrier, |barrier, order| {
             order.complete(by.engine, by.clock, &mut barrier.arriving);
             barrier.issued = barrier.issued.max(Some(transfer.issued));
             barrier
@@ -97,7 +97,7 @@ impl Execution<'_> {
                 .extend(Some(transfer.issue).filter(|&issue| issue > 0));
             barrier.transact(-i64::from(bytes))
         });
-        told.map_err(|reason| {
+        changed.map_err(|reason| {
             let reason = format!("{bytes} bytes have landed, but {reason}");
             self.report(FindingKind::InvalidMbarrier(reason), by.site);
             Fatal
@@ -159,7 +159,7 @@ impl Warp {
         }
         if let Some(tracer) = &mut cx.profiler.tracer {
             let to = ranks.iter().fold(0, |to, rank| to | 1 << rank);
-            tracer.tells(mbarrier, to);
+            tracer.completes_on(mbarrier, to);
         }
         // Each block has its own mbarrier; the source is read once.
         for (i, rank) in ranks.into_iter().enumerate() {
@@ -170,13 +170,13 @@ impl Warp {
                 reduction,
                 is_read: i > 0,
             };
-            self.take_off(flight, site, cx)?;
+            self.issue_transfer(flight, site, cx)?;
         }
         Ok(())
     }
 
     /// Issues one block's part of a copy.
-    pub(super) fn take_off(
+    pub(super) fn issue_transfer(
         &mut self,
         flight: Flight,
         site: Site,

@@ -81,7 +81,7 @@ impl Warp {
                 reduction: store.reduction,
                 is_read: true,
             };
-            self.take_off(flight, site, cx)?;
+            self.issue_transfer(flight, site, cx)?;
             cx.profiler.ops[op].bytes += u64::from(bytes);
             cx.block.activity += 1;
         }

@@ -6,7 +6,7 @@ use super::common::tma::run;
 use super::{FENCE, has, load, setup, show, tensor};
 
 #[test]
-fn what_a_student_can_forget_of_a_load() {
+fn mistakes_in_a_load() {
     let tile = tensor(&[32, 16], Swizzle::None);
     let good = load(2, "0, 0", 1024) + &show(1024);
     let go = |text: &str, sanitize: bool| {

@@ -23,7 +23,7 @@ fn store(fence: &str, wait: &str) -> String {
 }
 
 #[test]
-fn a_store_undoes_the_swizzle_and_drops_what_lies_outside() {
+fn a_store_undoes_the_swizzle_and_drops_elements_outside() {
     for (swizzle, mask) in [(Swizzle::None, 0), (Swizzle::B64, 3)] {
         let tensor = tensor(&[32, 16], swizzle);
         for schedule in 0..4 {
