@@ -7,15 +7,15 @@ use crate::Wavefronts;
 /// Lanes of a warp.
 pub const LANES: usize = 32;
 
-/// What a warp does with shared memory.
+/// The kind of a warp's access to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SharedAccess {
     /// An ordinary load.
     Load,
     /// An ordinary store.
     Store,
-    /// `ldmatrix` or `stmatrix`: 16 bytes a row, the eight rows of a matrix form a group. Only the lanes
-    /// that name a row are active.
+    /// `ldmatrix` or `stmatrix`: rows of 16 bytes; the eight rows of a matrix form a group. Only the
+    /// lanes that name a row are active.
     Matrix,
 }
 
@@ -24,10 +24,10 @@ pub enum SharedAccess {
 /// `addresses` are byte addresses, one for each lane; bit `i` of `active` says whether lane `i`
 /// takes part. Each lane accesses `bytes` bytes: 1, 2, 4, 8 or 16.
 ///
-/// A warp is served in groups of consecutive lanes: 32 of them up to 4 bytes a lane, 16 at 8 bytes, 8 at
-/// 16 bytes. Loads of 8 and 16 bytes merge two groups into one if, over the whole warp, lanes `i` and `i
-/// ^ 1` access the same address, or lanes `i` and `i ^ 2` do; an inactive lane matches any address. The
-/// wavefronts of a group are the distinct words in its busiest bank.
+/// A warp is served in groups of consecutive lanes: 32 lanes for up to 4 bytes per lane, 16 for 8 bytes,
+/// 8 for 16 bytes. Loads of 8 and 16 bytes merge two groups into one if, over the whole warp, lanes `i`
+/// and `i ^ 1` access the same address, or lanes `i` and `i ^ 2` do; an inactive lane matches any
+/// address. The wavefronts of a group are the distinct words in its busiest bank.
 pub fn shared_wavefronts(
     access: SharedAccess,
     bytes: u32,

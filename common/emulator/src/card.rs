@@ -1,4 +1,4 @@
-//! Which GPU is emulated: what its tensor cores compute, and what it cannot launch.
+//! The emulated GPU: the behaviour of its tensor cores, and what it cannot launch.
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,7 +19,7 @@ pub enum Card {
 }
 
 impl Card {
-    /// All of them, the default first.
+    /// All cards, the default first.
     pub const ALL: [Self; 2] = [Self::H100, Self::A100];
 
     /// `h100` or `a100`.
@@ -46,7 +46,7 @@ impl Card {
         }
     }
 
-    /// Major and minor number of its compute capability.
+    /// Its compute capability: major and minor number.
     pub fn compute_capability(self) -> (u32, u32) {
         match self {
             Self::H100 => (9, 0),
@@ -92,7 +92,7 @@ impl Card {
         }
     }
 
-    /// Why it cannot run this program, if it cannot.
+    /// If it cannot run this program, why.
     pub(crate) fn refuses(self, program: &Program) -> Option<String> {
         if !self.runs(&program.target) {
             let (major, minor) = self.compute_capability();

@@ -1,8 +1,8 @@
-//! What one PTX instruction did, summed over all warps.
+//! Counters of one PTX instruction, summed over all warps.
 use crate::SharedAccess;
 use crate::banks::LANES;
 
-/// Counters of one PTX instruction over a whole launch, in the sense of Nsight Compute.
+/// Counters of one PTX instruction over a whole launch, with Nsight Compute's definitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Warp-level executions (`inst_executed`).

@@ -56,7 +56,7 @@ fn defines_any<'a>(see: See<'_>, regs: impl IntoIterator<Item = &'a mut Reg>) {
     }
 }
 
-/// Sources and a destination, each of its class.
+/// Sources and a destination, each with its class.
 fn mixed<const N: usize>(see: See<'_>, sources: [(Class, &mut u32); N], d: (Class, &mut u32)) {
     for (class, reg) in sources {
         see(Use, class, reg);

@@ -60,7 +60,7 @@ impl Descriptor {
         if self.width == 16 { 0 } else { self.width }
     }
 
-    /// An operand that starts inside a swizzled row must end in it.
+    /// Checks that an operand which starts inside a swizzled row also ends in it.
     pub fn check_row(&self, transposed: bool, mn: u32) -> Result<(), String> {
         if self.width == 16 {
             return Ok(());

@@ -190,7 +190,7 @@ pub enum FindingKind {
     /// An access to shared memory of a block of the cluster that has exited, or may have: which block, and which
     /// access.
     ExitedBlock(String),
-    /// synccheck: a cluster's barrier used out of turn, or a block that the cluster does not have.
+    /// synccheck: arrivals and waits at a cluster's barrier out of order, or a rank beyond the cluster.
     InvalidCluster(String),
     /// A call of an address where no function starts, or a call stack overflow.
     InvalidCall(String),
@@ -230,9 +230,9 @@ pub enum FindingKind {
     Assertion {
         /// The condition as written.
         message: String,
-        /// The file, as the compiler was given it.
+        /// The file, as passed to the compiler.
         file: String,
-        /// The function, with its types.
+        /// The signature of the function.
         function: String,
         /// 1-based line of the file.
         line: u32,
@@ -383,7 +383,7 @@ impl FindingKind {
         }
     }
 
-    /// How bad it is, in a launch with these options, at this instruction.
+    /// Its severity in a launch with these options, at this instruction.
     pub(crate) fn severity(&self, options: &Options, at: Option<&Instruction>) -> Severity {
         match self {
             FindingKind::ExitedBlock(_) if !options.sanitize => Severity::Warning,
@@ -488,7 +488,7 @@ impl Location {
             None => Spot::Instruction(self.instruction),
         }
     }
-    /// The line of the source, and that of the PTX.
+    /// The line of the source and the line of the PTX.
     pub fn at(&self) -> String {
         match &self.source {
             Some(source) => format!("{source} (PTX line {})", self.ptx_line),

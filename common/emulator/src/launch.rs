@@ -20,7 +20,7 @@ pub enum KernelArg<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The shape of a launch, as `CUlaunchConfig` gives it.
+/// The shape of a launch, as in `CUlaunchConfig`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
     /// Blocks in x, y and z.
@@ -165,7 +165,7 @@ pub struct LaunchReport {
     pub printed: Vec<Printed>,
 }
 
-/// What a call of `printf` printed.
+/// The output of one call of `printf`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Printed {
     /// The thread and the call.

@@ -7,24 +7,24 @@
 //!
 //! | step | where |
 //! | --- | --- |
-//! | a GPU as CUDA's driver API sees it | [`Context`], `context/` |
+//! | a GPU as in CUDA's driver API | [`Context`], `context/` |
 //! | text to statements | [`Ptx::parse`], `ptx/` |
 //! | statements to typed operations, once | [`Module::function`], `lower/` |
 //! | device memory | `memory.rs` |
 //! | operations over grid, blocks, warps | [`Context::launch`], `exec/` |
 //! | which GPU, and what it refuses | [`Card`], `card.rs` |
-//! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
+//! | the cost of an access | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
 //! | the demand of a launch on each resource | [`Demand`], `demand.rs` |
 //! | the bits of approximate instructions | [`approximate`], `approximate/` |
 //! | the bits of tensor cores | [`tensor`], `tensor/` |
 //! | what each instruction does | [`InstructionKind`], `instruction_kind.rs` |
 //! | the happens-before relation | `happens_before/` |
 //! | races and uninitialised reads | `shadow/` |
-//! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |
+//! | tiles moved by TMA | [`TensorMap`], `tensor_map.rs` |
 //! | shared memory and registers at an instruction | [`Snapshot`], `snapshot.rs` |
 //! | what warps executed, in order | [`WarpTrace`], `trace.rs` |
 //! | the factors of matrix products, and how early copies were issued | [`MatrixFactors`], [`CopyLead`], `observed.rs` |
-//! | what was found wrong | [`Finding`], `finding.rs` |
+//! | the mistakes that were found | [`Finding`], `finding.rs` |
 pub mod approximate;
 mod banks;
 mod card;

@@ -1,4 +1,4 @@
-//! Global memory: allocations with gaps between them, and what the blocks of a launch write.
+//! Global memory: allocations with gaps between them, and the writes of a launch's blocks.
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -351,7 +351,7 @@ impl Writes {
         *written |= now;
     }
 
-    /// Whether these bytes would change anything.
+    /// Whether writing these bytes would change memory.
     pub fn would_change(
         &self,
         memory: &Memory,
@@ -364,7 +364,7 @@ impl Writes {
         old != bytes
     }
 
-    /// Reads any run of bytes.
+    /// Reads any number of contiguous bytes.
     pub fn read_run(&self, memory: &Memory, allocation: usize, offset: usize, out: &mut [u8]) {
         if !self.touched(allocation) {
             out.copy_from_slice(&memory.data(allocation)[offset..offset + out.len()]);
@@ -378,7 +378,7 @@ impl Writes {
         }
     }
 
-    /// Writes any run of bytes.
+    /// Writes any number of contiguous bytes.
     pub fn write_run(&mut self, memory: &Memory, allocation: usize, offset: usize, bytes: &[u8]) {
         let mut at = 0;
         while at < bytes.len() {
@@ -388,7 +388,7 @@ impl Writes {
         }
     }
 
-    /// Adds what another cluster wrote after this one.
+    /// Adds the writes of a later cluster.
     pub fn merge(&mut self, other: Writes) {
         self.touched |= other.touched;
         self.rewritten |= other.rewritten;

@@ -1,6 +1,6 @@
 //! What a launch records on request about matrix products: their factors, and how early copies were issued.
 
-/// The factors of one matrix product of a warp: `mma.sync`, or a warp's 16 rows of a `wgmma`, of f16.
+/// The factors of one f16 matrix product of a warp: an `mma.sync`, or a warp's 16 rows of a `wgmma`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatrixFactors {
     /// Index in [`Function::instructions`](crate::Function::instructions).
@@ -38,7 +38,7 @@ pub struct CopyLead {
     pub block: [u32; 3],
     /// The warp's number in its block.
     pub warp: u32,
-    /// Matrix products of the warp before it read or waited.
+    /// Matrix products that the warp had executed before it read or waited.
     pub at: u64,
     /// The smallest lead of all copies that it read or waited for there.
     pub products: u64,

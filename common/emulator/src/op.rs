@@ -1,4 +1,4 @@
-//! Typed operations: what a kernel is lowered to.
+//! The typed operations that a kernel is lowered to.
 use crate::lower::Scalar;
 use crate::tensor::Arithmetic;
 use crate::{MatrixProduct, Space};
@@ -91,7 +91,7 @@ pub(crate) enum Compare {
 #[derive(Clone, Debug)]
 #[deny(dead_code)]
 pub(crate) enum Code {
-    /// Each active lane by itself.
+    /// Executed by each active lane separately.
     Lane(LaneOp),
     Branch {
         target: u32,
@@ -168,7 +168,7 @@ pub(crate) enum ColdOp {
     Unpack(u32, Box<[Reg]>, Reg),
     /// `mbarrier` instructions that do not wait, and `cp.async.mbarrier.arrive`
     Mbarrier(Box<MbarrierAccess>),
-    /// `cp.async.bulk`, `cp.reduce.async.bulk`, and the same of tensors
+    /// `cp.async.bulk`, `cp.reduce.async.bulk`, and their `.tensor` forms
     BulkCopy(Box<BulkCopy>),
     /// `st.async` and `red.async`
     StoreAsync(Box<StoreAsync>),
@@ -180,7 +180,7 @@ pub(crate) enum ColdOp {
         pending: u32,
         read: bool,
     },
-    /// `mapa`: the same address in the block of a rank (b32).
+    /// `mapa`: the corresponding address in the block of a rank (b32).
     MapShared([Reg; 2], u32),
     /// `getctarank`: b32 = the rank of the block that an address belongs to.
     RankOf {
@@ -202,7 +202,7 @@ pub(crate) enum ColdOp {
     Clock {
         d: Reg,
     },
-    /// b32 = where the frame of the running function begins in local memory
+    /// b32 = the offset of the running function's frame in local memory
     FrameBase {
         d: u32,
     },
@@ -453,7 +453,7 @@ pub(crate) struct Shuffle {
     pub d: u32,
     /// The predicate for whether the source lane was in range, if the instruction has one.
     pub p: Option<u32>,
-    /// The value, the distance or lane, and the bounds.
+    /// The value, the lane or offset, and the bounds.
     pub sources: [u32; 3],
 }
 
@@ -476,7 +476,7 @@ pub(crate) struct Vote {
 /// `match.sync`: d = the lanes with the same value, p = whether all have it.
 #[derive(Clone, Debug)]
 pub(crate) struct Match {
-    /// 0 in d unless all have it.
+    /// `.all`: d is 0 unless all lanes have the same value.
     pub all: bool,
     pub d: u32,
     pub p: u32,
@@ -580,7 +580,7 @@ pub(crate) enum MbarrierAction {
     CompleteTx,
     Arrive {
         drop: bool,
-        /// It must not complete the phase.
+        /// `.noComplete`: it must not complete the phase.
         no_complete: bool,
     },
     ArriveExpectTx {
@@ -616,7 +616,7 @@ pub(crate) struct ClusterBarrier {
     pub aligned: bool,
 }
 
-/// A bulk copy: a run of bytes, or a tile of a tensor.
+/// A bulk copy of contiguous bytes or of a tensor tile.
 #[derive(Clone, Debug)]
 pub(crate) struct BulkCopy {
     pub way: BulkDirection,
@@ -702,9 +702,9 @@ pub(crate) struct Wgmma {
     pub b: u32,
     /// The predicate for whether D is an addend or only written, and whether it is negated.
     pub scale_d: (u32, bool),
-    /// A and B with the opposite sign.
+    /// Whether A and B are negated.
     pub negate: [bool; 2],
-    /// A is M-major, B is N-major: elements of 16 bits only.
+    /// Whether A is M-major and B is N-major; 16-bit elements only.
     pub transposed: [bool; 2],
 }
 

@@ -41,7 +41,7 @@ impl Param {
     }
 }
 
-/// What a kernel parameter holds, as far as its declaration says (PTX ISA, "Kernel Function Parameters").
+/// The type of a kernel parameter, as far as it is declared (PTX ISA, "Kernel Function Parameters").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// `.ptr`: an address. Compilers before CUDA 12 declare pointers as integers of 8 bytes.
@@ -61,7 +61,7 @@ pub struct Instruction {
     pub ptx_line: u32,
     /// The instruction's text, as in the PTX.
     pub text: String,
-    /// Its name with its suffixes, without guard and operands: `ld.shared.v4.f32`.
+    /// The opcode with its suffixes, without guard and operands: `ld.shared.v4.f32`.
     pub opcode: String,
     /// The guard, `@p` or `@!p`: the register's number in the kernel, and whether it is negated.
     pub guard: Option<(u32, bool)>,
@@ -73,7 +73,7 @@ pub struct Instruction {
     pub inlined_from: Option<SourceLine>,
     /// Whether it was inlined into a function of NVIDIA's own headers, so that the kernel's author cannot change it.
     pub in_library: bool,
-    /// Whether it is in a function of CUB that another one called.
+    /// Whether it is in a function of CUB that was called by another one of CUB.
     pub(crate) in_cub: bool,
 }
 
@@ -93,7 +93,7 @@ pub struct Program {
     pub(crate) b32: usize,
     pub(crate) b64: usize,
     pub(crate) predicates: usize,
-    /// Memory operations, for which the counters remember the last pattern of addresses.
+    /// The number of memory operations, for each of which the counters cache the last pattern of addresses.
     pub(crate) slots: usize,
     pub(crate) static_shared: u32,
     /// Variables in shared memory, by their addresses; the last one may be dynamic, and then has no end.
@@ -128,7 +128,7 @@ pub struct Program {
     pub(crate) unwritten: Vec<Reg>,
 }
 
-/// A function that is called by its address or that may call itself.
+/// A recursive or indirectly called function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subroutine {
     pub(crate) name: String,
@@ -166,7 +166,7 @@ pub(crate) struct DataFlow {
 /// What an operation does with a value that it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// Its bits are put into the result as they are.
+    /// Its bits are moved into the result unchanged.
     Moves,
     /// The result is computed from it.
     Computes,
@@ -178,7 +178,7 @@ pub(crate) enum Flow {
     Matrix,
     /// An operand of `wgmma`.
     Wgmma,
-    /// It decides what happens: an address, a branch, a barrier's number.
+    /// It determines an effect: an address, a branch, a barrier's number.
     Sink,
 }
 

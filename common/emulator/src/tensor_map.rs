@@ -1,9 +1,9 @@
-//! Tensor maps: which tile of which tensor a bulk tensor copy moves.
+//! Tensor maps, which describe the tensor and the tiles of bulk tensor copies.
 //!
 //! The rules are those of `cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management"). The 128
 //! bytes are in a format of the emulator's own, as a driver's are in NVIDIA's: neither can read the other's.
 
-/// How TMA scatters the 16-byte chunks of a tile over the banks of shared memory: within each pattern, bits 4
+/// How TMA permutes the 16-byte chunks of a tile over the banks of shared memory: within each pattern, bits 4
 /// and up of the shared address are XORed with bits 7 and up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Swizzle {
@@ -143,7 +143,7 @@ pub struct TensorMap<'a> {
     pub element: Element,
     /// Elements in each dimension, 1 to 2^32; 1 to 5 dimensions.
     pub dimensions: &'a [u64],
-    /// Bytes from one element to the next in each dimension but the innermost: multiples of 16 below 2^40.
+    /// Bytes from one element to the next in each dimension except the innermost: multiples of 16 below 2^40.
     pub strides: &'a [u64],
     /// Elements of the tile in each dimension, 1 to 256; a row of it is a multiple of 16 bytes, and at most
     /// the width of the swizzle.
@@ -352,7 +352,7 @@ impl Tile {
         let elements: u64 = self.counts().map(u64::from).iter().product();
         elements * u64::from(self.element.bytes())
     }
-    /// What an element outside the tensor reads as.
+    /// The value that is read for an element outside the tensor.
     pub fn outside(&self) -> u64 {
         if self.nan { self.element.nan() } else { 0 }
     }

@@ -15,7 +15,7 @@ pub struct TraceRequest {
     /// Stop each cluster after about this many warp instructions: enough to see which addresses a step accesses.
     pub most: Option<u64>,
     /// Only the executed instructions and their addresses matter, not the computed values:
-    /// - `wgmma` leaves its registers as they are;
+    /// - `wgmma` does not change its registers;
     /// - a loop that polls for a write of another cluster ends when nothing else can run;
     /// - an atomic operation whose result is used is executed by all clusters that run side by side, in the order of
     ///   their numbers, so that each takes its share of a shared counter.
@@ -57,7 +57,7 @@ pub struct TraceEffect {
     pub effect: Effect,
 }
 
-/// 128 bytes of global memory, as the L1 keeps them.
+/// A 128-byte line of global memory, as in the L1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceLine {
     /// Address divided by 128.

@@ -15,7 +15,7 @@ impl VectorClock {
         self.base.get(actor).copied().unwrap_or(0)
     }
 
-    /// Whether what this lane did at `clock` is known.
+    /// Whether the access of this lane at `clock` is known.
     #[inline(always)]
     pub fn covers(&self, actor: Actor, lane: u32, clock: u32) -> bool {
         clock < self.base(actor) || self.knows_more(actor, lane, clock)

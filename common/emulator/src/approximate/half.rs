@@ -38,7 +38,7 @@ fn report_mufu(
     result
 }
 
-/// A pair: one MUFU for each half.
+/// Applies the function to each half of a pair, with one MUFU for each.
 pub(super) fn both<O>(x: u64, observer: &mut O, f: fn(u64, &mut O) -> u64) -> u64 {
     let low = f(x & 0xffff, observer);
     low | f(x >> 16 & 0xffff, observer) << 16

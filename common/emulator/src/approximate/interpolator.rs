@@ -18,11 +18,11 @@ const SQUARED: u32 = 16;
 /// A quadratic polynomial: one row of `coefficients.csv`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// In units of 2^-26.
+    /// The constant coefficient, in units of 2^-26.
     pub c0: i32,
-    /// In units of 2^-40, for each step of the argument.
+    /// The linear coefficient, in units of 2^-40.
     pub c1: i32,
-    /// In units of 2^-40, for each step of the square.
+    /// The quadratic coefficient, in units of 2^-40.
     pub c2: i32,
 }
 

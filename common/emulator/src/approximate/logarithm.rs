@@ -6,7 +6,7 @@ use crate::lower::NAN_F32;
 
 static SEGMENTS: [Segment; 64] = coefficients::of("lg2");
 const CONSTANT: i64 = 3348;
-/// Bits of a sum of 40 that are dropped before the exponent is added.
+/// How many of a sum's 40 bits are dropped before the exponent is added.
 const DROPPED: i32 = 4;
 
 /// The logarithm of an f32. Subnormal operands are zero. A negative sum is inverted, not negated.

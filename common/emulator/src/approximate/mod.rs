@@ -1,5 +1,5 @@
-//! Approximate instructions, to the bit: `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos`, `tanh` and `div` with `.approx` or
-//! `.full`.
+//! Bit-exact approximate instructions: `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos`, `tanh` and `div` with
+//! `.approx` or `.full`.
 //!
 //! The hardware has one unit for all of them, the multifunction unit, whose instruction is `MUFU` in machine code: 16
 //! lanes a clock and SM. PTX specifies its results only within an error bound, but the hardware is deterministic. The

@@ -33,7 +33,7 @@ pub struct Context {
     last: LastLaunch,
 }
 
-/// Bytes of `grid_workspace` in `cooperative_groups/details/driver_abi.h`: a size, and the barrier.
+/// Size of `grid_workspace` in `cooperative_groups/details/driver_abi.h`: a size field and the barrier.
 const WORKSPACE: usize = 8;
 
 /// What `sanitize` knows of the previous launch.
@@ -109,7 +109,7 @@ impl Context {
         self.load_ptx(&Ptx::parse(ptx)?)
     }
 
-    /// The same for PTX that was parsed before.
+    /// The same for parsed PTX.
     ///
     /// # Errors
     /// If its variables do not fit the memory that [`crate::Limits::memory`] allows.
@@ -219,7 +219,7 @@ impl Context {
     /// Copies bytes to the start of a buffer (`cuMemcpyHtoD`).
     ///
     /// # Errors
-    /// If they are more than the buffer holds, or it was freed or belongs to another context.
+    /// If they do not fit in the buffer, or it was freed or belongs to another context.
     pub fn write(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<(), Error> {
         let held = self.bytes_mut(buffer)?;
         let all = held.len();
@@ -389,7 +389,7 @@ impl Context {
     /// Restores device memory. Later allocations are gone, and buffers that were freed since are there again.
     ///
     /// # Errors
-    /// If it was another context's.
+    /// If it belongs to another context.
     pub fn restore_memory(&mut self, saved: SavedMemory) -> Result<(), Error> {
         self.own(saved.context, "saved memory")?;
         self.memory = saved.memory;

@@ -1,5 +1,6 @@
-//! Calls that are not inlined: a call stack for each thread. A frame keeps the caller's registers, so that functions may share
-//! them; arguments and results are in local memory (PTX ISA, "Function Declarations and Definitions", "call").
+//! Calls that are not inlined: a call stack for each thread. A frame saves the caller's registers, so that functions
+//! may use the same ones; arguments and results are in local memory (PTX ISA, "Function Declarations and Definitions",
+//! "call").
 use super::block::Execution;
 use super::lanes::lanes;
 use super::machine::Machine;

@@ -36,7 +36,7 @@ pub(super) struct Cluster<'m> {
     expiries: (u32, u64),
 }
 
-/// How a cluster's turn ended.
+/// Why a cluster's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// All threads have exited.
@@ -371,7 +371,7 @@ impl<'m> Cluster<'m> {
         Ok(())
     }
 
-    /// Lands a bulk copy, for the warp that issued it.
+    /// Lands a bulk copy on behalf of the warp that issued it.
     fn land(
         &mut self,
         transfer: &Transfer,
@@ -417,7 +417,7 @@ fn wake(warp: &mut Warp, block: &Block, steps: u64, profiler: &mut Profiler) -> 
 /// What can land next.
 #[derive(Clone, Copy)]
 enum Landing {
-    /// A bulk copy, by its place among them.
+    /// A bulk copy, by its index in `in_flight`.
     Bulk(usize),
     /// `cp.async`s that an mbarrier tracks: the warp, and its signal.
     Signal(usize, usize),

@@ -31,7 +31,7 @@ struct Waiter {
 }
 
 impl Cluster<'_> {
-    /// Reports that the cluster can never go on.
+    /// Reports that the cluster can make no progress.
     pub fn report_deadlock(&mut self, writes: &mut Writes, profiler: &mut Profiler) {
         let machine = self.machine;
         let mut waiters = Vec::new();

@@ -1,5 +1,5 @@
-//! A launch over all clusters: in parallel over the CPU's cores until they communicate with each other, and from there on
-//! interleaved on one core. Until a launch ends, memory is as before it.
+//! Runs all clusters of a launch: in parallel on the CPU's cores until they communicate with each other, and
+//! interleaved on one core from then on. Memory is unchanged until the launch ends.
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use crate::{AccessPattern, CopyLead, Error, MatrixFactors, Printed, Space, Wait}
 /// Local memory of a thread (CUDA C++ Programming Guide, "Compute Capabilities").
 const MAX_STACK: u64 = 512 << 10;
 
-/// Instructions that a cluster runs before another one's turn, where they are interleaved.
+/// Instructions that an interleaved cluster runs before the next one's turn.
 const TURN: u64 = 1 << 14;
 
-/// A launch and what it needs of its module.
+/// A launch, with the parts of its module that it needs.
 pub(crate) struct Request<'a> {
     pub program: &'a Program,
     /// Addresses of the module's `.global` variables.
@@ -297,7 +297,7 @@ impl WorkerOutput {
 }
 
 impl WorkerOutput {
-    /// Adds what later clusters did.
+    /// Adds the results of later clusters.
     fn add(&mut self, other: Self) {
         self.profiler.add(other.profiler);
         self.findings.extend(other.findings);

@@ -78,7 +78,12 @@ impl Warp {
     /// distance; otherwise does nothing. Nearly every load in a loop is like this, and its addresses need not be
     /// computed.
     #[inline(always)]
-    fn load_last_pattern(&mut self, access: &LoadStore, request: Request, cx: &mut Execution<'_>) -> bool {
+    fn load_last_pattern(
+        &mut self,
+        access: &LoadStore,
+        request: Request,
+        cx: &mut Execution<'_>,
+    ) -> bool {
         let Address { base, offset } = access.address;
         match (access.space, base.class) {
             (Space::Global, Class::B64) => {

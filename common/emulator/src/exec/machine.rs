@@ -107,7 +107,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Linear thread number to threadIdx.
+    /// Converts a linear thread number to threadIdx.
     pub fn thread_index(&self, thread: usize) -> [u32; 3] {
         let [x, y, _] = self.launch.block;
         let thread = thread as u32;

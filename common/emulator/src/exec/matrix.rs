@@ -162,7 +162,7 @@ impl Warp {
         Ok(())
     }
 
-    /// Closes each thread's group of copies.
+    /// Commits each thread's group of copies.
     pub(super) fn commit_async(&mut self, mask: u32) {
         lanes(mask).for_each(|lane| self.commits[lane] += 1);
     }

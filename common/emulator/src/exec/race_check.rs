@@ -123,10 +123,10 @@ impl Execution<'_> {
         }
     }
 
-    /// The operation reads or writes these bytes of a block of the cluster, at any time from now until it has landed
-    /// ([`Execution::landed`]) and a thread has waited for it. `issuers`: the warps (of the cluster) and lanes that
-    /// issue it together; the write of what is read must happen before each of them and be fenced for the async
-    /// proxy.
+    /// The operation may read or write these bytes of a block of the cluster at any time from now until it has
+    /// landed ([`Execution::landed`]) and a thread has waited for it. `issuers`: the warps (of the cluster) and
+    /// lanes that issue it together; the write of what is read must happen before each of them and be fenced for the
+    /// async proxy.
     pub fn asynchronous(
         &mut self,
         how: AccessMode,

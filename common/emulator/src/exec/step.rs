@@ -1,4 +1,4 @@
-//! The interpreter's loop: one warp until it must wait.
+//! The interpreter's loop, which runs one warp until it must wait.
 use pulp::{Simd, WithSimd};
 
 use super::block::Execution;

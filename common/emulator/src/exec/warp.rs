@@ -81,7 +81,7 @@ pub(super) struct Pending {
     pub op: usize,
     /// Its number among the warp's copies.
     pub number: u64,
-    /// The step at which it was issued, and the warp's `mma.sync`s before it.
+    /// The step of its issue, and the warp's `mma.sync`s before it.
     pub issued: u64,
     pub products: u64,
     /// Its number in [`super::lookahead`].
@@ -358,7 +358,7 @@ impl Warp {
         (there & wanted == wanted).then_some(there)
     }
 
-    /// Unites the splits that waited in `state` at `pc` with the lanes `mask`, which got there last.
+    /// Unites the splits that waited in `state` at `pc` with the lanes `mask`, which arrived last.
     /// Lanes with another join than `join` continue alone from the next operation. Returns the
     /// united lanes and their join.
     pub fn unite(&mut self, pc: u32, state: State, mut mask: u32, join: u32) -> (u32, u32) {

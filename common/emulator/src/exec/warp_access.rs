@@ -1,4 +1,4 @@
-//! Stores and atomics of one warp, and what all accesses share.
+//! Stores and atomics of one warp, and the code that all accesses share.
 //!
 //! The common cases, a whole warp in one allocation or in shared memory, are checked and executed as
 //! vectors. All other accesses go thread by thread through [`Execution::read`] and
@@ -42,7 +42,7 @@ impl Warp {
             }
             Class::B32 | Class::Predicate => {
                 let base = &self.b32[base.index as usize].0;
-                // Addresses of 32 bits wrap around within them.
+                // 32-bit addresses wrap around.
                 for i in 0..LANES {
                     addresses[i] = u64::from(base[i].wrapping_add(offset as u32));
                 }

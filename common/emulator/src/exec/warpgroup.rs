@@ -17,10 +17,10 @@ pub(super) struct Warpgroup {
     pub queue: VecDeque<Issued>,
     /// How many `wgmma` all warps have finished: the number of the first in the queue.
     first: u64,
-    /// How many each warp has executed, and how many of them have landed in its registers.
+    /// How many `wgmma` each warp has issued, and how many of them have landed in its registers.
     pub issued: [u64; WARPS],
     pub landed: [u64; WARPS],
-    /// How many each warp had executed at each commit that it has not waited for.
+    /// How many `wgmma` each warp had issued at each commit that it has not waited for.
     pub commits: [VecDeque<u64>; WARPS],
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Operands {
 }
 
 impl Warpgroup {
-    /// The entry of this number, which is not finished.
+    /// The entry with this number, if it is not finished.
     pub fn entry(&mut self, number: u64) -> Option<&mut Issued> {
         let at = number.checked_sub(self.first)?;
         self.queue.get_mut(at as usize)
@@ -218,7 +218,7 @@ fn is_same_shape(a: MatrixProduct, b: MatrixProduct) -> bool {
 pub(super) enum Unordered {
     /// No fence since they were accessed.
     Fence,
-    /// No fence since they were accumulators of another shape.
+    /// No fence since they were used as accumulators of another shape.
     Shape(MatrixProduct),
     /// Its A has not been computed yet: it is the accumulator of this operation.
     InFlight(usize),

@@ -408,7 +408,7 @@ impl Warp {
     }
 }
 
-/// What flips the signs of the elements in 32 bits of an operand.
+/// The mask that flips the signs of the elements in 32 bits of an operand.
 fn sign(wgmma: &Wgmma, operand: usize) -> u32 {
     match (wgmma.negate[operand], wgmma.arithmetic) {
         (false, _) => 0,

@@ -201,7 +201,7 @@ impl HappensBefore {
         self.engines[index]
     }
 
-    /// Adds to `view` that an engine's operations up to the one that began at `clock` are complete.
+    /// Adds the completion of an engine's operations, up to the one that began at `clock`, to `view`.
     pub fn complete(&self, engine: Engine, clock: u32, view: &mut View) {
         if !self.warps.is_empty() {
             view.seen

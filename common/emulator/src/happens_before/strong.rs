@@ -16,7 +16,7 @@ use crate::vector_clock::VectorClock;
 pub(crate) struct Knowledge {
     /// By the cluster's number, in order.
     clocks: Vec<(u32, Arc<VectorClock>)>,
-    /// Whether the grid before this one is complete.
+    /// Whether the previous grid is complete.
     waited: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Strong {
 /// What strong writes to a location have released.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SyncVariable {
-    /// The last one's cluster and block.
+    /// Cluster and block of the last writer.
     last: (u32, usize),
     /// Released to the GPU; to the cluster; to the block with this rank.
     gpu: Knowledge,
@@ -88,7 +88,7 @@ impl Knowledge {
 }
 
 impl Strong {
-    /// Whether another one holds all of it.
+    /// Whether the other one includes all of it.
     pub fn within(&self, other: &Strong) -> bool {
         let all = |one: &[Knowledge; 3], other: &[Knowledge; 3]| {
             one.iter().zip(other).all(|(one, other)| one.within(other))
@@ -353,7 +353,7 @@ impl Observer<'_> {
         })
     }
 
-    /// Whether the grid before this one is known to be complete.
+    /// Whether the previous grid is known to be complete.
     pub fn has_waited(&self) -> bool {
         self.views().any(|view| view.waited)
     }

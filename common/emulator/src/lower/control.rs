@@ -82,7 +82,7 @@ impl Lowering<'_> {
             ["mbarrier_init", "release", "cluster"] => ColdOp::FenceInit,
             ["proxy", ..] => return Err(instr.unsupported()),
             _ => {
-                // Blocks of a cluster run together anyway.
+                // The scope `.cluster` needs no special treatment, since blocks of a cluster run together.
                 let scope = order::scope(instr).unwrap_or(Scope::Gpu);
                 self.communicates |= scope == Scope::Gpu;
                 ColdOp::Fence(scope)

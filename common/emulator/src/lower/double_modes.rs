@@ -1,5 +1,5 @@
 //! f64 arithmetic that rounds down, up or toward zero: `mul`, `fma`, `div`, `rcp`, `sqrt` (PTX ISA, "Floating Point
-//! Instructions"). Sums of two are in `float_ops.rs`.
+//! Instructions"). `add` and `sub` are in `float_ops.rs`.
 //!
 //! An exact result is an integer of 128 bits and an exponent. Bits that do not fit are ORed into the lowest bit, far
 //! below the rounding position.
@@ -7,7 +7,7 @@ use super::float_format::Rounding;
 use super::float_ops::nan64;
 use super::scalar::{Scalar, d};
 
-/// The function of an instruction of f64 in a directed rounding.
+/// The function of an f64 instruction with directed rounding.
 pub(super) fn find(name: &str, rounding: Rounding) -> Option<Scalar> {
     Some(match rounding {
         Rounding::Rn => return None,

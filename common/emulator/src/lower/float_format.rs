@@ -49,7 +49,7 @@ pub(crate) enum Rounding {
 }
 
 impl Rounding {
-    /// For const generics, which take no enums.
+    /// For const generics, which do not support enums.
     pub const fn from_u8(x: u8) -> Self {
         match x {
             x if x == Rounding::Rz as u8 => Rounding::Rz,

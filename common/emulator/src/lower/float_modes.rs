@@ -12,7 +12,7 @@ const DIV: u8 = 4;
 const RCP: u8 = 5;
 const SQRT: u8 = 6;
 
-/// The function of an instruction of f32 in these modes.
+/// The function of an f32 instruction in these modes.
 pub(super) fn find(name: &str, rounding: Rounding, ftz: bool, sat: bool) -> Option<Scalar> {
     if sat && !matches!(name, "add" | "sub" | "mul" | "fma") {
         return None;
@@ -76,7 +76,7 @@ fn compute<const OP: u8, const ROUNDING: u8, const FTZ: bool, const SAT: bool>(v
     }
 }
 
-/// Whether a result is below the smallest normal number even after rounding to 24 bits at any exponent.
+/// Whether a result is below the smallest normal number even after rounding to 24 bits with unlimited exponent.
 fn is_tiny(exact: f64, rounding: Rounding) -> bool {
     let scale = 2f64.powi(64);
     let rounded = f32::from_bits(narrow(exact * scale, F32, rounding));

@@ -10,7 +10,7 @@ use crate::ptx::{
     VariableSpace,
 };
 
-/// Bounds for hostile input: statements and registers after inlining, and calls within calls.
+/// Bounds for hostile input: statements and registers after inlining, and the depth of nested calls.
 const MAX_STATEMENTS: usize = 1 << 20;
 const MAX_REGISTERS: usize = 1 << 22;
 const MAX_DEPTH: usize = 64;

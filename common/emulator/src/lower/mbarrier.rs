@@ -1,4 +1,4 @@
-//! `mbarrier`: barriers in shared memory that count arrivals and bytes.
+//! The `mbarrier` instructions: barriers in shared memory that count arrivals and bytes.
 use super::{Lowering, Result};
 use crate::op::{Class, ColdOp, MbarrierAccess, MbarrierAction, MbarrierWait, SyncOp};
 use crate::ptx::{Instr, Operand};

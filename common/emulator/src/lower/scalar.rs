@@ -372,7 +372,7 @@ pub(crate) fn atomic(instr: &Instr, ty: Type) -> Option<Scalar> {
     })
 }
 
-/// f32 is added to global memory with subnormal numbers flushed (PTX ISA, "atom").
+/// The addition of f32 to global memory flushes subnormal numbers (PTX ISA, "atom").
 pub(crate) fn atomic_on_global(ty: Type) -> Option<Scalar> {
     let f32 = (ty.kind, ty.bits, ty.pair) == (TypeKind::Float, 32, false);
     f32.then_some(|v| put(flush(flush(f(v[0])) + flush(f(v[1])))))

@@ -215,7 +215,7 @@ impl Lowering<'_> {
             let [lane, seven, three] = [self.lane(), self.number(7), self.number(3)];
             let row = self.b32(B32Op::And, lane, seven);
             let matrix = self.b32(B32Op::ShrU, lane, three);
-            // The blocks differ in one or both of two bits; so do the numbers of their matrices.
+            // The positions of the blocks differ in one or two bits, which are bits of their matrix numbers.
             let rows = self.pick(matrix, blocks, |block| block.row);
             let along = self.pick(matrix, blocks, |block| block.along);
             let (rows, along) = if straight {

@@ -50,7 +50,7 @@ pub(crate) fn format<A: Arguments>(
     Ok((out, values.read))
 }
 
-/// Arguments that are read one after the other.
+/// Reads the arguments one after the other.
 struct Values<'a, A> {
     arguments: &'a mut A,
     offset: u64,

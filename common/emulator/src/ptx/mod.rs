@@ -145,7 +145,7 @@ pub(crate) struct Kernel {
 
 impl Kernel {
     /// Parameters that are converted to addresses of a state space (`cvta.to`): not every compiler declares pointers as
-    /// such.
+    /// pointers.
     fn pointers(&self) -> HashSet<&str> {
         let mut loaded: HashMap<RegisterId, &str> = HashMap::new();
         let mut pointers = HashSet::new();

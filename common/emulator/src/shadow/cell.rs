@@ -129,7 +129,7 @@ pub(super) enum LastAccess {
     Launched,
     /// A bulk copy has landed.
     Landed,
-    /// An asynchronous reduction that has not landed, and one that has.
+    /// An asynchronous reduction that has not landed; then one that has.
     Reducing,
     Reduced,
     /// The cell is part of an mbarrier.

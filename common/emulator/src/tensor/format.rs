@@ -13,7 +13,7 @@ pub(super) const NONE: i32 = -100_000;
 pub(crate) enum Format {
     F16,
     Bf16,
-    /// An f32 of which the 13 low bits are ignored (recorded: they change nothing).
+    /// An f32 whose 13 low bits are ignored (recorded).
     Tf32,
     /// 8 bits with 4 exponent bits; all ones is NaN, and there is no infinity.
     E4m3,

@@ -10,7 +10,7 @@ use super::format::{Format, Sums};
 use super::{M, N, cut_sum};
 use crate::lower::{F16, Rounding, f16_to_f64, narrow};
 
-/// Bits kept below E, and of the result.
+/// Bits kept below E, and mantissa bits of the result.
 const KEPT: i32 = 13;
 
 /// An 8-bit floating-point format of `mma.sync`.

@@ -53,7 +53,7 @@ pub const NAN: u32 = 0x7fff_ffff;
 /// The lower bound of E.
 const LOWEST: i32 = -133;
 
-/// What a matrix instruction multiplies, and how it adds.
+/// The arithmetic of a matrix instruction: formats of factors and sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arithmetic {
     /// Factors of 16 bits.
@@ -156,7 +156,7 @@ pub const M: usize = 16;
 /// Columns of B, and of C and D.
 pub const N: usize = 8;
 
-/// D = A B + C as one `mma.sync` m16n8kK of this card computes it: A is 16 x K, B is K x 8, C and D are 16 x 8, all
+/// Computes D = A B + C like one `mma.sync` m16n8kK of this card: A is 16 x K, B is K x 8, C and D are 16 x 8, all
 /// row-major; K is 8 or 16. C and D are the bits of f32.
 ///
 /// `wgmma` of an H100 computes each output in the same way, so its 64 rows are four of these.

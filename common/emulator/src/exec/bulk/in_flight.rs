@@ -22,7 +22,7 @@ pub(in crate::exec) struct Transfer {
     pub mbarrier: u32,
     from: Source,
     reduction: Option<Reduce>,
-    /// The step at which it was issued, and its number in the lookahead.
+    /// The step of its issue, and its number in the lookahead.
     issued: u64,
     issue: u32,
 }

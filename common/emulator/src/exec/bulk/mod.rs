@@ -1,5 +1,5 @@
-//! Bulk copies: TMA moves runs of bytes and tiles of tensors while threads go on (PTX ISA, "cp.async.bulk",
-//! "cp.async.bulk.tensor", "Tensor Data Types and Operations").
+//! Bulk copies: TMA moves contiguous bytes and tiles of tensors while threads continue (PTX ISA,
+//! "cp.async.bulk", "cp.async.bulk.tensor", "Tensor Data Types and Operations").
 //!
 //! A copy lands, which means that its data is written, as late as the program allows: if it completes on an
 //! mbarrier, when every warp is waiting; if it is in a bulk group, when its thread waits for the group. So a

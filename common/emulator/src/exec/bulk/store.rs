@@ -91,7 +91,7 @@ impl Warp {
         }
     }
 
-    /// Closes each thread's bulk group.
+    /// Commits each thread's bulk group.
     pub(in crate::exec) fn commit_bulk(&mut self, mask: u32) {
         lanes(mask).for_each(|lane| self.bulk_commits[lane] += 1);
     }

@@ -49,7 +49,7 @@ struct Mark {
     /// Lanes in which an undefined value was used in a computation, not only moved.
     computed: u32,
     bits: [u64; LANES],
-    /// The first operation that read the undefined value, if one did.
+    /// The first operation that read the undefined value, if any.
     read_at: Option<usize>,
 }
 
