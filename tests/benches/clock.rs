@@ -1,7 +1,7 @@
-//! How soon the clock answers: `cargo bench -p ladder-tests --bench clock`.
+//! The time of the clock model's predictions: `cargo bench -p ladder-tests --bench clock`.
 //!
-//! A rung of each kind at the sizes that a reader asks for, as `time` runs it. Wanted: 3 s on two cores, for every rung at 4096
-//! and 8192. ONLY=13 measures one rung.
+//! A rung of each kind at typical sizes, as `time` runs it. The goal is 3 s on two cores, for every rung at 4096 and
+//! 8192. ONLY=13 measures one rung.
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};

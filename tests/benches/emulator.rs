@@ -1,10 +1,10 @@
-//! How fast the emulator is: `cargo bench -p ladder-tests`.
+//! The speed of the emulator: `cargo bench -p ladder-tests`.
 //!
-//! | group | what it asks | what is wanted |
+//! | group | measures | goal |
 //! | --- | --- | --- |
-//! | a rung's name | lane-instructions a second on one core | 600 million of rung 03; `sanitize` at most 3 times `run` |
-//! | `mma.m16n8k16` | matrix instructions a second on one core | |
-//! | `text to operations` | how soon PTX can run | |
+//! | a rung's name | thread instructions per second on one core | 600 million of rung 03; `sanitize` at most 3 times `run` |
+//! | `mma.m16n8k16` | matrix instructions per second on one core | |
+//! | `text to operations` | time to parse and lower PTX | |
 //! | `as a reader runs it` | a rung with reference and report, on all cores | 5 s at 512, 5 s of rung 05 at 1024 |
 use std::hint::black_box;
 
@@ -114,7 +114,7 @@ fn speed(criterion: &mut Criterion) {
     }
 }
 
-/// m16n8k16 a second, on one core.
+/// m16n8k16 per second on one core.
 fn tensor_cores(criterion: &mut Criterion) {
     let a: [u16; 256] = std::array::from_fn(|i| 0x3000 + (i as u16 * 37) % 0x0fff);
     let b: [u16; 128] = std::array::from_fn(|i| 0xb000 + (i as u16 * 91) % 0x0fff);
@@ -149,7 +149,8 @@ fn lowering(criterion: &mut Criterion) {
     });
 }
 
-/// All that a reader waits for but the start of the program. Rung 01's switch is a parameter, so it has one here.
+/// Everything that a reader waits for except the start of the program. Rung 01's switch is a parameter, so it has one
+/// here.
 fn as_a_reader_runs_it(criterion: &mut Criterion) {
     const SWITCH: [Switch; 1] = [Switch {
         name: "uncoalesced",

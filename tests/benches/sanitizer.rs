@@ -1,16 +1,16 @@
-//! What `sanitize` costs: `cargo bench -p ladder-tests --bench sanitizer`.
+//! The cost of `sanitize`: `cargo bench -p ladder-tests --bench sanitizer`.
 //!
-//! Every kernel of the rungs and every lab, as a reader runs it: plain and under `sanitize`, one after the other, so that
-//! both share whatever else the machine does. Wanted: at most 3 times a plain run in the median, 6 at worst. Criterion
-//! keeps the times of both, for `--save-baseline` and `--baseline`.
+//! Every kernel of the rungs and every lab, as a reader runs it: plain and under `sanitize`, interleaved, so that other
+//! load on the machine affects both. The goal is a median of at most 3 times a plain run, and 6 times at worst.
+//! Criterion stores the times of both, for `--save-baseline` and `--baseline`.
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use harness::Rung;
 use ladder_tests::workspace::{rung, rungs};
 
-/// Pairs of runs of which the fastest counts: so many, and more until this time is over, for a run of a few milliseconds is
-/// easily held up by something else, but at most so many.
+/// Pairs of runs, of which the fastest counts: at least `PAIRS`, and more until the time is over, because other load
+/// easily delays a run of a few milliseconds; but at most a fixed number.
 const PAIRS: u32 = 5;
 const LONG_ENOUGH: Duration = Duration::from_millis(500);
 const MOST_PAIRS: u32 = 100;

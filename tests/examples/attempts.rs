@@ -1,5 +1,6 @@
-//! Writes the kernels that the patches in `results/attempts/` make of the rungs into a folder, for `--kernel` of the rungs'
-//! programs and for `results/record.sh`: `cargo run -p ladder-tests --example attempts -- DIR`.
+//! Applies the patches in `results/attempts/` to the rungs' kernels and writes the results into a folder, for
+//! `--kernel` of the rungs' programs and for `results/record.sh`: `cargo run -p ladder-tests --example attempts --
+//! DIR`.
 use std::path::Path;
 
 use anyhow::{Context, Result};

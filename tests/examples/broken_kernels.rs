@@ -1,6 +1,6 @@
-//! Writes the broken kernels and the book's experiments into a folder, to read them or to run them elsewhere; or, with
-//! `--book`, the PTX of those that the book runs into `book/kernels/`, for which NVRTC is needed:
-//! `cargo run -p ladder-tests --example broken_kernels -- DIR` or `… -- --book`.
+//! Writes the broken kernels and the book's experiments into a folder, to be read or run elsewhere. With `--book` it
+//! writes the PTX of those that the book runs into `book/kernels/`, which requires NVRTC: `cargo run -p ladder-tests
+//! --example broken_kernels -- DIR` or `… -- --book`.
 use std::path::Path;
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Writes `wgmma_layout.csv` and `tma_layout.csv` with what the emulator says of every case, to be measured on a GPU:
+//! Writes `wgmma_layout.csv` and `tma_layout.csv` with the emulator's result for every case, to be measured on a GPU:
 //!
 //!     cargo run -p ladder-tests --example layout_cases -- CASES
 //!     cargo ladder calibrate --against CASES --record DIR

@@ -1,7 +1,7 @@
-//! The broken kernels under NVIDIA's compute-sanitizer, and beside it what the emulator's `sanitize` says.
-//! On a machine with a GPU and compute-sanitizer, in the workspace's folder, with the rungs' programs in one folder:
-//! `sanitizers record DIR --programs target/release`; then, anywhere with NVRTC:
-//! `cargo run -p ladder-tests --example sanitizers -- table DIR`.
+//! Runs the broken kernels under NVIDIA's compute-sanitizer, and compares its findings with those of the emulator's
+//! `sanitize`. On a machine with a GPU and compute-sanitizer, in the workspace's folder, with the rungs' programs in
+//! one folder: `sanitizers record DIR --programs target/release`; then, anywhere with NVRTC: `cargo run -p
+//! ladder-tests --example sanitizers -- table DIR`.
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,9 +17,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Launch every broken kernel on the GPU, alone and under each tool; keep what is printed
+    /// Launch every broken kernel on the GPU, alone and under each tool, and keep the output
     Record {
-        /// Where to
+        /// The folder of the recording
         folder: PathBuf,
         /// The folder of the rungs' programs [default: that of this program]
         #[arg(long, value_name = "DIR")]
@@ -27,19 +27,19 @@ enum Command {
         /// Kernels at a time
         #[arg(long, default_value_t = 16)]
         jobs: usize,
-        /// Seconds after which a kernel that nobody watches is stopped
+        /// Time limit in seconds of a kernel without a tool
         #[arg(long, default_value_t = 6)]
         alone: u64,
-        /// Seconds after which one under a tool is stopped
+        /// Time limit in seconds of a kernel under a tool
         #[arg(long, default_value_t = 40)]
         watched: u64,
-        /// Repeat only what had to be stopped in the recording that lies there
+        /// Repeat only what had to be stopped in the existing recording
         #[arg(long)]
         again: bool,
     },
-    /// Make the table of such a recording
+    /// Make the table of a recording
     Table {
-        /// Where it lies
+        /// The folder of the recording
         folder: PathBuf,
     },
 }

@@ -137,7 +137,7 @@ impl fmt::Display for Found {
     }
 }
 
-/// The eight that one stands for.
+/// The eight elements that the first one stands for.
 fn follow(first: Found) -> [Found; 8] {
     std::array::from_fn(|i| match first {
         Found::Element(number) => Found::Element(number.saturating_add(i as u16)),

@@ -16,7 +16,7 @@ const ELEMENTS: u32 = 512;
 pub(super) struct Fragment {
     matrix: String,
     shape: String,
-    /// Its type, and the number of its registers: 8 bytes each for f64, else 4.
+    /// Its type, and the number of its registers: 8 bytes each for f64, otherwise 4.
     element: (String, u32),
     layout: String,
     /// Elements from one row in memory to the next.

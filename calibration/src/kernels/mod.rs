@@ -69,7 +69,7 @@ struct MergedRow {
     line: Option<u32>,
     /// The kind of access, such as `ld.shared`.
     access: String,
-    /// What ptxas made of it, seen in its machine code.
+    /// What ptxas compiles it to, from its machine code.
     reason: String,
 }
 

@@ -1,10 +1,10 @@
-//! Adds up an array in two launches: the second sees what the first wrote, and a `__device__` variable counts the
-//! blocks of both.
+//! Sums an array in two launches: the second reads the results of the first, and a `__device__` variable counts
+//! the blocks of both.
 use emulator::{Buffer, Context, Error, Function, KernelArg, LaunchConfig, Options};
 
 const N: u32 = 50_000;
 
-/// Threads of a block, and elements that it adds up.
+/// Threads of a block, and elements that it sums.
 const BLOCK: u32 = 256;
 
 /// `cargo run -p emulator --example reduction`
@@ -25,7 +25,7 @@ pub fn main() -> Result<(), Error> {
 
     launch(&mut context, &sum, [&numbers, &partial], N)?;
     assert_eq!(context.read(&blocks_done)?, blocks.to_le_bytes());
-    // One block is enough for the rest.
+    // A single block must be able to sum the partial results.
     assert!(blocks <= BLOCK);
     launch(&mut context, &sum, [&partial, &total], blocks)?;
     assert_eq!(context.read(&blocks_done)?, (blocks + 1).to_le_bytes());

@@ -1,5 +1,5 @@
-//! Copies a tile of a matrix by TMA: a tensor map that the host encodes, and an mbarrier that says when the tile is
-//! there. Part of the tile is outside the matrix and reads as zeros.
+//! Copies a tile of a matrix by TMA: a tensor map that the host encodes, and an mbarrier that signals when the tile
+//! has arrived. Part of the tile is outside the matrix and reads as zeros.
 use emulator::{
     Context, Element, Error, Fill, KernelArg, LaunchConfig, Options, Swizzle, TensorMap,
 };

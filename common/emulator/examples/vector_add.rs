@@ -1,4 +1,4 @@
-//! Adds two vectors: a launch, its result, what each instruction cost, and what is found when the length is wrong.
+//! Adds two vectors: a launch, its result, the cost of each instruction, and the finding if the length is wrong.
 use emulator::{Context, Error, FindingKind, KernelArg, LaunchConfig, Options};
 
 const N: u32 = 1000;

@@ -1,33 +1,33 @@
 //! How an H100 serves one warp-level access: wavefronts of shared memory, sectors of global memory.
 //!
-//! The rules are measured, on one-instruction kernels under Nsight Compute; every recorded measurement
+//! The rules were measured with Nsight Compute on one-instruction kernels; every recorded measurement
 //! is a test (`calibration/tests/all/hardware.rs`).
 use crate::Wavefronts;
 
 /// Lanes of a warp.
 pub const LANES: usize = 32;
 
-/// What a warp does with shared memory.
+/// The kind of a warp's access to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SharedAccess {
     /// An ordinary load.
     Load,
     /// An ordinary store.
     Store,
-    /// `ldmatrix` or `stmatrix`: 16 bytes a row, the eight rows of a matrix form a group. Only the lanes
-    /// that name a row are active.
+    /// `ldmatrix` or `stmatrix`: rows of 16 bytes; the eight rows of a matrix form a group. Only the
+    /// lanes that name a row are active.
     Matrix,
 }
 
 /// Wavefronts of one shared-memory access.
 ///
-/// `addresses` are byte addresses, one a lane; bit `i` of `active` says whether lane `i` takes part.
-/// Each lane asks for `bytes` bytes: 1, 2, 4, 8 or 16.
+/// `addresses` are byte addresses, one for each lane; bit `i` of `active` says whether lane `i`
+/// takes part. Each lane accesses `bytes` bytes: 1, 2, 4, 8 or 16.
 ///
-/// A warp is served in groups of consecutive lanes: 32 of them up to 4 bytes a lane, 16 at 8 bytes, 8 at
-/// 16 bytes. Loads of 8 and 16 bytes merge two groups into one if, over the whole warp, lanes `i` and
-/// `i ^ 1` ask for the same address, or lanes `i` and `i ^ 2` do; an inactive lane agrees with anything.
-/// A group takes as many wavefronts as the bank that must serve the most distinct words.
+/// A warp is served in groups of consecutive lanes: 32 lanes for up to 4 bytes per lane, 16 for 8 bytes,
+/// 8 for 16 bytes. Loads of 8 and 16 bytes merge two groups into one if, over the whole warp, lanes `i`
+/// and `i ^ 1` access the same address, or lanes `i` and `i ^ 2` do; an inactive lane matches any
+/// address. The wavefronts of a group are the distinct words in its busiest bank.
 pub fn shared_wavefronts(
     access: SharedAccess,
     bytes: u32,
@@ -76,7 +76,7 @@ pub fn shared_wavefronts(
     }
 }
 
-/// 32-byte sectors of one global-memory access, and the fewest that could hold the bytes asked for.
+/// 32-byte sectors of one global-memory access, and the fewest that could hold the requested bytes.
 pub fn global_sectors(bytes: u32, addresses: &[u64; LANES], active: u32) -> (u64, u64) {
     let mut sectors = Vec::with_capacity(2 * LANES);
     let mut starts = Vec::with_capacity(LANES);
@@ -90,7 +90,7 @@ pub fn global_sectors(bytes: u32, addresses: &[u64; LANES], active: u32) -> (u64
     sectors.sort_unstable();
     sectors.dedup();
     starts.sort_unstable();
-    // Distinct bytes: accesses are aligned to their size or overlap only by being equal.
+    // Counts distinct bytes: aligned accesses of one size either coincide or do not overlap.
     starts.dedup();
     let ideal = (starts.len() as u64 * u64::from(bytes)).div_ceil(32);
     (sectors.len() as u64, ideal)

@@ -1,4 +1,4 @@
-//! Which GPU is emulated: what its tensor cores compute, and what it cannot launch.
+//! The emulated GPU: the behaviour of its tensor cores, and what it cannot launch.
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,19 +7,19 @@ use crate::{FactorFormat, Fence, InstructionKind, MatrixProduct, Space, SumForma
 
 /// A GPU.
 ///
-/// Memory counters follow the measured rules of the H100 whichever it is: they are rules of all its relatives as far
-/// as anybody has looked, but were measured on that one only.
+/// Memory counters follow the rules measured on the H100 for every card. They are expected to hold for related
+/// GPUs, but were measured on the H100 only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Card {
     /// Hopper: measured, and compared bit for bit with recordings (`calibration/`).
     #[default]
     H100,
-    /// Ampere, compute capability 8.0. Its tensor cores are as others describe them: see [`crate::tensor`].
+    /// Ampere, compute capability 8.0. Its tensor cores follow the literature: see [`crate::tensor`].
     A100,
 }
 
 impl Card {
-    /// All of them, the default first.
+    /// All cards, the default first.
     pub const ALL: [Self; 2] = [Self::H100, Self::A100];
 
     /// `h100` or `a100`.
@@ -30,7 +30,7 @@ impl Card {
         }
     }
 
-    /// How it is known what its tensor cores compute.
+    /// Where the model of its tensor cores comes from.
     pub fn evidence(self) -> &'static str {
         match self {
             Self::H100 => "measured",
@@ -38,7 +38,7 @@ impl Card {
         }
     }
 
-    /// Multiprocessors: of an H100 SXM, of an A100 (NVIDIA's architecture whitepapers).
+    /// Streaming multiprocessors (SMs) of an H100 SXM and of an A100 (NVIDIA's architecture whitepapers).
     pub fn sms(self) -> u32 {
         match self {
             Self::H100 => 132,
@@ -46,7 +46,7 @@ impl Card {
         }
     }
 
-    /// Major and minor number of its compute capability.
+    /// Its compute capability: major and minor number.
     pub fn compute_capability(self) -> (u32, u32) {
         match self {
             Self::H100 => (9, 0),
@@ -54,7 +54,7 @@ impl Card {
         }
     }
 
-    /// Bytes of shared memory that a block can have (CUDA C++ Programming Guide, "Compute Capabilities").
+    /// The most shared memory that a block can use, in bytes (CUDA C++ Programming Guide, "Compute Capabilities").
     pub fn shared_of_a_block(self) -> u32 {
         match self {
             Self::H100 => 227 << 10,
@@ -79,7 +79,7 @@ impl Card {
     }
 
     /// Whether it runs PTX for this `.target`: `sm_90a` only where the compute capability is 9.0, `sm_80` also on all
-    /// that are newer (PTX ISA, "PTX Module Directives: .target").
+    /// newer ones (PTX ISA, "PTX Module Directives: .target").
     pub fn runs(self, target: &str) -> bool {
         let (major, minor) = self.compute_capability();
         let number = 10 * major + minor;
@@ -92,7 +92,7 @@ impl Card {
         }
     }
 
-    /// Why it cannot run this program, if it cannot.
+    /// If it cannot run this program, why.
     pub(crate) fn refuses(self, program: &Program) -> Option<String> {
         if !self.runs(&program.target) {
             let (major, minor) = self.compute_capability();
@@ -106,7 +106,7 @@ impl Card {
         if self == Self::H100 {
             return None;
         }
-        let remedy = "emulate an h100, or take a kernel for sm_80";
+        let remedy = "emulate an h100, or use a kernel for sm_80";
         let mut instructions = program.instructions.iter();
         instructions.find_map(|instruction| {
             let (line, opcode) = (instruction.ptx_line, &instruction.opcode);
@@ -115,7 +115,7 @@ impl Card {
                     "PTX line {line}: an A100 has no {opcode}, which came with Hopper; {remedy}"
                 )),
                 InstructionKind::Mma(product) if !is_known_of_ampere(*product) => Some(format!(
-                    "PTX line {line}: what an A100's tensor cores compute by {opcode} is not known here; emulate an h100"
+                    "PTX line {line}: the results of {opcode} on an A100's tensor cores are not known; emulate an h100"
                 )),
                 _ => None,
             }
@@ -123,7 +123,7 @@ impl Card {
     }
 }
 
-/// What the literature says of an A100's sums ([`crate::tensor`]), and what is exact on any card.
+/// Whether the literature describes how an A100 computes this product ([`crate::tensor`]), or it is exact on any card.
 fn is_known_of_ampere(product: MatrixProduct) -> bool {
     match product.factors {
         FactorFormat::F16 | FactorFormat::Bf16 => product.sums == SumFormat::F32,
@@ -132,7 +132,7 @@ fn is_known_of_ampere(product: MatrixProduct) -> bool {
     }
 }
 
-/// What came with compute capability 9.0 (PTX ISA, "Target ISA Notes" of each).
+/// Whether the instruction requires compute capability 9.0 (PTX ISA, "Target ISA Notes" of each).
 fn came_with_hopper(kind: &InstructionKind) -> bool {
     match kind {
         InstructionKind::StoreMatrix { .. }

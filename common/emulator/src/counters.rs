@@ -1,15 +1,15 @@
-//! What one PTX instruction did, summed over all warps.
+//! Counters of one PTX instruction, summed over all warps.
 use crate::SharedAccess;
 use crate::banks::LANES;
 
-/// Counters of one PTX instruction over a whole launch, in the sense of Nsight Compute.
+/// Counters of one PTX instruction over a whole launch, with Nsight Compute's definitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Warp-level executions (`inst_executed`).
     pub executions: u64,
     /// Thread-level executions: active lanes, summed (`thread_inst_executed`).
     pub threads: u64,
-    /// Bytes that the active lanes asked for.
+    /// Bytes that the active lanes requested.
     pub bytes: u64,
     /// Shared memory: wavefronts, ideal wavefronts, bank conflicts.
     pub shared: Wavefronts,
@@ -17,42 +17,44 @@ pub struct Counters {
     pub global_requests: u64,
     /// Global memory: 32-byte sectors touched.
     pub global_sectors: u64,
-    /// Global memory: the fewest sectors that could hold the bytes asked for.
+    /// Global memory: the fewest sectors that could hold the requested bytes.
     pub global_sectors_ideal: u64,
-    /// `mbarrier.try_wait`: warp instructions that the cluster executed while a warp waited here. Like the order
-    /// of the warps, it is the emulator's and no GPU's: it tells which wait is the long one.
+    /// `mbarrier.try_wait`: warp instructions that the cluster executed while a warp waited here. It depends on
+    /// the emulator's order of warps, not on a GPU's; use it to compare waits with each other.
     pub waited: u64,
 }
 
-/// Waits of warps at one instruction for one mbarrier, or for their `cp.async`s, summed over all blocks.
+/// Waits of warps at one instruction for one mbarrier, or for their own `cp.async`s, summed over all blocks.
 ///
-/// A step is a warp instruction that any warp of the cluster executed. As asynchronous copies land as late as the
-/// program allows, a wait for them lasts however early they were issued: `ahead` says how early that was, and so
-/// how much work there was to hide their latency behind.
+/// A step is a warp instruction that any warp of the cluster executed. Asynchronous copies complete as late as
+/// the program allows, so the length of a wait does not depend on when they were issued. `ahead` says how early
+/// they were issued, and so how much work there was to hide their latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wait {
     /// Index in [`Function::instructions`](crate::Function::instructions).
     pub instruction: usize,
-    /// Shared address in the block; none at `cp.async.wait_group` and `cp.async.wait_all`.
+    /// Shared address in the block; `None` at `cp.async.wait_group` and `cp.async.wait_all`.
     pub mbarrier: Option<u32>,
-    /// Waits that ended: once for each warp, or part of one that goes alone. Lanes that wait at several mbarriers at
-    /// once count as one wait, at the first that was complete.
+    /// Waits that ended: one for each warp, or for each part of a diverged warp. Lanes that wait at several
+    /// mbarriers at once count as one wait, at the first mbarrier whose phase completed.
     pub times: u64,
-    /// Those that found the phase incomplete. A `cp.async` lands when its wait begins, so nobody waits for it here.
+    /// Waits that found the phase incomplete. This does not count waits for `cp.async`: the emulator completes it when
+    /// its wait begins.
     pub waited: u64,
-    /// Steps from the first look to the end: their sum here, the longest in `longest`.
+    /// Steps from the first test of the phase to the end of the wait, summed; the longest is in `longest`.
     pub steps: u64,
     /// See `steps`.
     pub longest: u64,
-    /// Waits for a phase in which copies landed.
+    /// Waits for a phase in which copies completed.
     pub copied: u64,
-    /// For these, steps from the issue of the last such copy to the first look, summed; 0 where it was issued later.
+    /// For these, steps from the issue of the last such copy to the first test of the phase, summed; 0 where it was
+    /// issued later.
     pub ahead: u64,
-    /// Bytes that `cp.async`s brought which landed here; 0 at an mbarrier, where one warp may wait for what another has
-    /// issued.
+    /// Bytes copied by the `cp.async`s that completed here; 0 at an mbarrier, where one warp may wait for copies that
+    /// another has issued.
     pub bytes: u64,
-    /// For each of these bytes, the `mma.sync`s of the warp itself since its copy was issued, summed: how much of its
-    /// work there is to hide the latency behind, whatever the order of the warps and whatever else they execute.
+    /// For each of these bytes, the `mma.sync`s that the warp itself executed since the copy was issued, summed: how
+    /// much work of its own hides the latency, independent of the order of the warps and of their other instructions.
     pub products: u64,
 }
 
@@ -69,17 +71,17 @@ impl std::ops::AddAssign for Wait {
     }
 }
 
-/// A pattern of addresses that some warp asked for, wherever in memory: it costs the same everywhere.
+/// A pattern of addresses that a warp accessed, relative to its start: it costs the same anywhere in memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AccessPattern {
     /// Index in [`Function::instructions`](crate::Function::instructions).
     pub instruction: usize,
-    /// How shared memory was accessed; none for global memory.
+    /// How shared memory was accessed; `None` for global memory.
     pub shared: Option<SharedAccess>,
     /// Bytes of each lane.
     pub bytes: u32,
-    /// Where each lane's bytes start, from a multiple of 128; none for a lane that took no part. Of a matrix access,
-    /// only the lanes that name a row.
+    /// Where each lane's bytes start, relative to a multiple of 128; `None` for an inactive lane. In a matrix access,
+    /// only the lanes that name a row have one.
     pub offsets: [Option<u64>; LANES],
 }
 
@@ -88,9 +90,9 @@ pub struct AccessPattern {
 pub struct Wavefronts {
     /// Passes through the data pipe.
     pub wavefronts: u64,
-    /// Passes with no two words of a group in one bank: the number of groups with an active lane.
+    /// Passes without bank conflicts: the number of groups with an active lane.
     pub ideal: u64,
-    /// `wavefronts - ideal`, as the hardware's bank-conflict counter has it.
+    /// `wavefronts - ideal`, as the hardware's bank-conflict counter reports it.
     pub conflicts: u64,
 }
 

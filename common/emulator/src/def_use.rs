@@ -14,7 +14,7 @@ use Class::{B32, B64, Predicate};
 use DefUse::{Def, Use};
 
 impl Op {
-    /// Shows every register to `see`, uses first; the register allocator renames them so.
+    /// Calls `see` with every register, uses first; the register allocator renames them this way.
     pub fn registers(&mut self, mut see: impl FnMut(DefUse, Class, &mut u32)) {
         if let Some((p, _)) = &mut self.guard {
             see(Use, Predicate, p);
@@ -43,7 +43,7 @@ fn defines(see: See<'_>, class: Class, regs: &mut [u32]) {
     regs.iter_mut().for_each(|reg| see(Def, class, reg));
 }
 
-/// Registers of the class that each names itself.
+/// Registers that each carry their own class.
 fn uses_any<'a>(see: See<'_>, regs: impl IntoIterator<Item = &'a mut Reg>) {
     for reg in regs {
         see(Use, reg.class, &mut reg.index);
@@ -56,7 +56,7 @@ fn defines_any<'a>(see: See<'_>, regs: impl IntoIterator<Item = &'a mut Reg>) {
     }
 }
 
-/// Sources and a destination, each of its class.
+/// Sources and a destination, each with its class.
 fn mixed<const N: usize>(see: See<'_>, sources: [(Class, &mut u32); N], d: (Class, &mut u32)) {
     for (class, reg) in sources {
         see(Use, class, reg);
@@ -210,7 +210,7 @@ impl MatrixOp {
                     WgmmaA::Registers(a) => uses(see, B32, a),
                 }
                 see(Use, Predicate, &mut wgmma.scale_d.0);
-                // Written at a wait that may be far away: what they hold until then is used.
+                // The wait that writes them may be far away, and until then their values are still used.
                 uses(see, B32, &mut wgmma.d);
             }
             Self::Wgmma(WgmmaOp::Wait { regs, .. }) => uses(see, B32, regs),

@@ -1,34 +1,35 @@
-//! What a launch asks of an SM, resource by resource, from what each instruction is and how often
-//! it ran.
+//! The demand of a launch on each resource of an SM, from the kind of each instruction and how
+//! often it ran.
 use crate::banks::LANES;
 use crate::{Counters, FactorFormat, Instruction, InstructionKind, MatrixProduct, Number, Space};
 
-/// What a launch asks for, summed over its blocks.
+/// The demand of a launch, summed over its blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// Issue slots, in warp instructions. Counted in PTX, so an estimate: ptxas folds addresses and merges
-    /// neighbours, and adds some instructions of its own. What it resolves without an instruction is left out.
-    /// (The inner loops of three kernels as ptxas 13.0 made them for sm_90a had 0.3% to 6% more.)
+    /// Issue slots, in warp instructions. They are counted in PTX, so they are an estimate: ptxas folds
+    /// addresses, merges neighbouring instructions and adds some of its own. PTX instructions that it resolves
+    /// without a machine instruction are not counted. (The inner loops of three kernels compiled by ptxas 13.0
+    /// for sm_90a had 0.3% to 6% more.)
     pub issue: u64,
-    /// f32 multiply-adds (or sums, or products), in lanes: an idle lane of a warp takes its place too.
+    /// f32 multiply-adds (or sums, or products), in lanes; the inactive lanes of a warp count too.
     pub fma: u64,
-    /// Operations of `mma.sync`, as many of f16 factors as take the same time.
+    /// Operations of `mma.sync`, converted to the number of f16 operations that take the same time.
     pub mma_sync: u64,
-    /// Operations of `wgmma`, likewise.
+    /// Operations of `wgmma`, converted in the same way.
     pub wgmma: u64,
     /// Passes of shared memory through the L1's data pipe.
     pub shared_wavefronts: u64,
-    /// Passes of global memory through the same pipe, at least: a pass carries 128 bytes of one request. What
-    /// goes past the L1's registers (`cp.async`, bulk copies) is counted where it enters shared memory.
+    /// Passes of global memory through the same pipe, a lower bound: a pass carries 128 bytes of one request.
+    /// Copies that bypass registers (`cp.async`, bulk copies) are counted where they enter shared memory.
     pub global_wavefronts: u64,
-    /// Bytes between L1 and L2, if nothing is ever found in the L1.
+    /// Bytes between L1 and L2 if every access misses the L1.
     pub l2_bytes: u64,
-    /// The part of them that no L1 can save: stores, and loads that go past it.
+    /// The part of them that the L1 cannot serve: stores, and loads that bypass it.
     pub l2_bytes_past_l1: u64,
 }
 
 impl Demand {
-    /// Of a launch with these counters, one for each instruction.
+    /// The demand of a launch with these counters, one for each instruction.
     pub fn new(instructions: &[Instruction], counters: &[Counters]) -> Self {
         let mut demand = Self::default();
         for (instruction, counters) in instructions.iter().zip(counters) {
@@ -39,12 +40,12 @@ impl Demand {
 
     fn add(&mut self, operation: &InstructionKind, counters: &Counters) {
         let bytes = SECTOR * counters.global_sectors;
-        // The least that the sums allow: a request takes a pass, and so do 128 bytes.
+        // The lower bound that the sums allow: at least one pass for each request, and for each 128 bytes.
         let wavefronts = counters.global_requests.max(bytes.div_ceil(128));
         let mut free = false;
         match operation {
-            // What ptxas resolves when it names registers and constants: parameters are operands from the constant
-            // bank, and addresses of shared memory or of a variable are numbers.
+            // ptxas resolves these when it assigns registers and constants: parameters are operands in the
+            // constant bank, and addresses of shared memory or of a variable are immediates.
             InstructionKind::Move | InstructionKind::ConvertAddress(_) => free = true,
             InstructionKind::Load(load) => {
                 free = load.space == Space::Param;
@@ -65,7 +66,7 @@ impl Demand {
             }
             InstructionKind::BulkCopy { .. } => self.l2_bytes_past_l1 += bytes,
             // f32 arithmetic in the FMA pipe (CUDA C++ Programming Guide, "Arithmetic Instructions": 128 results a
-            // clock for 9.0). Of what else goes there (multiplication of integers, half precision) nothing is counted.
+            // clock for 9.0). Other work of that pipe (integer multiplication, half precision) is not counted.
             InstructionKind::Arithmetic {
                 number: Number::F32,
                 multiply_add: true,
@@ -78,7 +79,7 @@ impl Demand {
                 };
                 self.mma_sync += counters.executions.saturating_mul(operations);
             }
-            // The four warps of a group execute it together, each for 16 of the 64 rows.
+            // The four warps of a warpgroup execute it together, each for 16 of the 64 rows.
             InstructionKind::Wgmma(product) => {
                 self.wgmma += counters.executions.saturating_mul(as_f16(*product)) / 4;
             }
@@ -115,9 +116,9 @@ impl Demand {
     }
 }
 
-/// As many operations of f16 factors as take the same time, by the peak rates of NVIDIA's H100 whitepaper (989 TFLOP/s of f16
-/// and bf16, 495 of tf32, 1,979 of 8 bits, 67 of f64). Two products of 8 bits stand for one of 4 in machine code for sm_90a. Of
-/// single bits no rate is known, and nothing is counted.
+/// Converts to the number of f16 operations that take the same time, by the peak rates of NVIDIA's H100 whitepaper (989
+/// TFLOP/s of f16 and bf16, 495 of tf32, 1,979 of 8 bits, 67 of f64). In machine code for sm_90a, one 4-bit product
+/// becomes two 8-bit products. The rate of single-bit products is not known, so they are not counted.
 fn as_f16(product: MatrixProduct) -> u64 {
     match product.factors {
         FactorFormat::F16 | FactorFormat::Bf16 => product.flop(),
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
     use crate::{Context, Error, Function, Options, SumFormat, Wavefronts};
 
-    /// A kernel of this instruction.
+    /// A kernel with this instruction.
     fn program(text: &str) -> Result<Function, Error> {
         let registers = ".reg .f32 %f<5>;\n.reg .b16 %rs<5>;\n.reg .b32 %r<5>;\n.reg .b64 %rd<5>;\n.reg .pred %p<5>;";
         let ptx = format!(
@@ -148,7 +149,7 @@ mod tests {
             .function("f")
     }
 
-    /// What one instruction asks for that ran 10 times, with 4 wavefronts and 3 sectors each time.
+    /// The demand of one instruction that ran 10 times, with 4 wavefronts and 3 sectors each time.
     fn demand(text: &str) -> Demand {
         let program = program(text).expect(text);
         let mut demand = Demand::default();

@@ -1,10 +1,11 @@
-//! Where an operand of `wgmma` lies in shared memory: the matrix descriptor and the layouts that it can name.
+//! The layout of a `wgmma` operand in shared memory: the matrix descriptor and the layouts that it can describe.
 //!
-//! Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions", "Matrix Descriptor
-//! Format", "Strides" and "Canonical Layouts", for elements of 2 bytes. Where K is contiguous, which it is for all other
-//! elements, the layouts are the same in bytes: an element here is then a part or several of them.
+//! Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions", "Matrix Descriptor Format",
+//! "Strides" and "Canonical Layouts", for elements of 2 bytes. Where K is contiguous, as it must be for all other
+//! element sizes, the layouts are the same in bytes: one element of 2 bytes then stands for several smaller elements or
+//! a part of a larger one.
 
-/// A decoded matrix descriptor. Offsets and addresses in bytes.
+/// A decoded matrix descriptor. Offsets and addresses are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     start: u32,
@@ -17,11 +18,11 @@ pub(crate) struct Descriptor {
 
 /// Elements along K of one instruction.
 pub(crate) const K: u32 = 16;
-/// Elements to the 16-byte unit that a swizzle moves as a whole.
+/// Elements in the 16-byte unit that a swizzle moves as a whole.
 pub(crate) const UNIT: u32 = 8;
 
 impl Descriptor {
-    /// What 64 bits say, or what is wrong with them.
+    /// Decodes 64 bits, or says what is wrong with them.
     pub fn decode(bits: u64) -> Result<Self, String> {
         let field = |at: u32| ((bits >> at & 0x3fff) << 4) as u32;
         let unused = bits & (3 << 14 | 3 << 30 | 7 << 46 | 0x3ff << 52);
@@ -54,12 +55,12 @@ impl Descriptor {
         Ok(descriptor)
     }
 
-    /// How wide the swizzle is, in bytes; 0 if there is none.
+    /// Width of the swizzle in bytes; 0 if there is none.
     pub fn swizzle_width(&self) -> u32 {
         if self.width == 16 { 0 } else { self.width }
     }
 
-    /// An operand that starts inside a swizzled row must end in it.
+    /// Checks that an operand which starts inside a swizzled row also ends in it.
     pub fn check_row(&self, transposed: bool, mn: u32) -> Result<(), String> {
         if self.width == 16 {
             return Ok(());
@@ -96,7 +97,7 @@ impl Descriptor {
         self.swizzle(self.start + offset)
     }
 
-    /// Address bits 4 to 6 change with bits 7 to 9, counted from where the pattern starts: that is at a multiple
+    /// Address bits 4 to 6 change with bits 7 to 9, relative to the start of the pattern, which is at a multiple
     /// of its size, or `base_offset` times 128 bytes after one.
     fn swizzle(&self, address: u32) -> u32 {
         let row = (address >> 7).wrapping_sub(self.base_offset);
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_that_make_no_sense_are_named() {
+    fn invalid_fields_are_named() {
         let error = |bits: u64| Descriptor::decode(bits).expect_err("wrong");
         assert!(error(1 << 14).contains("bits in no field (0x4000)"));
         assert!(error(1 << 52).contains("bits in no field"));

@@ -1,4 +1,4 @@
-//! What a run found wrong, in the words of compute-sanitizer.
+//! The mistakes found by a run, reported in compute-sanitizer's terms.
 use std::collections::HashMap;
 use std::fmt;
 use std::mem::{Discriminant, discriminant};
@@ -16,9 +16,9 @@ pub enum AccessKind {
     Write,
     /// `atom` or `red`.
     Atomic,
-    /// A read by the async proxy: a bulk copy's source, a `wgmma`'s operand.
+    /// A read by the async proxy: the source of a bulk copy, or an operand of `wgmma`.
     AsyncRead,
-    /// A write by the async proxy: what a bulk copy brings.
+    /// A write by the async proxy: the destination of a bulk copy.
     AsyncWrite,
 }
 
@@ -37,30 +37,30 @@ pub struct Location {
     pub source: Option<SourceLine>,
 }
 
-/// One mistake, with the first location where it was seen.
+/// One mistake, and where it was first seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What is wrong.
     pub kind: FindingKind,
     /// Where it was first seen.
     pub location: Location,
-    /// How often it was seen, at this line (and, for a race, against the same other one).
+    /// How often it was seen at this line (for a race, against the same other line).
     pub count: u64,
     /// How bad it is.
     pub severity: Severity,
-    /// The variable or the allocation that holds the bytes it is about, and the offset in it.
+    /// The variable or allocation that holds the bytes in question, and the offset in it.
     pub symbol: Option<(String, u64)>,
-    /// The order of warps that shows it ([`Options::schedule`](crate::Options::schedule)), if that is another one than was
-    /// asked for: `sanitize` makes a launch twice.
+    /// The order of warps that shows it ([`Options::schedule`](crate::Options::schedule)), if it is not the requested
+    /// one: `sanitize` runs a launch twice.
     pub schedule: Option<u64>,
 }
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// What may be meant so, or what the kernel's author cannot mend.
+    /// It may be intended, or the kernel's author cannot fix it.
     Note,
-    /// A mistake that the launch went on after, as it may on a GPU; `sanitize` reports it as an error.
+    /// A mistake after which the launch continued, as it may on a GPU; `sanitize` reports it as an error.
     Warning,
     /// A mistake.
     Error,
@@ -71,28 +71,28 @@ pub enum Severity {
 pub enum UndefinedUse {
     /// An address.
     Address,
-    /// A branch, or whether an instruction has an effect.
+    /// The condition of a branch or the guard of an instruction.
     Condition,
     /// It is stored in global or shared memory.
     Store,
     /// A factor or an addend of a matrix product.
     Matrix,
-    /// Another operand that is not only computed with: of a barrier, a copy, a shuffle's members.
+    /// Another operand with an effect: of a barrier, a copy, or the member mask of a shuffle.
     Operand,
 }
 
-/// What an instruction does for the order of others, what says most about a line first.
+/// How an instruction orders others, the most telling kind first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Synchronization {
     /// An asynchronous copy.
     Copy,
-    /// A wait for an mbarrier, for copies, for a `wgmma` or for the grid before.
+    /// A wait for an mbarrier, for copies, for a `wgmma` or for the previous grid.
     Wait,
     /// A barrier of a warp, a block or a cluster.
     Barrier,
     /// A fence.
     Fence,
-    /// Another operation on an mbarrier: its initialisation, an arrival, the bytes that it expects.
+    /// Another operation on an mbarrier: its initialisation, an arrival, or a change of its expected bytes.
     Arrival,
 }
 
@@ -109,28 +109,28 @@ pub struct MemoryAccess {
     pub address: u64,
 }
 
-/// Two accesses to the same bytes, of which the second is reported.
+/// Two conflicting accesses to the same bytes; the second is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// What this thread did.
     pub access: AccessKind,
-    /// What the other had done.
+    /// What the other thread had done.
     pub other_access: AccessKind,
-    /// Whether that was the initialisation of an mbarrier.
+    /// Whether the other access was the initialisation of an mbarrier.
     pub of_init: bool,
     /// The other thread.
     pub other: Box<Location>,
     /// Where the bytes are: shared or global memory.
     pub space: Space,
-    /// Address there.
+    /// The address in that space.
     pub address: u64,
     /// Whether both are lanes of one warp at the same instruction.
     pub of_one_instruction: bool,
-    /// Whether this thread's access came after the other's in this run: what was not held back until the other was done.
+    /// Whether this thread's access came after the other's in this run, so that it is the one that should have waited.
     pub is_later: bool,
 }
 
-/// What can be wrong. A text alone says what exactly is wrong with it.
+/// What can be wrong. A `String` gives the details in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FindingKind {
     /// memcheck: no allocation holds these bytes.
@@ -142,20 +142,20 @@ pub enum FindingKind {
     },
     /// memcheck: the address is not a multiple of the access's size.
     Misaligned(MemoryAccess),
-    /// initcheck: no thread has written what is read.
+    /// initcheck: no thread has written the bytes that are read.
     Uninitialised(MemoryAccess),
-    /// A register that no instruction has written, or local memory, decides something: where the value is used, and where
-    /// it was read first.
+    /// The outcome depends on a register or on local memory that no instruction has written: how the value is used, and
+    /// where it was first read.
     UndefinedRegister {
         /// What it is used for.
         of: UndefinedUse,
-        /// The first instruction that read it, if that is another one.
+        /// The first instruction that read it, if it is not this one.
         first_read: Option<Box<Location>>,
     },
-    /// racecheck: two threads, no order between them, and at least one of them writes.
+    /// racecheck: two unordered accesses by different threads, at least one of them a write.
     Race(Conflict),
-    /// The async proxy reads or overwrites what a thread wrote before, and though the two are ordered, no
-    /// `fence.proxy.async` stands between them (PTX ISA, "Proxies" and "membar/fence").
+    /// The async proxy reads or overwrites what a thread wrote before. The two are ordered, but there is
+    /// no `fence.proxy.async` between them (PTX ISA, "Proxies" and "membar/fence").
     MissingProxyFence(Conflict),
     /// Something other than an mbarrier instruction touches an mbarrier between its `mbarrier.init` (the other
     /// access) and `mbarrier.inval` (PTX ISA, "Size and alignment of mbarrier object").
@@ -165,70 +165,74 @@ pub enum FindingKind {
         /// How many live threads of the warp are elsewhere.
         missing: u32,
     },
-    /// synccheck: a barrier number above 15, or a thread count that is no multiple of 32.
+    /// synccheck: a barrier number above 15, or a thread count that is not a multiple of 32.
     InvalidBarrier(String),
-    /// An mbarrier instruction on what is no mbarrier, or with counts that it cannot take (PTX ISA,
-    /// "mbarrier").
+    /// An mbarrier instruction at an address without an mbarrier, or with counts out of range (PTX
+    /// ISA, "mbarrier").
     InvalidMbarrier(String),
-    /// `mbarrier.try_wait` may return false, when its time is up; the thread has gone on all the same, to this access (PTX
-    /// ISA, "mbarrier.try_wait").
+    /// `mbarrier.try_wait` may return false when its time limit expires; the thread ignored that and continued to this
+    /// access (PTX ISA, "mbarrier.try_wait").
     UnheededWait {
-        /// What the wait should have come before.
+        /// The access that the wait should have preceded.
         access: Box<Location>,
     },
-    /// All arrivals of an mbarrier's phase are there, but other bytes than were announced: it can never end.
-    /// Placed where the bytes were announced; how many bytes, and which way.
+    /// All arrivals of an mbarrier's phase have come, but its tx-count is not zero: it can never complete.
+    /// Reported at `expect_tx`; how many bytes are missing or too many.
     TransactionCount(String),
-    /// A `wgmma` reads a tile with another swizzle than the bulk copy that brought it: which operand, and both swizzles.
+    /// A `wgmma` reads a tile with a different swizzle from the bulk copy that wrote it: which operand, and both
+    /// swizzles.
     SwizzleMismatch(String),
     /// A bulk copy that no hardware can execute: alignment, size, tensor map.
     InvalidBulkCopy(String),
-    /// The block has exited, and a bulk copy may still read or write its shared memory: what nobody has waited for.
+    /// The block has exited while a bulk copy may still read or write its shared memory: which copy no thread waited
+    /// for.
     UnfinishedCopy(String),
-    /// Shared memory of a block of the cluster that has exited, or may have: which block, and what was done.
+    /// An access to shared memory of a block of the cluster that has exited, or may have: which block, and which
+    /// access.
     ExitedBlock(String),
-    /// synccheck: a cluster's barrier used out of turn, or a block that the cluster does not have.
+    /// synccheck: arrivals and waits at a cluster's barrier out of order, or a rank beyond the cluster.
     InvalidCluster(String),
-    /// A call by an address that is no function's, or a call stack that is full.
+    /// A call of an address where no function starts, or a call stack overflow.
     InvalidCall(String),
     /// `setmaxnreg` that the block's registers cannot satisfy.
     InvalidRegisters(String),
-    /// synccheck: a `wgmma` that no hardware can execute: its descriptor, or who executes it.
+    /// synccheck: a `wgmma` that no hardware can execute: an invalid descriptor, or not executed by a whole warpgroup.
     InvalidWgmma(String),
-    /// synccheck: registers of a `wgmma` without the fence or the wait that orders them, or one that nobody
-    /// waits for.
+    /// synccheck: registers of a `wgmma` are accessed without the fence or wait that orders them, or no
+    /// thread waits for it.
     UnorderedWgmma(String),
-    /// The launch leaves variables of its module behind that change what the same launch computes next, or stop it.
+    /// The launch leaves values in variables of its module that make the same launch compute something else, or fail,
+    /// when it is repeated.
     StateLeft {
         /// Their names.
         variables: Vec<String>,
-        /// What becomes of the second launch.
+        /// What happens in the second launch.
         consequence: String,
     },
-    /// Global memory that the launch before may still be using is accessed before `griddepcontrol.wait`, in a launch that
-    /// may overlap with it (PTX ISA, "griddepcontrol").
+    /// An access before `griddepcontrol.wait` to global memory that the previous launch may still be using, in a launch
+    /// that may overlap with it (PTX ISA, "griddepcontrol").
     BeforePreviousGrid(MemoryAccess),
-    /// No thread has come to it in this launch, so that nothing is known about it.
+    /// No thread reached this instruction in this launch, so it was not checked.
     NeverExecuted {
         /// What it does.
         what: Synchronization,
-        /// A launch that executes it, in the words of the caller who has tried it.
+        /// A launch that executes it, if the caller has found one.
         executed_by: Option<String>,
     },
-    /// Nobody can go on.
+    /// No warp can make progress.
     Deadlock {
-        /// What each warp that is left waits for.
+        /// What each remaining warp waits for.
         waiting: Vec<String>,
     },
     /// The kernel executed `trap`.
     Trap,
-    /// `assert` of something that does not hold.
+    /// An `assert` failed.
     Assertion {
         /// The condition as written.
         message: String,
-        /// The file, as the compiler was given it.
+        /// The file, as passed to the compiler.
         file: String,
-        /// The function, with its types.
+        /// The signature of the function.
         function: String,
         /// 1-based line of the file.
         line: u32,
@@ -236,7 +240,7 @@ pub enum FindingKind {
 }
 
 impl Finding {
-    /// Seen once.
+    /// A finding that was seen once.
     pub(crate) fn new(kind: FindingKind, location: Location) -> Self {
         let (count, severity) = (1, Severity::Error);
         Self {
@@ -254,8 +258,8 @@ impl Finding {
         self.schedule.is_none() && self.kind.is_fatal()
     }
 
-    /// Puts the two sides of a race in the order of the text: which of them is noticed depends on the
-    /// order of the warps.
+    /// Puts the two sides of a race in program order: which of them is detected depends on the order
+    /// of the warps.
     fn order(&mut self) {
         if let FindingKind::Race(Conflict {
             access,
@@ -273,7 +277,7 @@ impl Finding {
             }
         }
     }
-    /// The other thread, where two are involved.
+    /// The other thread, if two are involved.
     fn other(&self) -> Option<&Location> {
         match &self.kind {
             FindingKind::Race(conflict)
@@ -306,7 +310,7 @@ impl Finding {
         }
     }
 
-    /// The space and the address that it is about.
+    /// The space and the address of the access.
     pub(crate) fn address(&self) -> Option<(Space, u64)> {
         match &self.kind {
             FindingKind::Race(conflict)
@@ -379,7 +383,7 @@ impl FindingKind {
         }
     }
 
-    /// How bad it is, in a launch with these options, at this instruction.
+    /// Its severity in a launch with these options, at this instruction.
     pub(crate) fn severity(&self, options: &Options, at: Option<&Instruction>) -> Severity {
         match self {
             FindingKind::ExitedBlock(_) if !options.sanitize => Severity::Warning,
@@ -473,7 +477,7 @@ impl fmt::Display for AccessKind {
 }
 
 impl Location {
-    /// Compares as the thread's number in its block.
+    /// Sorts like the thread's linear number in its block.
     fn linear(&self) -> [u32; 3] {
         let [x, y, z] = self.thread;
         [z, y, x]
@@ -484,7 +488,7 @@ impl Location {
             None => Spot::Instruction(self.instruction),
         }
     }
-    /// The line of the source, and that of the PTX.
+    /// The line of the source and the line of the PTX.
     pub fn at(&self) -> String {
         match &self.source {
             Some(source) => format!("{source} (PTX line {})", self.ptx_line),
@@ -614,7 +618,9 @@ impl fmt::Display for Finding {
                 ..
             } => report(
                 &format!("State left for the next launch: {}", variables.join(", ")),
-                &format!("a second launch on the same inputs comes out otherwise: {consequence}"),
+                &format!(
+                    "a second launch on the same inputs has a different result: {consequence}"
+                ),
             ),
             FindingKind::NeverExecuted { what, executed_by } => {
                 let at = self.location.at();
@@ -626,7 +632,7 @@ impl fmt::Display for Finding {
             FindingKind::BeforePreviousGrid(access) => report(
                 &format!("Access before griddepcontrol.wait: {access}"),
                 &format!(
-                    "Access at 0x{:x}, while the launch before may still be using it",
+                    "Access at 0x{:x}, while the previous launch may still be using it",
                     access.address
                 ),
             ),
@@ -665,15 +671,15 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Where a mistake stands for a reader: the line of the CUDA source, of which an unrolled loop makes many
-/// instructions; without one the instruction.
+/// Where a reader looks for a mistake: a line of the CUDA source, which an unrolled loop turns into many
+/// instructions, or the instruction if the line is not known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Spot {
     Line(SourceLine),
     Instruction(usize),
 }
 
-/// Findings of a launch, each mistake once.
+/// The findings of a launch, one for each mistake.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings {
     list: Vec<Finding>,
@@ -697,7 +703,7 @@ impl Findings {
             self.list.push(finding);
             return;
         };
-        // The first thread of the first block, in whatever order the warps ran.
+        // Keeps the first thread of the first block, independent of the order in which warps ran.
         let count = known.count + finding.count;
         if known.location.block == finding.location.block && finding.threads() < known.threads() {
             *known = finding;
@@ -705,7 +711,7 @@ impl Findings {
         known.count = count;
     }
 
-    /// Adds what another launch has shown, unless it is known.
+    /// Adds a finding of another launch, unless it is already known.
     pub fn add_new(&mut self, mut finding: Finding) {
         finding.order();
         if !self.seen.contains_key(&key(&finding)) {

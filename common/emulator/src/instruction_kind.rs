@@ -1,4 +1,4 @@
-//! What a PTX instruction does, as counters, refusals and reports need it.
+//! The kind of a PTX instruction, as counters, refusals and reports need it.
 use std::fmt;
 
 /// A state space (PTX ISA, "State Spaces"), printed as compute-sanitizer does (`__shared__`).
@@ -23,7 +23,7 @@ pub enum Space {
 /// What an instruction does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InstructionKind {
-    /// `ld`, `ldu`, `wmma.load` but for those of [`InstructionKind::LoadMatrix`]
+    /// `ld`, `ldu`, `wmma.load` except those that are [`InstructionKind::LoadMatrix`]
     Load(Transfer),
     /// `st`, `wmma.store`
     Store(Transfer),
@@ -34,7 +34,7 @@ pub enum InstructionKind {
         /// Of each lane.
         bytes: u32,
     },
-    /// `ldmatrix`, and `wmma.load` that ptxas makes it of
+    /// `ldmatrix`, and `wmma.load` where ptxas compiles it to `ldmatrix`
     LoadMatrix {
         /// 8x8 matrices: 1, 2 or 4.
         count: u32,
@@ -59,7 +59,7 @@ pub enum InstructionKind {
     AsyncCopyGroup,
     /// `cp.async.bulk`
     BulkCopy {
-        /// `cp.async.bulk.tensor`: a tile by TMA.
+        /// `cp.async.bulk.tensor`: TMA copies a tile.
         tensor: bool,
     },
     /// `cp.async.bulk.commit_group` and `.wait_group`
@@ -80,7 +80,7 @@ pub enum InstructionKind {
     Mbarrier {
         /// Where the mbarrier is.
         space: Space,
-        /// It changes the bytes that the phase expects (`expect_tx`, `complete_tx`).
+        /// It changes the tx-count of the phase (`expect_tx`, `complete_tx`).
         transaction: bool,
     },
     /// `mbarrier.test_wait`, `.try_wait`
@@ -100,7 +100,7 @@ pub enum InstructionKind {
     Elect,
     /// Arithmetic, comparison, selection, bits and conversion.
     Arithmetic {
-        /// What it computes in.
+        /// The type it computes in.
         number: Number,
         /// `add`, `sub`, `mul`, `mad`, `fma`
         multiply_add: bool,
@@ -108,12 +108,12 @@ pub enum InstructionKind {
     /// `.approx`, `.full`: the multifunction unit, 16 lanes a clock and SM (CUDA C++ Programming Guide, "Arithmetic
     /// Instructions", 9.0), and what ptxas puts around it.
     Approximate {
-        /// What it computes in.
+        /// The type it computes in.
         number: Number,
-        /// Instructions of the unit, `MUFU` in machine code: 2 for a pair of halves.
+        /// Instructions of that unit, `MUFU` in machine code: 2 for a pair of halves.
         mufu: u32,
     },
-    /// `mov`, and `cvt` between widths of integers: ptxas renames registers.
+    /// `mov`, and `cvt` between integer widths: ptxas usually only renames registers.
     Move,
     /// `cvta`
     ConvertAddress(Space),
@@ -131,7 +131,7 @@ pub enum InstructionKind {
     Trap,
     /// A call of `vprintf` or `__assertfail`
     SystemCall,
-    /// Prefetches, hints and policies for caches, and what waits for other grids.
+    /// Prefetches, cache hints and policies, and `griddepcontrol`.
     Hint {
         /// `cp.async.bulk.prefetch`
         bulk: bool,
@@ -141,7 +141,7 @@ pub enum InstructionKind {
 /// What a load or a store moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// As the instruction names it.
+    /// The space that the instruction names.
     pub space: Space,
     /// Of one element.
     pub bytes: u32,
@@ -151,29 +151,29 @@ pub struct Transfer {
     pub ordered: bool,
     /// A load that the L1 may serve.
     pub through_l1: bool,
-    /// The register or variable of the address; none for a number.
+    /// The register or variable of the address; `None` for a constant address.
     pub base: Option<Base>,
-    /// Bytes behind it.
+    /// Bytes added to it.
     pub offset: i64,
 }
 
-/// What an address counts from.
+/// The base of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// By its number in the kernel.
+    /// A register, by its number in the kernel.
     Register(u32),
-    /// By its name.
+    /// A variable, by its name.
     Variable(String),
 }
 
-/// What a matrix instruction computes: C is `m` x `n`, and `k` products are added for each element.
+/// The shape and formats of a matrix instruction: C is `m` x `n`, and each element is a sum of `k` products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixProduct {
     /// Rows of A and C.
     pub m: u32,
     /// Columns of B and C.
     pub n: u32,
-    /// Products of an element.
+    /// Products in the sum of an element.
     pub k: u32,
     /// Format of A and B.
     pub factors: FactorFormat,
@@ -220,7 +220,7 @@ impl MatrixProduct {
 /// What a fence orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fence {
-    /// Accesses of threads.
+    /// Memory accesses of threads.
     Memory,
     /// `fence.proxy.async`: the generic proxy with the async proxy.
     AsyncProxy,
@@ -230,7 +230,7 @@ pub enum Fence {
     MbarrierInit,
 }
 
-/// What arithmetic computes in.
+/// The type that arithmetic computes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// Integers and bits.
@@ -261,7 +261,7 @@ impl InstructionKind {
         matches!(self, Self::Load(of) | Self::Store(of) if of.space == space)
     }
 
-    /// Whether threads may wait here for others of their warp, block or cluster.
+    /// Whether threads may wait here for other threads of their warp, block or cluster.
     pub fn is_barrier(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! What a launch is given, and what comes back.
+//! The input of a launch and its report.
 use std::sync::Arc;
 
 use crate::snapshot::{Snapshot, SnapshotRequest};
@@ -7,7 +7,7 @@ use crate::{
     AccessPattern, Buffer, Card, CopyLead, Counters, Error, Finding, Location, MatrixFactors, Wait,
 };
 
-/// One kernel argument: as many bytes as the parameter has.
+/// One kernel argument; it must have the size of the parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelArg<'a> {
     /// A pointer to a buffer's first byte: 8 bytes.
@@ -20,7 +20,7 @@ pub enum KernelArg<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The shape of a launch, as `CUlaunchConfig` gives it.
+/// The shape of a launch, as in `CUlaunchConfig`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
     /// Blocks in x, y and z.
@@ -29,12 +29,12 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
-    /// Blocks of a cluster in x, y and z; 1 in each for none, or for what the kernel itself asks for
-    /// (`__cluster_dims__`). They must divide the grid.
+    /// Blocks of a cluster in x, y and z; all 1 for no clusters, or for the size that the kernel
+    /// itself requires (`__cluster_dims__`). They must divide the grid.
     pub cluster: [u32; 3],
-    /// Whether the launch may begin before the one before it has ended
-    /// (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`). The emulator runs launches one after the other all
-    /// the same, which is one of the orders that a GPU may choose.
+    /// Whether the launch may begin before the previous one has ended
+    /// (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`). The emulator still runs launches one after the
+    /// other, which is one of the orders that a GPU may choose.
     pub overlap: bool,
     /// Whether all blocks must be resident at the same time, so that they can wait for each other, as
     /// `this_grid().sync()` of cooperative groups does (`cuLaunchCooperativeKernel`, `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`).
@@ -62,10 +62,10 @@ pub struct Limits {
     pub instructions: u64,
     /// Blocks of the grid.
     pub blocks: u64,
-    /// Bytes of this machine's memory for what is allocated; and again as much for what the blocks of a launch write,
-    /// and for the registers, local and shared memory of those that run at the same time.
+    /// Bytes of host memory for allocations; and the same amount again for what the blocks of a launch write, and for
+    /// the registers, local and shared memory of the blocks that run at the same time.
     pub memory: u64,
-    /// Bytes of a thread's call stack, of kernels that call functions by their address or recursively
+    /// Bytes of a thread's call stack, in kernels with indirect or recursive calls
     /// (`CU_LIMIT_STACK_SIZE`). A GPU's default is 1 KiB, and its frames hold registers too.
     pub stack: u64,
 }
@@ -92,78 +92,80 @@ impl Limits {
     }
 }
 
-/// Which CPU instructions the emulator may use; the bits are the same.
+/// Which CPU instructions the emulator may use; results do not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Simd {
     /// The widest vectors that this CPU has.
     #[default]
     Auto,
-    /// None beyond what the program was compiled for.
+    /// `None` beyond what the program was compiled for.
     Scalar,
 }
 
-/// How to run, apart from what to run.
+/// How launches are run.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Look for races, uninitialised reads and missing waits as well. Each launch is then made twice, the second time in
+    /// Also look for races, uninitialised reads and missing waits. Each launch is then run twice, the second time in
     /// another order of warps and with the variables of the module as the first has left them; memory and counters are
     /// those of the first.
     pub sanitize: bool,
-    /// The host launches each kernel again and again without resetting variables of its module: under `sanitize` it is an
-    /// error, and not a note, if what a launch leaves in them changes what the same launch computes next.
+    /// The host launches each kernel repeatedly without resetting the variables of its module: under `sanitize` it is
+    /// then an error, and not a note, if the values that a launch leaves in them change what the same launch computes
+    /// next.
     pub relaunched: bool,
-    /// 0: the default order of warps. Others shuffle it.
+    /// 0 is the default order of warps; other values shuffle it.
     pub schedule: u64,
-    /// Which GPU it is.
+    /// Which GPU is emulated.
     pub card: Card,
-    /// When to give up.
+    /// When to stop a launch.
     pub limits: Limits,
     /// For tests of the vector paths.
     pub simd: Simd,
-    /// Keep the patterns of addresses that warps ask for.
+    /// Record the patterns of addresses that warps access.
     pub patterns: bool,
-    /// Keep what the factors of matrix products of f16 held.
+    /// Record the factors of f16 matrix products.
     pub factors: bool,
-    /// Keep how early asynchronous copies were issued. It takes `sanitize`, whose clocks say what is ordered before what.
+    /// Record how early asynchronous copies were issued. It requires `sanitize`, whose vector clocks know which
+    /// products are ordered before an issue.
     pub lookahead: bool,
-    /// Keep what the warps of these blocks execute.
+    /// Record the instructions that the warps of these blocks execute.
     pub trace: Option<TraceRequest>,
-    /// Keep what a block holds when its warps come to some instructions.
+    /// Record the state of a block when its warps reach given instructions.
     pub snapshot: Option<SnapshotRequest>,
-    /// Called with (blocks done, blocks in all), from any thread.
+    /// Called with (blocks done, total blocks), from any thread.
     pub progress: Option<Progress>,
 }
 
-/// Is told of blocks done and of blocks in all.
+/// Receives the number of blocks done and the total.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// What a launch did, apart from what it wrote to memory.
+/// What a launch did, besides writing memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaunchReport {
     /// One entry for each of [`crate::Function::instructions`]; none after a fatal finding.
     pub counters: Vec<Counters>,
     /// By instruction, then by mbarrier; none after a fatal finding.
     pub waits: Vec<Wait>,
-    /// Every pattern of addresses once, by instruction, if [`Options::patterns`] asked for them.
+    /// Every pattern of addresses once, by instruction, if [`Options::patterns`] is set.
     pub patterns: Vec<AccessPattern>,
-    /// What warps executed, by block and warp, if [`Options::trace`] asked for it; none after a fatal finding.
+    /// What warps executed, by block and warp, if [`Options::trace`] is set; none after a fatal finding.
     pub traces: Vec<WarpTrace>,
-    /// What a block held, if [`Options::snapshot`] asked for it; empty after a fatal finding.
+    /// The state of a block, if [`Options::snapshot`] is set; empty after a fatal finding.
     pub snapshot: Snapshot,
-    /// By block and warp, in the order of their execution, if [`Options::factors`] asked for them; none after a fatal finding.
+    /// By block and warp, in the order of execution, if [`Options::factors`] is set; none after a fatal finding.
     pub factors: Vec<MatrixFactors>,
-    /// By block, warp and products before, if [`Options::lookahead`] asked for them; none after a fatal finding.
+    /// By block, warp and number of products before, if [`Options::lookahead`] is set; none after a fatal finding.
     pub leads: Vec<CopyLead>,
     /// Mistakes of the kernel; empty if nothing was found wrong.
     pub findings: Vec<Finding>,
-    /// What is not, or not surely, one: warnings and notes, as [`Finding::severity`] says.
+    /// Findings that are not, or not certainly, mistakes: warnings and notes, by [`Finding::severity`].
     pub remarks: Vec<Finding>,
     /// What threads printed, cluster by cluster in the order of their numbers, within a cluster in the order in which it
     /// was printed. A GPU keeps 1 MiB and prints blocks in no particular order.
     pub printed: Vec<Printed>,
 }
 
-/// What a call of `printf` printed.
+/// The output of one call of `printf`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Printed {
     /// The thread and the call.

@@ -1,29 +1,30 @@
 //! Runs PTX as an H100 would: the same bits, the same memory counters, and the faults that
-//! compute-sanitizer would find. It knows PTX and hardware, and nothing of any kernel in particular.
+//! compute-sanitizer would find. It models PTX and the hardware, and contains nothing about any
+//! particular kernel.
 //!
-//! A program begins with a [`Context`], as one on CUDA's driver API does; README.md has a first one, and `examples/` has
+//! A program begins with a [`Context`], as with CUDA's driver API; README.md has a first program, and `examples/` has
 //! more. From text to counters:
 //!
 //! | step | where |
 //! | --- | --- |
-//! | a GPU as CUDA's driver API sees it | [`Context`], `context/` |
+//! | a GPU as in CUDA's driver API | [`Context`], `context/` |
 //! | text to statements | [`Ptx::parse`], `ptx/` |
 //! | statements to typed operations, once | [`Module::function`], `lower/` |
 //! | device memory | `memory.rs` |
 //! | operations over grid, blocks, warps | [`Context::launch`], `exec/` |
 //! | which GPU, and what it refuses | [`Card`], `card.rs` |
-//! | what an access costs | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
-//! | what a launch asks of each resource | [`Demand`], `demand.rs` |
+//! | the cost of an access | [`shared_wavefronts`], [`global_sectors`], `banks.rs` |
+//! | the demand of a launch on each resource | [`Demand`], `demand.rs` |
 //! | the bits of approximate instructions | [`approximate`], `approximate/` |
-//! | those of tensor cores | [`tensor`], `tensor/` |
+//! | the bits of tensor cores | [`tensor`], `tensor/` |
 //! | what each instruction does | [`InstructionKind`], `instruction_kind.rs` |
-//! | what happens before what | `happens_before.rs` |
+//! | the happens-before relation | `happens_before/` |
 //! | races and uninitialised reads | `shadow/` |
-//! | tiles that TMA moves | [`TensorMap`], `tensor_map.rs` |
+//! | tiles moved by TMA | [`TensorMap`], `tensor_map.rs` |
 //! | shared memory and registers at an instruction | [`Snapshot`], `snapshot.rs` |
 //! | what warps executed, in order | [`WarpTrace`], `trace.rs` |
-//! | what matrix products multiplied, and how early copies were issued | [`MatrixFactors`], [`CopyLead`], `observed.rs` |
-//! | what was found wrong | [`Finding`], `finding.rs` |
+//! | the factors of matrix products, and how early copies were issued | [`MatrixFactors`], [`CopyLead`], `observed.rs` |
+//! | the mistakes that were found | [`Finding`], `finding.rs` |
 pub mod approximate;
 mod banks;
 mod card;

@@ -1,4 +1,4 @@
-//! Global memory: allocations with gaps between them, and what the blocks of a launch write.
+//! Global memory: allocations with gaps between them, and the writes of a launch's blocks.
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -11,24 +11,24 @@ use crate::{Error, Printed};
 pub(crate) struct Memory {
     /// Bytes allocated.
     used: u64,
-    /// Bytes of addresses that each region has given away; none is used twice until the region is cleared.
+    /// Bytes of addresses handed out in each region; no address is used twice until the region is cleared.
     given: [u64; 4],
     /// In the order of their addresses.
     allocations: Vec<Allocation>,
 }
 
-/// Where an allocation lies. A module's variables have addresses of their own, so that those of buffers do not
-/// depend on which modules were loaded before.
+/// The address range of an allocation. Variables of modules have a range of their own, so that the addresses
+/// of buffers do not depend on which modules were loaded before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Region {
     /// What the host allocates.
     Buffers,
     /// `__device__` variables of modules.
     Variables,
-    /// `__constant__` variables of modules, by the addresses that the host has for them. Findings name none of them as
-    /// the nearest allocation: kernels read them as a bank, at other addresses.
+    /// `__constant__` variables of modules, by their host addresses. Findings never name them as the nearest
+    /// allocation, because kernels read them from the constant bank, at other addresses.
     Constants,
-    /// What the driver allocates for a launch: the workspace of a cooperative one. No finding names it either.
+    /// Allocations of the driver: the workspace of a cooperative launch. No finding names it either.
     Driver,
 }
 
@@ -42,7 +42,7 @@ impl Region {
             Region::Driver => 1 << 46,
         }
     }
-    /// Whether an address is of this region.
+    /// Whether an address is in this region.
     pub fn holds(self, address: u64) -> bool {
         (self.start()..self.start() + REGION).contains(&address)
     }
@@ -64,7 +64,7 @@ const ALIGNMENT: u64 = 512;
 const GAP: u64 = 1 << 20;
 
 impl Memory {
-    /// Whether so many bytes more are within the limit.
+    /// Checks that `bytes` more bytes are within the limit.
     ///
     /// # Errors
     /// If they are not.
@@ -110,7 +110,7 @@ impl Memory {
         Ok(base)
     }
 
-    /// Removes all of a region; its addresses are given away again from the first.
+    /// Removes all allocations of a region; its addresses are handed out again from the first.
     pub fn clear(&mut self, region: Region) {
         self.allocations.retain(|a| !region.holds(a.base));
         self.used = self.allocations.iter().map(|a| a.bytes.len() as u64).sum();
@@ -129,7 +129,7 @@ impl Memory {
             .map(|at| &self.allocations[at].bytes[..])
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn bytes_mut(&mut self, address: u64) -> Option<&mut [u8]> {
         self.index(address)
             .map(|at| &mut self.allocations[at].bytes[..])
@@ -155,7 +155,7 @@ impl Memory {
         (offset.checked_add(bytes)? <= allocation.bytes.len() as u64)
             .then_some((index, offset as usize))
     }
-    /// Base and length of the allocation that holds this address, and whether it is a module's.
+    /// Base and length of the allocation that holds this address, and whether it is a variable of a module.
     pub(crate) fn around(&self, address: u64) -> Option<(u64, usize, bool)> {
         let (index, offset) = self.find(address, 0)?;
         let Allocation {
@@ -176,7 +176,7 @@ impl Memory {
     pub(crate) fn is_variable(&self, index: usize) -> bool {
         Region::Variables.holds(self.allocations[index].base)
     }
-    /// The base of each allocation whose bit is set, and the other way round.
+    /// The base address of each allocation whose bit is set; [`Self::bits`] is the inverse.
     pub(crate) fn bases(&self, bits: u64) -> Vec<u64> {
         let all = self.allocations.iter().enumerate();
         let named = all.filter(|(index, _)| bits >> (*index).min(63) & 1 == 1);
@@ -186,7 +186,7 @@ impl Memory {
         let found = bases.iter().filter_map(|&base| self.index(base));
         found.fold(0, |bits, index| bits | 1 << index.min(63))
     }
-    /// Those that are.
+    /// The allocations that are variables of a module.
     pub(crate) fn variables(&self) -> impl Iterator<Item = usize> {
         (0..self.allocations.len()).filter(|&index| self.is_variable(index))
     }
@@ -200,7 +200,7 @@ impl Memory {
         &self.allocations[index].bytes
     }
 
-    /// Where an address outside all allocations lies, in compute-sanitizer's words.
+    /// The position of an address outside all allocations, in compute-sanitizer's words.
     pub(crate) fn nearest(&self, address: u64) -> String {
         let distance = |a: &&Allocation| {
             let end = a.base + a.bytes.len() as u64;
@@ -234,7 +234,7 @@ impl Memory {
 /// Bytes in a page of [`Writes`].
 const PAGE: usize = 256;
 
-/// What one block, or all blocks that run interleaved, wrote: pages over unchanged memory.
+/// The writes of one block, or of all blocks that run interleaved: pages over unchanged memory.
 ///
 /// Blocks that run in parallel see memory as it was before the launch, and their own writes. Writes are
 /// applied in the order of the blocks, so that even kernels with races across blocks give the same
@@ -242,19 +242,19 @@ const PAGE: usize = 256;
 #[derive(Default)]
 pub(crate) struct Writes {
     pages: HashMap<(u32, u32), Box<Page>, BuildHasherDefault<PageHasher>>,
-    /// Bit for each of the first 64 allocations that was written; later ones share the last bit.
+    /// A bit for each of the first 63 allocations that was written; all later ones share the last bit.
     touched: u64,
-    /// Changes so far: whether anything has happened at all.
+    /// Number of changes so far, to detect whether anything happens at all.
     pub activity: u64,
-    /// Bytes that were printed, and those of registers on call stacks.
+    /// Bytes that were printed, and bytes of registers on call stacks.
     printed: u64,
     saved: u64,
-    /// The same bits for allocations of which a byte was written again, with another value.
+    /// The same bits for allocations in which a byte was written again with another value.
     pub rewritten: u64,
-    /// For those that were read, and for those that strong accesses touched; kept under `sanitize`.
+    /// The same bits for allocations that were read, and for those with strong accesses; tracked under `sanitize`.
     pub reads: u64,
     pub strong: u64,
-    /// Who wrote and read what; kept under `sanitize`.
+    /// Which thread wrote and read what; tracked under `sanitize`.
     pub accesses: Option<Box<GlobalShadow>>,
 }
 
@@ -264,7 +264,7 @@ struct Page {
     written: [u64; PAGE / 64],
 }
 
-/// Multiplicative hashing: page numbers are small and known to be harmless.
+/// Multiplicative hashing suffices: page numbers are small and not chosen by an attacker.
 #[derive(Default)]
 struct PageHasher(u64);
 
@@ -287,17 +287,17 @@ impl Writes {
         self.touched >> allocation.min(63) & 1 == 1
     }
 
-    /// The allocations that were written: a bit each, of which the last one stands for all that follow.
+    /// The allocations that were written: a bit each, the last of which stands for all later ones.
     pub fn allocations(&self) -> u64 {
         self.touched
     }
 
-    /// What is kept of the writes and of the printed text, in bytes.
+    /// Memory taken by the writes and the printed text, in bytes.
     pub fn bytes(&self) -> u64 {
         (self.pages.len() * size_of::<Page>()) as u64 + self.printed + self.saved
     }
 
-    /// Notes that registers of so many bytes are on a call stack, or are not any more.
+    /// Notes that `bytes` bytes of registers are on a call stack, or no longer are.
     pub fn save(&mut self, bytes: u64) {
         self.saved += bytes;
     }
@@ -305,7 +305,7 @@ impl Writes {
         self.saved = self.saved.saturating_sub(bytes);
     }
 
-    /// Notes that so many bytes were printed.
+    /// Notes that `bytes` bytes were printed.
     pub fn print(&mut self, bytes: usize) {
         self.printed += (bytes + size_of::<Printed>()) as u64;
     }
@@ -351,7 +351,7 @@ impl Writes {
         *written |= now;
     }
 
-    /// Whether these bytes would change anything.
+    /// Whether writing these bytes would change memory.
     pub fn would_change(
         &self,
         memory: &Memory,
@@ -364,7 +364,7 @@ impl Writes {
         old != bytes
     }
 
-    /// Reads any run of bytes.
+    /// Reads any number of contiguous bytes.
     pub fn read_run(&self, memory: &Memory, allocation: usize, offset: usize, out: &mut [u8]) {
         if !self.touched(allocation) {
             out.copy_from_slice(&memory.data(allocation)[offset..offset + out.len()]);
@@ -378,7 +378,7 @@ impl Writes {
         }
     }
 
-    /// Writes any run of bytes.
+    /// Writes any number of contiguous bytes.
     pub fn write_run(&mut self, memory: &Memory, allocation: usize, offset: usize, bytes: &[u8]) {
         let mut at = 0;
         while at < bytes.len() {
@@ -388,7 +388,7 @@ impl Writes {
         }
     }
 
-    /// Adds what another cluster wrote after this one.
+    /// Adds the writes of a later cluster.
     pub fn merge(&mut self, other: Writes) {
         self.touched |= other.touched;
         self.rewritten |= other.rewritten;
@@ -412,8 +412,7 @@ impl Writes {
         }
     }
 
-    /// The first place, of the allocations that `of` names, at which memory is not the same after these writes and after
-    /// others.
+    /// The first place in the allocations selected by `of` at which memory differs between these writes and others.
     pub fn difference(
         &self,
         other: &Writes,
@@ -438,12 +437,12 @@ impl Writes {
         })
     }
 
-    /// Puts what was written into memory.
+    /// Applies the writes to memory.
     pub fn apply(self, memory: &mut Memory) {
         self.apply_to(memory, |_| true);
     }
 
-    /// Puts what was written to the allocations that `of` names into memory.
+    /// Applies the writes to the allocations selected by `of`.
     pub fn apply_to(&self, memory: &mut Memory, of: impl Fn(usize) -> bool) {
         let pages = self.pages.iter();
         for (&(allocation, page_number), page) in pages.filter(|(at, _)| of(at.0 as usize)) {

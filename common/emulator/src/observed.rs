@@ -1,6 +1,6 @@
-//! What a launch keeps on request about matrix products: what their factors held, and how early copies were issued.
+//! What a launch records on request about matrix products: their factors, and how early copies were issued.
 
-/// The factors of one matrix product of a warp: `mma.sync`, or a warp's 16 rows of a `wgmma`, of f16.
+/// The factors of one f16 matrix product of a warp: an `mma.sync`, or a warp's 16 rows of a `wgmma`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatrixFactors {
     /// Index in [`Function::instructions`](crate::Function::instructions).
@@ -9,7 +9,7 @@ pub struct MatrixFactors {
     pub block: [u32; 3],
     /// The warp's number in its block.
     pub warp: u32,
-    /// Products that are added for each element of C.
+    /// Products in the sum of each element of C.
     pub k: u32,
     /// Bits of A, rows of `k` elements.
     pub a: Vec<u16>,
@@ -29,21 +29,21 @@ impl MatrixFactors {
     }
 }
 
-/// How early an asynchronous copy was issued, counted in matrix products of a warp that reads what it brought or that
-/// waits for it. Counted are the products that nothing has ordered before the issue, so that they may run meanwhile on
-/// any GPU, whatever the order of the warps was here.
+/// How early an asynchronous copy was issued, counted in matrix products of a warp that reads the copied data or waits
+/// for the copy. Only products that are not ordered before the issue count: on any GPU they may run while the copy is
+/// in flight, whatever the order of the warps was here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyLead {
     /// `blockIdx`.
     pub block: [u32; 3],
     /// The warp's number in its block.
     pub warp: u32,
-    /// Matrix products of the warp before it read or waited.
+    /// Matrix products that the warp had executed before it read or waited.
     pub at: u64,
-    /// The least lead of all that it read or waited for there.
+    /// The smallest lead of all copies that it read or waited for there.
     pub products: u64,
-    /// Matrix products of the warp in the whole launch; 0 of a warp that only copies.
+    /// Matrix products of the warp in the whole launch; 0 for a warp that only copies.
     pub of: u64,
-    /// The same of the warp that issued the copy; of several, the most.
+    /// The same for the warp that issued the copy; the maximum if there are several.
     pub issuer_of: u64,
 }

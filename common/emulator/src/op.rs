@@ -1,9 +1,9 @@
-//! Typed operations: what a kernel is lowered to.
+//! The typed operations that a kernel is lowered to.
 use crate::lower::Scalar;
 use crate::tensor::Arithmetic;
 use crate::{MatrixProduct, Space};
 
-/// The class of a register: 32 lanes of 32 bits, of 64 bits, or of one bit.
+/// The class of a register: 32 lanes of 32 bits, 64 bits or one bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Class {
     B32,
@@ -18,7 +18,7 @@ pub(crate) struct Reg {
     pub index: u32,
 }
 
-/// An address: what a register holds, plus bytes.
+/// An address: the value of a register plus an offset in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Address {
     pub base: Reg,
@@ -37,7 +37,7 @@ pub(crate) struct Op {
     pub instruction: u32,
     /// Whether this is the operation that counts as the instruction's execution.
     pub first: bool,
-    /// Whether clusters may communicate by it.
+    /// Whether clusters may communicate through it.
     pub communicates: bool,
 }
 
@@ -85,13 +85,13 @@ pub(crate) enum Compare {
     GeU,
 }
 
-/// What an operation does, by which threads it needs. Each family is executed by one exhaustive match, its registers
-/// are listed in `def_use.rs`, and its meaning for the counters in `lower/instruction_kind.rs`; `dead_code` denies an operation
-/// that nothing is lowered to.
+/// Operations, grouped by which threads take part. Each group is executed by one exhaustive match; its registers are
+/// listed in `def_use.rs`, and its kind for the counters in `lower/instruction_kind.rs`. The `dead_code` lint rejects
+/// an operation that nothing is lowered to.
 #[derive(Clone, Debug)]
 #[deny(dead_code)]
 pub(crate) enum Code {
-    /// Each active lane by itself.
+    /// Executed by each active lane separately.
     Lane(LaneOp),
     Branch {
         target: u32,
@@ -100,7 +100,7 @@ pub(crate) enum Code {
     },
     Exit,
     Trap,
-    /// A call that is not inlined, and the end of what it calls.
+    /// A call that is not inlined, and the return from it.
     Call(Box<Call>),
     Return,
     /// `.sync.aligned`: every thread of the warp takes part.
@@ -109,7 +109,7 @@ pub(crate) enum Code {
     Sync(SyncOp),
 }
 
-/// What each lane does by itself. Registers are listed as `[d, a, b, c]`, destination first, with their classes in the
+/// Operations of single lanes. Registers are listed as `[d, a, b, c]`, destination first, with their classes in the
 /// comment.
 #[derive(Clone, Debug)]
 #[deny(dead_code)]
@@ -147,7 +147,7 @@ pub(crate) enum LaneOp {
     AsyncCopy(Box<AsyncCopy>),
     /// `cp.async.commit_group`
     AsyncCommit,
-    /// `cp.async.wait_group`: all groups but the latest `pending` have landed; all copies for `wait_all`.
+    /// `cp.async.wait_group`: all groups but the latest `pending` are complete; all copies for `wait_all`.
     AsyncWait {
         pending: Option<u32>,
     },
@@ -162,13 +162,13 @@ pub(crate) enum ColdOp {
     Scalar(Scalar, Reg, [Reg; 3]),
     /// b32 = truth table of (b32, b32, b32)
     Lop3(u8, [u32; 4]),
-    /// Many parts of so many bits into one register, low part first.
+    /// Parts of this many bits into one register, low part first.
     Pack(u32, Reg, Box<[Reg]>),
-    /// One register into its parts of so many bits.
+    /// One register into its parts of this many bits.
     Unpack(u32, Box<[Reg]>, Reg),
     /// `mbarrier` instructions that do not wait, and `cp.async.mbarrier.arrive`
     Mbarrier(Box<MbarrierAccess>),
-    /// `cp.async.bulk`, `cp.reduce.async.bulk`, and the same of tensors
+    /// `cp.async.bulk`, `cp.reduce.async.bulk`, and their `.tensor` forms
     BulkCopy(Box<BulkCopy>),
     /// `st.async` and `red.async`
     StoreAsync(Box<StoreAsync>),
@@ -180,7 +180,7 @@ pub(crate) enum ColdOp {
         pending: u32,
         read: bool,
     },
-    /// `mapa`: the same address in the block of a rank (b32).
+    /// `mapa`: the corresponding address in the block of a rank (b32).
     MapShared([Reg; 2], u32),
     /// `getctarank`: b32 = the rank of the block that an address belongs to.
     RankOf {
@@ -202,13 +202,13 @@ pub(crate) enum ColdOp {
     Clock {
         d: Reg,
     },
-    /// b32 = where the frame of the running function begins in local memory
+    /// b32 = the offset of the running function's frame in local memory
     FrameBase {
         d: u32,
     },
     /// predicate = whether the generic address is in a space
     IsSpace(Space, u32, Reg),
-    /// A call of a function that the system brings.
+    /// A call of a function that the driver provides.
     System(SystemCall),
     /// Other fences, prefetches and hints.
     Nothing,
@@ -231,8 +231,8 @@ pub(crate) enum CallTarget {
     Pointer(Reg),
 }
 
-/// Functions that the system brings (CUDA C++ Programming Guide, "Formatted Output" and "Assertion"). Arguments and
-/// results are in the thread's local memory, at these offsets.
+/// Functions that the driver provides (CUDA C++ Programming Guide, "Formatted Output" and "Assertion").
+/// Arguments and results are in the thread's local memory, at these offsets.
 #[derive(Clone, Copy, Debug)]
 #[deny(dead_code)]
 pub(crate) enum SystemCall {
@@ -277,11 +277,11 @@ pub(crate) enum WgmmaOp {
     Fence,
     /// `wgmma.commit_group`
     Commit,
-    /// `wgmma.wait_group`: all groups but the latest `pending` have landed. Holds the registers of every `wgmma`.
+    /// `wgmma.wait_group`: all groups but the latest `pending` are complete. `regs` are the registers of every `wgmma`.
     Wait { pending: u32, regs: Box<[u32]> },
 }
 
-/// What may wait for other threads.
+/// Operations that may wait for other threads.
 #[derive(Clone, Debug)]
 #[deny(dead_code)]
 pub(crate) enum SyncOp {
@@ -297,7 +297,7 @@ pub(crate) enum SyncOp {
     SetRegisters { count: u32, increase: bool },
 }
 
-/// What lanes of a warp do together.
+/// Operations that lanes of a warp execute together.
 #[derive(Clone, Debug)]
 #[deny(dead_code)]
 pub(crate) enum WarpOp {
@@ -363,8 +363,8 @@ pub(crate) enum Logic {
     Move,
 }
 
-/// Threads that a memory operation is ordered with (PTX ISA, "Scope"): those of its block, of its cluster, or of the GPU.
-/// `.sys` is the GPU too: nobody else is there.
+/// The threads that a memory operation is ordered with (PTX ISA, "Scope"): those of its block, its cluster or the GPU.
+/// `.sys` is the same as the GPU: there are no other devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Scope {
     Block,
@@ -375,7 +375,7 @@ pub(crate) enum Scope {
 /// How an access is ordered with those of other threads (PTX ISA, "Memory Consistency Model").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Order {
-    /// None of a weak access, such as an ordinary load. `.volatile` is as strong as `.relaxed.sys`.
+    /// `None` for a weak access, such as an ordinary load. `.volatile` is as strong as `.relaxed.sys`.
     pub strong: Option<Scope>,
     /// `.volatile`
     pub volatile: bool,
@@ -391,11 +391,11 @@ pub(crate) struct LoadStore {
     pub address: Address,
     pub bytes: u32,
     pub count: u32,
-    /// Sign-extend what is loaded.
+    /// Sign-extend the loaded value.
     pub signed: bool,
     pub class: Class,
     pub regs: [u32; 4],
-    /// Index among the memory operations, for what the counters remember.
+    /// Index among the memory operations, for the patterns that the counters remember.
     pub slot: u32,
 }
 
@@ -417,9 +417,9 @@ pub(crate) struct Atomic {
     pub address: Address,
     pub bytes: u32,
     pub f: Scalar,
-    /// The same on global memory, where the addition of f32 flushes subnormal numbers.
+    /// The operation on global memory, where the addition of f32 flushes subnormal numbers.
     pub on_global: Scalar,
-    /// The old value's register, if it is kept.
+    /// The register for the old value, if the instruction returns it.
     pub d: Option<Reg>,
     pub b: Reg,
     pub c: Reg,
@@ -430,7 +430,7 @@ pub(crate) struct Atomic {
 pub(crate) struct Barrier {
     /// Barrier number (b32).
     pub id: u32,
-    /// Number of threads (b32), if it is given.
+    /// Number of threads (b32), if the instruction names it.
     pub threads: Option<u32>,
     /// All threads of a warp must arrive together.
     pub aligned: bool,
@@ -451,9 +451,9 @@ pub(crate) enum Reduction {
 pub(crate) struct Shuffle {
     pub mode: ShuffleMode,
     pub d: u32,
-    /// Whether the source lane was in range, if asked for.
+    /// The predicate for whether the source lane was in range, if the instruction has one.
     pub p: Option<u32>,
-    /// The value, the distance or lane, and the bounds.
+    /// The value, the lane or offset, and the bounds.
     pub sources: [u32; 3],
 }
 
@@ -476,7 +476,7 @@ pub(crate) struct Vote {
 /// `match.sync`: d = the lanes with the same value, p = whether all have it.
 #[derive(Clone, Debug)]
 pub(crate) struct Match {
-    /// 0 in d unless all have it.
+    /// `.all`: d is 0 unless all lanes have the same value.
     pub all: bool,
     pub d: u32,
     pub p: u32,
@@ -510,7 +510,7 @@ pub(crate) struct MatrixMove {
 #[derive(Clone, Debug)]
 pub(crate) struct Mma {
     pub arithmetic: Arithmetic,
-    /// What the PTX instruction computes: for `wmma.mma`, more than this operation.
+    /// The product of the PTX instruction: for `wmma.mma`, larger than this operation.
     pub product: MatrixProduct,
     /// Rows of A: 8 or 16.
     pub rows: u32,
@@ -523,7 +523,7 @@ pub(crate) struct Mma {
 }
 
 impl Mma {
-    /// How many registers A, B, and each of C and D have.
+    /// The numbers of registers of A, of B, and of each of C and D.
     pub fn counts(&self) -> [usize; 3] {
         let (eights, halves) = (self.rows as usize / 8, self.row as usize / 16);
         let sums = if self.arithmetic.is_packed() { 1 } else { 2 };
@@ -552,7 +552,7 @@ pub(crate) struct AsyncCopy {
     pub bytes: u32,
     /// How many of the bytes to read (b32); the rest are zero.
     pub size: Option<u32>,
-    /// For what the counters remember of the shared and of the global side.
+    /// For the patterns that the counters remember, of the shared and the global side.
     pub slots: [u32; 2],
 }
 
@@ -562,13 +562,13 @@ pub(crate) struct MbarrierAccess {
     pub action: MbarrierAction,
     pub space: Space,
     pub address: Address,
-    /// The state before the arrival (b64), if it is kept.
+    /// The register for the state before the arrival (b64), if the instruction returns it.
     pub state: Option<u32>,
     /// The number of arrivals or bytes (b32).
     pub count: u32,
     /// `.relaxed`: it orders nothing.
     pub relaxed: bool,
-    /// Whether its scope is written, and is that of the block.
+    /// Whether the instruction names a scope, and it is `.cta`.
     pub within_block: bool,
 }
 
@@ -580,14 +580,14 @@ pub(crate) enum MbarrierAction {
     CompleteTx,
     Arrive {
         drop: bool,
-        /// It must not complete the phase.
+        /// `.noComplete`: it must not complete the phase.
         no_complete: bool,
     },
     ArriveExpectTx {
         drop: bool,
     },
-    /// `cp.async.mbarrier.arrive`: arrives when the thread's copies have landed. Without `noinc` one more
-    /// arrival is expected for it.
+    /// `cp.async.mbarrier.arrive`: arrives when the thread's copies are complete. Without `noinc` the
+    /// pending count is first incremented by one.
     Copies {
         noinc: bool,
     },
@@ -604,35 +604,35 @@ pub(crate) struct MbarrierWait {
     /// `try_wait` may block.
     pub blocking: bool,
     pub relaxed: bool,
-    /// Whether its scope is written, and is that of the block.
+    /// Whether the instruction names a scope, and it is `.cta`.
     pub within_block: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClusterBarrier {
-    /// Else it arrives.
+    /// Whether it waits; otherwise it arrives.
     pub wait: bool,
     pub relaxed: bool,
     pub aligned: bool,
 }
 
-/// A bulk copy: a run of bytes, or a tile of a tensor.
+/// A bulk copy of contiguous bytes or of a tensor tile.
 #[derive(Clone, Debug)]
 pub(crate) struct BulkCopy {
     pub way: BulkDirection,
     pub to: Address,
-    /// The destination is named in `.shared::cta`: no other block can be meant.
+    /// The destination is in `.shared::cta`, so it cannot be in another block.
     pub to_cta: bool,
     pub from: Address,
-    /// Coordinates in elements (b32), innermost first; the address in global memory is that of a tensor map.
+    /// Coordinates in elements (b32), innermost first; the address in global memory is then that of a tensor map.
     pub coordinates: Box<[u32]>,
-    /// Bytes to copy (b32), where there is no tensor map.
+    /// Bytes to copy (b32), if there is no tensor map.
     pub bytes: u32,
-    /// The mbarrier that is told of the bytes, where no bulk group is.
+    /// The mbarrier that the copy completes on, if it is not in a bulk group.
     pub mbarrier: Option<Address>,
     /// Ranks of the blocks that receive it, a bit each (b32).
     pub multicast: Option<u32>,
-    /// `cp.reduce`: what is done with the bytes that are there.
+    /// `cp.reduce`: how the copied data is combined with the destination.
     pub reduction: Option<BulkReduction>,
 }
 
@@ -640,11 +640,11 @@ pub(crate) struct BulkCopy {
 #[derive(Clone, Debug)]
 pub(crate) enum BulkReduction {
     Elements(Reduce),
-    /// The element's type is the tensor map's: an entry for each of [`crate::Element::ALL`].
+    /// The tensor map determines the element type: an entry for each of [`crate::Element::ALL`].
     Tensor(&'static str, Box<[Option<Reduce>]>),
 }
 
-/// What an asynchronous reduction does with each element: (old, new) to what is left there.
+/// How an asynchronous reduction combines each element: (old, new) to the result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reduce {
     /// Bytes of an element.
@@ -653,7 +653,7 @@ pub(crate) struct Reduce {
 }
 
 impl Reduce {
-    /// Reduces `new` into what was there; `new` is then what is left.
+    /// Reduces `old` into `new`, which then holds the result.
     pub fn apply(self, old: &[u8], new: &mut [u8]) {
         let bytes = self.bytes as usize;
         let value = |raw: &[u8]| {
@@ -668,8 +668,8 @@ impl Reduce {
     }
 }
 
-/// `st.async` and `red.async`: each lane's registers to shared memory of the cluster, and an mbarrier of the same block is
-/// told.
+/// `st.async` and `red.async`: each lane's registers to shared memory of the cluster; completion is signalled on an
+/// mbarrier of the same block.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreAsync {
     pub space: Space,
@@ -700,11 +700,11 @@ pub(crate) struct Wgmma {
     pub a: WgmmaA,
     /// B's descriptor (b64).
     pub b: u32,
-    /// Whether D is an addend, else it is only written; and whether the predicate is negated.
+    /// The predicate for whether D is an addend or only written, and whether it is negated.
     pub scale_d: (u32, bool),
-    /// A and B with the opposite sign.
+    /// Whether A and B are negated.
     pub negate: [bool; 2],
-    /// A is M-major, B is N-major: elements of 16 bits only.
+    /// Whether A is M-major and B is N-major; 16-bit elements only.
     pub transposed: [bool; 2],
 }
 

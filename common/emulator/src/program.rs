@@ -8,7 +8,7 @@ use crate::op::{Op, Reg};
 /// A line of the CUDA source, from `.loc`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceLine {
-    /// The file's name as the compiler was given it.
+    /// The file's name as passed to the compiler.
     pub file: Arc<str>,
     /// 1-based.
     pub line: u32,
@@ -30,18 +30,18 @@ pub struct Param {
     pub bytes: u32,
     /// What it holds.
     pub kind: ParamKind,
-    /// Where it lies among the parameters.
+    /// Its offset among the parameters.
     pub(crate) offset: u32,
 }
 
 impl Param {
-    /// Where it begins among the kernel's parameters, in bytes, as `cuFuncGetParamInfo` counts.
+    /// Its offset among the kernel's parameters, in bytes, as `cuFuncGetParamInfo` returns it.
     pub fn offset(&self) -> u32 {
         self.offset
     }
 }
 
-/// What a kernel parameter holds, as far as its declaration says (PTX ISA, "Kernel Function Parameters").
+/// The type of a kernel parameter, as far as it is declared (PTX ISA, "Kernel Function Parameters").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// `.ptr`: an address. Compilers before CUDA 12 declare pointers as integers of 8 bytes.
@@ -50,7 +50,7 @@ pub enum ParamKind {
     Integer,
     /// A floating-point number.
     Float,
-    /// Bytes: a struct by value, and also a `__half`, which is one.
+    /// Bytes: a struct by value, such as a `__half`.
     Struct,
 }
 
@@ -61,19 +61,19 @@ pub struct Instruction {
     pub ptx_line: u32,
     /// The instruction's text, as in the PTX.
     pub text: String,
-    /// Its name with its suffixes, without guard and operands: `ld.shared.v4.f32`.
+    /// The opcode with its suffixes, without guard and operands: `ld.shared.v4.f32`.
     pub opcode: String,
     /// The guard, `@p` or `@!p`: the register's number in the kernel, and whether it is negated.
     pub guard: Option<(u32, bool)>,
     /// What it does.
     pub kind: InstructionKind,
-    /// Its line in the kernel's file: that of a call there if it was inlined.
+    /// Its line in the kernel's file: the line of the call if it was inlined.
     pub source: Option<SourceLine>,
     /// The line of the inlined function that it came from, if any.
     pub inlined_from: Option<SourceLine>,
-    /// Whether NVIDIA's own headers call what it is in, so that the kernel's author cannot change it.
+    /// Whether it was inlined into a function of NVIDIA's own headers, so that the kernel's author cannot change it.
     pub in_library: bool,
-    /// Whether it is in a function of CUB that another one called.
+    /// Whether it is in a function of CUB that was called by another one of CUB.
     pub(crate) in_cub: bool,
 }
 
@@ -93,14 +93,14 @@ pub struct Program {
     pub(crate) b32: usize,
     pub(crate) b64: usize,
     pub(crate) predicates: usize,
-    /// Memory operations, for which the counters remember the last pattern of addresses.
+    /// The number of memory operations, for each of which the counters cache the last pattern of addresses.
     pub(crate) slots: usize,
     pub(crate) static_shared: u32,
     /// Variables in shared memory, by their addresses; the last one may be dynamic, and then has no end.
     pub(crate) symbols: Vec<Symbol>,
-    /// Of the kernel; frames of functions come behind.
+    /// Local memory of the kernel; frames of functions follow it.
     pub(crate) local_bytes: u32,
-    /// Those that are not inlined.
+    /// Functions that are not inlined.
     pub(crate) functions: Vec<Subroutine>,
     pub(crate) max_threads: Option<[u32; 3]>,
     pub(crate) max_registers: Option<u32>,
@@ -109,26 +109,26 @@ pub struct Program {
     /// Whether it must be launched in clusters.
     pub(crate) explicit_cluster: bool,
     pub(crate) max_cluster: Option<u32>,
-    /// What the declaration of dynamic shared memory asks for, in bytes.
+    /// Alignment that the declaration of dynamic shared memory requires, in bytes.
     pub(crate) dynamic_align: u32,
-    /// Whether it has operations by which clusters may communicate: atomics, volatile or ordered accesses to global memory,
-    /// fences.
+    /// Whether it has operations through which clusters may communicate: atomics, volatile or ordered accesses to
+    /// global memory, fences.
     pub(crate) communicates: bool,
     /// The narrowest access to shared memory, in bytes: the grain of the sanitizer's shadow.
     pub(crate) grain: u32,
-    /// The same of global memory.
+    /// The same for global memory.
     pub(crate) global_grain: u32,
     /// For each operation, the registers of any `wgmma` that it touches, and whether it writes them; empty if
     /// there is no `wgmma`.
     pub(crate) watched: Vec<Box<[(u32, bool)]>>,
-    /// For each operation that may touch a register that no instruction has written, what the sanitizer has to trace; empty
-    /// if there is none.
+    /// For each operation that may touch a register that no instruction has written, what the sanitizer has to trace;
+    /// empty if there is no such operation.
     pub(crate) flows: Vec<Option<Box<DataFlow>>>,
     /// Registers that may be read before they are written.
     pub(crate) unwritten: Vec<Reg>,
 }
 
-/// A function that is called by its address or that may call itself.
+/// A recursive or indirectly called function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subroutine {
     pub(crate) name: String,
@@ -147,38 +147,38 @@ pub(crate) struct Subroutine {
 /// A variable in shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbol {
-    /// As the source has it.
+    /// The name in the source.
     pub(crate) name: String,
     pub(crate) start: u32,
-    /// None of dynamic shared memory.
+    /// `None` for dynamic shared memory.
     pub(crate) bytes: Option<u32>,
 }
 
-/// An operation's registers, as the sanitizer traces values that no instruction has written.
+/// The registers of an operation, for the sanitizer's tracing of undefined values.
 #[derive(Clone, Debug)]
 pub(crate) struct DataFlow {
     pub(crate) flow: Flow,
-    /// With the guard as the last one.
+    /// Registers that it reads, the guard last.
     pub(crate) uses: Box<[Reg]>,
     pub(crate) defs: Box<[Reg]>,
 }
 
-/// What becomes of a value that an operation reads.
+/// What an operation does with a value that it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// Its bits are put into the result as they are.
+    /// Its bits are moved into the result unchanged.
     Moves,
     /// The result is computed from it.
     Computes,
     /// It is an address, and the result may come from local memory.
     Loads,
-    /// It is an address, or goes to memory.
+    /// It is an address, or is stored to memory.
     Stores,
     /// An operand of `mma`.
     Matrix,
     /// An operand of `wgmma`.
     Wgmma,
-    /// It decides what happens: an address, a branch, a barrier's number.
+    /// It determines an effect: an address, a branch, a barrier's number.
     Sink,
 }
 
@@ -192,7 +192,7 @@ impl Program {
         })
     }
 
-    /// The first instruction, for what is found wrong with a launch as a whole.
+    /// The first instruction, for findings about a launch as a whole.
     pub(crate) fn entry(&self) -> Location {
         let first = self.instructions.first();
         Location {
@@ -243,7 +243,7 @@ pub(crate) enum Special {
     LaneMaskGt,
     DynamicShared,
     TotalShared,
-    /// With what the system reserves of each block's.
+    /// Including what the system reserves for each block.
     AggregateShared,
     Cluster(u8),
     Clusters(u8),
@@ -252,7 +252,7 @@ pub(crate) enum Special {
     ClusterRank,
     ClusterRanks,
     ExplicitCluster,
-    /// `%envreg`: read-only and set by the driver. Cooperative groups find the grid's workspace by 1 and 2, the upper and
-    /// the lower half of its address, which is 0 unless the launch is cooperative.
+    /// `%envreg`: read-only and set by the driver. Registers 1 and 2 hold the upper and the lower half of the address
+    /// of the grid's workspace, which cooperative groups use; it is 0 unless the launch is cooperative.
     Environment(u8),
 }

@@ -1,4 +1,5 @@
-//! Random bits that are the same on every machine: what recordings were made from, and orders of warps, come again.
+//! Random bits that are the same on every machine, so that the inputs of recordings and the orders of warps are
+//! reproducible.
 
 /// SplitMix64 (Steele, Lea and Flood 2014), one step.
 pub(crate) fn random(state: &mut u64) -> u64 {

@@ -1,30 +1,30 @@
-//! What a block holds when its warps come to some instructions: shared memory, and the operands of each.
+//! The state of a block when its warps reach given instructions: shared memory and operands.
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::banks::LANES;
 use crate::op::Reg;
 
-/// What to keep of one block.
+/// What to record of one block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SnapshotRequest {
     /// Its `blockIdx`.
     pub block: [u32; 3],
     /// Which execution by each warp: 1 is the first.
     pub execution: u64,
-    /// Keep shared memory as it is when the last warp comes to one of these instructions, indices into
-    /// [`crate::Function::instructions`]. Executions are counted over all of them: they may be copies of one, of a loop that
-    /// the compiler unrolled.
+    /// Record shared memory when the last warp reaches one of these instructions, given as indices into
+    /// [`crate::Function::instructions`]. Executions are counted over all of them, because they may be copies of one
+    /// instruction in an unrolled loop.
     pub shared_at: Vec<usize>,
-    /// Keep the operands of these, by such indices; executions are counted for each.
+    /// Record the operands of these instructions, given as indices; executions are counted for each.
     pub operands_of: Vec<usize>,
-    /// Keep so many of the block's first warp instructions, in the order in which the emulator executed them.
+    /// How many of the block's first warp instructions to record, in the order in which the emulator executed them.
     pub steps: usize,
 }
 
-/// What was kept.
+/// What was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// None if no warp came to the instruction as often.
+    /// `None` if no warp executed the instruction that often.
     pub shared: Option<SharedSnapshot>,
     /// In the order of execution.
     pub operands: Vec<OperandSnapshot>,
@@ -32,7 +32,7 @@ pub struct Snapshot {
     pub steps: Vec<StepSnapshot>,
 }
 
-/// A warp instruction that was executed, and what shared memory held then.
+/// A warp instruction that was executed, and the changes of shared memory before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepSnapshot {
     /// Index into [`crate::Function::instructions`].
@@ -41,18 +41,18 @@ pub struct StepSnapshot {
     pub warp: u32,
     /// Lanes whose guard was true.
     pub active: u32,
-    /// Words of shared memory that are other than before the step before, as they are before this one: where, counted in bytes
-    /// from where [`crate::SharedVariable::start`] counts from, and what they hold. They were written by the step before, or by a
-    /// copy that has landed since.
+    /// Words of shared memory that changed between the start of the previous step and the start of this one: the offset
+    /// in bytes, as in [`crate::SharedVariable::start`], and the new value. They were written by the previous step, or
+    /// by a copy that has completed since.
     pub changed: Vec<(u32, u32)>,
 }
 
 /// A block's shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedSnapshot {
-    /// The warps that had come to the instruction, in their order: the last of them was just about to execute it.
+    /// The warps that had reached the instruction, in order of arrival; the last one was about to execute it.
     pub warps: Vec<u32>,
-    /// From the first byte that a kernel has, which is where [`crate::SharedVariable::start`] counts from.
+    /// From the first byte that a kernel can use, at which [`crate::SharedVariable::start`] is 0.
     pub bytes: Vec<u8>,
 }
 
@@ -65,8 +65,8 @@ pub struct OperandSnapshot {
     pub warp: u32,
     /// Lanes whose guard was true.
     pub active: u32,
-    /// Those that it read, as they were before, then those that it wrote, as they were after. What `wgmma` writes, it
-    /// writes later, so that it is not here.
+    /// The operands that it read, with their values before, then those that it wrote, with their values after.
+    /// Results of `wgmma` are not included, because it writes them later.
     pub operands: Vec<Operand>,
 }
 
@@ -77,37 +77,37 @@ pub struct Operand {
     pub role: &'static str,
     /// Its number among those of this role.
     pub number: usize,
-    /// Bytes that count.
+    /// Size in bytes.
     pub bytes: u32,
-    /// What each lane holds.
+    /// The value in each lane.
     pub lanes: [u64; LANES],
 }
 
 /// A role, a number in it, bytes, and the register.
 pub(crate) type NamedRegister = (&'static str, usize, u32, Reg);
 
-/// Collects what was asked for.
+/// Collects what was requested.
 #[derive(Clone)]
 pub(crate) struct Inspector {
     pub request: SnapshotRequest,
     /// Executions so far, by instruction and warp.
     counts: BTreeMap<(usize, u32), u64>,
-    /// Of all that shared memory is kept at, by warp.
+    /// Executions of all instructions in `shared_at`, by warp.
     shared_counts: BTreeMap<u32, u64>,
-    /// The last one that was counted.
+    /// The last execution that was counted.
     last: Option<(usize, u32)>,
     warps: BTreeSet<u32>,
     pub found: Snapshot,
     /// Shared memory at the last step.
     memory: Vec<u32>,
-    /// What had changed before a step that was taken back.
+    /// Changes before a step that was taken back.
     carried: Vec<(u32, u32)>,
-    /// Registers that the last instruction of a warp writes: they are read before its next one. By warp, the index into
+    /// Registers that the last instruction of a warp writes, to be read before its next one. By warp: the index into
     /// the operands, and the registers with their roles and bytes.
     pub pending: BTreeMap<u32, (usize, Vec<NamedRegister>)>,
 }
 
-/// What is to be kept now.
+/// What is to be recorded now.
 pub(crate) struct Due {
     pub shared: bool,
     pub operands: bool,
@@ -165,7 +165,7 @@ impl Inspector {
         });
     }
 
-    /// Takes the last execution back: it will come again.
+    /// Takes the last execution back: it will be repeated.
     pub fn take_back(&mut self) {
         let Some((instruction, warp)) = self.last.take() else {
             return;
@@ -193,7 +193,7 @@ impl Inspector {
         }
     }
 
-    /// A warp has come: memory is kept as it is now, in place of what another warp found.
+    /// A warp has arrived: replaces the recorded memory by its current state.
     pub fn keep_shared(&mut self, warp: u32, bytes: impl Iterator<Item = u8>) {
         self.warps.insert(warp);
         self.found.shared = Some(SharedSnapshot {
@@ -202,7 +202,7 @@ impl Inspector {
         });
     }
 
-    /// Takes over what another thread has found, which ran other blocks.
+    /// Merges the results of another thread, which ran other blocks.
     pub fn add(&mut self, other: Self) {
         if other.last.is_some() {
             *self = other;

@@ -1,25 +1,25 @@
-//! Tensor maps: which tile of which tensor a bulk tensor copy moves.
+//! Tensor maps, which describe the tensor and the tiles of bulk tensor copies.
 //!
 //! The rules are those of `cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management"). The 128
-//! bytes are the emulator's own, as a driver's are its own: neither can read the other's.
+//! bytes are in a format of the emulator's own, as a driver's are in NVIDIA's: neither can read the other's.
 
-/// How TMA scatters the 16-byte chunks of a tile over the banks of shared memory: within each pattern, bits 4
+/// How TMA permutes the 16-byte chunks of a tile over the banks of shared memory: within each pattern, bits 4
 /// and up of the shared address are XORed with bits 7 and up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Swizzle {
     /// In order.
     #[default]
     None,
-    /// One bit, in rows of 32 bytes; the pattern repeats after 256.
+    /// One bit, in rows of 32 bytes; the pattern repeats every 256 bytes.
     B32,
-    /// Two bits, in rows of 64 bytes; it repeats after 512.
+    /// Two bits, in rows of 64 bytes; the pattern repeats every 512 bytes.
     B64,
-    /// Three bits, in rows of 128 bytes; it repeats after 1024.
+    /// Three bits, in rows of 128 bytes; the pattern repeats every 1024 bytes.
     B128,
 }
 
 impl Swizzle {
-    /// The one of this width in bytes, 0 for none.
+    /// The swizzle of this width in bytes, 0 for none.
     pub fn of_width(bytes: u32) -> Option<Self> {
         let all = [Self::None, Self::B32, Self::B64, Self::B128];
         all.into_iter().find(|swizzle| swizzle.bytes() == bytes)
@@ -35,12 +35,12 @@ impl Swizzle {
         }
     }
 
-    /// How wide it is, in bytes; 0 if there is none.
+    /// Its width in bytes; 0 if there is none.
     pub(crate) fn bytes(self) -> u32 {
         self.width().unwrap_or(0)
     }
 
-    /// Where the byte that would lie at this shared address is put.
+    /// The swizzled address of the byte at this unswizzled shared address.
     pub(crate) fn apply(self, address: u32) -> u32 {
         let mask = match self {
             Swizzle::None => 0,
@@ -52,7 +52,7 @@ impl Swizzle {
     }
 }
 
-/// What an element is; a copy moves bits, and only [`Fill::Nan`] looks at them.
+/// The type of an element. A copy moves bits; the type matters only for its size and for [`Fill::Nan`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Element {
     /// 8 bits.
@@ -125,33 +125,35 @@ impl Element {
     }
 }
 
-/// What a load brings from outside the tensor.
+/// What a load writes for elements outside the tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fill {
     /// Zeros.
     #[default]
     Zeros,
-    /// A NaN; floating-point elements only. Which NaN is not documented: here all bits but the sign.
+    /// A NaN; floating-point elements only. Which NaN is not documented: here it is all bits but the sign.
     Nan,
 }
 
-/// A tensor in a buffer, from its first byte on, and the tile that one copy moves. All lists begin with the innermost dimension.
+/// A tensor that starts at the first byte of a buffer, and the tile that one copy moves. All lists begin with the
+/// innermost dimension.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorMap<'a> {
     /// What the tensor holds.
     pub element: Element,
     /// Elements in each dimension, 1 to 2^32; 1 to 5 dimensions.
     pub dimensions: &'a [u64],
-    /// Bytes from one element to the next in each dimension but the innermost: multiples of 16 below 2^40.
+    /// Bytes from one element to the next in each dimension except the innermost: multiples of 16 below 2^40.
     pub strides: &'a [u64],
-    /// Elements of the tile in each dimension, 1 to 256; a row of it is a multiple of 16 bytes, and no longer
-    /// than the swizzle is wide.
+    /// Elements of the tile in each dimension, 1 to 256; a row of it is a multiple of 16 bytes, and at most
+    /// the width of the swizzle.
     pub tile: &'a [u32],
-    /// Every how-manyth element is taken in each dimension, 1 to 8; empty for all. The innermost is ignored.
+    /// The stride between the elements that are copied in each dimension, 1 to 8; empty for all 1. The innermost is
+    /// ignored.
     pub element_strides: &'a [u32],
     /// The order in shared memory.
     pub swizzle: Swizzle,
-    /// What lies outside the tensor.
+    /// The value of elements outside the tensor.
     pub fill: Fill,
 }
 
@@ -162,7 +164,7 @@ pub enum TensorMapError {
     /// The number of dimensions.
     #[error("a tensor of {0} dimensions; TMA takes 1 to 5")]
     Rank(usize),
-    /// The lists disagree.
+    /// The lengths of the lists do not match.
     #[error(
         "{dimensions} dimensions need {} strides (the innermost has none) and {dimensions} sides of the tile, not {strides} and {tile}",
         .dimensions - 1
@@ -176,7 +178,7 @@ pub enum TensorMapError {
         tile: usize,
     },
     /// The tensor's address.
-    #[error("the tensor starts at 0x{0:x}, which is no multiple of 16 bytes")]
+    #[error("the tensor starts at 0x{0:x}, which is not a multiple of 16 bytes")]
     Address(u64),
     /// A dimension's size.
     #[error("dimension {dimension} has {size} elements; TMA takes 1 to 2^32")]
@@ -329,7 +331,7 @@ pub(crate) struct Tile {
     steps: [u32; 5],
 }
 
-/// The first bytes of a map of ours.
+/// The first bytes of the emulator's maps.
 const MAGIC: [u8; 8] = *b"TMA tile";
 
 impl Tile {
@@ -337,7 +339,7 @@ impl Tile {
     pub fn counts(&self) -> [u32; 5] {
         std::array::from_fn(|d| self.sides[d].div_ceil(self.steps[d]))
     }
-    /// Every how-manyth element is taken.
+    /// The stride between the elements that are copied.
     pub fn step(&self, dimension: usize) -> u32 {
         self.steps[dimension]
     }
@@ -345,12 +347,12 @@ impl Tile {
     pub fn row_bytes(&self) -> u32 {
         self.counts()[0] * self.element.bytes()
     }
-    /// Bytes of the whole tile: what an mbarrier is told.
+    /// Bytes of the whole tile: the tx-count of its completion.
     pub fn bytes(&self) -> u64 {
         let elements: u64 = self.counts().map(u64::from).iter().product();
         elements * u64::from(self.element.bytes())
     }
-    /// What an element outside the tensor reads as.
+    /// The value that is read for an element outside the tensor.
     pub fn outside(&self) -> u64 {
         if self.nan { self.element.nan() } else { 0 }
     }
@@ -380,7 +382,7 @@ impl Tile {
         out
     }
 
-    /// The map in these bytes, if it is one of ours.
+    /// Decodes a map from these bytes, if it is one of the emulator's.
     pub fn decode(bytes: &[u8; 128]) -> Option<Self> {
         let number = |at: usize, len: usize| {
             let mut raw = [0; 8];
@@ -416,7 +418,7 @@ impl Tile {
     }
 }
 
-/// FNV-1a: a map that was overwritten is not taken for one.
+/// FNV-1a, to detect a map that was overwritten.
 fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! What warps executed, in their order: what a model of time is driven by.
+//! The instructions that warps executed, in order: the input of a model of time.
 use std::collections::BTreeMap;
 
 use crate::banks::LANES;
@@ -9,20 +9,20 @@ use crate::snapshot::{Inspector, Snapshot, SnapshotRequest};
 pub struct TraceRequest {
     /// Their `blockIdx`.
     pub blocks: Vec<[u32; 3]>,
-    /// Run no other clusters than theirs. What those would have written is then missing from memory, and so the option
-    /// has no effect on a kernel whose blocks communicate with each other, unless only its control flow is asked for.
+    /// Run only their clusters. The writes of all others are then missing from memory. The option therefore has no
+    /// effect on a kernel whose blocks communicate with each other, unless `control_flow_only` is set.
     pub only: bool,
-    /// Stop each cluster after about so many warp instructions: enough to see which addresses a step takes.
+    /// Stop each cluster after about this many warp instructions: enough to see which addresses a step accesses.
     pub most: Option<u64>,
-    /// What is computed does not matter, only which instructions are executed and which addresses they access:
-    /// - `wgmma` leaves its registers as they are;
-    /// - a loop that polls what another cluster writes ends when nothing else is left to do;
-    /// - an atomic operation whose result is used is executed by all clusters that run side by side, in the order of their
-    ///   numbers, so that each takes its share of a common counter.
+    /// Only the executed instructions and their addresses matter, not the computed values:
+    /// - `wgmma` does not change its registers;
+    /// - a loop that polls for a write of another cluster ends when nothing else can run;
+    /// - an atomic operation whose result is used is executed by all clusters that run side by side, in the order of
+    ///   their numbers, so that each takes its share of a shared counter.
     pub control_flow_only: bool,
 }
 
-/// What one warp of a traced block executed.
+/// The trace of one warp of a traced block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WarpTrace {
     /// `blockIdx`.
@@ -33,13 +33,13 @@ pub struct WarpTrace {
     pub warp: u32,
     /// Warp instructions, in the order in which they were executed.
     pub events: Vec<TraceEvent>,
-    /// What they did beyond computing, in the same order.
+    /// Their effects besides computing, in the same order.
     pub effects: Vec<TraceEffect>,
     /// Lines of global memory that [`Effect::Global`] and [`Effect::BulkCopy`] refer to.
     pub lines: Vec<TraceLine>,
 }
 
-/// A warp instruction that was executed once.
+/// One execution of a warp instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
     /// Index into [`crate::Function::instructions`].
@@ -57,7 +57,7 @@ pub struct TraceEffect {
     pub effect: Effect,
 }
 
-/// 128 bytes of global memory, as the L1 keeps them.
+/// A 128-byte line of global memory, as in the L1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceLine {
     /// Address divided by 128.
@@ -66,7 +66,7 @@ pub struct TraceLine {
     pub sectors: u8,
 }
 
-/// What an instruction did beyond computing.
+/// An effect of an instruction besides computing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Accessed shared memory.
@@ -78,18 +78,18 @@ pub enum Effect {
     Global {
         /// The first of its lines in [`WarpTrace::lines`].
         first: u32,
-        /// How many follow each other there.
+        /// How many lines, consecutive in that list.
         count: u32,
     },
     /// Issued a bulk copy (`cp.async.bulk`).
     BulkCopy {
         /// Bytes that each block receives, or that are stored.
         bytes: u32,
-        /// Lines of global memory, as of [`Effect::Global`].
+        /// The first of its lines of global memory, as in [`Effect::Global`].
         first: u32,
         /// How many.
         count: u32,
-        /// The mbarrier that is told, at this address in shared memory; none of a copy to global memory.
+        /// The address in shared memory of the mbarrier that it completes on; `None` for a copy to global memory.
         mbarrier: Option<u32>,
         /// Ranks of the blocks that receive it, a bit each.
         ranks: u32,
@@ -101,18 +101,18 @@ pub enum Effect {
         /// Arrivals that each phase takes.
         count: u32,
     },
-    /// Arrived at an mbarrier (`mbarrier.arrive`), with or without more bytes to expect.
+    /// Arrived at an mbarrier (`mbarrier.arrive`), possibly with `expect_tx`.
     MbarrierArrive {
         /// Rank of its block.
         rank: u32,
         /// Address in shared memory.
         at: u32,
-        /// Arrivals; 0 of `expect_tx` and `complete_tx`.
+        /// Arrivals; 0 for `expect_tx` and `complete_tx`.
         count: u32,
-        /// Bytes to expect; fewer than 0 of `complete_tx`.
+        /// Bytes to expect; negative for `complete_tx`.
         bytes: i64,
     },
-    /// Lets the completion of the thread's `cp.async`s arrive at an mbarrier (`cp.async.mbarrier.arrive`).
+    /// Makes an mbarrier track the completion of the thread's `cp.async`s (`cp.async.mbarrier.arrive`).
     MbarrierCopies {
         /// Address in shared memory.
         at: u32,
@@ -126,7 +126,7 @@ pub enum Effect {
         /// Parity of the phase.
         parity: u32,
     },
-    /// Came to a barrier of the block (`barrier`).
+    /// Arrived at a barrier of the block (`barrier`).
     Barrier {
         /// Its number.
         number: u32,
@@ -142,7 +142,7 @@ pub(crate) struct Tracer {
     warps: BTreeMap<([u32; 3], u32), WarpTrace>,
     current: Option<([u32; 3], u32)>,
     trace: WarpTrace,
-    /// Present if memory or registers are kept.
+    /// Present if memory or registers are recorded.
     pub inspector: Option<Inspector>,
 }
 
@@ -157,7 +157,7 @@ impl Tracer {
         }
     }
 
-    /// A warp runs from here on.
+    /// From here on this warp runs.
     pub fn enter(&mut self, block: [u32; 3], rank: u32, warp: u32) {
         self.leave();
         if self.blocks.contains(&block) {
@@ -187,7 +187,7 @@ impl Tracer {
         }
     }
 
-    /// Takes the last instruction back: it will be executed later.
+    /// Takes the last instruction back: it will be executed again later.
     pub fn take_back(&mut self) {
         if let Some(inspector) = &mut self.inspector {
             inspector.take_back();
@@ -208,13 +208,13 @@ impl Tracer {
         }
     }
 
-    /// Adds lines of global memory; where they begin and how many there are.
+    /// Adds lines of global memory. Returns the index of the first and their number.
     pub fn lines(&mut self, runs: impl Iterator<Item = (u64, u32)>) -> (u32, u32) {
         let first = self.trace.lines.len();
         if self.current.is_none() {
             return (0, 0);
         }
-        // Neighbouring lanes are mostly in one sector.
+        // Neighbouring lanes mostly access the same sector.
         let mut known = None;
         for (address, bytes) in runs {
             let (start, end) = (address / 32, (address + u64::from(bytes)).div_ceil(32));
@@ -236,8 +236,8 @@ impl Tracer {
         (first as u32, (self.trace.lines.len() - first) as u32)
     }
 
-    /// The bulk copy that was issued last tells this mbarrier in these blocks.
-    pub fn tells(&mut self, at: u32, to: u32) {
+    /// The bulk copy that was issued last completes on this mbarrier in these blocks.
+    pub fn completes_on(&mut self, at: u32, to: u32) {
         if let Some(TraceEffect {
             effect: Effect::BulkCopy {
                 mbarrier, ranks, ..
@@ -255,7 +255,7 @@ impl Tracer {
         self.effect(Effect::Global { first, count });
     }
 
-    /// Takes over what another thread has traced.
+    /// Merges what another thread has traced.
     pub fn add(&mut self, mut other: Self) {
         self.leave();
         other.leave();
@@ -265,7 +265,7 @@ impl Tracer {
         }
     }
 
-    /// All that were traced, by block and warp; and what was kept.
+    /// All traced warps, by block and warp, and the recorded snapshot.
     pub fn finish(mut self) -> (Vec<WarpTrace>, Snapshot) {
         self.leave();
         let found = self.inspector.map(|inspector| inspector.found);

@@ -1,7 +1,7 @@
 //! A vector clock: for each actor, the epoch up to which its accesses are known (FastTrack, Flanagan and Freund 2009).
 use crate::happens_before::Actor;
 
-/// Up to which epoch accesses are known, by actor; what is known of single threads beyond that.
+/// The epoch up to which accesses are known, by actor; for single threads possibly a later one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct VectorClock {
     base: Vec<u32>,
@@ -15,7 +15,7 @@ impl VectorClock {
         self.base.get(actor).copied().unwrap_or(0)
     }
 
-    /// Whether what this lane did at `clock` is known.
+    /// Whether the access of this lane at `clock` is known.
     #[inline(always)]
     pub fn covers(&self, actor: Actor, lane: u32, clock: u32) -> bool {
         clock < self.base(actor) || self.knows_more(actor, lane, clock)
@@ -46,7 +46,7 @@ impl VectorClock {
         }
     }
 
-    /// For the whole warp, if all that are alive take part.
+    /// Raises the clock of the whole warp if all live lanes take part.
     pub fn raise_some(&mut self, actor: Actor, lanes: u32, alive: u32, clock: u32) {
         match lanes & alive == alive {
             true => self.raise(actor, clock),
@@ -54,7 +54,7 @@ impl VectorClock {
         }
     }
 
-    /// Whether another one knows all of it.
+    /// Whether the other clock covers all of this one.
     pub fn within(&self, other: &VectorClock) -> bool {
         let base = self.base.iter().enumerate();
         base.into_iter()

@@ -13,7 +13,7 @@ use owo_colors::OwoColorize;
 use crate::Streams;
 use crate::layout::{Format, print};
 
-/// Which accesses.
+/// The accesses to cost.
 #[derive(clap::Args)]
 #[command(
     after_help = "The file's columns are op, bytes_per_lane and byte_offset_per_lane; other columns are copied:\n  \
@@ -37,7 +37,7 @@ pub struct Arguments {
 /// The columns that this command adds.
 const ADDED: [&str; 3] = ["wavefronts", "bank_conflicts", "ideal"];
 
-/// Costs every row, or draws one; whether all rows were good.
+/// Computes the cost of every row, or draws one. Returns whether all rows were valid.
 ///
 /// # Errors
 /// If there is no such table or row.

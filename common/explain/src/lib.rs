@@ -1,12 +1,12 @@
-//! The commands of `cargo ladder` whose answer depends on their words alone (of `banks` also on a table that they name):
-//! nothing is launched. The terminal and the book's pages run the same code, so they print the same.
+//! The commands of `cargo ladder` whose output depends only on their arguments (for `banks` also on a CSV file): no
+//! kernel is launched. The terminal and the book's pages run the same code, so they print the same output.
 //!
 //! | file | command |
 //! | --- | --- |
 //! | `layout` | shows where data is stored: swizzles, banks, fragments, descriptors, Tensor Memory |
-//! | `banks` | costs a user's own accesses to shared memory, and draws them |
-//! | `round` | shows how a tensor core adds up one output, step by step |
-//! | `approximate` | shows how the unit for approximate instructions gets from an operand to a result |
+//! | `banks` | computes the cost of a user's own accesses to shared memory, and draws them |
+//! | `round` | shows how a tensor core computes one output, step by step |
+//! | `approximate` | shows how the special function unit computes an approximate instruction, step by step |
 pub mod approximate;
 pub mod banks;
 pub mod layout;
@@ -17,7 +17,7 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Parser;
 
-/// Where a command reports, and where it complains.
+/// The output streams of a command.
 pub struct Streams<'a> {
     /// Standard output.
     pub out: &'a mut dyn Write,
@@ -39,10 +39,10 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it; whether all was well.
+    /// Runs the command. Returns whether its checks passed.
     ///
     /// # Errors
-    /// If the words are no question, or a table cannot be read.
+    /// If the arguments are invalid, or a file cannot be read.
     pub fn run(&self, streams: &mut Streams<'_>) -> Result<bool> {
         match self {
             Self::Banks(arguments) => banks::run(arguments, streams),
@@ -67,7 +67,7 @@ pub fn command_line() -> clap::Command {
     Words::command()
 }
 
-/// What `cargo ladder` does with these words; returns the exit code. Nothing is printed but to the streams.
+/// Runs `cargo ladder` with these words and returns the exit code. Output goes only to the streams.
 pub fn main_with(words: &[&str], streams: &mut Streams<'_>) -> u8 {
     let words = [&["cargo ladder"], words].concat();
     let (code, message) = match Words::try_parse_from(words) {
@@ -77,7 +77,7 @@ pub fn main_with(words: &[&str], streams: &mut Streams<'_>) -> u8 {
             Err(error) => (2, format!("error: {error:#}\n")),
         },
     };
-    // A reader who has gone away needs no message.
+    // If the output is a closed pipe, there is no one to report the error to.
     let _ = match code {
         0 => streams.out.write_all(message.as_bytes()),
         _ => streams.err.write_all(message.as_bytes()),

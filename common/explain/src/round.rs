@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use emulator::Card;
 use emulator::tensor::{self, Factor, Steps};
 
-/// Which products.
+/// The products and options.
 #[derive(clap::Args)]
 #[command(
     after_help = "A product is `A * B`, or `8 x A * B` for eight of them. A number is decimal, a power of two such as \
@@ -51,7 +51,7 @@ struct Problem {
 /// Prints the sum, step by step.
 ///
 /// # Errors
-/// If what is given are no products.
+/// If the arguments are not valid products.
 pub fn run(arguments: &Arguments, out: &mut dyn io::Write) -> Result<bool> {
     let factor = match arguments.bf16 {
         true => Factor::Bf16,
@@ -292,7 +292,7 @@ fn row(text: &mut String, name: &str, sum: &Steps, at: usize) {
     );
 }
 
-/// As a power of two if it is one and not an integer, else in full.
+/// As a power of two if it is one and not an integer, otherwise in full.
 fn shown(value: f64) -> String {
     let bits = value.abs().to_bits();
     let (exponent, fraction) = ((bits >> 52) as i32 - 1023, bits & ((1 << 52) - 1));

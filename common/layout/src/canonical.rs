@@ -74,7 +74,7 @@ pub enum CanonicalError {
 }
 
 impl Canonical {
-    /// The layout itself, if it exists.
+    /// Checks that the layout exists, and returns it.
     ///
     /// # Errors
     /// If it does not exist.
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// What TMA writes with the same swizzle: a box of the swizzle's width, row by row.
+    /// A box of the swizzle's width, row by row, is what TMA writes with the same swizzle.
     #[test]
     fn k_major_is_what_tma_writes() {
         for mode in [Mode::B32, Mode::B64, Mode::B128] {

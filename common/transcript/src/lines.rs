@@ -1,7 +1,7 @@
 //! Which lines of an output are shown.
 use serde::{Deserialize, Serialize};
 
-/// By text that they contain; all lines if none is named.
+/// Lines are selected by text that they contain; all lines if nothing is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lines {
@@ -22,7 +22,7 @@ pub enum NoLines {
     /// Not in the output.
     #[error("no line of its output contains `{0}`")]
     Missing(String),
-    /// Not where it is looked for.
+    /// Not after the first line that is shown.
     #[error("no line of its output below the first that is shown contains `{0}`")]
     MissingBelow(String),
     /// Options that exclude each other.
@@ -34,7 +34,7 @@ impl Lines {
     /// These lines; `…` stands for the others.
     ///
     /// # Errors
-    /// If no line contains what is asked for.
+    /// If no line contains the text.
     pub fn of(&self, text: &str) -> Result<String, NoLines> {
         let lines: Vec<&str> = text.trim_end_matches('\n').lines().collect();
         let find = |start: usize, what: &str| {

@@ -1,10 +1,10 @@
-//! Between libFuzzer, which has bytes, and mutations of PTX, which has lines.
+//! Connects libFuzzer, which mutates bytes, with mutations of lines of PTX.
 use std::sync::OnceLock;
 
 use ladder_tests::hostile::mutate::{self, Random};
 
-/// Mutates PTX in a buffer of which `size` bytes are used and `most` may be; the first `head` bytes say how it is run.
-/// Half of the time it leaves the work to libFuzzer, now and then it starts anew from a rung's PTX.
+/// Mutates PTX in a buffer in which `size` of at most `most` bytes are used; the first `head` bytes select how it is
+/// run. Half of the time it uses libFuzzer's own mutations, and occasionally it starts again from a rung's PTX.
 pub fn mutate_ptx(head: usize, bytes: &mut [u8], size: usize, most: usize, seed: u32) -> usize {
     static RUNGS: OnceLock<Vec<String>> = OnceLock::new();
     let rungs = RUNGS.get_or_init(mutate::rungs);

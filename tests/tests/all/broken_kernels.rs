@@ -113,8 +113,8 @@ fn what_no_gpu_takes_is_refused_with_the_reason() {
     }
 }
 
-/// The changes that some mistakes need in order to show are correct in themselves: a tile whose panels are stored one
-/// in each step of the next tile, all at its end, or some of each.
+/// Some mistakes show only in kernels with further changes. These changes alone are correct: a tile whose panels are
+/// stored one in each step of the next tile, all at its end, or some of each.
 #[test]
 fn several_tiles_a_block_are_no_mistake() {
     if !has_nvrtc(gpu::Nvrtc::find().is_ok()) {

@@ -113,7 +113,7 @@ fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
     1.0 - 6.0 * apart / (n * (n * n - 1.0))
 }
 
-/// What has been reached of kernels outside the ladder, family by family.
+/// The accuracy reached for kernels outside the ladder, family by family.
 #[test]
 fn kernels_outside_the_ladder_are_predicted_as_well_as_they_were() {
     let text = read(&root().join("results/h200/kernels.csv"));
@@ -144,7 +144,7 @@ fn kernels_outside_the_ladder_are_predicted_as_well_as_they_were() {
     }
 }
 
-/// The same of predictions without ptxas.
+/// The same for predictions without ptxas.
 #[test]
 fn predictions_from_ptx_are_as_near_to_the_card_as_they_were() {
     let errors = Errors::new(recorded().iter().filter_map(Predicted::error_from_ptx));

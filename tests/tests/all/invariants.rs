@@ -81,7 +81,7 @@ fn who_may_depend_on_whom() {
                 "calibration",
             ],
             "labs" => &["emulator", "gpu", "harness", "layout"],
-            // All that a page asks; the rungs are compiled in, as modules.
+            // Everything that a page needs; the rungs are compiled in as modules.
             "live" => &[
                 "layout",
                 "emulator",

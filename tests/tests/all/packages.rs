@@ -1,10 +1,10 @@
-//! What the packages cost, to compile and to read, and what they promise to programs.
+//! The cost of compiling and reading the packages, and their promises to other programs.
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use ladder_tests::workspace::{files, read, root};
 
-/// The features of each package that a selection is built with, by cargo's own words.
+/// The features of each package in a build of a selection, from cargo's output.
 fn features(selection: &[&str], kinds: &str) -> BTreeMap<String, BTreeSet<String>> {
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
     let output = Command::new(cargo)
@@ -31,7 +31,7 @@ fn features(selection: &[&str], kinds: &str) -> BTreeMap<String, BTreeSet<String
         let Some((package, features)) = line.split_once('|') else {
             continue;
         };
-        // The name and version, without the place.
+        // The name and version, without the path.
         let package: Vec<&str> = package.split(' ').take(2).collect();
         all.entry(package.join(" "))
             .or_default()
@@ -41,7 +41,7 @@ fn features(selection: &[&str], kinds: &str) -> BTreeMap<String, BTreeSet<String
 }
 
 /// A crate that a rung, the ladder and the tests need with different features is compiled again for each, and so is
-/// everything above it, the emulator among it.
+/// everything that depends on it, including the emulator.
 #[test]
 fn what_is_compiled_is_shared() {
     let tests = features(&[], "normal,build,dev");
@@ -52,7 +52,7 @@ fn what_is_compiled_is_shared() {
     ] {
         let mut others = Vec::new();
         for (package, features) in features(selection, "normal,build") {
-            // Macros are compiled for the machine that compiles, and not again; `layout` has its command for the ladder only.
+            // Procedural macros are compiled once, for the host; `layout` has its command only in the ladder.
             if package.starts_with("syn ") || package.starts_with("layout ") {
                 continue;
             }
@@ -70,8 +70,8 @@ fn what_is_compiled_is_shared() {
     }
 }
 
-/// CI runs the tests without a compiler for CUDA, and then with one those that may tell the difference. Of this package's they are
-/// in the modules that a step names.
+/// CI runs the tests without a CUDA compiler, and then again with one those whose result may differ. For this package
+/// they are in the modules that a step names.
 #[test]
 fn ci_runs_again_what_looks_for_a_compiler() {
     let ci = read(&root().join(".ci/run"));
@@ -91,7 +91,7 @@ fn ci_runs_again_what_looks_for_a_compiler() {
             .expect("a name")
             .to_string_lossy()
             .into_owned();
-        // They only name what others look for.
+        // These modules only mention the compiler.
         if ["invariants", "packages"].contains(&&*name) {
             continue;
         }
@@ -110,7 +110,7 @@ fn ci_runs_again_what_looks_for_a_compiler() {
             "{name} has ignored tests: {ignored}, {again}"
         );
     }
-    // The packages that are left out know of no compiler, but for one module.
+    // The omitted packages do not use a compiler, except for one module.
     for package in [
         "common/emulator",
         "common/layout",
@@ -135,7 +135,7 @@ fn ci_runs_again_what_looks_for_a_compiler() {
     }
 }
 
-/// Lines of Rust that are no test, comment or blank line.
+/// Lines of Rust that are not tests, comments or blank.
 fn production_lines(text: &str) -> usize {
     let code = text
         .split("\n#[cfg(test)]\nmod tests {")
@@ -152,7 +152,7 @@ fn is_production(path: &str) -> bool {
     !path.split('/').any(|part| folders.contains(&part)) && !path.ends_with("tests.rs")
 }
 
-/// The table in ARCHITECTURE.md says what each package's lines buy. Its numbers are rounded, and may be a twentieth off.
+/// The table in ARCHITECTURE.md says what each package's lines buy. Its numbers are rounded, and may be off by 5%.
 #[test]
 fn architecture_md_says_how_many_lines_each_package_has() {
     let path = root().join("ARCHITECTURE.md");

@@ -279,7 +279,7 @@ fn every_rung_from_06_on_has_a_clock_log() {
     }
 }
 
-/// Sums are made in the same order from rung 04 on: one k16 step after the other.
+/// From rung 04 on, sums are computed in the same order: one k16 step after the other.
 #[test]
 fn tensor_cores_give_the_same_bits_whoever_feeds_them() {
     let mut seen = Vec::new();

@@ -1,4 +1,4 @@
-//! The host takes the fastest of a kernel's tiles, by the recorded timings.
+//! The host selects the fastest of a kernel's tiles, by the recorded timings.
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Output;
@@ -20,7 +20,7 @@ fn said(output: &Output) -> String {
     String::from_utf8(text).expect("text")
 }
 
-/// The tile that rung 16 takes at [`SIZE`].
+/// The tile that rung 16 selects at [`SIZE`].
 fn taken() -> String {
     let rung = root().join("rungs/16_stream_k");
     let output = run(&rung, &["tiles", "--json", "--size", SIZE]);

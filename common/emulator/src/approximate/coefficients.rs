@@ -1,11 +1,12 @@
-//! The coefficients, read from `coefficients.csv` as the program is compiled.
+//! The coefficients, parsed from `coefficients.csv` at compile time.
 //!
-//! They were derived from an H200's results for all 2^23 mantissas of each function: those of a segment leave one solution.
+//! They were derived from an H200's results for all 2^23 mantissas of each function, which determine the coefficients
+//! of every segment uniquely.
 use super::interpolator::Segment;
 
 const FILE: &[u8] = include_bytes!("coefficients.csv");
 
-/// The segments of a function, in their order.
+/// The segments of a function, in order.
 pub(super) const fn of<const N: usize>(function: &str) -> [Segment; N] {
     let mut segments = [Segment::ZERO; N];
     let (mut at, mut count) = (0, 0);
@@ -28,7 +29,7 @@ pub(super) const fn of<const N: usize>(function: &str) -> [Segment; N] {
     segments
 }
 
-/// Whether the line here is this function's.
+/// Whether the line at this offset is of this function.
 const fn starts_with(at: usize, function: &[u8]) -> bool {
     let mut i = 0;
     while i < function.len() && FILE[at + i] == function[i] {
@@ -37,7 +38,7 @@ const fn starts_with(at: usize, function: &[u8]) -> bool {
     i == function.len() && FILE[at + i] == b','
 }
 
-/// The whole number here, and where the next field begins.
+/// The integer at this offset, and where the next field begins.
 const fn number(mut at: usize) -> (i32, usize) {
     let negative = FILE[at] == b'-';
     if negative {

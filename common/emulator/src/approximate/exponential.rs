@@ -1,4 +1,4 @@
-//! `MUFU.EX2`: 2^x, from 64 segments of x's fraction, to which x's whole part is the exponent.
+//! `MUFU.EX2`: 2^x, from 64 segments for the fraction of x; the integer part of x becomes the exponent.
 use super::coefficients;
 use super::interpolator::{INFINITY, Segment, interpolate, to_f32};
 use super::trace::{Observer, Reduction};
@@ -6,10 +6,10 @@ use crate::lower::NAN_F32;
 
 static SEGMENTS: [Segment; 64] = coefficients::of("ex2");
 const CONSTANT: i64 = 24456;
-/// Bits of x below the point; the rest is cut off.
+/// Bits of x after the binary point; the rest is truncated.
 const FRACTION: i32 = 23;
 
-/// Of an f32. A subnormal result is zero.
+/// 2^x of an f32. A subnormal result is flushed to zero.
 // ANCHOR: ex2
 pub(super) fn mufu_ex2(x: u32, observer: &mut impl Observer) -> u32 {
     let (negative, exponent) = (x >> 31 == 1, (x >> 23 & 0xff) as i32 - 127);

@@ -1,5 +1,5 @@
-//! `MUFU.TANH`: the newest function, from 51 segments. It reads as many bits below the leading one as its segments need: below
-//! 2^-8 the result is x itself, from 8 on it is 1.
+//! `MUFU.TANH`: the newest function, from 51 segments. The number of mantissa bits that select the segment depends on
+//! the exponent. Below 2^-8 the result is x itself, from 8 on it is 1.
 use super::coefficients;
 use super::interpolator::{INFINITY, SIGN, Segment, interpolate, to_f32};
 use super::trace::{Observer, Reduction};
@@ -8,7 +8,7 @@ use crate::lower::NAN_F32;
 static SEGMENTS: [Segment; 51] = coefficients::of("tanh");
 /// The biased exponent of 2^-8.
 const FIRST: u32 = 127 - 8;
-/// For each exponent from 2^-8 on: the first of its segments, and how many bits of the mantissa choose among them.
+/// For each exponent from 2^-8 on: its first segment, and how many bits of the mantissa select among its segments.
 const BINADES: [(u32, u32); 11] = [
     (0, 0),
     (1, 0),
@@ -23,7 +23,7 @@ const BINADES: [(u32, u32); 11] = [
     (43, 3),
 ];
 
-/// Of an f32; subnormal numbers are kept.
+/// tanh of an f32; subnormal numbers are not flushed.
 pub(super) fn mufu_tanh(x: u32, observer: &mut impl Observer) -> u32 {
     let (sign, magnitude) = (x & SIGN, x & !SIGN);
     let binade = (magnitude >> 23).checked_sub(FIRST);

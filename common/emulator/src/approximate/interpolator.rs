@@ -1,28 +1,28 @@
-//! The interpolator: a quadratic polynomial for each segment of a function's argument, in whole numbers.
+//! The interpolator: a quadratic polynomial in integer arithmetic for each segment of a function's argument.
 //!
-//! Oberman and Siu, "A high-performance area-efficient multifunction interpolator" (IEEE ARITH 2005), describe the unit:
-//! the leading bits of a significand choose three coefficients, the trailing bits are the polynomial's argument, a
-//! truncated squarer gives their square, and one sum is cut off, not rounded. That this is so bit for bit, and where the
-//! squarer is truncated, was found from all 2^23 results of a binade on an H200: `square` is the only one of many
-//! candidates for which coefficients exist, and they are then unique.
+//! Oberman and Siu, "A high-performance area-efficient multifunction interpolator" (IEEE ARITH 2005), describe the
+//! unit: the leading bits of a significand select three coefficients, the trailing bits are the polynomial's argument,
+//! a truncated squarer computes their square, and the sum is truncated, not rounded. All 2^23 results of a binade on an
+//! H200 confirm this bit for bit, and show where the squarer is truncated: `square` is the only one of many candidates
+//! for which coefficients exist, and they are then unique.
 use super::trace::{Interpolation, Observer};
 
-/// Bits below the point of a sum. The unit itself shifts each function's coefficients (26, 16 and 10 bits wide) to a scale
-/// of their own; in this one scale all of them are whole.
+/// Bits of a sum after the binary point. The hardware has its own scale for each function's coefficients (26, 16 and 10
+/// bits wide); in this common scale all of them are integers.
 const FRACTION: i32 = 40;
-/// Bits below the point of `c0`.
+/// Bits of `c0` after the binary point.
 const C0_FRACTION: i32 = 26;
-/// Bits of the argument that the squarer takes.
+/// Bits of the argument that the squarer uses.
 const SQUARED: u32 = 16;
 
 /// A quadratic polynomial: one row of `coefficients.csv`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// In units of 2^-26.
+    /// The constant coefficient, in units of 2^-26.
     pub c0: i32,
-    /// In units of 2^-40, for each step of the argument.
+    /// The linear coefficient, in units of 2^-40.
     pub c1: i32,
-    /// In units of 2^-40, for each step of the square.
+    /// The quadratic coefficient, in units of 2^-40.
     pub c2: i32,
 }
 
@@ -68,8 +68,9 @@ pub(super) fn interpolate<const BITS: u32>(
 
 /// The square of 16 bits in units of 2^17, without the partial products below.
 ///
-/// Bits i < j of x make one partial product, of weight 2^(i+j+1), and bit i alone one of 2^2i. With x = 256 h + l, those
-/// of h make h^2 without its lowest bit, those of l are all too small, and of those between h and l half are left.
+/// Bits i < j of x make one partial product, of weight 2^(i+j+1), and bit i alone one of 2^2i. With x = 256 h + l, the
+/// products within h give h^2 without its lowest bit, those within l are all too small, and half of those between h and
+/// l are kept.
 #[inline(always)]
 fn square(x: u32) -> u32 {
     let (h, l) = (x >> 8, x & 0xff);
@@ -77,7 +78,8 @@ fn square(x: u32) -> u32 {
     ((h * h) >> 1) + cross
 }
 
-/// `sum` x 2^`exponent` as an f32, where `sum` is in units of 2^-40: 24 bits, the rest cut off. What is too small is 0.
+/// `sum` x 2^`exponent` as an f32, where `sum` is in units of 2^-40: truncated to 24 bits. Numbers that are too small
+/// become 0.
 #[inline(always)]
 pub(super) fn to_f32(sum: u64, exponent: i32) -> u32 {
     if sum == 0 {
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_cut_off_to_24_bits() {
+    fn sums_are_truncated_to_24_bits() {
         let one = 1u64 << 40;
         assert_eq!(to_f32(one, 0), 1f32.to_bits());
         assert_eq!(to_f32(one, -3), 0.125f32.to_bits());

@@ -1,4 +1,4 @@
-//! `MUFU.LG2`: the logarithm to base 2, from 64 segments of a significand, with the exponent before it.
+//! `MUFU.LG2`: the logarithm to base 2, from 64 segments for the significand; the exponent is the integer part.
 use super::coefficients;
 use super::interpolator::{INFINITY, SIGN, Segment, interpolate, to_f32};
 use super::trace::{Observer, Reduction};
@@ -6,10 +6,10 @@ use crate::lower::NAN_F32;
 
 static SEGMENTS: [Segment; 64] = coefficients::of("lg2");
 const CONSTANT: i64 = 3348;
-/// Bits of a sum of 40 that are dropped before the exponent is added.
+/// How many of a sum's 40 bits are dropped before the exponent is added.
 const DROPPED: i32 = 4;
 
-/// Of an f32. A subnormal number is a zero. A sum below zero is inverted, not negated.
+/// The logarithm of an f32. Subnormal operands are zero. A negative sum is inverted, not negated.
 pub(super) fn mufu_lg2(x: u32, observer: &mut impl Observer) -> u32 {
     let (sign, exponent, mantissa) = (x & SIGN, x >> 23 & 0xff, x & 0x7f_ffff);
     match exponent {

@@ -1,22 +1,23 @@
-//! Approximate instructions, to the bit: `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos`, `tanh` and `div` with `.approx` or
-//! `.full`.
+//! Bit-exact approximate instructions: `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos`, `tanh` and `div` with
+//! `.approx` or `.full`.
 //!
-//! The hardware has one unit for all of them, the multifunction unit, whose instruction is `MUFU` in machine code: 16 lanes
-//! a clock and SM. PTX leaves its results open within an error bound; the unit does not. It is an interpolator of whole
-//! numbers (`interpolator.rs`, with the paper that describes it), so an instruction is:
+//! The hardware has one unit for all of them, the multifunction unit, whose instruction is `MUFU` in machine code: 16
+//! lanes a clock and SM. PTX specifies its results only within an error bound, but the hardware is deterministic. The
+//! unit is an integer interpolator (`interpolator.rs`, which names the paper that describes it), so an instruction
+//! consists of:
 //!
 //! | step | where |
 //! | --- | --- |
-//! | scaling and the instructions around one `MUFU`, as ptxas makes them | `sequence.rs`, `half.rs` |
+//! | scaling and the instructions around one `MUFU`, as ptxas generates them | `sequence.rs`, `half.rs` |
 //! | special values, the segment and the argument in it | a file for each function |
 //! | a quadratic polynomial | `interpolator.rs`, `coefficients.csv` |
-//! | cutting off to the format | `interpolator.rs`, `upper_word.rs`, `half.rs` |
+//! | truncation to the format | `interpolator.rs`, `upper_word.rs`, `half.rs` |
 //!
-//! [`function`] is what a kernel executes; [`trace`] is the same code with its steps kept.
+//! [`function`] is what a kernel executes; [`trace`] is the same code with its steps recorded.
 //!
-//! **Measured:** for all 2^32 inputs of every f32 instruction, and for the upper words of f64, an H200 summed a digest of the
-//! results for each sign and exponent, and every sum comes out here; so do those of all inputs in f16 and bf16. That the unit
-//! of an A100 has the same bits is not known.
+//! **Measured:** an H200 computed a digest of the results for each sign and exponent, over all 2^32 inputs of every f32
+//! instruction and over the upper words of f64. The emulator reproduces every digest, and those of all inputs in f16
+//! and bf16. Whether an A100 returns the same bits is not known.
 mod coefficients;
 mod exponential;
 mod half;
@@ -32,17 +33,17 @@ mod upper_word;
 
 pub use trace::{Format, Interpolation, Reduction, Step, Trace, Value};
 
-/// A result's bits from the bits of up to two operands; the third is not read.
+/// The bits of a result from the bits of up to two operands; the third is ignored.
 pub type Function = fn([u64; 3]) -> u64;
 
-/// An instruction: how it is executed, and how it is executed while somebody looks on.
+/// An instruction: the function that executes it, and one that also records a trace.
 struct Instruction {
     opcode: &'static str,
     function: Function,
     traced: fn([u64; 3], &mut Trace) -> u64,
 }
 
-/// Each instruction from one expression, for both of its functions.
+/// Generates both functions of each instruction from one expression.
 macro_rules! instructions {
     ($($opcode:literal => |$operands:ident, $observer:ident| $result:expr;)*) => {
         [$(Instruction {
@@ -91,7 +92,7 @@ static INSTRUCTIONS: [Instruction; 30] = instructions! {
     "div.full.ftz.f32" => |v, o| sequence::div_full_ftz(v[0], v[1], o);
 };
 
-/// A `MUFU` alone, on an f32.
+/// A single `MUFU` on an f32.
 #[inline(always)]
 fn mufu<O: trace::Observer>(
     name: &'static str,
@@ -108,14 +109,14 @@ fn find(opcode: &str) -> Option<&'static Instruction> {
         .find(|instruction| instruction.opcode == opcode)
 }
 
-/// The function of the approximate instruction with this opcode, such as `ex2.approx.ftz.f32`; none if there is no such
+/// The function of the approximate instruction with this opcode, such as `ex2.approx.ftz.f32`; `None` if there is no such
 /// instruction.
 pub fn function(opcode: &str) -> Option<Function> {
     Some(find(opcode)?.function)
 }
 
-/// What the approximate instruction with this opcode returns for these operands, the bits that [`function`] returns, and
-/// the machine instructions that it takes; none if there is no such instruction.
+/// What the approximate instruction with this opcode returns for these operands, the bits that [`function`] returns,
+/// and the machine instructions that it executes; `None` if there is no such instruction.
 ///
 /// ```
 /// use emulator::approximate;

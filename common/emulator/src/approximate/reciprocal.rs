@@ -1,4 +1,4 @@
-//! `MUFU.RCP` and `MUFU.RCP64H`: 1/x, from 128 segments of a significand.
+//! `MUFU.RCP` and `MUFU.RCP64H`: 1/x, from 128 segments for the significand.
 use super::coefficients;
 use super::interpolator::{INFINITY, SIGN, Segment, interpolate, to_f32};
 use super::trace::{Observer, Reduction};
@@ -8,7 +8,7 @@ use crate::lower::NAN_F32;
 static SEGMENTS: [Segment; 128] = coefficients::of("rcp");
 const CONSTANT: i64 = 4046;
 
-/// 1 / (1 + mantissa 2^-23), in units of 2^-40, of a number with this exponent.
+/// 1 / (1 + mantissa 2^-23), in units of 2^-40, for a number with this exponent.
 #[inline(always)]
 fn of_significand(mantissa: u32, exponent: i32, observer: &mut impl Observer) -> u64 {
     observer.reduced(Reduction::Significand {
@@ -20,7 +20,7 @@ fn of_significand(mantissa: u32, exponent: i32, observer: &mut impl Observer) ->
     interpolate::<16>(&SEGMENTS, segment, mantissa & 0xffff, CONSTANT, observer)
 }
 
-/// Of an f32. Subnormal numbers are zeros, as operand and as result.
+/// 1/x of an f32. Subnormal operands and results are flushed to zero.
 pub(super) fn mufu_rcp(x: u32, observer: &mut impl Observer) -> u32 {
     let (sign, exponent, mantissa) = (x & SIGN, x >> 23 & 0xff, x & 0x7f_ffff);
     match exponent {
@@ -34,7 +34,7 @@ pub(super) fn mufu_rcp(x: u32, observer: &mut impl Observer) -> u32 {
     }
 }
 
-/// Of an f64, from its upper word to the result's.
+/// 1/x of an f64: takes its upper word and returns the result's.
 pub(super) fn mufu_rcp64h(x: u32, observer: &mut impl Observer) -> u32 {
     let UpperWord {
         sign,

@@ -1,7 +1,8 @@
-//! What ptxas 13.0 makes of a PTX instruction for sm_90a, one MUFU with a few instructions around it, in their order.
+//! The machine instructions that ptxas 13.0 generates for a PTX instruction on sm_90a, in order: one MUFU and a few
+//! instructions around it.
 //!
-//! `MUFU` takes subnormal numbers for zeros, which is what `.ftz` asks for. Without `.ftz` they are scaled first and the
-//! result is scaled back.
+//! `MUFU` treats subnormal numbers as zeros, as `.ftz` requires. Without `.ftz` they are scaled first and the result is
+//! scaled back.
 use super::exponential::mufu_ex2;
 use super::logarithm::mufu_lg2;
 use super::reciprocal::mufu_rcp;
@@ -22,7 +23,7 @@ fn put(x: f32) -> u64 {
     u64::from(canonical(x))
 }
 
-/// Applies a MUFU to an f32's bits, and tells of it.
+/// Applies a MUFU to an f32's bits, and reports it to the observer.
 #[inline(always)]
 pub(super) fn unit<O: Observer>(
     name: &'static str,
@@ -35,7 +36,7 @@ pub(super) fn unit<O: Observer>(
     result
 }
 
-/// The same of an f32.
+/// The same for an f32.
 #[inline(always)]
 fn mufu<O: Observer>(
     name: &'static str,
@@ -46,7 +47,7 @@ fn mufu<O: Observer>(
     f32::from_bits(unit(name, function, x.to_bits(), observer))
 }
 
-/// The result of an instruction around a MUFU, told of.
+/// Reports an instruction around a MUFU to the observer, and returns its result.
 #[inline(always)]
 fn around(name: &'static str, result: f32, observer: &mut impl Observer) -> f32 {
     observer.around(name, f32_value(canonical(result)));
@@ -84,7 +85,7 @@ pub(super) fn rcp<O: Observer>(x: u64, observer: &mut O) -> u64 {
     put(around("FMUL y, scale, y", scale * y, observer))
 }
 
-/// What subnormal operands are multiplied by before `MUFU.RSQ` and `MUFU.SQRT`, and their results afterwards.
+/// `MUFU.RSQ` or `MUFU.SQRT`, with subnormal operands scaled before and their results scaled back by `back`.
 fn scaled<O: Observer>(
     name: &'static str,
     function: impl Fn(u32, &mut O) -> u32,
@@ -127,7 +128,7 @@ pub(super) fn lg2<O: Observer>(x: u64, observer: &mut O) -> u64 {
     })
 }
 
-/// `FMUL.RZ r, x, 0.15915494`: radians to revolutions, cut off.
+/// `FMUL.RZ r, x, 0.15915494`: radians to revolutions, truncated.
 // ANCHOR: revolutions
 fn revolutions(x: u64, observer: &mut impl Observer) -> u32 {
     // Exact: both factors have 24 bits.
@@ -168,7 +169,7 @@ pub(super) fn div_approx_ftz<O: Observer>(x: u64, w: u64, observer: &mut O) -> u
     times_ftz("FMUL.FTZ y, x, r", x, u64::from(r), observer)
 }
 
-/// A product that flushes subnormal numbers, told of.
+/// A product that flushes subnormal numbers, reported to the observer.
 fn times_ftz(name: &'static str, x: u64, y: u64, observer: &mut impl Observer) -> u64 {
     let product = mul_ftz([x, y, 0]);
     observer.around(name, f32_value(product as u32));
@@ -201,7 +202,7 @@ pub(super) fn div_full_ftz<O: Observer>(x: u64, w: u64, observer: &mut O) -> u64
     }
 }
 
-/// `rsqrt.approx.f64`: a result of 20 bits, made better by one step of an iteration of third order.
+/// `rsqrt.approx.f64`: a result of 20 bits, refined by one step of a third-order iteration.
 pub(super) fn rsqrt_f64<O: Observer>(bits: u64, observer: &mut O) -> u64 {
     let x = f64::from_bits(bits);
     match x {
@@ -236,7 +237,7 @@ fn refined<O: Observer>(x: f64, observer: &mut O) -> f64 {
     y
 }
 
-/// The upper word of an f64's bits through a MUFU, told of, with a lower one of 0.
+/// Applies a MUFU to the upper word of an f64 and reports it; the lower word of the result is 0.
 pub(super) fn upper<O: Observer>(
     name: &'static str,
     function: impl Fn(u32, &mut O) -> u32,

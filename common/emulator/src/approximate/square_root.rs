@@ -1,5 +1,5 @@
-//! `MUFU.RSQ`, `MUFU.RSQ64H` and `MUFU.SQRT`: 1/sqrt(x) and sqrt(x), each from 64 segments of a significand below 2 and 64 of
-//! one from 2 to 4, whichever leaves an even exponent.
+//! `MUFU.RSQ`, `MUFU.RSQ64H` and `MUFU.SQRT`: 1/sqrt(x) and sqrt(x), each from 64 segments for significands from 1 to 2
+//! and 64 for those from 2 to 4; the significand is chosen such that the exponent is even.
 use super::coefficients;
 use super::interpolator::{INFINITY, SIGN, Segment, interpolate, to_f32};
 use super::trace::{Observer, Reduction};
@@ -10,7 +10,7 @@ static RECIPROCAL_ROOT: [Segment; 128] = coefficients::of("rsqrt");
 static ROOT: [Segment; 128] = coefficients::of("sqrt");
 const CONSTANT: i64 = -1;
 
-/// A function of (1 + mantissa 2^-23) 2^odd, in units of 2^-40, of a number whose exponent is halved so.
+/// A function of (1 + mantissa 2^-23) 2^odd, in units of 2^-40.
 #[inline(always)]
 fn of_significand(
     segments: &[Segment; 128],
@@ -27,13 +27,13 @@ fn of_significand(
     interpolate::<17>(segments, segment, mantissa & 0x1_ffff, CONSTANT, observer)
 }
 
-/// 2^exponent as 2^odd and the square of 2^half.
+/// Splits 2^exponent into 2^odd and the square of 2^half.
 #[inline(always)]
 fn halve(exponent: i32) -> (bool, i32) {
     (exponent & 1 == 1, exponent >> 1)
 }
 
-/// 1/sqrt(x). A subnormal number is a zero. A power of 4 has an exact result.
+/// 1/sqrt(x). Subnormal operands are zero. A power of 4 has an exact result.
 pub(super) fn mufu_rsq(x: u32, observer: &mut impl Observer) -> u32 {
     let (sign, exponent, mantissa) = (x & SIGN, x >> 23 & 0xff, x & 0x7f_ffff);
     let (odd, half) = halve(exponent as i32 - 127);
@@ -50,7 +50,7 @@ pub(super) fn mufu_rsq(x: u32, observer: &mut impl Observer) -> u32 {
     }
 }
 
-/// 1/sqrt(x) of an f64, from its upper word to the result's.
+/// 1/sqrt(x) of an f64: takes its upper word and returns the result's.
 pub(super) fn mufu_rsq64h(x: u32, observer: &mut impl Observer) -> u32 {
     let UpperWord {
         sign,
@@ -71,7 +71,7 @@ pub(super) fn mufu_rsq64h(x: u32, observer: &mut impl Observer) -> u32 {
     }
 }
 
-/// sqrt(x). A subnormal number is a zero.
+/// sqrt(x). Subnormal operands are zero.
 pub(super) fn mufu_sqrt(x: u32, observer: &mut impl Observer) -> u32 {
     let (sign, exponent, mantissa) = (x & SIGN, x >> 23 & 0xff, x & 0x7f_ffff);
     let (odd, half) = halve(exponent as i32 - 127);

@@ -1,7 +1,7 @@
-//! What an approximate instruction does on its way from operand to result, for those who want to see it.
+//! The steps of an approximate instruction from operand to result.
 //!
-//! The functions of this module report their steps to an [`Observer`]. `()` hears nothing, and the compiler drops every
-//! report to it; a [`Trace`] keeps them. So what is shown is what is executed: there is no second version.
+//! The functions of this module report their steps to an [`Observer`]. `()` ignores them, and the compiler removes the
+//! reports; a [`Trace`] records them. So the steps that are shown are those of the code that is executed.
 use super::interpolator::Segment;
 
 /// The number format of an operand or a result.
@@ -31,7 +31,7 @@ impl Format {
         }
     }
 
-    /// The bits of the nearest number, to even if two are.
+    /// The bits of the nearest number, ties to even.
     pub fn nearest(self, value: f64) -> u64 {
         match self {
             Self::F16 => half::f16::from_f64(value).to_bits().into(),
@@ -42,7 +42,7 @@ impl Format {
         }
     }
 
-    /// Bits of a number, such as 32.
+    /// The width of a number in bits, such as 32.
     pub fn bits(self) -> u32 {
         match self {
             Self::F16 | Self::Bf16 => 16,
@@ -51,8 +51,8 @@ impl Format {
         }
     }
 
-    /// The distance between neighbouring numbers near `value`, a *unit in the last place*. Below the smallest normal number
-    /// it is that of subnormal numbers.
+    /// The distance between neighbouring numbers near `value`, a *unit in the last place*. Below the smallest normal
+    /// number it is the distance between subnormal numbers.
     pub fn ulp(self, value: f64) -> f64 {
         let (fraction_bits, least) = match self {
             Self::F16 => (10, -14),
@@ -73,7 +73,7 @@ impl Format {
 pub struct Value {
     /// Its bits, the lowest [`Format::bits`] of them.
     pub bits: u64,
-    /// What they are the bits of.
+    /// Their format.
     pub format: Format,
 }
 
@@ -84,14 +84,14 @@ impl Value {
     }
 }
 
-/// An operand as the interpolator needs it.
+/// An operand in the form that the interpolator needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// `MUFU.EX2`: x = whole + fraction 2^-23. The whole part becomes the result's exponent.
+    /// `MUFU.EX2`: x = whole + fraction 2^-23. The integer part becomes the result's exponent.
     FixedPoint {
-        /// The largest whole number that is not above x.
+        /// The largest integer not above x.
         whole: i32,
-        /// What is left, 23 bits.
+        /// The remaining fraction, 23 bits.
         fraction: u32,
     },
     /// `MUFU.RCP`, `MUFU.LG2`, `MUFU.TANH`: |x| = (1 + mantissa 2^-23) 2^exponent.
@@ -100,7 +100,7 @@ pub enum Reduction {
         mantissa: u32,
         /// Unbiased.
         exponent: i32,
-        /// How many of the mantissa's leading bits choose the segment.
+        /// How many of the mantissa's leading bits select the segment.
         chosen_by: u32,
     },
     /// `MUFU.RSQ`, `MUFU.SQRT`: x = (1 + mantissa 2^-23) 2^odd 4^half, so that the root of the power is a power of two.
@@ -112,31 +112,31 @@ pub enum Reduction {
         /// Half of the exponent, rounded down.
         half: i32,
     },
-    /// `MUFU.SIN`, `MUFU.COS`: an angle in revolutions, cut off to multiples of 2^-25.
+    /// `MUFU.SIN`, `MUFU.COS`: an angle in revolutions, truncated to multiples of 2^-25.
     Angle {
-        /// Which quarter of a revolution it is in, from 0.
+        /// Its quarter of a revolution, from 0.
         quarter: u32,
-        /// How far it is from the quarter's beginning, or in quarters 1 and 3 from its end, 23 bits.
+        /// Its distance from the start of the quarter, or in quarters 1 and 3 from the end, 23 bits.
         offset: u32,
     },
 }
 
-/// One evaluation of a quadratic polynomial in whole numbers: `c0 2^14 + c1 argument + c2 square + constant`.
+/// One evaluation of a quadratic polynomial in integer arithmetic: `c0 2^14 + c1 argument + c2 square + constant`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interpolation {
-    /// Which segment, from 0.
+    /// The number of the segment, from 0.
     pub segment: usize,
-    /// How many the function has.
+    /// How many segments the function has.
     pub segments: usize,
     /// The coefficients: c0 in units of 2^-26, c1 and c2 in units of 2^-40.
     pub coefficients: [i32; 3],
-    /// The bits of the operand that did not choose the segment.
+    /// The bits of the operand that do not select the segment.
     pub argument: u32,
     /// How many bits the argument has.
     pub argument_bits: u32,
     /// The square of the argument's upper 16 bits in units of 2^17, without the partial products below.
     pub square: u32,
-    /// What the function adds to every sum.
+    /// The constant that the function adds to every sum.
     pub constant: i64,
     /// The sum, in units of 2^-40.
     pub sum: u64,
@@ -165,19 +165,19 @@ impl Interpolation {
 /// A machine instruction that was executed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// What it is, such as `MUFU.EX2` or `FMUL x, x, 0.5`.
+    /// The instruction, such as `MUFU.EX2` or `FMUL x, x, 0.5`.
     pub instruction: &'static str,
-    /// What a `MUFU` reads; none for an instruction around it, which names its operands.
+    /// The operand of a `MUFU`; `None` for an instruction around it, whose text names its operands.
     pub operand: Option<Value>,
-    /// What a `MUFU` that interpolates makes of its operand.
+    /// How a `MUFU` that interpolates reduces its operand.
     pub reduction: Option<Reduction>,
-    /// How a `MUFU` interpolates; none for a special value, and for an instruction around it.
+    /// The interpolation of a `MUFU`; `None` for a special value, and for an instruction around it.
     pub interpolation: Option<Interpolation>,
-    /// What it returns.
+    /// Its result.
     pub result: Value,
 }
 
-/// The steps of one instruction, for one number.
+/// The steps of one instruction for one operand.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     /// In the order of execution.
@@ -186,7 +186,7 @@ pub struct Trace {
     interpolation: Option<Interpolation>,
 }
 
-/// Who is told what an instruction does.
+/// Receives the steps of an instruction.
 pub(super) trait Observer {
     /// A `MUFU` has reduced its operand.
     fn reduced(&mut self, reduction: Reduction);

@@ -1,16 +1,16 @@
-//! The upper word of an f64: all that `MUFU.RCP64H` and `MUFU.RSQ64H` read and write.
+//! The upper word of an f64, the operand and result of `MUFU.RCP64H` and `MUFU.RSQ64H`.
 use super::interpolator::SIGN;
 
 pub(super) const INFINITY: u32 = 0x7ff0_0000;
 pub(super) const NAN: u32 = 0x7fff_ffff;
 
-/// An f64's upper word in parts.
+/// The fields of an f64's upper word.
 pub(super) struct UpperWord {
-    /// In its place.
+    /// The sign, in its bit position.
     pub sign: u32,
     /// Biased.
     pub exponent: u32,
-    /// 20 bits, in the place of an f32's 23.
+    /// 20 bits, shifted to the position of an f32's 23.
     pub mantissa: u32,
 }
 
@@ -25,7 +25,7 @@ impl UpperWord {
     }
 }
 
-/// `sum` x 2^`exponent`, where `sum` is in units of 2^-40 and not 0: the rest is cut off. What is too small is 0.
+/// `sum` x 2^`exponent`, truncated, where `sum` is in units of 2^-40 and not 0. Numbers that are too small become 0.
 #[inline(always)]
 pub(super) fn of_sum(sum: u64, exponent: i32) -> u32 {
     let top = 63 - sum.leading_zeros();

@@ -1,7 +1,7 @@
-//! Why the emulator refuses: one enum for loading, memory and launches.
+//! The errors of loading, memory and launches.
 use crate::{Card, PtxError, TensorMapError};
 
-/// Why PTX could not be loaded, memory could not be used, or a launch could not be made or finished.
+/// An error of loading PTX, of using memory or of a launch.
 ///
 /// A kernel's own faults are not errors: they are [findings](crate::LaunchReport::findings). After an
 /// error, device memory is as it was before the call.
@@ -17,9 +17,9 @@ pub enum Error {
         only(.kernels)
     )]
     NoKernel {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// Those that there are.
+        /// The kernels of the module.
         kernels: Vec<String>,
     },
     /// The module has no such variable.
@@ -27,7 +27,7 @@ pub enum Error {
         "there is no __device__ or __constant__ variable `{name}` in this PTX; declare it extern \"C\", and use it in a kernel so that the compiler keeps it"
     )]
     NoVariable {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
     },
     /// More device memory than allowed.
@@ -69,7 +69,7 @@ pub enum Error {
     /// A rule of TMA that a tensor map breaks.
     #[error(transparent)]
     TensorMap(#[from] TensorMapError),
-    /// What the card cannot run.
+    /// Something that the card cannot run.
     #[error("{0}")]
     Card(String),
     /// The shape of a block.
@@ -94,7 +94,7 @@ pub enum Error {
         /// What `.maxntid` allows.
         most: u64,
     },
-    /// The launch's clusters are not the kernel's.
+    /// The cluster size of the launch differs from the kernel's.
     #[error(
         "clusters of {} blocks, but the kernel is compiled for {}; see __cluster_dims__",
         shape(given),
@@ -111,7 +111,7 @@ pub enum Error {
     Cluster([u32; 3]),
     /// Clusters that do not divide the grid.
     #[error(
-        "a grid of {} blocks is no multiple of clusters of {}",
+        "a grid of {} blocks is not a multiple of clusters of {}",
         shape(grid),
         shape(cluster)
     )]
@@ -147,7 +147,7 @@ pub enum Error {
         /// Which card.
         card: Card,
     },
-    /// A cooperative launch of more blocks than are resident at once (`CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`).
+    /// A cooperative launch of more blocks than can be resident at once (`CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`).
     #[error(
         "too many blocks in a cooperative launch: {blocks}, and an {} holds {most} at once, {per_sm} on each of its {} SMs; launch \
          no more, each with more of the work, or with less shared memory or fewer threads a block",
@@ -156,9 +156,9 @@ pub enum Error {
     CooperativeLaunchTooLarge {
         /// Blocks of the grid.
         blocks: u64,
-        /// Blocks that the card holds, as far as threads and shared memory decide; registers may allow fewer on a GPU.
+        /// Blocks that the card can hold, limited by threads and shared memory; on a GPU, registers may allow fewer.
         most: u64,
-        /// Blocks that an SM holds.
+        /// Blocks that an SM can hold.
         per_sm: u32,
         /// Which card.
         card: Card,
@@ -186,7 +186,7 @@ pub enum Error {
     BlockLimit {
         /// Blocks of the grid.
         blocks: u64,
-        /// Those allowed.
+        /// Blocks allowed.
         limit: u64,
     },
     /// More work than [`crate::Limits::instructions`].
@@ -197,7 +197,7 @@ pub enum Error {
         /// Warp-level instructions allowed.
         limit: u64,
     },
-    /// More of this machine's memory than [`crate::Limits::memory`] for the blocks of a launch.
+    /// The blocks of a launch need more host memory than [`crate::Limits::memory`].
     #[error(
         "the kernel's blocks need more than {limit} bytes of memory; raise the limit if the machine has them"
     )]

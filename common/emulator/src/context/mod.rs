@@ -1,4 +1,4 @@
-//! One emulated GPU, as CUDA's driver API sees one: modules, device memory, launches in order.
+//! One emulated GPU, as in CUDA's driver API: modules, device memory, launches in order.
 mod error;
 mod module;
 
@@ -25,28 +25,28 @@ pub struct Context {
     memory: Memory,
     /// Variables of the loaded modules, in the order of the text.
     loaded: HashMap<ModuleId, Vec<Variable>>,
-    /// Modules so far.
+    /// Modules loaded so far.
     modules: ModuleId,
     /// Resets so far.
     generation: u64,
-    /// What a launch that overlaps with the one before must wait for.
+    /// What a launch that overlaps with the previous one must wait for.
     last: LastLaunch,
 }
 
-/// Bytes of `grid_workspace` in `cooperative_groups/details/driver_abi.h`: a size, and the barrier.
+/// Size of `grid_workspace` in `cooperative_groups/details/driver_abi.h`: a size field and the barrier.
 const WORKSPACE: usize = 8;
 
-/// The launch before, as `sanitize` knows it.
+/// What `sanitize` knows of the previous launch.
 enum LastLaunch {
-    /// There was none in this context: whatever came before it may have touched everything.
+    /// There was none in this context: earlier work may have touched anything.
     None,
-    /// It was not under `sanitize`.
+    /// It did not run under `sanitize`.
     Unknown,
     /// Addresses of the allocations that it read and wrote.
     Known { reads: Vec<u64>, writes: Vec<u64> },
 }
 
-/// Device memory as it was, with the variables of modules.
+/// A copy of device memory, with the variables of modules.
 pub struct SavedMemory {
     context: ContextId,
     memory: Memory,
@@ -61,7 +61,7 @@ struct Variable {
 }
 
 impl Variable {
-    /// Its address as kernels have it, generic or in its own state space.
+    /// Its address in kernels, generic or in its own state space.
     fn address(&self, generic: bool) -> u64 {
         match (self.place, generic) {
             (VariablePlace::Global(_), _) => self.address,
@@ -90,18 +90,18 @@ impl Context {
     pub fn options(&self) -> &Options {
         &self.options
     }
-    /// The same, to change it for the launches that follow.
+    /// The same, mutable: changes apply to later launches.
     pub fn options_mut(&mut self) -> &mut Options {
         &mut self.options
     }
-    /// Which GPU it is.
+    /// Which GPU is emulated.
     pub fn card(&self) -> Card {
         self.options.card
     }
 
     /// Parses PTX and places its variables in memory, with their initial values (`cuModuleLoadData`). They persist
-    /// from launch to launch until the module is [unloaded](Self::unload). A kernel is looked at when
-    /// [`Module::function`] asks for it.
+    /// from launch to launch until the module is [unloaded](Self::unload). A kernel is lowered only when
+    /// [`Module::function`] is called.
     ///
     /// # Errors
     /// If the text is not PTX, or its variables do not fit the memory that [`crate::Limits::memory`] allows.
@@ -109,7 +109,7 @@ impl Context {
         self.load_ptx(&Ptx::parse(ptx)?)
     }
 
-    /// The same for PTX that was parsed before.
+    /// The same for parsed PTX.
     ///
     /// # Errors
     /// If its variables do not fit the memory that [`crate::Limits::memory`] allows.
@@ -182,8 +182,8 @@ impl Context {
         Ok(())
     }
 
-    /// Frees all buffers, and gives the variables of the modules their initial values again; modules and functions stay.
-    /// What follows then does not depend on what came before: the next buffers have the addresses of the first.
+    /// Frees all buffers, and restores the initial values of the modules' variables; modules and functions remain
+    /// valid. Later calls then do not depend on earlier ones: the next buffers have the addresses of the first.
     pub fn reset(&mut self) {
         self.generation += 1;
         self.last = LastLaunch::None;
@@ -195,8 +195,8 @@ impl Context {
         }
     }
 
-    /// Allocates bytes that are zero at first (`cuMemAlloc`, `cuMemsetD8`); `name` stands for them in findings. The
-    /// address is a multiple of 512, and no other buffer begins within 1 MiB after the end.
+    /// Allocates zeroed bytes (`cuMemAlloc`, `cuMemsetD8`); findings refer to them by `name`. The address is a
+    /// multiple of 512, and no other buffer begins within 1 MiB after the end.
     ///
     /// # Errors
     /// If more would be allocated than [`crate::Limits::memory`] allows.
@@ -219,7 +219,7 @@ impl Context {
     /// Copies bytes to the start of a buffer (`cuMemcpyHtoD`).
     ///
     /// # Errors
-    /// If they are more than the buffer holds, or it was freed or belongs to another context.
+    /// If they do not fit in the buffer, or it was freed or belongs to another context.
     pub fn write(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<(), Error> {
         let held = self.bytes_mut(buffer)?;
         let all = held.len();
@@ -248,8 +248,7 @@ impl Context {
         Ok(self.bytes(buffer)?.to_vec())
     }
 
-    /// Frees a buffer (`cuMemFree`). Its addresses are not used again, so that a kernel that still reads them is found
-    /// out.
+    /// Frees a buffer (`cuMemFree`). Its addresses are not reused, so that accesses after the free are found.
     ///
     /// # Errors
     /// If it was freed before, belongs to another context, or is a variable of a module.
@@ -265,8 +264,8 @@ impl Context {
         }
     }
 
-    /// The buffer or variable that holds the byte at a device address, and the offset in it (`cuMemGetAddressRange`). One
-    /// without bytes is found by its own address.
+    /// The buffer or variable that holds the byte at a device address, and the offset in it (`cuMemGetAddressRange`).
+    /// An empty one is found by its own address.
     pub fn find(&self, address: u64) -> Option<(Buffer, usize)> {
         let (base, bytes, variable) = self.memory.around(address)?;
         let buffer = Buffer {
@@ -296,12 +295,12 @@ impl Context {
 
     /// Launches a kernel over a grid and returns when it is done (`cuLaunchKernelEx`, `cuStreamSynchronize`).
     ///
-    /// The result is the same on every run and on any number of cores, but for one thing: of a fault and a
-    /// limit that blocks running side by side meet, either may be reported.
+    /// The result is the same on every run and on any number of cores, with one exception: if one block
+    /// faults while another that runs in parallel reaches a limit, either may be reported.
     ///
     /// # Errors
-    /// If a GPU would refuse the launch, or one of [`crate::Limits`] was met; memory is then unchanged. Faults
-    /// are not errors: they are in [`LaunchReport::findings`].
+    /// If a GPU would refuse the launch, or one of [`crate::Limits`] was reached; memory is then unchanged.
+    /// Faults are not errors: they are in [`LaunchReport::findings`].
     pub fn launch(
         &mut self,
         function: &Function,
@@ -325,7 +324,7 @@ impl Context {
                 }
             }
         }
-        // Zero before each launch: the barrier of the grid.
+        // The workspace holds the barrier of the grid, which must be zero before each launch.
         let workspace = match config.cooperative {
             true => {
                 let limit = self.options.limits.memory;
@@ -364,7 +363,7 @@ impl Context {
         Ok(done.report)
     }
 
-    /// What the launch before may still be doing.
+    /// Accesses that the previous launch may still make.
     fn previous(&self) -> PreviousGrid {
         match &self.last {
             LastLaunch::None => PreviousGrid {
@@ -379,7 +378,7 @@ impl Context {
         }
     }
 
-    /// Device memory as it is, to be [restored](Self::restore_memory): for launches that only look.
+    /// Saves device memory, to be [restored](Self::restore_memory) after launches that must not change it.
     pub fn save_memory(&self) -> SavedMemory {
         SavedMemory {
             context: self.id,
@@ -387,10 +386,10 @@ impl Context {
         }
     }
 
-    /// Puts device memory back as it was. What was allocated since is gone, and what was freed since is there again.
+    /// Restores device memory. Later allocations are gone, and buffers that were freed since are there again.
     ///
     /// # Errors
-    /// If it was another context's.
+    /// If it belongs to another context.
     pub fn restore_memory(&mut self, saved: SavedMemory) -> Result<(), Error> {
         self.own(saved.context, "saved memory")?;
         self.memory = saved.memory;
@@ -416,7 +415,7 @@ impl Context {
         }
     }
 
-    /// A buffer's bytes, not copied.
+    /// A buffer's bytes, without a copy.
     ///
     /// # Errors
     /// If it was freed or belongs to another context.
@@ -425,7 +424,7 @@ impl Context {
         self.memory.bytes(address).ok_or(Error::Freed { address })
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     ///
     /// # Errors
     /// If it was freed or belongs to another context.

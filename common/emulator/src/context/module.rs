@@ -1,4 +1,4 @@
-//! Loaded modules, their kernels, and device memory as the host names it.
+//! Loaded modules, their kernels, and handles of device memory.
 use std::sync::Arc;
 
 use super::Error;
@@ -14,7 +14,7 @@ pub(super) type ModuleId = u64;
 
 /// Device memory: what [`crate::Context::alloc`] returned, or a variable of a module.
 ///
-/// It is a handle, as CUDA's `CUdeviceptr` is: to copy it copies no bytes.
+/// It is a handle, like CUDA's `CUdeviceptr`: copying it does not copy the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
     pub(super) context: ContextId,
@@ -26,7 +26,7 @@ pub struct Buffer {
 /// What frees a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// The host, or the reset that ends this generation of buffers.
+    /// The host, or the next reset of the context.
     Host {
         /// Resets of the context before the buffer was allocated.
         generation: u64,
@@ -36,12 +36,12 @@ pub(super) enum Owner {
 }
 
 impl Buffer {
-    /// The device address of its first byte, as a kernel's pointer holds it. A `__constant__` variable has, as on a
-    /// GPU, a second one within the constant bank, which kernels of its module use when they name it.
+    /// The device address of its first byte, as a kernel's pointer holds it. As on a GPU, a `__constant__` variable
+    /// has a second address in the constant bank, which kernels of its module use.
     pub fn address(&self) -> u64 {
         self.address
     }
-    /// Bytes.
+    /// Size in bytes.
     pub fn len(&self) -> usize {
         self.bytes
     }
@@ -116,13 +116,13 @@ pub struct Function {
 /// A variable in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedVariable<'a> {
-    /// As the source has it.
+    /// The name in the source.
     pub name: &'a str,
-    /// Its address in the window of shared memory.
+    /// Its address in the shared-memory window.
     pub address: u32,
-    /// Bytes before it that a kernel has.
+    /// Its offset from the first byte that a kernel can use.
     pub start: u32,
-    /// None of dynamic shared memory, whose size a launch says.
+    /// `None` for dynamic shared memory, whose size the launch sets.
     pub bytes: Option<u32>,
 }
 
@@ -131,7 +131,7 @@ impl Function {
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// Its PTX instructions, in the order of the text; those of functions that it calls take the calls' places.
+    /// Its PTX instructions, in the order of the text; the instructions of inlined functions replace the calls.
     pub fn instructions(&self) -> &[Instruction] {
         &self.program.instructions
     }
@@ -143,16 +143,16 @@ impl Function {
     pub fn static_shared(&self) -> u32 {
         self.program.static_shared
     }
-    /// Threads of a block that it is compiled for, if it says (`.maxntid` or `.reqntid`).
+    /// The most threads of a block that it is compiled for, if declared (`.maxntid` or `.reqntid`).
     pub fn max_threads(&self) -> Option<u64> {
         let sides = self.program.max_threads?;
         Some(sides.map(u64::from).iter().product())
     }
-    /// The cluster that it is compiled for, if it says (`.reqnctapercluster`).
+    /// The cluster size that it is compiled for, if declared (`.reqnctapercluster`).
     pub fn cluster(&self) -> Option<[u32; 3]> {
         self.program.cluster
     }
-    /// Bytes of local memory that a thread has by the PTX, spilled registers not counted.
+    /// Bytes of local memory per thread that the PTX declares; spilled registers are not counted.
     pub fn local_bytes(&self) -> u32 {
         self.program.local_bytes
     }
@@ -166,7 +166,7 @@ impl Function {
             bytes: symbol.bytes,
         })
     }
-    /// What is run without promising the GPU's bits, such as f32 rounding that PTX leaves to ptxas.
+    /// Where the results may differ from a GPU's in some bits, such as f32 rounding that PTX leaves to ptxas.
     pub fn warnings(&self) -> &[String] {
         &self.program.warnings
     }

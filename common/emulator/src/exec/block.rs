@@ -17,29 +17,29 @@ use crate::memory::Writes;
 use crate::op::{Code, Reduction, SyncOp};
 use crate::shadow::{Shadow, Site};
 
-/// What warps of a block share.
+/// The state that warps of a block share.
 #[derive(Default)]
 pub(super) struct Block {
     pub index: [u32; 3],
-    /// mbarriers by their shared addresses, and how many phases they have completed.
+    /// mbarriers by shared address, and the number of phases that they have completed together.
     pub mbarriers: BTreeMap<u32, Mbarrier>,
     pub phases: u64,
     pub registers: Registers,
-    /// Threads of other blocks that have used its shared memory, with the epoch. Kept under `sanitize`.
+    /// Threads of other blocks that have accessed its shared memory, with the epoch; tracked under `sanitize`.
     pub visitors: BTreeMap<Site, u32>,
-    /// What its threads knew when they exited.
+    /// The view of its threads when they exited.
     pub exit: View,
     /// Shared memory in 4-byte words, from the start of its window.
     pub shared: Vec<u32>,
     pub barriers: Vec<BarrierState>,
-    /// One for each four warps; none if the kernel has no `wgmma`.
+    /// One for every four warps; empty if the kernel has no `wgmma`.
     pub warpgroups: Vec<Warpgroup>,
     pub findings: Findings,
     /// Present under `sanitize`.
     pub shadow: Option<Shadow>,
     /// Threads that have not exited.
     pub alive: u32,
-    /// Stores so far to the block's own memory: whether anything has happened at all.
+    /// Number of stores to the block's own memory so far, to detect whether anything happens at all.
     pub activity: u64,
 }
 
@@ -48,19 +48,19 @@ pub(super) struct Block {
 pub(super) struct BarrierState {
     /// Threads that have arrived.
     pub arrived: u32,
-    /// Threads to wait for, if an instruction names their number.
+    /// The expected number of threads, if an instruction names it.
     pub threads: Option<u32>,
-    /// Threads that wait, and of those how many voted yes.
+    /// Threads that wait, and how many of them voted yes.
     pub waiting: u32,
     pub yes: u32,
-    /// What those who have arrived release.
+    /// What the arrived threads release.
     pub view: View,
 }
 
 pub(super) const BARRIERS: usize = 16;
 
 impl Block {
-    /// Makes it ready for the launch's block `index`.
+    /// Prepares it for the launch's block `index`.
     pub fn reset(&mut self, machine: &Machine<'_>, index: [u32; 3], rank: usize) {
         let (bytes, warps) = (machine.shared_end, machine.warps);
         let mut shared = std::mem::take(&mut self.shared);
@@ -84,7 +84,7 @@ impl Block {
     }
 }
 
-/// Lets go the warps at every barrier that is complete.
+/// Releases the warps at every barrier that is complete.
 pub(super) fn release_barriers(
     machine: &Machine<'_>,
     block: &mut Block,
@@ -128,36 +128,36 @@ pub(super) fn release_barriers(
     }
 }
 
-/// What the blocks of a cluster share.
+/// The state that the blocks of a cluster share.
 #[derive(Default)]
 pub(super) struct Common {
-    /// Bulk copies on their way, in the order of their issue.
+    /// Bulk copies in flight, in the order of their issue.
     pub in_flight: VecDeque<Transfer>,
-    /// For each bulk tensor load that has been executed how wide its tensor map's swizzle is, in bytes; None if that
+    /// For each bulk tensor load that has been executed, the width of its tensor map's swizzle in bytes; `None` if it
     /// varies.
     pub swizzles: BTreeMap<usize, Option<u32>>,
     /// Whether a warp stops before it communicates with other clusters.
     pub parks: bool,
     /// mbarriers initialised so far.
     pub mbarriers: usize,
-    /// What its threads have printed.
+    /// The output of its threads' `printf`s.
     pub printed: Vec<Printed>,
-    /// `try_wait`s that have said that their phase is not complete, and those who have not waited again.
+    /// `try_wait`s that returned false, and the lanes that have not waited again.
     pub unheeded: Vec<Unheeded>,
-    /// What was released by strong writes to shared memory, by rank and address; kept under `sanitize`.
+    /// What strong writes to shared memory released, by rank and address; tracked under `sanitize`.
     pub flags: HashMap<(usize, u32), SyncVariable>,
-    /// Instructions that all warps but the running one have executed.
+    /// Instructions that all warps except the running one have executed.
     pub others: u64,
-    /// Present if it was asked for.
+    /// Present if requested.
     pub lookahead: Option<Box<Lookahead>>,
-    /// The cluster's barrier: whether somebody waits to be counted, what those who have arrived release, and
-    /// what they did in the last phase.
+    /// The cluster's barrier: whether an arrival has not been processed, what the arrived threads release,
+    /// and what they released in the last phase.
     pub arrived: bool,
     pub arriving: View,
     pub released: View,
 }
 
-/// A `try_wait` that came back before its phase was complete.
+/// A `try_wait` that returned before its phase was complete.
 pub(super) struct Unheeded {
     /// Lanes that have not waited for the phase since.
     pub lanes: u32,
@@ -165,13 +165,13 @@ pub(super) struct Unheeded {
     pub site: Site,
 }
 
-/// What a running warp may touch.
+/// The state that a running warp may access.
 pub(super) struct Execution<'a> {
     pub machine: &'a Machine<'a>,
     /// The warp's own block, and its rank in the cluster.
     pub block: &'a mut Block,
     pub rank: usize,
-    /// The cluster's blocks of lower rank, and those of higher.
+    /// The cluster's blocks of lower and of higher rank.
     pub peers: [&'a mut [Block]; 2],
     pub common: &'a mut Common,
     pub order: &'a mut HappensBefore,

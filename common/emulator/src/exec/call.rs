@@ -1,5 +1,6 @@
-//! Calls that are not inlined: a call stack for each thread. A frame keeps the caller's registers, so that functions may share
-//! them; arguments and results are in local memory (PTX ISA, "Function Declarations and Definitions", "call").
+//! Calls that are not inlined: a call stack for each thread. A frame saves the caller's registers, so that functions
+//! may use the same ones; arguments and results are in local memory (PTX ISA, "Function Declarations and Definitions",
+//! "call").
 use super::block::Execution;
 use super::lanes::lanes;
 use super::machine::Machine;
@@ -10,12 +11,12 @@ use crate::finding::FindingKind;
 use crate::op::{Call, CallTarget, Class, Code, Reg};
 use crate::program::Program;
 
-/// Of each lane; empty before the first call.
+/// The call stack of each lane; empty before the first call.
 #[derive(Default)]
 pub(super) struct CallStacks(Vec<CallStack>);
 
 impl Frame {
-    /// What it takes of this machine's memory.
+    /// Host memory that it takes, in bytes.
     fn bytes(&self) -> u64 {
         (size_of::<Self>() + size_of_val(&self.registers[..]) + self.undefined.bytes()) as u64
     }
@@ -23,7 +24,7 @@ impl Frame {
 
 #[derive(Clone, Default)]
 struct CallStack {
-    /// The first byte of the running function's frame in local memory, and the first one behind it.
+    /// The first byte of the running function's frame in local memory, and the first byte after it.
     base: u32,
     top: u32,
     frames: Vec<Frame>,
@@ -32,22 +33,22 @@ struct CallStack {
 /// What a return restores.
 #[derive(Clone)]
 struct Frame {
-    /// The operation that called.
+    /// The calling operation.
     call: u32,
     base: u32,
     top: u32,
     registers: Box<[u64]>,
-    /// What of them no instruction has written.
+    /// Which of their bits no instruction has written.
     undefined: Saved,
 }
 
 impl CallStacks {
-    /// Where the frame of the running function begins.
+    /// The start of the running function's frame.
     pub fn base(&self, lane: usize) -> u32 {
         self.0.get(lane).map_or(0, |stack| stack.base)
     }
 
-    /// Forgets all frames, and says how many bytes they took.
+    /// Removes all frames and returns how many bytes they took.
     pub fn clear(&mut self) -> u64 {
         let stacks = std::mem::take(&mut self.0);
         let frames = stacks.iter().flat_map(|stack| &stack.frames);
@@ -78,7 +79,7 @@ fn registers(program: &Program) -> impl Iterator<Item = Reg> {
 }
 
 impl Warp {
-    /// The lanes `active` of a split call; the others of `mask` wait for them behind the call.
+    /// The lanes `active` of a split call; the others in `mask` wait for them after the call.
     #[inline(never)]
     pub(super) fn call(
         &mut self,
@@ -136,7 +137,7 @@ impl Warp {
         None
     }
 
-    /// The lanes `active` return, each to where it was called from.
+    /// The lanes `active` return, each to its call site.
     #[inline(never)]
     pub(super) fn ret(
         &mut self,
@@ -161,8 +162,8 @@ impl Warp {
         }
     }
 
-    /// Which function a lane calls, whose frame is then on its stack, and what that takes of this machine's memory; or what is
-    /// wrong with the call.
+    /// Pushes the frame of the function that a lane calls. Returns the function and the host memory that the frame
+    /// takes, or what is wrong with the call.
     fn push_frame(
         &mut self,
         call: &Call,
@@ -189,7 +190,7 @@ impl Warp {
         if !fits(&call.arguments, &function.params) || !fits(&call.results, &function.returns) {
             let name = &function.name;
             return Err(format!(
-                "the function `{name}` takes other arguments or returns something else than this call says"
+                "the function `{name}` has other parameters or results than this call"
             ));
         }
         let registers = registers(program).map(|reg| self.get(reg, lane)).collect();
@@ -231,7 +232,7 @@ impl Warp {
         Ok((number, bytes))
     }
 
-    /// Ends a lane's function and says where it goes on.
+    /// Ends a lane's function and returns where it continues.
     fn pop_frame(&mut self, lane: usize, pc: u32, cx: &mut Execution<'_>) -> u32 {
         let program = cx.machine.program;
         let from = self.calls.base(lane);
@@ -247,7 +248,7 @@ impl Warp {
             self.set(reg, lane, value);
         }
         self.undefined.leave(lane, &frame.undefined);
-        // Of the function that this operation belongs to, the last one that begins before it.
+        // An operation belongs to the last function that begins before it.
         let functions = program
             .functions
             .iter()

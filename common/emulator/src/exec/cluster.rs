@@ -1,4 +1,4 @@
-//! The unit of scheduling: a cluster of blocks that run at the same time, mostly of one.
+//! The unit of scheduling: a cluster of blocks that run at the same time, usually of one block.
 use super::block::{Block, Common, Execution, release_barriers};
 use super::bulk::Transfer;
 use super::cluster_barrier::release_cluster;
@@ -20,38 +20,38 @@ use crate::shadow::Shadow;
 
 pub(super) struct Cluster<'m> {
     pub(super) machine: &'m Machine<'m>,
-    /// Among the launch's clusters.
+    /// Its number in the launch.
     pub(super) number: u64,
     pub(super) blocks: Vec<Block>,
     common: Common,
-    /// Kept under `sanitize`.
+    /// Tracked under `sanitize`.
     clocks: HappensBefore,
-    /// Of all blocks, in the order of their ranks.
+    /// The warps of all blocks, in the order of their ranks.
     warps: Vec<Warp>,
-    /// The order in which warps are looked at; shuffled by `--schedule`.
+    /// The order in which warps run; a nonzero `schedule` shuffles it.
     order: Vec<usize>,
     random: Random,
-    /// Times at which every `try_wait` was up and memory has not changed since: how many, and after how many
-    /// changes.
+    /// How often all `try_wait`s timed out while memory did not change, and the number of changes of memory
+    /// at that time.
     expiries: (u32, u64),
 }
 
-/// How a cluster's turn ended.
+/// Why a cluster's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// All threads have exited.
     Done,
     /// The turn's budget is used up.
     Unfinished,
-    /// No warp can go on, or each loops without any effect: only another block could help.
+    /// No warp can make progress, or each one loops without any effect: only another block could unblock them.
     Stuck,
-    /// A warp has come to an operation by which clusters communicate, and is to stop there.
+    /// A warp has reached an operation through which clusters communicate, and must stop there.
     Parked,
     Fatal,
 }
 
-/// Instructions that a warp runs before another one's turn, unless it must wait earlier. Where blocks talk
-/// to each other, they are likely to wait in loops, and it should soon be seen.
+/// Instructions that a warp runs before the next warp's turn, unless it must wait earlier. Blocks that
+/// communicate are likely to wait in loops, so their turns are shorter.
 const QUANTUM: u64 = 1 << 13;
 const QUANTUM_COMMUNICATING: u64 = 1 << 9;
 
@@ -72,7 +72,7 @@ impl<'m> Cluster<'m> {
         }
     }
 
-    /// Memory that a cluster takes on this machine, in bytes.
+    /// Host memory that a cluster takes, in bytes.
     pub fn bytes(machine: &Machine<'_>) -> u64 {
         let program = machine.program;
         let warp = program.b32 * size_of::<LanesB32>()
@@ -88,7 +88,7 @@ impl<'m> Cluster<'m> {
         (block * machine.ranks()) as u64
     }
 
-    /// Makes the cluster ready for the launch's cluster `number`.
+    /// Prepares the cluster to run the launch's cluster `number`.
     pub fn reset(&mut self, number: u64) {
         let machine = self.machine;
         self.number = number;
@@ -117,19 +117,19 @@ impl<'m> Cluster<'m> {
         self.expiries = (0, 0);
     }
 
-    /// Makes it stop where it would communicate with other clusters.
+    /// Makes it stop before it communicates with other clusters.
     pub fn park(&mut self) {
         self.common.parks = true;
     }
 
-    /// Lets it communicate, over memory that others have changed since.
-    pub fn go_on(&mut self) {
+    /// Lets it communicate, on memory that others have changed meanwhile.
+    pub fn resume(&mut self) {
         self.common.parks = false;
         self.expiries = (0, 0);
         self.warps.iter_mut().for_each(|warp| warp.watched = None);
     }
 
-    /// What was found, in the order of the text; a fatal finding comes last.
+    /// The findings in program order; a fatal one comes last.
     pub fn findings(&mut self) -> Vec<Finding> {
         let blocks = self.blocks.iter_mut();
         let mut findings: Vec<Finding> = blocks.flat_map(|block| block.findings.take()).collect();
@@ -151,7 +151,7 @@ impl<'m> Cluster<'m> {
         self.blocks.iter().map(|block| block.activity).sum::<u64>() + writes.activity
     }
 
-    /// What a warp of the block of this rank may touch, and the cluster's warps.
+    /// The state that a warp of the block of this rank may access, and the cluster's warps.
     pub(super) fn context<'a>(
         &'a mut self,
         rank: usize,
@@ -197,7 +197,7 @@ impl<'m> Cluster<'m> {
                     continue;
                 }
                 let quantum = match shuffled {
-                    // One round is enough to see that nothing has changed for it.
+                    // One instruction is enough to see that nothing has changed for a spinning warp.
                     _ if warp.watched.is_some_and(|watch| watch.spins) => 1,
                     true => 1 + self.random.below(256),
                     false => patience,
@@ -216,7 +216,7 @@ impl<'m> Cluster<'m> {
                     Stop::Paused => {
                         let quiet = self.activity(writes) == before;
                         watch(&mut self.warps[number], before, quiet, patience);
-                        lose_patience(&mut self.warps[number], before, quiet);
+                        release_idle_joins(&mut self.warps[number], before, quiet);
                     }
                     Stop::Blocked | Stop::Arrived => self.warps[number].watched = None,
                 }
@@ -241,7 +241,7 @@ impl<'m> Cluster<'m> {
             let activity = self.activity(writes);
             let stuck = |warp: &Warp| warp.is_blocked() || warp.spins(activity);
             if self.warps.iter().all(stuck) {
-                match self.help(writes, profiler) {
+                match self.run_postponed(writes, profiler) {
                     Ok(true) => {}
                     Ok(false) => return Turn::Stuck,
                     Err(Fatal) => return Turn::Fatal,
@@ -253,10 +253,10 @@ impl<'m> Cluster<'m> {
         }
     }
 
-    /// Nobody can go on. What has been put off until now happens, one thing at a time: a copy lands that somebody
-    /// waits for, threads that wait for others of their warp go on by themselves, any other copy lands, the time
-    /// of every `try_wait` is up. Whether there was anything.
-    fn help(&mut self, writes: &mut Writes, profiler: &mut Profiler) -> Result<bool> {
+    /// No warp can make progress. One of the events that were postponed happens, the first possible of: a copy
+    /// lands that a thread waits for; threads that wait to reconverge continue alone; any other copy lands; every
+    /// `try_wait` times out. Returns whether there was one.
+    fn run_postponed(&mut self, writes: &mut Writes, profiler: &mut Profiler) -> Result<bool> {
         let (mut woken, steps) = (false, self.instructions());
         for warp in &mut self.warps {
             let block = &self.blocks[warp.actor / self.machine.warps];
@@ -292,11 +292,11 @@ impl<'m> Cluster<'m> {
                 }
             }
         }
-        Ok(expired || self.leave_loops())
+        Ok(expired || self.leave_polling_loops())
     }
 
-    /// Where only control flow is asked for, warps that poll go on. Whether there are any.
-    fn leave_loops(&mut self) -> bool {
+    /// If only control flow is traced, lets polling warps leave their loops. Returns whether there are any.
+    fn leave_polling_loops(&mut self) -> bool {
         let spins = |warp: &&mut Warp| warp.watched.is_some_and(|watch| watch.spins);
         let mut any = false;
         if self.machine.peers.is_some() {
@@ -308,7 +308,7 @@ impl<'m> Cluster<'m> {
         any
     }
 
-    /// Lands a copy: of those that somebody waits for the schedule says which, of all the first.
+    /// Lands a copy: one that a thread waits for, chosen by the schedule, or else the first of all.
     fn land_one(
         &mut self,
         awaited_only: bool,
@@ -363,7 +363,7 @@ impl<'m> Cluster<'m> {
         Ok(true)
     }
 
-    /// All threads have exited: nobody has waited for the copies that are left.
+    /// All threads have exited: lands the remaining copies, for which no thread waited.
     fn land_rest(&mut self, writes: &mut Writes, profiler: &mut Profiler) -> Result<()> {
         while let Some(transfer) = self.common.in_flight.pop_front() {
             self.land(&transfer, writes, profiler)?;
@@ -371,7 +371,7 @@ impl<'m> Cluster<'m> {
         Ok(())
     }
 
-    /// Lands a bulk copy, for the warp that issued it.
+    /// Lands a bulk copy on behalf of the warp that issued it.
     fn land(
         &mut self,
         transfer: &Transfer,
@@ -386,7 +386,7 @@ impl<'m> Cluster<'m> {
     }
 }
 
-/// Lets a warp look again if what it waits for has changed since it looked.
+/// Makes a warp test its wait again if its condition may have changed since the last test.
 fn wake(warp: &mut Warp, block: &Block, steps: u64, profiler: &mut Profiler) -> bool {
     let mut woken = false;
     for split in &mut warp.splits {
@@ -417,13 +417,13 @@ fn wake(warp: &mut Warp, block: &Block, steps: u64, profiler: &mut Profiler) -> 
 /// What can land next.
 #[derive(Clone, Copy)]
 enum Landing {
-    /// A bulk copy, by its place among them.
+    /// A bulk copy, by its index in `in_flight`.
     Bulk(usize),
-    /// `cp.async`s that an mbarrier shall be told of: the warp, and its signal.
+    /// `cp.async`s that an mbarrier tracks: the warp, and its signal.
     Signal(usize, usize),
 }
 
-/// How often every `try_wait` may give up while memory stays as it is.
+/// How often all `try_wait`s may time out while memory does not change.
 const EXPIRIES: u32 = 16;
 
 /// All threads of a block have exited.
@@ -437,12 +437,12 @@ fn close_block(cx: &mut Execution<'_>, warps: &mut [Warp]) {
     cx.depart();
 }
 
-/// Looks at a warp that was interrupted in a loop. It spins if it is in the state of an earlier
-/// interruption and has changed no memory on the way: it will come back to it for as long as memory stays
-/// as it is, which has seen `activity` changes.
+/// Checks a warp that was interrupted in a loop. It spins if it is in the same state as at an earlier
+/// interruption and has changed no memory in between: it will repeat these states until memory changes.
+/// `activity` counts the changes of memory so far.
 ///
-/// The earlier state is kept for one, two, four … interruptions, so that a cycle of any length is seen
-/// (Brent 1980).
+/// The earlier state is kept for one, two, four … interruptions, so that a cycle of any length is
+/// detected (Brent 1980).
 fn watch(warp: &mut Warp, activity: u64, quiet: bool, patience: u64) {
     if !quiet {
         warp.watched = None;
@@ -481,9 +481,9 @@ fn watch(warp: &mut Warp, activity: u64, quiet: bool, patience: u64) {
     });
 }
 
-/// Threads that poll a clock, too, are never in the same state again. What they wait for may be up to others of their
-/// warp, which wait for them where they rejoin: after so many instructions without an effect those go on.
-fn lose_patience(warp: &mut Warp, activity: u64, quiet: bool) {
+/// Threads that also poll a clock are never in the same state again. They may wait for other threads of their warp,
+/// which wait for them to reconverge: after this many instructions without an effect, those threads continue alone.
+fn release_idle_joins(warp: &mut Warp, activity: u64, quiet: bool) {
     const INSTRUCTIONS: u64 = 1 << 18;
     if !quiet || !warp.has_joining() {
         warp.quiet = None;
@@ -498,7 +498,7 @@ fn lose_patience(warp: &mut Warp, activity: u64, quiet: bool) {
     }
 }
 
-/// For the order of warps.
+/// Random numbers for the order of warps.
 struct Random(u64);
 
 impl Random {

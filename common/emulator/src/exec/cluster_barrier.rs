@@ -50,7 +50,7 @@ impl Warp {
     }
 }
 
-/// Lets go everybody at the cluster's barrier if all threads that are left have arrived.
+/// Releases the threads at the cluster's barrier if all threads that have not exited have arrived.
 pub(super) fn release_cluster(common: &mut Common, warps: &mut [Warp]) {
     let missing = |warp: &Warp| warp.alive & !warp.cluster_arrived != 0;
     if !common.arrived || warps.iter().any(missing) {

@@ -2,9 +2,9 @@
 use super::lanes::LanesB32;
 use crate::lower::NAN_F32;
 
-/// The bits of a result with NVIDIA's NaN. Chosen among floats, unlike `lower::float_format::canonical`, which
-/// would cost a GEMM a tenth of its time. The compiler may take one NaN for another here; that it does not
-/// is a test (`tests/arithmetic_h100.rs`).
+/// The bits of a result with NVIDIA's NaN. It selects between floats, because `lower::float_format::canonical`
+/// would slow a GEMM down by 10%. The compiler would be free to replace one NaN by another here; a test checks
+/// that it does not (`tests/arithmetic_h100.rs`).
 #[inline(always)]
 pub(super) fn nvidia_nan(value: f32) -> u32 {
     let value = if value.is_nan() {
@@ -20,8 +20,8 @@ pub(super) fn half_to_float(a: &LanesB32) -> LanesB32 {
     let mut out = LanesB32::ZERO;
     let mut largest = 0;
     for i in 0..32 {
-        // Move exponent and mantissa up, then scale away the difference of the biases: exact for
-        // subnormals as well.
+        // Shift exponent and mantissa up, then scale by the difference of the biases, which is
+        // exact for subnormal numbers too.
         let bits = a.0[i];
         let magnitude = bits & 0x7fff;
         let scaled = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);

@@ -1,5 +1,4 @@
-//! Clusters that run side by side do not order anything between them: what one writes and another one reads or writes too
-//! is a race.
+//! Clusters that run in parallel are unordered: if one writes what another reads or writes, it is a race.
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,14 +9,14 @@ use crate::finding::{Conflict, Finding, FindingKind};
 use crate::memory::Writes;
 use crate::shadow::{Known, Place};
 
-/// What all clusters did, by the bytes that the sanitizer watches.
+/// The accesses of all clusters, by the bytes that the sanitizer watches.
 #[derive(Default)]
 pub(super) struct CrossCheck {
     cells: Mutex<HashMap<Place, Crossed>>,
 }
 
-/// Of the clusters that wrote a cell the first, and the first that wrote something else; and the first two that read it.
-/// So it does not matter in which order they come.
+/// The first cluster that wrote a cell, and the first that wrote another value; and the first two that read it. "First"
+/// is by number, so the order in which clusters finish does not matter.
 #[derive(Clone, Copy, Default)]
 struct Crossed {
     writers: [Option<Access>; 2],
@@ -27,12 +26,12 @@ struct Crossed {
 #[derive(Clone, Copy)]
 struct Access {
     known: Known,
-    /// What the cluster left there.
+    /// The value that the cluster left there.
     value: u32,
 }
 
 impl CrossCheck {
-    /// Adds what a cluster did, which has ended.
+    /// Adds the accesses of a cluster that has ended.
     pub fn add(&self, machine: &Machine<'_>, writes: &Writes) {
         let Some(shadow) = &writes.accesses else {
             return;
@@ -58,7 +57,7 @@ impl CrossCheck {
         }
     }
 
-    /// The races between clusters, in the order of memory.
+    /// The races between clusters, in the order of their addresses.
     pub fn findings(self, machine: &Machine<'_>) -> Vec<Finding> {
         let cells = self.cells.into_inner();
         let cells = cells.unwrap_or_else(PoisonError::into_inner);

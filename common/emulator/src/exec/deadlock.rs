@@ -1,4 +1,4 @@
-//! Nobody can go on: who waits for what, and which of them is likely to be the reason.
+//! Deadlock reports: what each warp waits for, and which wait is likely the root cause.
 use std::collections::BTreeSet;
 
 use super::block::Execution;
@@ -12,26 +12,26 @@ use crate::finding::{Finding, FindingKind};
 use crate::memory::Writes;
 use crate::op::{Code, SyncOp};
 
-/// Lines of a report.
+/// The most lines of a report.
 const LINES: usize = 16;
 
-/// Some lanes that wait.
+/// A group of lanes that waits.
 struct Waiter {
     block: String,
     warp: usize,
     lanes: u32,
     /// "wait" or "loop".
     verb: &'static str,
-    /// For what, and where.
+    /// What it waits for, and where.
     what: String,
-    /// How likely it is that all others wait because of this one.
+    /// How likely this wait is the root cause of all others.
     rank: u32,
     /// Where: operation, thread, block.
     place: (usize, usize, [u32; 3]),
 }
 
 impl Cluster<'_> {
-    /// Reports that the cluster can never go on.
+    /// Reports that the cluster can make no progress.
     pub fn report_deadlock(&mut self, writes: &mut Writes, profiler: &mut Profiler) {
         let machine = self.machine;
         let mut waiters = Vec::new();
@@ -50,18 +50,18 @@ impl Cluster<'_> {
                 .into_iter()
                 .for_each(|at| report_mbarrier(at, &mut cx));
         }
-        // The first of the most telling.
-        let telling = waiters.iter().rev().max_by_key(|waiter| waiter.rank);
+        // The first of the highest rank.
+        let likeliest = waiters.iter().rev().max_by_key(|waiter| waiter.rank);
         let (op, thread, index) =
-            telling.map_or((0, 0, self.blocks[0].index), |waiter| waiter.place);
+            likeliest.map_or((0, 0, self.blocks[0].index), |waiter| waiter.place);
         let waiting = lines(&waiters);
         let place = machine.location(op, thread, index);
         let finding = Finding::new(FindingKind::Deadlock { waiting }, place);
         self.blocks[0].findings.add(finding);
     }
 
-    /// All threads have exited and everything has landed: an mbarrier that was told of other bytes than were announced
-    /// has let somebody go on too early, or would let nobody.
+    /// All threads have exited and all copies have landed: reports each mbarrier whose expected and completed bytes
+    /// differ. It has released a thread too early, or would never release one.
     pub fn report_unbalanced(&mut self, writes: &mut Writes, profiler: &mut Profiler) {
         let machine = self.machine;
         if !machine.options.sanitize {
@@ -83,7 +83,7 @@ impl Cluster<'_> {
     }
 }
 
-/// Bytes that do not fit, where they were announced.
+/// Reports a wrong number of bytes at the `expect_tx` that announced them.
 fn report_count(at: u32, barrier: &Mbarrier, cx: &mut Execution<'_>) {
     if let (Some(bytes), Some(site)) = (barrier.difference(), barrier.announced) {
         let reason = format!(
@@ -94,7 +94,7 @@ fn report_count(at: u32, barrier: &Mbarrier, cx: &mut Execution<'_>) {
     }
 }
 
-/// What is wrong with an mbarrier at which somebody waits, if that can be told.
+/// Reports what is wrong with an mbarrier at which a thread waits, if that can be determined.
 fn report_mbarrier(at: u32, cx: &mut Execution<'_>) {
     let Some(barrier) = cx.block.mbarriers.get(&at).cloned() else {
         return;
@@ -104,8 +104,8 @@ fn report_mbarrier(at: u32, cx: &mut Execution<'_>) {
     }
     if let Some((phase, Some(site))) = barrier.overrun {
         let reason = format!(
-            "phase overrun: this ended phase {phase} of the mbarrier at 0x{at:x} before anybody had noticed the end of phase \
-             {}: more arrivals than its mbarrier.init counts, or nobody waits in between",
+            "phase overrun: this ended phase {phase} of the mbarrier at 0x{at:x} before any wait had observed the end of phase \
+             {}: more arrivals than its mbarrier.init counts, or no thread waits in between",
             phase - 1
         );
         cx.report(FindingKind::InvalidMbarrier(reason), site);
@@ -156,7 +156,7 @@ impl Waiter {
         }
     }
 
-    /// Whether this one waits for the same as the warp before it.
+    /// Whether it waits for the same thing as the previous warp.
     fn follows(&self, warp: usize, other: &Waiter) -> bool {
         self.lanes == ALL
             && other.lanes == ALL
@@ -175,7 +175,7 @@ fn rank(warp: &Warp, split: &Split, cx: &Execution<'_>) -> u32 {
             Some(_) | None => 0,
         },
         State::Warpgroup(_) => 4,
-        // Its number of threads may be wrong; one that takes all threads waits for those who are elsewhere.
+        // Its thread count may be wrong; a barrier of all threads waits for threads that are elsewhere.
         State::Barrier(id) if cx.block.barriers[id as usize].threads.is_some() => 2,
         State::Ready | State::Barrier(_) | State::Warp(_) | State::WholeWarp | State::Cluster => 1,
     }
@@ -212,7 +212,7 @@ fn what(warp: &Warp, split: &Split, place: &str, cx: &Execution<'_>) -> String {
     }
 }
 
-/// A line for each, or for neighbouring warps that wait for the same.
+/// A line for each waiter, or for neighbouring warps that wait for the same thing.
 fn lines(waiters: &[Waiter]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = waiters;

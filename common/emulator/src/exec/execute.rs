@@ -1,4 +1,4 @@
-//! What lanes do by themselves: the operations that kernels are full of.
+//! Operations of single lanes that are common in kernels.
 use super::block::Execution;
 use super::convert::{float_to_half, half_to_float, nvidia_nan};
 use super::lane_access::Fatal;
@@ -7,7 +7,7 @@ use super::warp::Warp;
 use crate::op::{B32Op, B64Op, Compare, LaneOp, Logic};
 
 impl Warp {
-    /// Executes an operation that each active lane does by itself.
+    /// Executes an operation independently in each active lane.
     #[inline(always)]
     pub(super) fn execute<const SANITIZE: bool>(
         &mut self,

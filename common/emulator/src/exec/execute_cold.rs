@@ -1,4 +1,4 @@
-//! What lanes do by themselves: operations that are too rare for the interpreter's inlined loop.
+//! Operations of single lanes that are too rare for the interpreter's inlined loop.
 use super::block::Execution;
 use super::lane_access::{Fatal, map_to_rank, rank_of, space_of};
 use super::lanes::{lanes, map3};
@@ -86,7 +86,7 @@ impl Warp {
         Ok(())
     }
 
-    /// `mapa`: the address of the same place in the block of another rank.
+    /// `mapa`: the corresponding address in the block of another rank.
     fn map_shared(
         &mut self,
         [d, a]: [Reg; 2],

@@ -1,4 +1,4 @@
-//! Keeps the factors of matrix products ([`MatrixFactors`]).
+//! Records the factors of matrix products ([`MatrixFactors`]).
 use super::block::Execution;
 use super::warp::Warp;
 use super::warpgroup::Operands;
@@ -6,14 +6,14 @@ use crate::banks::LANES;
 use crate::op::{Mma, Wgmma, WgmmaA};
 use crate::{FactorFormat, MatrixFactors};
 
-/// Products that are kept of a launch: it is small, or it is not asked for.
+/// The most products recorded in a launch; the option is meant for small launches.
 const MOST: usize = 1 << 16;
 
 /// K, the elements of A and those of B.
 pub(super) type Factors = (u32, Vec<u16>, Vec<u16>);
 
 impl Warp {
-    /// Those of an `mma.sync` of f16.
+    /// The factors of an f16 `mma.sync`.
     #[inline(never)]
     pub(super) fn mma_factors(&self, mma: &Mma) -> Option<Factors> {
         if mma.product.factors != FactorFormat::F16 {
@@ -25,7 +25,7 @@ impl Warp {
         for lane in 0..LANES {
             let (group, pair) = (lane / 4, lane % 4 * 2);
             for (r, &register) in mma.a.iter().enumerate().take(a_registers) {
-                // The registers of an A of 8 rows are those of the upper half.
+                // With 8 rows, A has only the registers of the upper half.
                 let halves = mma.rows as usize / 8;
                 let (row, column) = (group + 8 * (r % halves), pair + 8 * (r / halves));
                 put_pair(
@@ -48,7 +48,7 @@ impl Warp {
         Some((k as u32, a, b))
     }
 
-    /// Those of a warp's rows of a `wgmma` of f16.
+    /// The factors of a warp's rows of an f16 `wgmma`.
     #[inline(never)]
     pub(super) fn wgmma_factors(&self, wgmma: &Wgmma, operands: &Operands) -> Option<Factors> {
         if wgmma.product.factors != FactorFormat::F16 {

@@ -1,5 +1,5 @@
-//! What the sanitizer is shown of global memory: every access marks its allocation, and those allocations that are watched
-//! have a shadow. A launch is made twice under `sanitize`: the first one finds which allocations are worth watching.
+//! The sanitizer's checks of global memory: every access marks its allocation, and watched allocations have a shadow.
+//! Under `sanitize` a launch runs twice: the first run finds which allocations are worth watching.
 use super::block::Execution;
 use super::lanes::lanes;
 use super::warp::Warp;
@@ -8,8 +8,8 @@ use crate::finding::{AccessKind, Conflict, FindingKind, MemoryAccess};
 use crate::op::{Order, Scope};
 use crate::shadow::{AsyncOp, GlobalAccess, GlobalMode, Place, Site};
 
-/// What the launch before this one may still be doing until `griddepcontrol.wait` (a bit for each allocation, of which the
-/// last one stands for all that follow).
+/// Accesses that the previous launch may still make until `griddepcontrol.wait` (a bit for each allocation, the last of
+/// which stands for all later ones).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PreviousGrid {
     pub reads: u64,
@@ -22,7 +22,7 @@ impl PreviousGrid {
     }
 }
 
-/// An access without its thread.
+/// The kind of an access.
 #[derive(Clone, Copy)]
 pub(super) enum Does {
     Read,
@@ -31,7 +31,7 @@ pub(super) enum Does {
 }
 
 impl Execution<'_> {
-    /// One lane reads or writes `bytes` bytes. For a write, `new` is what it writes.
+    /// Checks that one lane reads or writes `bytes` bytes. For a write, `new` is the new value.
     pub fn check_global(
         &mut self,
         does: Does,
@@ -66,10 +66,10 @@ impl Execution<'_> {
             clock,
             site,
         };
-        self.show_global(&access, place, bytes);
+        self.check_global_access(&access, place, bytes);
     }
 
-    /// The same for a warp's load, each lane at its address, counted from the allocation's base.
+    /// The same for a warp's load, each lane at its own address, relative to the allocation's base.
     #[inline(always)]
     pub fn check_global_load(
         &mut self,
@@ -90,7 +90,7 @@ impl Execution<'_> {
         }
     }
 
-    /// A bulk copy reads or writes; its engine's clock is that of `by`.
+    /// Checks an access of a bulk copy; its engine's clock is that of `by`.
     pub fn check_global_bulk(
         &mut self,
         does: Does,
@@ -99,7 +99,7 @@ impl Execution<'_> {
         bytes: u32,
         new: Option<&[u8]>,
     ) {
-        // Reductions are relaxed at the scope of the GPU (PTX ISA, "cp.reduce.async.bulk").
+        // Reductions are relaxed at GPU scope (PTX ISA, "cp.reduce.async.bulk").
         let order = Order {
             strong: matches!(does, Does::Atomic).then_some(Scope::Gpu),
             ..Order::default()
@@ -121,10 +121,10 @@ impl Execution<'_> {
             clock: by.clock,
             site: by.site,
         };
-        self.show_global(&access, place, bytes);
+        self.check_global_access(&access, place, bytes);
     }
 
-    /// A bulk copy is issued.
+    /// Checks a bulk copy at its issue.
     pub fn check_before_bulk(&mut self, does: Does, place: Place, bytes: u32, site: Site) {
         let observer = self.order.observer(site.warp, 1 << site.lane);
         let waits = observer.is_some_and(|observer| !observer.has_waited());
@@ -157,7 +157,7 @@ impl Execution<'_> {
         })
     }
 
-    fn show_global(&mut self, access: &GlobalAccess, place: Place, bytes: u32) {
+    fn check_global_access(&mut self, access: &GlobalAccess, place: Place, bytes: u32) {
         let site = access.site;
         let (Some(shadow), Some(observer)) = (
             &mut self.writes.accesses,
@@ -182,7 +182,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Before `griddepcontrol.wait` the launch before this one may still read and write what it does.
+    /// Reports an access before `griddepcontrol.wait` to memory that the previous launch may still use.
     #[cold]
     fn check_previous_grid(&mut self, does: Does, place: Place, bytes: u32, site: Site) {
         let previous = self.machine.previous;
@@ -203,7 +203,7 @@ impl Execution<'_> {
     }
 }
 
-/// What a report calls it.
+/// The access as a report names it.
 pub(super) fn verb(mode: GlobalMode) -> AccessKind {
     match mode {
         GlobalMode::Read => AccessKind::Read,

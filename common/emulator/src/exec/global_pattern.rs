@@ -1,5 +1,5 @@
-//! The addresses of a warp's access to global memory, relative to one: warps repeat themselves, so what a pattern
-//! costs, how far it reaches and whether it is a row is worked out once.
+//! The addresses of a warp's access to global memory, relative to one of them. Warps repeat patterns, so the
+//! cost, the extent and the shape of a pattern are computed once.
 use crate::banks::{LANES, global_sectors};
 use crate::memory::Memory;
 
@@ -8,39 +8,40 @@ use crate::memory::Memory;
 pub(super) struct GlobalPattern {
     active: u32,
     relative: [u64; LANES],
-    /// Sectors, and the fewest that could do.
+    /// Sectors, and the fewest possible.
     pub cost: (u64, u64),
-    /// The lowest address, relative too, and how far above it the highest is.
+    /// The lowest address, also relative, and the distance from it to the highest.
     low: u64,
     span: u64,
-    /// Bits below 32 that any address has.
+    /// The bits below 32 that are set in any address.
     bits: u64,
     shape: Shape,
-    /// Index of the allocation that it was found in last.
+    /// Index of the allocation in which it was last found.
     allocation: usize,
 }
 
-/// What the addresses of all lanes are like.
+/// The shape of the addresses of all lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Shape {
     #[default]
     Any,
     /// One address.
     Same,
-    /// One behind the other.
+    /// Consecutive addresses.
     Row,
 }
 
 /// A warp's access within one allocation, aligned.
 pub(super) struct Placed {
-    /// Its index and base.
+    /// The index and base of the allocation.
     pub allocation: usize,
     pub base: u64,
     pub shape: Shape,
 }
 
 impl GlobalPattern {
-    /// Takes these addresses; those of inactive lanes must be that of an active one. Whether they are another pattern.
+    /// Sets the pattern to these addresses; inactive lanes must have the address of an active one. Returns whether it
+    /// changed.
     #[inline(always)]
     pub fn update(&mut self, bytes: u32, addresses: &[u64; LANES], active: u32) -> bool {
         let base = addresses[0] & !31;
@@ -55,8 +56,8 @@ impl GlobalPattern {
         is_new
     }
 
-    /// Whether a full warp's addresses, its registers plus this offset, are this pattern. It saves writing the
-    /// addresses down.
+    /// Whether a full warp's addresses, its registers plus this offset, have this pattern. It avoids computing
+    /// the addresses.
     #[inline(always)]
     pub fn repeats(&self, registers: &[u64; LANES], offset: i64) -> bool {
         let first = registers[0].wrapping_add_signed(offset);
@@ -95,7 +96,7 @@ impl GlobalPattern {
         };
     }
 
-    /// Where this pattern lies if it begins here, unless it is misaligned or beyond an allocation.
+    /// The allocation of this pattern if it begins here, unless it is misaligned or not within one allocation.
     #[inline(always)]
     pub fn place(&mut self, first: u64, bytes: u32, memory: &Memory) -> Option<Placed> {
         if self.bits & u64::from(bytes - 1) != 0 {

@@ -1,5 +1,5 @@
-//! A launch over all clusters: in parallel over the CPU's cores until they communicate with each other, and from there on
-//! interleaved on one core. Until a launch ends, memory is as before it.
+//! Runs all clusters of a launch: in parallel on the CPU's cores until they communicate with each other, and
+//! interleaved on one core from then on. Memory is unchanged until the launch ends.
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use crate::{AccessPattern, CopyLead, Error, MatrixFactors, Printed, Space, Wait}
 /// Local memory of a thread (CUDA C++ Programming Guide, "Compute Capabilities").
 const MAX_STACK: u64 = 512 << 10;
 
-/// Instructions that a cluster runs before another one's turn, where they are interleaved.
+/// Instructions that an interleaved cluster runs before the next one's turn.
 const TURN: u64 = 1 << 14;
 
-/// A launch and what it needs of its module.
+/// A launch, with the parts of its module that it needs.
 pub(crate) struct Request<'a> {
     pub program: &'a Program,
     /// Addresses of the module's `.global` variables.
@@ -40,19 +40,19 @@ pub(crate) struct Request<'a> {
     pub config: &'a LaunchConfig,
     pub args: &'a [KernelArg<'a>],
     pub options: &'a Options,
-    /// The address of a cooperative launch's workspace, else 0.
+    /// The address of a cooperative launch's workspace; 0 for other launches.
     pub workspace: u64,
-    /// What the launch before may still be doing, if this one may overlap with it.
+    /// Accesses that the previous launch may still make, if this one may overlap with it.
     pub previous: PreviousGrid,
 }
 
-/// What a launch did, and to which allocations: a bit each, of which the last one stands for all that follow.
+/// What a launch did, and which allocations it accessed: a bit each, the last of which stands for all later ones.
 pub(crate) struct Launched {
     pub report: LaunchReport,
     pub touched: PreviousGrid,
 }
 
-/// Runs the whole grid; memory is changed only if that ends without an error.
+/// Runs the whole grid; memory is changed only if that succeeds.
 pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched, Error> {
     let validated = validate(request)?;
     let &Request {
@@ -86,8 +86,8 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
             writes: writes.allocations(),
         };
         if !fatal {
-            let more = rehearse::again(request, &validated, memory, &writes);
-            // Of the same mistake the first launch's finding is kept.
+            let more = rehearse::rerun(request, &validated, memory, &writes);
+            // If both launches find the same mistake, the first launch's finding is kept.
             more.into_iter()
                 .for_each(|finding| findings.add_new(finding));
         }
@@ -97,7 +97,7 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
             writes.apply(memory);
         }
     }
-    // After a fatal fault, how far the other blocks came depends on chance: no counters then.
+    // After a fatal fault there are no counters, because how far the other blocks ran depends on thread timing.
     let mut profiler = done.profiler;
     let (factors, leads) = match fatal {
         true => Default::default(),
@@ -141,7 +141,7 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
     Ok(Launched { report, touched })
 }
 
-/// What holds the bytes that a finding is about.
+/// The variable or allocation that a finding is about, and the offset in it.
 fn symbol(finding: &Finding, program: &Program, memory: &Memory) -> Option<(String, u64)> {
     let (space, address) = finding.address()?;
     match space {
@@ -157,7 +157,7 @@ fn symbol(finding: &Finding, program: &Program, memory: &Memory) -> Option<(Stri
     }
 }
 
-/// The launch on memory as it is, by these options.
+/// Prepares the launch on the current memory with these options.
 pub(super) fn machine<'a>(
     request: &Request<'a>,
     validated: &Validated,
@@ -213,7 +213,8 @@ pub(super) fn execute(machine: &Machine<'_>) -> Result<WorkerOutput, Error> {
     }
 }
 
-/// As many clusters at a time as the card holds, until the first of them communicate; these and all others then take turns.
+/// Runs clusters in waves of as many as the card can hold, until the first of them communicate; from then on they and
+/// all remaining clusters are interleaved.
 fn in_waves(machine: &Machine<'_>) -> Result<WorkerOutput, Error> {
     let (all, wave) = (machine.clusters, resident(machine) as u64);
     let budget = Budget::new(true);
@@ -246,20 +247,20 @@ fn in_waves(machine: &Machine<'_>) -> Result<WorkerOutput, Error> {
     Ok(outcome)
 }
 
-/// What clusters did that ran in parallel.
+/// The result of running clusters in parallel.
 enum Ran<'m> {
-    /// None of them communicated with others.
+    /// `None` of them communicated with others.
     Apart(WorkerOutput),
-    /// Some are about to, and with them what all have done so far; none of it where that is not to be kept.
+    /// Some are about to communicate. Holds what all clusters have done so far, or `None` if it is discarded.
     Parked(Option<(WorkerOutput, Vec<Cluster<'m>>)>),
 }
 
 /// A launch of which some clusters have run.
 struct Begun<'m> {
     outcome: WorkerOutput,
-    /// Those that have not ended.
+    /// Clusters that have not ended.
     clusters: Vec<Cluster<'m>>,
-    /// The first that has not begun.
+    /// The first cluster that has not begun.
     next: u64,
     instructions: u64,
 }
@@ -296,7 +297,7 @@ impl WorkerOutput {
 }
 
 impl WorkerOutput {
-    /// Adds what later clusters did.
+    /// Adds the results of later clusters.
     fn add(&mut self, other: Self) {
         self.profiler.add(other.profiler);
         self.findings.extend(other.findings);
@@ -304,7 +305,7 @@ impl WorkerOutput {
         self.printed.extend(other.printed);
     }
 
-    /// Keeps what a cluster printed; most print nothing.
+    /// Stores the output of a cluster; most print nothing.
     fn print(&mut self, cluster: u64, printed: Vec<Printed>) {
         if !printed.is_empty() {
             self.printed.insert(cluster, printed);
@@ -312,17 +313,18 @@ impl WorkerOutput {
     }
 }
 
-/// What the workers share about the bounds of a launch.
+/// State that the workers share to enforce the limits of a launch.
 #[derive(Default)]
 struct Budget {
     instructions: AtomicU64,
     written: AtomicU64,
-    /// The first cluster that met a fatal fault; later ones need not run.
+    /// The first cluster with a fatal fault; later ones need not run.
     fault: AtomicU64,
     done: AtomicU64,
-    /// Why nothing of it is kept: too many instructions, too much memory, or clusters that communicate with each other.
+    /// Why the results are discarded: too many instructions, too much memory, or clusters that communicate with each
+    /// other.
     broken: AtomicU64,
-    /// Whether what these did until then is kept, so that they can go on from there.
+    /// Whether the results so far are kept when clusters communicate, so that they can continue from there.
     keeps: bool,
 }
 
@@ -341,15 +343,15 @@ fn profiler(machine: &Machine<'_>) -> Profiler {
     Profiler::new(program.ops.len(), program.slots, machine.options)
 }
 
-/// What some neighbouring clusters did.
+/// The results of a range of clusters.
 struct Part<'m> {
     profiler: Profiler,
     clusters: Vec<Done>,
-    /// Of those, what is to go on.
+    /// Clusters of the range that are to continue.
     parked: Vec<Cluster<'m>>,
 }
 
-/// What a cluster did.
+/// The results of a cluster.
 struct Done {
     number: u64,
     writes: Writes,
@@ -357,7 +359,7 @@ struct Done {
     printed: Vec<Printed>,
 }
 
-/// Each cluster over memory as it was before the launch.
+/// Runs each cluster on memory as it was before the launch.
 fn parallel<'m>(
     machine: &'m Machine<'m>,
     clusters: Range<u64>,
@@ -396,7 +398,7 @@ fn parallel<'m>(
     }
     let mut outcome = WorkerOutput::new(machine);
     let mut parked = Vec::new();
-    // How far the clusters after a fatal fault came depends on chance: nothing of them is kept.
+    // How far the clusters after a fatal fault ran depends on thread timing, so their results are discarded.
     for part in parts {
         outcome.profiler.add(part.profiler);
         parked.extend(part.parked.into_iter().filter(|one| one.number <= last));
@@ -431,7 +433,7 @@ fn sampled(machine: &Machine<'_>, clusters: Range<u64>) -> Vec<u64> {
     }
 }
 
-/// Warp instructions after which nobody asks for more of a cluster's trace.
+/// Warp instructions after which a cluster's trace is long enough.
 fn enough(machine: &Machine<'_>) -> u64 {
     let request = machine.options.trace.as_ref();
     request.and_then(|request| request.most).unwrap_or(u64::MAX)
@@ -517,21 +519,21 @@ impl Budget {
     }
 }
 
-/// For what the sanitizer remembers of global memory.
+/// The sanitizer's shadow of global memory.
 fn shadow(machine: &Machine<'_>) -> GlobalShadow {
     let memory = machine.options.limits.memory / 2;
     let grain = machine.program.global_grain;
     GlobalShadow::new(machine.watched, grain, machine.warps, memory)
 }
 
-/// Clusters that the card holds at a time.
+/// The number of clusters that the card can hold at a time.
 fn resident(machine: &Machine<'_>) -> usize {
     let card = machine.options.card;
     let blocks = occupancy::blocks_per_sm(card, machine.shared_end, machine.threads);
     (blocks as usize * card.sms() as usize / machine.ranks()).max(1)
 }
 
-/// Clusters that may communicate with each other: as many at a time as the card holds, in turns.
+/// Runs clusters that may communicate with each other interleaved, as many at a time as the card can hold.
 fn interleaved<'m>(machine: &'m Machine<'m>, begun: Begun<'m>) -> Result<WorkerOutput, Error> {
     let (all, resident) = (machine.clusters, resident(machine));
     let limits = machine.options.limits;
@@ -550,12 +552,12 @@ fn interleaved<'m>(machine: &'m Machine<'m>, begun: Begun<'m>) -> Result<WorkerO
     if machine.options.sanitize {
         writes.accesses = Some(Box::new(shadow(machine)));
     }
-    // What they have done up to here.
+    // Apply the results so far.
     outcome.writes.drain(..).for_each(|one| writes.merge(one));
-    clusters.iter_mut().for_each(Cluster::go_on);
+    clusters.iter_mut().for_each(Cluster::resume);
     let (mut done, mut spare) = (next - clusters.len() as u64, Vec::new());
-    // The last block to arrive at a barrier of the grid must not come to the next one before the others have left this one:
-    // what it did in between would be ordered before them.
+    // The last block to arrive at a grid barrier must not reach the next one before the others have left this one: its
+    // accesses in between would be ordered before theirs.
     let budget = if machine.hesitates { 1 } else { TURN };
     'launch: loop {
         while clusters.len() < resident && next < all {
@@ -605,7 +607,7 @@ fn interleaved<'m>(machine: &'m Machine<'m>, begun: Begun<'m>) -> Result<WorkerO
             break;
         }
     }
-    // Of those that a fault or a deadlock has stopped.
+    // Collect the findings of clusters stopped by a fault or a deadlock.
     for cluster in &mut clusters {
         outcome.findings.extend(cluster.findings());
         outcome.print(cluster.number, cluster.printed());
@@ -621,7 +623,7 @@ fn report_progress(machine: &Machine<'_>, done: u64, all: u64) {
     }
 }
 
-/// Counters of operations, added up for the instructions that they came from.
+/// Counters of operations, summed for the instructions that they were lowered from.
 fn per_instruction(program: &Program, profiler: &Profiler) -> Vec<crate::Counters> {
     let mut counters = vec![crate::Counters::default(); program.instructions.len()];
     for (op, &own) in program.ops.iter().zip(&profiler.ops) {
@@ -645,7 +647,7 @@ fn waits(program: &Program, profiler: &Profiler) -> Vec<Wait> {
         .collect()
 }
 
-/// By block and warp: blocks end in any order.
+/// Sorted by block and warp, because blocks end in any order.
 fn observed(profiler: &mut Profiler) -> (Vec<MatrixFactors>, Vec<CopyLead>) {
     let mut factors = profiler.factors.take().unwrap_or_default();
     factors.sort_by_key(|one| (linear(one.block), one.warp));
@@ -658,7 +660,7 @@ fn linear([x, y, z]: [u32; 3]) -> [u32; 3] {
     [z, y, x]
 }
 
-/// The same, by instruction: several operations may come from one.
+/// The patterns by instruction: several operations may come from one.
 fn patterns(program: &Program, patterns: Option<BTreeSet<AccessPattern>>) -> Vec<AccessPattern> {
     let of_instruction = |pattern: AccessPattern| AccessPattern {
         instruction: program.ops[pattern.instruction].instruction as usize,

@@ -1,4 +1,4 @@
-//! Keeps what a block holds when its warps come to an instruction ([`SnapshotRequest`](crate::SnapshotRequest)).
+//! Records the state of a block when its warps reach an instruction ([`SnapshotRequest`](crate::SnapshotRequest)).
 use super::block::Execution;
 use super::warp::Warp;
 use super::warp_access::cut;
@@ -10,7 +10,7 @@ use crate::op::{
 use crate::snapshot::NamedRegister;
 use crate::{Operand, OperandSnapshot};
 
-/// Registers that are read, and those that are written; the address, with its bytes.
+/// Registers that an instruction reads and writes; its address, and the bytes accessed.
 #[derive(Default)]
 struct Operands {
     address: Option<Address>,
@@ -19,7 +19,7 @@ struct Operands {
 }
 
 impl Warp {
-    /// Called before each instruction while somebody wants to know.
+    /// Called before each instruction if a snapshot is requested.
     #[inline(never)]
     pub(super) fn inspect(&self, pc: u32, active: u32, cx: &mut Execution<'_>) {
         let op = &cx.machine.program.ops[pc as usize];
@@ -91,7 +91,7 @@ impl Warp {
     }
 }
 
-/// What is of interest of the operations that move data and multiply matrices; nothing of all others.
+/// The operands of operations that move data or multiply matrices; none for all others.
 fn operands(code: &Code) -> Operands {
     match code {
         Code::Matrix(MatrixOp::Move(access)) => matrix_move(access),

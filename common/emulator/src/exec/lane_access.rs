@@ -1,4 +1,4 @@
-//! One lane's access: checked against every rule, byte by byte.
+//! The access of a single lane, checked against every rule.
 use super::block::Execution;
 use super::global_check::Does;
 use super::warp::Warp;
@@ -9,7 +9,7 @@ use crate::lower::{SHARED_BASE, window};
 use crate::op::Order;
 use crate::shadow::{AccessMode, Site};
 
-/// The launch cannot go on; the finding is noted.
+/// The launch cannot continue; the finding has been recorded.
 pub(super) struct Fatal;
 
 pub(super) type Result<T> = std::result::Result<T, Fatal>;
@@ -50,16 +50,16 @@ pub(super) fn space_of(address: u64) -> Space {
     }
 }
 
-/// Addresses in the cluster's shared memory: the block's rank and one in the bits above the address there. An
-/// address without them lies in the thread's own block.
+/// In addresses of the cluster's shared memory, the bits above the address within the block hold the block's
+/// rank plus one. An address without them is in the thread's own block.
 const RANK: u32 = 24;
 
-/// The rank that `mapa` has put into an address, generic or in the cluster's window.
+/// The rank in an address from `mapa`, generic or in the cluster's window.
 pub(super) fn rank_of(address: u64) -> Option<u32> {
     ((address as u32) >> RANK).checked_sub(1)
 }
 
-/// The address of the same place in the block of this rank.
+/// The corresponding address in the block of this rank.
 pub(super) fn map_to_rank(address: u64, rank: u32) -> u64 {
     let inside = address & !u64::from(u32::MAX) | address & u64::from(u32::MAX >> (32 - RANK));
     inside | u64::from(rank + 1) << RANK
@@ -86,7 +86,7 @@ pub(super) fn shared_write(shared: &mut [u32], address: u32, bytes: u32, value: 
     }
 }
 
-/// Where a strong access goes: rank and address in shared memory, or allocation and offset in global memory.
+/// The location of a strong access: rank and address in shared memory, or allocation and offset in global memory.
 #[derive(Clone, Copy)]
 enum Flag {
     Shared(usize, u32),
@@ -97,7 +97,7 @@ enum Flag {
 pub(super) enum Target {
     Global(usize, usize),
     Shared(u32),
-    /// Shared memory of another block of the cluster: its rank, and the address there.
+    /// Shared memory of another block of the cluster: its rank, and the address in that block.
     Remote(usize, u32),
     /// Offset in the warp's local memory.
     Local(usize),
@@ -132,7 +132,7 @@ impl Target {
 }
 
 impl Execution<'_> {
-    /// Checks one lane's access and finds what it touches.
+    /// Checks one lane's access and finds its target.
     #[inline(always)]
     pub fn locate(&mut self, touch: &LaneAccess, verb: AccessKind) -> Result<Target> {
         let &LaneAccess { bytes, address, .. } = touch;
@@ -193,7 +193,7 @@ impl Execution<'_> {
                 let inside = at >= SHARED_BASE.into() && at + u64::from(bytes) <= shared_end.into();
                 let alive = self.block_of(rank).map(|block| block.alive);
                 if alive == Some(0) && inside {
-                    // What becomes of it is undefined; here the memory is as the block left it.
+                    // Its result is undefined; in the emulator the memory is as the block left it.
                     let reason = format!(
                         "{verb} of size {bytes} bytes in the shared memory of block {rank} of the cluster"
                     );
@@ -283,7 +283,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Shows a checked access to the sanitizer; for a write, `new` is what it writes.
+    /// Reports a checked access to the sanitizer; for a write, `new` is the new value.
     pub fn show(&mut self, does: Does, place: &Target, touch: &LaneAccess, new: Option<&[u8]>) {
         let &LaneAccess {
             bytes, order, site, ..
@@ -319,7 +319,7 @@ impl Execution<'_> {
         }
     }
 
-    /// A strong access passes on what was released, and finds what others have released there.
+    /// A strong access releases to its location, and acquires what others have released there.
     fn use_flag(&mut self, does: Does, order: Order, flag: Flag, site: Site) {
         let lane = (site.warp, 1 << site.lane, u32::MAX);
         let mut known = match (flag, &mut self.writes.accesses) {

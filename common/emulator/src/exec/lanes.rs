@@ -1,7 +1,7 @@
 //! Registers as vectors of 32 lanes, and loops over them that the compiler turns into SIMD.
 //!
-//! Everything here is inlined into the interpreter's loop, which runs with whatever vector instructions
-//! the CPU has (see `run` in the module above).
+//! Everything here is inlined into the interpreter's loop, which runs with the widest vector
+//! instructions that the CPU has (see `run` in the module above).
 use crate::banks::LANES;
 
 /// All lanes of a warp.
@@ -17,12 +17,12 @@ pub(super) type LanesB64 = Lanes<u64>;
 
 impl LanesB32 {
     pub const ZERO: Self = Self([0; LANES]);
-    /// What a register holds that no instruction has written: NaN as an f32, and in both halves as an f16 or a bf16.
+    /// The initial value of a register: a NaN as an f32, and in both halves as an f16 or a bf16.
     pub const POISON: Self = Self([0x7fff_7fff; LANES]);
 }
 impl LanesB64 {
     pub const ZERO: Self = Self([0; LANES]);
-    /// NaN as an f64 too, and in no space as an address.
+    /// A NaN as an f64 too, and as an address in no space.
     pub const POISON: Self = Self([0x7fff_7fff_7fff_7fff; LANES]);
 }
 
@@ -99,7 +99,7 @@ pub(super) fn map3(
     put(&mut regs[d as usize], &out, mask);
 }
 
-/// One bit a lane.
+/// Compares in each lane; one bit for each.
 #[inline(always)]
 pub(super) fn compare(w: &[LanesB32], a: u32, b: u32, f: impl Fn(u32, u32) -> bool) -> u32 {
     let (x, y) = (&w[a as usize].0, &w[b as usize].0);

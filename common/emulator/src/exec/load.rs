@@ -11,7 +11,7 @@ use crate::banks::{LANES, SharedAccess};
 use crate::op::{Address, Class, LoadStore, Reg};
 use crate::shadow::AccessMode;
 
-/// An element as its register holds it.
+/// Extends a loaded element to its register.
 #[inline(always)]
 pub(super) fn extend(value: u64, bytes: u32, signed: bool) -> u64 {
     let unused = 64 - 8 * bytes;
@@ -33,7 +33,7 @@ impl Warp {
     ) -> Result<()> {
         let bytes = access.bytes * access.count;
         let request = Request::new(op, access.slot, access.space, bytes, SharedAccess::Load);
-        if mask == ALL && !SANITIZE && self.load_again(access, request, cx) {
+        if mask == ALL && !SANITIZE && self.load_last_pattern(access, request, cx) {
             return Ok(());
         }
         let mut addresses = self.addresses(access.address, mask);
@@ -67,17 +67,23 @@ impl Warp {
                 self.load_global(access, addresses[0], &placed, data, mask);
                 return Ok(());
             }
-            return self.load_slowly(access, op, mask, cx);
+            return self.load_by_lane(access, op, mask, cx);
         }
         // Checked lane by lane.
-        cx.count_slowly(request, &addresses, mask);
-        self.load_slowly(access, op, mask, cx)
+        cx.count_by_lane(request, &addresses, mask);
+        self.load_by_lane(access, op, mask, cx)
     }
 
-    /// A full warp's load at the addresses of the instruction's last one, all moved by the same distance; else it does
-    /// nothing. Nearly every load in a loop is one, and its addresses need not be written down.
+    /// Executes a full warp's load if its addresses are those of the instruction's last load, all moved by the same
+    /// distance; otherwise does nothing. Nearly every load in a loop is like this, and its addresses need not be
+    /// computed.
     #[inline(always)]
-    fn load_again(&mut self, access: &LoadStore, request: Request, cx: &mut Execution<'_>) -> bool {
+    fn load_last_pattern(
+        &mut self,
+        access: &LoadStore,
+        request: Request,
+        cx: &mut Execution<'_>,
+    ) -> bool {
         let Address { base, offset } = access.address;
         match (access.space, base.class) {
             (Space::Global, Class::B64) => {
@@ -176,7 +182,7 @@ impl Warp {
         let base = placed.base;
         let first = (first - base) as usize;
         let as_it_is = access.class == Class::B32 && !access.signed;
-        // A lane of a row has its place in it, so that the loop becomes a few vector instructions.
+        // The index of a lane is its offset in the row, so that the loop compiles to a few vector instructions.
         macro_rules! row {
             ($bytes:literal, $int:ty) => {{
                 let mut out = LanesB32::ZERO;
@@ -232,7 +238,7 @@ impl Warp {
         }
     }
 
-    /// One element for all lanes.
+    /// Loads one element for all lanes.
     #[inline(always)]
     fn load_same<const BYTES: usize>(
         &mut self,
@@ -273,7 +279,7 @@ impl Warp {
     }
 
     #[inline(never)]
-    fn load_slowly(
+    fn load_by_lane(
         &mut self,
         access: &LoadStore,
         op: usize,

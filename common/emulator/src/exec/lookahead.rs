@@ -1,8 +1,8 @@
 //! How early asynchronous copies are issued, in matrix products of the warps that need them ([`CopyLead`]).
 //!
-//! A copy is issued by a warp that knows of every other warp how many products come before (vector clocks). The others may
-//! be executed while the copy is in flight, however a GPU orders its warps. So a warp that only copies is measured as
-//! one that computes as well.
+//! When a warp issues a copy, vector clocks tell how many products of every other warp are ordered before it. All later
+//! products may run while the copy is in flight, in whatever order a GPU runs its warps. This measure works for a
+//! producer warp that only copies as well as for one that also computes.
 use std::collections::BTreeMap;
 
 use super::block::Execution;
@@ -10,35 +10,35 @@ use super::warp::Warp;
 use crate::CopyLead;
 use crate::happens_before::{Actor, HappensBefore};
 
-/// Bytes of shared memory that are told apart: what one lane copies.
+/// The granularity in bytes of tracked shared memory: what one lane copies.
 const UNIT: u32 = 16;
 
 /// A copy's number, from 1.
 pub(super) type Issue = u32;
 
-/// What is kept for a cluster.
+/// The records of a cluster.
 pub(super) struct Lookahead {
     warps: Vec<Products>,
-    /// For each instruction that issued copies: by which warp, and the products of each warp that come before.
+    /// For each issue of a copy: by which warp, and how many products of each warp are ordered before it.
     issues: Vec<(Actor, Vec<u64>)>,
-    /// By rank: what brought each unit of shared memory; 0 for nothing.
+    /// By rank: the copy that last wrote each unit of shared memory; 0 if none did.
     units: Vec<Vec<Issue>>,
-    /// Leads where a warp waited for a copy, and, with the warp's products so far, where it waited or read.
+    /// The smallest lead where a warp waited for a copy; and, by the warp's products so far, where it waited or read.
     waits: BTreeMap<(Actor, Issue), u64>,
     needs: BTreeMap<(Actor, u64, Issue), u64>,
 }
 
-/// Products of a warp.
+/// The matrix products of a warp.
 #[derive(Clone, Default)]
 struct Products {
     total: u64,
-    /// Epochs in which there were some, and how many there were up to then.
+    /// Epochs with products, and the number of products up to each.
     epochs: Vec<(u32, u64)>,
 }
 
 impl Products {
-    /// Those of the epochs that are known. All lanes of a warp compute a product together, so that it is enough if what one
-    /// lane did before is known.
+    /// The number of products in the epochs that are known to happen before. All lanes of a warp compute a product
+    /// together, so it is enough if one lane's epoch is known.
     fn known(&self, is_known: impl Fn(u32) -> bool) -> u64 {
         let before = self.epochs.partition_point(|&(at, _)| is_known(at));
         let last = before.checked_sub(1).and_then(|at| self.epochs.get(at));
@@ -76,7 +76,7 @@ impl Lookahead {
         self.issues.get(issue.checked_sub(1)? as usize)
     }
 
-    /// The warp reads what a copy has brought, or waits for it.
+    /// The warp reads copied data, or waits for the copy.
     fn need(&mut self, actor: Actor, issue: Issue, waits: bool) {
         let Some((_, before)) = self.issued(issue) else {
             return;
@@ -91,8 +91,8 @@ impl Lookahead {
         }
     }
 
-    /// The lead of a copy at a need of this warp: no later than where its issuer, if it multiplies too, or the warp itself
-    /// waited for it.
+    /// The lead of a copy when this warp needs it, limited by the lead where the warp itself waited for it, or where
+    /// its issuer did if that computes products too.
     fn lead(&self, actor: Actor, issue: Issue, lead: u64) -> u64 {
         let waited = |by: Actor| {
             let lead = self.waits.get(&(by, issue))?;
@@ -106,7 +106,7 @@ impl Lookahead {
             .fold(lead, u64::min)
     }
 
-    /// What is known when all warps have exited.
+    /// The leads, once all warps have exited.
     pub fn leads(&self, warps: usize, block: impl Fn(usize) -> [u32; 3]) -> Vec<CopyLead> {
         let mut least = BTreeMap::new();
         for (&(actor, at, issue), &lead) in &self.needs {

@@ -1,4 +1,4 @@
-//! What stays the same during a launch: the program, its arguments, and memory as it was before.
+//! The constant state of a launch: the program, its arguments, and memory as it was before.
 use super::global_check::PreviousGrid;
 use super::load::extend;
 use crate::finding::Location;
@@ -13,7 +13,7 @@ pub(super) struct Machine<'a> {
     pub memory: &'a Memory,
     pub launch: &'a LaunchConfig,
     pub options: &'a Options,
-    /// Parameters as the kernel sees them.
+    /// The parameters in the kernel's layout.
     pub params: Vec<u8>,
     /// Addresses of the module's `.global` variables.
     pub globals: &'a [u64],
@@ -22,22 +22,23 @@ pub(super) struct Machine<'a> {
     /// Threads and warps of a block.
     pub threads: usize,
     pub warps: usize,
-    /// Blocks of a cluster in x, y and z, and how many clusters there are.
+    /// Blocks of a cluster in x, y and z, and the number of clusters.
     pub cluster: [u32; 3],
     pub clusters: u64,
-    /// Bytes of a thread's local memory: the kernel's, and its call stack.
+    /// Bytes of a thread's local memory, including its call stack.
     pub local: u32,
-    /// The address of a cooperative launch's workspace, else 0.
+    /// The address of a cooperative launch's workspace; 0 for other launches.
     pub workspace: u64,
     /// Bytes of shared memory, from the start of its window.
     pub shared_end: u32,
-    /// What the launch before may still be doing.
+    /// Accesses that the previous launch may still make.
     pub previous: PreviousGrid,
-    /// Allocations of which the sanitizer remembers every access: a bit each, as in [`Writes`](crate::memory::Writes).
+    /// Allocations with a shadow in the sanitizer: a bit each, as in [`Writes`](crate::memory::Writes).
     pub watched: u64,
-    /// The second launch under `sanitize`: every `try_wait` gives up now and then, as the hardware's may.
+    /// Set in the second launch under `sanitize`: `try_wait`s sometimes return false although the phase is complete, as
+    /// on hardware.
     pub hesitates: bool,
-    /// If only control flow is asked for ([`crate::TraceRequest`]): the clusters that run side by side.
+    /// The number of clusters that run side by side, if only control flow is traced ([`crate::TraceRequest`]).
     pub peers: Option<u64>,
     #[cfg_attr(
         target_family = "wasm",
@@ -106,7 +107,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Linear thread number to threadIdx.
+    /// Converts a linear thread number to threadIdx.
     pub fn thread_index(&self, thread: usize) -> [u32; 3] {
         let [x, y, _] = self.launch.block;
         let thread = thread as u32;
@@ -171,8 +172,8 @@ impl Machine<'_> {
     }
 }
 
-/// Dynamic shared memory follows the static, aligned as its declaration says, and so that every vector access
-/// may start there.
+/// Dynamic shared memory follows static shared memory, aligned as declared and at least to the largest vector
+/// access.
 pub(super) fn dynamic_start(program: &Program) -> u32 {
     (SHARED_BASE + program.static_shared).next_multiple_of(program.dynamic_align) - SHARED_BASE
 }

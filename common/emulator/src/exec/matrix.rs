@@ -1,4 +1,4 @@
-//! `ldmatrix` and `stmatrix`: which lane holds which element; and asynchronous copies.
+//! `ldmatrix`, `stmatrix` and the layout of their fragments; and `cp.async`.
 use super::block::Execution;
 use super::global_check::Does;
 use super::lane_access::{LaneAccess, Result, Target};
@@ -14,8 +14,8 @@ use crate::shadow::{AccessMode, AsyncOp};
 
 impl Warp {
     /// `ldmatrix` and `stmatrix`: lane `8 m + r` names row `r` of matrix `m`, 16 bytes. Of each matrix,
-    /// lane `l` holds row `l / 4`, columns `2 (l % 4)` and the next; with `.trans` rows and columns change
-    /// places.
+    /// lane `l` holds row `l / 4`, columns `2 (l % 4)` and the next; with `.trans`, rows and columns are
+    /// exchanged.
     pub(super) fn matrix(
         &mut self,
         access: &MatrixMove,
@@ -37,7 +37,7 @@ impl Warp {
         let mut starts = [0u32; LANES];
         for lane in lanes(naming) {
             let touch = |space| LaneAccess::new(space, addresses[lane], 16, self.site(op, lane));
-            // Elsewhere than in shared memory: as an address in it, this one is out of bounds.
+            // An address outside shared memory is reported as out of bounds there.
             let at = match cx.locate(&touch(space), verb)?.own_shared() {
                 None => cx.locate(&touch(Space::Shared), verb)?.own_shared(),
                 found => found,
@@ -87,7 +87,7 @@ impl Warp {
         self.b32[d as usize] = transposed(&self.b32[a as usize]);
     }
 
-    /// Notes a copy; it lands when the thread waits for it, as late as the program allows.
+    /// Queues a copy; it lands when the thread waits for it, as late as the program allows.
     pub(super) fn copy_async(
         &mut self,
         copy: &AsyncCopy,
@@ -105,13 +105,13 @@ impl Warp {
         };
         let request = |slot| Request::new(op, slot, Space::Shared, copy.bytes, SharedAccess::Store);
         let [shared, global] = copy.slots;
-        // With a size given, a lane may read nothing, from anywhere.
+        // With a source size of 0, a lane reads nothing, and its address is not checked.
         let placed = match copy.size {
             None => (cx.profiler).global_in_one(request(global), &from, mask, cx.machine.memory),
             Some(_) => None,
         };
         for lane in lanes(mask) {
-            // With a size given, the rest of the bytes is zero (PTX ISA, "cp.async").
+            // Bytes beyond the source size are zero (PTX ISA, "cp.async").
             let wanted = copy.size.map_or(copy.bytes, |size| {
                 self.b32[size as usize].0[lane].min(copy.bytes)
             });
@@ -162,12 +162,12 @@ impl Warp {
         Ok(())
     }
 
-    /// Closes each thread's group of copies.
+    /// Commits each thread's group of copies.
     pub(super) fn commit_async(&mut self, mask: u32) {
         lanes(mask).for_each(|lane| self.commits[lane] += 1);
     }
 
-    /// Lands the copies of these threads, but for the latest `groups`; all of them if `None`.
+    /// Lands the copies of these threads except the latest `groups` groups; all of them if `None`.
     pub(super) fn wait_async(
         &mut self,
         groups: Option<u32>,
@@ -200,7 +200,7 @@ impl Warp {
         self.pending = pending;
     }
 
-    /// The copies that `cp.async.mbarrier.arrive` has named land, and the mbarrier is told.
+    /// Lands the copies before a `cp.async.mbarrier.arrive`, and arrives at the mbarrier.
     pub(super) fn land_signal(&mut self, index: usize, cx: &mut Execution<'_>) -> Result<()> {
         let signal = self.signals.remove(index);
         let lands = |copy: &mut Pending| copy.lane == signal.lane && copy.number < signal.copies;
@@ -217,17 +217,17 @@ impl Warp {
             cx.landed(&by, cx.rank, copy.to, copy.bytes, true);
             cx.note_landed(cx.rank, copy.to, copy.bytes, copy.issue);
         }
-        let told = cx.change_mbarrier(cx.rank, signal.mbarrier, |barrier, order| {
+        let changed = cx.change_mbarrier(cx.rank, signal.mbarrier, |barrier, order| {
             order.complete(engine, by.clock, &mut barrier.arriving);
             barrier.issued = barrier.issued.max(issued);
             let issues = landing.iter().map(|copy| copy.issue);
             barrier.bringing.extend(issues.filter(|&issue| issue > 0));
             barrier.arrive(1, false, false)
         });
-        told.map_err(|reason| cx.invalid_mbarrier(reason, site))
+        changed.map_err(|reason| cx.invalid_mbarrier(reason, site))
     }
 
-    /// Puts what a copy brings into shared memory.
+    /// Writes the data of a copy to shared memory.
     fn land_copy(&self, copy: &Pending, cx: &mut Execution<'_>) {
         let mut bytes = [0; 16];
         if let Some((allocation, offset)) = copy.source {
@@ -244,7 +244,7 @@ impl Warp {
     }
 }
 
-/// What `ldmatrix` gives each lane of a matrix whose rows start here.
+/// The fragment that `ldmatrix` loads from a matrix whose rows start at `starts`.
 #[inline(always)]
 fn load_matrix(shared: &[u32], starts: &[u32; 8], transpose: bool) -> LanesB32 {
     let mut words = LanesB32::ZERO;
@@ -258,7 +258,7 @@ fn load_matrix(shared: &[u32], starts: &[u32; 8], transpose: bool) -> LanesB32 {
     }
 }
 
-/// Lane `4 g + t` gets elements `2 t` and the next of column g.
+/// Lane `4 g + t` gets elements `2 t` and `2 t + 1` of column g.
 #[inline(always)]
 fn transposed(words: &LanesB32) -> LanesB32 {
     let mut turned = LanesB32::ZERO;

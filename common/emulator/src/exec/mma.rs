@@ -1,8 +1,8 @@
-//! `mma.sync`: which lane holds which element (PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbours).
+//! `mma.sync`: the layout of its fragments (PTX ISA, "Matrix Fragments for mma.m16n8k16" and the following sections).
 //!
-//! They are the same for every format if bytes are counted: with g = lane / 4 and t = lane % 4, register r of A holds
-//! row `g + 8 (r % 2)`, bytes `4 t + 16 (r / 2)` and on; register r of B column g, bytes `4 t + 16 r` and on; register r
-//! of C row `g + 8 (r / 2)`, column `2 t + r % 2`, or where it holds two f16, row `g + 8 r`, columns `2 t` and the next.
+//! In bytes they are the same for every format. With g = lane / 4 and t = lane % 4, register r of A holds row `g + 8 (r
+//! % 2)`, starting at byte `4 t + 16 (r / 2)`; register r of B column g, starting at byte `4 t + 16 r`; register r of C
+//! row `g + 8 (r / 2)`, column `2 t + r % 2`, or if it holds two f16, row `g + 8 r`, columns `2 t` and `2 t + 1`.
 use super::warp::Warp;
 use crate::banks::LANES;
 use crate::op::{Mma, MmaF64};
@@ -21,7 +21,8 @@ impl Warp {
         }
     }
 
-    /// K counts 16 bits. `PLAIN`: C is 16 x 8 with one sum a register, as the compiler is to know for what is most common.
+    /// K counts units of 16 bits. `PLAIN`: C is 16 x 8 with one sum per register, the most common case, as a
+    /// compile-time constant.
     #[inline(always)]
     fn mma_of<const K: usize, const A: usize, const B: usize, const PLAIN: bool>(
         &mut self,
@@ -55,7 +56,7 @@ impl Warp {
         self.put_sums(packed, &mma.d[..c_count], &d);
     }
 
-    /// A matrix of sums from its registers, one a word; rows that an instruction lacks are zero.
+    /// A matrix of sums from its registers, one in each word; rows that an instruction lacks are zero.
     #[inline(always)]
     pub(super) fn sums(&self, packed: bool, regs: &[u32]) -> [u32; M * N] {
         let mut sums = [0; M * N];
@@ -79,7 +80,7 @@ impl Warp {
         sums
     }
 
-    /// The other way round.
+    /// Writes a matrix of sums to its registers.
     #[inline(always)]
     pub(super) fn put_sums(&mut self, packed: bool, regs: &[u32], sums: &[u32; M * N]) {
         let eights = sums.as_chunks::<64>().0;
@@ -102,9 +103,9 @@ impl Warp {
         }
     }
 
-    /// f64 (PTX ISA, "Matrix Fragments for mma.m8n8k4 with .f64", and those of m16n8k4, k8 and k16): lane `4 g + t` holds in
-    /// register r of A row `g + 8 (r % 2)`, k `t + 4 (r / 2)`, or of 8 rows row g; in register r of B k `t + 4 r`, column g; in
-    /// register r of C row `g + 8 (r / 2)`, column `2 t + r % 2`.
+    /// f64 (PTX ISA, "Matrix Fragments for mma.m8n8k4 with .f64", and those of m16n8k4, k8 and k16): in lane `4 g + t`,
+    /// register r of A holds row `g + 8 (r % 2)`, k `t + 4 (r / 2)` (row g if A has 8 rows); register r of B k `t + 4
+    /// r`, column g; register r of C row `g + 8 (r / 2)`, column `2 t + r % 2`.
     ///
     /// Each product is added by an `fma` of its own, k 0 first (recorded).
     pub(super) fn mma_f64(&mut self, mma: &MmaF64) {

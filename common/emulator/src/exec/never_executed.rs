@@ -1,22 +1,22 @@
-//! What a launch could not check: barriers, waits, copies and fences that no thread came to.
+//! Notes on what a launch did not check: barriers, waits, copies and fences that no thread reached.
 use std::collections::BTreeMap;
 
 use crate::finding::{Finding, FindingKind, Location};
 use crate::program::{Instruction, Program, SourceLine};
 use crate::{Counters, InstructionKind, Synchronization};
 
-/// A line of the source; without one the instruction.
+/// A line of the source, or the instruction if the line is not known.
 type Place<'a> = (Option<&'a SourceLine>, usize);
 
-/// One note for each line that has instructions of such a class, of which no thread has executed any. A compiler makes
-/// several instructions of one line where it unrolls a loop: one of them is enough.
+/// One note for each line with synchronization of a class that no thread has executed. An unrolled loop has several
+/// instructions for one line; it is enough if one of them was executed.
 pub(super) fn notes(program: &Program, counters: &[Counters]) -> Vec<Finding> {
     let mut lines: BTreeMap<Place<'_>, Line> = BTreeMap::new();
     for (index, (instruction, counters)) in program.instructions.iter().zip(counters).enumerate() {
         let Some(what) = Synchronization::of(instruction) else {
             continue;
         };
-        // What NVIDIA's headers wait for is theirs to know.
+        // The kernel's author cannot change NVIDIA's headers.
         if instruction.in_library {
             continue;
         }
@@ -44,14 +44,14 @@ pub(super) fn notes(program: &Program, counters: &[Counters]) -> Vec<Finding> {
     notes
 }
 
-/// By class, the first instruction of the line, and whether any was executed.
+/// By class: the first instruction of the line, and whether any was executed.
 #[derive(Default)]
 struct Line {
     classes: BTreeMap<Synchronization, (usize, bool)>,
 }
 
 impl Line {
-    /// Of the classes that were not executed the one that says most, and its first instruction.
+    /// The most telling class that was not executed, and its first instruction.
     fn never_executed(self) -> Option<(Synchronization, usize)> {
         let mut classes = self.classes.into_iter();
         classes.find_map(|(what, (index, executed))| (!executed).then_some((what, index)))
@@ -69,7 +69,7 @@ fn location(instruction: &Instruction, index: usize) -> Location {
 }
 
 impl Synchronization {
-    /// What an instruction does for the order of others; none if nothing.
+    /// How an instruction orders others; `None` if it does not.
     pub fn of(instruction: &Instruction) -> Option<Self> {
         let has = |word: &str| instruction.opcode.split('.').any(|part| part == word);
         let waits = |otherwise| match instruction.opcode.contains("wait") {
@@ -88,7 +88,7 @@ impl Synchronization {
             | InstructionKind::WarpBarrier => Some(Self::Barrier),
             InstructionKind::Mbarrier { .. } => Some(Self::Arrival),
             InstructionKind::Fence(_) => Some(Self::Fence),
-            // `griddepcontrol.wait` is lowered to nothing, or to what `sanitize` checks.
+            // `griddepcontrol.wait` is lowered to no operation, or to one for the checks of `sanitize`.
             InstructionKind::Hint { .. } => {
                 (instruction.opcode == "griddepcontrol.wait").then_some(Self::Wait)
             }

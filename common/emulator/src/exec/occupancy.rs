@@ -1,5 +1,5 @@
-//! How many blocks an SM holds at the same time, as far as PTX says: the registers of a thread are ptxas' choice, and it may
-//! take so many that fewer blocks are resident on a GPU.
+//! How many blocks are resident on an SM, as far as PTX determines it: ptxas chooses the number of registers, which may
+//! further reduce occupancy on a GPU.
 use crate::Card;
 
 /// "Maximum number of resident threads per SM" (CUDA C++ Programming Guide, "Compute Capabilities", 8.0 and 9.0).
@@ -7,7 +7,8 @@ const THREADS: u32 = 2048;
 /// "Maximum number of resident blocks per SM".
 const BLOCKS: u32 = 32;
 
-/// Blocks of an SM, at least one. `shared` is a block's shared memory with the 1 KiB that the system takes of it.
+/// Resident blocks of an SM, at least one. `shared` is a block's shared memory including the 1 KiB that the system
+/// reserves.
 pub(super) fn blocks_per_sm(card: Card, shared: u32, threads: usize) -> u32 {
     let warps = (threads as u32).div_ceil(32).max(1);
     let by_shared = card.shared_of_an_sm() / shared.max(1);

@@ -1,5 +1,5 @@
-//! Counters while a kernel runs. Warps repeat themselves: the pattern of an instruction's addresses is
-//! remembered with what it cost, and only a new pattern is worked out.
+//! Counters of a running kernel. Warps repeat the same patterns of addresses, so the cost of a pattern
+//! is cached for each instruction.
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::global_pattern::{GlobalPattern, Placed};
@@ -14,37 +14,37 @@ pub(super) struct Profiler {
     pub ops: Vec<Counters>,
     /// By operation and mbarrier.
     pub waits: BTreeMap<(usize, Option<u32>), Wait>,
-    /// Every pattern once, if that was asked for; the instruction is an operation here.
+    /// Every pattern once, if requested; here `instruction` is the index of an operation.
     pub patterns: Option<BTreeSet<AccessPattern>>,
-    /// The last pattern of each shared-memory instruction, and a few before it: the warps of a block take turns, and
-    /// in a swizzled tile each may have its own.
+    /// The last few patterns of each shared-memory instruction: the warps of a block are interleaved, and in a
+    /// swizzled tile each may have its own pattern.
     shared: Vec<SharedPattern>,
     older: Vec<Vec<SharedPattern>>,
     global: Vec<GlobalPattern>,
-    /// Of matrix products, and the leads of copies, if that was asked for.
+    /// The factors of matrix products, and the leads of copies, if requested.
     pub factors: Option<Vec<MatrixFactors>>,
     pub leads: Vec<CopyLead>,
-    /// Present if warps are traced, or something of them is kept.
+    /// Present if a trace or a snapshot is requested.
     pub tracer: Option<Box<Tracer>>,
 }
 
-/// Patterns that are kept of a launch: any kernel of ours has far fewer.
+/// The most patterns recorded in a launch; every kernel of this project has far fewer.
 const MOST_PATTERNS: usize = 1 << 16;
 
-/// Patterns of an instruction that are remembered besides its last.
+/// Patterns of an instruction that are cached besides the last one.
 const OLDER_PATTERNS: usize = 3;
 
 /// A pattern of a shared-memory instruction. Moving all addresses by a multiple of 128 bytes
-/// changes neither banks nor distinct words, so they are kept relative to one.
+/// changes neither banks nor distinct words, so they are stored relative to one of them.
 #[derive(Clone, Default)]
 struct SharedPattern {
     active: u32,
     relative: [u32; LANES],
     cost: Wavefronts,
-    /// The lowest and the highest address, relative too.
+    /// The lowest and the highest address, also relative.
     low: i64,
     high: i64,
-    /// Bits that any address has.
+    /// The bits that are set in any address.
     bits: u32,
 }
 
@@ -77,7 +77,7 @@ impl SharedPattern {
         differs == 0 && self.active == active
     }
 
-    /// Whether the pattern is aligned, and within a block's shared memory if it begins at `base`.
+    /// Whether the pattern, if it begins at `base`, is aligned and within a block's shared memory.
     #[inline(always)]
     fn fits(&self, base: u32, bytes: u32, end: u32) -> bool {
         let base = i64::from(base);
@@ -126,7 +126,7 @@ impl Profiler {
         }
     }
 
-    /// Addresses of inactive lanes must be those of an active one.
+    /// Inactive lanes must have the address of an active one.
     #[inline(always)]
     pub fn shared(&mut self, request: Request, addresses: &[u32; LANES], active: u32) {
         let Request {
@@ -160,8 +160,8 @@ impl Profiler {
         self.effect(|| Effect::Shared { wavefronts });
     }
 
-    /// Counts the access of a full warp whose addresses, these registers plus an offset, are the instruction's last
-    /// pattern, aligned and below `end`; else it does nothing. It saves writing the addresses down.
+    /// Counts the access of a full warp if its addresses, these registers plus an offset, have the instruction's
+    /// last pattern, are aligned and below `end`; otherwise does nothing. It avoids computing the addresses.
     #[inline(always)]
     pub fn shared_repeats(
         &mut self,
@@ -190,15 +190,15 @@ impl Profiler {
         repeats
     }
 
-    /// Addresses of inactive lanes must be those of an active one.
+    /// Inactive lanes must have the address of an active one.
     #[inline(always)]
     pub fn global(&mut self, request: Request, addresses: &[u64; LANES], active: u32) {
         self.see_global(request, addresses, active);
         self.count_global(request, active);
     }
 
-    /// Counts an access that lies in one allocation and is aligned, and says where; else it does nothing. Addresses
-    /// of inactive lanes must be those of an active one.
+    /// Counts an aligned access within one allocation and returns its location; otherwise does nothing. Inactive
+    /// lanes must have the address of an active one.
     #[inline(always)]
     pub fn global_in_one(
         &mut self,
@@ -214,8 +214,8 @@ impl Profiler {
         Some(placed)
     }
 
-    /// The same for a full warp whose addresses, these registers plus an offset, are the instruction's last pattern, in
-    /// an allocation that `may` be read so.
+    /// The same for a full warp whose addresses, these registers plus an offset, have the instruction's last pattern,
+    /// in an allocation that `may` accepts.
     #[inline(always)]
     pub fn global_repeats(
         &mut self,
@@ -264,8 +264,8 @@ impl Profiler {
     }
 
     /// A bulk copy: the bytes of its whole tile, and the sectors of the rows (address, bytes) inside the tensor.
-    /// Neighbouring rows may share a sector, which TMA asks for once. It makes no request of the kind that the
-    /// hardware counts for loads and stores, and its shared side has no wavefronts: none were measured.
+    /// Neighbouring rows may share a sector, which TMA requests once. It makes none of the requests that the
+    /// hardware counts for loads and stores, and no wavefronts of shared memory were measured.
     pub fn bulk(&mut self, op: usize, bytes: u32, rows: &[(u64, u32)]) {
         let counters = &mut self.ops[op];
         counters.bytes += u64::from(bytes);
@@ -288,7 +288,7 @@ impl Profiler {
         }
     }
 
-    /// Notes what the running instruction did, if warps are traced.
+    /// Records an effect of the running instruction, if warps are traced.
     #[inline(always)]
     pub fn effect(&mut self, effect: impl FnOnce() -> Effect) {
         if let Some(tracer) = &mut self.tracer {
@@ -326,7 +326,7 @@ fn keep(patterns: &mut Option<BTreeSet<AccessPattern>>, new: impl FnOnce() -> Ac
     }
 }
 
-/// Counted from the 128 bytes that the lowest address lies in.
+/// Offsets from the start of the 128-byte line that contains the lowest address.
 fn offsets(addresses: &[u64; LANES], active: u32) -> [Option<u64>; LANES] {
     let is_active = |lane: usize| active >> lane & 1 == 1;
     let asking = (0..LANES).filter(|&lane| is_active(lane));

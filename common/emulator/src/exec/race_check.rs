@@ -1,8 +1,8 @@
-//! What the sanitizer is shown, and what it says: ordinary accesses, and those of the async proxy.
+//! The sanitizer's race checks: accesses of threads and of the async proxy.
 //!
-//! An asynchronous access has three moments. [`Execution::begin`] numbers the operation when it is issued.
-//! [`Execution::asynchronous`] then shows the bytes that it may touch from now on. When somebody has waited for it,
-//! [`Execution::completed`] orders it before what those threads do next.
+//! An asynchronous access has three steps. [`Execution::begin`] numbers the operation when it is issued.
+//! [`Execution::asynchronous`] then reports the bytes that it may touch from now on. When threads have waited for
+//! it, [`Execution::completed`] orders it before their next accesses.
 use super::block::Execution;
 use super::lanes::lanes;
 use super::warp::Warp;
@@ -13,12 +13,12 @@ use crate::op::{Code, LaneOp};
 use crate::shadow::{AccessCheck, AccessMode, AsyncOp, Hazard, Site};
 
 impl Execution<'_> {
-    /// Shows one lane's access to shared memory.
+    /// Checks one lane's access to shared memory.
     pub fn check(&mut self, how: AccessMode, address: u32, bytes: u32, site: Site) {
         self.check_in(self.rank, how, address, bytes, site);
     }
 
-    /// The same in a block of the cluster.
+    /// The same for another block of the cluster.
     fn check_in(&mut self, rank: usize, how: AccessMode, address: u32, bytes: u32, site: Site) {
         let (block, order) = self.block_and_order(rank);
         let Some(shadow) = block.and_then(|block| block.shadow.as_mut()) else {
@@ -31,7 +31,7 @@ impl Execution<'_> {
         self.found(check, how, address, bytes, site);
     }
 
-    /// The same for several lanes, each at its address.
+    /// The same for several lanes, each at its own address.
     pub fn check_lanes(
         &mut self,
         how: AccessMode,
@@ -41,7 +41,7 @@ impl Execution<'_> {
         warp: &Warp,
         mask: u32,
     ) {
-        // What lanes know beyond their warp must be looked up for each.
+        // If the clocks of the lanes differ, each must be checked by itself.
         if self.order.lanes_differ(warp.actor) {
             lanes(mask)
                 .for_each(|lane| self.check(how, addresses[lane], bytes, warp.site(op, lane)));
@@ -52,7 +52,7 @@ impl Execution<'_> {
             &mut self.block.shadow,
             self.order.observer(warp.actor, mask),
         ) {
-            // Most that is done is reading what everybody knows of.
+            // The common case is a read of data whose write is already ordered before all lanes.
             let mask = if how == AccessMode::Read {
                 shadow.read_by_warp(addresses, bytes, op, &observer)
             } else {
@@ -73,7 +73,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Whether two lanes of one store write the same to one address: then it does not matter which of them does.
+    /// Whether two lanes of one store write the same value to one address: then it does not matter which write is kept.
     fn writes_the_same(
         &self,
         check: &AccessCheck,
@@ -101,7 +101,7 @@ impl Execution<'_> {
             && warp.raw(access, of) == warp.raw(access, lane)
     }
 
-    /// The same in another block of the cluster, which must not exit before it.
+    /// The same in another block of the cluster, which must not exit before the access.
     pub fn check_remote(
         &mut self,
         how: AccessMode,
@@ -123,9 +123,10 @@ impl Execution<'_> {
         }
     }
 
-    /// The operation reads or writes these bytes of a block of the cluster, at any time from now until it has landed
-    /// ([`Execution::landed`]) and somebody has waited for it. `issuers`: the warps (of the cluster) and lanes that
-    /// issue it together; what is read must happen before, and be shown to the async proxy by, each of them.
+    /// The operation may read or write these bytes of a block of the cluster at any time from now until it has
+    /// landed ([`Execution::landed`]) and a thread has waited for it. `issuers`: the warps (of the cluster) and
+    /// lanes that issue it together; the write of what is read must happen before each of them and be fenced for the
+    /// async proxy.
     pub fn asynchronous(
         &mut self,
         how: AccessMode,
@@ -153,8 +154,8 @@ impl Execution<'_> {
         self.found(check, how, address, bytes, by.site);
     }
 
-    /// What the operation wrote has landed; `generic` if it is none of the async proxy, and so still wants a
-    /// fence for that.
+    /// What the operation wrote has landed. `generic`: it was not written by the async proxy, and so still
+    /// requires a proxy fence.
     pub fn landed(&mut self, by: &AsyncOp, rank: usize, address: u32, bytes: u32, generic: bool) {
         let block = self.block_of(rank);
         if let Some(shadow) = block.and_then(|block| block.shadow.as_mut()) {
@@ -162,7 +163,7 @@ impl Execution<'_> {
         }
     }
 
-    /// The same of a reduction.
+    /// The same for a reduction.
     pub fn reduced(&mut self, by: &AsyncOp, rank: usize, address: u32, bytes: u32) {
         let block = self.block_of(rank);
         if let Some(shadow) = block.and_then(|block| block.shadow.as_mut()) {
@@ -177,7 +178,7 @@ impl Execution<'_> {
         self.order.acquire(warp.actor, mask, warp.alive, &view);
     }
 
-    /// Notes that a lane has used the shared memory of another block, which must not exit before.
+    /// Notes that a lane has accessed the shared memory of another block, which must not exit before.
     pub fn visit(&mut self, rank: usize, site: Site) {
         let (block, order) = self.block_and_order(rank);
         if let (Some(block), Some(observer)) = (block, order.observer(site.warp, 1 << site.lane)) {
@@ -190,7 +191,7 @@ impl Execution<'_> {
         for (site, clock) in std::mem::take(&mut self.block.visitors) {
             if !self.block.exit.knows(site.warp, site.lane as u32, clock) {
                 let reason = format!(
-                    "block {} of the cluster may have exited before: nothing makes it wait for this access, such as a barrier.cluster at the end",
+                    "block {} of the cluster may have exited before: nothing makes it wait for this access; add a barrier.cluster at the end",
                     self.rank
                 );
                 self.report(FindingKind::ExitedBlock(reason), site);
@@ -204,13 +205,13 @@ impl Execution<'_> {
         self.machine.location(site.op, thread, block)
     }
 
-    /// Notes a finding of a thread of the cluster.
+    /// Records a finding of a thread of the cluster.
     pub fn report(&mut self, kind: FindingKind, site: Site) {
         let location = self.location(site);
         self.block.findings.add(Finding::new(kind, location));
     }
 
-    /// The `try_wait` after whose failure this thread has gone on as if the phase were complete, if it has.
+    /// The `try_wait` that returned false and whose result this thread has ignored, if there is one.
     fn unheeded_wait(&self, check: &AccessCheck, site: Site) -> Option<Site> {
         if matches!(check, AccessCheck::Fine) {
             return None;

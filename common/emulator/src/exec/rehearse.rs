@@ -1,5 +1,5 @@
-//! What else `sanitize` runs after a launch that has ended: the same once more in another order of warps, and, if it has
-//! changed variables of its module, once more on what it has left in them.
+//! The additional launches of `sanitize`: the same launch once more in another order of warps, and, if it has changed
+//! variables of its module, once more on the values that it left in them.
 use std::sync::Arc;
 
 use super::grid::{Request, WorkerOutput, execute, machine};
@@ -8,20 +8,21 @@ use crate::finding::{Finding, FindingKind};
 use crate::launch::{Options, Progress};
 use crate::memory::{Memory, Writes};
 
-/// What both find, after a launch that wrote `first`. The variables in `memory` are then as that one left them.
-pub(super) fn again(
+/// The findings of both, after a launch that wrote `first`. Afterwards the variables in `memory` are as that launch
+/// left them.
+pub(super) fn rerun(
     request: &Request<'_>,
     validated: &Validated,
     memory: &mut Memory,
     first: &Writes,
 ) -> Vec<Finding> {
     let mut findings = in_another_order(request, validated, memory, first);
-    findings.extend(on_what_is_left(request, validated, memory, first));
+    findings.extend(on_left_values(request, validated, memory, first));
     findings
 }
 
-/// The launch in another order of warps, with `try_wait`s that give up now and then. It watches those allocations of global
-/// memory in which the first launch has seen that there may be races.
+/// The launch in another order of warps, with `try_wait`s that sometimes return false. It watches the allocations of
+/// global memory in which races are possible according to the first launch.
 fn in_another_order(
     request: &Request<'_>,
     validated: &Validated,
@@ -41,9 +42,9 @@ fn in_another_order(
     let mut machine = machine(request, validated, memory, &options);
     machine.watched = first.allocations() & (first.reads | first.strong | first.rewritten);
     machine.hesitates = true;
-    // A limit that only another order meets says nothing about the kernel.
+    // A limit that is reached only in another order is not a fault of the kernel.
     let findings = execute(&machine).map_or(Vec::new(), |done| done.findings);
-    // What stops it may depend on the order; the others are only looked for here.
+    // A fatal finding may depend on the order, so it records the schedule.
     let seen = findings.into_iter().map(|finding| Finding {
         schedule: finding.is_fatal().then_some(schedule),
         ..finding
@@ -51,8 +52,8 @@ fn in_another_order(
     seen.collect()
 }
 
-/// The same launch after the first, which nobody has cleared up after: does it find what it takes for granted?
-fn on_what_is_left(
+/// Repeats the launch without resetting the module's variables: does it depend on their initial values?
+fn on_left_values(
     request: &Request<'_>,
     validated: &Validated,
     memory: &mut Memory,
@@ -81,15 +82,15 @@ fn on_what_is_left(
         Err(error) => error.to_string(),
         Ok(done) => consequence(done, memory, first)?,
     };
-    // Of the variables that have changed, those that count something are to blame.
+    // Of the changed variables, report those with strong accesses, such as counters.
     let counts = |&&variable: &&usize| first.strong >> variable.min(63) & 1 == 1;
     let counting: Vec<usize> = changed.iter().filter(counts).copied().collect();
-    let blamed = if counting.is_empty() {
+    let reported = if counting.is_empty() {
         changed
     } else {
         counting
     };
-    let variables = blamed.into_iter().map(|one| memory.name(one).to_owned());
+    let variables = reported.into_iter().map(|one| memory.name(one).to_owned());
     let kind = FindingKind::StateLeft {
         variables: variables.collect(),
         consequence,
@@ -97,7 +98,7 @@ fn on_what_is_left(
     Some(Finding::new(kind, request.program.entry()))
 }
 
-/// How a launch has come out otherwise than the first, if it has.
+/// How the result of a launch differs from the first one's, if it does.
 fn consequence(done: WorkerOutput, memory: &Memory, first: &Writes) -> Option<String> {
     if let Some(fault) = done.findings.iter().find(|finding| finding.is_fatal()) {
         return Some(fault.to_string());

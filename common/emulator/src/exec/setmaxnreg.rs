@@ -1,4 +1,4 @@
-//! `setmaxnreg`: warps of a block give registers back and take them (PTX ISA, "setmaxnreg").
+//! `setmaxnreg`: warps release registers to the block's pool and request them from it (PTX ISA, "setmaxnreg").
 use super::block::Execution;
 use super::machine::Machine;
 use super::step::Stop;
@@ -10,21 +10,21 @@ use crate::finding::FindingKind;
 const ALL: u32 = 65536;
 const MOST: u32 = 256;
 
-/// The registers of a block, in registers a thread of a warp.
+/// The registers of a block, counted per thread of a warp.
 #[derive(Default)]
 pub(super) struct Registers {
-    /// What each warp owns; empty if the kernel does not say how many there are at launch.
+    /// The registers that each warp owns; empty if the kernel does not specify the number at launch.
     warps: Vec<u32>,
     pub free: u32,
 }
 
 impl Registers {
-    /// At launch each warp owns what `.maxnreg` says, or an equal part of the SM's registers for
-    /// the block of `.maxntid`, a multiple of 8. The pool is empty.
+    /// At launch each warp owns the registers of `.maxnreg`, or an equal share of the SM's
+    /// registers for a block of `.maxntid`, a multiple of 8. The pool is empty.
     pub fn new(machine: &Machine<'_>) -> Self {
         let program = machine.program;
         let by_threads = program.max_threads.map(|max| {
-            // A block that is too large is refused later; here it must only not overflow.
+            // A block that is too large is refused later; this must only not overflow.
             let threads = max.iter().fold(1u32, |all, &one| all.saturating_mul(one));
             ALL / threads.clamp(1, 1024).next_multiple_of(32)
         });
@@ -36,7 +36,7 @@ impl Registers {
         }
     }
 
-    /// The pool, in words, for a report.
+    /// Describes the pool for a report.
     pub fn describe(&self, warp: usize) -> String {
         format!(
             "it owns {} a thread, and the block's pool has {} left for a warp",
@@ -57,7 +57,7 @@ impl Warp {
         let own = self.part(at, |_| true);
         let at = self.whole_warp(own, at, cx)?;
         let pool = &mut cx.block.registers;
-        // Without a number at launch ptxas ignores the instruction.
+        // Without a register count at launch, ptxas ignores the instruction.
         let Some(owned) = pool.warps.get_mut(self.index) else {
             return Ok((at.mask, at.join));
         };

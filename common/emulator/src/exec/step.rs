@@ -1,4 +1,4 @@
-//! The interpreter's loop: one warp until it must wait.
+//! The interpreter's loop, which runs one warp until it must wait.
 use pulp::{Simd, WithSimd};
 
 use super::block::Execution;
@@ -10,15 +10,15 @@ use crate::op::{Code, MatrixOp};
 /// Why a warp stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// Nothing of it can go on by itself: it waits, or has exited.
+    /// `None` of its threads can continue: they wait or have exited.
     Blocked,
-    /// It has run for as long as it may at a time.
+    /// It has used its budget.
     Paused,
-    /// It arrived at a barrier without waiting; the barrier must be looked at first.
+    /// It arrived at a barrier without waiting; the barrier must be checked first.
     Arrived,
-    /// It would communicate with other clusters next, and is not to.
+    /// It would communicate with other clusters next, which it must not do yet.
     Parked,
-    /// The launch cannot go on.
+    /// The launch cannot continue.
     Fatal,
 }
 
@@ -36,8 +36,8 @@ fn dispatch<const SANITIZE: bool>(interpreter: Interpreter<'_, '_, SANITIZE>) ->
     interpreter.cx.machine.arch.dispatch(interpreter)
 }
 
-/// A module of WebAssembly has the vector instructions that it was compiled for: there is nothing to choose, and the loop is the
-/// largest function of all.
+/// WebAssembly has only the vector instructions that it was compiled for, so there is nothing to select at run time,
+/// and this is the largest function of the module.
 #[cfg(target_family = "wasm")]
 fn dispatch<const SANITIZE: bool>(interpreter: Interpreter<'_, '_, SANITIZE>) -> Stop {
     interpreter.with_simd(pulp::Scalar::new())
@@ -81,7 +81,7 @@ impl<const SANITIZE: bool> WithSimd for Interpreter<'_, '_, SANITIZE> {
                 }
                 return Stop::Blocked;
             };
-            // First come, first served: each split has its turn, whatever the others wait for.
+            // Round robin: each split gets its turn, even if others wait.
             let split = self.warp.splits.remove(next);
             if let Some(stop) = self.warp.run_split::<SANITIZE>(split, self.cx, end) {
                 return stop;
@@ -91,7 +91,7 @@ impl<const SANITIZE: bool> WithSimd for Interpreter<'_, '_, SANITIZE> {
 }
 
 impl Warp {
-    /// Runs one split until it ends, waits or has used its budget. `None`: look for another split.
+    /// Runs one split until it ends, waits or has used its budget. `None`: choose another split.
     #[inline(always)]
     fn run_split<const SANITIZE: bool>(
         &mut self,
@@ -177,7 +177,8 @@ impl Warp {
                         if mask == 0 {
                             return None;
                         }
-                        // The join may have closed over the others; they still have to come to it.
+                        // The exit may have closed the join over the other threads; the remaining ones still have to
+                        // reach it.
                         join_pc = self.join_pc(join);
                     }
                 }
@@ -293,8 +294,8 @@ impl Warp {
         }
     }
 
-    /// Threads have exited: blocks of the cluster may want to know what they knew, and the last one of a block
-    /// closes it.
+    /// Threads have exited: adds their view to the block's exit view, for accesses of other blocks of the
+    /// cluster.
     #[inline(never)]
     fn leave(&mut self, mask: u32, cx: &mut Execution<'_>) {
         if cx.machine.ranks() > 1 {

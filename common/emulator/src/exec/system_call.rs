@@ -1,4 +1,4 @@
-//! `printf` and `assert`: functions that the system brings.
+//! `printf` and `assert`: functions that the driver provides.
 use super::block::Execution;
 use super::lane_access::{Fatal, LaneAccess, Result};
 use super::lanes::lanes;
@@ -10,7 +10,7 @@ use crate::op::SystemCall;
 use crate::printf::{self, Arguments};
 use crate::shadow::Site;
 
-/// A bound for texts that no NUL ends: bytes.
+/// The longest text without a terminating NUL, in bytes.
 const MOST_TEXT: usize = 1 << 16;
 
 impl Warp {
@@ -36,7 +36,7 @@ impl Warp {
                 }
                 Ok(())
             }
-            // The launch ends here; a GPU has all threads that are at the assertion report it.
+            // The launch ends at the first failure; on a GPU every thread at the assertion reports it.
             SystemCall::AssertFail {
                 message,
                 file,
@@ -71,7 +71,8 @@ impl Warp {
         }
     }
 
-    /// One lane prints. Returns what `vprintf` does: how many arguments it read, or -1 for a format that is not there.
+    /// Prints for one lane. Returns the result of `vprintf`: the number of arguments that it read, or -1 for a null
+    /// format.
     fn print(
         &self,
         format: u32,
@@ -105,12 +106,12 @@ impl Warp {
         Ok(i32::try_from(read).unwrap_or(i32::MAX))
     }
 
-    /// Where a variable of a lane is in the warp's local memory.
+    /// The offset of a lane's variable in the warp's local memory.
     fn local_place(&self, lane: usize, offset: u32, cx: &Execution<'_>) -> usize {
         lane * cx.machine.local as usize + (self.calls.base(lane) + offset) as usize
     }
 
-    /// A `.param` variable of a lane; lowering has seen that it holds so many bytes.
+    /// The value of a lane's `.param` variable; lowering has checked its size.
     fn local_value(&self, lane: usize, offset: u32, bytes: usize, cx: &Execution<'_>) -> u64 {
         let at = self.local_place(lane, offset, cx);
         let mut value = [0; 8];
@@ -119,7 +120,7 @@ impl Warp {
     }
 }
 
-/// Reads what generic addresses of a lane point to; what is not there is a finding.
+/// Reads from generic addresses of a lane; an invalid address is a finding.
 struct Reading<'w, 'c, 'x> {
     warp: &'w Warp,
     site: Site,

@@ -1,4 +1,4 @@
-//! What a GPU would refuse to launch.
+//! Checks for launches that a GPU would refuse.
 use super::grid::Request;
 use super::machine::dynamic_start;
 use super::occupancy;
@@ -11,12 +11,12 @@ const MAX_THREADS: u64 = 1024;
 const MAX_DEPTH: u32 = 64;
 const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65535, 65535];
 
-/// Blocks of a cluster. More than 8 need an attribute of the kernel, which the launch sets.
+/// Blocks of a cluster. More than 8 require a kernel attribute, which the launch sets.
 const MAX_CLUSTER: u64 = 16;
 
-/// A launch that a GPU would take.
+/// A launch that a GPU would accept.
 pub(super) struct Validated {
-    /// As the kernel sees them.
+    /// The parameters in the kernel's layout.
     pub params: Vec<u8>,
     /// Threads of a block.
     pub threads: usize,

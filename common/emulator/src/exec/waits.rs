@@ -1,9 +1,9 @@
-//! How long warps wait, in steps: warp instructions that the cluster executed meanwhile.
+//! How long warps wait, in steps: warp instructions that the cluster executes meanwhile.
 use super::block::Execution;
 use super::warp::{Pending, Warp};
 use crate::Wait;
 
-/// A wait that has begun: what the warp's lanes `mask` found at `pc` was an incomplete phase of an mbarrier.
+/// A wait that has begun: the warp's lanes `mask` found an incomplete phase of an mbarrier at `pc`.
 pub(super) struct Begun {
     pc: usize,
     mask: u32,
@@ -17,7 +17,7 @@ impl Warp {
         cx.common.others + self.clock
     }
 
-    /// The phase is incomplete. Whoever has looked before goes on waiting.
+    /// The phase is incomplete. Lanes that are already waiting for it continue to wait.
     pub(super) fn begin_wait(&mut self, pc: usize, mask: u32, mbarrier: u32, cx: &Execution<'_>) {
         let own = |begun: &Begun| begun.pc == pc && begun.mask & mask != 0;
         if self.waits.iter().any(|w| own(w) && w.mbarrier == mbarrier) {
@@ -58,7 +58,7 @@ impl Warp {
         };
     }
 
-    /// These `cp.async`s land now, because their lanes wait for them.
+    /// Records a wait for these `cp.async`s, which land now.
     pub(super) fn wait_for_copies<'a>(
         &self,
         pc: usize,

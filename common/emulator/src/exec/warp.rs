@@ -1,4 +1,4 @@
-//! One warp: its registers, and its threads as groups that diverge and reconverge.
+//! One warp: its registers, and its threads in groups that diverge and reconverge.
 use super::bulk::Store;
 use super::call::CallStacks;
 use super::lanes::{LanesB32, LanesB64, lanes};
@@ -9,12 +9,12 @@ use super::warpgroup::Tracker;
 use crate::op::{Address, Class, Reg};
 use crate::shadow::Site;
 
-/// Threads of a warp that are at the same place.
+/// Threads of a warp that are at the same instruction.
 #[derive(Clone, Debug)]
 pub(super) struct Split {
     pub pc: u32,
     pub mask: u32,
-    /// The join that these threads will reach next; `NONE` if only the end of the kernel.
+    /// The join where these threads reconverge next; `NONE` if it is the end of the kernel.
     pub join: u32,
     pub state: State,
 }
@@ -29,22 +29,22 @@ pub(super) enum State {
     Warp(u32),
     /// An aligned barrier, for the rest of the warp.
     WholeWarp,
-    /// `wgmma.wait_group`, for so many `wgmma` that all warps of the warpgroup must have come to.
+    /// `wgmma.wait_group`, until all warps of the warpgroup have issued this many `wgmma`.
     Warpgroup(u64),
-    /// `mbarrier.try_wait`; its block had completed so many phases of mbarriers before, and the cluster had executed
-    /// so many instructions.
+    /// `mbarrier.try_wait`, with the number of mbarrier phases that its block had completed and of instructions that
+    /// the cluster had executed when the wait began.
     Mbarrier(u64, u64),
     /// `barrier.cluster.wait`
     Cluster,
-    /// `setmaxnreg.inc`; the block's pool was so large.
+    /// `setmaxnreg.inc`, with the size of the block's pool at its last test.
     Registers(u32),
 }
 
-/// A place where threads that diverged reconverge: the post-dominator of their branch.
+/// The point where diverged threads reconverge: the immediate post-dominator of their branch.
 #[derive(Clone, Debug)]
 struct Join {
     pc: u32,
-    /// The threads that will come here, unless they exit first.
+    /// The threads that will reach it, unless they exit first.
     members: u32,
     arrived: u32,
     outer: u32,
@@ -53,23 +53,23 @@ struct Join {
 
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A warp's state when it was interrupted, to see that it spins.
+/// A warp's state when it was interrupted, to detect that it spins.
 #[derive(Clone, Copy)]
 pub(super) struct Watch {
     pub digest: u64,
-    /// Changes of memory up to then.
+    /// Number of changes of memory at that time.
     pub activity: u64,
     pub clock: u64,
     pub spins: bool,
-    /// How often a later state was compared with this one, and how often it shall be.
+    /// How often a later state was compared with this one, and the maximum.
     pub looks: u32,
     pub until: u32,
 }
 
-/// One lane's asynchronous copy on its way.
+/// One lane's `cp.async` in flight.
 pub(super) struct Pending {
     pub lane: usize,
-    /// The lane's group that it belongs to.
+    /// The lane's group that contains it.
     pub group: u32,
     /// Address in shared memory.
     pub to: u32,
@@ -81,17 +81,17 @@ pub(super) struct Pending {
     pub op: usize,
     /// Its number among the warp's copies.
     pub number: u64,
-    /// The step at which it was issued, and the warp's `mma.sync`s before it.
+    /// The step of its issue, and the warp's `mma.sync`s before it.
     pub issued: u64,
     pub products: u64,
     /// Its number in [`super::lookahead`].
     pub issue: u32,
 }
 
-/// `cp.async.mbarrier.arrive`: when the lane's copies before it have landed, an mbarrier is told.
+/// `cp.async.mbarrier.arrive`: arrives at an mbarrier when the lane's earlier copies have landed.
 pub(super) struct Signal {
     pub lane: usize,
-    /// Copies of the warp before it.
+    /// The number of earlier copies of the warp.
     pub copies: u64,
     pub mbarrier: u32,
     pub op: usize,
@@ -111,40 +111,40 @@ pub(super) struct Warp {
     /// Threads that have not exited.
     pub alive: u32,
     pub splits: Vec<Split>,
-    /// Of functions that are not inlined.
+    /// Calls of functions that are not inlined.
     pub calls: CallStacks,
     joins: Vec<Join>,
-    /// Asynchronous copies that have not landed, in the order of the program.
+    /// Asynchronous copies that have not landed, in program order.
     pub pending: Vec<Pending>,
-    /// Groups of copies that each lane has closed.
+    /// Groups of copies that each lane has committed.
     pub commits: [u32; 32],
-    /// What is on its way to and from the registers of `wgmma`; kept under `sanitize`.
+    /// Accesses of `wgmma` in flight to registers; tracked under `sanitize`.
     pub matrices: Tracker,
-    /// What of its registers and local memory no instruction has written; kept under `sanitize`.
+    /// Undefined bits of its registers and local memory; tracked under `sanitize`.
     pub undefined: Undefined,
-    /// Copies begun so far, and who will be told of them.
+    /// The number of copies so far, and the signals for their completion.
     pub copies: u64,
     pub signals: Vec<Signal>,
-    /// Bulk copies to global memory that nobody has waited for, and groups of them that each lane has closed.
+    /// Bulk copies to global memory that no thread has waited for, and the groups that each lane has committed.
     pub stores: Vec<Store>,
     pub bulk_commits: [u32; 32],
-    /// Lanes whose `try_wait` has waited for long enough.
+    /// Lanes whose `try_wait` has timed out.
     pub expired: u32,
-    /// `try_wait`s that have come back too early once, if they do.
+    /// `try_wait`s that have already returned false too early once, where that is enabled.
     pub hesitated: Vec<usize>,
     /// Waits at mbarriers that have not ended.
     pub waits: Vec<Begun>,
     /// Lanes that have arrived at the cluster's barrier, in this phase and in the last.
     pub cluster_arrived: u32,
     pub cluster_released: u32,
-    /// Instructions executed, and those of them that are `mma.sync`.
+    /// Number of executed instructions, and of `mma.sync` among them.
     pub clock: u64,
     pub products: u64,
-    /// What it was like when it was interrupted in a loop.
+    /// Its state when it was interrupted in a loop.
     pub watched: Option<Watch>,
-    /// Since when its loops have had no effect: how often memory had changed then, and its clock.
+    /// The start of loops without effect: the number of changes of memory, and its clock, at that time.
     pub quiet: Option<(u64, u64)>,
-    /// The next branch backwards is not taken: nobody will write what this loop polls.
+    /// The next backward branch is not taken: no thread will write what this loop polls.
     pub leaves_loop: bool,
 }
 
@@ -160,7 +160,7 @@ impl Warp {
         }
     }
 
-    /// Nothing but registers and local memory, which hold anything on a GPU and the same everywhere here.
+    /// Keeps only registers and local memory. Their initial values are undefined on a GPU, and always the same here.
     fn cleared(mut self) -> Self {
         self.b32.fill(LanesB32::POISON);
         self.b64.fill(LanesB64::POISON);
@@ -176,7 +176,7 @@ impl Warp {
         }
     }
 
-    /// Makes the warp ready for a block: registers poisoned but for the fixed ones.
+    /// Prepares the warp for a block: all registers are poisoned except the fixed ones.
     pub fn reset(&mut self, machine: &Machine<'_>, actor: usize, block: [u32; 3]) {
         let index = actor % machine.warps;
         let threads = machine.threads - index * 32;
@@ -224,7 +224,7 @@ impl Warp {
         }
     }
 
-    /// Adds a group of threads that goes its own way.
+    /// Adds a split for threads that diverge.
     pub fn split(&mut self, pc: u32, mask: u32, join: u32, state: State) {
         self.splits.push(Split {
             pc,
@@ -240,7 +240,7 @@ impl Warp {
 
     /// The join for threads `mask` that diverge now and reconverge at `rejoin`, within `outer`.
     pub fn open_join(&mut self, reconvergence: u32, mask: u32, outer: u32) -> u32 {
-        // A loop diverges again and again on the way to one place.
+        // Threads of a loop diverge repeatedly with the same reconvergence point.
         if reconvergence == NONE || self.join_pc(outer) == reconvergence {
             return outer;
         }
@@ -263,13 +263,13 @@ impl Warp {
         }
     }
 
-    /// Threads `mask` have come to their join. The whole group, if it is complete now.
+    /// Threads `mask` have reached their join. Closes it if all members have.
     pub fn arrive(&mut self, join: u32, mask: u32) {
         self.joins[join as usize].arrived |= mask;
         self.close_join(join);
     }
 
-    /// Lets a complete group go on.
+    /// Lets all threads of a complete join continue.
     fn close_join(&mut self, index: u32) {
         let join = &mut self.joins[index as usize];
         if join.free || join.arrived != join.members {
@@ -282,10 +282,10 @@ impl Warp {
         }
     }
 
-    /// Threads `mask` have exited: nobody waits for them any more.
+    /// Threads `mask` have exited: no join waits for them any more.
     pub fn exit(&mut self, mask: u32) {
         self.alive &= !mask;
-        // Who waited for these threads may find that all others are there.
+        // Splits that waited for these threads may be complete now.
         for split in &mut self.splits {
             if matches!(split.state, State::Warp(_) | State::WholeWarp) {
                 split.state = State::Ready;
@@ -300,20 +300,20 @@ impl Warp {
         }
     }
 
-    /// Whether it loops without effect for as long as memory has seen just `activity` changes.
+    /// Whether it loops without effect as long as the number of changes of memory stays at `activity`.
     pub fn spins(&self, activity: u64) -> bool {
         self.watched
             .is_some_and(|watch| watch.spins && watch.activity == activity)
     }
 
-    /// Whether nothing of it can go on by itself: it waits, or has exited.
+    /// Whether none of its threads can continue: they wait or have exited.
     pub fn is_blocked(&self) -> bool {
         (!self.has_joining() || self.waits_outside())
             && self.splits.iter().all(|split| split.state != State::Ready)
     }
 
-    /// Whether threads of it wait for something that comes without them: those who wait for these threads in
-    /// turn should go on waiting.
+    /// Whether threads of it wait for an event outside the warp: threads that wait for them at a join should
+    /// then keep waiting.
     pub fn waits_outside(&self) -> bool {
         let outside = |split: &Split| {
             matches!(
@@ -331,7 +331,7 @@ impl Warp {
             .any(|join| !join.free && join.arrived != 0)
     }
 
-    /// Lets threads that wait at joins go on by themselves: the others cannot come before they do.
+    /// Lets threads that wait at joins continue alone: the others cannot arrive before they do.
     /// Threads of a warp make progress independently since Volta; reconvergence is optional.
     pub fn release_joins(&mut self) {
         for index in 0..self.joins.len() {
@@ -346,7 +346,7 @@ impl Warp {
         }
     }
 
-    /// The lanes of `mask` that have not exited, if all of them are at `pc` in `state`, or are `own`.
+    /// The lanes that are at `pc` in `state`, and `own`, if they include all lanes of `mask` that have not exited.
     pub fn gather(&self, pc: u32, state: State, mask: u32, own: u32) -> Option<u32> {
         let mut there = own;
         for split in &self.splits {
@@ -358,9 +358,9 @@ impl Warp {
         (there & wanted == wanted).then_some(there)
     }
 
-    /// Unites the splits that waited in `state` at `pc` with the lanes `mask`, which got there last.
-    /// Lanes on their way to another join than `join` go on from the next operation by themselves.
-    /// Returns the united lanes and their join.
+    /// Unites the splits that waited in `state` at `pc` with the lanes `mask`, which arrived last.
+    /// Lanes with another join than `join` continue alone from the next operation. Returns the
+    /// united lanes and their join.
     pub fn unite(&mut self, pc: u32, state: State, mut mask: u32, join: u32) -> (u32, u32) {
         let mut others = 0;
         for split in &self.splits {
@@ -369,7 +369,7 @@ impl Warp {
             }
         }
         if mask | others == self.alive {
-            // Everybody is here, so nobody is left to be waited for at any join.
+            // All threads are here, so no join has threads left to wait for.
             self.splits.clear();
             self.joins.clear();
             return (self.alive, NONE);
@@ -388,7 +388,7 @@ impl Warp {
         (mask, join)
     }
 
-    /// A digest of everything that decides what the warp does next, but memory.
+    /// A digest of all state except memory that determines what the warp does next.
     pub fn digest(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut mix = |x: u64| hash = (hash ^ x).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
@@ -418,7 +418,7 @@ impl Warp {
         }
     }
 
-    /// Any thread of a mask, for a finding.
+    /// The first thread of a mask, for a finding.
     pub fn first_thread(&self, mask: u32) -> usize {
         self.thread(lanes(mask).next().unwrap_or(0))
     }

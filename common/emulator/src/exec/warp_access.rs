@@ -1,7 +1,8 @@
-//! Stores and atomics of one warp, and what all accesses share.
+//! Stores and atomics of one warp, and the code that all accesses share.
 //!
-//! The common cases, a whole warp in one allocation or in shared memory, are checked and served as
-//! vectors. Everything else goes thread by thread through [`Execution::read`] and [`Execution::write`].
+//! The common cases, a whole warp in one allocation or in shared memory, are checked and executed as
+//! vectors. All other accesses go thread by thread through [`Execution::read`] and
+//! [`Execution::write`].
 use super::block::Execution;
 use super::global_check::Does;
 use super::global_pattern::Placed;
@@ -16,7 +17,7 @@ use crate::lower::{SHARED_BASE, window};
 use crate::op::{Address, Atomic, Class, LoadStore};
 use crate::shadow::AccessMode;
 
-/// Low `8 * bytes` bits.
+/// The low `8 * bytes` bits.
 #[inline(always)]
 pub(super) fn cut(value: u64, bytes: u32) -> u64 {
     if bytes >= 8 {
@@ -41,7 +42,7 @@ impl Warp {
             }
             Class::B32 | Class::Predicate => {
                 let base = &self.b32[base.index as usize].0;
-                // Addresses of 32 bits wrap around within them.
+                // 32-bit addresses wrap around.
                 for i in 0..LANES {
                     addresses[i] = u64::from(base[i].wrapping_add(offset as u32));
                 }
@@ -114,7 +115,7 @@ impl Warp {
             return Ok(());
         }
         // Checked lane by lane.
-        cx.count_slowly(request, &addresses, mask);
+        cx.count_by_lane(request, &addresses, mask);
         let addresses = self.addresses(access.address, mask);
         for lane in lanes(mask) {
             let raw = self.raw(access, lane);
@@ -125,7 +126,7 @@ impl Warp {
         Ok(())
     }
 
-    /// What a lane stores, as bytes.
+    /// The bytes that a lane stores.
     pub(super) fn raw(&self, access: &LoadStore, lane: usize) -> [u8; 16] {
         let mut raw = [0; 16];
         for i in 0..access.count as usize {
@@ -136,7 +137,7 @@ impl Warp {
         raw
     }
 
-    /// Atomics are served lane by lane, in order; the hardware's order is open.
+    /// Atomics are executed lane by lane, in order; the order on hardware is unspecified.
     #[inline(never)]
     pub fn atomic(
         &mut self,
@@ -152,7 +153,7 @@ impl Warp {
             _ => access.space,
         };
         let request = Request::new(op, access.slot, space, access.bytes, SharedAccess::Store);
-        cx.count_slowly(request, &relative, mask);
+        cx.count_by_lane(request, &relative, mask);
         for lane in lanes(mask) {
             let mut raw = [0; 8];
             let bytes = access.bytes as usize;
@@ -178,7 +179,7 @@ impl Warp {
                 }
                 _ => (old, f([old, b, c])),
             };
-            // A failed attempt, such as that to take a lock, changes nothing.
+            // A failed attempt, such as to acquire a lock, does not count as a change.
             cx.block.activity += u64::from(cut(new, access.bytes) != old);
             cx.put(self, &address, &new.to_le_bytes()[..bytes]);
             if let Some(d) = access.d {
@@ -190,8 +191,8 @@ impl Warp {
 }
 
 impl Execution<'_> {
-    /// An atomic operation that all of these clusters execute, in the order of their numbers: the value that this one finds,
-    /// and what all of them leave.
+    /// An atomic operation that all `peers` clusters execute, in the order of their numbers: returns the value that
+    /// this one reads, and the value after all of them.
     fn among_peers(&self, peers: u64, value: u64, f: impl Fn(u64) -> u64) -> (u64, u64) {
         let own = self.machine.cluster_of(self.block.index) % peers;
         let old = (0..own).fold(value, |value, _| f(value));
@@ -200,7 +201,7 @@ impl Execution<'_> {
 
     /// Counts an access whose lanes may point to different spaces.
     #[inline(never)]
-    pub(super) fn count_slowly(&mut self, request: Request, addresses: &[u64; LANES], mask: u32) {
+    pub(super) fn count_by_lane(&mut self, request: Request, addresses: &[u64; LANES], mask: u32) {
         let (mut shared, mut global) = (0, 0);
         for lane in lanes(mask) {
             let space = match request.space {

@@ -1,4 +1,4 @@
-//! Synchronisation: barriers, and what the lanes of a warp exchange (shuffles, votes).
+//! Synchronisation: barriers, and exchange between the lanes of a warp (shuffles, votes).
 use super::block::{BARRIERS, Execution};
 use super::lanes::{lanes, mask_of};
 use super::step::Stop;
@@ -7,11 +7,10 @@ use crate::finding::FindingKind;
 use crate::op::{Barrier, Reg, ShuffleMode, SyncOp, VoteMode, WarpOp};
 use crate::trace::Effect;
 
-/// How a split fared at an instruction that concerns other threads too: these lanes go on together, on their way to
-/// this join.
+/// The result of an instruction that synchronises threads: the lanes that continue together, and their join.
 pub(super) type Synced = Result<(u32, u32), Pause>;
 
-/// Why they do not.
+/// Why the lanes do not continue.
 pub(super) enum Pause {
     Waiting,
     Stop(Stop),
@@ -27,7 +26,7 @@ pub(super) struct Arrival {
 }
 
 impl Warp {
-    /// Some lanes are at a warp-level instruction or a barrier.
+    /// Executes a warp-level instruction or a barrier for the lanes that have reached it.
     #[inline(never)]
     pub fn synchronize(&mut self, op: &SyncOp, at: Arrival, cx: &mut Execution<'_>) -> Synced {
         match op {
@@ -63,7 +62,7 @@ impl Warp {
         Ok(self.unite(at.pc, state, own, at.join))
     }
 
-    /// At a barrier: with `.aligned` every thread of the warp comes, else these lanes go on by themselves.
+    /// At a barrier: with `.aligned`, gathers all threads of the warp; otherwise these lanes continue alone.
     pub(super) fn gather_if(
         &mut self,
         aligned: bool,
@@ -78,7 +77,7 @@ impl Warp {
         Ok(Arrival { mask: own, ..at })
     }
 
-    /// `.aligned`: every thread of the warp comes. Fails with what to do until then.
+    /// `.aligned`: gathers all threads of the warp; until they have arrived, returns a pause.
     #[inline(never)]
     pub(super) fn whole_warp(
         &mut self,
@@ -99,8 +98,8 @@ impl Warp {
         })
     }
 
-    /// Keeps those active lanes that agree; the other active ones try by themselves, and those that the
-    /// guard has switched off go on.
+    /// Returns the active lanes that agree. The other active lanes execute the instruction separately,
+    /// and the lanes with a false guard continue.
     pub(super) fn part(&mut self, at: Arrival, agrees: impl Fn(usize) -> bool) -> u32 {
         let own = mask_of(lanes(at.active).filter(|&lane| agrees(lane)));
         for (pc, mask) in [(at.pc, at.active & !own), (at.pc + 1, at.mask & !at.active)] {
@@ -111,7 +110,7 @@ impl Warp {
         own
     }
 
-    /// Lets these lanes wait, and takes back that the instruction was executed: it is once all are there.
+    /// Makes these lanes wait, and takes the execution of the instruction back: it counts once all lanes have arrived.
     pub(super) fn wait<T>(
         &mut self,
         at: Arrival,
@@ -166,7 +165,7 @@ impl Warp {
             self.report(FindingKind::InvalidBarrier(reason), pc, own, cx);
             return Err(Pause::Stop(Stop::Fatal));
         }
-        // A named number of threads counts whole warps.
+        // An explicit thread count counts whole warps.
         let arriving = match threads {
             Some(_) if own == self.alive => 32,
             _ => own.count_ones(),
@@ -194,7 +193,7 @@ impl Warp {
         Err(Pause::Stop(Stop::Arrived))
     }
 
-    /// Threads wait at an aligned barrier for the rest of their warp, which cannot come.
+    /// Reports threads at an aligned barrier that wait for the rest of their warp, which cannot arrive.
     pub fn report_divergent_barrier(&self, cx: &mut Execution<'_>) -> bool {
         let Some(split) = self
             .splits
@@ -254,7 +253,7 @@ impl Warp {
                 lanes(mask).for_each(|lane| self.set(v.d, lane, result.into()));
             }
             WarpOp::Elect { d, p } => {
-                // Which lane is elected is open, but it is always the same one.
+                // Which lane is elected is unspecified, but it is always the same one.
                 let leader = mask.trailing_zeros();
                 lanes(mask).for_each(|lane| self.b32[*d as usize].0[lane] = leader);
                 let p = &mut self.predicates[*p as usize];
@@ -281,7 +280,7 @@ impl Warp {
     }
 }
 
-/// Counts the lanes that are at an instruction together; the active ones were counted when they came.
+/// Counts all lanes that execute an instruction together; the active ones were already counted at their arrival.
 fn recount(at: Arrival, there: u32, cx: &mut Execution<'_>) {
     let threads = &mut cx.profiler.ops[at.pc as usize].threads;
     *threads = *threads + u64::from(there.count_ones()) - u64::from(at.active.count_ones());

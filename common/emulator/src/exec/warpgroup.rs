@@ -1,4 +1,4 @@
-//! What four warps share about their `wgmma`, and who may touch the registers of one.
+//! The state that the four warps of a warpgroup share about `wgmma`, and the checks of its registers.
 use std::collections::VecDeque;
 
 use super::block::Execution;
@@ -7,37 +7,37 @@ use super::warp::Warp;
 use crate::MatrixProduct;
 use crate::finding::{Finding, FindingKind};
 
-/// Warps of a warpgroup: contiguous, the first one's number a multiple of this.
+/// Warps of a warpgroup: they are contiguous, and the number of the first is a multiple of 4.
 pub(super) const WARPS: usize = 4;
 
-/// The `wgmma` of four warps, in the order in which each of the warps executes them.
+/// The `wgmma` of four warps, in the order in which each warp executes them.
 #[derive(Default)]
 pub(super) struct Warpgroup {
-    /// Those that not every warp has finished.
+    /// The `wgmma` that not all warps have finished.
     pub queue: VecDeque<Issued>,
-    /// How many every warp has finished: the number of the first in the queue.
+    /// How many `wgmma` all warps have finished: the number of the first in the queue.
     first: u64,
-    /// How many each warp has executed, and how many of them have landed in its registers.
+    /// How many `wgmma` each warp has issued, and how many of them have landed in its registers.
     pub issued: [u64; WARPS],
     pub landed: [u64; WARPS],
-    /// How many each warp had executed at each commit that it has not waited for.
+    /// How many `wgmma` each warp had issued at each commit that it has not waited for.
     pub commits: [VecDeque<u64>; WARPS],
 }
 
-/// One `wgmma` on its way.
+/// One `wgmma` in flight.
 pub(super) struct Issued {
     pub op: usize,
     pub descriptors: Descriptors,
-    /// For the sanitizer.
+    /// Its clock in the sanitizer.
     pub clock: u32,
-    /// What the hardware has read of shared memory: as late as possible, but once for all warps.
+    /// The operands read from shared memory: as late as possible, but once for all warps.
     pub operands: Option<Operands>,
 }
 
-/// What the four warps must agree upon.
+/// Arguments that must be the same in the four warps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Descriptors {
-    /// None if A is in registers.
+    /// `None` if A is in registers.
     pub a: Option<u64>,
     pub b: u64,
     pub scale_d: bool,
@@ -51,18 +51,18 @@ pub(super) struct Operands {
 }
 
 impl Warpgroup {
-    /// The entry of this number, which is not finished.
+    /// The entry with this number, if it is not finished.
     pub fn entry(&mut self, number: u64) -> Option<&mut Issued> {
         let at = number.checked_sub(self.first)?;
         self.queue.get_mut(at as usize)
     }
 
-    /// Whether every warp has come to so many.
+    /// Whether every warp has issued `count`.
     pub fn all_issued(&self, count: u64) -> bool {
         self.issued.iter().all(|&issued| issued >= count)
     }
 
-    /// Forgets what has landed in every warp.
+    /// Removes the `wgmma` that have landed in every warp.
     pub fn forget(&mut self) {
         let done = self.landed.iter().copied().min().unwrap_or(0);
         while self.first < done && self.queue.pop_front().is_some() {
@@ -71,7 +71,7 @@ impl Warpgroup {
     }
 }
 
-/// The warps that have not come to a `wgmma` that another one waits for, in words.
+/// Describes the warps that have not issued a `wgmma` that another one waits for.
 pub(super) fn missing(warp: &Warp, cx: &Execution<'_>) -> String {
     let first = warp.index / WARPS * WARPS;
     let Some(group) = cx.block.warpgroups.get(warp.index / WARPS) else {
@@ -102,7 +102,7 @@ pub(super) fn report_unfinished(cx: &mut Execution<'_>) {
                     "nobody waits for it: its group is committed, but wgmma.wait_group is missing"
                 }
                 false => {
-                    "it never lands: wgmma.commit_group is missing, and a wait is for committed groups only"
+                    "it never lands: wgmma.commit_group is missing, and a wait covers only committed groups"
                 }
             };
             let thread = 32 * (number * WARPS + warp);
@@ -124,7 +124,7 @@ pub(super) struct Tracker {
 #[derive(Clone, Copy, Default)]
 struct Tracked {
     last: LastAccess,
-    /// The `wgmma` that last took it, counted from 1, and its operation.
+    /// The last `wgmma` that used it, counted from 1, and its operation.
     taken: u64,
     op: usize,
 }
@@ -132,14 +132,14 @@ struct Tracked {
 /// The last access to a register since the last `wgmma.fence`.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum LastAccess {
-    /// Of an ordinary instruction, or there has been no fence at all.
+    /// By an ordinary instruction, or there has been no fence at all.
     #[default]
     Ordinary,
     /// The fence itself.
     Fence,
-    /// Of a `wgmma` that computes this, which it is an accumulator of.
+    /// By a `wgmma` of this shape, as an accumulator.
     Accumulator(MatrixProduct),
-    /// Of a `wgmma` that it is the A of.
+    /// By a `wgmma`, as its A.
     A,
 }
 
@@ -163,7 +163,7 @@ impl Tracker {
         self.landed = landed;
     }
 
-    /// An ordinary instruction touches a register. The `wgmma` that still has it, if any.
+    /// An ordinary instruction accesses a register. Returns the `wgmma` in flight that uses it, if any.
     pub fn touch(&mut self, reg: u32) -> Option<usize> {
         let landed = self.landed;
         let reg = self.registers.get_mut(reg as usize)?;
@@ -171,7 +171,8 @@ impl Tracker {
         (reg.taken > landed).then_some(reg.op)
     }
 
-    /// The `wgmma` of this number and operation takes its accumulators, and what it has of A in registers. What is wrong with that, if anything.
+    /// The `wgmma` of this number and operation uses its accumulators, and A if that is in registers. Returns what is
+    /// wrong with that, if anything.
     pub fn take(
         &mut self,
         number: u64,
@@ -208,17 +209,17 @@ impl Tracker {
     }
 }
 
-/// Accumulators of the same shape and format: in the same registers, whatever was multiplied.
+/// Whether accumulators have the same shape and format, and so the same layout in registers, for any factors.
 fn is_same_shape(a: MatrixProduct, b: MatrixProduct) -> bool {
     (a.m, a.n, a.sums) == (b.m, b.n, b.sums)
 }
 
-/// What a `wgmma` finds its registers in.
+/// Why a `wgmma` may not use its registers.
 pub(super) enum Unordered {
-    /// No fence since they were touched.
+    /// No fence since they were accessed.
     Fence,
-    /// No fence since they were accumulators of another shape.
+    /// No fence since they were used as accumulators of another shape.
     Shape(MatrixProduct),
-    /// Its A has not landed: it is the accumulator of this operation.
+    /// Its A has not been computed yet: it is the accumulator of this operation.
     InFlight(usize),
 }

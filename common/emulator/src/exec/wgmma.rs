@@ -1,8 +1,8 @@
-//! `wgmma`: it is noted when a warp executes it, and lands when the warp waits for it, as late as the program
-//! allows. PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
+//! `wgmma`: it is queued when a warp executes it, and its results land when the warp waits for it, as late as
+//! the program allows. PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 //!
 //! The four warps of a warpgroup execute it together, each with 16 rows of the 64. So the first warp whose wait
-//! is over reads the operands for all of them, and no warp's wait is over before all four have come.
+//! ends reads the operands for all of them, and no wait ends before all four warps have issued it.
 use super::block::Execution;
 use super::lane_access::{Fatal, Result};
 use super::lanes::ALL;
@@ -21,7 +21,7 @@ use crate::tensor::{self, Arithmetic};
 /// Rows of the whole instruction.
 const ROWS: u32 = 64;
 
-/// A bound for hostile input: what a warpgroup may have on its way.
+/// The most `wgmma` of a warpgroup in flight, a bound for hostile input.
 const MOST: usize = 1 << 16;
 
 impl Warp {
@@ -73,7 +73,7 @@ impl Warp {
         Err(Fatal)
     }
 
-    /// Four whole warps.
+    /// Checks that a warpgroup is four whole warps.
     fn check_warpgroup(&self, pc: usize, mask: u32, cx: &mut Execution<'_>) -> Result<()> {
         let first = self.index / WARPS * WARPS;
         if cx.block.warpgroups.get(self.index / WARPS).is_none() {
@@ -98,7 +98,7 @@ impl Warp {
         Ok(())
     }
 
-    /// A warp comes to a `wgmma`.
+    /// A warp issues a `wgmma`.
     fn issue(&mut self, wgmma: &Wgmma, pc: usize, cx: &mut Execution<'_>) -> Result<()> {
         let (number, warp) = (self.index / WARPS, self.index % WARPS);
         let a = match wgmma.a {
@@ -123,7 +123,7 @@ impl Warp {
         match group.entry(at) {
             None if full => {
                 let reason =
-                    format!("more than {MOST} wgmma are on their way: wgmma.wait_group is missing");
+                    format!("more than {MOST} wgmma are in flight: wgmma.wait_group is missing");
                 return self.invalid(pc, reason, cx);
             }
             None => {
@@ -150,7 +150,7 @@ impl Warp {
             }
             Some(_) => {}
         }
-        self.show_operands(wgmma, &descriptors, (at, pc), cx);
+        self.check_operand_order(wgmma, &descriptors, (at, pc), cx);
         self.note_product(cx);
         let a = wgmma.a_registers();
         let reason = match self.matrices.take(at, pc, (&wgmma.d, wgmma.product), a) {
@@ -174,14 +174,14 @@ impl Warp {
         Ok(())
     }
 
-    /// The tensor cores of this warpgroup, as the sanitizer knows them.
+    /// The sanitizer's engine for the `wgmma` of this warpgroup.
     fn engine(&self) -> Engine {
         Engine::Matrix(self.actor - self.index % WARPS)
     }
 
-    /// Shows the sanitizer what the `wgmma` of this number and operation reads. Each warp must be ordered after
-    /// whoever wrote it: nobody waits for the others when they execute it.
-    fn show_operands(
+    /// Reports to the sanitizer what the `wgmma` of this number and operation reads. Each warp must be ordered
+    /// after the write of the operands, because the warps do not wait for each other when they issue it.
+    fn check_operand_order(
         &self,
         wgmma: &Wgmma,
         descriptors: &Descriptors,
@@ -225,7 +225,7 @@ impl Warp {
         }
     }
 
-    /// A tile that TMA brought must be read with the swizzle that it was brought with.
+    /// A tile written by TMA must be read with the swizzle of that copy.
     fn check_swizzle(
         &self,
         operand: &str,
@@ -250,7 +250,7 @@ impl Warp {
             width => format!("the {width}-byte swizzle"),
         };
         let reason = format!(
-            "operand {operand} at 0x{at:x} was brought with {} at {}, but its descriptor says {}",
+            "operand {operand} at 0x{at:x} was copied with {} at {}, but its descriptor says {}",
             words(brought),
             cx.machine.location(copy, 0, [0; 3]).at(),
             words(width)
@@ -269,7 +269,7 @@ impl Warp {
         self.invalid(pc, reason, cx)
     }
 
-    /// Looks at every 16 bytes that the descriptors name.
+    /// Checks every 16 bytes that the descriptors address.
     fn check_operands(
         &self,
         wgmma: &Wgmma,
@@ -293,7 +293,7 @@ impl Warp {
             for (row, k) in units(mn, transposed) {
                 let address = descriptor.unit(transposed, row, k);
                 if address < SHARED_BASE || address.saturating_add(16) > end {
-                    // The unit's first element, of whatever size.
+                    // The first element of the unit, for any element size.
                     let k = k * wgmma.product.k / K;
                     let reason = format!(
                         "operand {name}: {side} {row}, k {k} lies at 0x{address:x}, outside the block's {} bytes of \
@@ -308,7 +308,7 @@ impl Warp {
     }
 
     /// `wgmma.wait_group`: lands all but the latest `pending` groups. If other warps of the warpgroup have not
-    /// come to what is waited for: to how many they must come.
+    /// issued all of them yet, returns how many `wgmma` they must issue.
     fn wait_wgmma(&mut self, pending: u32, mask: u32, cx: &mut Execution<'_>) -> Option<u64> {
         let (number, warp) = (self.index / WARPS, self.index % WARPS);
         let group = &mut cx.block.warpgroups[number];
@@ -383,7 +383,7 @@ impl Warp {
                 true => self.sums(packed, regs),
                 false => [0; 128],
             };
-            // No other card has it.
+            // No other card has `wgmma`.
             let sums =
                 tensor::multiply::<16, 256, 128>(Card::H100, wgmma.arithmetic, a, b, &addend);
             self.put_sums(packed, regs, &sums);
@@ -398,7 +398,7 @@ impl Warp {
                 continue;
             };
             let reason = format!(
-                "{} a register of the wgmma at {}, which is still on its way: wgmma.commit_group and \
+                "{} a register of the wgmma at {}, which is still in flight: wgmma.commit_group and \
                  wgmma.wait_group must come first",
                 if writes { "this writes" } else { "this reads" },
                 cx.machine.location(op, 0, [0; 3]).at()
@@ -408,14 +408,14 @@ impl Warp {
     }
 }
 
-/// What flips the signs of the elements in 32 bits of an operand.
+/// The mask that flips the signs of the elements in 32 bits of an operand.
 fn sign(wgmma: &Wgmma, operand: usize) -> u32 {
     match (wgmma.negate[operand], wgmma.arithmetic) {
         (false, _) => 0,
         (true, Arithmetic::Half(..)) => 0x8000_8000,
         (true, Arithmetic::Tf32) => 0x8000_0000,
         (true, Arithmetic::E4m3 | Arithmetic::Unpacked(..)) => 0x8080_8080,
-        // They have no scale.
+        // These formats have no `imm-scale`.
         (true, Arithmetic::Integer { .. } | Arithmetic::Bits(_)) => 0,
     }
 }
@@ -426,7 +426,7 @@ fn units(mn: u32, transposed: bool) -> impl Iterator<Item = (u32, u32)> {
     (0..K / step_k).flat_map(move |k| (0..mn / step_mn).map(move |row| (row * step_mn, k * step_k)))
 }
 
-/// Reads the operands from shared memory; `check_operands` has seen that they are there.
+/// Reads the operands from shared memory; `check_operands` has checked the addresses.
 fn gather(wgmma: &Wgmma, descriptors: &Descriptors, shared: &[u32]) -> Option<Operands> {
     let read = |bits: u64, mn: u32, operand: usize, put: &mut dyn FnMut(usize, usize, u16)| {
         let descriptor = Descriptor::decode(bits).ok()?;
@@ -469,8 +469,8 @@ fn gather(wgmma: &Wgmma, descriptors: &Descriptors, shared: &[u32]) -> Option<Op
     Some(Operands { a, b })
 }
 
-/// What an H100 counts, once for the four warps: a wavefront for each 128 bytes of the operands in shared
-/// memory and no conflict, for every swizzle and both majors (measured).
+/// Counts as an H100 does, once for the four warps: one wavefront for each 128 bytes of the operands in
+/// shared memory and no conflicts, for every swizzle and both majors (measured).
 fn count(wgmma: &Wgmma, pc: usize, cx: &mut Execution<'_>) {
     let a = match wgmma.a {
         WgmmaA::Descriptor(_) => ROWS,
@@ -483,7 +483,7 @@ fn count(wgmma: &Wgmma, pc: usize, cx: &mut Execution<'_>) {
     counters.shared.ideal += bytes / 128;
 }
 
-/// What two warps do not agree upon.
+/// The argument in which two warps differ.
 fn differing(before: &Descriptors, now: &Descriptors) -> String {
     let (what, before, now) = match () {
         () if before.a != now.a => {

@@ -1,13 +1,13 @@
-//! Happens-before: which accesses are ordered before which, for the sanitizer.
+//! The happens-before relation between accesses, for the sanitizer.
 //!
-//! Every warp of a cluster counts its releases, fences and synchronisations: its epoch. An access carries
-//! the epoch at which it was made. What a thread knows of others is a [`View`]: up to which epoch their
-//! accesses are ordered before what it does now (vector clocks, after FastTrack, Flanagan and Freund 2009).
-//! Knowledge is kept for whole warps, and for single lanes where they know more: a lane that arrives at an
-//! mbarrier alone releases its own accesses, and of its warp only what `__syncwarp` had ordered before.
+//! The epoch of a warp counts its releases, fences and synchronisations. An access carries the epoch in
+//! which it was made. A thread's [`View`] is a vector clock: for every other actor, the epoch up to which
+//! its accesses happen before the thread's next one (after FastTrack, Flanagan and Freund 2009). Views are
+//! kept for whole warps, and for single lanes that know more: a lane that arrives at an mbarrier alone
+//! releases its own accesses, and only those accesses of its warp that `__syncwarp` has ordered before.
 //!
-//! Asynchronous hardware has clocks of its own ([`HappensBefore::engine`]): a bulk copy and a `wgmma` are no
-//! accesses of the thread that issues them (PTX ISA, "Asynchronous Operations" and "Proxies").
+//! Asynchronous hardware has clocks of its own ([`HappensBefore::engine`]): bulk copies and `wgmma` do not
+//! access memory as the thread that issues them (PTX ISA, "Asynchronous Operations" and "Proxies").
 
 mod strong;
 
@@ -19,24 +19,25 @@ pub(crate) use strong::{SyncVariable, scope_of};
 /// A warp of the cluster by number, or an engine: see [`HappensBefore::engine`].
 pub(crate) type Actor = usize;
 
-/// What somebody knows of the others.
+/// The accesses that happen before those of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
-    /// Accesses that come before what it does now.
+    /// Accesses that happen before its next one.
     seen: VectorClock,
-    /// Those of them that a proxy fence on the way has shown to the async proxy (PTX ISA, "Proxy-preserved
-    /// Base Causality Order": the fence may stand anywhere between the write and the asynchronous access).
+    /// The subset that a proxy fence on the path has made visible to the async proxy (PTX ISA,
+    /// "Proxy-preserved Base Causality Order": the fence may stand anywhere between the write and the
+    /// asynchronous access).
     fenced: VectorClock,
     /// `mbarrier.init`s that `fence.mbarrier_init` has released.
     inits: VectorClock,
-    /// Whether `griddepcontrol.wait` has come before.
+    /// Whether a `griddepcontrol.wait` happens before.
     waited: bool,
-    /// What strong accesses and fences add; few kernels have them.
+    /// The effect of strong accesses and fences; few kernels have them.
     strong: Option<Box<Strong>>,
 }
 
 impl View {
-    /// Whether it holds what this lane did at `clock`.
+    /// Whether it includes the access of this lane at `clock`.
     pub fn knows(&self, actor: Actor, lane: u32, clock: u32) -> bool {
         self.seen.covers(actor, lane, clock)
     }
@@ -51,7 +52,7 @@ impl View {
         }
     }
 
-    /// Whether another one holds all of it.
+    /// Whether the other view includes all of this one.
     fn within(&self, other: &View) -> bool {
         self.seen.within(&other.seen)
             && self.fenced.within(&other.fenced)
@@ -69,11 +70,11 @@ impl View {
 struct WarpOrder {
     epoch: u32,
     view: View,
-    /// What single lanes know beyond their warp.
+    /// Views of single lanes that know more than their warp.
     lanes: Vec<(u32, View)>,
 }
 
-/// The hardware that works beside the threads.
+/// Asynchronous hardware, which accesses memory concurrently with threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
     /// Bulk copies of this warp (by actor) that a bulk group completes.
@@ -82,32 +83,32 @@ pub(crate) enum Engine {
     Matrix(Actor),
     /// Bulk copies that complete on the mbarrier with this number.
     Mbarrier(usize),
-    /// What bulk copies of this warp write to global memory.
+    /// Writes to global memory by bulk copies of this warp.
     Store(Actor),
 }
 
-/// mbarriers with a clock of their own; beyond, they share clocks, and an order may be seen where none is.
+/// mbarriers with a clock of their own; any further ones share clocks, so that a race may be missed.
 const MBARRIERS: usize = 256;
 
-/// The clocks of a cluster; without `sanitize` there are none, and nothing here does anything.
+/// The clocks of a cluster; without `sanitize` it is empty, and all methods have no effect.
 #[derive(Clone, Default)]
 pub(crate) struct HappensBefore {
     warps: Vec<WarpOrder>,
-    /// Operations that each engine has begun.
+    /// Number of operations that each engine has begun.
     engines: Vec<u32>,
-    /// Which cluster it is, and warps of each of its blocks.
+    /// The cluster's number, and the number of warps per block.
     cluster: u32,
     warps_of_block: usize,
 }
 
-/// The threads that do something, and what they know.
+/// The threads that make an access, and their view.
 #[derive(Clone, Copy)]
 pub(crate) struct Observer<'a> {
     pub actor: Actor,
-    /// Lanes that take part.
+    /// The lanes that make the access.
     pub lanes: u32,
     pub epoch: u32,
-    /// Which cluster it is.
+    /// The cluster's number.
     pub cluster: u32,
     view: &'a View,
     lane_view: Option<&'a View>,
@@ -122,7 +123,7 @@ impl Observer<'_> {
             ..*self
         }
     }
-    /// Whether an access of this actor is ordered before what these threads do.
+    /// Whether an access of this actor happens before those of these threads.
     #[inline(always)]
     pub fn see(&self, actor: Actor, lane: u32, clock: u32) -> bool {
         self.view.seen.covers(actor, lane, clock)
@@ -133,7 +134,7 @@ impl Observer<'_> {
     fn views(&self) -> impl Iterator<Item = &View> {
         std::iter::once(self.view).chain(self.lane_view)
     }
-    /// Whether all accesses of a warp up to this clock are ordered before, whichever lanes made them.
+    /// Whether all accesses of a warp up to this clock happen before, by any of its lanes.
     #[inline(always)]
     pub fn all_seen(&self, actor: Actor, clock: u32) -> bool {
         clock < self.view.seen.base(actor)
@@ -143,12 +144,12 @@ impl Observer<'_> {
         self.all_seen(actor, clock)
             || (0..32).all(|lane| lanes >> lane & 1 == 0 || self.see(actor, lane, clock))
     }
-    /// Whether the async proxy sees a write of the generic proxy.
+    /// Whether a write of the generic proxy is visible to the async proxy.
     pub fn fenced(&self, actor: Actor, lane: u32, clock: u32) -> bool {
         self.views()
             .any(|view| view.fenced.covers(actor, lane, clock))
     }
-    /// Whether an `mbarrier.init` has reached these threads, and the async proxy too, by its own fence.
+    /// Whether an `mbarrier.init` is visible to these threads and, by its own fence, to the async proxy.
     pub fn initialised(&self, actor: Actor, lane: u32, clock: u32) -> bool {
         self.views()
             .any(|view| view.inits.covers(actor, lane, clock))
@@ -156,7 +157,7 @@ impl Observer<'_> {
 }
 
 impl HappensBefore {
-    /// Clocks for so many warps of one cluster, in blocks of `warps_of_block`; 0 of them switches everything off.
+    /// Clocks for `warps` warps of one cluster, in blocks of `warps_of_block`; 0 warps disable all checks.
     pub fn new(warps: usize, warps_of_block: usize, cluster: u32) -> Self {
         let mut order = Self {
             warps: vec![WarpOrder::default(); warps],
@@ -171,7 +172,7 @@ impl HappensBefore {
         order
     }
 
-    /// Which cluster it is.
+    /// The cluster's number.
     pub fn cluster(&self) -> u32 {
         self.cluster
     }
@@ -187,7 +188,7 @@ impl HappensBefore {
         }
     }
 
-    /// An engine's next operation: the clock of its accesses.
+    /// Begins an engine's next operation; returns the clock of its accesses.
     pub fn begin(&mut self, engine: Engine) -> u32 {
         if self.warps.is_empty() {
             return 0;
@@ -200,7 +201,7 @@ impl HappensBefore {
         self.engines[index]
     }
 
-    /// Adds to `view` that an engine's operations up to the one that began at `clock` are complete.
+    /// Adds the completion of an engine's operations, up to the one that began at `clock`, to `view`.
     pub fn complete(&self, engine: Engine, clock: u32, view: &mut View) {
         if !self.warps.is_empty() {
             view.seen
@@ -208,7 +209,8 @@ impl HappensBefore {
         }
     }
 
-    /// What these lanes of a warp know. One lane at a time is exact; of several, only what their warp knows.
+    /// The observer for these lanes of a warp. For a single lane its view is exact; for several it is the view of their
+    /// warp.
     pub fn observer(&self, actor: Actor, lanes: u32) -> Option<Observer<'_>> {
         let warp = self.warps.get(actor)?;
         let lane_view = match lanes.count_ones() {
@@ -237,7 +239,7 @@ impl HappensBefore {
             .is_some_and(|warp| !warp.lanes.is_empty())
     }
 
-    /// Lanes of a warp have met: what each has done comes before what any does from now on.
+    /// Lanes of a warp synchronise: earlier accesses of each happen before later accesses of all.
     pub fn synchronize_lanes(&mut self, actor: Actor, lanes: u32, alive: u32) {
         let Some(warp) = self.warps.get_mut(actor) else {
             return;
@@ -262,7 +264,7 @@ impl HappensBefore {
         }
     }
 
-    /// Everything that these lanes know and have done goes into `view`, for those who wait for them.
+    /// Adds the accesses of these lanes and all that happen before them to `view`, for the threads that wait for them.
     pub fn release(&mut self, actor: Actor, lanes: u32, alive: u32, view: &mut View) {
         let Some(warp) = self.warps.get_mut(actor) else {
             return;
@@ -277,7 +279,7 @@ impl HappensBefore {
         view.seen.raise_some(actor, lanes, alive, warp.epoch);
     }
 
-    /// `.relaxed` at the cluster's barrier: only what fences have released goes along.
+    /// `.relaxed` at the cluster's barrier: releases only what fences have released.
     pub fn release_relaxed(&self, actor: Actor, lanes: u32, view: &mut View) {
         if let Some(warp) = self.warps.get(actor) {
             view.inits.join(&warp.view.inits);
@@ -285,14 +287,14 @@ impl HappensBefore {
         }
     }
 
-    /// These lanes have waited for what `view` holds.
+    /// These lanes have waited for everything in `view`.
     pub fn acquire(&mut self, actor: Actor, lanes: u32, alive: u32, view: &View) {
         let Some(warp) = self.warps.get_mut(actor) else {
             return;
         };
         if lanes & alive == alive {
             warp.view.join(view);
-            // They may have passed it on themselves, and need not be looked at one by one any more.
+            // The lanes may have released it themselves; then they no longer need views of their own.
             let known = &warp.view;
             warp.lanes.retain(|(_, view)| !view.within(known));
             return;
@@ -305,7 +307,7 @@ impl HappensBefore {
         }
     }
 
-    /// Lanes that know the same need not be looked at one by one.
+    /// Merges the views of lanes that know the same.
     pub fn unite_lanes(&mut self, actor: Actor, alive: u32) {
         let Some(warp) = self.warps.get_mut(actor) else {
             return;
@@ -320,8 +322,8 @@ impl HappensBefore {
         }
     }
 
-    /// `fence.proxy.async` by these lanes: what they have done and what they know was done is shown to the
-    /// async proxy.
+    /// `fence.proxy.async` by these lanes: makes their accesses and all that happen before them visible to
+    /// the async proxy.
     pub fn fence_proxy(&mut self, actor: Actor, lanes: u32, alive: u32) {
         let Some(warp) = self.warps.get_mut(actor) else {
             return;
@@ -372,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_that_waits_alone_tells_its_warp_when_they_meet() {
+    fn what_a_lane_acquires_alone_reaches_its_warp_when_they_synchronise() {
         let mut order = HappensBefore::new(2, 2, 0);
         let before = order.warps[0].epoch;
         let mut view = View::default();
@@ -389,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_covers_what_came_before_it_and_nothing_later() {
+    fn a_fence_covers_earlier_accesses_only() {
         let mut order = HappensBefore::new(1, 1, 0);
         let before = order.warps[0].epoch;
         order.fence_proxy(0, 1, ALL);

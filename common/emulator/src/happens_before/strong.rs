@@ -1,41 +1,42 @@
-//! What strong accesses and fences order: a flag that one thread sets and another one reads.
+//! The order established by strong accesses and fences, such as through a flag that one thread sets and another reads.
 //!
-//! PTX ISA, "Memory Consistency Model": a thread releases by a fence, or `.release`, before a strong write, and another one
-//! acquires by a strong read of that location with a fence, or `.acquire`, behind it. Each must have a scope that holds
-//! both threads. As with proxies, a fence may stand on either side of a barrier: where all threads of a block execute one
-//! and then meet, and one of them sets a flag for all, hardware orders what each of them did.
+//! PTX ISA, "Memory Consistency Model": a thread releases by a fence, or `.release`, before a strong write; another one
+//! acquires by a strong read of that location followed by a fence, or with `.acquire`. Each must have a scope that
+//! includes both threads. As with proxies, the fence may be on either side of a barrier: if all threads of a block
+//! execute a fence and then a barrier, and one of them sets a flag for all, hardware orders the accesses of each of
+//! them.
 use std::sync::Arc;
 
 use super::{Actor, HappensBefore, Observer, View, WarpOrder};
 use crate::op::{Order, Scope};
 use crate::vector_clock::VectorClock;
 
-/// What is known of the accesses of several clusters.
+/// The accesses of several clusters that happen before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Knowledge {
     /// By the cluster's number, in order.
     clocks: Vec<(u32, Arc<VectorClock>)>,
-    /// Whether the grid before this one is complete.
+    /// Whether the previous grid is complete.
     waited: bool,
 }
 
-/// What a thread knows by strong accesses.
+/// What a thread has released and acquired by strong accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Strong {
-    /// What comes before, of other clusters.
+    /// Accesses of other clusters that happen before.
     others: Knowledge,
-    /// What fences of each scope have covered: a strong write passes it on.
+    /// What fences of each scope have covered: a strong write releases it.
     released: [Knowledge; 3],
-    /// What strong reads have found, by the scope that a fence must have before it is known.
+    /// What strong reads have observed, by the scope that a fence must have to acquire it.
     observed: [Knowledge; 3],
 }
 
-/// What those have released who wrote a location by strong accesses.
+/// What strong writes to a location have released.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SyncVariable {
-    /// The last one's cluster and block.
+    /// Cluster and block of the last writer.
     last: (u32, usize),
-    /// For everybody; for the cluster; for the block with this rank.
+    /// Released to the GPU; to the cluster; to the block with this rank.
     gpu: Knowledge,
     cluster: Option<(u32, Knowledge)>,
     block: Option<(u32, usize, Knowledge)>,
@@ -87,7 +88,7 @@ impl Knowledge {
 }
 
 impl Strong {
-    /// Whether another one holds all of it.
+    /// Whether the other one includes all of it.
     pub fn within(&self, other: &Strong) -> bool {
         let all = |one: &[Knowledge; 3], other: &[Knowledge; 3]| {
             one.iter().zip(other).all(|(one, other)| one.within(other))
@@ -111,7 +112,7 @@ impl View {
         self.strong.get_or_insert_default()
     }
 
-    /// All that comes before, of a thread of this cluster.
+    /// All that happens before an access of a thread of this cluster.
     fn knowledge(&self, cluster: u32) -> Knowledge {
         let strong = self.strong.as_ref();
         let mut all = strong.map_or_else(Knowledge::default, |strong| strong.others.clone());
@@ -120,7 +121,7 @@ impl View {
         all
     }
 
-    /// All of this comes before from now on.
+    /// Acquires `knowledge`: all of it happens before later accesses.
     fn learn(&mut self, cluster: u32, knowledge: &Knowledge) {
         self.waited |= knowledge.waited;
         for (of, clock) in &knowledge.clocks {
@@ -143,7 +144,7 @@ impl View {
 }
 
 impl WarpOrder {
-    /// The views that these lanes have to themselves; the warp's own too if all take part.
+    /// The separate views of these lanes, and the warp's own view if all live lanes take part.
     fn views_of(&mut self, lanes: u32, alive: u32) -> Vec<(u32, &mut View)> {
         if lanes & alive == alive {
             let own = self.lanes.iter_mut();
@@ -161,7 +162,7 @@ impl WarpOrder {
             .collect()
     }
 
-    /// What fences of at least this scope have covered, for these lanes to pass on.
+    /// What fences of at least this scope have covered, for these lanes to release.
     fn released(&self, lanes: u32, scope: Scope) -> Knowledge {
         let mut all = Knowledge::default();
         for strong in self.views(lanes).filter_map(|view| view.strong.as_ref()) {
@@ -179,8 +180,8 @@ impl WarpOrder {
 }
 
 impl HappensBefore {
-    /// A fence of this scope by these lanes: what strong reads have found before it comes before from now on, and what
-    /// was done before it is passed on by the strong writes behind it.
+    /// A fence of this scope by these lanes: acquires what earlier strong reads have observed, and lets later strong
+    /// writes release what happened before it.
     pub fn fence(&mut self, actor: Actor, lanes: u32, alive: u32, scope: Scope) {
         self.fence_acquire(actor, lanes, alive, scope);
         self.fence_release(actor, lanes, alive, scope);
@@ -220,7 +221,7 @@ impl HappensBefore {
         }
     }
 
-    /// Whether these lanes have anything to pass on by a strong write.
+    /// Whether these lanes have anything to release by a strong write.
     pub fn has_released(&self, (actor, lanes, _): (Actor, u32, u32)) -> bool {
         self.warps.get(actor).is_some_and(|warp| {
             let mut strong = warp.views(lanes).filter_map(|view| view.strong.as_ref());
@@ -228,8 +229,8 @@ impl HappensBefore {
         })
     }
 
-    /// These lanes write a location by a strong access; with `rmw` they have read it too, and pass on what others have
-    /// released there.
+    /// These lanes write a location by a strong access. With `rmw` they have also read it, and keep what others have
+    /// released there (a release sequence).
     pub fn publish(
         &mut self,
         (actor, lanes, alive): (Actor, u32, u32),
@@ -304,7 +305,7 @@ impl HappensBefore {
         }
     }
 
-    /// `.relaxed` arrivals at an mbarrier or the cluster's barrier pass on what fences of this scope have released.
+    /// `.relaxed` arrivals at an mbarrier or the cluster's barrier release what fences of this scope have covered.
     pub fn release_fenced(&self, actor: Actor, lanes: u32, scope: Scope, view: &mut View) {
         if let Some(warp) = self.warps.get(actor) {
             view.learn(self.cluster, &warp.released(lanes, scope));
@@ -324,7 +325,7 @@ impl HappensBefore {
     }
 }
 
-/// The scope that holds threads of both blocks, each named by its cluster and its rank there.
+/// The smallest scope that includes threads of both blocks, each given by its cluster and its rank.
 pub(crate) fn scope_of(one: (u32, usize), other: (u32, usize)) -> Scope {
     match (one.0 == other.0, one.1 == other.1) {
         (true, true) => Scope::Block,
@@ -334,7 +335,7 @@ pub(crate) fn scope_of(one: (u32, usize), other: (u32, usize)) -> Scope {
 }
 
 impl Observer<'_> {
-    /// Whether an access by an actor of any cluster is ordered before what these threads do.
+    /// Whether an access by an actor of any cluster happens before those of these threads.
     pub fn sees(&self, cluster: u32, actor: Actor, lane: u32, clock: u32) -> bool {
         if cluster == self.cluster {
             return self.see(actor, lane, clock);
@@ -343,7 +344,7 @@ impl Observer<'_> {
         strong.any(|strong| strong.others.covers(cluster, actor, lane, clock))
     }
 
-    /// Whether it would be, but for a fence behind the strong read that has found it.
+    /// Whether only a fence after the strong read is missing for that.
     pub fn has_observed(&self, cluster: u32, actor: Actor, lane: u32, clock: u32) -> bool {
         let mut strong = self.views().filter_map(|view| view.strong.as_ref());
         strong.any(|strong| {
@@ -352,7 +353,7 @@ impl Observer<'_> {
         })
     }
 
-    /// Whether the grid before this one is known to be complete.
+    /// Whether the previous grid is known to be complete.
     pub fn has_waited(&self) -> bool {
         self.views().any(|view| view.waited)
     }

@@ -1,4 +1,4 @@
-//! Arithmetic: instructions of one type, from one to three registers to one.
+//! Arithmetic instructions of a single type, with one to three sources.
 use super::{Lowering, Result, class_of, scalar};
 use crate::op::{B32Op, B64Op, Class, ColdOp, LaneOp, Reg};
 use crate::ptx::{Instr, Operand, Type, TypeKind};
@@ -30,7 +30,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Everything that takes one to three registers of one type and gives one.
+    /// Lowers an instruction with one to three sources and a result of one type.
     fn compute(&mut self, instr: &Instr, ty: Type) -> Result<()> {
         let found = scalar::find(instr).filter(|_| ty.kind != TypeKind::Predicate && ty.bits <= 64);
         let Some(f) = found else {
@@ -56,8 +56,8 @@ impl Lowering<'_> {
         let d = self.dest(instr, first)?;
         let mut sources = [self.constant(class, 0); 3];
         for (i, operand) in rest.iter().enumerate() {
-            // Shift amounts, bit positions and lengths are 32 bits wide whatever the type; `mad.wide`
-            // adds a register twice as wide.
+            // Shift amounts, bit positions and lengths have 32 bits for every type; the addend of
+            // `mad.wide` has twice the width.
             let class = match (name, i) {
                 ("shl" | "shr", 1) | ("bfe", 1 | 2) => Class::B32,
                 ("mad", 2) if instr.has("wide") && ty.bits == 32 => Class::B64,
@@ -88,7 +88,7 @@ impl Lowering<'_> {
             self.push(code);
             return Ok(());
         }
-        // A result narrower than its register: only the low bits are defined, and they are kept clean.
+        // If a result is narrower than its register, only its low bits are defined; the others are cleared.
         let narrow = class == Class::B32 && ty.bits < 32 && !instr.has("wide");
         if narrow {
             let t = self.temp(Class::B32);
@@ -101,7 +101,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// An immediate of a narrow type arrives with clean upper bits.
+    /// Clears the upper bits of an immediate of a narrow type.
     pub(super) fn trim(&mut self, reg: Reg, class: Class, ty: Type, operand: &Operand) -> Reg {
         match operand {
             Operand::Int(value) if class == Class::B32 && ty.bits < 32 => {
@@ -127,7 +127,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The vector form of an instruction, where there is one. The thread-by-thread form is its oracle.
+/// The vector form of an instruction, if there is one. Tests compare it with the thread-by-thread form.
 fn fast(instr: &Instr, ty: Type, d: Reg, a: Reg, b: Reg, c: Reg) -> Option<LaneOp> {
     let name = instr.opcode[0].as_str();
     let special = ["sat", "ftz", "hi", "wide", "NaN", "rz", "rm", "rp"];

@@ -2,7 +2,7 @@
 use super::scalar::{Scalar, ones, saturated, sx, zx};
 use crate::ptx::Instr;
 
-/// The byte permutation in its default mode: four selectors of four bits, the top one repeats the sign.
+/// The byte permutation in its default mode: four selectors of four bits, whose top bit replicates the sign.
 pub(super) fn prmt(v: [u64; 3]) -> u64 {
     let bytes = (v[1] << 32 | v[0]).to_le_bytes();
     (0..4).fold(0, |result, i| {
@@ -16,9 +16,9 @@ pub(super) fn prmt(v: [u64; 3]) -> u64 {
     })
 }
 
-/// The modes of `prmt` (PTX ISA, "prmt"): the low bits of the third operand choose four bytes at once.
+/// The modes of `prmt` (PTX ISA, "prmt"): the two low bits of the third operand choose all four bytes.
 pub(super) fn prmt_mode(mode: &str) -> Option<Scalar> {
-    /// By the two low bits, the bytes that the result has, the lowest first.
+    /// The bytes of the result for each value of the two low bits, the lowest byte first.
     fn chosen(v: [u64; 3], bytes: [[u8; 4]; 4]) -> u64 {
         let all = (v[1] << 32 | v[0]).to_le_bytes();
         let bytes = bytes[(v[2] & 3) as usize].map(|i| all[usize::from(i)]);
@@ -42,7 +42,7 @@ pub(super) fn of_pair(name: &str, instr: &Instr, signed: bool) -> Option<Scalar>
             |shift: u32| op(sx::<16>(v[0] >> shift), sx::<16>(v[1] >> shift)) as u64 & 0xffff;
         half(16) << 16 | half(0)
     }
-    /// Of two's complement: their order as unsigned numbers.
+    /// Reinterprets a two's complement number as unsigned.
     fn unsigned(x: i64) -> u16 {
         x as u16
     }
@@ -99,7 +99,7 @@ pub(super) fn find(name: &str, instr: &Instr, signed: bool) -> Option<Scalar> {
     })
 }
 
-/// All bits from `at + width` on.
+/// The mask of all bits from `at + width` on.
 fn beyond(at: u32, width: u32) -> u64 {
     u64::MAX.unbounded_shl(at + width)
 }
@@ -115,7 +115,7 @@ fn szext<const CLAMP: bool, const SIGNED: bool>(v: [u64; 3]) -> u64 {
         (n, false) => v[0] & ones(n),
     }
 }
-/// The n-th set bit from a base on, up or down (PTX ISA, "fns"); all ones if there is none.
+/// The n-th set bit upwards or downwards from a base (PTX ISA, "fns"); all ones if there is none.
 fn fns(v: [u64; 3]) -> u64 {
     let [mask, base, offset] = v.map(|x| x as u32);
     let is_set = |at: &u32| mask >> at & 1 == 1;

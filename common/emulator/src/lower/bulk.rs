@@ -1,4 +1,4 @@
-//! `cp.async.bulk`: copies of runs and of tensor tiles by TMA.
+//! `cp.async.bulk`: bulk copies of contiguous bytes and of tensor tiles by TMA.
 use super::{Lowering, Result};
 use crate::op::{BulkCopy, BulkDirection, Class, ColdOp};
 use crate::ptx::{Instr, Operand};
@@ -10,7 +10,7 @@ pub(super) fn dimensions(name: &str) -> Option<usize> {
 }
 
 impl Lowering<'_> {
-    /// Everything that starts with `cp.async.bulk`.
+    /// Lowers all instructions that start with `cp.async.bulk`.
     pub(super) fn bulk(&mut self, instr: &Instr) -> Result<()> {
         let rest: Vec<&str> = instr.opcode[3..].iter().map(String::as_str).collect();
         let code = match rest[..] {
@@ -24,7 +24,7 @@ impl Lowering<'_> {
                     read: rest.len() == 2,
                 }
             }
-            // What lies in a cache changes no bit and no counter here.
+            // Caches are not emulated, so a prefetch has no effect.
             ["prefetch", ..] => ColdOp::Nothing,
             ["tensor", dims, ref rest @ ..] => {
                 let dims = dimensions(dims).ok_or_else(|| instr.unsupported())?;
@@ -38,7 +38,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The destination's space, the source's, how it completes, and what may follow.
+    /// Parses the destination and source spaces, the completion mechanism and the optional modifiers.
     pub(super) fn bulk_copy(
         &mut self,
         instr: &Instr,
@@ -85,14 +85,14 @@ impl Lowering<'_> {
             BulkDirection::GlobalToShared | BulkDirection::SharedToCluster => Some(next()?),
         };
         let mask = if multicast { Some(next()?) } else { None };
-        // Where a line shall stay in L2: of no effect here.
+        // A cache policy has no effect in the emulator.
         if hint {
             next()?;
         }
         if operands.next().is_some() {
             return Err(wrong());
         }
-        // `[map, {x, y}]` stands where an address in global memory would.
+        // `[map, {x, y}]` replaces the address in global memory.
         let (mut to, mut from) = (to, from);
         let mut coordinates = Vec::new();
         if let Some(dims) = dims {

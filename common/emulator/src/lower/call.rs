@@ -1,5 +1,5 @@
-//! Calls that are not inlined: of functions that may call themselves, and by address. Each thread has a call stack in its
-//! local memory; arguments and results are copied from frame to frame.
+//! Calls that are not inlined: of recursive functions, and indirect calls. Each thread has a call stack in its local
+//! memory; arguments and results are copied from frame to frame.
 use std::collections::HashMap;
 
 use super::inline;
@@ -9,11 +9,11 @@ use crate::op::{Call, CallTarget, Class, Code, ColdOp, LaneOp, Reg};
 use crate::program::Subroutine;
 use crate::ptx::{Instr, LabelId, Operand};
 
-/// Frames are aligned to this, and no smaller.
+/// The alignment and minimum size of a frame.
 pub(super) const FRAME: u32 = 16;
 
 impl Lowering<'_> {
-    /// Notes the functions that are not inlined.
+    /// Declares the functions that are not inlined.
     pub(super) fn declare(&mut self, subroutines: &[inline::Subroutine], layout: &Layout<'_>) {
         for (number, one) in subroutines.iter().enumerate() {
             let places = |names: &[(String, u32)]| {
@@ -51,14 +51,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// Where the frame of the running function begins.
+    /// The start of the running function's frame.
     pub(super) fn frame_base(&mut self) -> Reg {
         let base = self.temp(Class::B32);
         self.push_always(ColdOp::FrameBase { d: base.index });
         base
     }
 
-    /// The address of a variable in the frame, in a register of this class.
+    /// Computes the address of a variable in the frame, in a register of this class.
     pub(super) fn frame_address(&mut self, at: u32, offset: i64, class: Class) -> Result<Reg> {
         let base = self.frame_base();
         let offset = i64::from(at).wrapping_add(offset) as u64;
@@ -125,7 +125,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Where each function begins.
+/// Replaces labels of functions by the operations at which they begin.
 pub(super) fn resolve(
     functions: &mut [Subroutine],
     subroutines: &[inline::Subroutine],

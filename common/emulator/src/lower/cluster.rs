@@ -1,4 +1,4 @@
-//! What blocks of a cluster tell each other, and what warps give each other: addresses, barriers, registers.
+//! Instructions for clusters: addresses and barriers; and `setmaxnreg`.
 use super::{Lowering, Result};
 use crate::op::{Class, ClusterBarrier, ColdOp, LaneOp, SyncOp};
 use crate::ptx::{Instr, Operand};
@@ -64,7 +64,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// `createpolicy…`: how L2 shall keep lines; any value will do, since it changes no bit and no counter.
+    /// `createpolicy…`: a policy of the L2. Its value does not matter, because caches are not emulated.
     pub(super) fn policy(&mut self, instr: &Instr) -> Result<()> {
         let d = instr.operands.first().ok_or_else(|| instr.unsupported())?;
         let d = self.dest_of(instr, d, Class::B64)?;

@@ -45,7 +45,7 @@ impl Lowering<'_> {
         let inverse = self.temp(Class::Predicate);
         let regs = [inverse.index, direct.index, direct.index];
         self.push_always(LaneOp::Logic(Logic::Not, regs, false));
-        // Combined before anything is written, since a result may be an input of the other.
+        // Both results are computed before either is written, because a result may be an input of the other.
         if let Some((p, negate_b)) = combine {
             let op = self.boolean(instr)?;
             for value in [direct.index, inverse.index] {
@@ -61,7 +61,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// `setp.op{.bool}.f16x2 p|q, a, b{, c}`: p is of the lower halves, q of the upper ones (PTX ISA, "Half Precision
+    /// `setp.op{.bool}.f16x2 p|q, a, b{, c}`: p compares the lower halves, q the upper ones (PTX ISA, "Half Precision
     /// Comparison Instructions: setp").
     fn setp_pair(&mut self, instr: &Instr, ty: Type) -> Result<()> {
         let f = compare(instr, half(ty)).ok_or_else(|| instr.unsupported())?;
@@ -94,7 +94,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The predicate that a comparison is combined with, if there is one, and how.
+    /// The predicate that a comparison is combined with, if there is one, and the operation.
     fn combination(
         &mut self,
         instr: &Instr,
@@ -117,7 +117,7 @@ impl Lowering<'_> {
         parts
     }
 
-    /// `testp.op.f32 p, a` (PTX ISA, "testp"): zero is a normal number.
+    /// `testp.op.f32 p, a` (PTX ISA, "testp"): zero counts as a normal number.
     pub(super) fn testp(&mut self, instr: &Instr, ty: Type) -> Result<()> {
         instr.require(instr.opcode.len() == 3 && ty.kind == TypeKind::Float && !ty.pair)?;
         let f: Scalar = match (instr.opcode[1].as_str(), ty.bits) {
@@ -158,7 +158,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `set`: the comparison as all ones, or as 1.0; for a pair, in each half.
+    /// `set`: true is all ones or 1.0; for a pair, in each half.
     pub(super) fn set(&mut self, instr: &Instr, types: &[Type]) -> Result<()> {
         let [d, a, b, combine @ ..] = &instr.operands[..] else {
             return Err(instr.wrong_count());

@@ -1,4 +1,4 @@
-//! Branches, barriers, and what the lanes of a warp tell each other.
+//! Branches, barriers, fences, and communication between the lanes of a warp.
 use std::collections::HashMap;
 
 use super::{Lowering, Result, order, scalar};
@@ -13,7 +13,7 @@ impl Lowering<'_> {
     pub(super) fn control(&mut self, instr: &Instr) -> Result<()> {
         let code = match instr.opcode[0].as_str() {
             "bra" => match instr.operands[..] {
-                // The label's place is put in once all are known.
+                // The target is filled in once all labels are known.
                 [Operand::Label(target)] => Code::Branch {
                     target,
                     reconvergence: u32::MAX,
@@ -33,7 +33,7 @@ impl Lowering<'_> {
             "setmaxnreg" => self.set_registers(instr)?.into(),
             "bar" | "barrier" => self.barrier(instr)?.into(),
             "membar" | "fence" => self.fence(instr)?.into(),
-            // Grids of the emulator run one after another: there is none to wait for, but for the sanitizer.
+            // The emulator runs grids one after another, so only the sanitizer needs this wait.
             "griddepcontrol" if instr.has("wait") => ColdOp::AwaitPreviousGrid.into(),
             "griddepcontrol" | "nanosleep" | "prefetch" | "prefetchu" | "pmevent" | "discard"
             | "applypriority" => ColdOp::Nothing.into(),
@@ -52,16 +52,17 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Fences: the sanitizer takes note of them. They order what the emulator keeps in order anyway.
+    /// Fences matter only to the sanitizer: the emulator executes memory accesses in order.
     fn fence(&mut self, instr: &Instr) -> Result<ColdOp> {
         let rest: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
         Ok(match rest[..] {
-            // In global memory the emulator has one proxy: every write is seen by all.
+            // Global memory has only one proxy in the emulator: every write is visible to all.
             ["proxy", "async", "global"] => ColdOp::Nothing,
             ["proxy", "async"] | ["proxy", "async", "shared::cta" | "shared::cluster"] => {
                 ColdOp::FenceProxy
             }
-            // One-way: from the generic to the async proxy, and back, where nothing is missing.
+            // Unidirectional fences: from the generic to the async proxy; the other direction needs none in the
+            // emulator.
             [
                 "proxy",
                 "async::generic",
@@ -81,7 +82,7 @@ impl Lowering<'_> {
             ["mbarrier_init", "release", "cluster"] => ColdOp::FenceInit,
             ["proxy", ..] => return Err(instr.unsupported()),
             _ => {
-                // Blocks of a cluster run together anyway.
+                // The scope `.cluster` needs no special treatment, since blocks of a cluster run together.
                 let scope = order::scope(instr).unwrap_or(Scope::Gpu);
                 self.communicates |= scope == Scope::Gpu;
                 ColdOp::Fence(scope)
@@ -89,8 +90,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// `brx.idx index, list`: a branch for each label but the last, to which everybody else goes. An index
-    /// beyond the list is undefined (PTX ISA, "brx.idx").
+    /// `brx.idx index, list`: a branch for each label except the last, to which all other threads go. An
+    /// index beyond the list is undefined (PTX ISA, "brx.idx").
     fn indirect(&mut self, instr: &Instr) -> Result<()> {
         let [index, Operand::Targets(targets)] = self.operands::<2>(instr)? else {
             return Err(instr.unsupported());
@@ -224,7 +225,7 @@ impl Lowering<'_> {
 
     fn redux(&mut self, instr: &Instr) -> Result<Code> {
         let [d, a, mask] = self.operands::<3>(instr)?;
-        // The same operations as atomics, without the exchanges.
+        // The operations of `atom`, without `exch` and `cas`.
         let ty = instr.last_type()?;
         instr.require(ty.bits == 32 && !ty.is_float() && !instr.has_any(&["exch", "cas"]))?;
         let f = scalar::atomic(instr, ty).ok_or_else(|| instr.unsupported())?;
@@ -252,12 +253,12 @@ impl Lowering<'_> {
     }
 }
 
-/// Puts operation numbers in place of labels.
+/// Replaces labels by operation numbers.
 pub(super) fn resolve(ops: &mut [Op], labels: &HashMap<u32, u32>, line: u32) -> Result<()> {
     for op in ops {
         if let Code::Branch { target, .. } = &mut op.code {
             *target = *labels.get(target).ok_or_else(|| {
-                PtxError::new(line, "a branch goes to a label that stands nowhere")
+                PtxError::new(line, "a branch goes to a label that is not defined")
             })?;
         }
     }

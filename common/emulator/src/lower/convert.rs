@@ -1,4 +1,4 @@
-//! Conversions: `cvt` as a few steps over f64, which holds every narrower number exactly.
+//! Conversions: `cvt` as a few steps through f64, which represents every narrower number exactly.
 use super::float_format::{BF16, F16, F32, Format, Rounding, bf16_to_f64, f16_to_f64, narrow};
 use super::float_ops::{flush, nan64, unit};
 use super::scalar::{Scalar, d, f, put, put64, sx, zx};
@@ -6,7 +6,7 @@ use super::{Lowering, Result, class_of, wrong_width};
 use crate::op::{Class, ColdOp, LaneOp, Reg};
 use crate::ptx::{Instr, Type, TypeKind};
 
-/// Picks the rounding to a format.
+/// Selects the rounding to a format.
 macro_rules! narrowing {
     ($format:expr, $instr:expr) => {
         match rounding($instr) {
@@ -25,7 +25,7 @@ macro_rules! narrowing {
         }
     };
 }
-/// Picks the conversion to an integer.
+/// Selects the conversion to an integer.
 macro_rules! to_integer {
     ($from:expr, $signed:literal, $bits:literal) => {
         match $from.bits {
@@ -52,7 +52,7 @@ impl Lowering<'_> {
         };
         let is_16 = self.is_16(d);
         let d = self.dest(instr, d)?;
-        // The result register may be wider than the result: it is extended as its type says.
+        // The register may be wider than the result, which is then extended according to its type.
         if d.class == Class::Predicate || (d.class == Class::B32 && to.bits > 32) {
             return Err(wrong_width(instr));
         }
@@ -94,7 +94,7 @@ fn fast(instr: &Instr, to: Type, from: Type, d: Reg, a: Reg) -> Option<LaneOp> {
     })
 }
 
-/// The functions that convert, one after the other.
+/// The functions of a conversion, applied one after the other.
 fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
     let known = [
         "rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "sat", "ftz",
@@ -114,11 +114,11 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
     }
     let mut steps: Vec<Scalar> = Vec::new();
     if from.kind == TypeKind::Brain && to.kind == TypeKind::Float && to.bits == 32 && !sat {
-        // The upper half of an f32 as it is, NaN included.
+        // bf16 is the upper half of an f32, including NaN.
         return Some(vec![|v| v[0] << 16]);
     }
     if !from.is_float() && !to.is_float() {
-        // Extended as the source says, then as the result says if that is narrower.
+        // Extended according to the source type, then according to the result type if that is narrower.
         steps.push(integer(from)?);
         if sat {
             steps.push(saturated(to, from.is_signed())?);
@@ -130,14 +130,14 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
     match (from.kind, from.bits) {
         (TypeKind::Float, 16) => steps.push(|v| put64(f16_to_f64(v[0]))),
         (TypeKind::Brain, 16) => steps.push(|v| put64(bf16_to_f64(v[0]))),
-        // In machine code a multiplication by 1, which flushes, and makes one NaN of all.
+        // In machine code this is a multiplication by 1, which flushes subnormal numbers and canonicalises NaN.
         (TypeKind::Float, 32) if ftz => {
             steps.push(|v| put64(f(put(flush(f(v[0])))).into()));
         }
         (TypeKind::Float, 32) => steps.push(|v| put64(f(v[0]).into())),
         (TypeKind::Float, 64) => {}
         _ if to.bits == 64 => {
-            // The only conversion that f64 does not hold with room to spare.
+            // An f64 result leaves no spare bits for rounding in two steps, so it is converted directly.
             steps.push(integer(from)?);
             steps.push(match from.is_signed() {
                 true => |v| put64(v[0] as i64 as f64),
@@ -185,7 +185,7 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
         _ => return None,
     }
     if ftz && single(to) && from.bits == 64 {
-        // Not canonical: a NaN has kept its bits.
+        // Does not canonicalise NaN, which keeps its bits.
         steps.push(|v| u64::from(flush(f(v[0])).to_bits()));
     }
     if steps.is_empty() {
@@ -194,7 +194,7 @@ fn steps(instr: &Instr, to: Type, from: Type) -> Option<Vec<Scalar>> {
     Some(steps)
 }
 
-/// Rounds an f64, of which a NaN keeps its sign and upper bits.
+/// Rounds an f64; a NaN keeps its sign and upper bits.
 fn keep_nan(x: u64, format: Format, rounding: Rounding) -> u64 {
     if !d(x).is_nan() {
         return u64::from(narrow(d(x), format, rounding));
@@ -221,7 +221,7 @@ fn integer(ty: Type) -> Option<Scalar> {
     })
 }
 
-/// `.sat` of an integer: the nearest one that the type has. `from_signed` is whether the operand's 64 bits have a sign.
+/// `.sat` of an integer: the nearest value of the type. `from_signed`: whether the operand's 64 bits are signed.
 fn saturated(to: Type, from_signed: bool) -> Option<Scalar> {
     fn hold<const FROM_SIGNED: bool, const SIGNED: bool, const BITS: u32>(v: [u64; 3]) -> u64 {
         let x = match FROM_SIGNED {
@@ -253,16 +253,16 @@ fn saturated(to: Type, from_signed: bool) -> Option<Scalar> {
     })
 }
 
-/// An integer as f64, with the last bit set if anything was lost: one more rounding then gives what a
-/// single one would.
+/// Converts an integer to f64, setting the last bit if the result is inexact ("round to odd"): a
+/// second rounding then gives the same result as a single one.
 fn to_odd(x: u64) -> f64 {
     let lost = x.leading_zeros().min(11);
     let (kept, rest) = (x >> (11 - lost), x & ((1 << (11 - lost)) - 1));
     (kept | u64::from(rest != 0)) as f64 * f64::from(1u32 << (11 - lost))
 }
 
-/// Beyond the range: its nearest end. NaN: 0, or the top bit alone where 64 bits come in or go out
-/// (PTX ISA, "cvt").
+/// Values out of range become the nearest bound. NaN becomes 0, or only the top bit if the source
+/// or the result has 64 bits (PTX ISA, "cvt").
 fn to_integer<const WIDE: bool, const SIGNED: bool, const BITS: u32>(v: [u64; 3]) -> u64 {
     let x = d(v[0]);
     if x.is_nan() {

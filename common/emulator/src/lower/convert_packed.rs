@@ -1,6 +1,6 @@
 //! `cvt` to and from fp8, to tf32, and to f16 and bf16 in pairs, with `.relu` and `.satfinite` (PTX ISA, "cvt").
 //!
-//! What becomes of a NaN is as in NVIDIA's `cuda_fp8.hpp` and as all NaNs of f16 and bf16 here: one without a sign (recorded).
+//! A NaN becomes the positive NaN, as in NVIDIA's `cuda_fp8.hpp` and in all other f16 and bf16 results (recorded).
 use super::float_format::{BF16, F16, Format, Rounding, f16_to_f64, narrow};
 use super::scalar::f;
 use super::{Lowering, Result, Scalar};
@@ -8,14 +8,14 @@ use crate::op::{Class, ColdOp};
 use crate::ptx::Instr;
 use crate::tensor::Fp8;
 
-/// What is done to a number that is converted.
+/// Modifiers of a conversion.
 #[derive(Clone, Copy)]
 struct Narrowing {
     format: Format,
     toward_zero: bool,
-    /// Below zero: zero.
+    /// `.relu`: negative numbers become zero.
     relu: bool,
-    /// Beyond the largest: the largest.
+    /// `.satfinite`: numbers beyond the largest finite one become that.
     finite: bool,
 }
 
@@ -40,7 +40,7 @@ impl Narrowing {
     }
 }
 
-/// The nearest number of a format, and the largest one for all beyond.
+/// The nearest number of a format, or the largest one for values beyond it.
 fn to_fp8(format: Fp8, value: f64, relu: bool) -> u64 {
     if value.is_nan() {
         return 0x7f;
@@ -53,7 +53,7 @@ fn to_fp8(format: Fp8, value: f64, relu: bool) -> u64 {
             let format = Format::new(2, 5);
             (0x7b, narrow(value, format, Rounding::Rn))
         }
-        // All exponents are numbers: one more bit of exponent leaves room for what is rounded up.
+        // In e4m3 the largest exponent is used for numbers: one more exponent bit leaves room for rounding up.
         Fp8::E4m3 => {
             let scaled = value * 2f64.powi(-8);
             let bits = narrow(scaled, Format::new(3, 5), Rounding::Rn);
@@ -85,7 +85,7 @@ fn fp8_to_halves<const E4M3: bool, const RELU: bool>(v: [u64; 3]) -> u64 {
     half(v[0] >> 8) << 16 | half(v[0])
 }
 
-/// Picks the function of a format, with `.relu` or without.
+/// Selects the function of a format, with or without `.relu`.
 macro_rules! by_format {
     ($name:ident, $e4m3:expr, $relu:expr) => {
         match ($e4m3, $relu) {
@@ -97,8 +97,8 @@ macro_rules! by_format {
     };
 }
 
-/// `.rna`: to the nearest, of two away from zero, by adding half a unit to the bits, as machine code does. An infinity or a NaN
-/// loses the low bits like any other.
+/// `.rna`: rounds to nearest, ties away from zero, by adding half a unit to the bits, as machine code does. An infinity
+/// or a NaN loses its low bits like any number.
 fn tf32<const FINITE: bool>(v: [u64; 3]) -> u64 {
     let bits = v[0] as u32;
     let special = |bits: u32| bits & 0x7f80_0000 == 0x7f80_0000;
@@ -123,8 +123,8 @@ fn rounded_tf32<const TOWARD_ZERO: bool, const RELU: bool>(v: [u64; 3]) -> u64 {
     u64::from(narrowing.of(f(v[0]).into())) << 13
 }
 
-/// `cvt.pack` into two numbers of so many bits: b's is the lower one, and above both are the low bits of c, if there are any
-/// left (PTX ISA, "cvt.pack").
+/// `cvt.pack` into two numbers of `BITS` bits: the lower one is from b, and any bits above both are the low bits of c
+/// (PTX ISA, "cvt.pack").
 fn pack<const BITS: u32, const SIGNED: bool>(v: [u64; 3]) -> u64 {
     let (low, high) = match SIGNED {
         true => (-(1i64 << (BITS - 1)), (1i64 << (BITS - 1)) - 1),
@@ -134,7 +134,7 @@ fn pack<const BITS: u32, const SIGNED: bool>(v: [u64; 3]) -> u64 {
     held(v[1]) | held(v[0]) << BITS | v[2] << (2 * BITS) & 0xffff_ffff
 }
 
-/// f16 or bf16, one or two of them; the flags are those of [`Narrowing`].
+/// One or two f16 or bf16; the flags are those of [`Narrowing`].
 fn halves<const BRAIN: bool, const PAIR: bool, const FLAGS: u8>(v: [u64; 3]) -> u64 {
     let narrowing = Narrowing {
         format: if BRAIN { BF16 } else { F16 },
@@ -163,7 +163,7 @@ fn halves_of<const BRAIN: bool, const PAIR: bool>(flags: u8) -> Scalar {
 }
 
 impl Lowering<'_> {
-    /// `cvt.pack.sat.s8.s32.b32 d, a, b, c`; of 16 bits there is no c.
+    /// `cvt.pack.sat.s8.s32.b32 d, a, b, c`; for 16 bits there is no c.
     pub(super) fn cvt_pack(&mut self, instr: &Instr) -> Result<()> {
         let parts: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
         let (scalar, operands): (Scalar, usize) = match parts[..] {
@@ -190,7 +190,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A conversion of this file's: none if it is one of all the others.
+    /// Lowers a conversion of this file; false if it is another one.
     pub(super) fn cvt_packed(&mut self, instr: &Instr) -> Result<bool> {
         let parts: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
         let Some((modifiers, [to, from])) = parts.split_last_chunk() else {
@@ -218,7 +218,7 @@ impl Lowering<'_> {
             (_, to @ ("f16x2" | "bf16x2" | "f16" | "bf16"), _, "f32") => {
                 let is_pair = to.ends_with("x2");
                 let flags = ["rz", "relu", "satfinite"].map(|name| modifiers.contains(&name));
-                // One number without them is one of the others.
+                // A single number without these modifiers is one of the other conversions.
                 if !is_pair && flags[1..] == [false; 2] {
                     return Ok(false);
                 }
@@ -268,7 +268,7 @@ impl Lowering<'_> {
 mod tests {
     use super::*;
 
-    /// Every number of a format comes back, and what is between two goes to the nearer one.
+    /// Every number of a format survives a round trip, and values between two go to the nearer one.
     #[test]
     fn fp8_and_back() {
         for format in [Fp8::E4m3, Fp8::E5m2] {

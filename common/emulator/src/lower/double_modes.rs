@@ -1,13 +1,13 @@
 //! f64 arithmetic that rounds down, up or toward zero: `mul`, `fma`, `div`, `rcp`, `sqrt` (PTX ISA, "Floating Point
-//! Instructions"). Sums of two are in `float_ops.rs`.
+//! Instructions"). `add` and `sub` are in `float_ops.rs`.
 //!
-//! An exact result is a whole number of 128 bits and an exponent. What does not fit is or-ed into the lowest bit, far below
-//! where it is rounded.
+//! An exact result is an integer of 128 bits and an exponent. Bits that do not fit are ORed into the lowest bit, far
+//! below the rounding position.
 use super::float_format::Rounding;
 use super::float_ops::nan64;
 use super::scalar::{Scalar, d};
 
-/// The function of an instruction of f64 in a directed rounding.
+/// The function of an f64 instruction with directed rounding.
 pub(super) fn find(name: &str, rounding: Rounding) -> Option<Scalar> {
     Some(match rounding {
         Rounding::Rn => return None,
@@ -34,7 +34,7 @@ fn of<const ROUNDING: u8>(name: &str) -> Option<Scalar> {
     })
 }
 
-/// A number that is neither infinite nor NaN nor zero: `significand x 2^exponent`, of 53 bits.
+/// A finite nonzero number: `significand x 2^exponent`, with 53 bits.
 #[derive(Clone, Copy)]
 struct Number {
     negative: bool,
@@ -61,7 +61,7 @@ impl Number {
         })
     }
 
-    /// In f64; `self` has any number of bits.
+    /// Rounds to f64; `self` may have any number of bits.
     fn round(self, rounding: Rounding) -> u64 {
         let sign = u64::from(self.negative) << 63;
         let up = match rounding {
@@ -70,7 +70,7 @@ impl Number {
             Rounding::Rn | Rounding::Rz => false,
         };
         let top = 127 - self.significand.leading_zeros() as i32;
-        // The unit of the result: of a subnormal one the smallest there is.
+        // The unit in the last place of the result; for a subnormal one the smallest of all.
         let unit = (self.exponent + top - 52).max(-1074);
         let shift = unit - self.exponent;
         let (kept, lost) = match shift {
@@ -118,7 +118,7 @@ fn multiply_add(v: [u64; 3], rounding: Rounding) -> u64 {
         let zero = d(v[0]) * d(v[1]);
         return match zero == 0.0 && d(v[2]) == 0.0 {
             true => sum_of_zeros(zero.is_sign_negative(), v[2] >> 63 == 1, rounding),
-            // Exact: a product of zero, or an infinity or NaN.
+            // These are exact: a product of zero, an infinity or a NaN.
             false => nan64([v[1], v[2], v[0]], d(v[0]).mul_add(d(v[1]), d(v[2]))),
         };
     };
@@ -138,16 +138,16 @@ fn sum_of_zeros(one: bool, other: bool, rounding: Rounding) -> u64 {
     u64::from(negative) << 63
 }
 
-/// `product + c`, of 106 and 53 bits.
+/// `product + c`, with 106 and 53 bits.
 fn sum(product: Number, c: Number, rounding: Rounding) -> u64 {
-    // 20 bits of room above the product, then the lower exponent of both, as far as that fits.
+    // Leaves 20 bits of room above the product, then uses the lower exponent of both, as far as it fits.
     let product = Number {
         significand: product.significand << 20,
         exponent: product.exponent - 20,
         ..product
     };
     let (product, c) = match c.exponent - product.exponent {
-        // Its lowest bits are below the product's.
+        // The lowest bits of c are below the product's.
         behind @ ..0 => (product, shifted_right(c, -behind)),
         ahead @ 0..=73 => (
             product,
@@ -185,7 +185,7 @@ fn sum(product: Number, c: Number, rounding: Rounding) -> u64 {
     .round(rounding)
 }
 
-/// Divided by a power of two; what is lost is or-ed into the lowest bit.
+/// Divides by a power of two; lost bits are ORed into the lowest bit.
 fn shifted_right(number: Number, by: i32) -> Number {
     let kept = number.significand.unbounded_shr(by as u32);
     let lost = kept.unbounded_shl(by as u32) != number.significand;
@@ -196,7 +196,7 @@ fn shifted_right(number: Number, by: i32) -> Number {
     }
 }
 
-/// `names` are the operands that a NaN may come from.
+/// `names` are the operands from which a NaN may be propagated.
 fn divide(v: [u64; 2], names: [u64; 2], rounding: Rounding) -> u64 {
     let (Some(a), Some(b)) = (Number::of(v[0]), Number::of(v[1])) else {
         return nan64(names, d(v[0]) / d(v[1]));
@@ -214,7 +214,7 @@ fn divide(v: [u64; 2], names: [u64; 2], rounding: Rounding) -> u64 {
 fn root(bits: u64, rounding: Rounding) -> u64 {
     match Number::of(bits) {
         Some(a) if !a.negative => {
-            // 53 bits and 72 or 73 below them, so that the exponent is even.
+            // 53 bits with 72 or 73 bits below them, so that the exponent is even.
             let shift = 72 + (a.exponent & 1);
             let square = a.significand << shift;
             let root = square.isqrt();
@@ -237,7 +237,7 @@ mod tests {
     fn operand(state: &mut u64) -> u64 {
         let bits = random(state);
         match random(state) % 4 {
-            // Close to 1: sums cancel, and products are short.
+            // Numbers close to 1, whose sums cancel and whose products are short.
             0 => bits & 0x800f_ff00_0000_0000 | 1023 << 52,
             1 => bits & 0x803f_ffff_ffff_ffff | 1000 << 52,
             2 => bits & 0x800f_ffff_ffff_ffff,
@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// The nearest result lies between the two directed ones, which are neighbours or equal.
+    /// The nearest result is one of the two directed ones, which are neighbours or equal.
     #[test]
     fn the_nearest_result_is_one_of_two_neighbours() {
         let mut state = 3;

@@ -1,13 +1,14 @@
 //! Extended precision: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc` (PTX ISA, "Extended-Precision Integer Arithmetic
 //! Instructions").
 //!
-//! CC.CF is the carry of the adder, in machine code a predicate: a subtraction adds the inverted operand and 1, or the carry, so that after
-//! `sub.cc` it is set where nothing was borrowed. That can be told from a borrow only where additions and subtractions are mixed.
+//! CC.CF is the carry of the adder, a predicate in machine code. A subtraction adds the inverted operand and 1, or the
+//! carry, so after `sub.cc` the carry is set if there was no borrow. The difference from a borrow flag is visible only
+//! if additions and subtractions are mixed.
 use super::{Lowering, Result, Scalar, class_of, moves, scalar};
 use crate::op::{Class, ColdOp, Reg};
 use crate::ptx::Instr;
 
-/// An adder of so many bits, of (a, b, carry in): the sum, with the carry above it.
+/// An adder of `BITS` bits for (a, b, carry in): the sum, with the carry out above it.
 fn add<const BITS: u32, const SUBTRACT: bool>([a, b, carry]: [u64; 3]) -> u128 {
     let cut = |x: u64| u128::from(x << (64 - BITS) >> (64 - BITS));
     let b = if SUBTRACT { !b } else { b };
@@ -76,7 +77,7 @@ impl Lowering<'_> {
             _ => self.constant(Class::B32, u64::from(subtract)),
         };
         let inputs = [a, b, carried_in];
-        // Both are worked out before either is written: d may be a source, and the carry is one.
+        // Both results are computed before either is written: d may be a source, and the carry is one.
         let (result, carried) = (self.temp(class), self.temp(Class::B32));
         self.push_always(ColdOp::Scalar(sum, result, inputs));
         if instr.has("cc") {

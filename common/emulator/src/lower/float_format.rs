@@ -1,10 +1,10 @@
-//! Floating point that Rust does not have: f16, bf16, directed rounding, NVIDIA's NaN.
+//! Floating-point formats and roundings that Rust lacks: f16, bf16, directed rounding, NVIDIA's NaN.
 
-/// Every NaN that an NVIDIA f32 instruction makes (PTX ISA, "Floating Point Instructions").
+/// The NaN that every NVIDIA f32 instruction returns (PTX ISA, "Floating Point Instructions").
 pub(crate) const NAN_F32: u32 = 0x7fff_ffff;
 
-/// The bits of an f32 result, with NVIDIA's NaN in place of this machine's. Chosen among integers: the
-/// compiler takes one NaN to be as good as another.
+/// The bits of an f32 result, with NVIDIA's NaN in place of the host's. It selects between integers,
+/// because the compiler may replace one NaN by another.
 #[inline(always)]
 pub(crate) fn canonical(value: f32) -> u32 {
     let bits = value.to_bits();
@@ -49,7 +49,7 @@ pub(crate) enum Rounding {
 }
 
 impl Rounding {
-    /// For const generics, which take no enums.
+    /// For const generics, which do not support enums.
     pub const fn from_u8(x: u8) -> Self {
         match x {
             x if x == Rounding::Rz as u8 => Rounding::Rz,
@@ -60,7 +60,7 @@ impl Rounding {
     }
 }
 
-/// Rounds an f64 to `format` once and returns its bits; NaN becomes all ones but the sign.
+/// Rounds an f64 to `format` once and returns its bits; NaN becomes all ones except the sign.
 pub(crate) fn narrow(value: f64, format: Format, rounding: Rounding) -> u32 {
     let bits = value.to_bits();
     let sign = ((bits >> 63) as u32) << (format.mantissa + format.exponent);
@@ -75,8 +75,8 @@ pub(crate) fn narrow(value: f64, format: Format, rounding: Rounding) -> u32 {
         return sign;
     }
     let bias = (1i32 << (format.exponent - 1)) - 1;
-    // value = significand x 2^(exponent - 52), with the significand's top bit at 52 (f64 subnormals are
-    // far below every format here and keep a smaller one).
+    // value = significand x 2^(exponent - 52), with the significand's top bit at 52 (f64 subnormals,
+    // far below every format here, have a smaller one).
     let raw = ((bits >> 52) & 0x7ff) as i32;
     let fraction = bits & ((1 << 52) - 1);
     let (significand, exponent) = if raw == 0 {
@@ -84,7 +84,7 @@ pub(crate) fn narrow(value: f64, format: Format, rounding: Rounding) -> u32 {
     } else {
         (fraction | 1 << 52, raw - 1023)
     };
-    // How many low bits go: more for a result below the smallest normal exponent.
+    // How many low bits are dropped: more for a result below the smallest normal exponent.
     let normal = exponent.max(1 - bias);
     let drop = (52 - format.mantissa as i32) + (normal - exponent);
     let (kept, rest, half) = if drop >= 64 {
@@ -126,9 +126,9 @@ pub(crate) fn bf16_to_f64(bits: u64) -> f64 {
     f64::from(f32::from_bits((bits as u32 & 0xffff) << 16))
 }
 
-/// `a * b + c` in f64 with the last bit set if anything was lost ("round to odd"), so that one more
-/// rounding to a much narrower format gives what a single rounding would.
-/// The product of two f16 or bf16 values is exact in f64.
+/// `a * b + c` in f64 with the last bit set if the result is inexact ("round to odd"), so that
+/// another rounding to a much narrower format gives the same result as a single one. The product of
+/// two f16 or bf16 values is exact in f64.
 pub(crate) fn fma_to_odd(a: f64, b: f64, c: f64) -> f64 {
     let product = a * b;
     let sum = product + c;
@@ -162,7 +162,7 @@ mod tests {
             }
             let x = value.to_f64_const();
             assert_eq!(narrow(x, F16, Rounding::Rn), u32::from(bits));
-            // Nudged by less than half a unit, it rounds back.
+            // After a change of less than half a unit it rounds back.
             for nudge in [x * (1.0 + 1e-5), x * (1.0 - 1e-5)] {
                 let expected = half::f16::from_f32_const(nudge as f32).to_bits();
                 assert_eq!(

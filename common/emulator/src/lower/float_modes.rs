@@ -1,5 +1,5 @@
-//! f32 arithmetic in the modes that are rarer than `.rn`: `.rz`, `.rm`, `.rp`, `.ftz` and `.sat` in any combination (PTX ISA,
-//! "Floating Point Instructions"); f64 holds enough of every exact result to round it once.
+//! f32 arithmetic in modes other than `.rn`: `.rz`, `.rm`, `.rp`, `.ftz` and `.sat` in any combination (PTX ISA,
+//! "Floating Point Instructions"); f64 keeps enough bits of every exact result to round it correctly.
 use super::float_format::{F32, Rounding, fma_to_odd, narrow};
 use super::float_ops::{flush, saturate};
 use super::scalar::{Scalar, f, put};
@@ -12,7 +12,7 @@ const DIV: u8 = 4;
 const RCP: u8 = 5;
 const SQRT: u8 = 6;
 
-/// The function of an instruction of f32 in these modes.
+/// The function of an f32 instruction in these modes.
 pub(super) fn find(name: &str, rounding: Rounding, ftz: bool, sat: bool) -> Option<Scalar> {
     if sat && !matches!(name, "add" | "sub" | "mul" | "fma") {
         return None;
@@ -51,7 +51,7 @@ fn compute<const OP: u8, const ROUNDING: u8, const FTZ: bool, const SAT: bool>(v
     let rounding = Rounding::from_u8(ROUNDING);
     let [a, b, c] = v.map(|x| f64::from(if FTZ { flush(f(x)) } else { f(x) }));
     let sum = |a: f64, b: f64, c: f64| match fma_to_odd(a, b, c) {
-        // Rounding down, terms that cancel give -0.
+        // When rounding down, terms that cancel give -0.
         0.0 if rounding == Rounding::Rm && (a * b).is_sign_negative() != c.is_sign_negative() => {
             -0.0
         }
@@ -76,14 +76,14 @@ fn compute<const OP: u8, const ROUNDING: u8, const FTZ: bool, const SAT: bool>(v
     }
 }
 
-/// Whether a result is below the smallest normal number even after rounding to 24 bits at any exponent.
+/// Whether a result is below the smallest normal number even after rounding to 24 bits with unlimited exponent.
 fn is_tiny(exact: f64, rounding: Rounding) -> bool {
     let scale = 2f64.powi(64);
     let rounded = f32::from_bits(narrow(exact * scale, F32, rounding));
     f64::from(rounded).abs() < f64::from(f32::MIN_POSITIVE) * scale
 }
 
-/// `a / b` with the last bit set if anything was lost.
+/// `a / b` with the last bit set if the result is inexact.
 fn quotient(a: f64, b: f64) -> f64 {
     let quotient = a / b;
     // Exact, since both operands are f32.
@@ -91,13 +91,14 @@ fn quotient(a: f64, b: f64) -> f64 {
     to_odd(quotient, rest * b.signum())
 }
 
-/// The square root with the last bit set if anything was lost.
+/// The square root with the last bit set if the result is inexact.
 fn root(a: f64) -> f64 {
     let root = a.sqrt();
     to_odd(root, (-root).mul_add(root, a))
 }
 
-/// A nearest result whose exact one is larger if `rest` is above zero, and smaller if it is below.
+/// Rounds to odd: `result` is the nearest number, and the exact result is larger if `rest` is positive, smaller if it
+/// is negative.
 fn to_odd(result: f64, rest: f64) -> f64 {
     let bits = result.to_bits();
     match rest {
@@ -116,8 +117,7 @@ mod tests {
 
     const ROUNDINGS: [Rounding; 4] = [Rounding::Rn, Rounding::Rz, Rounding::Rm, Rounding::Rp];
 
-    /// Each direction by its definition: a result is the nearest f32 on its side of the exact one, which rational
-    /// arithmetic in f64 compares with.
+    /// Checks each direction against its definition: the result is the nearest f32 on that side of the exact one.
     #[test]
     fn quotients_and_roots_are_rounded_in_their_direction() {
         let mut state = 7;

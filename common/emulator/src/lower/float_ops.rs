@@ -1,4 +1,4 @@
-//! What floating-point instructions compute: f32, f64, f16 and bf16.
+//! The functions of floating-point instructions: f32, f64, f16 and bf16.
 use super::convert::rounding;
 use super::float_format::{BF16, F16, Rounding, bf16_to_f64, f16_to_f64, fma_to_odd, narrow};
 use super::scalar::{Scalar, d, f, put, put64};
@@ -68,14 +68,14 @@ pub(crate) fn mul_ftz(v: [u64; 3]) -> u64 {
     let [a, b, _] = v.map(|x| flush(f(x)));
     flush_tiny(f64::from(a) * f64::from(b), put(a * b))
 }
-/// A result is flushed if it is tiny even after rounding to 24 bits at any exponent.
+/// Flushes a result if it is tiny even after rounding to 24 bits with unlimited exponent.
 fn flush_tiny(exact: f64, rounded: u64) -> u64 {
     let smallest = f64::from(f32::MIN_POSITIVE) * (1.0 - 2f64.powi(-25));
     let tiny = exact.abs() < smallest;
     if tiny { rounded & 0x8000_0000 } else { rounded }
 }
 pub(super) fn saturate(x: f32) -> f32 {
-    // NaN saturates to +0, and so does -0.
+    // NaN and -0 saturate to +0.
     if x > 0.0 { x.min(1.0) } else { 0.0 }
 }
 
@@ -106,8 +106,9 @@ pub(super) fn float64(name: &str, instr: &Instr) -> Option<Scalar> {
         _ => return None,
     })
 }
-/// An f64 result. NaN is that of the first operand that is one, made quiet (seen on an H100: fma
-/// looks at its second operand, its third and its first, add, sub and mul at their second and their first); the NaN of an invalid operation has its sign set.
+/// An f64 result. A NaN operand is propagated as a quiet NaN, the first in this order, seen on an H100: fma checks its
+/// second, third and first operand; add, sub and mul check their second and first. The NaN of an invalid operation has
+/// its sign set.
 pub(crate) fn nan64<const N: usize>(operands: [u64; N], result: f64) -> u64 {
     if !result.is_nan() {
         return put64(result);
@@ -122,7 +123,7 @@ pub(crate) fn fma_f64(a: u64, b: u64, c: u64) -> u64 {
 fn sum64(v: [u64; 3], add: fn(f64, f64) -> f64) -> u64 {
     nan64([v[1], v[0]], add(d(v[0]), d(v[1])))
 }
-/// Within 0 and 1; NaN and -0 become 0.
+/// Clamps to the range from 0 to 1; NaN and -0 become 0.
 pub(super) fn unit(x: f64) -> f64 {
     if x > 0.0 { x.min(1.0) } else { 0.0 }
 }
@@ -136,7 +137,7 @@ pub(super) fn min64(a: f64, b: f64) -> f64 {
         _ => b,
     }
 }
-/// A sum that is rounded up, down or toward zero.
+/// A sum rounded up, down or toward zero.
 fn directed64(a: f64, b: f64, rounding: Rounding) -> f64 {
     let sum = a + b;
     if sum.is_infinite() && a.is_finite() && b.is_finite() {
@@ -150,7 +151,7 @@ fn directed64(a: f64, b: f64, rounding: Rounding) -> f64 {
     if sum == 0.0 && rounding == Rounding::Rm && a.is_sign_negative() != b.is_sign_negative() {
         return -0.0;
     }
-    // Knuth's two-sum: what rounding to nearest has lost, exactly.
+    // Knuth's two-sum: the exact error of rounding to nearest.
     let part = sum - a;
     let lost = (a - (sum - part)) + (b - part);
     let down = match rounding {
@@ -171,7 +172,7 @@ pub(super) fn float16(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
     if rounding(instr) != Rounding::Rn || ftz && !is_half || relu && name != "fma" {
         return None;
     }
-    /// f16 and bf16, alone and in pairs, from one expression over f64.
+    /// f16 and bf16, single and in pairs, from one expression in f64.
     macro_rules! narrow {
         ($op:expr) => {{
             const OP: fn([f64; 3]) -> f64 = $op;
@@ -231,7 +232,7 @@ pub(super) fn flush_f16_operand(x: f64) -> f64 {
     if x.abs() < SMALLEST_F16 { x * 0.0 } else { x }
 }
 
-/// `.ftz` of an exact result: flushed if it is tiny even after rounding to 11 bits at any exponent.
+/// `.ftz` of an exact result: flushed if it is tiny even after rounding to 11 bits with unlimited exponent.
 fn flush_f16(exact: f64) -> u64 {
     let tiny = exact.abs() < SMALLEST_F16 * (1.0 - 2f64.powi(-12));
     if tiny { h(exact) & 0x8000 } else { h(exact) }

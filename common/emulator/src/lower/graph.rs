@@ -1,4 +1,4 @@
-//! The control-flow graph: basic blocks, and where the two ways of a branch reconverge.
+//! The control-flow graph: basic blocks, and where the two paths of a branch reconverge.
 use crate::op::{Code, Op};
 
 /// Basic blocks of a kernel, in the order of the text.
@@ -56,7 +56,7 @@ impl Graph {
         self.starts.get(block + 1).copied().unwrap_or(ops)
     }
 
-    /// Immediate post-dominator of each block; `None` if only the kernel's end is one.
+    /// Immediate post-dominator of each block; `None` if it is the end of the kernel.
     ///
     /// Cooper, Harvey and Kennedy's iteration, on the reversed graph with one virtual exit.
     fn post_dominators(&self) -> Vec<Option<usize>> {
@@ -114,7 +114,7 @@ impl Graph {
                 };
                 let mut new = None;
                 for &n in next {
-                    // A block that never reaches the exit has no number and no say.
+                    // A block that never reaches the exit has no number and is ignored.
                     if dominator[n].is_some() {
                         new = Some(new.map_or(n, |other| common_dominator(&dominator, n, other)));
                     }
@@ -133,8 +133,8 @@ impl Graph {
     }
 }
 
-/// Writes into every branch the operation at which its threads reconverge. Nobody waits for others
-/// only to exit with them: barriers count the threads that are left.
+/// Sets the reconvergence point of every branch. Threads do not reconverge just to exit together:
+/// barriers count only the threads that have not exited.
 pub(super) fn set_reconvergence(ops: &mut [Op]) {
     let graph = Graph::new(ops);
     let reconvergence = graph.post_dominators();

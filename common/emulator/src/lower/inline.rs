@@ -1,6 +1,6 @@
-//! Calls: the called function's statements take the call's place, as deep as calls go. What is left is one
-//! body, in which arguments and results are local variables. Functions that may call themselves or that are called by their
-//! address are not inlined: their statements follow those of the kernel, once each, and their variables are in a frame.
+//! Calls are inlined recursively, into one body in which arguments and results are local variables. Recursive functions
+//! and functions that are called by address are not inlined: their statements follow those of the kernel, once each,
+//! and their variables are in a frame.
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -10,12 +10,12 @@ use crate::ptx::{
     VariableSpace,
 };
 
-/// Bounds for hostile input: statements and registers after inlining, and calls within calls.
+/// Bounds for hostile input: statements and registers after inlining, and the depth of nested calls.
 const MAX_STATEMENTS: usize = 1 << 20;
 const MAX_REGISTERS: usize = 1 << 22;
 const MAX_DEPTH: usize = 64;
 
-/// A kernel, and the functions behind it that are not inlined.
+/// A kernel, followed by the functions that are not inlined.
 pub(super) struct Inlined<'a> {
     pub kernel: Cow<'a, Kernel>,
     pub subroutines: Vec<Subroutine>,
@@ -27,12 +27,12 @@ pub(super) struct Subroutine {
     pub address: u64,
     /// The label before its statements.
     pub entry: LabelId,
-    /// The variables of its frame that hold them, and their bytes.
+    /// The variables of its frame that hold the parameters, and their sizes in bytes.
     pub params: Vec<(String, u32)>,
     pub returns: Vec<(String, u32)>,
 }
 
-/// The kernel with all calls inlined that can be.
+/// Inlines all calls of the kernel that can be inlined.
 pub(super) fn inlined<'a>(module: &Parsed, kernel: &'a Kernel) -> Result<Inlined<'a>> {
     let calls = |statement: &Statement| matches!(statement, Statement::Instr(i) if is_call(i));
     if !kernel.body.iter().any(calls) {
@@ -66,7 +66,7 @@ pub(super) fn inlined<'a>(module: &Parsed, kernel: &'a Kernel) -> Result<Inlined
         called_from: None,
     };
     flat.copy(kernel, &scope)?;
-    // Each may ask for more of them.
+    // Each one may call further functions.
     let mut number = 0;
     while number < flat.subroutines.len() {
         flat.subroutine(number)?;
@@ -100,8 +100,8 @@ pub(super) fn parts(call: &Instr) -> (&[Operand], Option<&Operand>, &[Operand]) 
     )
 }
 
-/// The functions that may call themselves, and those that call one of them: what is left when those are taken away, again
-/// and again, that call nothing which is left.
+/// The recursive functions and their callers: those that are left after repeatedly removing functions that call none of
+/// the remaining ones.
 fn recursive(module: &Parsed) -> HashSet<&str> {
     let called = |function: &Kernel| -> Vec<String> {
         let calls = function
@@ -173,7 +173,7 @@ fn address_taken(module: &Parsed) -> Vec<usize> {
 struct Flat<'m> {
     module: &'m Parsed,
     kernel: Kernel,
-    /// Bytes of the variables so far, by name: there may be as many as calls.
+    /// Sizes of the variables so far, by name.
     sizes: HashMap<String, u64>,
     /// The functions that are being copied.
     stack: Vec<&'m str>,
@@ -182,11 +182,11 @@ struct Flat<'m> {
     subroutines: Vec<Subroutine>,
     /// Whether there is a call by address.
     by_address: bool,
-    /// The one whose statements are being copied.
+    /// The function whose statements are being copied.
     frame: Option<u32>,
 }
 
-/// What is being copied, by what `ret` means there.
+/// How the function being copied returns.
 enum Called {
     Kernel,
     /// `ret` goes to this label.
@@ -194,7 +194,7 @@ enum Called {
     Subroutine,
 }
 
-/// What the names and numbers of a copied function have become.
+/// The new names and numbers in a copied function.
 struct Scope {
     registers: u32,
     labels: LabelId,
@@ -262,7 +262,7 @@ impl<'m> Flat<'m> {
             Some(Operand::Register(_)) => {
                 if !std::mem::replace(&mut self.by_address, true) {
                     let taken = address_taken(self.module);
-                    taken.into_iter().for_each(|index| self.want(index));
+                    taken.into_iter().for_each(|index| self.request(index));
                 }
                 return self.keep(call);
             }
@@ -278,7 +278,10 @@ impl<'m> Flat<'m> {
         let function = &self.module.functions[index];
         let registers = self.kernel.registers.len() + function.registers.len();
         if self.stack.len() >= MAX_DEPTH || registers > MAX_REGISTERS {
-            return Err(refuse(call, "too much is called from here"));
+            return Err(refuse(
+                call,
+                "the calls are nested too deeply or need too many registers",
+            ));
         }
         let expected = (function.params.len(), function.returns.len());
         if (arguments.len(), results.len()) != expected {
@@ -292,14 +295,14 @@ impl<'m> Flat<'m> {
             let variable = match given {
                 Operand::Symbol(name, 0) if self.holds(name, declared.bytes) => name,
                 _ => {
-                    let message = format!("`{}` is given nothing of its size", declared.name);
+                    let message = format!("the argument for `{}` has another size", declared.name);
                     return Err(refuse(call, message));
                 }
             };
             names.insert(declared.name.clone(), variable.clone());
         }
         if self.recursive.contains(function.name.as_str()) || call.guard.is_some() {
-            self.want(index);
+            self.request(index);
             return self.keep(call);
         }
         self.calls += 1;
@@ -332,7 +335,7 @@ impl<'m> Flat<'m> {
         Ok(())
     }
 
-    /// The variables of a copied function, under names of their own.
+    /// Adds the variables of a copied function under new names.
     fn add_variables(
         &mut self,
         function: &Kernel,
@@ -355,8 +358,8 @@ impl<'m> Flat<'m> {
         }
     }
 
-    /// A function that is not inlined is called.
-    fn want(&mut self, index: usize) {
+    /// Requests a copy of a function that is called and not inlined.
+    fn request(&mut self, index: usize) {
         let name = &self.module.functions[index].name;
         if self.subroutines.iter().any(|one| one.name == *name) {
             return;
@@ -371,7 +374,7 @@ impl<'m> Flat<'m> {
         self.kernel.labels += 1;
     }
 
-    /// Copies one of them behind what is there.
+    /// Appends one of these functions.
     fn subroutine(&mut self, number: usize) -> Result<()> {
         let module = self.module;
         let name = &self.subroutines[number].name;
@@ -419,7 +422,7 @@ impl<'m> Flat<'m> {
         self.copy(function, &scope)
     }
 
-    /// Whether there is a variable of this name and of so many bytes.
+    /// Whether there is a variable of this name and size.
     fn holds(&self, name: &str, bytes: u32) -> bool {
         let size = self.sizes.get(name);
         size.is_some_and(|&size| size >= u64::from(bytes))
@@ -459,7 +462,7 @@ fn refuse(call: &Instr, why: impl std::fmt::Display) -> PtxError {
     ))
 }
 
-/// What to say of a function that the system brings.
+/// The message for a function without a body.
 fn without_body(name: &str) -> String {
     match name {
         "malloc" => "there is no device-side malloc in the emulator".to_owned(),

@@ -1,11 +1,11 @@
-//! What an instruction does, from what it was lowered to.
+//! Derives the kind of an instruction from the operations that it was lowered to.
 use crate::instruction_kind::{
     Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, Space, SumFormat, Transfer,
 };
 use crate::op::{Code, ColdOp, LaneOp, MatrixOp, MbarrierAction, Op, SyncOp, WarpOp, WgmmaOp};
 use crate::ptx::{Instr, Operand, Type, TypeKind};
 
-/// The first of an instruction's operations that is more than arithmetic tells what it does; else its name does.
+/// The first operation that is not arithmetic determines the kind; if there is none, the name does.
 pub(super) fn kind_of(instr: &Instr, ops: &[Op]) -> InstructionKind {
     ops.iter()
         .find_map(|op| match &op.code {
@@ -97,7 +97,7 @@ fn of_cold(instr: &Instr, op: &ColdOp) -> Option<InstructionKind> {
 fn of_matrix(instr: &Instr, op: &MatrixOp) -> Option<InstructionKind> {
     Some(match op {
         MatrixOp::Transpose(_) if instr.opcode[0] == "movmatrix" => InstructionKind::Shuffle,
-        // Of a `wmma` that loads or stores.
+        // Part of a `wmma` load or store.
         MatrixOp::Transpose(_) => return None,
         MatrixOp::Move(access) => {
             let (count, transposed) = (access.count, access.transposed);
@@ -148,7 +148,7 @@ fn of_name(instr: &Instr) -> InstructionKind {
         "mov" => InstructionKind::Move,
         "cvt" if integers() => InstructionKind::Move,
         "cvta" => InstructionKind::ConvertAddress(instr.space()),
-        // A parameter that is in a register from the start.
+        // A load of a parameter that is in a register from the start.
         "ld" => InstructionKind::Load(transfer(instr, types.last().map_or(0, |ty| ty.bytes()))),
         "fence" | "membar" if !instr.has("proxy") => InstructionKind::Fence(Fence::Memory),
         "fence" if instr.has("async") || instr.has("async::generic") => {
@@ -173,7 +173,7 @@ fn of_name(instr: &Instr) -> InstructionKind {
     }
 }
 
-/// What arithmetic with these types computes in.
+/// The type that arithmetic with these types computes in.
 fn number(types: &[Type]) -> Number {
     types.last().map_or(Number::Integer, |ty| match ty.kind {
         TypeKind::Predicate => Number::Predicate,
@@ -187,7 +187,7 @@ fn number(types: &[Type]) -> Number {
     })
 }
 
-/// Arguments of an inlined call are local variables here, but parameters by name, and registers to ptxas.
+/// Arguments of an inlined call are local variables in the emulator, parameters in PTX, and registers after ptxas.
 fn transfer(instr: &Instr, bytes: u32) -> Transfer {
     let address = instr.operands.iter().find_map(|operand| match operand {
         Operand::Address(base, offset) => Some((&**base, *offset)),

@@ -1,13 +1,13 @@
-//! Where variables and parameters lie.
+//! Addresses of variables and parameters.
 use std::collections::HashMap;
 
 use super::{Result, SHARED_BASE};
 use crate::program::{Param, Symbol};
 use crate::ptx::{Kernel, Parsed, PtxError, Variable, VariableSpace};
 
-/// Bytes of parameters (PTX ISA, "Kernel Function Parameters", since 8.1).
+/// The most bytes of parameters (PTX ISA, "Kernel Function Parameters", since 8.1).
 const MAX_PARAMS: u32 = 32764;
-/// Bytes of static shared memory, for ptxas as well.
+/// The most static shared memory in bytes, as in ptxas.
 const MAX_STATIC_SHARED: u64 = 48 << 10;
 /// A bound for hostile input: bytes of all `.global` variables.
 const MAX_GLOBALS: u64 = 1 << 28;
@@ -16,7 +16,7 @@ const MAX_CONSTANTS: u64 = 64 << 10;
 /// Local memory of a thread (same table).
 const MAX_LOCAL: u64 = 512 << 10;
 
-/// A variable's place in its state space.
+/// A variable's address in its state space.
 #[derive(Clone, Copy)]
 pub(super) enum VariableAddress {
     Global(u32),
@@ -36,21 +36,21 @@ pub(super) struct Layout<'a> {
     pub local: u32,
     /// Bytes of the frame of each function that is not inlined.
     pub frames: Vec<u32>,
-    /// What is in shared memory.
+    /// The variables in shared memory.
     pub symbols: Vec<Symbol>,
 }
 
-/// The place of a variable that persists from launch to launch.
+/// The location of a variable that persists from launch to launch.
 #[derive(Clone, Copy)]
 pub(crate) enum VariablePlace {
-    /// The how-manyth `.global` variable it is.
+    /// Its index among the `.global` variables.
     Global(u32),
     /// Its offset in the constant bank.
     Const(u32),
 }
 
-/// The `.global` and `.const` variables of a module, in the order of the text. Only modules declare them: the parser
-/// admits none in a function.
+/// The `.global` and `.const` variables of a module, in the order of the text. The parser allows them only at module
+/// scope.
 pub(crate) fn variables(module: &Parsed) -> Result<Vec<(&Variable, VariablePlace)>> {
     let (mut globals, mut global_bytes, mut bank) = (0, 0u64, 0);
     let mut placed = Vec::new();
@@ -98,7 +98,7 @@ fn too_large(variable: &Variable) -> PtxError {
     PtxError::new(0, message)
 }
 
-/// Places a variable behind the bytes that are used, and returns where.
+/// Places a variable after the used bytes, and returns its offset.
 fn append(variable: &Variable, used: &mut u32, most: u64) -> Result<u32> {
     let at = used.next_multiple_of(variable.align);
     if u64::from(at) + variable.bytes > most {
@@ -188,7 +188,8 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// A variable's name as the source has it: of a mangled one, `_ZZ3sumE2As`, what comes last (Itanium C++ ABI, "Mangling").
+/// A variable's name in the source: the last part of a mangled name such as `_ZZ3sumE2As` (Itanium C++ ABI,
+/// "Mangling").
 pub(crate) fn source_name(mangled: &str) -> String {
     let plain = |rest: &str| {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -208,7 +209,7 @@ mod tests {
     use super::source_name;
 
     #[test]
-    fn names_as_the_source_has_them() {
+    fn names_as_in_the_source() {
         for (mangled, name) in [
             ("_ZZ3sumE2As", "As"),
             ("_ZZ6kernelPfiE4tile", "tile"),

@@ -46,7 +46,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// `cp.async` and what waits for it.
+    /// `cp.async` and its groups and waits.
     pub(super) fn copy_async(&mut self, instr: &Instr) -> Result<()> {
         let instr = &*self.without_policy(instr)?;
         let rest: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
@@ -94,7 +94,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// How many bytes a `cp.async` reads: so many, or none where a predicate says that the source is ignored.
+    /// How many bytes a `cp.async` reads: a size in a register, or all or none by its `ignore-src` predicate.
     fn source_size(&mut self, instr: &Instr, size: &Operand, bytes: u64) -> Result<Reg> {
         let is_predicate = match size {
             Operand::Register(id) | Operand::NotRegister(id) => {
@@ -113,7 +113,7 @@ impl Lowering<'_> {
         Ok(size)
     }
 
-    /// `{%r1, %r2, …}`: so many 32-bit registers, or one without braces.
+    /// `{%r1, %r2, …}`: `count` 32-bit registers, or a single one without braces.
     pub(super) fn b32_array<const N: usize>(
         &mut self,
         instr: &Instr,

@@ -1,9 +1,9 @@
-//! `mbarrier`: barriers in shared memory that count arrivals and bytes.
+//! The `mbarrier` instructions: barriers in shared memory that count arrivals and bytes.
 use super::{Lowering, Result};
 use crate::op::{Class, ColdOp, MbarrierAccess, MbarrierAction, MbarrierWait, SyncOp};
 use crate::ptx::{Instr, Operand};
 
-/// Suffixes that say how an instruction orders, and where its mbarrier lies.
+/// Suffixes for the memory order and the state space of the mbarrier.
 const KNOWN: [&str; 9] = [
     "release",
     "acquire",
@@ -82,7 +82,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// `try_wait` may be given a time limit; the emulator's clock is not the hardware's, so it is ignored.
+    /// `try_wait` may have a time limit, which is ignored, because the emulator does not model time.
     fn mbarrier_wait(&mut self, instr: &Instr, action: &str, parity: bool) -> Result<()> {
         let blocking = action == "try_wait";
         let [d, address, phase] = match &instr.operands[..] {

@@ -10,7 +10,7 @@ use crate::program::Fixed;
 use crate::ptx::{Instr, Operand, Type};
 
 impl Lowering<'_> {
-    /// The instruction without its cache policy: how long a line stays in the L2 changes no bits and no counter here.
+    /// The instruction without its cache policy, which has no effect because caches are not emulated.
     pub(super) fn without_policy<'i>(&self, instr: &'i Instr) -> Result<Cow<'i, Instr>> {
         if !instr.has("L2::cache_hint") {
             return Ok(Cow::Borrowed(instr));
@@ -57,7 +57,7 @@ impl Lowering<'_> {
                 | "nc" | "global" | "shared" | "shared::cta" | "shared::cluster" | "local"
                 | "const" | "param" | "param::entry" | "param::func" => {}
                 part if Type::parse(part).is_some() => {}
-                // Where a line may stay in a cache; no bits and no counter here depend on it.
+                // Cache hints have no effect.
                 part if part.starts_with("L1::")
                     || (part.starts_with("L2::") && part != "L2::cache_hint") => {}
                 _ => return Err(instr.unsupported()),
@@ -67,12 +67,12 @@ impl Lowering<'_> {
         self.communicates |= ordered && matches!(space, Space::Global | Space::Generic);
         let ty = instr.last_type()?;
         instr.require(ty != Type::PRED && ty.bits <= 64 && ty.bytes() * count <= 16)?;
-        self.see_grain(space, ty);
+        self.note_grain(space, ty);
         Ok((ty, count))
     }
 
-    /// Notes how narrow an access to shared or global memory is.
-    fn see_grain(&mut self, space: Space, ty: Type) {
+    /// Tracks the narrowest access to shared and to global memory.
+    fn note_grain(&mut self, space: Space, ty: Type) {
         if matches!(space, Space::Shared | Space::Cluster | Space::Generic) {
             self.program.grain = self.program.grain.min(ty.bytes());
         }
@@ -190,7 +190,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// A parameter at a constant place is in a register from the start; others are loaded.
+    /// A parameter at a constant offset is in a register from the start; others are loaded.
     fn load_param(&mut self, instr: &Instr) -> Result<()> {
         let (ty, count) = self.shape(instr, Space::Param)?;
         let [d, address] = self.operands::<2>(instr)?;
@@ -224,7 +224,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A signed byte in a 16-bit register is extended to 16 bits only.
+    /// A signed byte loaded into a 16-bit register is extended only to 16 bits.
     fn clear_upper(&mut self, instr: &Instr, loaded: &Operand, ty: Type) {
         for element in loaded.elements() {
             if ty.is_signed()
@@ -236,10 +236,10 @@ impl Lowering<'_> {
         }
     }
 
-    /// Of a vector each element is updated by itself, in no order (PTX ISA, "atom", "red").
+    /// Each element of a vector is updated separately, in no particular order (PTX ISA, "atom", "red").
     fn atomic_vector(&mut self, instr: &Instr, count: usize, space: Space) -> Result<()> {
         let ty = instr.last_type()?;
-        // Floating point of 32, 64 or 128 bits together.
+        // Floating-point vectors of 32, 64 or 128 bits in total.
         let is_float = ["f16", "bf16", "f16x2", "bf16x2", "f32"]
             .iter()
             .any(|ty| instr.has(ty));
@@ -255,7 +255,7 @@ impl Lowering<'_> {
         if b.elements().len() != count || d.is_some_and(|d| d.elements().len() != count) {
             return Err(instr.wrong(format!("needs {count} registers in braces")));
         }
-        // An element is returned before the next one is read.
+        // The old value of an element is written before the next one is read.
         let is_overwritten =
             |d: &Operand| d.elements().iter().any(|one| b.elements().contains(one));
         instr.require(!d.is_some_and(is_overwritten))?;
@@ -304,9 +304,9 @@ impl Lowering<'_> {
         let address = self.address(instr, address)?;
         let [b, c] = self.sources(instr, [b, c], class)?;
         self.communicates |= matches!(space, Space::Global | Space::Generic);
-        self.see_grain(space, ty);
+        self.note_grain(space, ty);
         let on_global = scalar::atomic_on_global(ty).filter(|_| instr.has("add"));
-        // Without a scope it is that of the GPU, and without an order relaxed (PTX ISA, "atom").
+        // The default scope is `.gpu`, and the default order `.relaxed` (PTX ISA, "atom").
         let order = Order {
             strong: Some(scope(instr).unwrap_or(Scope::Gpu)),
             ..order(instr)

@@ -4,8 +4,8 @@ use super::float_ops::{flush, min64};
 use super::scalar::{Scalar, f};
 use crate::ptx::Instr;
 
-/// Of two numbers, as f64. `NAN`: a NaN is the result. `XORSIGN`: magnitudes are compared, and the sign is the exclusive or of
-/// both signs.
+/// The minimum or maximum of two numbers, as f64. `NAN`: a NaN operand is propagated. `XORSIGN`: magnitudes are
+/// compared, and the sign is the exclusive or of both signs.
 pub(super) fn of<const MAX: bool, const NAN: bool, const XORSIGN: bool>(
     [a, b, _]: [f64; 3],
 ) -> f64 {

@@ -46,7 +46,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A product of f64: a lane holds one element of A and B in each register.
+    /// An f64 product: a lane holds one element of A or B in each register.
     pub(super) fn mma_f64(&mut self, instr: &Instr, rows: u32, depth: u32) -> Result<()> {
         let [d, a, b, c] = self.operands::<4>(instr)?;
         let register = |operand: &Operand| match operand {
@@ -77,7 +77,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What is computed with these formats, D, A, B and C; whether a shape goes with them is another question.
+/// The arithmetic for the formats of D, A, B and C; whether the shape supports them is checked elsewhere.
 fn arithmetic(formats: &[&str]) -> Option<Arithmetic> {
     let (saturate, formats) = match formats {
         ["satfinite", rest @ ..] => (true, rest),
@@ -106,7 +106,7 @@ fn arithmetic(formats: &[&str]) -> Option<Arithmetic> {
         }
         _ => return None,
     };
-    // Of 4 bits ptxas makes several products of them without C, and one sum of these and C that is held within 32 bits (recorded).
+    // ptxas compiles 4-bit products to several products without C, and one saturating sum of these and C (recorded).
     let may_saturate = matches!(arithmetic, Arithmetic::Integer { .. });
     (may_saturate || !saturate).then_some(arithmetic)
 }
@@ -119,7 +119,7 @@ fn fp8(format: &str) -> Option<Fp8> {
     }
 }
 
-/// A format of integers.
+/// An integer format.
 pub(super) fn integer(format: &str) -> Option<Integer> {
     let (bits, signed) = match format {
         "s8" => (8, true),
@@ -163,7 +163,7 @@ pub(super) fn bits_of(factors: FactorFormat) -> u32 {
     }
 }
 
-/// The shapes that these factors have (PTX ISA, "Matrix Shape").
+/// The shapes for these factors (PTX ISA, "Matrix Shape").
 fn product(shape: &str, factors: FactorFormat, sums: SumFormat) -> Option<MatrixProduct> {
     use FactorFormat::*;
     let (m, k) = match (factors, shape) {

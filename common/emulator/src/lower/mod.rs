@@ -1,4 +1,4 @@
-//! Statements to typed operations: every name, type and branch target is settled here, once.
+//! Lowers statements to typed operations: resolves every name, type and branch target once.
 mod arithmetic;
 mod bit_set;
 mod bits;
@@ -57,32 +57,32 @@ pub(crate) type Result<T> = std::result::Result<T, PtxError>;
 /// Shared memory starts here in its window; the bytes below belong to the system, as on an H100.
 pub(crate) const SHARED_BASE: u32 = 1024;
 
-/// Where generic addresses of each space start. Global allocations are between 2^40 and 2^47.
+/// Start of each space's generic addresses. Global allocations are between 2^40 and 2^47.
 pub(crate) mod window {
     pub const SHARED: u64 = 0x7000_0000_0000;
     pub const LOCAL: u64 = 0x7100_0000_0000;
     pub const CONST: u64 = 0x7200_0000_0000;
     pub const PARAM: u64 = 0x7300_0000_0000;
     pub const END: u64 = 0x7400_0000_0000;
-    /// Functions, 16 bytes each: nothing can be read there.
+    /// Functions, 16 bytes each; they cannot be read.
     pub const CODE: u64 = 0x7500_0000_0000;
 }
 
-/// Everything that one kernel's lowering knows.
+/// The state of one kernel's lowering.
 pub(crate) struct Lowering<'a> {
     module: &'a Parsed,
-    /// The function that is being lowered, if it is one with a frame of its own.
+    /// The function that is being lowered, if it has a frame of its own.
     function: Option<u32>,
     kernel: &'a Kernel,
     places: HashMap<&'a str, VariableAddress>,
     params: HashMap<&'a str, (u32, u32)>,
-    /// What is being made.
+    /// The result so far.
     program: Program,
     /// Class of each register in the text and of the temporaries after them.
     registers: Vec<Reg>,
     counts: [u32; 3],
     fixed: HashMap<(Class, Fixed), u32>,
-    /// The instruction that operations are being made for, its guard, and whether blocks may talk to each other by it.
+    /// The instruction that is being lowered, its guard, and whether blocks may communicate through it.
     instruction: u32,
     guard: Guard,
     communicates: bool,
@@ -93,7 +93,7 @@ pub(crate) struct Lowering<'a> {
 /// A bound for hostile input: operations of a kernel. The sanitizer counts them in 22 bits.
 const MAX_OPERATIONS: usize = 1 << 21;
 
-/// Fixed registers are numbered from here until all are known.
+/// Temporary numbers of fixed registers start here until all registers are known.
 const FIXED: u32 = 1 << 31;
 
 /// Lowers the kernel of this name.
@@ -171,7 +171,7 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
     graph::set_reconvergence(ops);
     wgmma::hold_registers(ops);
     let fixed = [&program.fixed_b32, &program.fixed_b64].map(|list| list.len() as u32);
-    // The kernel's, and those of the functions that are called.
+    // The entries of the kernel and of the called functions.
     let functions = program.functions.iter();
     let entries: Vec<usize> = std::iter::once(0)
         .chain(functions.map(|function| function.entry as usize))
@@ -197,7 +197,7 @@ fn program(module: &Parsed, kernel: &Kernel) -> Result<Program> {
     })
 }
 
-/// The line of the outermost call, and that of the inlined function, if the instruction is in one.
+/// The line of the outermost call, and the line in the inlined function, if the instruction is in one.
 fn source_lines(module: &Parsed, instr: &Instr) -> (Option<SourceLine>, Option<SourceLine>) {
     let line = |file: u32, line: u32| {
         module.files.get(&file).map(|name| SourceLine {
@@ -214,8 +214,8 @@ fn source_lines(module: &Parsed, instr: &Instr) -> (Option<SourceLine>, Option<S
     }
 }
 
-/// Whether the instruction is in an inlined function of NVIDIA's headers that another one of them called. Wrappers of
-/// single instructions, `cuda::ptx`, are the kernel's own words where the kernel calls them.
+/// Whether the instruction is in an inlined function of NVIDIA's headers that was called by another one of them.
+/// Wrappers of single instructions, `cuda::ptx`, count as the kernel's own code if the kernel calls them.
 fn in_library(module: &Parsed, instr: &Instr) -> bool {
     let is_nvidias = |file: u32| {
         let name = module.files.get(&file).map_or("", |name| name);
@@ -229,7 +229,7 @@ fn in_library(module: &Parsed, instr: &Instr) -> bool {
     is_called_within(instr, is_nvidias)
 }
 
-/// The same for CUB, whose merges read a key behind the last one and do not use it.
+/// The same for CUB, whose merges read one key past the end and do not use it.
 fn in_cub(module: &Parsed, instr: &Instr) -> bool {
     is_called_within(instr, |file| {
         let name = module.files.get(&file).map_or("", |name| name);
@@ -237,7 +237,7 @@ fn in_cub(module: &Parsed, instr: &Instr) -> bool {
     })
 }
 
-/// Whether it is in an inlined function of a file that another function of such a file called.
+/// Whether it is in an inlined function of a library file that was called by a function in such a file.
 fn is_called_within(instr: &Instr, is_of_library: impl Fn(u32) -> bool) -> bool {
     let called = instr.loc.and_then(|loc| Some((loc.file, loc.caller?)));
     called.is_some_and(|(file, caller)| is_of_library(file) && is_of_library(caller))
@@ -296,7 +296,7 @@ impl<'a> Lowering<'a> {
         self.push_guarded(self.guard, code);
     }
 
-    /// Adds an operation for all threads, such as one that works out an operand.
+    /// Adds an operation for all threads, such as one that computes an operand.
     fn push_always(&mut self, code: impl Into<Code>) {
         self.push_guarded(None, code);
     }
@@ -351,14 +351,14 @@ impl<'a> Lowering<'a> {
         Reg { class, index }
     }
 
-    /// A source operand, in a register of the class that `class` names.
+    /// A source operand, in a register of class `class`.
     fn source(&mut self, instr: &Instr, operand: &Operand, class: Class) -> Result<Reg> {
         match operand {
             Operand::Register(id) => {
                 let reg = self.reg(*id);
                 self.widen(instr, reg, class)
             }
-            // No fixed register holds predicates; `predicate` takes those that may be written as numbers.
+            // No fixed register holds predicates; `predicate` handles those that may be written as numbers.
             _ if class == Class::Predicate => Err(instr.wrong("needs a predicate")),
             Operand::Int(value) => Ok(self.constant(class, *value)),
             Operand::F32(bits) if class == Class::B64 => {
@@ -494,7 +494,7 @@ impl<'a> Lowering<'a> {
                 self.push_always(LaneOp::Compare(Compare::Ne, [d, a.index, b]));
                 return Ok((d, false));
             }
-            // `-1` and `1` stand for true.
+            // `-1` and `1` mean true.
             Operand::Int(value) => {
                 let p = self.temp(Class::Predicate);
                 self.push_always(LaneOp::Logic(Logic::Xor, [p.index; 3], *value != 0));
@@ -535,7 +535,7 @@ impl<'a> Lowering<'a> {
         Ok(regs)
     }
 
-    /// Whether an operand is a register of 16 bits. Its upper half is always zero.
+    /// Whether an operand is a 16-bit register, whose upper half is always zero.
     fn is_16(&self, operand: &Operand) -> bool {
         matches!(operand, Operand::Register(id) if self.type_of(*id).bits == 16)
     }
@@ -546,7 +546,7 @@ impl<'a> Lowering<'a> {
         self.push(LaneOp::B32(B32Op::And, [d, d, b]));
     }
 
-    /// The operands, which must be as many as the instruction takes.
+    /// The operands; it is an error if their number is not `N`.
     fn operands<'i, const N: usize>(&self, instr: &'i Instr) -> Result<&'i [Operand; N]> {
         instr
             .operands
@@ -605,7 +605,7 @@ fn wrong_registers(instr: &Instr) -> PtxError {
     instr.error(format!("the registers of `{text}` have the wrong width"))
 }
 
-/// 64-bit types take a 64-bit register, predicates one bit, everything else 32 bits.
+/// 64-bit types are in 64-bit registers, predicates in one bit, all others in 32 bits.
 fn class_of(ty: Type) -> Class {
     match (ty.kind, ty.bits) {
         (TypeKind::Predicate, _) => Class::Predicate,

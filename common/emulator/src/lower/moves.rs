@@ -1,4 +1,4 @@
-//! Moves and everything that only picks bits: vectors, selections, address spaces, permutations.
+//! Moves and other instructions that only select bits: vectors, selections, address spaces, permutations.
 use super::{Lowering, Result, Scalar, bits, class_of, scalar, window};
 use crate::Space;
 use crate::op::{B64Op, Class, ColdOp, Compare, LaneOp, Logic, Reg};
@@ -37,7 +37,7 @@ impl Lowering<'_> {
             (d, a) => {
                 let d = self.dest(instr, d)?;
                 instr.require(d.class != Class::Predicate)?;
-                // The type may be wider than what is moved into a special register's 32 bits.
+                // The type may be wider than a special register of 32 bits.
                 let source = self.source(instr, a, d.class)?;
                 let source = self.trim(source, d.class, ty, a);
                 self.push(copy(d, source));
@@ -130,8 +130,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// `lop3.b32 d, a, b, c, table`, or `lop3.or.b32 d|p, a, b, c, table, q`: p is whether d is not zero, combined with q
-    /// (PTX ISA, "lop3").
+    /// `lop3.b32 d, a, b, c, table`, or `lop3.or.b32 d|p, a, b, c, table, q`: p is true if d is not zero, combined with
+    /// q (PTX ISA, "lop3").
     pub(super) fn lop3(&mut self, instr: &Instr) -> Result<()> {
         let (d, rest) = instr.result()?;
         let (d, combined, operands) = match (instr.has_any(&["or", "and"]), d, rest) {

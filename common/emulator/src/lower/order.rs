@@ -1,5 +1,5 @@
-//! How an access or a fence is ordered with what other threads do: `.relaxed`, `.acquire`, `.release`, `.volatile` and
-//! their scopes (PTX ISA, "Memory Consistency Model").
+//! Memory order of accesses and fences: `.relaxed`, `.acquire`, `.release`, `.volatile` and their scopes (PTX ISA,
+//! "Memory Consistency Model").
 use crate::op::{Order, Scope};
 use crate::ptx::Instr;
 

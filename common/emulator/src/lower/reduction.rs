@@ -1,7 +1,7 @@
 //! Asynchronous reductions and stores: `cp.reduce.async.bulk`, `red.async`, `st.async`.
 //!
-//! Which operation there is for which type says the PTX ISA, "cp.reduce.async.bulk", "cp.reduce.async.bulk.tensor" and
-//! "red.async", under "Syntax".
+//! The PTX ISA lists the operations of each type under "Syntax" of "cp.reduce.async.bulk",
+//! "cp.reduce.async.bulk.tensor" and "red.async".
 use super::bulk::dimensions;
 use super::{Lowering, Result, scalar};
 use crate::Space;
@@ -11,7 +11,7 @@ use crate::tensor_map::Element;
 
 const OPERATIONS: [&str; 8] = ["and", "or", "xor", "add", "inc", "dec", "min", "max"];
 
-/// Whether shared memory of the cluster is reduced so, by `cp.reduce.async.bulk` and by `red.async`.
+/// Whether `cp.reduce.async.bulk` to shared memory of the cluster and `red.async` support this operation and type.
 fn to_shared(operation: &str, ty: &str) -> bool {
     match operation {
         "and" | "or" | "xor" => ty == "b32",
@@ -22,7 +22,7 @@ fn to_shared(operation: &str, ty: &str) -> bool {
     }
 }
 
-/// Whether global memory is; additions of 16-bit numbers say `.noftz`.
+/// Whether reductions to global memory support it; additions of 16-bit numbers require `.noftz`.
 fn to_global(operation: &str, ty: &str) -> bool {
     match operation {
         "and" | "or" | "xor" => ["b32", "b64"].contains(&ty),
@@ -33,7 +33,7 @@ fn to_global(operation: &str, ty: &str) -> bool {
     }
 }
 
-/// What the operation leaves in memory.
+/// The function of the operation.
 fn reduce(instr: &Instr, operation: &str, ty: &str, global: bool) -> Option<Reduce> {
     let ty_of = Type::parse(ty)?;
     let opcode = ["red", operation, ty].map(str::to_owned).into();
@@ -51,7 +51,7 @@ fn reduce(instr: &Instr, operation: &str, ty: &str, global: bool) -> Option<Redu
     })
 }
 
-/// The type by which elements of a tensor are reduced.
+/// The type with which elements of a tensor are reduced.
 fn type_of(operation: &str, element: Element) -> Option<&'static str> {
     let bits = ["and", "or", "xor"].contains(&operation);
     Some(match element {
@@ -124,7 +124,7 @@ impl Lowering<'_> {
         };
         instr.require(copy.way != BulkDirection::GlobalToShared)?;
         copy.multicast = None;
-        // Blocks add to the same memory.
+        // Blocks may reduce into the same global memory.
         self.communicates |= copy.way == BulkDirection::SharedToGlobal;
         self.push(ColdOp::BulkCopy(Box::new(copy)));
         Ok(())

@@ -1,7 +1,7 @@
-//! Register allocation: a kernel's thousands of virtual registers into the few that live at once, so
-//! that a warp's registers stay in the CPU's nearest cache.
+//! Register allocation: maps a kernel's thousands of virtual registers to the few that are live at
+//! once, so that a warp's registers stay in the CPU's L1 cache.
 //!
-//! Valid for every thread by itself, and so for a diverged warp: operations write active lanes only.
+//! It is valid for each thread, and so for a diverged warp, because operations write active lanes only.
 use super::FIXED;
 use super::bit_set::Bits;
 use super::graph::Graph;
@@ -13,11 +13,11 @@ pub(super) const MAX_BITS: usize = 1 << 30;
 
 /// The registers after allocation.
 pub(super) struct Allocated {
-    /// How many of each class there are, fixed ones included.
+    /// The number of registers of each class, including fixed ones.
     pub sizes: [usize; 3],
     /// The operations at which a kernel and its functions begin.
     pub entries: Vec<usize>,
-    /// Of each, the registers that may be read before they are written.
+    /// For each entry, the registers that may be read before they are written.
     pub unwritten: Vec<Vec<Reg>>,
 }
 
@@ -65,11 +65,11 @@ pub(super) fn allocate(
 /// The registers that are live at each entry.
 type LiveAtEntries = Vec<Vec<usize>>;
 
-/// The first and the last point of a register's life.
+/// The first and last point of a register's live range.
 type Interval = (usize, usize);
 
-/// First and last point at which each register of a class holds something: operation `i` reads at point `2 i` and
-/// writes at `2 i + 1`. And the registers that are live at each entry.
+/// The live range of each register of a class, where operation `i` reads at point `2 i` and writes at `2 i + 1`;
+/// and the registers that are live at each entry.
 fn intervals(
     ops: &mut [Op],
     graph: &Graph,
@@ -78,11 +78,11 @@ fn intervals(
     entries: &[usize],
 ) -> Result<(Vec<Option<Interval>>, LiveAtEntries), String> {
     let (blocks, total) = (graph.starts.len(), ops.len());
-    // What each block reads before it writes it, and what it writes for sure.
+    // The registers that each block reads before writing them, and those that it always writes.
     let mut reads = vec![Vec::new(); blocks];
     let mut writes = vec![Vec::new(); blocks];
     let mut written = vec![usize::MAX; count];
-    // Registers that some block reads before it writes them, numbered: no other passes between blocks.
+    // Numbers the registers that a block reads before writing them: no others are live between blocks.
     let mut crossing = vec![None; count];
     let mut crossings = Vec::new();
     for block in 0..blocks {
@@ -93,7 +93,7 @@ fn intervals(
                     return;
                 }
                 let reg = reg as usize;
-                // A guarded write leaves the other lanes as they were, which reads them.
+                // A guarded write keeps the old value in the other lanes, so it counts as a read.
                 if (role == DefUse::Use || guarded) && written[reg] != block {
                     let number = *crossing[reg].get_or_insert_with(|| {
                         crossings.push(reg);
@@ -167,8 +167,9 @@ fn intervals(
     Ok((intervals, live.collect()))
 }
 
-/// Linear scan: a register for each interval, free again after the interval's last point. A result may
-/// take the register of an operand that ends at the same operation, but no two results share one.
+/// Linear scan: assigns a register to each interval and frees it after the interval's last point. A
+/// result may take the register of an operand that ends at the same operation, but no two results
+/// share one.
 fn scan(intervals: &[Option<Interval>]) -> (Vec<u32>, u32) {
     let mut names = vec![0; intervals.len()];
     let mut order: Vec<(usize, usize, usize)> = intervals

@@ -1,7 +1,8 @@
-//! The meaning of each arithmetic instruction, one thread at a time: the reference for everything faster.
+//! The reference implementation of each arithmetic instruction, one thread at a time; tests compare all faster paths
+//! with it.
 //!
-//! Operands arrive as the zero-extended bits of their registers; of the result, the low bits count.
-//! Rules: PTX ISA, chapter "Instruction Set", under the instruction's name.
+//! Operands are the zero-extended bits of their registers; only the low bits of the result are
+//! used. Rules: PTX ISA, chapter "Instruction Set", under the instruction's name.
 use super::bits;
 use super::float_format::canonical;
 use super::float_ops::{float16, float32, float64, flush};
@@ -29,7 +30,7 @@ pub(super) fn put(x: f32) -> u64 {
 pub(super) fn put64(x: f64) -> u64 {
     x.to_bits()
 }
-/// Picks a const-generic function by width.
+/// Selects a const-generic function by width.
 macro_rules! by_width {
     ($bits:expr, $name:ident) => {
         match $bits {
@@ -49,8 +50,8 @@ macro_rules! by_width {
     };
 }
 
-/// The function of an arithmetic instruction, or `None` if it has none here. `cvt`, `setp` and moves
-/// have places of their own.
+/// The function of an arithmetic instruction, or `None` if it is not in this file. `cvt`, `setp` and
+/// moves have files of their own.
 pub(crate) fn find(instr: &Instr) -> Option<Scalar> {
     let name = instr.opcode[0].as_str();
     let ty = *instr.types().last()?;
@@ -139,7 +140,7 @@ fn integer(name: &str, ty: Type, instr: &Instr) -> Option<Scalar> {
     })
 }
 
-/// Held within 32 bits.
+/// Clamps to the range of an s32.
 pub(super) fn saturated(x: i64) -> u64 {
     x.clamp(i32::MIN.into(), i32::MAX.into()) as u64
 }
@@ -161,7 +162,7 @@ fn mad_hi_u<const BITS: u32>(v: [u64; 3]) -> u64 {
     (((u128::from(zx::<BITS>(v[0])) * u128::from(zx::<BITS>(v[1]))) >> BITS) as u64)
         .wrapping_add(v[2])
 }
-/// Division by zero is open (PTX ISA, "div"); quotient and remainder are all ones on an H100.
+/// Division by zero is unspecified (PTX ISA, "div"); quotient and remainder are all ones on an H100.
 fn div_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     match sx::<BITS>(v[1]) {
         0 => u64::MAX,
@@ -185,15 +186,15 @@ fn rem_u<const BITS: u32>(v: [u64; 3]) -> u64 {
 fn sad_s<const BITS: u32>(v: [u64; 3]) -> u64 {
     v[2].wrapping_add(sx::<BITS>(v[0]).abs_diff(sx::<BITS>(v[1])))
 }
-/// One half of a product; the third operand, zero, is added.
+/// One half of a product; the third operand is added, and is zero.
 pub(super) fn product(ty: Type, high: bool) -> Option<Scalar> {
     match high {
         false => Some(|v| v[0].wrapping_mul(v[1]).wrapping_add(v[2])),
         true => by_width!(ty.bits, ty.is_signed(), mad_hi_s, mad_hi_u),
     }
 }
-/// `vabsdiff4.u32.u32.u32` and `vabsdiff2`: the differences of parts, or their sum and the third operand (PTX ISA, "SIMD
-/// Video Instructions"), as CUDA's intrinsics use them.
+/// `vabsdiff4.u32.u32.u32` and `vabsdiff2`: the absolute differences of the parts, or their sum added to the third
+/// operand (PTX ISA, "SIMD Video Instructions"), as CUDA's intrinsics use them.
 fn absolute_differences(instr: &Instr) -> Option<Scalar> {
     fn parts<const BITS: u32>(v: [u64; 3]) -> impl Iterator<Item = u64> {
         let part = move |i, value: u64| zx::<BITS>(value >> (BITS * i));
@@ -297,8 +298,8 @@ fn bfind(instr: &Instr, bits: u32, signed: bool) -> Option<Scalar> {
         _ => return None,
     })
 }
-/// Position and length of a bit field: the low 8 bits of their operands, but for 64-bit fields all of
-/// them, as on an H100 (the PTX ISA leaves numbers above 255 open).
+/// Position and length of a bit field: the low 8 bits of their operands, or all bits for 64-bit
+/// fields, as on an H100 (the PTX ISA does not specify numbers above 255).
 fn field<const BITS: u32>(pos: u64, len: u64) -> (u32, u32) {
     let cut = |x: u64| match BITS {
         64 => (x as u32).min(255),
@@ -306,7 +307,7 @@ fn field<const BITS: u32>(pos: u64, len: u64) -> (u32, u32) {
     };
     (cut(pos), cut(len))
 }
-/// So many bits from the lowest on.
+/// The mask of the lowest `len` bits.
 pub(super) fn ones(len: u32) -> u64 {
     1u64.unbounded_shl(len).wrapping_sub(1)
 }
@@ -350,7 +351,7 @@ fn shf(instr: &Instr) -> Option<Scalar> {
         (false, false) => |v| (v[1] << 32 | v[0]) >> (v[2] & 0xffff_ffff).min(32),
     })
 }
-/// What an atomic operation leaves in memory, from (old value, operand, second operand).
+/// The new value of an atomic operation, from (old value, operand, second operand).
 pub(crate) fn atomic(instr: &Instr, ty: Type) -> Option<Scalar> {
     let known = [
         "add", "exch", "cas", "min", "max", "and", "or", "xor", "inc", "dec",
@@ -371,7 +372,7 @@ pub(crate) fn atomic(instr: &Instr, ty: Type) -> Option<Scalar> {
     })
 }
 
-/// f32 is added to global memory with subnormal numbers flushed (PTX ISA, "atom").
+/// The addition of f32 to global memory flushes subnormal numbers (PTX ISA, "atom").
 pub(crate) fn atomic_on_global(ty: Type) -> Option<Scalar> {
     let f32 = (ty.kind, ty.bits, ty.pair) == (TypeKind::Float, 32, false);
     f32.then_some(|v| put(flush(flush(f(v[0])) + flush(f(v[1])))))

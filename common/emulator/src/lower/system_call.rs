@@ -1,4 +1,4 @@
-//! Calls of functions that the system brings: they have no body in the PTX.
+//! Calls of functions that the driver provides, without a body in the PTX.
 use super::layout::VariableAddress;
 use super::{Lowering, Result};
 use crate::op::{ColdOp, SystemCall};
@@ -26,7 +26,7 @@ impl Lowering<'_> {
         };
         let place = |operand: &Operand, bytes| self.call_place(instr, operand, bytes);
         let call = match (name.as_str(), results, &arguments[..]) {
-            // There is no heap, so it can only be a null pointer, as where an object's destructor is never called.
+            // There is no heap, so the argument can only be a null pointer, as in a destructor that is never called.
             ("free", [], [_]) => return Ok(()),
             ("vprintf", [] | [_], [format, arguments]) => SystemCall::Print {
                 format: place(format, 8)?,
@@ -46,7 +46,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Where a `.param` variable of at least so many bytes is in local memory.
+    /// The offset in local memory of a `.param` variable with at least `bytes` bytes.
     pub(super) fn call_place(&self, instr: &Instr, operand: &Operand, bytes: u64) -> Result<u32> {
         let Operand::Symbol(name, 0) = operand else {
             return Err(instr.unsupported());

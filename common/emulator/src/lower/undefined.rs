@@ -1,8 +1,8 @@
-//! Which operations may read a register that no instruction has written, so that the sanitizer looks at these only.
+//! Finds the operations that may read an undefined register, so that the sanitizer traces only these.
 //!
-//! A forward data-flow analysis: a register is in question from the entry of the kernel, or of a function that is called, until it is written, and what is
-//! computed from one in question is in question too. Run after register allocation: a register that may be read before
-//! it is written is live at the entry, so until its last use nothing else is in its place.
+//! A forward data-flow analysis: a register may be undefined from the entry of the kernel, or of a called function,
+//! until it is written, and so may results computed from it. It runs after register allocation: a register that may be
+//! read before it is written is live at the entry, so no other value is in its place before its last use.
 use super::bit_set::Bits;
 use super::graph::Graph;
 use super::registers::{Allocated, MAX_BITS};
@@ -12,9 +12,9 @@ use crate::instruction_kind::InstructionKind;
 use crate::op::{Class, Code, ColdOp, LaneOp, MatrixOp, Op, Reg, SyncOp, WarpOp, WgmmaOp};
 use crate::program::{DataFlow, Flow, Instruction};
 
-/// Registers by class and number, as one set.
+/// Numbers the registers of all classes consecutively.
 struct Registers {
-    /// Of each class the first number, and all of them.
+    /// The first number of each class, and the total.
     first: [usize; 4],
 }
 
@@ -37,7 +37,7 @@ impl Registers {
     }
 }
 
-/// What an operation does with its registers.
+/// The registers that an operation uses and defines.
 struct Touched {
     uses: Vec<usize>,
     defs: Vec<usize>,
@@ -45,11 +45,11 @@ struct Touched {
     guarded: bool,
 }
 
-/// Operations that are looked at for each operation that there is: a bound for hostile input.
+/// The most visits per operation, a bound for hostile input.
 const MOST_PASSES: usize = 64;
 
-/// For each operation what the sanitizer has to trace; empty if there is nothing, or the kernel is too large for that. Of
-/// `allocated`, only unwritten registers that some operation reads are left: nothing else is traced.
+/// For each operation, what the sanitizer has to trace; empty if there is nothing to trace or the kernel is too large.
+/// Removes from `allocated` the unwritten registers that no operation reads.
 pub(super) fn flows(
     ops: &mut [Op],
     allocated: &mut Allocated,
@@ -71,7 +71,7 @@ pub(super) fn flows(
     for unwritten in &mut allocated.unwritten {
         unwritten.retain(|&reg| read.contains(registers.number(reg)));
     }
-    // A register in question is traced wherever it is written.
+    // Every operation that reads or writes a possibly undefined register is traced.
     let flows = touched.iter().map(|one| {
         let mut all = one.uses.iter().chain(&one.defs);
         (all.any(|&reg| read.contains(reg)) || one.flow == Flow::Stores && has_local).then(|| {
@@ -86,7 +86,7 @@ pub(super) fn flows(
     flows.collect()
 }
 
-/// The registers that are in question where some operation reads them; none if the kernel is too large.
+/// The registers that may be undefined where an operation reads them; `None` if the kernel is too large.
 fn read_unwritten(
     ops: &[Op],
     touched: &[Touched],
@@ -140,7 +140,7 @@ fn read_unwritten(
 }
 
 impl Touched {
-    /// Takes the registers in question from before the operation to behind it.
+    /// Updates the set of possibly undefined registers across the operation.
     fn apply(&self, open: &mut Bits) {
         let result = match self.flow {
             Flow::Moves | Flow::Computes => self.uses.iter().any(|&reg| open.contains(reg)),
@@ -175,7 +175,7 @@ fn touched(
     });
     op.guard = guard;
     match &op.code {
-        // They are written when it lands, and what they held is an addend or is not looked at.
+        // Accumulators are written when the `wgmma` lands; their old value is an addend or is not read.
         Code::Matrix(MatrixOp::Wgmma(WgmmaOp::Mma(wgmma))) => {
             let d = wgmma.d.iter().map(|&index| {
                 registers.number(Reg {
@@ -185,7 +185,7 @@ fn touched(
             });
             defs.extend(d);
         }
-        // Names the registers of every `wgmma`, and looks at none.
+        // It lists the registers of every `wgmma`, and reads none.
         Code::Matrix(MatrixOp::Wgmma(WgmmaOp::Wait { .. })) => uses.clear(),
         Code::Matrix(_) | Code::Lane(_) | Code::Sync(_) => {}
         Code::Branch { .. } | Code::Call(_) | Code::Return | Code::Exit | Code::Trap => {}
@@ -200,7 +200,7 @@ fn touched(
     }
 }
 
-/// What becomes of a value that no instruction has written.
+/// What an operation does with undefined values.
 fn flow(op: &Op, has_local: bool, instructions: &[Instruction]) -> Flow {
     let may_be_local = |space: Space| has_local && matches!(space, Space::Local | Space::Generic);
     match &op.code {
@@ -223,7 +223,7 @@ fn flow(op: &Op, has_local: bool, instructions: &[Instruction]) -> Flow {
                 ColdOp::Scalar(..) | ColdOp::Lop3(..) | ColdOp::Pack(..) | ColdOp::Unpack(..) => {
                     arithmetic(op, instructions)
                 }
-                // Its result goes to local memory.
+                // Its result is stored to local memory.
                 ColdOp::System(_) => Flow::Stores,
                 ColdOp::Mbarrier(_)
                 | ColdOp::BulkCopy(_)
@@ -268,14 +268,14 @@ fn flow(op: &Op, has_local: bool, instructions: &[Instruction]) -> Flow {
     }
 }
 
-/// Whether bits are only put somewhere else, or computed with.
+/// Whether bits are only moved, or used in a computation.
 fn arithmetic(op: &Op, instructions: &[Instruction]) -> Flow {
     let instruction = &instructions[op.instruction as usize];
     let name = instruction.opcode.split('.').next().unwrap_or_default();
     let puts = [
         "and", "bfe", "bfi", "lop3", "mov", "or", "prmt", "selp", "shf", "shl", "shr", "xor",
     ];
-    // A parameter of `st` that is wider than what it stores is cut first, and so on.
+    // Operations that prepare operands of other instructions, such as truncating the value of an `st`, only move bits.
     let prepares = !matches!(instruction.kind, InstructionKind::Arithmetic { .. });
     match prepares || puts.contains(&name) {
         true => Flow::Moves,

@@ -15,7 +15,7 @@ impl Lowering<'_> {
             (["commit_group", "sync", "aligned"], []) => WgmmaOp::Commit,
             (["wait_group", "sync", "aligned"], [Operand::Int(n)]) => WgmmaOp::Wait {
                 pending: u32::try_from(*n).unwrap_or(u32::MAX),
-                // Those of all `wgmma`, put in when all are known.
+                // The registers of all `wgmma`, filled in when all are known.
                 regs: Box::new([]),
             },
             (["mma_async", "sync", "aligned", shape, formats @ ..], _) => {
@@ -29,8 +29,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// `d, a, b-desc, scale-d`; for all but integers a scale for A and one for B; and for elements of 16 bits a transpose bit for
-    /// each operand in shared memory.
+    /// `d, a, b-desc, scale-d`; for all types except integers, a scale for A and one for B; for 16-bit elements, also a
+    /// transpose bit for each operand in shared memory.
     fn mma_async(
         &mut self,
         instr: &Instr,
@@ -112,7 +112,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What is computed with these formats: D, A, B.
+/// The arithmetic for the formats of D, A and B.
 fn arithmetic(formats: &[&str]) -> Option<Arithmetic> {
     Some(match formats {
         ["f32", "f16", "f16"] => Arithmetic::Half(Factor::F16, Sums::F32),
@@ -135,14 +135,14 @@ fn arithmetic(formats: &[&str]) -> Option<Arithmetic> {
     })
 }
 
-/// The shapes that these factors have (PTX ISA, "Matrix Shape" of `wgmma`): 32 bytes along K.
+/// The shapes for these factors (PTX ISA, "Matrix Shape" of `wgmma`): 32 bytes along K.
 fn product(shape: &str, arithmetic: Arithmetic) -> Option<MatrixProduct> {
     let (factors, sums) = formats_of(arithmetic);
     let k = 256 / bits_of(factors);
     let n = shape.strip_prefix("m64n")?.strip_suffix(&format!("k{k}"))?;
     let n = n.parse::<u32>().ok()?;
     let step = match arithmetic {
-        // 24 is among them.
+        // N = 24 is also allowed.
         Arithmetic::Integer { .. } | Arithmetic::Bits(_) if n > 32 => 16,
         _ => 8,
     };
@@ -156,8 +156,8 @@ fn product(shape: &str, arithmetic: Arithmetic) -> Option<MatrixProduct> {
     })
 }
 
-/// Keeps the registers of every `wgmma` alive up to the waits: until then the hardware may read and write
-/// them, so nothing else may be put there.
+/// Keeps the registers of every `wgmma` live until the waits: until then the hardware may read and write
+/// them, so they must not be reused.
 pub(super) fn hold_registers(ops: &mut [Op]) {
     let mut held: Vec<u32> = Vec::new();
     for op in ops.iter() {
@@ -174,8 +174,8 @@ pub(super) fn hold_registers(ops: &mut [Op]) {
     }
 }
 
-/// For each operation that is no `wgmma`, the registers of some `wgmma` that it touches, and whether it writes
-/// them. Empty if there is no `wgmma`.
+/// For each operation that is not a `wgmma`, the registers of any `wgmma` that it accesses, and whether it
+/// writes them. Empty if there is no `wgmma`.
 pub(super) fn watched(ops: &mut [Op], b32: usize) -> Vec<Box<[(u32, bool)]>> {
     let mut held = vec![false; b32];
     let mut any = false;
@@ -194,7 +194,7 @@ pub(super) fn watched(ops: &mut [Op], b32: usize) -> Vec<Box<[(u32, bool)]>> {
     ops.iter_mut()
         .map(|op| {
             let mut list = Vec::new();
-            // These order themselves.
+            // `wgmma` and its waits have checks of their own.
             if let Code::Matrix(MatrixOp::Wgmma(WgmmaOp::Mma(_) | WgmmaOp::Wait { .. })) = op.code {
                 return list.into();
             }
@@ -209,7 +209,7 @@ pub(super) fn watched(ops: &mut [Op], b32: usize) -> Vec<Box<[(u32, bool)]>> {
 }
 
 impl Wgmma {
-    /// A where it is in registers.
+    /// The registers of A, if it is in registers.
     pub fn a_registers(&self) -> &[u32] {
         match &self.a {
             WgmmaA::Registers(regs) => regs,
@@ -217,7 +217,7 @@ impl Wgmma {
         }
     }
 
-    /// Accumulators, and A where it is in registers.
+    /// The registers of the accumulators, and of A if it is in registers.
     fn registers(&self) -> impl Iterator<Item = u32> {
         self.d.iter().chain(self.a_registers()).copied()
     }

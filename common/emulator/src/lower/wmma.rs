@@ -1,6 +1,6 @@
-//! `wmma`: PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions". Its fragments are opaque in PTX. Here they are an H100's
-//! (recorded: wmma_layout.csv), and every instruction is what ptxas 13.0 makes of it for sm_90a: `wmma.mma` two of `mma.sync`
-//! (four for tf32), loads and stores those of `wmma_memory.rs`.
+//! `wmma`: PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions". Its fragments are opaque in PTX; the emulator
+//! uses those of an H100 (recorded: wmma_layout.csv). Each instruction is lowered as ptxas 13.0 compiles it for sm_90a:
+//! `wmma.mma` to two `mma.sync` (four for tf32), loads and stores as in `wmma_memory.rs`.
 use super::mma::formats_of;
 use super::{Lowering, Result};
 use crate::op::{Class, ColdOp, LaneOp, MatrixOp, Mma, Reg};
@@ -28,13 +28,13 @@ impl Shape {
         Some(Self { m, n, k })
     }
 
-    /// m8n32 is computed as the transposed product: B's columns are then what A's rows are else.
+    /// m8n32 is computed as the transposed product: B's columns take the role of A's rows.
     pub fn is_transposed(self) -> bool {
         self.m < self.n
     }
 }
 
-/// What a fragment is of.
+/// The matrix of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Matrix {
     A,
@@ -63,13 +63,13 @@ pub(super) struct Fragment {
     pub matrix: Matrix,
     pub shape: Shape,
     pub element: Element,
-    /// `.row`, else `.col`.
+    /// `.row`, otherwise `.col`.
     pub row_major: bool,
     pub space: Space,
 }
 
 impl Fragment {
-    /// `.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE` behind `wmma.load.a` and its like.
+    /// `.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE` after `wmma.load.a` and similar opcodes.
     fn parse(matrix: Matrix, parts: &[&str]) -> Option<Self> {
         let (layout, shape, space, ty) = match parts {
             ["sync", "aligned", layout, shape, ty] => (layout, shape, Space::Generic, ty),
@@ -97,7 +97,7 @@ impl Fragment {
         let is_short = shape.k == 8;
         let fits = match element {
             Element::Tf32 => is_short,
-            // Sums of tf32 are f32.
+            // With tf32 factors, sums are f32.
             Element::WordSum => !is_short || *ty == "f32",
             Element::Half(_) | Element::Byte | Element::HalfSum => !is_short,
         };
@@ -173,13 +173,13 @@ impl Lowering<'_> {
         let a = self.b32_list(instr, a, count(Matrix::A, element), false)?;
         let b = self.b32_list(instr, b, count(Matrix::B, element), false)?;
         let c_regs = self.b32_list(instr, c_operand, count(Matrix::C, c), false)?;
-        // An f16 addend of f32 sums, and f16 results of theirs, are conversions of their own.
+        // An f16 addend of f32 sums and an f16 result of them need separate conversions.
         let c_regs = match c == Element::HalfSum && !arithmetic.is_packed() {
             true => self.widened(&c_regs),
             false => c_regs,
         };
         let narrows = d == Element::HalfSum && !arithmetic.is_packed();
-        // What a later step reads is not to be overwritten by an earlier one.
+        // An earlier step must not overwrite what a later one reads.
         let overlaps = d_regs.iter().enumerate().any(|(i, d)| {
             let c = c_regs.iter().position(|c| c == d);
             a.contains(d) || b.contains(d) || c.is_some_and(|at| at != i)
@@ -196,7 +196,7 @@ impl Lowering<'_> {
             false => (&a, &b),
         };
         for step in steps(shape, arithmetic) {
-            // The later steps add to what the first ones left.
+            // Later steps add to the results of the first ones.
             let addend = if step.first { &c_regs } else { &sums };
             let mma = self.part_of(arithmetic, shape, &step, [tall, wide, addend, &sums]);
             self.push(MatrixOp::Mma(Box::new(mma)));
@@ -251,7 +251,7 @@ impl Lowering<'_> {
         mma
     }
 
-    /// f16 in pairs as f32.
+    /// Converts packed f16 pairs to f32.
     fn widened(&mut self, pairs: &[u32]) -> Vec<u32> {
         let mut widened = Vec::new();
         for &pair in pairs {
@@ -265,7 +265,7 @@ impl Lowering<'_> {
         widened
     }
 
-    /// Two f32 as f16 in one register.
+    /// Converts two f32 to f16 packed in one register.
     fn pack_f16(&mut self, d: u32, pair: &[u32]) {
         for &half in pair {
             self.push_always(LaneOp::F32ToF16([half, half]));
@@ -347,22 +347,22 @@ impl Formats {
     }
 }
 
-/// One `mma.sync`: where its registers begin in the fragments.
+/// One `mma.sync`, and where its registers begin in the fragments.
 struct Step {
     /// Bytes of a row.
     row: u32,
     tall: usize,
     wide: usize,
-    /// Which half of the sums.
+    /// Which half of the sums it computes.
     half: usize,
-    /// It adds to C.
+    /// Whether it adds to C.
     first: bool,
 }
 
-/// All of a `wmma.mma`, in their order.
+/// All steps of a `wmma.mma`, in order.
 fn steps(shape: Shape, arithmetic: Arithmetic) -> Vec<Step> {
     let (row, tall, wide) = match arithmetic {
-        // K in two halves, four each: k 0 to 3 first.
+        // K is split into two halves of four: k 0 to 3 first.
         Arithmetic::Tf32 => {
             let step = |i: usize| Step {
                 row: 16,
@@ -379,7 +379,7 @@ fn steps(shape: Shape, arithmetic: Arithmetic) -> Vec<Step> {
         | Arithmetic::E4m3
         | Arithmetic::Bits(_) => (32, 4, 2),
     };
-    // Either there are two blocks of columns, or two of rows.
+    // There are two blocks either of columns or of rows.
     let square = shape.m == shape.n;
     let step = |half: usize| Step {
         row,

@@ -1,10 +1,10 @@
-//! Loads and stores of `wmma` fragments, access by access as ptxas 13.0 makes them for sm_90a.
+//! Loads and stores of `wmma` fragments, with the accesses that ptxas 13.0 generates for sm_90a.
 //!
-//! A fragment is made of blocks of 8 rows: of A its rows, of B its columns, of C its rows (its columns for m8n32). A lane's
-//! share of a block is contiguous along K, or along the other dimension of C: lane 4 g + t has row g, 4 bytes from 4 t on, or 2 sums
-//! from 2 t on. Where memory is contiguous along the same dimension, that is one access; else, elements of 16 bits are loaded as they
-//! are in memory and transposed in the warp (`movmatrix`), and all others are loaded one by one. From shared memory, factors come by
-//! `ldmatrix` where elements have 16 bits or nothing is to be transposed.
+//! A fragment consists of blocks of 8 rows: rows of A, columns of B, rows of C (columns for m8n32). A lane's share of a
+//! block is contiguous along K, or along the other dimension of C: lane 4 g + t has row g, 4 bytes from 4 t on, or 2
+//! sums from 2 t on. If memory is contiguous along the same dimension, that is one access. Otherwise 16-bit elements
+//! are loaded in their order in memory and transposed in the warp (`movmatrix`), and all others are loaded one by one.
+//! Factors in shared memory are loaded by `ldmatrix` if elements have 16 bits or need no transposition.
 use super::wmma::{Element, Fragment, Matrix};
 use super::{Lowering, Result};
 use crate::Space;
@@ -14,7 +14,7 @@ use crate::op::{
 use crate::program::{Fixed, Special};
 use crate::ptx::{Instr, Operand};
 
-/// A block of 8 rows, from this row on, and where its lanes' elements begin.
+/// A block of 8 rows that starts at `row`, and where its lanes' elements begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Block {
     row: u32,
@@ -46,7 +46,7 @@ impl Element {
 }
 
 impl Fragment {
-    /// Its rows are what an `mma.sync` has as A's.
+    /// Its rows take the role of A's rows in `mma.sync`.
     fn is_tall(&self) -> bool {
         (self.matrix == Matrix::A) != self.shape.is_transposed()
     }
@@ -61,7 +61,7 @@ impl Fragment {
         }
     }
 
-    /// Memory is contiguous as its lanes are.
+    /// Whether memory is contiguous along the same dimension as a lane's elements.
     fn is_straight(&self) -> bool {
         match self.matrix {
             Matrix::A => self.row_major,
@@ -92,12 +92,12 @@ impl Fragment {
             Matrix::A | Matrix::B => rows
                 .flat_map(|row| [block(row, 0), block(row, second)])
                 .collect(),
-            // The sums of 16 x 16: the left half first.
+            // The accumulator of 16 x 16: the left half first.
             Matrix::C => [block(0, 0), block(8, 0), block(0, second), block(8, second)].into(),
         }
     }
 
-    /// How many registers PTX names: f16 factors fill 8, the same ones again and again.
+    /// How many registers PTX names: f16 factors have 8, which repeat the same values.
     pub(super) fn registers(&self) -> usize {
         match self.element {
             Element::Half(crate::tensor::Factor::F16) => 8,
@@ -109,7 +109,7 @@ impl Fragment {
         self.blocks().len() * self.element.registers() as usize
     }
 
-    /// The distance between rows in memory where none is given.
+    /// The default distance between rows in memory.
     fn default_stride(&self) -> u32 {
         let shape = self.shape;
         match (self.matrix, self.row_major) {
@@ -120,7 +120,7 @@ impl Fragment {
     }
 }
 
-/// What the addresses of a fragment are made of.
+/// The parts of a fragment's addresses.
 struct Place {
     /// 64 bits.
     base: Reg,
@@ -188,7 +188,7 @@ impl Lowering<'_> {
             None => self.constant(Class::B32, fragment.default_stride().into()),
         };
         let bytes = fragment.element.bytes();
-        // A register of its own: the loads may write that of the operand.
+        // A separate register, because the loads may overwrite the operand's.
         let bytes_each = self.number(bytes);
         let stride = self.b32(B32Op::Mul, elements, bytes_each);
         if fragment.space != Space::Global {
@@ -201,10 +201,10 @@ impl Lowering<'_> {
         })
     }
 
-    /// Factors by `ldmatrix`: rows of 16 bytes, whose addresses are those of 8 lanes for each matrix.
+    /// Loads factors by `ldmatrix`: rows of 16 bytes, whose addresses are in 8 lanes for each matrix.
     fn load_matrices(&mut self, fragment: &Fragment, place: &Place, own: &[u32]) {
         let straight = fragment.is_straight();
-        // Two matrices of 8-bit elements at once, four of others.
+        // Loads two matrices of 8-bit elements at once, or four of 16-bit elements.
         let most = if fragment.element == Element::Byte {
             2
         } else {
@@ -215,7 +215,7 @@ impl Lowering<'_> {
             let [lane, seven, three] = [self.lane(), self.number(7), self.number(3)];
             let row = self.b32(B32Op::And, lane, seven);
             let matrix = self.b32(B32Op::ShrU, lane, three);
-            // The blocks differ in one or both of two bits; so do the numbers of their matrices.
+            // The positions of the blocks differ in one or two bits, which are bits of their matrix numbers.
             let rows = self.pick(matrix, blocks, |block| block.row);
             let along = self.pick(matrix, blocks, |block| block.along);
             let (rows, along) = if straight {
@@ -246,7 +246,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// What a block has, chosen by the number of its matrix, bit by bit.
+    /// A property of a block, selected by the bits of its matrix number.
     fn pick(&mut self, matrix: Reg, blocks: &[Block], of: impl Fn(&Block) -> u32) -> Reg {
         let first = blocks.first().map_or(0, &of);
         let mut sum = self.number(first);
@@ -271,7 +271,7 @@ impl Lowering<'_> {
         let each = fragment.element.registers() as usize;
         for (block, regs) in fragment.blocks().into_iter().zip(own.chunks_exact(each)) {
             if fragment.element == Element::Byte && !fragment.is_straight() {
-                // Four bytes, each loaded for itself.
+                // Four bytes, each loaded separately.
                 let parts: Vec<Reg> = (0..4).map(|_| self.temp(Class::B32)).collect();
                 let names: Vec<u32> = parts.iter().map(|part| part.index).collect();
                 for (address, regs) in self.accesses(fragment, place, block, &names) {
@@ -308,10 +308,10 @@ impl Lowering<'_> {
         let [g, t] = self.lane_parts();
         let t = self.times(t, each);
         let Block { row, along } = block;
-        // Memory's row and column of the lane's first element, counted from the block's.
+        // Row and column in memory of the lane's first element, relative to the block.
         let (from, to, lane_row, lane_column) = match (fragment.is_straight(), bytes) {
             (true, _) => (row, along, g, t),
-            // As it is in memory, to be transposed.
+            // In the order of memory, to be transposed.
             (false, 2) => (along, row, g, t),
             (false, _) => (along, row, t, g),
         };
@@ -326,7 +326,7 @@ impl Lowering<'_> {
         if whole {
             return vec![(Address { base: at, offset }, regs.to_vec())];
         }
-        // One by one, a row of memory each.
+        // One element at a time, each in its own row of memory.
         let mut accesses = Vec::new();
         for (i, &reg) in (0..).zip(regs) {
             let rows = self.number(i);
@@ -339,7 +339,7 @@ impl Lowering<'_> {
         accesses
     }
 
-    /// One access of these registers, or of a byte.
+    /// One access to these registers, or to a byte.
     fn access(&mut self, fragment: &Fragment, address: Address, regs: &[u32]) -> Box<LoadStore> {
         let is_byte = fragment.element == Element::Byte && !fragment.is_straight();
         let mut list = [0; 4];
@@ -390,13 +390,13 @@ impl Lowering<'_> {
         ]
     }
 
-    /// In a register of its own.
+    /// The result is in a new register.
     pub(super) fn multiplied(&mut self, a: Reg, factor: u32) -> Reg {
         let factor = self.number(factor);
         self.b32(B32Op::Mul, a, factor)
     }
 
-    /// In a register of its own.
+    /// The result is in a new register.
     pub(super) fn shifted_right(&mut self, a: Reg, by: u32) -> Reg {
         let by = self.number(by);
         self.b32(B32Op::ShrU, a, by)

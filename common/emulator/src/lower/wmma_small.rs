@@ -1,7 +1,7 @@
 //! `wmma` of m8n8: f64 (k4), 4 bits (k32) and single bits (k128); PTX ISA, "WMMA Data types and shapes", "Sub-byte Operations".
 //!
-//! Fragments are those that `mma.sync` of the same shape has, one block each: lane `4 g + t` holds of A row g and of B column g the
-//! element t, or the word t of packed ones; of C row g, columns 2 t and the next. Recorded: wmma_layout_more.csv.
+//! Fragments are those of `mma.sync` of the same shape, one block each: lane `4 g + t` holds element t, or packed word
+//! t, of A's row g and of B's column g; and columns 2 t and 2 t + 1 of C's row g. Recorded: wmma_layout_more.csv.
 use super::mma::{formats_of, integer};
 use super::{Lowering, Result};
 use crate::op::{Address, Class, LoadStore, MatrixOp, Mma, Order};
@@ -13,7 +13,7 @@ use crate::{MatrixProduct, Space};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Element {
     Double,
-    /// So many bits of a word: factors only.
+    /// Factors of this many bits, packed in words.
     Packed(u32),
     /// `.s32` sums.
     Word,
@@ -24,15 +24,15 @@ enum Element {
 struct Fragment {
     is_sum: bool,
     element: Element,
-    /// What a lane holds is contiguous: A and C by rows, B by columns.
+    /// Whether the elements of a lane are contiguous in memory: A and C by rows, B by columns.
     straight: bool,
-    /// Elements from one row of memory to the next, where none are given.
+    /// The default number of elements from one row of memory to the next.
     stride: u32,
     space: Space,
 }
 
 impl Fragment {
-    /// `.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE` behind `wmma.load.a` and its like.
+    /// `.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE` after `wmma.load.a` and similar opcodes.
     fn parse(matrix: &str, parts: &[&str]) -> Option<Self> {
         let [
             "sync",
@@ -59,7 +59,7 @@ impl Fragment {
             _ => return None,
         };
         let straight = (*layout == "row") == (matrix != "b");
-        // PTX ISA: packed factors are A by rows and B by columns.
+        // PTX ISA: packed factors are row-major for A and column-major for B.
         if matches!(element, Element::Packed(_)) && !straight {
             return None;
         }
@@ -88,7 +88,7 @@ impl Fragment {
 }
 
 impl Lowering<'_> {
-    /// Whether this file has the instruction, which is then lowered.
+    /// Lowers the instruction if it is one of this file; returns whether it is.
     pub(super) fn wmma_small(&mut self, instr: &Instr) -> Result<bool> {
         let parts: Vec<&str> = instr.opcode[1..].iter().map(String::as_str).collect();
         match parts[..] {
@@ -202,7 +202,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The loads or stores of a fragment: one where what a lane holds is contiguous, else one for each of its elements.
+    /// The loads or stores of a fragment: one if a lane's elements are contiguous, otherwise one for each element.
     fn small_accesses(
         &mut self,
         instr: &Instr,
@@ -225,9 +225,9 @@ impl Lowering<'_> {
             None => self.constant(Class::B32, fragment.stride.into()),
         };
         let bytes = fragment.bytes();
-        // A register of its own: the loads may write that of the operand.
+        // A separate register, because the loads may overwrite the operand's.
         let stride = match fragment.element {
-            // A whole number of bytes: the stride is a multiple of 32 elements, or of 128.
+            // This is a whole number of bytes, because the stride is a multiple of 32 or 128 elements.
             Element::Packed(bits) => self.shifted_right(elements, (8 / bits).ilog2()),
             Element::Double | Element::Word => self.multiplied(elements, bytes),
         };
@@ -265,7 +265,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// So many registers of a class.
+    /// A list of `count` registers of a class.
     fn list_of(
         &mut self,
         instr: &Instr,

@@ -1,6 +1,6 @@
-//! Floating-point numbers as C's `printf` writes them, of a magnitude that is finite and without its sign.
+//! Formats finite, non-negative floating-point numbers as C's `printf` does.
 
-/// Digits behind the point where no precision is given (C17, 7.21.6.1).
+/// Digits after the decimal point without an explicit precision (C17, 7.21.6.1).
 const DIGITS: usize = 6;
 
 /// `%f`
@@ -24,7 +24,7 @@ pub(super) fn exponent(value: f64, precision: Option<usize>, alternate: bool) ->
     format!("{digits}{point}{}", signed(exponent))
 }
 
-/// `%g`: the shorter of both, without zeros at the end.
+/// `%g`: `%f` or `%e`, without trailing zeros.
 pub(super) fn general(value: f64, precision: Option<usize>, alternate: bool) -> String {
     let significant = precision.unwrap_or(DIGITS).max(1);
     let (digits, exponent) = scientific(value, significant - 1);
@@ -58,7 +58,7 @@ pub(super) fn hexadecimal(value: f64, precision: Option<usize>, alternate: bool)
     };
     let digits = match precision {
         Some(digits) if digits < 13 => {
-            // To nearest, ties to even, as glibc rounds.
+            // Rounds to nearest, ties to even, as glibc does.
             let cut = FRACTION - 4 * digits as u32;
             let (half, rest) = (1u64 << (cut - 1), significand & ((1 << cut) - 1));
             significand >>= cut;
@@ -85,7 +85,7 @@ pub(super) fn hexadecimal(value: f64, precision: Option<usize>, alternate: bool)
     format!("{whole}{point}{shown}p{exponent:+}")
 }
 
-/// The digits of scientific notation with so many behind the point, and its exponent.
+/// The digits of scientific notation with `precision` digits after the point, and the exponent.
 fn scientific(value: f64, precision: usize) -> (String, i32) {
     let text = format!("{value:.precision$e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));

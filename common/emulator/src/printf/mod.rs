@@ -1,24 +1,25 @@
-//! `printf` of a kernel: a format and its arguments in, text out (CUDA C++ Programming Guide, "Formatted Output"). The
-//! host's C library formats what a GPU hands over, so conversions follow C's rules, with glibc's `(nil)` and `(null)`.
+//! `printf` in kernels: formats text from a format string and its arguments (CUDA C++ Programming Guide, "Formatted
+//! Output"). With CUDA, the host's C library formats the output, so conversions follow C's rules, with glibc's `(nil)`
+//! and `(null)`.
 mod float;
 mod spec;
 
 use spec::{Count, Spec};
 
-/// More arguments than this are ignored, and their specifiers printed as they are written (same section).
+/// Arguments beyond this number are ignored, and their specifiers printed literally (same section).
 const MOST_ARGUMENTS: usize = 32;
 
-/// Where the arguments are.
+/// Access to the arguments.
 pub(crate) trait Arguments {
-    /// Why one cannot be read.
+    /// The error if an argument cannot be read.
     type Error;
-    /// The value of so many bytes at this offset, extended by zeros.
+    /// The value of `bytes` bytes at this offset, zero-extended.
     fn value(&mut self, offset: u64, bytes: u32) -> Result<u64, Self::Error>;
-    /// The text at this address, without the NUL that ends it.
+    /// The text at this address, without the terminating NUL.
     fn text(&mut self, address: u64) -> Result<Vec<u8>, Self::Error>;
 }
 
-/// What is printed, and how many arguments were read.
+/// Returns the text, and how many arguments were read.
 pub(crate) fn format<A: Arguments>(
     mut format: &[u8],
     arguments: &mut A,
@@ -49,7 +50,7 @@ pub(crate) fn format<A: Arguments>(
     Ok((out, values.read))
 }
 
-/// Arguments that are read one after the other.
+/// Reads the arguments one after the other.
 struct Values<'a, A> {
     arguments: &'a mut A,
     offset: u64,
@@ -66,7 +67,7 @@ impl<A: Arguments> Values<'_, A> {
         Ok(value)
     }
 
-    /// A width or precision; a negative one comes with its sign.
+    /// A width or precision, which may be negative.
     fn count(&mut self, count: Option<Count>) -> Result<Option<i64>, A::Error> {
         Ok(match count {
             None => None,
@@ -105,7 +106,7 @@ impl<A: Arguments> Values<'_, A> {
 
 /// A converted argument.
 struct Text {
-    /// Sign or `0x`, in front of zeros that fill the width.
+    /// Sign or `0x`, before the zeros that fill the width.
     prefix: String,
     body: Vec<u8>,
     /// Whether zeros fill the width.

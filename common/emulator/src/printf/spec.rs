@@ -1,7 +1,7 @@
-//! One conversion specifier, and what it makes of integers.
+//! One conversion specifier, and how it formats integers.
 use super::{Text, float};
 
-/// A bound for hostile formats: characters that a width or precision may ask for.
+/// The largest width or precision, a bound for hostile formats.
 pub(super) const MOST_CHARACTERS: usize = 4096;
 
 /// A width or a precision.
@@ -25,7 +25,7 @@ pub(super) struct Spec {
     pub conversion: u8,
 }
 
-/// Of an integer.
+/// The size of an integer argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Size {
     /// `hh`
@@ -38,7 +38,7 @@ enum Size {
 }
 
 impl Spec {
-    /// What follows a `%`, and the text behind it; none if it is no specifier.
+    /// Parses the specifier after a `%`, and returns the text after it; `None` if it is not a specifier.
     pub fn parse(mut text: &[u8]) -> Option<(Self, &[u8])> {
         let mut spec = Self {
             left: false,
@@ -66,7 +66,7 @@ impl Spec {
         if let Some(rest) = text.strip_prefix(b".") {
             let precision;
             (precision, text) = count(rest);
-            // A point alone is a precision of 0.
+            // A point without digits is a precision of 0.
             spec.precision = Some(precision.unwrap_or(Count::Number(0)));
         }
         let sizes: [(&[u8], Size); 7] = [
@@ -91,7 +91,7 @@ impl Spec {
             .then_some((spec, rest))
     }
 
-    /// Arguments that it takes.
+    /// The number of arguments that it takes.
     pub fn arguments(&self) -> usize {
         let stars = [self.width, self.precision];
         let stars = stars.iter().filter(|c| matches!(c, Some(Count::Argument)));
@@ -155,7 +155,7 @@ impl Spec {
         text
     }
 
-    /// At least as many digits as the precision says; none of a 0 with precision 0.
+    /// The precision is the minimum number of digits; 0 with precision 0 has no digits.
     fn integer(&self, prefix: &str, digits: String, precision: Option<usize>) -> Text {
         let digits = match precision {
             Some(0) if digits == "0" => String::new(),
@@ -194,7 +194,7 @@ impl Spec {
     }
 }
 
-/// `*` or digits; a number that is too large is cut.
+/// `*` or digits; a number that is too large is clamped.
 fn count(text: &[u8]) -> (Option<Count>, &[u8]) {
     if let Some(rest) = text.strip_prefix(b"*") {
         return (Some(Count::Argument), rest);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Arguments one after the other in memory, and texts by their number.
+/// Arguments consecutive in memory, and texts by number.
 struct Given {
     bytes: Vec<u8>,
     texts: Vec<&'static str>,
@@ -36,7 +36,7 @@ fn ints(text: &str, values: &[i32]) -> String {
     printed(text, bytes.collect()).expect(text).0
 }
 
-/// What glibc printed on x86-64: format, bytes of the argument, its bits, the text.
+/// Output of glibc on x86-64: format, bytes of the argument, its bits, the text.
 #[test]
 fn conversions_are_glibcs() {
     for row in include_str!("glibc.tsv").lines().skip(1) {
@@ -84,7 +84,7 @@ fn more_than_32_arguments_are_printed_as_they_are_written() {
 }
 
 #[test]
-fn what_is_no_specifier_is_printed() {
+fn an_invalid_specifier_is_printed() {
     for text in ["100%", "% ", "%y", "%-05", "%.q", "%lls%", "%n"] {
         let found = printed(text, vec![0; 64]).expect(text).0;
         let expected = match text {
@@ -105,7 +105,7 @@ fn no_format_asks_for_much() {
     assert!(huge.expect("two numbers").0.len() < 9000);
 }
 
-/// Any bytes come back, whatever they say.
+/// Arbitrary bytes are formatted without a panic.
 #[test]
 fn no_format_panics() {
     let mut state = 7;

@@ -1,17 +1,17 @@
-//! Which instructions a `.version` and a `.target` have: a row for each family, or for modifiers and types that came later.
-//! The source of a row is the paragraphs "PTX ISA Notes" and "Target ISA Notes" of the section of the PTX ISA that it names,
-//! and ptxas says the same of each (`ptxas_agrees`).
+//! Which instructions are available for a `.version` and a `.target`: a row for each family, and for modifiers and
+//! types that were added later. The source of a row is the paragraphs "PTX ISA Notes" and "Target ISA Notes" of the PTX
+//! ISA section that it names; a test checks each against ptxas (`ptxas_agrees`).
 use super::targets::{self, Target};
 use super::{Instr, Operand, PtxError};
 
-/// An instruction needs all rows that it fits.
+/// An instruction must satisfy all rows that match it.
 pub(super) struct Row {
     opcodes: &'static [&'static str],
-    /// Of each list, one suffix is in the opcode.
+    /// The opcode must contain one suffix of each list.
     with: &'static [&'static [&'static str]],
     version: (u32, u32),
     target: Target,
-    /// Of the PTX ISA.
+    /// The section of the PTX ISA.
     section: &'static str,
 }
 
@@ -58,7 +58,7 @@ const SM_90A: Target = Target {
     suffix: Some('a'),
 };
 
-/// In the order of the families.
+/// Ordered by family.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     row(&["ldmatrix"], &[], (6, 5), sm(75), "Warp-level matrix load instruction: ldmatrix"),
@@ -193,7 +193,7 @@ impl Row {
     }
 }
 
-/// What a module must have for an instruction: the oldest version and the least target, each with the PTX ISA's section.
+/// What an instruction requires of a module: the minimum version and target, each with the PTX ISA's section.
 struct Needs {
     version: ((u32, u32), &'static str),
     target: Option<(Target, &'static str)>,
@@ -228,14 +228,14 @@ fn needs(instr: &Instr) -> Needs {
     needs
 }
 
-/// Refuses an instruction that a module of this version and target does not have, as ptxas does.
+/// Refuses an instruction that is not available for this version and target, as ptxas does.
 pub(crate) fn check(instr: &Instr, version: (u32, u32), target: &str) -> Result<(), PtxError> {
     let needs = needs(instr);
     let ((major, minor), section) = needs.version;
     if (major, minor) > version {
         let (is, has) = version;
         return Err(instr.wrong(format!(
-            "requires PTX ISA .version {major}.{minor} or later, and this module's is {is}.{has}: compile it by a newer CUDA (PTX ISA, \"{section}\")"
+            "requires PTX ISA .version {major}.{minor} or later, and this module's is {is}.{has}: compile it with a newer CUDA version (PTX ISA, \"{section}\")"
         )));
     }
     let Some(own) = targets::find(target) else {

@@ -1,4 +1,4 @@
-//! The table against ptxas, where there is one.
+//! Compares the table with ptxas, if it is installed.
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -42,7 +42,7 @@ fn ptxas() -> Option<PathBuf> {
     found
 }
 
-/// Whether ptxas takes it, or what it says.
+/// Whether ptxas accepts it, or its error message.
 fn assembles(ptxas: &Path, text: &str, arch: &str) -> Result<(), String> {
     let mut child = Command::new(ptxas)
         .args(["-arch", arch, "-o", "/dev/null", "-"])
@@ -62,7 +62,7 @@ fn assembles(ptxas: &Path, text: &str, arch: &str) -> Result<(), String> {
     }
 }
 
-/// What the table says of a line: version and target, which has a version of its own.
+/// The version and target that the table requires for a line; the target has a minimum version of its own.
 fn least(line: &str) -> ((u32, u32), Target) {
     let needs = needs(&parsed(line));
     let target = needs.target.map_or(sm(20), |(target, _)| target);
@@ -104,7 +104,7 @@ fn ptxas_agrees() {
         };
         try_at(version, target)
             .map_err(|said| format!("{line} at {version:?} {target}: {said}"))?;
-        // Both say the same of the version before, and of the target before.
+        // The table and ptxas must also agree about the previous version and the previous target.
         let older = targets::before(version);
         if needs(&parsed(line)).version.0 == version && targets::first_version(target) < version {
             let refused = try_at(older, target).is_err();

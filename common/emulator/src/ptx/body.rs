@@ -8,12 +8,11 @@ use super::{
     Instr, Kernel, LabelId, Loc, Operand, PtxError, RegisterId, Statement, Type, VariableSpace,
 };
 
-/// Bounds for hostile input: scopes within scopes and operands within operands, and branches to labels
-/// that are still to come.
+/// Bounds for hostile input: nesting of scopes and operands, and the number of forward branches.
 const MAX_DEPTH: usize = 64;
 const MAX_PENDING: usize = 1 << 14;
 
-/// Names known in one pair of braces.
+/// Names declared in one pair of braces.
 #[derive(Default)]
 pub(super) struct Scope<'a> {
     pub registers: HashMap<&'a str, RegisterId>,
@@ -22,21 +21,21 @@ pub(super) struct Scope<'a> {
     labels: HashMap<&'a str, LabelId>,
     /// Lists of labels, as `.branchtargets` names them.
     targets: HashMap<&'a str, Vec<LabelId>>,
-    /// Variables whose names were taken in a scope before: what they are called now.
+    /// New names of variables whose names were already used in another scope.
     renamed: HashMap<&'a str, String>,
 }
 
 pub(super) struct Body<'a> {
     pub kernel: Kernel,
     pub scopes: Vec<Scope<'a>>,
-    /// Labels that were used before they stood anywhere, by name: (depth of the use, label, line).
+    /// Labels that are used before they are defined, by name: (depth of the use, label, line).
     pending: Vec<(&'a str, usize, LabelId, u32)>,
     labels: LabelId,
     names: HashSet<&'a str>,
     loc: Option<Loc>,
     /// The file of the kernel itself.
     file: Option<u32>,
-    /// For lines of inlined functions, where the call in the kernel's file was when they were last named.
+    /// For lines of inlined functions, the call in the kernel's file when they were last named.
     calls: HashMap<(u32, u32), (u32, u32)>,
 }
 
@@ -53,7 +52,7 @@ impl<'a> Body<'a> {
             calls: HashMap::new(),
         }
     }
-    /// The line of the source that the text is at.
+    /// The current line of the source.
     pub fn loc(&self) -> Option<Loc> {
         self.loc
     }
@@ -65,14 +64,14 @@ impl<'a> Body<'a> {
         self.labels += 1;
         self.labels - 1
     }
-    /// What the innermost scope that knows `name` says of it.
+    /// Looks a name up, from the innermost scope outwards.
     fn find<T>(&self, look: impl Fn(&Scope<'a>) -> Option<T>) -> Option<T> {
         self.scopes.iter().rev().find_map(look)
     }
 }
 
 impl<'a> Parser<'a> {
-    /// Statements up to the closing brace, which is eaten.
+    /// Parses statements up to and including the closing brace.
     pub fn block(&mut self, body: &mut Body<'a>) -> Result<()> {
         loop {
             match self.peek() {
@@ -105,14 +104,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Ends a scope: labels that were used in it and stood nowhere may stand further out.
+    /// Ends a scope: labels that were used but not defined in it may be defined in an outer one.
     fn close(&mut self, body: &mut Body<'a>) -> Result<()> {
         let depth = body.scopes.len();
         body.scopes.pop();
         for (name, at, _, line) in &mut body.pending {
             if *at == depth {
                 if depth == 1 {
-                    let message = format!("the label `{name}` stands nowhere");
+                    let message = format!("the label `{name}` is not defined");
                     return Err(PtxError::new(*line, message));
                 }
                 *at -= 1;
@@ -122,7 +121,7 @@ impl<'a> Parser<'a> {
     }
 
     fn label(&mut self, body: &mut Body<'a>, name: &'a str) -> Result<()> {
-        // `name: .branchtargets a, b;` names a list of labels, not a place.
+        // `name: .branchtargets a, b;` declares a list of labels.
         if self.peek() == Some(Token::Word(".branchtargets")) {
             self.at += 1;
             let targets = self.list(|parser| {
@@ -134,7 +133,8 @@ impl<'a> Parser<'a> {
             }
             return self.expect(';');
         }
-        // The type of a function behind a pointer, or those that it may point to: the arguments of the call say as much.
+        // The prototype or the possible targets of an indirect call. They are skipped: the arguments of the call have
+        // the same information.
         if let Some(Token::Word(".callprototype" | ".calltargets")) = self.peek() {
             return self.skip_statement();
         }
@@ -143,10 +143,10 @@ impl<'a> Parser<'a> {
         if let Some(scope) = body.scopes.last_mut()
             && scope.labels.insert(name, id).is_some()
         {
-            return self.error(format!("the label `{name}` stands twice"));
+            return self.error(format!("the label `{name}` is defined twice"));
         }
         body.kernel.body.push(Statement::Label(id));
-        // Uses that came before, from this scope or from one inside it that is closed by now.
+        // Resolve earlier uses in this scope, or in inner scopes that have ended.
         let mut resolved: Vec<LabelId> = Vec::new();
         body.pending.retain(|&(pending, at, placeholder, _)| {
             let hit = pending == name && at == depth;
@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
     }
 
     fn use_label(&mut self, body: &mut Body<'a>, name: &'a str) -> Result<LabelId> {
-        // Only labels of the innermost scope are known for sure: an inner one may still follow.
+        // Only labels of the current scope are certain: one with the same name may still follow in it.
         if let Some(id) = body.find(|scope| scope.labels.get(name).copied()) {
             return Ok(id);
         }
@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
         Ok(id)
     }
 
-    /// A variable of the body. Scopes may use a name again: the later ones are renamed.
+    /// Declares a variable of the body. Scopes may reuse a name: later variables are renamed.
     fn local_variable(&mut self, body: &mut Body<'a>, space: VariableSpace) -> Result<()> {
         for (name, mut variable) in self.variable(space)? {
             if !body.names.insert(name) {
@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
             ".reg" => self.registers(body),
             ".shared" => self.local_variable(body, VariableSpace::Shared),
             ".local" => self.local_variable(body, VariableSpace::Local),
-            // Arguments and results of calls. The called function is inlined: its threads keep them.
+            // Arguments and results of calls. Because the called function is inlined, they are local variables.
             ".param" => self.local_variable(body, VariableSpace::Local),
             ".loc" => {
                 let (file, line, _column) = (self.small()?, self.small()?, self.small()?);
@@ -214,7 +214,8 @@ impl<'a> Parser<'a> {
                         other => return self.error(format!("`{other}` is not known in `.loc`")),
                     }
                 }
-                // A call within an inlined function names the line inside it: follow it outwards, up to the kernel's file.
+                // A call within an inlined function names a line inside that function: follow it outwards to the
+                // kernel's file.
                 let caller = inlined_at.map(|(file, _)| file);
                 match inlined_at {
                     None => body.file = body.file.or(Some(file)),
@@ -263,7 +264,7 @@ impl<'a> Parser<'a> {
         read.map_err(|error| self.quoting(first, error))
     }
 
-    /// The error with the text of the statement that begins with this token: inline PTX stands in no file.
+    /// Adds the text of the statement that begins with this token, because inline PTX is not in any file.
     fn quoting(&self, first: usize, mut error: PtxError) -> PtxError {
         let rest = self.tokens.get(first..).unwrap_or_default();
         let ends = |t: &Spanned<'_>| matches!(t.token, Token::Punct(';' | '}'));
@@ -310,7 +311,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The text of some tokens, on one line, with single spaces, and not without end.
+    /// The text of some tokens on one line, with single spaces, limited in length.
     fn excerpt(&self, first: usize, end: usize) -> String {
         let (Some(a), Some(b)) = (self.tokens.get(first), self.tokens.get(end)) else {
             return String::new();
@@ -365,7 +366,7 @@ impl<'a> Parser<'a> {
                     }
                 })
             }
-            // Arguments and results of calls stand in parentheses.
+            // Arguments and results of calls are in parentheses.
             Token::Punct(open @ ('{' | '(')) => {
                 let close = if open == '{' { '}' } else { ')' };
                 let mut elements = Vec::new();
@@ -429,7 +430,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether the operand just read belongs to `bra`: walk back to the start of the statement.
+    /// Whether the last operand belongs to `bra`: searches backwards for the start of the statement.
     fn is_branch_operand(&self) -> bool {
         let before = self.at.checked_sub(2).and_then(|i| self.tokens.get(i));
         before.is_some_and(|t| matches!(t.token, Token::Word("bra" | "bra.uni")))

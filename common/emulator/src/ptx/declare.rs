@@ -6,7 +6,7 @@ use super::parse::{Parser, Result};
 use super::{InitialAddress, ParamDecl, RegisterId, Type, Variable, VariableSpace};
 use crate::program::ParamKind;
 
-/// More registers than any kernel of ours or a student's; a bound for hostile input.
+/// A bound for hostile input: more registers than any reasonable kernel has.
 const MAX_REGISTERS: usize = 1 << 20;
 /// The same for variables, in bytes.
 const MAX_VARIABLE: u64 = 1 << 28;
@@ -20,7 +20,7 @@ impl<'a> Parser<'a> {
                 "align" => align = self.small()?,
                 "v2" => vector = 2,
                 "v4" => vector = 4,
-                // Memory that the host shares: here it has none of its own.
+                // Managed memory is ordinary memory in the emulator.
                 "attribute" => {
                     self.expect('(')?;
                     if self.suffix() != Some("managed") {
@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
         Ok((bytes, addresses))
     }
 
-    /// Closes the braces that end here; whether another value of a list follows.
+    /// Consumes closing braces; returns whether another value of a list follows.
     fn next_value(&mut self, depth: &mut u32) -> bool {
         while *depth > 0 && self.eat('}') {
             *depth -= 1;
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
         *depth > 0 && self.eat(',')
     }
 
-    /// `generic(name) + 8`, or without `generic` or the sum.
+    /// `generic(name) + 8`; `generic` and the offset are optional.
     fn initial_address(&mut self, at: usize, width: usize) -> Result<InitialAddress> {
         let line = self.line();
         let mut symbol = self.word()?;

@@ -77,7 +77,7 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Spanned<'_>>, PtxError> {
                 }
                 Token::Number(&text[start..at])
             }
-            // Directives may stand side by side without a blank, `.reg.b32`; a dotted opcode is one word.
+            // Directives may follow each other without a space, as in `.reg.b32`; a dotted opcode is one word.
             b'.' => {
                 at += 1;
                 while at < bytes.len()

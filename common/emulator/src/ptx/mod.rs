@@ -1,4 +1,4 @@
-//! PTX text in, statements out: what the text says, before anything is known of what it means.
+//! The parser: PTX text to statements, without their meaning.
 mod availability;
 mod body;
 mod declare;
@@ -22,11 +22,11 @@ pub(crate) use types::{Type, TypeKind};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("PTX line {line}{}: {message}", from(.source_line))]
 pub struct PtxError {
-    /// 1-based line of the PTX text; 0 where no line can be named.
+    /// 1-based line of the PTX text; 0 if it is not known.
     pub line: u32,
-    /// The line of the CUDA source, where it is known.
+    /// The line of the CUDA source, if it is known.
     pub source_line: Option<SourceLine>,
-    /// What is wrong, and where it can be said, what to do about it.
+    /// What is wrong and, if possible, how to fix it.
     pub message: String,
 }
 
@@ -38,7 +38,7 @@ impl PtxError {
             message: message.into(),
         }
     }
-    /// Names the line of the CUDA source, where none was named yet.
+    /// Sets the line of the CUDA source, unless it is already set.
     pub(crate) fn at(mut self, source: Option<SourceLine>) -> Self {
         self.source_line = self.source_line.or(source);
         self
@@ -54,7 +54,7 @@ fn from(source: &Option<SourceLine>) -> String {
 #[derive(Clone, Debug)]
 pub struct Ptx(Arc<Parsed>);
 
-/// What a PTX text says.
+/// The contents of a PTX module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parsed {
     pub(crate) version: (u32, u32),
@@ -64,12 +64,12 @@ pub(crate) struct Parsed {
     pub(crate) kernels: Vec<Kernel>,
     /// Device functions (`.func`) with a body.
     pub(crate) functions: Vec<Kernel>,
-    /// Names of the device functions that are declared and have no body here.
+    /// Names of the device functions that are declared without a body.
     pub(crate) externs: Vec<String>,
 }
 
 impl Parsed {
-    /// The address of a device function with a body, as kernels have it.
+    /// The address in kernels of a device function with a body.
     pub(crate) fn function_address(&self, name: &str) -> Option<u64> {
         let index = self.functions.iter().position(|one| one.name == name)?;
         Some(lower::window::CODE + 16 * (index as u64 + 1))
@@ -95,7 +95,7 @@ pub(crate) struct Variable {
     pub space: VariableSpace,
     pub align: u32,
     pub bytes: u64,
-    /// Initial bytes, no longer than `bytes`; the rest is zero.
+    /// Initial bytes, at most `bytes`; the rest is zero.
     pub init: Vec<u8>,
     /// Initial values that are addresses, known once the module is loaded.
     pub addresses: Vec<InitialAddress>,
@@ -104,7 +104,7 @@ pub(crate) struct Variable {
 /// `generic(name) + 8` or `name + 8` in the place of an initial value (PTX ISA, "Initializers").
 #[derive(Clone, Debug)]
 pub(crate) struct InitialAddress {
-    /// Where it is stored in the variable, and in how many bytes.
+    /// Its offset in the variable, and its size in bytes.
     pub at: usize,
     pub width: usize,
     pub symbol: String,
@@ -127,7 +127,7 @@ pub(crate) struct Kernel {
     /// Variables declared in the body.
     pub variables: Vec<Variable>,
     pub body: Vec<Statement>,
-    /// How many labels there are: a [`LabelId`] is below.
+    /// The number of labels; a [`LabelId`] is less than this.
     pub labels: LabelId,
     /// `.maxntid`, if given.
     pub max_threads: Option<[u32; 3]>,
@@ -145,7 +145,7 @@ pub(crate) struct Kernel {
 
 impl Kernel {
     /// Parameters that are converted to addresses of a state space (`cvta.to`): not every compiler declares pointers as
-    /// such.
+    /// pointers.
     fn pointers(&self) -> HashSet<&str> {
         let mut loaded: HashMap<RegisterId, &str> = HashMap::new();
         let mut pointers = HashSet::new();
@@ -193,8 +193,7 @@ pub(crate) enum Statement {
 pub(crate) struct Loc {
     pub file: u32,
     pub line: u32,
-    /// Where it was called, if the code was inlined: a call in the kernel's own file, or the call of that one if its line was the
-    /// one before.
+    /// The call, if the code was inlined: the call in the kernel's own file, if it can be found.
     pub inlined_at: Option<(u32, u32)>,
     /// The file of the function that it was inlined into, which may be inlined itself.
     pub caller: Option<u32>,
@@ -216,13 +215,13 @@ pub(crate) struct Instr {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Operand {
     Register(RegisterId),
-    /// `!p`, as `selp` and `setp` with a combined predicate take it.
+    /// `!p`, as in `selp` and `setp` with a combined predicate.
     NotRegister(RegisterId),
     /// An integer, or the bits of `0f…` and `0d…` with that many bits.
     Int(u64),
     F32(u32),
     F64(u64),
-    /// `%tid.x` and its kin.
+    /// A special register such as `%tid.x`.
     Special(String),
     /// The name of a variable or parameter, plus an offset.
     Symbol(String, i64),
@@ -232,22 +231,22 @@ pub(crate) enum Operand {
     Vector(Vec<Operand>),
     /// `d|p`: two results.
     Pair(Box<Operand>, Box<Operand>),
-    /// `_`: a result that is thrown away.
+    /// `_`: a result that is discarded.
     Sink,
     /// A list of labels, as `.branchtargets` declares it.
     Targets(Vec<LabelId>),
 }
 
 impl Instr {
-    /// Whether a suffix stands in the opcode.
+    /// Whether the opcode has a suffix.
     pub fn has(&self, suffix: &str) -> bool {
         self.opcode.iter().skip(1).any(|part| part == suffix)
     }
-    /// Whether any of these suffixes does.
+    /// Whether the opcode has any of these suffixes.
     pub fn has_any(&self, suffixes: &[&str]) -> bool {
         suffixes.iter().any(|suffix| self.has(suffix))
     }
-    /// Whether each suffix from this one on is known.
+    /// Whether all suffixes from index `from` on are in `known`.
     pub fn has_only(&self, from: usize, known: &[&str]) -> bool {
         let mut suffixes = self.opcode.iter().skip(from);
         suffixes.all(|part| known.contains(&part.as_str()))
@@ -257,7 +256,7 @@ impl Instr {
         let suffixes = self.opcode.iter().skip(1);
         suffixes.filter_map(|part| Type::parse(part)).collect()
     }
-    /// The first operand, and those that follow it.
+    /// The first operand, and the others.
     pub fn result(&self) -> Result<(&Operand, &[Operand]), PtxError> {
         let split = self.operands.split_first();
         split.ok_or_else(|| self.unsupported())
@@ -285,11 +284,11 @@ impl Instr {
     pub fn error(&self, message: impl Into<String>) -> PtxError {
         PtxError::new(self.line, message)
     }
-    /// The refusal that quotes the instruction and says what is wrong with it.
+    /// An error that quotes the instruction and says what is wrong with it.
     pub fn wrong(&self, what: impl fmt::Display) -> PtxError {
         self.error(format!("`{}` {what}", self.text))
     }
-    /// The refusal that names what the emulator cannot execute.
+    /// The error for an instruction that the emulator cannot execute.
     pub fn unsupported(&self) -> PtxError {
         self.error(format!("the emulator cannot execute `{}`", self.text))
     }
@@ -297,14 +296,14 @@ impl Instr {
     pub fn require(&self, holds: bool) -> Result<(), PtxError> {
         holds.then_some(()).ok_or_else(|| self.unsupported())
     }
-    /// The refusal of operands that are too few or too many.
+    /// The error for a wrong number of operands.
     pub fn wrong_count(&self) -> PtxError {
         self.wrong("has the wrong number of operands")
     }
 }
 
 impl Operand {
-    /// The elements of a vector, or the one operand.
+    /// The elements of a vector, or a single operand.
     pub fn elements(&self) -> &[Operand] {
         match self {
             Self::Vector(list) => list,
@@ -314,7 +313,7 @@ impl Operand {
 }
 
 impl Variable {
-    /// The initial bytes; those that the text leaves out are zero.
+    /// The initial bytes; omitted ones are zero.
     pub fn initial(&self) -> Vec<u8> {
         let mut bytes = self.init.clone();
         bytes.resize(self.bytes as usize, 0);
@@ -353,7 +352,7 @@ impl Ptx {
         }
         Ok(params)
     }
-    /// Whether this is the name of a function, with a body or without.
+    /// Whether this is the name of a function, with or without a body.
     pub(crate) fn is_function(&self, name: &str) -> bool {
         let Parsed {
             kernels,
@@ -364,7 +363,7 @@ impl Ptx {
         let mut bodies = kernels.iter().chain(functions);
         bodies.any(|function| function.name == name) || externs.iter().any(|one| one == name)
     }
-    /// The address of a device function with a body; 0 of any other function, which nothing can call by its address.
+    /// The address of a device function with a body; 0 for any other function, which cannot be called indirectly.
     pub(crate) fn function_address(&self, name: &str) -> Option<u64> {
         let of_body = self.0.function_address(name);
         of_body.or_else(|| self.is_function(name).then_some(0))
@@ -383,12 +382,12 @@ impl Ptx {
     pub fn target(&self) -> &str {
         &self.0.target
     }
-    /// How many blocks of a kernel share an SM at least, if its `.minnctapersm` says so.
+    /// The minimum number of blocks per SM, if the kernel has `.minnctapersm`.
     pub fn min_blocks(&self, kernel: &str) -> Option<u32> {
         let kernel = self.0.kernels.iter().find(|k| k.name == kernel)?;
         kernel.min_blocks
     }
-    /// The name of each instruction of a kernel, with its suffixes: `ld.shared.v4.f32`.
+    /// The opcode of each instruction of a kernel, with its suffixes: `ld.shared.v4.f32`.
     pub fn opcodes(&self, kernel: &str) -> impl Iterator<Item = String> {
         let kernel = self.0.kernels.iter().find(|k| k.name == kernel);
         let body = kernel.into_iter().flat_map(|kernel| &kernel.body);
@@ -401,7 +400,7 @@ impl Ptx {
     pub fn version(&self) -> (u32, u32) {
         self.0.version
     }
-    /// The initial bytes of a `.const` or `.global` variable; those that the text leaves out are zero.
+    /// The initial bytes of a `.const` or `.global` variable; omitted ones are zero.
     pub fn variable(&self, name: &str) -> Option<Vec<u8>> {
         let variable = self.0.variables.iter().find(|v| v.name == name)?;
         Some(variable.initial())

@@ -27,13 +27,13 @@ pub(super) fn module(text: &str) -> Result<Parsed> {
         parser.item(&mut module)?;
     }
     if module.target.is_empty() {
-        return Err(PtxError::new(1, "`.target` is missing behind `.version`"));
+        return Err(PtxError::new(1, "`.target` is missing after `.version`"));
     }
     Ok(module)
 }
 
 impl Parsed {
-    /// That no kernel and no function has this name.
+    /// Checks that no kernel or function has this name.
     fn is_new(&self, name: &str, line: u32) -> Result<()> {
         let mut known = self.kernels.iter().chain(&self.functions);
         match known.find(|known| known.name == name) {
@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
                 self.word()?;
                 self.skip_braces()?;
             }
-            // Linkage says nothing here, but that `.extern .shared` is the launch's dynamic memory.
+            // Linkage has no effect, except that `.extern .shared` is dynamic shared memory.
             ".extern" if self.peek() == Some(Token::Word(".shared")) => {
                 self.at += 1;
                 self.variables(module, VariableSpace::DynamicShared)?;
@@ -230,7 +230,7 @@ impl<'a> Parser<'a> {
     fn variables(&mut self, module: &mut Parsed, space: VariableSpace) -> Result<()> {
         let declared = self.variable(space)?;
         for (name, variable) in declared {
-            // Each part of a program may declare the launch's dynamic memory.
+            // Dynamic shared memory may be declared repeatedly.
             let known = module.variables.iter().find(|known| known.name == name);
             if known.is_some_and(|known| known.space != VariableSpace::DynamicShared) {
                 self.at -= 1;
@@ -278,7 +278,7 @@ impl<'a> Parser<'a> {
             })
             .next()
     }
-    /// A kernel or device function from its parameters on; `None` if only its prototype stands here.
+    /// A kernel or device function, starting at its parameters; `None` if it is only a prototype.
     fn function(&mut self, name: String, line: u32) -> Result<Option<Kernel>> {
         let params = self.params()?;
         let mut kernel = Kernel {

@@ -1,4 +1,5 @@
-//! Which `.version`s and `.target`s there are (PTX ISA, "PTX Module Directives: .version", ".target", and "Release Notes").
+//! The existing `.version`s and `.target`s (PTX ISA, "PTX Module Directives: .version", ".target", and "Release
+//! Notes").
 use std::fmt;
 
 /// Major versions, each with its last minor one.
@@ -14,7 +15,7 @@ const VERSIONS: &[(u32, &[u32])] = &[
     (9, &[0, 1, 2]),
 ];
 
-/// With the first version that has each.
+/// Targets, each with the first PTX version that has it.
 #[rustfmt::skip]
 const TARGETS: &[(&str, (u32, u32))] = &[
     ("sm_10", (1, 0)),
@@ -63,7 +64,7 @@ const TARGETS: &[(&str, (u32, u32))] = &[
     ("sm_121f", (8, 8)),
 ];
 
-/// What may follow behind the architecture.
+/// Options that may follow the architecture.
 const OPTIONS: [&str; 4] = [
     "texmode_unified",
     "texmode_independent",
@@ -71,7 +72,7 @@ const OPTIONS: [&str; 4] = [
     "map_f64_to_f32",
 ];
 
-/// `sm_90`, or `sm_90a` for what only compute capability 9.0 has.
+/// A target such as `sm_90`, or `sm_90a` with features specific to compute capability 9.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub number: u32,
@@ -80,7 +81,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Whether it has what came with another: those that are newer do, but for what is specific to one architecture.
+    /// Whether it has the features of another target: newer targets do, except for architecture-specific features.
     pub fn has(self, other: Target) -> bool {
         match other.suffix {
             Some(_) => self == other,
@@ -105,7 +106,7 @@ pub(super) fn find(name: &str) -> Option<Target> {
     Some(Target { number, suffix })
 }
 
-/// What is wrong with a `.version`, if anything is.
+/// Checks that a `.version` exists.
 pub(super) fn check_version((major, minor): (u32, u32)) -> Result<(), String> {
     let is_known = |(known, minors): &(u32, &[u32])| *known == major && minors.contains(&minor);
     if VERSIONS.iter().any(is_known) {
@@ -118,11 +119,11 @@ pub(super) fn check_version((major, minor): (u32, u32)) -> Result<(), String> {
     ))
 }
 
-/// What is wrong with a `.target` in a module of this version, if anything is.
+/// Checks that a `.target` exists in a module of this version.
 pub(super) fn check_target(name: &str, version: (u32, u32)) -> Result<(), String> {
     match TARGETS.iter().find(|(known, _)| *known == name) {
         None => Err(format!(
-            "there is no .target {name}; sm_80, sm_90 and sm_90a are some"
+            "there is no .target {name}; existing ones are sm_80, sm_90 and sm_90a, for example"
         )),
         Some((_, (major, minor))) if (*major, *minor) > version => Err(format!(
             "PTX ISA .version {}.{} does not have .target {name}, which came with {major}.{minor}",
@@ -132,7 +133,7 @@ pub(super) fn check_target(name: &str, version: (u32, u32)) -> Result<(), String
     }
 }
 
-/// Whether a word may follow behind the architecture.
+/// Whether a word may follow the architecture.
 pub(super) fn is_option(word: &str) -> bool {
     OPTIONS.contains(&word) || TARGETS.iter().any(|(known, _)| *known == word)
 }
@@ -145,7 +146,7 @@ pub(super) fn first_version(target: Target) -> (u32, u32) {
     found.map_or((1, 0), |(_, version)| *version)
 }
 
-/// The version before.
+/// The previous version.
 #[cfg(test)]
 pub(super) fn before(version: (u32, u32)) -> (u32, u32) {
     let all = VERSIONS
@@ -154,7 +155,7 @@ pub(super) fn before(version: (u32, u32)) -> (u32, u32) {
     all.filter(|one| *one < version).max().unwrap_or((1, 0))
 }
 
-/// The target before, of those without a suffix.
+/// The previous target without a suffix.
 #[cfg(test)]
 pub(super) fn lower(target: Target) -> Target {
     let all = TARGETS.iter().filter_map(|(name, _)| find(name));

@@ -1,6 +1,6 @@
 //! Fundamental types of PTX (PTX ISA, "Fundamental Types").
 
-/// What an instruction's type suffix says of its bits.
+/// How the type suffix of an instruction interprets bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum TypeKind {
     Bits,

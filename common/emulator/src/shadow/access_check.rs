@@ -1,4 +1,4 @@
-//! What may be wrong with an access.
+//! The kinds of accesses, and what may be wrong with one.
 use crate::happens_before::Actor;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -6,14 +6,15 @@ pub(crate) enum AccessMode {
     Read,
     Write,
     Atomic,
-    /// A load or a store that is volatile or has an order.
+    /// A load that is volatile or has a memory order.
     StrongRead,
-    /// A volatile load, which some write where a warp used to run in lockstep: see [`Shadow::access`](super::Shadow::access).
+    /// A volatile load, as in code that relies on warps running in lockstep: see
+    /// [`Shadow::access`](super::Shadow::access).
     VolatileRead,
     StrongWrite,
-    /// A `cp.async` starts. It may land at any time from now on, though here it lands late.
+    /// A `cp.async` is issued. On a GPU it may write at any time from now on; in the emulator it lands late.
     Launch,
-    /// Its thread has waited for it.
+    /// A `cp.async` lands, because its thread has waited for it.
     Land,
     /// `mbarrier.init`: from now on only mbarrier instructions may touch these bytes.
     Init,
@@ -24,14 +25,14 @@ pub(crate) enum AccessMode {
     AsyncWrite,
     /// `st.async`: asynchronous, in the generic proxy.
     AsyncStore,
-    /// A reduction that lands later, of the async proxy or of the generic one. Reductions do not race with each other.
+    /// An asynchronous reduction, in the async or the generic proxy. Reductions do not race with each other.
     AsyncReduce {
         generic: bool,
     },
 }
 
 impl AccessMode {
-    /// Whether it does not race with others that are strong too.
+    /// Whether it is strong: strong accesses do not race with each other.
     pub fn is_strong(self) -> bool {
         matches!(
             self,
@@ -43,13 +44,13 @@ impl AccessMode {
     }
 }
 
-/// The other side of a race.
+/// The other access of a race.
 pub(crate) struct Hazard {
     pub site: Site,
     pub how: AccessMode,
 }
 
-/// A lane of the cluster at an operation: whom an access belongs to.
+/// A lane of the cluster at an operation: the origin of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Site {
     /// Warp of the cluster.
@@ -62,14 +63,14 @@ pub(crate) enum AccessCheck {
     Fine,
     Uninitialised,
     Race(Hazard),
-    /// Ordered, but no proxy fence has shown the write to the async proxy.
+    /// Ordered, but no proxy fence has made the write visible to the async proxy.
     Unfenced(Hazard),
     /// The bytes belong to an mbarrier, initialised there.
     Mbarrier(Hazard),
 }
 
 impl AccessCheck {
-    /// Keeps the graver of two.
+    /// Keeps the more severe of two results.
     pub fn worse(&mut self, other: AccessCheck) {
         let weight = |check: &AccessCheck| match check {
             AccessCheck::Fine => 0,

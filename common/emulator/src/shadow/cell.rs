@@ -1,8 +1,8 @@
-//! What is remembered of a few bytes of shared memory: the last write, and who has read since.
+//! The shadow of a few bytes of shared memory: the last write, and the reads since.
 use super::access_check::{AccessCheck, AccessMode, Hazard, Site};
 use crate::happens_before::{Actor, Observer};
 
-/// A past access: the actor's clock at the time (0: none yet), and who and where.
+/// A past access: the actor's clock at the time (0: none yet), the lane and the operation.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stamp {
     pub clock: u32,
@@ -17,7 +17,7 @@ impl Stamp {
             who: (op as u32) << 6 | lane & 31,
         }
     }
-    /// The same of a strong access.
+    /// The same as a strong access.
     pub fn strong(self) -> Self {
         Self {
             who: self.who | 1 << 5,
@@ -45,9 +45,9 @@ impl Stamp {
 #[derive(Clone, Copy)]
 pub(super) struct Write {
     pub stamp: Stamp,
-    /// Whose clock it is.
+    /// The actor that the clock belongs to.
     pub actor: u16,
-    /// The warp that did it or had it done.
+    /// The warp that made or issued the access.
     pub warp: u16,
     pub last: LastAccess,
 }
@@ -69,7 +69,7 @@ impl Write {
         }
     }
 
-    /// Whether it is ordered before an access by an engine that these threads issue, and shown to its proxy.
+    /// Whether it happens before an access by an engine that these threads issue, and is visible to its proxy.
     pub fn before_async(&self, issuer: &Observer<'_>) -> AccessCheck {
         let (stamp, actor) = (self.stamp, usize::from(self.actor));
         let own = actor == issuer.actor && issuer.lanes >> stamp.lane() & 1 == 1;
@@ -109,10 +109,10 @@ pub(super) struct Read {
     pub lanes: u32,
 }
 
-/// Reads by an actor that is no warp of the block: a warp of another block, or an engine.
+/// Reads by an actor that is not a warp of the block: a warp of another block, or an engine.
 pub(super) struct Column {
     pub actor: Actor,
-    /// For each cell, with the warp that had it read.
+    /// For each cell: the read, and the warp that issued it.
     pub reads: Vec<(Read, u16)>,
 }
 
@@ -123,15 +123,15 @@ pub(super) enum LastAccess {
     /// Atomics and other strong accesses do not race with each other.
     Atomic,
     Strong,
-    /// A `cp.async` that its thread has not waited for: nobody may touch the cell.
+    /// A `cp.async` that its thread has not waited for: no access to the cell is allowed.
     InFlight,
-    /// The same of a bulk copy that has not landed.
+    /// The same for a bulk copy that has not landed.
     Launched,
     /// A bulk copy has landed.
     Landed,
-    /// An asynchronous reduction that has not landed, and one that has.
+    /// An asynchronous reduction that has not landed; then one that has.
     Reducing,
     Reduced,
-    /// An mbarrier lies here.
+    /// The cell is part of an mbarrier.
     Mbarrier,
 }

@@ -1,5 +1,5 @@
-//! The sanitizer's memory of global memory: who wrote what, who read it, in all clusters that run interleaved, or in one of
-//! those that run side by side.
+//! The sanitizer's shadow of global memory: the reads and writes of all clusters that run interleaved, or of one
+//! cluster that runs in parallel with others.
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -7,11 +7,11 @@ use super::access_check::Site;
 use crate::happens_before::{Observer, SyncVariable, scope_of};
 use crate::op::{Order, Scope};
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GlobalMode {
     Read,
-    /// Whether it changes what is there: two that write the same do not disagree.
+    /// Whether it changes the value: two writes of the same value do not conflict.
     Write {
         changes: bool,
     },
@@ -41,7 +41,7 @@ impl GlobalMode {
 pub(crate) struct GlobalAccess {
     pub mode: GlobalMode,
     pub order: Order,
-    /// Whose clock it is, and which: the warp's, or that of an engine of its cluster.
+    /// The actor of the clock: the warp, or an engine of its cluster.
     pub actor: usize,
     pub clock: u32,
     pub site: Site,
@@ -87,18 +87,18 @@ impl Known {
     }
 }
 
-/// What is remembered of a few bytes: the last writes, weak and strong, and reads since. Strong writes order nothing by
-/// themselves, so one does not hide the weak one before it.
+/// The shadow of a few bytes: the last weak and strong writes, and the reads since. A strong write alone does not order
+/// the weak write before it, so both are kept.
 #[derive(Clone, Default)]
 pub(crate) struct Cell {
     write: Option<Known>,
     strong_write: Option<Known>,
     read: Option<Known>,
-    /// Further reads, of which none is ordered before another one.
+    /// Further reads, none of which happens before another one.
     more: Vec<Known>,
 }
 
-/// Further reads of one cell that are remembered.
+/// The most further reads of a cell that are kept.
 const MOST_READS: usize = 8;
 /// Cells of a page.
 const PAGE: usize = 64;
@@ -107,20 +107,21 @@ const PAGE: usize = 64;
 pub(crate) type Place = (usize, usize);
 
 pub(crate) struct GlobalShadow {
-    /// Allocations that are watched, a bit each; the last one stands for all that follow.
+    /// Watched allocations, a bit each, the last of which stands for all later ones.
     watched: u64,
     /// log2 of the bytes of a cell.
     shift: u32,
     warps_of_block: usize,
     pages: HashMap<(u32, u32), Box<[Cell; PAGE]>>,
-    /// Pages that may be remembered.
+    /// The most pages.
     most_pages: usize,
-    /// What was released by strong writes.
+    /// What strong writes have released.
     pub flags: HashMap<Place, SyncVariable>,
 }
 
 impl GlobalShadow {
-    /// Accesses have `grain` bytes at least. It takes `memory` bytes at most; what does not fit is not watched.
+    /// Accesses have at least `grain` bytes. The shadow takes at most `memory` bytes; accesses that do not fit are not
+    /// checked.
     pub fn new(watched: u64, grain: u32, warps_of_block: usize, memory: u64) -> Self {
         Self {
             watched,
@@ -136,7 +137,7 @@ impl GlobalShadow {
         self.watched >> allocation.min(63) & 1 == 1
     }
 
-    /// Notes an access to `bytes` bytes at `place`; another one that it races with.
+    /// Records an access to `bytes` bytes at `place`; returns another one that it races with.
     pub fn access(
         &mut self,
         access: &GlobalAccess,
@@ -175,7 +176,7 @@ impl GlobalShadow {
         1 << self.shift
     }
 
-    /// Every cell, with its place.
+    /// Every cell and its place.
     pub fn cells(&self) -> impl Iterator<Item = (Place, &Cell)> {
         let shift = self.shift;
         self.pages
@@ -196,7 +197,7 @@ impl Cell {
         self.write.iter().chain(&self.strong_write)
     }
 
-    /// The reads that are remembered.
+    /// The reads.
     pub fn reads(&self) -> impl Iterator<Item = &Known> {
         self.read.iter().chain(&self.more)
     }
@@ -214,7 +215,7 @@ impl Cell {
         }
     }
 
-    /// Notes an access; another one that it races with.
+    /// Records an access; returns another one that it races with.
     fn access(&mut self, now: &Known, observer: &Observer<'_>, warps: usize) -> Option<Known> {
         let ordered = |before: &Known| {
             let actor = before.actor.into();
@@ -223,7 +224,7 @@ impl Cell {
         };
         let is_strong = |before: &Known| both_strong(before, now, warps);
         let racing_write = |write: &&Known| {
-            // Where a strong read has found what was released, a fence is missing only before weak accesses.
+            // If a strong read has observed what was released, only weak accesses still need a fence.
             let found = now.strong.is_some() && now.mode.reads() && {
                 let actor = write.actor.into();
                 observer.has_observed(write.cluster, actor, write.lane.into(), write.clock)
@@ -245,7 +246,7 @@ impl Cell {
             race = race.or(self.reads().find(racing).copied());
             (self.read, self.more) = (None, Vec::new());
         }
-        // What changes nothing does not hide what did.
+        // A write that changes nothing does not replace one that did.
         let hides = |write: &Known| now.mode.changes() || !write.mode.changes() || ordered(write);
         let last = match now.strong {
             None => &mut self.write,
@@ -258,8 +259,8 @@ impl Cell {
     }
 }
 
-/// Whether both accesses are strong, and each has a scope that holds the other's thread (PTX ISA, "Morally Strong
-/// Operations"): then they do not race.
+/// Whether both accesses are strong, and each has a scope that includes the other's thread (PTX ISA, "Morally
+/// Strong Operations"): then they do not race.
 fn both_strong(one: &Known, other: &Known, warps: usize) -> bool {
     let (Some(a), Some(b)) = (one.strong, other.strong) else {
         return false;

@@ -1,6 +1,6 @@
-//! The sanitizer's memory of shared memory: who wrote what, who read it, by which proxy.
+//! The sanitizer's shadow of shared memory: which actor wrote or read each cell, and by which proxy.
 //!
-//! What happens before what is decided by `happens_before.rs`.
+//! `happens_before/` decides which accesses are ordered.
 mod access_check;
 mod cell;
 mod global;
@@ -21,14 +21,14 @@ pub(crate) struct Shadow {
     warps: usize,
     /// log2 of the bytes of a cell.
     shift: u32,
-    /// The last weak write of each cell, and of those cells that have one the last strong write: strong writes order nothing
-    /// by themselves, so one does not hide the weak one before it.
+    /// The last weak write of each cell, and the last strong write of the cells that have one: a strong write alone
+    /// does not order the weak write before it, so both are kept.
     writes: Vec<Write>,
     strong: HashMap<usize, Write>,
-    /// One for each cell and warp of the block, and the lanes that have read at that clock.
+    /// The last read, for each cell and warp of the block; and the lanes that have read at that clock.
     reads: Vec<Stamp>,
     lanes: Vec<u32>,
-    /// Of those, where another lane has read by another operation at the same clock: the read before the last.
+    /// The read before the last, if another lane has read by another operation at the same clock.
     earlier: HashMap<usize, Stamp>,
     others: Vec<Column>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct AsyncOp {
     /// The engine's number among the actors, and its clock.
     pub actor: Actor,
     pub clock: u32,
-    /// Whom to name in a report.
+    /// The thread and operation to name in a report.
     pub site: Site,
 }
 
@@ -67,7 +67,7 @@ impl Shadow {
         (shift, (bytes >> shift) + 1)
     }
 
-    /// The shadow's own size in bytes, without reads by others than the block's threads.
+    /// The size of the shadow in bytes, without reads by other actors than the block's threads.
     pub fn bytes(bytes: usize, warps: usize, grain: u32) -> usize {
         let (_, cells) = Self::cells(bytes, grain);
         cells * (warps * size_of::<Read>() + size_of::<Write>())
@@ -78,7 +78,7 @@ impl Shadow {
         cell(address)..=cell(address + bytes.max(1) - 1)
     }
 
-    /// Notes the access of one lane to `bytes` bytes at `address` and says what is wrong with it.
+    /// Records the access of one lane to `bytes` bytes at `address` and returns what is wrong with it.
     pub fn access(
         &mut self,
         how: AccessMode,
@@ -108,12 +108,12 @@ impl Shadow {
                 observer.see(actor, stamp.lane(), stamp.clock)
                     || actor == warp && stamp.lane() == lane
             };
-            let on_its_way = [
+            let in_flight = [
                 LastAccess::InFlight,
                 LastAccess::Launched,
                 LastAccess::Reducing,
             ];
-            if on_its_way.contains(&write.last) {
+            if in_flight.contains(&write.last) {
                 check.worse(AccessCheck::Race(write.hazard()));
             } else if stamp.clock == 0 {
                 if strong.is_none() && (how.is_read() || how == AccessMode::Atomic) {
@@ -128,9 +128,9 @@ impl Shadow {
             {
                 check.worse(AccessCheck::Race(strong.hazard()));
             }
-            // Volatile accesses are strong, and no data race (PTX ISA, "Memory Consistency Model: volatile"). But what one lane
-            // has stored another one only finds by chance: a warp has not run in lockstep since Volta (CUDA C++ Programming
-            // Guide, "Independent Thread Scheduling"). Who polls reads again.
+            // Volatile accesses are strong, and so not a data race (PTX ISA, "Memory Consistency Model: volatile"). But
+            // another lane sees the stored value only by chance: warps have not run in lockstep since Volta (CUDA C++
+            // Programming Guide, "Independent Thread Scheduling"). Polling loops are exempt, because they read again.
             if let Some(strong) = strong
                 && how == AccessMode::VolatileRead
                 && strong.last == LastAccess::Strong
@@ -181,9 +181,10 @@ impl Shadow {
         own < self.warps && last.is_some_and(|last| last.clock > 0 && last.op() == op)
     }
 
-    /// Notes what these lanes read, each at its address, and looks at lanes of one address together; `observer`
-    /// is what all of them know. Returns the lanes that this fast path cannot decide, because the last write is not
-    /// ordered before the whole warp: they need [`Shadow::access`], which may find that nothing is wrong.
+    /// Records the reads of these lanes, each at its own address, and checks lanes with the same address together;
+    /// `observer` has the view that all of them share. Returns the lanes that this fast path cannot decide, because
+    /// the last write is not ordered before the whole warp: they need [`Shadow::access`], which may find that
+    /// nothing is wrong.
     pub fn read_by_warp(
         &mut self,
         addresses: &[u32; 32],
@@ -202,7 +203,7 @@ impl Shadow {
                 same | u32::from(addresses[lane] == address) << lane
             }) & left;
             left &= !same;
-            // The one that reads last is named.
+            // A report names the lane that reads last.
             let now = Stamp::new(observer.epoch, op, 31 - same.leading_zeros());
             let cells = self.range(address, bytes);
             let is_weak = cells.clone().all(|cell| self.strong_write(cell).is_none());
@@ -229,8 +230,8 @@ impl Shadow {
         unclear
     }
 
-    /// Notes an access by an engine, issued by these threads together, and says what is wrong with it. A
-    /// write is on its way from now on, until it lands.
+    /// Records an access by an engine, issued by these threads together, and returns what is wrong with
+    /// it. A write is in flight from now on until it lands.
     pub fn asynchronous(
         &mut self,
         how: AccessMode,
@@ -284,7 +285,7 @@ impl Shadow {
         check
     }
 
-    /// A bulk copy has landed: an access that is ordered after its completion may touch the bytes.
+    /// A bulk copy has landed: accesses ordered after its completion are allowed now.
     pub fn land(&mut self, address: u32, bytes: u32, by: &AsyncOp, generic: bool) {
         let last = if generic {
             LastAccess::Plain
@@ -294,7 +295,7 @@ impl Shadow {
         self.set_landed(address, bytes, by, last);
     }
 
-    /// The same of a reduction.
+    /// The same for a reduction.
     pub fn land_reduction(&mut self, address: u32, bytes: u32, by: &AsyncOp) {
         self.set_landed(address, bytes, by, LastAccess::Reduced);
     }
@@ -306,14 +307,14 @@ impl Shadow {
         }
     }
 
-    /// The operation of the bulk copy that brought what lies at an address, if one did.
+    /// The operation of the bulk copy that last wrote an address, if one did.
     pub fn brought_by(&self, address: u32) -> Option<usize> {
         let write = self.writes.get((address >> self.shift) as usize)?;
         matches!(write.last, LastAccess::Launched | LastAccess::Landed).then(|| write.stamp.op())
     }
 
-    /// An mbarrier instruction by a thread, or by the async proxy for it: has the `mbarrier.init` at this
-    /// address reached it?
+    /// Checks an mbarrier instruction by a thread, or by the async proxy on its behalf: is the
+    /// `mbarrier.init` at this address visible to it?
     pub fn use_mbarrier(
         &self,
         address: u32,
@@ -377,14 +378,14 @@ impl Shadow {
             (&mut read.stamp, &mut read.lanes)
         };
         let before = if stamp.clock == now.clock { *lanes } else { 0 };
-        // Of several at one clock, that of a weak one is kept.
+        // Of several reads at one clock, a weak one is kept.
         if before == 0 || stamp.is_strong() || !now.is_strong() {
             *stamp = now;
         }
         *lanes = before | 1 << now.lane();
     }
 
-    /// Looks for reads that are not ordered before a write by these threads.
+    /// Finds reads that do not happen before a write by these threads.
     #[inline(always)]
     fn unordered_reads(
         &self,
@@ -419,7 +420,7 @@ impl Shadow {
                 let is_other = |stamp: &Stamp| {
                     actor != observer.actor || observer.lanes >> stamp.lane() & 1 == 0
                 };
-                // A thread does not race with itself: another lane's read before is named.
+                // A thread does not race with itself: report the earlier read of another lane.
                 let earlier = self.earlier.get(&(row + warp)).copied();
                 let earlier = earlier.filter(|one| one.clock == stamp.clock && is_other(one));
                 let stamp = match earlier {

@@ -1,4 +1,4 @@
-//! What races, and what does not.
+//! Accesses that race, and accesses that do not.
 use super::*;
 use crate::happens_before::{Engine, HappensBefore, View};
 
@@ -23,7 +23,7 @@ fn touch(
         .expect("a warp");
     shadow.access(how, address, bytes, 0, &observer)
 }
-/// All warps meet at a block's barrier.
+/// All warps synchronise at a block's barrier.
 fn barrier(order: &mut HappensBefore, warps: usize) {
     let mut view = View::default();
     (0..warps).for_each(|warp| order.release(warp, ALL, ALL, &mut view));
@@ -53,7 +53,7 @@ fn a_barrier_orders_and_its_absence_races() {
     );
 }
 
-/// Lanes together are the lanes one by one: by the addresses that they share, by what they know, by its size.
+/// Checking lanes together gives the same result as checking them one by one.
 #[test]
 fn a_warp_reads_as_its_lanes_do() {
     let mut state = 1;
@@ -62,7 +62,7 @@ fn a_warp_reads_as_its_lanes_do() {
     for _ in 0..200 {
         let (mut together, mut order) = (Shadow::new(256, 0, 3, 2), HappensBefore::new(3, 3, 0));
         let mut singly = Shadow::new(256, 0, 3, 2);
-        // Nobody has written the last bytes, and some are written after the barrier.
+        // The last bytes are never written, and some are written after the barrier.
         let written = 128 + 2 * random(60);
         for at in 0..written {
             let thread = random(96) as usize;
@@ -151,7 +151,7 @@ fn issue(
 }
 
 #[test]
-fn the_async_proxy_wants_a_fence_before_the_barrier_or_after_it() {
+fn the_async_proxy_needs_a_fence_before_the_barrier_or_after_it() {
     for fences in [[false, false], [true, false], [false, true]] {
         let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2, 2, 0));
         for thread in 0..4 {
@@ -179,7 +179,7 @@ fn the_async_proxy_wants_a_fence_before_the_barrier_or_after_it() {
 }
 
 #[test]
-fn an_asynchronous_read_ends_when_somebody_has_waited_for_it() {
+fn an_asynchronous_read_ends_when_a_thread_has_waited_for_it() {
     let (mut shadow, mut order) = (Shadow::new(64, 0, 2, 4), HappensBefore::new(2, 2, 0));
     for thread in 0..4 {
         touch(

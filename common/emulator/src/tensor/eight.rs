@@ -1,9 +1,9 @@
-//! The rule of the parent module in whole vectors: the eight outputs of a row side by side.
+//! The rule of the parent module in SIMD: computes the eight outputs of a row together.
 use super::format::{NONE, nearest_f16, power};
 use super::{Bits, Card, Format, LOWEST, M, N, Sums};
 
-/// C becomes A B + C for finite numbers: A is 16 x K, B is K x 8, C is 16 x 8. Not where a result is subnormal, which is
-/// rare and left to the rule as it is written: then it is `None`, and C as it was.
+/// C becomes A B + C for finite numbers: A is 16 x K, B is K x 8, C is 16 x 8. If a result is subnormal, which is rare,
+/// returns `None` and leaves C unchanged; the scalar rule then handles it.
 pub(super) fn outputs<T: Bits>(
     card: Card,
     formats: (Format, Sums),
@@ -11,7 +11,7 @@ pub(super) fn outputs<T: Bits>(
     b: &[T],
     c: &mut [u32; M * N],
 ) -> Option<()> {
-    // What the CPU has decides the speed, never the bits: every step is exact.
+    // The CPU's vector instructions affect only the speed, not the bits, because every step is exact.
     let work = Outputs {
         card,
         formats,
@@ -22,7 +22,7 @@ pub(super) fn outputs<T: Bits>(
     match pulp::Arch::new() {
         #[cfg(target_arch = "x86_64")]
         pulp::Arch::V3(v3) => v3.vectorize(On(v3, work)),
-        // Eight words fill the vectors of AVX2; a CPU with AVX-512 has those too.
+        // Eight words fill an AVX2 vector; a CPU with AVX-512 also has AVX2.
         #[cfg(target_arch = "x86_64")]
         pulp::Arch::V4(v4) => v4.vectorize(On(*v4, work)),
         _ => work.compute(Plain),
@@ -40,13 +40,13 @@ trait Eight: Copy {
     fn mul(self, a: Self::Word, b: Self::Word) -> Self::Word;
     fn max(self, a: Self::Word, b: Self::Word) -> Self::Word;
     fn xor(self, a: Self::Word, b: Self::Word) -> Self::Word;
-    /// Zeros move in; 0 from 32 bits on.
+    /// A logical shift; 0 if it is 32 bits or more.
     fn shift_right(self, a: Self::Word, bits: Self::Word) -> Self::Word;
-    /// a b c, each the bits of an f32, as a whole number, what is behind the point dropped; below 2^31.
+    /// a b c, each the bits of an f32, truncated to an integer below 2^31.
     fn whole_product(self, a: Self::Word, b: Self::Word, c: Self::Word) -> Self::Word;
 }
 
-/// On any CPU.
+/// Scalar code for any CPU.
 #[derive(Clone, Copy)]
 struct Plain;
 
@@ -134,7 +134,7 @@ impl Eight for pulp::x86::V3 {
     }
 }
 
-/// The work, to be done with these vectors.
+/// The work, with a set of vector instructions.
 #[cfg(target_arch = "x86_64")]
 struct On<'a, T>(pulp::x86::V3, Outputs<'a, T>);
 
@@ -160,7 +160,7 @@ impl<T: Bits> Outputs<'_, T> {
     #[inline(always)]
     fn compute<V: Eight>(self, v: V) -> Option<()> {
         use {Format::*, Sums as S};
-        // The common ones each with its own constants.
+        // Specialises the common formats with their constants.
         match (self.card, self.formats) {
             (Card::H100, (F16, S::F32)) => self.of(v, Card::H100, F16, S::F32),
             (Card::H100, (F16, S::F16)) => self.of(v, Card::H100, F16, S::F16),
@@ -198,7 +198,7 @@ impl<T: Bits> Outputs<'_, T> {
             let value = (f64::from(sum[i]) + f64::from(addend)) * power(e[i] - kept);
             d[i] = match sums {
                 Sums::F32 => {
-                    // It loses the 29 bits that an f32 does not have, so that nothing is left to round.
+                    // Clears the 29 bits that an f32 does not have, so that the conversion is exact.
                     let cut = f64::from_bits(value.to_bits() & !((1 << 29) - 1));
                     subnormal |= value.abs() < f64::from(f32::MIN_POSITIVE) && value != 0.0;
                     (cut as f32).to_bits()
@@ -213,9 +213,9 @@ impl<T: Bits> Outputs<'_, T> {
         Some(())
     }
 
-    /// Raises each E to that of the products, and adds up the products in units of 2^(E - kept). An f32 holds a product
-    /// of two f16 and any power of two that it is moved by exactly, and becomes a whole number by being cut toward zero,
-    /// as a tensor core cuts.
+    /// Raises each E to the largest exponent of the products, and sums the products in units of 2^(E - kept). An f32
+    /// represents the product of two f16, scaled by a power of two, exactly; its conversion to an integer truncates
+    /// toward zero, as a tensor core does.
     #[inline(always)]
     fn by_floats<V: Eight>(
         &self,
@@ -230,7 +230,7 @@ impl<T: Bits> Outputs<'_, T> {
         }
     }
 
-    /// With a number of steps that the compiler knows.
+    /// The same with a number of steps known at compile time.
     #[inline(always)]
     fn by_floats_of<V: Eight, const STEPS: usize>(
         &self,
@@ -239,7 +239,7 @@ impl<T: Bits> Outputs<'_, T> {
         e: &mut [i32; M * N],
         sum: &mut [i32; M * N],
     ) -> Option<()> {
-        /// Below, all products are zero, and any unit will do.
+        /// Below this exponent all products are zero, and any unit is correct.
         const LEAST: i32 = 2 * -14;
         let a = Floats::<{ M * 16 }>::new(self.a);
         let b = Floats::<{ 16 * N }>::new(self.b);
@@ -252,7 +252,7 @@ impl<T: Bits> Outputs<'_, T> {
         for ((e, sum), (a_value, a_exponent)) in rows.zip(a_rows) {
             let top = largest(v, e, a_exponent, b_exponent);
             *e = v.store(top);
-            // 2^(kept - E), by its field.
+            // 2^(kept - E), built from its exponent field.
             let field = v.sub(v.splat(kept + 127), v.max(top, v.splat(LEAST)));
             let unit = v.mul(field, v.splat(1 << 23));
             let mut total = v.splat(0);
@@ -264,7 +264,7 @@ impl<T: Bits> Outputs<'_, T> {
         Some(())
     }
 
-    /// The same for factors whose products may be beyond an f32.
+    /// The same for factors whose products may exceed the range of f32.
     #[inline(always)]
     fn by_integers<V: Eight>(
         &self,
@@ -275,7 +275,7 @@ impl<T: Bits> Outputs<'_, T> {
         sum: &mut [i32; M * N],
     ) -> Option<()> {
         let steps = self.b.len() / N;
-        // A's significands are moved up, so that a product is in units of 2^(its exponent - kept).
+        // Shifts A's significands left, so that a product is in units of 2^(its exponent - kept).
         let up = kept - 2 * format.mantissa_bits() as i32;
         let a = Split::<{ M * 16 }>::new(format, self.a, up);
         let b = Split::<{ 16 * N }>::new(format, self.b, 0);
@@ -310,7 +310,7 @@ fn largest<V: Eight>(v: V, addends: &[i32; N], a: &[i32], b: &[[i32; N]]) -> V::
     })
 }
 
-/// Factors of f16, as the bits of f32, and their exponents.
+/// f16 factors as the bits of f32, and their exponents.
 struct Floats<const COUNT: usize> {
     value: [i32; COUNT],
     exponent: [i32; COUNT],
@@ -327,7 +327,8 @@ impl<const COUNT: usize> Floats<COUNT> {
         for ((value, exponent), &bits) in to.zip(bits) {
             let bits: u32 = bits.into();
             let (sign, magnitude) = (bits >> 15, bits & 0x7fff);
-            // Exponent and mantissa moved up, and the difference of the biases scaled away: exact for subnormals too.
+            // Shifts exponent and mantissa left and scales by the difference of the biases, which is exact for
+            // subnormal numbers too.
             let scaled = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);
             *value = (scaled.to_bits() | sign << 31) as i32;
             let normal = (magnitude >> 10).max(1) as i32 - 15;
@@ -337,14 +338,14 @@ impl<const COUNT: usize> Floats<COUNT> {
     }
 }
 
-/// Factors, taken apart. A sign is 0 or -1.
+/// The fields of factors. A sign is 0 or -1.
 struct Split<const COUNT: usize> {
     sign: [i32; COUNT],
     magnitude: [i32; COUNT],
     exponent: [i32; COUNT],
 }
 
-/// Some of them.
+/// Some of these factors.
 struct Part<'a> {
     sign: &'a [i32],
     magnitude: &'a [i32],
@@ -392,7 +393,8 @@ mod tests {
                 .wrapping_add(1_442_695_040_888_963_407);
             (state >> 32) as u32
         };
-        /// Exponents up to half of the largest, so that all is finite; of f16 sums, all but the largest.
+        /// Limits exponents to half of the largest, so that all results are finite; for f16 sums excludes only the
+        /// largest.
         const FINITE: u16 = 0xbfff;
         for (format, sums) in [
             (Format::F16, Sums::F32),
@@ -426,7 +428,7 @@ mod tests {
         }
     }
 
-    /// Whether there was a result, which is then that of both.
+    /// Whether the vector path returned a result, which must equal the scalar one.
     fn both<T: Bits>(
         card: Card,
         formats: (Format, Sums),

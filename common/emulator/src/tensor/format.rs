@@ -1,11 +1,11 @@
-//! How the bits of factors and of sums are read, and how a sum is written.
+//! The formats of factors and sums: decoding, and rounding of a sum.
 use super::{Factor, NAN};
 
-/// A number's significand and exponent. The significand is an integer; how many of its bits are behind the point is a
-/// property of the format.
+/// A number's significand and exponent. The significand is an integer; the format determines how many of its bits are
+/// after the binary point.
 pub(super) type Split = (i32, i32);
 
-/// Exponent of a zero: far below any other, so that it never is the largest.
+/// The exponent of zero: far below any other, so that it is never the largest.
 pub(super) const NONE: i32 = -100_000;
 
 /// Format of the factors.
@@ -13,9 +13,9 @@ pub(super) const NONE: i32 = -100_000;
 pub(crate) enum Format {
     F16,
     Bf16,
-    /// An f32 of which the 13 low bits are ignored (recorded: they change nothing).
+    /// An f32 whose 13 low bits are ignored (recorded).
     Tf32,
-    /// 8 bits, 4 of them exponent; all ones is NaN, and there is no infinity.
+    /// 8 bits with 4 exponent bits; all ones is NaN, and there is no infinity.
     E4m3,
 }
 
@@ -45,7 +45,7 @@ impl Format {
         }
     }
 
-    /// Sign, and the bits below it.
+    /// The sign, and the other bits.
     #[inline(always)]
     const fn parts(self, bits: u32) -> (bool, u32) {
         match self {
@@ -76,7 +76,7 @@ impl Format {
         }
     }
 
-    /// What these bits stand for.
+    /// The value of these bits.
     pub fn to_f32(self, bits: u32) -> f32 {
         match self {
             Self::F16 => half::f16::from_bits(bits as u16).to_f32_const(),
@@ -96,12 +96,12 @@ impl Format {
 pub(crate) enum Sums {
     /// Rounded toward zero.
     F32,
-    /// Rounded to the nearest, of two to the even one; what is rounded to zero is +0.
+    /// Rounded to nearest, ties to even; a result that rounds to zero is +0.
     F16,
 }
 
 impl Sums {
-    /// Signed significand with 23 bits behind the point, and exponent.
+    /// Signed significand with 23 bits after the binary point, and exponent.
     #[inline(always)]
     pub fn split(self, bits: u32) -> Split {
         match self {
@@ -159,13 +159,13 @@ impl Sums {
     }
 }
 
-/// An exact sum as f16: the nearest, of two the even one, and +0 for all that is rounded to zero.
+/// Rounds an exact sum to f16: to nearest, ties to even, and +0 for all results that round to zero.
 #[inline(always)]
 pub(super) fn nearest_f16(sum: f64) -> u32 {
     /// 2^16, the first number beyond f16.
     const BEYOND: f32 = 65536.0;
     let exponent = ((sum.to_bits() >> 52 & 0x7ff) as i32 - 1023).max(-14);
-    // An f64 of this size has the unit of an f16 of the sum's size, and is rounded as f16 wants it.
+    // Adding an f64 of this magnitude rounds the sum to the unit in the last place of f16.
     let shift = 1.5 * power(exponent + 42);
     let rounded = ((sum + shift) - shift) as f32;
     let magnitude = rounded.abs();
@@ -186,7 +186,7 @@ pub(super) fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// With its hidden bit, unless the exponent's field is zero, and with its sign.
+/// Adds the hidden bit, unless the exponent field is zero, and the sign.
 #[inline(always)]
 fn signed(negative: bool, field: i32, fraction: i32, hidden: i32, exponent: i32) -> Split {
     let magnitude = if field == 0 {
@@ -207,7 +207,7 @@ pub(super) fn pack(sum: i64, unit: i32) -> u32 {
     let sign = if sum < 0 { 1 << 31 } else { 0 };
     let magnitude = sum.unsigned_abs();
     let top = 63 - magnitude.leading_zeros() as i32;
-    // The value's exponent, or that of the smallest normal number for a subnormal.
+    // The value's exponent; for a subnormal number that of the smallest normal one.
     let exponent = (unit + top).max(-126);
     if exponent > 127 {
         return sign | 0x7f80_0000;
@@ -244,7 +244,7 @@ mod tests {
             let value = f64::from(half::f16::from_bits(bits).to_f32_const());
             let next = f64::from(half::f16::from_bits(bits + 1).to_f32_const());
             let next = if bits == 0x7bff { 65536.0 } else { next };
-            // Each number, the middle to the next one, and what is just beside that.
+            // Each number, the midpoint to the next one, and the values next to the midpoint.
             let tie = (value + next) / 2.0;
             for value in [value, tie, tie.next_up(), tie.next_down()] {
                 check(value);

@@ -1,19 +1,19 @@
-//! fp8 factors. `mma.sync` has no tensor core for them on Hopper, and `wgmma` has.
+//! fp8 factors. On Hopper, tensor cores support them in `wgmma` but not in `mma.sync`.
 //!
-//! `mma.sync`: ptxas unpacks the factors to f16 (`F2FP.F16.E4M3.UNPACK_B`), the low half of each register's four first, and makes
-//! two f16 products of it, the first one added to 0 and the second one to the first; an ordinary addition adds C
-//! (`FADD`, `HADD2`). So it stands in machine code for sm_90a of ptxas 13.0; with e4m3 it is recorded.
+//! `mma.sync`: ptxas unpacks the factors to f16 (`F2FP.F16.E4M3.UNPACK_B`), first the two low elements of each
+//! register, then the two high ones, and generates two chained f16 products, the first added to 0; an ordinary addition
+//! (`FADD`, `HADD2`) adds C. Source: machine code of ptxas 13.0 for sm_90a; for e4m3 the results are also recorded.
 //!
-//! `wgmma` with e4m3 and f32 sums, recorded: the rule of the parent module, with 13 bits kept below E and 13 bits of
-//! the result's mantissa, the others zero.
+//! `wgmma` with e4m3 and f32 sums, recorded: the rule of the parent module, with 13 bits kept below E and a result
+//! mantissa of 13 bits, the others zero.
 use super::format::{Format, Sums};
 use super::{M, N, cut_sum};
 use crate::lower::{F16, Rounding, f16_to_f64, narrow};
 
-/// Bits kept below E, and of the result.
+/// Bits kept below E, and mantissa bits of the result.
 const KEPT: i32 = 13;
 
-/// An 8-bit format of `mma.sync`.
+/// An 8-bit floating-point format of `mma.sync`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fp8 {
     E4m3,
@@ -22,7 +22,7 @@ pub(crate) enum Fp8 {
 }
 
 impl Fp8 {
-    /// The same number as f16, which has all of them.
+    /// Converts to f16, which represents every fp8 number.
     pub fn to_f16(self, bits: u8) -> u16 {
         let bits = u16::from(bits);
         match self {
@@ -43,8 +43,8 @@ impl Fp8 {
     }
 }
 
-/// The f16 factors of one of the two products: of each word the low or the high half, two bytes. A row of A or a column
-/// of B is halves of words.
+/// The f16 factors of one of the two products: the low or the high two bytes of each word. A row of A or a column of B
+/// is given as 16-bit halves of words.
 pub(super) fn unpacked(format: Fp8, part: usize, halves: &[u16; 16]) -> [u16; 16] {
     std::array::from_fn(|i| {
         let pair = halves[i / 2 * 2 + part].to_le_bytes();
@@ -52,7 +52,7 @@ pub(super) fn unpacked(format: Fp8, part: usize, halves: &[u16; 16]) -> [u16; 16
     })
 }
 
-/// A sum and C, by an ordinary instruction.
+/// Adds C by an ordinary instruction.
 pub(super) fn add(sums: Sums, product: u32, c: u32) -> u32 {
     match sums {
         Sums::F32 => {
@@ -63,7 +63,7 @@ pub(super) fn add(sums: Sums, product: u32, c: u32) -> u32 {
                 sum.to_bits()
             }
         }
-        // Two f16 are exact in f64, and so is their sum.
+        // The sum of two f16 is exact in f64.
         Sums::F16 => {
             let [a, b] = [product, c].map(|bits| f16_to_f64(bits.into()));
             narrow(a + b, F16, Rounding::Rn)
@@ -71,7 +71,7 @@ pub(super) fn add(sums: Sums, product: u32, c: u32) -> u32 {
     }
 }
 
-/// `wgmma`: 32 products of e4m3 for each output. Bytes of A by rows, of B by columns.
+/// `wgmma`: 32 products of e4m3 for each output. A is given by rows, B by columns.
 pub(super) fn wide(a: &[[u8; 32]; M], b: &[[u8; 32]; N], c: &[u32; M * N]) -> [u32; M * N] {
     std::array::from_fn(|i| {
         let products = a[i / N].iter().zip(&b[i % N]);

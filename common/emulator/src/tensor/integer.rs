@@ -1,4 +1,4 @@
-//! Products of integers and of single bits: exact.
+//! Products of integers and of single bits, which are exact.
 use super::{M, N};
 
 /// A format of integer factors, packed into words.
@@ -24,15 +24,15 @@ impl Integer {
     }
 }
 
-/// What becomes of each pair of bits before they are counted.
+/// The operation on each pair of bits before they are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BitOp {
     And,
     Xor,
 }
 
-/// Words of A by rows, of B by columns. The sum with C is exact and then cut to 32 bits, or held within them
-/// (`.satfinite`; recorded: all products count before anything is held).
+/// A is given by rows of words, B by columns. The sum with C is exact and then wraps to 32 bits, or
+/// saturates (`.satfinite`; recorded: only the final sum saturates).
 pub(super) fn products<const W: usize>(
     [a, b]: [Integer; 2],
     saturate: bool,
@@ -51,7 +51,7 @@ pub(super) fn products<const W: usize>(
     })
 }
 
-/// How many pairs of bits are left set, and C.
+/// Counts the bits that are set after the operation, and adds C.
 pub(super) fn bits<const W: usize>(
     op: BitOp,
     (rows, columns): (&[[u32; W]; M], &[[u32; W]; N]),

@@ -1,26 +1,29 @@
-//! Tensor cores, to the bit: f16, bf16 and tf32 factors by the rule below, in this file; fp8 in `fp8.rs`, integers in
+//! Bit-exact tensor cores: f16, bf16 and tf32 factors by the rule below, in this file; fp8 in `fp8.rs`, integers in
 //! `integer.rs`.
 //!
-//! The H100's rule is measured: it reproduces every output that was compared with an H100
+//! The H100's rule was found by measurement, and reproduces every output that was compared with an H100
 //! (`calibration/tests/all/hardware.rs` holds a sample). For one output, with K products and the addend:
 //!
-//! 1. NaN in, 0 x infinity, or infinities of both signs: [`NAN`]. Else any infinity wins.
-//! 2. Every input is a significand times a power of two; a subnormal keeps the smallest normal exponent.
-//!    A product has the exact product of the significands and the sum of the exponents, not normalised.
+//! 1. A NaN input, 0 x infinity, or infinities of both signs give [`NAN`]. Otherwise any infinity determines the
+//!    result.
+//! 2. Every input is a significand times a power of two; a subnormal number has the smallest normal
+//!    exponent. The significand of a product is the exact product of the significands, its exponent the
+//!    sum of the exponents; it is not normalised.
 //! 3. E is the largest exponent among the non-zero terms, but at least -133.
-//! 4. Each term is cut to a multiple of 2^(E-25), toward zero.
-//! 5. The sum of those is exact, and is
-//! 6. rounded toward zero to f32; above the largest f32 it is infinite, and a sum of zero is +0. Or, where the
-//!    addend and the result are f16, to the nearest, of two to the even one, and what is rounded to zero is +0.
+//! 4. Each term is truncated toward zero to a multiple of 2^(E-25).
+//! 5. These terms are summed exactly.
+//! 6. The sum is rounded toward zero to f32; above the largest f32 it is infinite, and a sum of zero is +0. If
+//!    the addend and the result are f16, it is rounded to nearest, ties to even, and a result that rounds to
+//!    zero is +0.
 //!
-//! K is the whole instruction's: 16 or 8 for f16 and bf16, 8 or 4 for tf32.
+//! K is that of the whole instruction: 16 or 8 for f16 and bf16, 8 or 4 for tf32.
 //!
-//! The A100's is **from the literature, not calibrated here**: terms are cut to a multiple of 2^(E-24), and an
-//! instruction of 16 products is two sums of 8 one after the other, k 0 to 7 with the addend, then k 8 to 15 with
-//! what came out. So it stands in the public code of two models: MMA-Sim (24 fraction bits, K split in two; Xie and
+//! The A100's is **from the literature, not calibrated here**: terms are truncated to a multiple of 2^(E-24), and an
+//! instruction with 16 products computes two chained sums of 8: k 0 to 7 with the addend, then k 8 to 15 with the
+//! first result. The source is the public code of two models: MMA-Sim (24 fraction bits, K split in two; Xie and
 //! others, arXiv 2511.10909) and the MATLAB models of Khattak and Mikaitis (8 terms, one extra bit; arXiv 2512.07004).
 //! Both follow Fasi and others, "Numerical behavior of NVIDIA tensor cores" (PeerJ Computer Science 7:e330, 2021). The
-//! least E is carried over from the H100.
+//! lower bound of E is assumed to be the same as on the H100.
 
 mod eight;
 mod format;
@@ -35,7 +38,7 @@ pub use steps::{Steps, Term, steps};
 
 use crate::Card;
 
-/// Format of factors of 16 bits.
+/// Format of 16-bit factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Factor {
     /// IEEE half precision: 5 bits of exponent, 10 of mantissa.
@@ -47,18 +50,18 @@ pub enum Factor {
 /// The NaN that tensor cores return where the result is f32.
 pub const NAN: u32 = 0x7fff_ffff;
 
-/// The smallest E.
+/// The lower bound of E.
 const LOWEST: i32 = -133;
 
-/// What a matrix instruction multiplies, and how it adds.
+/// The arithmetic of a matrix instruction: formats of factors and sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arithmetic {
     /// Factors of 16 bits.
     Half(Factor, Sums),
     Tf32,
-    /// fp8 in `mma.sync`: as f16.
+    /// fp8 in `mma.sync`, converted to f16.
     Unpacked([Fp8; 2], Sums),
-    /// fp8 in `wgmma`, and f32 sums.
+    /// fp8 in `wgmma`, with f32 sums.
     E4m3,
     Integer {
         factors: [Integer; 2],
@@ -68,7 +71,7 @@ pub(crate) enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// Whether two sums share a register: else each is 32 bits wide.
+    /// Whether two sums share a register; otherwise each has 32 bits.
     pub fn is_packed(self) -> bool {
         match self {
             Self::Half(_, sums) | Self::Unpacked(_, sums) => sums == Sums::F16,
@@ -88,11 +91,11 @@ impl Card {
 }
 
 impl Factor {
-    /// What these bits stand for.
+    /// The value of these bits.
     pub fn to_f32(self, bits: u16) -> f32 {
         Format::from(self).to_f32(bits.into())
     }
-    /// The bits of the number of this format that is nearest to `value`; of two, the even one.
+    /// The bits of the number of this format nearest to `value`, ties to even.
     pub fn nearest(self, value: f64) -> u16 {
         match self {
             Factor::F16 => half::f16::from_f64(value).to_bits(),
@@ -101,7 +104,7 @@ impl Factor {
     }
 }
 
-/// One output, term by term: the rule as it is written above, and the oracle of the vector path.
+/// Computes one output term by term, exactly as the rule above; tests compare the vector path with it.
 fn cut_sum(
     kept: i32,
     format: Format,
@@ -153,7 +156,7 @@ pub const M: usize = 16;
 /// Columns of B, and of C and D.
 pub const N: usize = 8;
 
-/// D = A B + C as one `mma.sync` m16n8kK of this card computes it: A is 16 x K, B is K x 8, C and D are 16 x 8, all
+/// Computes D = A B + C like one `mma.sync` m16n8kK of this card: A is 16 x K, B is K x 8, C and D are 16 x 8, all
 /// row-major; K is 8 or 16. C and D are the bits of f32.
 ///
 /// `wgmma` of an H100 computes each output in the same way, so its 64 rows are four of these.
@@ -167,8 +170,8 @@ pub fn mma<const K: usize, const A: usize, const B: usize>(
     half::<K, A, B>(card, factor, Sums::F32, a, b, c)
 }
 
-/// The same for any arithmetic. K counts 16 bits, which are as many elements as are packed into them, or half of one; lower
-/// bits come first. C and D have one sum a word.
+/// The same for any arithmetic. K counts units of 16 bits, which hold one or more packed elements or half of one; low
+/// bits come first. C and D have one sum per word.
 #[inline(always)]
 pub(crate) fn multiply<const K: usize, const A: usize, const B: usize>(
     card: Card,
@@ -201,7 +204,7 @@ fn half<const K: usize, const A: usize, const B: usize>(
     d
 }
 
-/// Rows of A and columns of B, 32 bytes each; zeros behind what an instruction has.
+/// Rows of A and columns of B, padded with zeros to 32 bytes.
 type Packed = ([[u16; 16]; M], [[u16; 16]; N]);
 
 fn bytes(a: &[u16], b: &[u16], k: usize) -> Packed {
@@ -211,7 +214,7 @@ fn bytes(a: &[u16], b: &[u16], k: usize) -> Packed {
     (std::array::from_fn(row), std::array::from_fn(column))
 }
 
-/// Zeros in place of missing products change no sum.
+/// Pads missing products with zeros, which do not change a sum.
 #[inline(never)]
 fn packed(
     card: Card,
@@ -268,7 +271,7 @@ fn packed(
     }
 }
 
-/// A by rows, and B by rows.
+/// Converts A and B to row-major order.
 fn row_major<T: Copy, const K: usize, const A: usize, const B: usize>(
     rows: &[[T; K]; M],
     columns: &[[T; K]; N],
@@ -280,7 +283,7 @@ fn row_major<T: Copy, const K: usize, const A: usize, const B: usize>(
     )
 }
 
-/// An A100's m16n8k16: the first eight k, then the others.
+/// An A100's m16n8k16: first k 0 to 7, then k 8 to 15.
 fn halves(factor: Factor, sums: Sums, a: &[u16], b: &[u16], c: &mut [u32; M * N]) {
     for half in 0..2 {
         let part = |i: usize| 16 * (i / 8) + 8 * half + i % 8;
@@ -291,7 +294,7 @@ fn halves(factor: Factor, sums: Sums, a: &[u16], b: &[u16], c: &mut [u32; M * N]
     }
 }
 
-/// All products at once, added to C.
+/// Adds all products to C in one sum.
 fn sum<T: Bits, const K: usize, const A: usize, const B: usize>(
     card: Card,
     (format, sums): (Format, Sums),
@@ -304,18 +307,18 @@ fn sum<T: Bits, const K: usize, const A: usize, const B: usize>(
     let not_finite = |any, &bits: &u32| any | !sums.is_finite(bits);
     let rare = c.iter().fold(special, not_finite);
     if rare || eight::outputs(card, (format, sums), a, b, c).is_none() {
-        *c = slowly::<T, K, A, B>(card, (format, sums), a, b, c);
+        *c = by_output::<T, K, A, B>(card, (format, sums), a, b, c);
     }
 }
 
-/// The bits of a factor.
+/// The bit pattern of a factor.
 trait Bits: Copy + Into<u32> {}
 impl Bits for u16 {}
 impl Bits for u32 {}
 
-/// The same, output by output.
+/// The same, one output at a time.
 #[inline(never)]
-fn slowly<T: Bits, const K: usize, const A: usize, const B: usize>(
+fn by_output<T: Bits, const K: usize, const A: usize, const B: usize>(
     card: Card,
     (format, sums): (Format, Sums),
     a: &[T; A],
@@ -344,7 +347,7 @@ mod tests {
         };
         for round in 0..2000 {
             for factor in [Factor::F16, Factor::Bf16] {
-                // Narrow exponents in half of the rounds, so that terms meet and cancel.
+                // Half of the rounds have a narrow range of exponents, so that terms overlap and cancel.
                 let mask = if round % 2 == 0 {
                     0xffff
                 } else {
@@ -360,14 +363,14 @@ mod tests {
                 let b: [u16; 128] = std::array::from_fn(|_| random() as u16 & mask | top);
                 let c: [u32; 128] =
                     std::array::from_fn(|_| if round % 3 == 0 { 0 } else { random() });
-                // Rows in which the addend is alone, however small it is.
+                // Rows in which the addend is the only nonzero term, even if it is small.
                 if round % 5 == 0 {
                     a.iter_mut().step_by(round % 3 + 1).for_each(|a| *a = 0);
                 }
                 for card in Card::ALL {
                     compare::<u16, 16, 256, 128>(card, (factor.into(), Sums::F32), &a, &b, &c);
                 }
-                // f16 sums, and tf32 of the same bits with some below them.
+                // f16 sums; and tf32 factors with the same bits and some below them.
                 let halves = c.map(|bits| bits >> 16);
                 compare::<u16, 16, 256, 128>(Card::H100, (Format::F16, Sums::F16), &a, &b, &halves);
                 let mut wide = |bits: u16| u32::from(bits) << 16 | random() & 0xffff;
@@ -389,7 +392,7 @@ mod tests {
         sum::<T, K, A, B>(card, formats, a, b, &mut d);
         assert_eq!(
             d,
-            slowly::<T, K, A, B>(card, formats, a, b, c),
+            by_output::<T, K, A, B>(card, formats, a, b, c),
             "{formats:?}"
         );
     }

@@ -1,4 +1,4 @@
-//! One output with everything that leads to it: for those who want to see where a bit was lost.
+//! The steps that compute one output, to show where bits are lost.
 use super::{Factor, Format, Sums, largest_exponent};
 use crate::Card;
 
@@ -7,22 +7,22 @@ use crate::Card;
 pub struct Term {
     /// Signed, and exact.
     pub significand: i64,
-    /// That of the factors, added up; far below any other for zero.
+    /// The sum of the factors' exponents; far below any other for zero.
     pub exponent: i32,
-    /// Bits of the significand behind the point.
+    /// Bits of the significand after the binary point.
     pub fraction_bits: i32,
 }
 
 /// A sum as a tensor core forms it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steps {
-    /// The products in their order, then the addend.
+    /// The products in order, then the addend.
     pub terms: Vec<Term>,
     /// The largest exponent among them, but at least -133.
     pub e: i32,
-    /// All terms become multiples of 2 to this power: E - 25 on an H100, E - 24 on an A100.
+    /// All terms are truncated to multiples of 2 to this power: E - 25 on an H100, E - 24 on an A100.
     pub unit: i32,
-    /// How many of these units each term is, once what is below is dropped.
+    /// Each term in these units, truncated.
     pub cut: Vec<i64>,
     /// Their exact sum.
     pub sum: i64,
@@ -49,7 +49,7 @@ impl Term {
         }
     }
 
-    /// In units of 2^(e - kept), toward zero; `e` is no smaller than its own exponent.
+    /// Truncates toward zero to units of 2^(e - kept); `e` is at least its own exponent.
     pub(super) fn cut(self, kept: i32, e: i32) -> i64 {
         let magnitude = self.significand.unsigned_abs();
         let drop = e - self.exponent - (kept - self.fraction_bits);
@@ -61,8 +61,8 @@ impl Term {
     }
 }
 
-/// The sums of one instruction for one output, in their order: one for an H100, on an A100 one for each eight
-/// products, whose addend is the result of the one before. `None` if an input is infinite or NaN: then nothing is summed.
+/// The sums of one instruction for one output, in order: one on an H100; on an A100 one for each eight products, with
+/// the previous result as addend. `None` if an input is infinite or NaN: then nothing is summed.
 pub fn steps(card: Card, factor: Factor, products: &[(u16, u16)], c: u32) -> Option<Vec<Steps>> {
     let format = Format::from(factor);
     let special = |&(a, b): &(u16, u16)| format.is_special(a.into()) || format.is_special(b.into());
@@ -77,7 +77,7 @@ pub fn steps(card: Card, factor: Factor, products: &[(u16, u16)], c: u32) -> Opt
     let mut sums: Vec<Steps> = Vec::new();
     for part in products.chunks(at_once) {
         let c = sums.last().map_or(c, |before| before.bits);
-        // Once a sum is infinite, it stays so.
+        // An infinite sum stays infinite.
         if !f32::from_bits(c).is_finite() {
             break;
         }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::tensor::mma;
 
-    /// What the steps end with is what the instruction returns.
+    /// The result of the last step is the result of the instruction.
     #[test]
     fn the_last_step_is_the_result() {
         let mut state = 7;

@@ -1,12 +1,12 @@
-//! Approximate instructions as a kernel executes them: special values, guards, pairs, operands of every width. That all results
-//! are those of hardware is a test of `calibration`.
+//! Approximate instructions as a kernel executes them: special values, guards, pairs, operands of every width.
+//! `calibration` tests that all results equal the hardware's.
 use crate::common;
 use common::{body, lower, module, threads};
 use emulator::{InstructionKind, Number, approximate};
 
 const NAN: u32 = 0x7fff_ffff;
 
-/// What an instruction makes of these f32, in a thread each.
+/// The results of an instruction for these f32, one in each thread.
 fn results(opcode: &str, operands: &[f32]) -> Vec<f32> {
     let mut text = String::from("mov.b32 %f1, 0;\n");
     for (thread, x) in operands.iter().enumerate() {
@@ -82,7 +82,7 @@ fn special_values() {
         &[0.0, -0.0, -1.0, 128.0, -126.0, -127.0, inf, -inf, nan],
         &[1.0, 1.0, 0.5, inf, 2f32.powi(-126), 0.0, inf, 0.0, nan],
     );
-    // The square of 2^-63.5, which is cut off.
+    // The square of 2^-63.5, truncated.
     is(
         "ex2.approx.f32",
         &[-127.0, -149.0, -151.0, 127.0],
@@ -105,7 +105,7 @@ fn special_values() {
     );
 }
 
-/// Not the correctly rounded results: those of an H200.
+/// Results of an H200 that differ from the correctly rounded ones.
 #[test]
 fn results_that_are_not_the_nearest() {
     is("lg2.approx.ftz.f32", &[0.5], &[-0.999_999_9]);
@@ -252,7 +252,7 @@ fn every_opcode_is_lowered_to_the_same_function() {
     assert!(approximate::function("ex2.approx.f64").is_none());
 }
 
-/// Operands of an instruction of this name: special values, and some from everywhere.
+/// Operands of an instruction of this name: special values, and some from the whole range.
 fn operands(opcode: &str) -> Vec<u64> {
     let specials = [0, 1, 0x3f80_0000, 0x7f80_0000, 0x7f80_0001, 0x7f7f_ffff];
     let mut bits: Vec<u64> = specials
@@ -289,7 +289,7 @@ fn a_trace_has_the_result_and_the_sum_of_what_it_shows() {
                 let terms = (c0 << 14) + c1 * i64::from(sum.argument) + c2 * i64::from(sum.square);
                 assert_eq!(sum.sum as i64, terms + sum.constant, "{opcode} {x:#x}");
                 assert!(sum.segment < sum.segments && sum.argument >> sum.argument_bits == 0);
-                // The partial products below 2^17 are little more than 8 times that, if all bits are set.
+                // The partial products below 2^17 sum to little more than 8 times that if all bits are set.
                 let exact = f64::from(sum.argument >> (sum.argument_bits - 16)).powi(2)
                     / f64::from(1 << 17);
                 assert!(

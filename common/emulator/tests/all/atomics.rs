@@ -1,4 +1,4 @@
-//! Atomics, and blocks that talk to each other.
+//! Atomics, and blocks that communicate.
 use crate::common;
 use common::{Setup, body, body_with, threads};
 use emulator::FindingKind;
@@ -94,7 +94,7 @@ fn a_histogram_over_blocks() {
     }
 }
 
-/// Each block adds up its part; the last to finish adds up the parts.
+/// Each block sums its part; the last one to finish sums the parts.
 const LAST_BLOCK: &str = "mov.u32 %r0, %ctaid.x;
     mov.u32 %r9, %nctaid.x;
     add.u32 %r1, %r0, 1;
@@ -141,9 +141,9 @@ fn the_last_block_sums_the_others_parts() {
     }
 }
 
-/// Blocks run in parallel until one talks to another; then all start again. Nothing is counted or written twice.
+/// Blocks run in parallel until one communicates; then all start again. Nothing may be counted or written twice.
 #[test]
-fn blocks_that_talk_late_run_once() {
+fn blocks_that_communicate_late_run_once() {
     let code = "mov.u32 %r0, %ctaid.x;
         setp.lt.u32 %p0, %r0, TALKS;
         @%p0 ret;
@@ -195,7 +195,7 @@ fn a_flag_that_another_block_sets() {
 }
 
 #[test]
-fn blocks_that_the_card_has_no_room_for_are_not_waited_for_in_vain() {
+fn waiting_for_a_block_that_is_not_resident_is_a_deadlock() {
     // 1024 threads a block: 264 blocks are resident, and the last of 300 never starts.
     let outcome = body(&blocks(300, 1024), WAIT_FOR_NEXT);
     let FindingKind::Deadlock { waiting } = &outcome.findings[0].kind else {

@@ -1,4 +1,4 @@
-//! Barriers: who waits for whom, and what is reported when nobody can go on.
+//! Barriers: which threads wait for which, and the report of a deadlock.
 use crate::common;
 use common::{Setup, body, body_with, threads};
 use emulator::FindingKind;
@@ -102,7 +102,7 @@ fn two_barriers_on_two_sides_of_a_branch() {
 }
 
 #[test]
-fn whole_warps_may_meet_at_different_instructions() {
+fn warps_may_arrive_at_a_barrier_by_different_instructions() {
     let outcome = body(
         &threads(64),
         "setp.lt.u32 %p0, %tid, 32;
@@ -119,7 +119,7 @@ fn whole_warps_may_meet_at_different_instructions() {
 
 #[test]
 fn lanes_that_come_late_are_waited_for() {
-    // Lanes leave the lock one by one, and meet again only at the barrier.
+    // Lanes leave the lock one by one, and reconverge only at the barrier.
     let outcome = body_with(
         &Setup {
             sanitize: false,

@@ -1,9 +1,9 @@
-//! Calls that are not inlined: recursion, and functions by their address.
+//! Calls that are not inlined: recursion and indirect calls.
 use emulator::{FindingKind, Limits};
 
 use crate::common::{Setup, body_with, lower, module, threads};
 
-/// Fibonacci numbers, by two calls of itself.
+/// Fibonacci numbers by recursion.
 const FIB: &str = ".func (.param .b32 r) fib(.param .b32 n) { .reg .pred %p; .reg .b32 %a<6>; ld.param.b32 %a0, [n]; setp.lt.u32 %p, %a0, 2; mov.u32 %a5, %a0; @%p bra DONE; \
     { .param .b32 x; .param .b32 y; sub.u32 %a1, %a0, 1; st.param.b32 [x], %a1; call.uni (y), fib, (x); ld.param.b32 %a2, [y]; } \
     { .param .b32 x; .param .b32 y; sub.u32 %a3, %a0, 2; st.param.b32 [x], %a3; call.uni (y), fib, (x); ld.param.b32 %a4, [y]; } \
@@ -18,7 +18,7 @@ fn fib(n: u32) -> u32 {
 }
 
 #[test]
-fn a_function_calls_itself_in_each_thread_as_deep_as_it_wants() {
+fn recursion_depth_may_differ_between_threads() {
     for schedule in [0, 5] {
         let setup = Setup {
             schedule,
@@ -31,10 +31,10 @@ fn a_function_calls_itself_in_each_thread_as_deep_as_it_wants() {
 }
 
 #[test]
-fn threads_reconverge_behind_a_call() {
+fn threads_reconverge_after_a_call() {
     let outcome = body_with(&threads(32), FIB, CALL_FIB);
     assert_eq!(outcome.of("st.global.u32 [%at]")[0].executions, 1);
-    // Each call returns, whatever the threads do in between.
+    // Each call returns, independent of divergence in between.
     let counts: Vec<u64> = outcome.of("call.uni").iter().map(|c| c.threads).collect();
     assert_eq!(counts[0], 32);
     assert_eq!(counts[1], counts[2]);
@@ -55,8 +55,8 @@ fn two_functions_call_each_other() {
     assert_eq!(words[..32], expected);
 }
 
-/// Three functions, of which a table in global memory holds the addresses; the last has a variable in its frame and calls
-/// another one, which is inlined.
+/// Three functions, whose addresses are in a table in global memory; the last one has a variable in its frame and calls
+/// another function, which is inlined.
 const TABLE: &str = ".func (.param .b32 r) twice(.param .b32 n) { .reg .b32 %a; ld.param.b32 %a, [n]; add.u32 %a, %a, %a; st.param.b32 [r], %a; ret; } \
     .func (.param .b32 r) square(.param .b32 n) { .reg .b32 %a; ld.param.b32 %a, [n]; mul.lo.u32 %a, %a, %a; st.param.b32 [r], %a; ret; } \
     .func (.param .b32 r) third(.param .b32 n) { .local .align 8 .b8 room[16]; .reg .b32 %a<3>; .reg .b64 %b<3>; ld.param.b32 %a0, [n]; mov.u64 %b0, room; cvta.local.u64 %b1, %b0; st.u32 [%b1+4], %a0; \
@@ -89,13 +89,13 @@ fn lanes_call_different_functions_and_reconverge() {
         let words = outcome.clean();
         assert_eq!(words[..64], (0..64).map(of_table).collect::<Vec<u32>>());
     }
-    // By the name of the function, and by some lanes only.
+    // A call by name, by some lanes only.
     let some = "mov.u64 %d2, square; mov.u32 %r1, 7; setp.lt.u32 %p0, %tid, 5;
         { .param .b32 x; .param .b32 y; st.param.b32 [x], %tid; st.param.b32 [y], 3; kind: .callprototype (.param .b32 _) _ (.param .b32 _); @%p0 call (y), %d2, (x), kind; ld.param.b32 %r1, [y]; }
         st.global.u32 [%at], %r1;";
     let words = body_with(&threads(32), TABLE, some).clean();
     assert_eq!(words[..8], [0, 1, 4, 9, 16, 3, 3, 3]);
-    // A guarded call of a function that could be inlined otherwise.
+    // A guarded call of a function that could be inlined without the guard.
     let guarded = some.replace("call (y), %d2, (x), kind", "call (y), square, (x)");
     let words = body_with(&threads(32), TABLE, &guarded).clean();
     assert_eq!(words[..8], [0, 1, 4, 9, 16, 3, 3, 3]);
@@ -135,7 +135,7 @@ fn a_stack_that_is_full_is_a_finding_that_names_the_remedy() {
     };
     let report = body_with(&setup, endless, body).report();
     assert!(report.contains("is full after 4 calls"), "{report}");
-    // Registers on the stack are memory of this machine.
+    // Registers on the stack count as host memory.
     let setup = Setup {
         limits: Limits {
             memory: 1 << 20,
@@ -152,7 +152,7 @@ fn a_stack_that_is_full_is_a_finding_that_names_the_remedy() {
 }
 
 #[test]
-fn what_is_no_function_is_not_called() {
+fn calls_of_other_addresses_are_reported() {
     let wrong = CALL_TABLE.replace("ld.global.u64 %d2, [%d1];", "mov.u64 %d2, %out;");
     let outcome = body_with(&threads(32), TABLE, &wrong);
     let FindingKind::InvalidCall(reason) = &outcome.findings[0].kind else {
@@ -165,14 +165,14 @@ fn what_is_no_function_is_not_called() {
     let two = CALL_TABLE.replace("call (y), %d2, (x), kind", "call (y), %d2, (x, x), kind");
     let report = body_with(&threads(32), TABLE, &two).report();
     assert!(
-        report.contains("the function `twice` takes other arguments"),
+        report.contains("the function `twice` has other parameters"),
         "{report}"
     );
 }
 
-/// A function that could be inlined is: it has no frame, and costs no call.
+/// A function that can be inlined is inlined: it has no frame and no call.
 #[test]
-fn what_can_be_inlined_is() {
+fn what_can_be_inlined_is_inlined() {
     let direct = CALL_TABLE.replace("call (y), %d2, (x), kind", "call.uni (y), square, (x)");
     let outcome = body_with(&threads(32), TABLE, &direct);
     assert!(outcome.of("call.uni").is_empty());
@@ -180,7 +180,7 @@ fn what_can_be_inlined_is() {
     assert!(lower(&text).is_ok());
 }
 
-/// A product of 64 x 8 x 32 ones in a kernel that calls functions; `$before` and `$behind` it is waited for.
+/// A product of 64 x 8 x 32 ones in a kernel that calls functions, with code before and after the wait.
 fn product_and_call(before: &str, behind: &str) -> String {
     format!(
         "mov.b32 %r4, 0; mov.b32 %r5, 0; mov.b32 %r6, 0; mov.b32 %r7, 0; mov.b32 %r8, 0x01010101; mov.u32 %r9, tile;

@@ -1,11 +1,11 @@
-//! Two cards, two tensor cores: the values at which their rules part, made from the rules by hand, and what an A100
-//! refuses. That an H100 computes so is measured (`hardware.rs`); that an A100 does is from the literature.
+//! The tensor cores of two cards: values, derived by hand, for which their rules differ; and what an A100 refuses.
+//! The H100's rule is measured (`hardware.rs`), the A100's is from the literature.
 use crate::common;
 use common::{body, lower, module, threads};
 use emulator::tensor::{Factor, mma};
 use emulator::{Card, Context, Error, KernelArg, LaunchConfig, Options, Ptx};
 
-/// 2^`exponent` in f16, also below the normal ones.
+/// 2^`exponent` in f16, also if it is subnormal.
 fn power(exponent: i32) -> u16 {
     match exponent {
         -14..=15 => ((exponent + 15) as u16) << 10,
@@ -14,12 +14,12 @@ fn power(exponent: i32) -> u16 {
     }
 }
 
-/// `a[0] b[0] + a[1] b[1] + … + c` as each card computes it; the terms are powers of two with a sign, at these k.
+/// `a[0] b[0] + a[1] b[1] + … + c` as each card computes it; the terms are signed powers of two, at these k.
 fn sums(terms: &[(usize, f32)], c: f32) -> [f32; 2] {
     let (mut a, mut b) = ([0; 256], [0; 128]);
     for &(k, term) in terms {
         let exponent = (term.abs().to_bits() >> 23) as i32 - 127;
-        // Both factors within f16.
+        // Splits the exponent such that both factors fit in f16.
         let half = exponent / 2;
         a[k] = power(half) | if term < 0.0 { 0x8000 } else { 0 };
         b[8 * k] = power(exponent - half);
@@ -36,7 +36,7 @@ const fn two_to(exponent: i32) -> f32 {
 
 #[test]
 fn an_a100_keeps_24_bits_below_the_largest_exponent() {
-    // 1 - 1 leaves what was kept of the small term.
+    // 1 - 1 leaves the bits of the small term that were kept.
     let small = |exponent| sums(&[(0, 1.0), (1, two_to(exponent))], -1.0);
     assert_eq!(small(-24), [two_to(-24), two_to(-24)]);
     assert_eq!(small(-25), [two_to(-25), 0.0]);
@@ -46,27 +46,27 @@ fn an_a100_keeps_24_bits_below_the_largest_exponent() {
 #[test]
 fn an_a100_adds_eight_products_and_then_the_other_eight() {
     let (large, small) = (two_to(10), two_to(-20));
-    // The large ones are gone before the small one comes, or they are not.
+    // The large terms cancel before the small one is added, or in the same sum.
     assert_eq!(
         sums(&[(0, large), (7, -large), (8, small)], 0.0),
         [0.0, small]
     );
-    // All three among the first eight, and all among the last.
+    // All three are among the first eight, or all among the last.
     assert_eq!(sums(&[(0, large), (1, -large), (7, small)], 0.0), [0.0; 2]);
     assert_eq!(sums(&[(8, large), (9, -large), (15, small)], 0.0), [0.0; 2]);
-    // The addend is with the first eight.
+    // The addend is in the sum of the first eight.
     assert_eq!(sums(&[(0, -large), (8, small)], large), [0.0, small]);
     assert_eq!(sums(&[(8, -large), (0, small)], large), [0.0, 0.0]);
 }
 
 #[test]
 fn an_a100_rounds_between_the_halves() {
-    // 1 + 2^-24 is no f32.
+    // 1 + 2^-24 is not an f32.
     assert_eq!(
         sums(&[(0, 1.0), (1, two_to(-24)), (8, -1.0)], 0.0),
         [two_to(-24), 0.0]
     );
-    // 1 + 2^-23 is one.
+    // 1 + 2^-23 is an f32.
     assert_eq!(
         sums(&[(0, 1.0), (1, two_to(-23)), (8, -1.0)], 0.0),
         [two_to(-23); 2]
@@ -89,7 +89,7 @@ fn an_m16n8k8_is_one_sum_on_both() {
 }
 
 #[test]
-fn both_agree_on_what_is_no_number() {
+fn both_agree_on_special_values() {
     let infinite = f32::INFINITY;
     for (terms, c) in [
         (&[(0, 1.0), (9, 1.0)][..], f32::NAN),
@@ -144,7 +144,7 @@ st.global.u32 [%at], %r4;",
 }
 
 #[test]
-fn an_a100_refuses_what_it_has_not_by_name() {
+fn an_a100_refuses_unsupported_instructions_by_name() {
     let old = module("", "").replace("sm_90a", "sm_80");
     on(Card::A100, &old, 163 << 10, 1).expect("as much as it has");
     for (text, shared, cluster, says) in [
@@ -200,7 +200,7 @@ fn a_target_that_a_card_does_not_run_is_refused() {
     );
 }
 
-/// Comments and names of files are no instructions.
+/// Comments and file names are not instructions.
 #[test]
 fn opcodes_are_those_of_instructions() {
     let text = module("", "griddepcontrol.wait;\n// wgmma.fence.sync.aligned;");

@@ -1,4 +1,4 @@
-//! Clusters: who is who, distributed shared memory, the cluster's barrier, and who must not leave too early.
+//! Clusters: indices and ranks, distributed shared memory, the cluster's barrier, and blocks that exit too early.
 use crate::common;
 use common::{Outcome, Setup, body_with, lower, module, threads};
 use emulator::{FindingKind, Severity};
@@ -80,7 +80,7 @@ fn blocks_read_and_write_each_others_shared_memory() {
             {MEET}
             st.global.u32 [%at], %r6; st.global.u32 [%at+2048], %r8;"
         );
-        // What block 1's neighbour was written by itself, and what it added.
+        // What block 0 wrote itself, and what block 1 added.
         let outcome = pair(&setup, &text);
         let words = outcome.clean();
         for (block, tid) in [(0, 0), (1, 5), (2, 63), (3, 1)] {
@@ -131,7 +131,7 @@ fn leaving_while_a_neighbour_still_reads() {
         let left = left.unwrap_or_else(|| panic!("{}", outcome.report()));
         assert_eq!(left.location.ptx_line, 25, "{}", outcome.report());
     }
-    // Here the neighbour happens to be still there, though nothing keeps it.
+    // Here the neighbour happens not to have exited yet, although nothing makes it wait.
     let slow = format!(
         "st.shared.u32 [%r2], %tid; {MEET} setp.eq.u32 %p0, %r0, 0; @!%p0 bra SLOW;
         ld.shared::cluster.u32 %r5, [%r3]; bra END;
@@ -154,7 +154,7 @@ fn leaving_while_a_neighbour_still_reads() {
         let kept = pair(&setup, &format!("{slow} {MEET}"));
         assert!(kept.findings.is_empty(), "{}", kept.report());
     }
-    // Without the sanitizer it is seen when it happens, and the launch goes on.
+    // Without the sanitizer the access is reported if it happens, and the launch continues.
     let text = "setp.eq.u32 %p0, %r0, 1; @%p0 bra END; mov.u32 %r6, 0;
         LOOP: add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 30000; @%p1 bra LOOP;
         ld.shared::cluster.u32 %r5, [%r3]; END:";
@@ -209,7 +209,7 @@ fn remote_arrivals() {
         "{}",
         outcome.report()
     );
-    // Nobody has met at all: the mbarrier may not even be there.
+    // Without any synchronisation the mbarrier may not be initialised yet.
     let outcome = pair(&cluster(2), &text("", "bar.sync 0;"));
     assert!(!outcome.findings.is_empty());
 }
@@ -239,7 +239,7 @@ fn the_barrier_out_of_turn() {
 }
 
 #[test]
-fn those_who_have_exited_are_not_waited_for_and_a_deadlock_names_the_block() {
+fn exited_threads_are_not_waited_for_and_a_deadlock_names_the_block() {
     let text = format!("setp.ge.u32 %p0, %tid, 32; @%p0 bra END; {MEET} END:");
     pair(&cluster(2), &text).clean();
     let text = "setp.eq.u32 %p0, %r0, 1;
@@ -274,7 +274,7 @@ fn launches_that_do_not_fit() {
     };
     assert_eq!(
         refused(three, "mov.u32 %r0, 0;"),
-        "a grid of 4 x 1 x 1 blocks is no multiple of clusters of 3 x 1 x 1"
+        "a grid of 4 x 1 x 1 blocks is not a multiple of clusters of 3 x 1 x 1"
     );
     let many = Setup {
         grid: [32, 1, 1],

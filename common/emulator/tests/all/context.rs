@@ -1,4 +1,4 @@
-//! The launch seam: modules, memory, symbols and launches in order, as a CUDA program uses them.
+//! The launch API: modules, memory, symbols and launches in order, as a CUDA program uses them.
 use crate::common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use emulator::{
     Buffer, Context, Error, FindingKind, Function, KernelArg, LaunchConfig, Limits, Options, Ptx,
 };
 
-/// `count` adds its argument to `counter` and stores what was there; `scale` stores `factors` by name, by generic
+/// `count` adds its argument to `counter` and stores the old value; `scale` stores `factors` by name, by generic
 /// address and by the address that the host passes.
 const TEXT: &str = "
 .version 8.0
@@ -52,7 +52,7 @@ fn context() -> Context {
     })
 }
 
-/// Launches one thread, which must do nothing wrong.
+/// Launches one thread without findings.
 fn launch(context: &mut Context, function: &Function, args: &[KernelArg<'_>]) {
     let report = context.launch(function, &LaunchConfig::default(), args);
     assert_eq!(report.expect("a launch").findings, []);
@@ -141,7 +141,7 @@ fn each_loaded_module_has_variables_of_its_own() {
 }
 
 #[test]
-fn what_is_unloaded_or_freed_is_gone() {
+fn unloaded_modules_and_freed_buffers_are_gone() {
     let mut context = context();
     let module = context.load_module(TEXT).expect("PTX");
     let again = module.clone();
@@ -156,7 +156,7 @@ fn what_is_unloaded_or_freed_is_gone() {
     let args = [KernelArg::Buffer(&out), KernelArg::U32(1)];
     let config = LaunchConfig::default();
     assert_eq!(context.launch(&count, &config, &args), Err(Error::Unloaded));
-    // The kernel is still what it was: it can be described, and loaded once more.
+    // The kernel itself is unchanged: its parameters can be read, and it can be loaded again.
     assert_eq!(again.function("count").expect("a kernel").params().len(), 2);
 
     let module = context.load_ptx(again.ptx()).expect("PTX");
@@ -171,7 +171,7 @@ fn what_is_unloaded_or_freed_is_gone() {
         context.launch(&count, &config, &args),
         Err(Error::Freed { address })
     );
-    // A kernel that has kept the address is found out: nothing else is put there.
+    // A kernel that has kept the address is reported, because the address is not reused.
     context.alloc("new", 4).expect("room");
     let args = [KernelArg::U64(address), KernelArg::U32(1)];
     let report = context.launch(&count, &config, &args).expect("a launch");
@@ -208,7 +208,7 @@ fn a_reset_context_is_as_one_that_has_just_loaded_its_modules() {
     let (_, counted, scaled) = run(&mut context);
     context.reset();
     let after = run(&mut context);
-    // The first buffer's address is another's now, and its handle is none to that.
+    // The first buffer's address now belongs to another buffer, to which the old handle gives no access.
     let address = first.address();
     assert_eq!(after, (address, counted, scaled));
     assert_eq!((counted, &after.2[..]), (5, &[4, 3, 3][..]));
@@ -260,7 +260,7 @@ fn copies_stay_within_their_buffer() {
     assert_eq!((context.read(&empty), empty.is_empty()), (Ok(vec![]), true));
 }
 
-/// What a finding or a recording says of an address does not depend on what was loaded before.
+/// Addresses in findings and recordings do not depend on what was loaded before.
 #[test]
 fn addresses_of_buffers_do_not_depend_on_modules() {
     let addresses = |load: bool| {
@@ -347,7 +347,7 @@ fn progress_counts_blocks_up_to_all_of_them() {
         let launched = context.launch(&function, &config, &[KernelArg::Buffer(&out), second]);
         launched.expect("a launch");
         assert_eq!(most.swap(0, Ordering::Relaxed), 12);
-        // Under `sanitize` a launch is made twice.
+        // Under `sanitize` a launch runs twice.
         assert_eq!(calls.swap(0, Ordering::Relaxed), 24);
     }
 }

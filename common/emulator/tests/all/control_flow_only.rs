@@ -1,10 +1,10 @@
-//! A launch of which only one cluster is traced, and only its control flow: it neither waits for other clusters nor takes
-//! their share of the work.
+//! A launch of which only one cluster is traced, and only its control flow: it must neither wait for other clusters nor
+//! take their share of the work.
 use std::collections::BTreeMap;
 
 use emulator::{Context, KernelArg, LaunchConfig, Options, TraceRequest};
 
-/// What each instruction of the first block of eight was executed for, by its opcode.
+/// How often the first of eight blocks executed each opcode.
 fn traced(body: &str) -> BTreeMap<String, usize> {
     let ptx = format!(
         ".version 8.0\n.target sm_90a\n.address_size 64\n\
@@ -44,7 +44,7 @@ fn traced(body: &str) -> BTreeMap<String, usize> {
 
 #[test]
 fn a_block_takes_its_share_of_a_common_counter() {
-    // 40 tiles, taken one after the other by whoever is free: five for each of the eight blocks.
+    // 40 tiles, taken dynamically from a counter: five for each of the eight blocks.
     let counts = traced(
         "mov.u32 %r1, %laneid;
         NEXT:

@@ -1,10 +1,10 @@
-//! Cooperative launches: the blocks of a grid wait for each other as `this_grid().sync()` has them wait.
+//! Cooperative launches: the blocks of a grid wait for each other as in `this_grid().sync()`.
 use emulator::{Card, Context, Error, FindingKind, KernelArg, LaunchConfig, LaunchReport, Options};
 
 use crate::common::words;
 
-/// What NVRTC makes of `grid.sync()` for block `%r1` of `%r2`, with the workspace's address in `%d9` and the barrier 4
-/// bytes behind it.
+/// NVRTC's code of `grid.sync()` for block `%r1` of `%r2`, with the workspace's address in `%d9` and the barrier at
+/// offset 4.
 fn grid_sync(label: &str) -> String {
     format!(
         "bar.sync 0;
@@ -25,8 +25,8 @@ fn grid_sync(label: &str) -> String {
     )
 }
 
-/// Each block stores its number, and after the barriers reads that of the next one: twice, so that the barrier is used
-/// twice.
+/// Each block stores its number, and after the barrier reads that of the next one; this is done twice, to reuse the
+/// barrier.
 fn kernel(sync: impl Fn(&str) -> String) -> String {
     let (first, second, third) = (sync("1"), sync("2"), sync("3"));
     format!(
@@ -137,7 +137,7 @@ fn each_launch_finds_the_barrier_as_the_first_did() {
     };
     let first = run(&config(6));
     assert_eq!(first, run(&config(6)));
-    // Otherwise there is no workspace, and cooperative groups executes `trap`.
+    // In an ordinary launch there is no workspace, and cooperative groups executes `trap`.
     let plain = LaunchConfig {
         cooperative: false,
         ..config(6)

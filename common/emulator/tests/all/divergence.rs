@@ -1,4 +1,4 @@
-//! Threads of a warp that go their own ways, and meet again.
+//! Divergence and reconvergence of threads of a warp.
 use crate::common;
 use common::{body, body_with, threads};
 
@@ -7,7 +7,7 @@ fn executions(outcome: &common::Outcome, text: &str) -> Vec<u64> {
 }
 
 #[test]
-fn if_else_meets_at_the_post_dominator() {
+fn if_else_reconverges_at_the_post_dominator() {
     let outcome = body(
         &threads(32),
         "setp.lt.u32 %p0, %tid, 10;
@@ -45,7 +45,7 @@ fn nested_branches() {
         add.u32 %r0, %r0, 100;
         st.global.u32 [%at], %r0;",
     );
-    // Each of the three runs once, for 8, 16 and 32 threads.
+    // Each of the three instructions runs once, for 8, 16 and 32 threads.
     let threads: Vec<u64> = outcome
         .of("add.u32 %r0")
         .iter()
@@ -112,7 +112,7 @@ fn loops_in_loops_with_breaks_and_early_exit() {
 }
 
 #[test]
-fn who_returns_early_keeps_nobody_waiting() {
+fn threads_that_return_early_are_not_waited_for() {
     let outcome = body(
         &threads(70),
         "setp.ge.u32 %p0, %tid, 20;
@@ -185,7 +185,7 @@ fn a_lock_between_lanes_of_a_warp() {
 
 #[test]
 fn lanes_that_spin_leave_the_others_their_turn() {
-    // Lanes 0 and 2 wait for what lane 1 writes; then a warp waits for another warp.
+    // Lanes 0 and 2 wait for a write of lane 1; then a warp waits for another warp.
     let outcome = body_with(
         &common::Setup {
             sanitize: false,

@@ -1,4 +1,4 @@
-//! Never a panic, never without end: text and kernels that nobody would write.
+//! Text and kernels that no one would write never cause a panic or an endless run.
 use crate::common;
 use common::{Setup, body, lower, module, run, threads};
 use emulator::{Buffer, Context, FindingKind, KernelArg, LaunchConfig, Limits, Options};
@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// What each letter of an instruction below stands for.
+/// Replaces each letter in an instruction template.
 fn fill(random: &mut Random, template: &str, labels: usize) -> String {
     template
         .chars()
@@ -150,7 +150,7 @@ const TEMPLATES: &[&str] = &[
     "mov.u64 D, room",
 ];
 
-/// Instructions of Hopper's asynchrony. `M`: an mbarrier, mostly; `Q`: a shared address; `C`: a small number.
+/// Instructions of Hopper's asynchrony. `M`: usually an mbarrier; `Q`: a shared address; `C`: a small number.
 const HOPPER: &[&str] = &[
     "bra L",
     "@P bra L",
@@ -209,7 +209,7 @@ const HOPPER: &[&str] = &[
     "mov.u64 D, %map",
 ];
 
-/// A kernel of them, some of it in order: mbarriers that are there, addresses that are right.
+/// A kernel of these instructions, partly valid: with initialised mbarriers and correct addresses.
 fn hopper(random: &mut Random) -> String {
     let count = 4 + random.below(20);
     let mut text = String::from(
@@ -266,7 +266,7 @@ fn soup(random: &mut Random) -> String {
     module(declarations, &text)
 }
 
-/// Drops, doubles, swaps and cuts pieces of a text.
+/// Removes, duplicates, swaps and truncates pieces of a text.
 fn mutate(random: &mut Random, text: &str) -> String {
     let mut pieces: Vec<&str> = text
         .split_inclusive([' ', ',', '.', ';', '\n', '[', '%'])
@@ -305,7 +305,7 @@ fn mutate(random: &mut Random, text: &str) -> String {
     pieces.concat()
 }
 
-/// A map that is one, of a tensor that may be larger than its memory.
+/// A valid map of a tensor that may be larger than its buffer.
 fn tensor_map(random: &mut Random, context: &Context, buffer: &Buffer) -> Vec<u8> {
     let dimensions = [[8, 64], [40, 3], [1 << 32, 1 << 32]][random.below(3)];
     let strides = [[16], [80], [(1 << 40) - 16], [0]][random.below(4)];
@@ -323,7 +323,7 @@ fn tensor_map(random: &mut Random, context: &Context, buffer: &Buffer) -> Vec<u8
     map.map_or(vec![1; 128], |bytes| bytes.to_vec())
 }
 
-/// Everything that can be done with a text, within small bounds.
+/// Does everything that can be done with a text, with small limits.
 fn survive(random: &mut Random, text: &str) -> bool {
     let mut context = Context::new(Options::default());
     let Ok(module) = context.load_module(text) else {
@@ -382,7 +382,7 @@ fn random_kernels_and_broken_text() {
         let broken = mutate(&mut random, &text);
         ran += u32::from(survive(&mut random, &broken));
     }
-    // Most have an instruction that is refused; enough have none.
+    // Most kernels have an instruction that is refused, but enough have none.
     assert!(ran > 500, "only {ran} kernels ran");
 }
 
@@ -397,7 +397,7 @@ fn random_kernels_of_hopper() {
     assert!(ran > COUNT / 3, "only {ran} kernels ran");
 }
 
-/// How many random kernels of Hopper.
+/// The number of random Hopper kernels.
 const COUNT: u32 = 3000;
 
 #[test]
@@ -408,7 +408,7 @@ fn what_the_fuzzer_found() {
         outcome.findings[0].kind,
         FindingKind::OutOfBounds { .. }
     ));
-    // A divisor that is zero in its 16 bits only.
+    // A divisor whose low 16 bits are zero.
     for op in ["rem.s16", "rem.u16", "div.s16", "div.u16"] {
         let words = body(
             &threads(1),

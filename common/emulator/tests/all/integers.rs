@@ -1,14 +1,15 @@
-//! Integer instructions that no recording has yet: long additions, bit masks, products of halves. Meanings are the PTX ISA's.
+//! Integer instructions without a recording: extended-precision additions, bit masks, products of halves. Expected
+//! results follow the PTX ISA.
 use crate::common;
 use common::{body, lower, module, threads};
 
-/// What a body leaves in `%r10` of the first lane.
+/// The value of `%r10` in the first lane after a body.
 fn result(text: &str) -> u32 {
     let text = format!("{text} st.global.u32 [%at], %r10;");
     body(&threads(32), &text).clean()[0]
 }
 
-/// The same for as many registers from `%r10` on.
+/// The same for `N` registers from `%r10` on.
 fn results<const N: usize>(text: &str) -> [u32; N] {
     let store = |i: usize| format!("st.global.u32 [%at+{}], %r{};", 128 * i, 10 + i);
     let stores: String = (0..N).map(store).collect();
@@ -92,7 +93,7 @@ fn a_carry_is_a_threads_own_and_kept_where_it_is_not_written() {
 
 #[test]
 fn a_subtraction_sets_the_carry_of_its_adder() {
-    // Machine code inverts nothing between a sub.cc and an addc: 5 - 3 borrows nothing, so the carry is set.
+    // Machine code does not invert the carry between a sub.cc and an addc: 5 - 3 has no borrow, so the carry is set.
     assert_eq!(
         result("mov.u32 %r0, 5; sub.cc.u32 %r1, %r0, 3; addc.u32 %r10, 0, 0;"),
         1
@@ -214,7 +215,7 @@ fn conversions_to_fp8_and_tf32() {
         cvt.rn.satfinite.e5m2x2.f16x2 %h2, %r12; cvt.u32.u16 %r13, %h2; \
         mov.f32 %f2, 0f3F801000; cvt.rna.tf32.f32 %r14, %f2; cvt.rn.relu.f16x2.f32 %r15, %f0, %f1; \
         cvt.rz.satfinite.bf16x2.f32 %r16, %f0, %f1;";
-    // 1.5 and -1024; e4m3 ends at 448, which e5m2 has as 7 x 2^6.
+    // 1.5 and -1024; the largest e4m3 is 448, which is 7 x 2^6 in e5m2.
     assert_eq!(
         results::<7>(text),
         [

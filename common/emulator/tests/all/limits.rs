@@ -1,4 +1,4 @@
-//! Launches that a GPU would refuse, and bounds on work and memory.
+//! Launches that a GPU would refuse, and limits of work and memory.
 use crate::common;
 use common::{Setup, body, module, run, threads};
 use emulator::{Context, Error, FindingKind, KernelArg, LaunchConfig, Limits, Options};
@@ -14,7 +14,7 @@ fn an_endless_loop_that_changes_nothing_is_a_deadlock() {
             schedule,
             ..threads(64)
         };
-        // The second is in its first state only every third, the last every seventh time.
+        // The second loop returns to its first state only every third time, the last every seventh.
         for text in [
             "LOOP:\nbra LOOP;",
             "LOOP:\nadd.u32 %r0, %r0, 1;\nrem.u32 %r0, %r0, 3;\nbra LOOP;",
@@ -49,7 +49,7 @@ fn an_endless_loop_that_counts_meets_the_limit() {
 }
 
 #[test]
-fn shapes_that_no_gpu_takes() {
+fn shapes_that_every_gpu_refuses() {
     let shape = |grid, block| Setup {
         grid,
         block,
@@ -120,7 +120,7 @@ fn arguments_that_do_not_fit() {
 
 #[test]
 fn memory_is_bounded() {
-    // What blocks write, what they hold in local memory, and what the sanitizer needs to know of them.
+    // Memory for the writes of blocks, for their local memory, and for the sanitizer's shadow.
     let limits = |memory| Limits {
         memory,
         ..Limits::default()
@@ -178,7 +178,7 @@ fn a_failed_launch_leaves_memory_as_it_was() {
 
 /// The largest numbers that PTX can write are refused as any other block that is too large.
 #[test]
-fn a_block_of_billions_of_threads_is_no_overflow() {
+fn a_block_of_billions_of_threads_does_not_overflow() {
     for most in [
         "65536, 65536, 1",
         "4294967295, 1, 1",

@@ -1,5 +1,4 @@
-//! What the emulator does with an instruction, a kernel or a launch. One program, since each file alone would be linked
-//! with all of the emulator again.
+//! Tests of instructions, kernels and launches. They are one program, to link the emulator only once.
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../common/warpgroup.rs"]

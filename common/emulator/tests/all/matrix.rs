@@ -1,4 +1,4 @@
-//! Matrix instructions and asynchronous copies: which lane holds what, and when a copy lands.
+//! Matrix instructions and asynchronous copies: fragment layouts, and when a copy lands.
 use crate::common;
 use common::{Setup, body_with as run, threads};
 
@@ -75,7 +75,7 @@ fn stmatrix_undoes_ldmatrix() {
             store(1)
         );
         let words = run(&threads(32), TILE, &body).clean();
-        // Row l went to row l ^ 7, where lane l looks: it finds its own first element.
+        // Row l was stored to row l ^ 7, which lane l reads: it must find its own first element.
         for lane in 0..32u32 {
             assert_eq!(
                 words[lane as usize],
@@ -123,8 +123,8 @@ fn mma_multiplies() {
 }
 
 #[test]
-fn a_warp_that_is_apart_meets_at_a_matrix_instruction() {
-    // Half of the warp takes a detour; the instruction runs once, for all.
+fn a_diverged_warp_reconverges_at_a_matrix_instruction() {
+    // Half of the warp takes a detour; the instruction runs once, for all lanes.
     let body = format!(
         "{FILL}{ROW}mov.u32 %r5, 0; setp.lt.u32 %p1, %tid, 16; @%p1 bra THERE; add.u32 %r5, %r5, 1; THERE: \
          ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r10}}, [%r1]; {}",
@@ -166,7 +166,7 @@ fn a_copy_lands_when_its_thread_waits_and_not_before() {
             ),
             0xdead,
         ),
-        // wait_group is for closed groups only.
+        // wait_group waits only for committed groups.
         (format!("{copy} cp.async.wait_group 0; {look}"), 7),
     ];
     for (body, expected) in cases {
@@ -187,7 +187,7 @@ fn bytes_beyond_the_source_size_are_zero() {
 }
 
 #[test]
-fn touching_what_is_on_its_way_is_a_race() {
+fn accessing_a_copy_in_flight_is_a_race() {
     let copy = "cp.async.cg.shared.global [%r1], [%d1], 16;";
     for (body, clean) in [
         (format!("{COPY}{copy} ld.shared.u32 %r10, [%r1];"), false),
@@ -250,7 +250,7 @@ fn a_wait_for_copies_tells_how_long_ago_they_were_issued() {
             "add.u32 %r9, %r9, 1;".repeat(between)
         );
         let outcome = run(&threads(32), TILE, &text);
-        // Nothing is left for the second wait.
+        // The second wait has nothing to wait for.
         let [wait] = outcome.waits[..] else {
             panic!("{:?}", outcome.waits)
         };
@@ -279,7 +279,7 @@ fn a_wait_for_copies_tells_how_much_was_multiplied_since_the_last_of_them() {
         .iter()
         .map(|wait| (wait.copied, wait.bytes, wait.products))
         .collect();
-    // Two warps of 32 lanes: 3 + 5 behind the first copy, 5 + 2 behind the second.
+    // Two warps of 32 lanes: 3 + 5 products after the first copy, 5 + 2 after the second.
     let bytes = 2 * 32 * 16;
     assert_eq!(products, [(2, bytes, 8 * bytes), (2, bytes, 7 * bytes)]);
 }

@@ -1,4 +1,4 @@
-//! mbarriers: phases, counts and bytes; what they order; and what is reported when they are misused.
+//! mbarriers: phases, arrivals and tx-counts; what they order; and reports of misuse.
 use crate::common;
 use common::{Outcome, Setup, body_with, threads};
 use emulator::FindingKind;
@@ -79,7 +79,7 @@ fn a_state_and_test_wait_serve_as_well() {
         END:
         st.global.u32 [%at], %r5;";
     let words = run(&threads(64), 64, text).clean();
-    // The states' counts are those before each arrival.
+    // The returned states hold the counts before each arrival.
     assert_eq!((words[0], words[63]), (64, 1));
     assert_eq!(words[512 + 33], 59);
 }
@@ -160,7 +160,7 @@ fn one_lane_that_waits_for_its_warp_needs_a_syncwarp_too() {
 }
 
 #[test]
-fn those_who_leave_are_not_waited_for() {
+fn exited_threads_are_not_waited_for() {
     let text = format!(
         "setp.lt.u32 %p2, %tid, 32;
         @%p2 mbarrier.arrive_drop.shared.b64 _, [%r0];
@@ -210,7 +210,7 @@ fn misuse_is_named() {
         ),
         (
             "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r0], 1048575;",
-            "the mbarrier at 0x600: a tx-count of 2097150; it lies within 1048575 either way",
+            "the mbarrier at 0x600: a tx-count of 2097150; it must be from -1048575 to 1048575",
         ),
         (
             "mov.u32 %r5, 3; mbarrier.test_wait.parity.shared.b64 %p1, [%r0], %r5;",
@@ -239,8 +239,8 @@ fn ordinary_accesses_to_an_mbarrier() {
 }
 
 #[test]
-fn an_initialisation_that_nobody_has_ordered() {
-    // Warp 1 takes the mbarrier as it is.
+fn an_unordered_initialisation() {
+    // Warp 1 uses the mbarrier without synchronisation.
     let text = "mov.u32 %r0, bar;
         setp.eq.u32 %p0, %tid, 0;
         @%p0 mbarrier.init.shared.b64 [%r0], 64;
@@ -271,7 +271,7 @@ fn a_deadlock_names_the_phase_and_what_is_missing() {
             sanitize,
             ..setup.clone()
         };
-        // The second phase is waited for, and nobody arrives any more.
+        // A wait for the second phase, at which no thread arrives.
         let text = format!(
             "setp.lt.u32 %p2, %tid, 32;
             @%p2 bra WAIT;
@@ -300,7 +300,7 @@ fn a_deadlock_names_the_phase_and_what_is_missing() {
 
 #[test]
 fn a_wait_that_gives_up_may_do_something_else() {
-    // Nobody completes bar[0], but bar[1] is complete after this thread's own arrival, which comes later.
+    // bar[0] is never completed, and bar[1] only by this thread's own later arrival.
     let text = "mov.u32 %r0, bar;
         mbarrier.init.shared.b64 [%r0], 1;
         mbarrier.init.shared.b64 [%r0+8], 1;
@@ -324,7 +324,7 @@ fn copies_tell_an_mbarrier_when_they_have_landed() {
     let copies = "cp.async.cg.shared.global [%r3], [%d1], 16;";
     let read = "xor.b32 %r3, %r3, 16; ld.shared.u32 %r4, [%r3]; st.global.u32 [%at+2048], %r4;";
     for (count, noinc) in [(32, ".noinc"), (32, "")] {
-        // Without .noinc the thread's own arrival is still to come.
+        // Without .noinc the thread must still arrive itself.
         let own = match noinc {
             "" => "mbarrier.arrive.shared.b64 _, [%r0];",
             _ => "",
@@ -342,7 +342,7 @@ fn copies_tell_an_mbarrier_when_they_have_landed() {
             assert_eq!(words[512..544], [0xdead; 32]);
         }
     }
-    // Without the wait the old bytes are there, and the sanitizer says so.
+    // Without the wait the data is stale, and the sanitizer reports it.
     let text = format!(
         "mov.u32 %r5, 1; st.shared.u32 [%r3], %r5; {copies} cp.async.mbarrier.arrive.noinc.shared.b64 [%r0]; \
          ld.shared.u32 %r4, [%r3]; st.global.u32 [%at+2048], %r4;"
@@ -359,7 +359,7 @@ fn copies_tell_an_mbarrier_when_they_have_landed() {
 
 #[test]
 fn several_stages_of_copies() {
-    // Three stages, one copy a stage and round; the wait lets two groups be on their way.
+    // Three stages with one copy per stage and round; the wait leaves two groups in flight.
     let text = |pending: u32| {
         format!(
             "{COPY}

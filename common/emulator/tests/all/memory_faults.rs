@@ -1,9 +1,9 @@
-//! Accesses that no kernel may make: the message, and who made it.
+//! Invalid accesses: the message and the thread in a report.
 use crate::common;
 use common::{Outcome, body, body_with, threads};
 use emulator::{AccessKind, FindingKind, MemoryAccess, Space};
 
-/// The finding's kind without the words, its thread and its PTX line.
+/// The only finding's kind, its thread and its PTX line.
 fn only(outcome: &Outcome) -> (&FindingKind, [u32; 3], u32) {
     assert_eq!(outcome.findings.len(), 1, "{}", outcome.report());
     let finding = &outcome.findings[0];
@@ -32,9 +32,9 @@ fn one_element_past_global_memory() {
         nearest.starts_with("1 bytes after the nearest allocation, out, at 0x"),
         "{nearest}"
     );
-    // What was written before the fault stays.
+    // Writes before the fault are kept.
     assert_eq!(outcome.words[1], 0);
-    // The whole message, but for addresses.
+    // The whole message, except addresses.
     let report = outcome.report();
     let lines: Vec<&str> = report.lines().map(str::trim).collect();
     assert_eq!(lines[0], "Invalid __global__ write of size 4 bytes");
@@ -47,7 +47,7 @@ fn one_element_past_global_memory() {
 
 #[test]
 fn one_byte_past_shared_and_local_memory() {
-    // 16 bytes each; static shared memory ends at 16, so the byte after is nobody's.
+    // 16 bytes each; static shared memory ends at 16, so the byte after it is not allocated.
     for space in ["shared", "local"] {
         let text = format!(
             ".{space} .align 16 .b8 room[16];
@@ -85,7 +85,8 @@ fn vectors_that_begin_inside_and_end_outside() {
             if (access.space, access.bytes, access.address) == (Space::Shared, 16, 1024 + 496)));
 }
 
-/// Each turn moves all lanes by the same distance, which loads recognize (`load_again`): the end must be noticed there too.
+/// Each iteration moves all lanes by the same distance, the fast path of loads (`load_last_pattern`), which must detect the
+/// end too.
 #[test]
 fn a_loop_that_walks_out_of_memory() {
     for (space, address, step) in [
@@ -115,7 +116,7 @@ fn a_loop_that_walks_out_of_memory() {
             panic!("{}", outcome.report())
         };
         assert_eq!((access.access, access.bytes), (AccessKind::Read, 4));
-        // Four turns fit; the fifth is refused.
+        // Four iterations fit; the fifth is out of bounds.
         let fifth = if step > 0 { 1024 + 512 } else { 1024 - 128 };
         assert!(space == "global" || access.address == fifth, "{access:?}");
     }
@@ -229,10 +230,10 @@ fn uninitialised_shared_memory() {
         address: 1024 + 120,
     });
     assert_eq!((kind, outcome.findings[0].count), (&expected, 2));
-    // Not fatal: the counters and the result are there.
+    // The finding is not fatal, so there are counters and results.
     assert_eq!((outcome.words[29], outcome.words[30]), (29, 0));
     assert_eq!(outcome.counters.len(), 11);
-    // Unless asked, nobody looks.
+    // Without `sanitize` it is not checked.
     let mut setup = threads(32);
     setup.sanitize = false;
     body_with(&setup, ".shared .u32 room[32];", text).clean();

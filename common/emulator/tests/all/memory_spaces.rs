@@ -10,7 +10,7 @@ fn vectors_and_narrow_types() {
             ".shared .align 16 .b8 room[2560];",
             ".const .u32 unused = 0;",
         ][width];
-        // Each thread has 64 bytes. Local memory has them for each thread anyway.
+        // Each thread has 64 bytes of its own; in local memory that needs no offset.
         let place = match ty {
             "local" => ".local .align 16 .b8 room[64];\nmov.u64 %d1, room;",
             _ => "mov.u64 %d1, room;\nmul.wide.u32 %d2, %tid, 64;\nadd.u64 %d1, %d1, %d2;",
@@ -68,7 +68,7 @@ fn vectors_and_narrow_types() {
                 0xffff_8807,
                 0x88,
                 0x0ff8,
-                // Half 3 is 0x0088; the store of a byte puts 0x88 above it.
+                // Half 3 is 0x0088; the byte store writes 0x88 above it.
                 0x8888_0ff8,
                 0x100f,
                 0xffff_ffff,

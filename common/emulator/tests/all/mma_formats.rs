@@ -1,5 +1,6 @@
-//! Matrix products in formats other than 16-bit factors with f32 sums. What they compute is recorded
-//! (`calibration/h200/mma_fragments.csv`); here is what no recording has: operands in shared memory, signs, counters, refusals.
+//! Matrix products in formats other than 16-bit factors with f32 sums. Their results are recorded
+//! (`calibration/h200/mma_fragments.csv`); this file tests what is not in a recording: operands in shared memory,
+//! signs, counters, refusals.
 use crate::common;
 use crate::warpgroup::{Place, Warpgroup};
 use common::{body, lower, module, threads};
@@ -8,7 +9,7 @@ use emulator::{
     Options, SumFormat,
 };
 
-/// A lane's results of a body that leaves them in `%r10` to `%r13`, or in some of these.
+/// A lane's results of a body that leaves them in some of `%r10` to `%r13`.
 fn results(text: &str) -> Vec<u32> {
     let clear: String = (10..14).map(|r| format!("mov.u32 %r{r}, 0; ")).collect();
     let store = |i: u32| format!("st.global.u32 [%at+{}], %r{};", 128 * i, 10 + i);
@@ -18,8 +19,8 @@ fn results(text: &str) -> Vec<u32> {
 
 #[test]
 fn f16_sums_are_rounded_to_the_nearest() {
-    // A row is 1 in its first column and 2^-11 in its second: with B all ones, 1 + 2^-11 is a tie and goes to 1; with one
-    // more 2^-11 it is exact. C is -0.
+    // A row is 1 in its first column and 2^-11 in its second: with B all ones, 1 + 2^-11 is a tie and rounds to 1; with
+    // another 2^-11 the sum is exact. C is -0.
     let product = |a: &str| {
         let text = format!(
             "setp.eq.u32 %p0, %tid, 0; mov.u32 %r1, 0; @%p0 mov.u32 %r1, {a}; mov.u32 %r2, 0; mov.u32 %r3, 0x3c003c00; \
@@ -99,7 +100,7 @@ fn fp8_of_both_kinds() {
 
 #[test]
 fn f64_adds_one_product_after_the_other() {
-    // 2^53 + 1 - 2^53 + 0: each product is added by itself, in the order of k, so that the 1 is lost.
+    // 2^53 + 1 - 2^53 + 0: each product is added separately, in the order of k, so the 1 is lost.
     let text = "and.b32 %r1, %tid, 3; setp.eq.u32 %p0, %r1, 0; setp.eq.u32 %p1, %r1, 1; setp.eq.u32 %p2, %r1, 2; \
         mov.f64 %d0, 0d0000000000000000; @%p0 mov.f64 %d0, 0d4340000000000000; @%p1 mov.f64 %d0, 0d3FF0000000000000; \
         @%p2 mov.f64 %d0, 0dC340000000000000; mov.f64 %d1, 0d3FF0000000000000; mov.f64 %d2, 0d3FF0000000000000; \
@@ -119,7 +120,7 @@ fn bytes(count: usize, seed: u64) -> Vec<u8> {
     (0..count).map(|_| next()).collect()
 }
 
-/// A row or a column of 32 bytes into shared memory, two at a time.
+/// Writes a row or a column of 32 bytes to shared memory, two bytes at a time.
 fn put(place: &Place, window: &mut [u8], mn: u32, bytes: &[u8]) {
     place.put(window, mn, |row, k| {
         let at = (32 * row + 2 * k) as usize;
@@ -147,7 +148,7 @@ fn wgmma_finds_bytes_in_every_swizzle() {
              wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
             Warpgroup::list(0, N)
         ));
-        // The operands' bytes, 128 a wavefront.
+        // One wavefront for each 128 bytes of the operands.
         assert_eq!(
             outcome.of("wgmma.mma_async")[0].shared.wavefronts,
             32 * (64 + u64::from(N)) / 128
@@ -279,7 +280,7 @@ fn operands_are_those_of_the_format() {
     }
 }
 
-/// A kernel of one `mma.sync`, and what its launch asks for.
+/// The product and the demand of a kernel with one `mma.sync`.
 fn demand(instruction: &str) -> (MatrixProduct, Demand) {
     let mut context = Context::new(Options::default());
     let text = module("", &format!("{instruction};"));
@@ -367,6 +368,6 @@ fn an_a100_has_what_is_exact() {
         "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r0, %r1}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r0, %r1}".into(),
     ] {
         let message = launch(&instruction).expect_err(&instruction).to_string();
-        assert!(message.contains("what an A100's tensor cores compute by mma.sync"), "{message}");
+        assert!(message.contains("the results of mma.sync"), "{message}");
     }
 }

@@ -1,8 +1,8 @@
-//! Modes of arithmetic that are rarer than the plain ones, by the PTX ISA: `.ftz`, pairs of 16 bits, saturation, results in two
-//! registers. What hardware makes of them is compared in `calibration`.
+//! Rarer modes of arithmetic, by the PTX ISA: `.ftz`, pairs of 16 bits, saturation, results in two registers.
+//! `calibration` compares them with hardware.
 use crate::common::{body, threads};
 
-/// The first word of the output behind these lines, which store `%r0` into it; lines are joined.
+/// The value of `%r0` in the first thread after these lines.
 fn result(text: &str) -> u32 {
     let text = format!("{text} st.global.u32 [%at], %r0;");
     body(&threads(1), &text.replace('\n', " ")).clean()[0]
@@ -135,7 +135,7 @@ fn bytes_are_chosen_by_the_mode_of_prmt() {
     assert_eq!(of("ecl", 2), 0x3322_2222);
     assert_eq!(of("ecr", 1), 0x1111_1100);
     assert_eq!(of("rc16", 3), 0x3322_3322);
-    // Only the low bits count.
+    // Only the low bits are used.
     assert_eq!(of("f4e", 5), of("f4e", 1));
 }
 

@@ -1,4 +1,4 @@
-//! What a launch keeps on request: the factors of matrix products, and how early copies were issued.
+//! Optional records of a launch: the factors of matrix products, and how early copies were issued.
 use emulator::{CopyLead, KernelArg, LaunchConfig, LaunchReport};
 
 use crate::common::{Setup, module};
@@ -6,7 +6,7 @@ use crate::common::{Setup, module};
 const SHARED: &str = ".shared .align 16 .b8 s[512];";
 const MMA: &str = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, \
                    {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};";
-/// Registers that hold something.
+/// Initialises all registers.
 const CLEAR: &str = "mov.b32 %f0, 0; mov.b32 %f1, 0; mov.b32 %f2, 0; mov.b32 %f3, 0; mov.u32 %r0, 0; mov.u32 %r1, 0; \
                      mov.u32 %r2, 0; mov.u32 %r3, 0; mov.u32 %r4, 0; mov.u32 %r5, 0;";
 
@@ -28,11 +28,11 @@ fn launch(threads: u32, schedule: u64, body: &str) -> LaunchReport {
     report.expect("a launch")
 }
 
-/// Every half of every register says which register, lane and half it is.
+/// Every half of every register encodes its register, lane and half.
 #[test]
 fn factors_are_rows_of_a_and_columns_of_b() {
     let name = |register: u32| {
-        // 64 halves to a register: 2 lane and the next.
+        // 64 halves in a register: lane l has numbers 2 l and 2 l + 1.
         format!(
             "mul.lo.u32 %r10, %tid, 131074; add.u32 %r10, %r10, {}; mov.u32 %r{register}, %r10;",
             (64 * register) | (64 * register + 1) << 16
@@ -103,7 +103,7 @@ fn a_warp_that_copies_for_itself_is_measured_from_the_issue_to_its_wait() {
         &format!("{CLEAR}\n{MMA}\n{MMA}\n{COPY}\n{WAIT}\n{READ}\n{MMA}"),
     );
     assert_eq!(leads(&late, 0), [(2, 0, 3)]);
-    // A wait that comes early is what it costs, however late the read is.
+    // An early wait limits the lead, even if the read is late.
     let waited = launch(
         32,
         0,
@@ -112,7 +112,7 @@ fn a_warp_that_copies_for_itself_is_measured_from_the_issue_to_its_wait() {
     assert_eq!(leads(&waited, 0), [(0, 0, 3), (2, 0, 3)]);
 }
 
-/// Whatever the order of the warps: counted is what nothing orders before the issue.
+/// The lead counts products that are not ordered before the issue, in any order of warps.
 #[test]
 fn a_warp_that_only_copies_is_measured_by_the_one_that_reads() {
     let kernel = |before: &str, beside: &str| {

@@ -1,10 +1,10 @@
-//! Races in shared memory: found where they are, and not where they are not, in whatever order warps run.
+//! Races in shared memory are found, without false reports, in any order of warps.
 use crate::common;
 use common::{Outcome, Setup, body_with, threads};
 use emulator::{AccessKind, FindingKind};
 
 const SHARED: &str = ".shared .u32 a[64];";
-/// `%r1` and `%r2`: addresses of the thread's own word and of its neighbour's, in the next warp's place.
+/// `%r1` and `%r2`: addresses of the thread's own word and of the corresponding word of the next warp.
 const OWN_AND_OTHER: &str = "mov.u32 %r0, a;
     mad.lo.u32 %r1, %tid, 4, %r0;
     xor.b32 %r2, %tid, 32;
@@ -18,7 +18,7 @@ fn run(text: &str, schedule: u64) -> Outcome {
     body_with(&setup, SHARED, &format!("{OWN_AND_OTHER}\n{text}"))
 }
 
-/// (access, PTX line) of both sides of each race, in every one of ten schedules the same.
+/// (access, PTX line) of both accesses of each race, which must be the same in ten schedules.
 fn races(text: &str) -> Vec<[(AccessKind, u32); 2]> {
     let lists: Vec<Vec<_>> = (0..10)
         .map(|schedule| {
@@ -131,8 +131,8 @@ fn neighbouring_bytes_are_different_memory() {
 }
 
 #[test]
-fn named_barriers_order_only_who_takes_part() {
-    // Three warps: the first two meet, the third reads without having met anyone.
+fn named_barriers_order_only_their_participants() {
+    // Three warps: the first two synchronise, the third reads without synchronisation.
     let text = "mov.u32 %r0, a;
         setp.eq.u32 %p0, %tid, 0;
         @%p0 st.shared.u32 [a], 1;
@@ -150,7 +150,7 @@ fn named_barriers_order_only_who_takes_part() {
             ..threads(96)
         };
         let outcome = body_with(&setup, SHARED, text);
-        // Before the write it reads what nobody wrote; after it, it races.
+        // Before the write it is an uninitialised read; after it, a race.
         assert!(!outcome.findings.is_empty());
         assert!(
             outcome

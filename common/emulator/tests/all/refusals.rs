@@ -1,4 +1,4 @@
-//! What the emulator cannot execute, it refuses by name: the instruction, its PTX line, its CUDA line.
+//! Refusals name what the emulator cannot execute: the instruction, its PTX line and its CUDA line.
 use crate::common;
 use common::{lower, module};
 use emulator::Ptx;
@@ -57,7 +57,7 @@ fn calls_that_cannot_be_inlined() {
         (
             ".func wide(.param .b64 a) { ret; }",
             "call.uni wide, (r0)",
-            "`a` is given nothing of its size",
+            "the argument for `a` has another size",
         ),
     ] {
         let text = format!("{{\n.param .b64 p0;\n.param .b64 p1;\n.param .b32 r0;\n{call};\n}}");
@@ -92,7 +92,7 @@ fn text_that_is_not_ptx() {
         ),
         (
             ".version 8.0 .target sm_90\n.entry k() { bra NOWHERE; }",
-            "PTX line 2: the label `NOWHERE` stands nowhere",
+            "PTX line 2: the label `NOWHERE` is not defined",
         ),
         (
             ".version 8.0\n/* open",
@@ -175,7 +175,7 @@ fn the_line_of_an_inlined_function_and_of_its_call() {
 }
 
 #[test]
-fn what_a_version_or_a_target_does_not_have_is_refused() {
+fn instructions_that_a_version_or_target_lacks_are_refused() {
     let at = |version: &str, target: &str, line: &str| {
         let text = module("", line)
             .replace("8.8", version)
@@ -187,7 +187,7 @@ fn what_a_version_or_a_target_does_not_have_is_refused() {
     assert_eq!(
         at("6.5", "sm_75", copy),
         Err("PTX line 17 (kernel.cu:17): `cp.async.cg.shared.global [%r1], [%d1], 16` requires PTX ISA .version 7.0 or later, and this \
-             module's is 6.5: compile it by a newer CUDA (PTX ISA, \"cp.async\")".into())
+             module's is 6.5: compile it with a newer CUDA version (PTX ISA, \"cp.async\")".into())
     );
     let error = at("7.0", "sm_75", copy).expect_err("too old a target");
     assert!(
@@ -229,7 +229,7 @@ fn versions_and_targets_that_there_are_not_and_duplicates() {
         ),
         (
             ".version 8.0\n.target sm_85\n".into(),
-            "PTX line 2: there is no .target sm_85; sm_80, sm_90 and sm_90a are some",
+            "PTX line 2: there is no .target sm_85; existing ones are sm_80, sm_90 and sm_90a, for example",
         ),
         (
             ".version 7.7\n.target sm_90\n".into(),
@@ -241,7 +241,7 @@ fn versions_and_targets_that_there_are_not_and_duplicates() {
         ),
         (
             ".version 8.0\n".into(),
-            "PTX line 1: `.target` is missing behind `.version`",
+            "PTX line 1: `.target` is missing after `.version`",
         ),
         (
             format!("{head}.version 8.0"),

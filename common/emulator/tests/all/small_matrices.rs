@@ -1,7 +1,7 @@
 //! Products whose fragments are exact by definition: f64 of every shape, 4 bits and single bits, by `mma.sync` and by `wmma`.
 use crate::common::{body_with, threads};
 
-/// Small whole numbers: sums of their products are exact in any order.
+/// Small integers: sums of their products are exact in any order.
 fn value(row: usize, column: usize) -> i64 {
     (row * 31 + column * 17) as i64 % 13 - 6
 }
@@ -84,7 +84,7 @@ fn every_shape_of_f64() {
             "mma.sync.aligned.{m}n8k{depth}.row.col.f64.f64.f64.f64 {{{c}}}, {{{a}}}, {{{b}}}, {{{c}}};\n"
         );
         for r in 0..2 * tall {
-            // To the row's place in the output: 32-bit integers.
+            // Store 32-bit integers at the row's position in the output.
             text += &format!(
                 "cvt.rni.s32.f64 %r1, %c{r}; mad.lo.u32 %i, %g, 8, {}; mad.lo.u32 %i, %t, 2, %i; mul.wide.u32 %m, %i, 4; add.u64 %m, %m, %out; st.global.u32 [%m], %r1;\n",
                 64 * (r / 2) + r % 2

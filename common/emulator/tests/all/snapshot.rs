@@ -1,10 +1,11 @@
-//! What a block holds when its warps come to an instruction.
+//! Snapshots of a block when its warps reach an instruction.
 use emulator::{
     Context, Function, KernelArg, LaunchConfig, LaunchReport, Options, Snapshot, SnapshotRequest,
     TraceRequest,
 };
 
-/// Twice: each of 64 threads stores 100 times the round plus its number, all wait, each reads its neighbour's.
+/// Two rounds: each of 64 threads stores 100 times the round plus its number, all synchronise, each reads its
+/// neighbour's number.
 const KERNEL: &str = ".version 8.0\n.target sm_80\n.address_size 64\n\
     .visible .entry k(.param .u64 p)\n{\n.shared .align 16 .b8 other[32];\n.shared .align 16 .b8 tile[256];\n\
     .reg .u32 %r<12>; .reg .pred %p<2>; .reg .b32 %m<4>;\n\
@@ -92,7 +93,7 @@ fn shared_memory_as_the_last_warp_finds_it() {
             "execution {execution}"
         );
     }
-    // The second warp has not stored yet when it comes to its store, and the first has.
+    // When the second warp reaches its store, only the first has stored.
     let shared = kept(1, Some("st.shared"), &[]).shared.expect("memory");
     let held = words(&shared.bytes[tile.start as usize..][..256]);
     assert_eq!(held[..32], (0..32).collect::<Vec<u32>>());
@@ -148,7 +149,7 @@ fn the_operands_of_matrix_instructions() {
     assert_eq!(of(1, "d"), [sum + 37; 2]);
 }
 
-/// To look changes nothing.
+/// A snapshot does not change counters.
 #[test]
 fn counters_are_the_same() {
     let plain = launched(Options::default());
@@ -164,7 +165,7 @@ fn counters_are_the_same() {
     assert_eq!(plain, looked_at);
 }
 
-/// Steps, one after the other, lead to the memory that is kept; each warp's are those of its trace.
+/// Applying the steps in order gives the recorded memory, and each warp's steps equal its trace.
 #[test]
 fn steps_lead_to_the_memory_that_is_kept() {
     let module = Context::new(Options::default())
@@ -215,7 +216,7 @@ fn steps_lead_to_the_memory_that_is_kept() {
         }
     }
     assert!(agreed, "{met:?}");
-    // A store is seen at the step behind it, which is of the same warp here.
+    // A store appears at the next step, which is of the same warp here.
     let first = steps.iter().find(|step| !step.changed.is_empty());
     let first = first.expect("a change");
     assert_eq!((first.warp, first.changed.len()), (0, 31), "all but 0");

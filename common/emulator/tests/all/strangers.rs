@@ -1,5 +1,5 @@
-//! What strangers' kernels use and a survey found refused: vectors of atomics, cache policies, ignored sources of copies,
-//! managed variables, and clusters that communicate late.
+//! Features of third-party kernels that a survey found unsupported: vector atomics, cache policies, ignored sources of
+//! copies, managed variables, and clusters that communicate late.
 use crate::common;
 use common::{Setup, body, body_with, lower, module, run, threads};
 
@@ -24,7 +24,7 @@ fn vectors_of_atomics_update_each_element() {
     .clean();
     // 32 times 1 and 2 in f32, and 32 times (1, 1) and (1, 0) in f16.
     assert_eq!(words[..4], [0x4200_0000, 0x4280_0000, 0x5000_5000, 0x5000]);
-    // What lane n found: n in both halves.
+    // Lane n read n in both halves.
     assert_eq!(words[128..131], [0, 0x3c00_3c00, 0x4000_4000]);
 }
 
@@ -102,7 +102,7 @@ fn differences_of_bytes_and_halves() {
     assert_eq!(words[..3], [0x01fe_0005, 9 + 1 + 254 + 5, 1 + 2 + 0x8000]);
 }
 
-/// Clusters that have run in parallel up to an atomic go on from there, over what all have written.
+/// Clusters that have run in parallel up to an atomic continue there, on the memory that all have written.
 #[test]
 fn late_communication_sees_what_others_have_written() {
     let text = module(
@@ -147,7 +147,7 @@ fn late_communication_sees_what_others_have_written() {
     assert_eq!(one, run_with(3));
 }
 
-/// Lanes that have taken one of four places wait where they rejoin, and the others poll a clock.
+/// Lanes that have acquired one of four slots wait to reconverge, while the others poll a clock.
 #[test]
 fn lanes_that_poll_a_clock_do_not_starve_those_of_their_warp() {
     let words = body_with(

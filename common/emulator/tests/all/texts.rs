@@ -1,4 +1,4 @@
-//! What compilers and people write that PTX's grammar allows, and what a reader is told where it does not.
+//! PTX that compilers and people write within the grammar, and the errors for text outside it.
 use crate::common::{body, body_with, lower, module, threads};
 use emulator::{Context, KernelArg, LaunchConfig, Options, ParamKind, Ptx};
 
@@ -25,7 +25,7 @@ ld.u64 %d1, [%d0+32]; ld.u32 %r0, [%d1]; st.global.u32 [%out+16], %r0;";
     assert_eq!(words[..5], [10, 12, 21, 5, 11]);
 }
 
-/// A reset of the context puts addresses back, too.
+/// A reset of the context also restores addresses in variables.
 #[test]
 fn addresses_are_there_after_a_reset() -> Result<(), emulator::Error> {
     let ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.global .u32 a = 5;\n.global .u64 p = a;\n\

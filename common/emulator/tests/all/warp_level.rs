@@ -1,4 +1,4 @@
-//! What the lanes of a warp tell each other.
+//! Communication between the lanes of a warp.
 use crate::common;
 use common::{body, threads};
 
@@ -60,7 +60,7 @@ fn votes_matches_and_reductions() {
         st.global.v4.u32 [%at], {%r1, %r2, %r3, %r4};
         st.global.v4.u32 [%at+16], {%r5, %r6, %r7, %r8};",
     );
-    // The lanes of one instruction fall into groups of equal masks; it still is one execution a group.
+    // The lanes of one instruction form groups of equal masks, with one execution per group.
     let redux: Vec<(u64, u64)> = outcome
         .of("redux")
         .iter()
@@ -78,7 +78,7 @@ fn votes_matches_and_reductions() {
 
 #[test]
 fn a_warp_level_instruction_runs_once_for_lanes_that_come_one_after_another() {
-    // Both sides of a branch lead to the same shuffle only through its mask.
+    // Both paths of a branch execute the same shuffle together only because of its mask.
     let outcome = body(
         &threads(32),
         "setp.lt.u32 %p0, %tid, 16;

@@ -1,5 +1,5 @@
-//! `wgmma` multiplies: the records of an H100, every N, every layout, signs, transposes and counters.
-//! When it lands, and what it must not be mixed with, is in `wgmma_order.rs`.
+//! Results of `wgmma`: recordings of an H100, every N, every layout, signs, transposes and counters.
+//! Tests of its order are in `wgmma_order.rs`.
 use crate::warpgroup;
 use emulator::Card;
 use emulator::tensor::{Factor, mma};
@@ -13,7 +13,7 @@ fn b_place(n: u32) -> Place {
     Place::packed(false, 0, n, 16 << 10)
 }
 
-/// Everything that stands in a `wgmma` but its registers.
+/// All operands and modifiers of a `wgmma` except its registers.
 #[derive(Clone, Copy)]
 struct Form {
     n: u32,
@@ -79,7 +79,7 @@ wgmma.wait_group.sync.aligned 0;",
         group.run(&self.text())
     }
 
-    /// The same by the arithmetic that is checked against the records, panel by panel.
+    /// The same by the arithmetic that is tested against recordings, panel by panel.
     fn expected(&self, a: &[u16], b: &[u16], d: &[u32]) -> Vec<u32> {
         let factor = if self.kind == "f16" {
             Factor::F16
@@ -112,7 +112,7 @@ wgmma.wait_group.sync.aligned 0;",
     }
 }
 
-/// Bits of finite numbers of moderate size, all different in their places.
+/// Bits of finite numbers of moderate size, different at each position.
 fn numbers(form: &Form, seed: u32) -> (Vec<u16>, Vec<u16>, Vec<u32>) {
     let mut x = seed.wrapping_mul(2_654_435_761) | 1;
     let mut next = move || {
@@ -217,8 +217,8 @@ fn every_layout_of_a_with_every_layout_of_b() {
     }
 }
 
-/// A pattern that starts 3 times 128 bytes after a multiple of 1024, said by its base offset; K steps of 32
-/// bytes inside the 128-byte rows.
+/// A pattern that starts 3 times 128 bytes after a multiple of 1024, with the corresponding base offset; K
+/// steps of 32 bytes inside the 128-byte rows.
 #[test]
 fn base_offsets_and_steps_along_k() {
     for base_offset in 0..8 {
@@ -285,7 +285,7 @@ fn wavefronts_as_measured() {
     }
 }
 
-/// Two consumers: each warpgroup has its own, and its own rows.
+/// Two consumer warpgroups, each with its own `wgmma` and its own rows.
 #[test]
 fn a_second_warpgroup_does_its_own() {
     let form = Form::new(16);
@@ -295,7 +295,7 @@ fn a_second_warpgroup_does_its_own() {
     b_place(16).put(&mut group.window, 16, |n, k| b[(k * 16 + n) as usize]);
     group.d.copy_from_slice(&d);
     group.threads = 256;
-    // Only the first stores what it has.
+    // Only the first one stores its result.
     let body = format!(
         "setp.ge.u32 %p0, %tid, 128; @%p0 bra SECOND;\n{}\nbra OUT;\nSECOND: {}\nret;\nOUT:",
         form.text(),
@@ -330,7 +330,7 @@ fn the_order_of_the_warps_does_not_matter() {
 }
 
 #[test]
-fn what_is_not_there_is_refused_by_name() {
+fn missing_names_are_refused() {
     let group = Warpgroup::new(8);
     let d = Warpgroup::list(0, 8);
     let mma =

@@ -1,4 +1,5 @@
-//! When a `wgmma` lands, what must not touch its registers and operands before, and who must execute it.
+//! When the results of a `wgmma` land, accesses to its registers and operands before that, and the warps that must
+//! execute it.
 use crate::warpgroup;
 use warpgroup::{Outcome, Place, Warpgroup};
 
@@ -52,14 +53,14 @@ fn run(sanitize: bool, n: u32, parts: &[&str]) -> Outcome {
     group.run(&(descriptors() + &parts.concat()))
 }
 
-/// The one value that all of D has.
+/// The value that all elements of D have.
 fn value(outcome: &Outcome) -> f32 {
     let first = outcome.d[0];
     assert!(outcome.d.iter().all(|&d| d == first), "{:x?}", outcome.d);
     f32::from_bits(first)
 }
 
-/// Whether the sanitizer says `text`, at this line of the body, and nothing else is found.
+/// Checks that the only finding contains `text` and is at this line of the body.
 #[track_caller]
 fn only(outcome: &Outcome, line: u32, text: &str) {
     let report = outcome.report();
@@ -74,7 +75,7 @@ fn it_lands_at_the_wait_that_covers_it() {
     for (body, expected) in [
         (vec![FENCE, &mma(8), COMMIT, WAIT], 17.0),
         (vec![FENCE, &mma(8), &mma(8), COMMIT, WAIT], 33.0),
-        // Only closed groups are waited for; those that never land leave the registers as they were.
+        // Waits cover only committed groups; a `wgmma` that never lands leaves the registers unchanged.
         (vec![FENCE, &mma(8), WAIT], 1.0),
         (vec![FENCE, &mma(8), COMMIT], 1.0),
         (
@@ -100,7 +101,7 @@ fn it_lands_at_the_wait_that_covers_it() {
             1.0,
         ),
         (vec![FENCE, &mma(8), COMMIT, &mma(8), WAIT], 17.0),
-        // An empty group counts.
+        // An empty group counts as a group.
         (
             vec![
                 FENCE,
@@ -126,7 +127,7 @@ fn correct_orders_are_clean() {
         // The same accumulators, one after the other, without a fence between.
         vec![FENCE, &mma(16), &mma(16), COMMIT, &mma(16), COMMIT, WAIT],
         vec![FENCE, &register_a, &register_a, COMMIT, WAIT],
-        // Registers are touched after the wait, and fenced again.
+        // Registers are accessed after the wait, and fenced again.
         vec![
             FENCE,
             &mma(16),
@@ -149,7 +150,7 @@ fn correct_orders_are_clean() {
             COMMIT,
             WAIT,
         ],
-        // Two halves of the accumulators in turn.
+        // Two halves of the accumulators, alternating.
         vec![
             FENCE,
             &mma_of(8, 0, "%l0"),
@@ -236,7 +237,7 @@ fn an_accumulator_is_not_touched_before_the_wait() {
         4,
         "this writes a register of the wgmma at kernel.cu:102 ",
     );
-    // What it reads is stale: D before the wait, 1, and not 17.
+    // It reads the stale value of D before the wait, 1, and not 17.
     let body = [
         FENCE,
         &mma(8),
@@ -268,7 +269,7 @@ fn a_in_registers_is_not_touched_before_the_wait() {
             .report()
             .contains("this writes a register of the wgmma at kernel.cu:102 ")
     );
-    // It is read as late as possible.
+    // The operand is read as late as possible.
     assert_eq!(value(&run(false, 8, &body)), 1.0);
     let body = [FENCE, &by_registers, COMMIT, WAIT, zero];
     assert_eq!(value(&run(true, 8, &body)), 17.0);
@@ -295,7 +296,7 @@ fn an_accumulator_is_no_a_before_the_wait() {
 }
 
 #[test]
-fn one_that_nobody_waits_for_is_reported() {
+fn a_wgmma_without_a_wait_is_reported() {
     only(
         &run(true, 8, &[FENCE, &mma(8), WAIT, "exit;"]),
         2,
@@ -308,7 +309,7 @@ fn one_that_nobody_waits_for_is_reported() {
     );
 }
 
-/// What nobody reads afterwards lands all the same, and in no register that holds something else.
+/// Results that are never read still land, and must not overwrite other values.
 #[test]
 fn unused_accumulators_keep_their_registers_until_the_wait() {
     let sums: String = (0..10)
@@ -348,7 +349,7 @@ fn operands_are_read_as_late_as_possible() {
     let outcome = run(true, 64, &body);
     assert_eq!(value(&outcome), 17.0);
     outcome.clean();
-    // Each warp has only waited for itself; that covers the whole warpgroup's reading.
+    // A warp that has waited itself knows that the operands have been read for the whole warpgroup.
     let body = [FENCE, &mma(64), COMMIT, WAIT, OVERWRITE];
     let outcome = run(true, 64, &body);
     assert_eq!(value(&outcome), 17.0);
@@ -449,7 +450,7 @@ fn a_warpgroup_agrees() {
 
 #[test]
 fn a_warpgroup_is_whole() {
-    // Warp 2 takes another way: the others wait for it, until it is seen that it cannot come.
+    // Warp 2 takes another path: the others wait for it until it is clear that it cannot arrive.
     let skip = "shr.u32 %r0, %tid, 5; setp.eq.u32 %p0, %r0, 2; @%p0 bra OUT;\n";
     let outcome = run(true, 8, &[skip, FENCE, &mma(8), COMMIT, WAIT, "OUT:"]);
     let report = outcome.report();
@@ -458,7 +459,7 @@ fn a_warpgroup_is_whole() {
         report.contains("warps 0 and 1 wait at kernel.cu:105 for the other warps of its warpgroup: warp 2 has executed 0 of 1 wgmma"),
         "{report}"
     );
-    // Or executes another one.
+    // Warp 2 executes another `wgmma`.
     let other = format!(
         "{skip}{FENCE}{}bra JOIN;\nOUT:{FENCE}{}JOIN:{COMMIT}{WAIT}",
         mma(8),
@@ -469,7 +470,7 @@ fn a_warpgroup_is_whole() {
         report.contains("all warps of a warpgroup must execute the same wgmma"),
         "{report}"
     );
-    // Or there is none.
+    // There is no warp 2.
     let mut small = ones(8, 1.0);
     small.threads = 64;
     let report = small.run(&(descriptors() + FENCE + &mma(8))).report();
@@ -484,7 +485,7 @@ fn a_warpgroup_is_whole() {
 #[test]
 fn a_loop_that_never_waits_ends() {
     for (body, why) in [
-        (mma(8), "more than 65536 wgmma are on their way"),
+        (mma(8), "more than 65536 wgmma are in flight"),
         (COMMIT.to_string(), "more than 65536 groups"),
     ] {
         let body = format!("{FENCE}LOOP:\n{body}bra LOOP;");

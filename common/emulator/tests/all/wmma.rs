@@ -1,5 +1,5 @@
-//! `wmma` from memory to memory. Where a fragment's elements are is recorded (`calibration/h200/wmma_layout.csv`); here it is that
-//! loads, products and stores fit together, and what they cost.
+//! `wmma` from memory to memory. The layout of fragments is recorded (`calibration/h200/wmma_layout.csv`); these tests
+//! check that loads, products and stores agree, and their costs.
 use crate::common;
 use common::{body, body_with, lower, module, threads};
 use emulator::{Context, FactorFormat, InstructionKind, KernelArg, LaunchConfig, Options};
@@ -14,11 +14,11 @@ struct Form {
     layouts: [&'static str; 4],
     /// `.global`, `.shared`, or nothing.
     space: &'static str,
-    /// Elements that rows are longer than they need be; none: the stride is left out.
+    /// Padding of rows in elements; `None` omits the stride.
     pad: Option<u32>,
 }
 
-/// Where A, B and C begin.
+/// Addresses of A, B, C and D.
 const PLACES: [u32; 4] = [0, 2048, 4096, 8192];
 const BYTES: usize = 16384;
 
@@ -32,7 +32,7 @@ fn encode(ty: &str, value: i32) -> Vec<u8> {
     }
 }
 
-/// A small whole number as f16.
+/// A small integer as f16.
 fn half_of(value: f32) -> u16 {
     let bits = value.to_bits();
     match value {
@@ -41,7 +41,7 @@ fn half_of(value: f32) -> u16 {
     }
 }
 
-/// Small numbers that differ from place to place.
+/// Small numbers that differ between positions.
 fn value(matrix: usize, row: u32, column: u32, signed: bool) -> i32 {
     let mixed = (row * 31 + column * 17 + matrix as u32 * 7) * 7919 % 9973;
     let value = (mixed % 9) as i32;
@@ -289,7 +289,8 @@ fn the_first_four_k_of_tf32_are_added_first() {
         .clean();
         f32::from_bits(words[0])
     };
-    // 2^27 and -2^27 meet in one sum, which cuts the 1 away or, 25 bits below, does not; between two sums it is gone.
+    // If 2^27 and -2^27 cancel in the same sum as the 1, 25 bits decide whether it is kept; between two sums it is
+    // lost.
     assert_eq!(product(0, 1, 2), 0.0);
     assert_eq!(product(0, 4, 1), 1.0);
     assert_eq!(product(4, 0, 5), 0.0);
@@ -404,7 +405,7 @@ fn a_wmma_is_a_product_of_its_whole_shape() {
 }
 
 #[test]
-fn what_wmma_has_not_is_refused() {
+fn unsupported_wmma_is_refused() {
     for text in [
         "wmma.load.a.sync.aligned.col.m8n8k32.s4 {%r0}, [%d0], 32",
         "wmma.mma.sync.aligned.row.col.m8n8k4.rz.f64.f64.f64.f64 {%d0, %d1}, {%d2}, {%d3}, {%d0, %d1}",

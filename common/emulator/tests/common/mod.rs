@@ -8,7 +8,7 @@ use emulator::{
     Limits, Options, Printed, Wait,
 };
 
-/// What a kernel body is run with.
+/// The configuration for running a kernel body.
 #[derive(Clone)]
 pub struct Setup {
     pub grid: [u32; 3],
@@ -47,7 +47,7 @@ pub fn threads(x: u32) -> Setup {
     }
 }
 
-/// What came of it.
+/// The outcome of a run.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
     pub words: Vec<u32>,
@@ -65,12 +65,12 @@ impl Outcome {
         let lines: Vec<String> = self.findings.iter().map(|f| f.to_string()).collect();
         lines.join("\n")
     }
-    /// The words, where nothing may be found wrong.
+    /// The output words; panics if there are findings.
     pub fn clean(self) -> Vec<u32> {
         assert!(self.findings.is_empty(), "{}", self.report());
         self.words
     }
-    /// All that was printed.
+    /// Everything that was printed.
     pub fn text(&self) -> String {
         self.printed.iter().map(|one| one.text.as_str()).collect()
     }
@@ -125,7 +125,7 @@ pub fn run(setup: &Setup, text: &str) -> Result<Outcome, Error> {
 }
 
 impl Setup {
-    /// A context as this setup wants it, and the kernel `k` of a module in it.
+    /// A context with this setup's options, and the kernel `k` of a module in it.
     pub fn context(&self, text: &str) -> (Context, Function) {
         let mut context = Context::new(Options {
             sanitize: self.sanitize,

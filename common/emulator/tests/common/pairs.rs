@@ -1,17 +1,17 @@
-//! Mistakes beside their correct twins, each with the finding that is expected written on its line.
+//! Mistakes and their correct twins; the expected finding is written on its line.
 use super::{Outcome, Setup, body_with};
 
-/// A kernel's body that is wrong, and one that is not.
+/// A wrong kernel body, and a correct one.
 pub struct Pair {
     pub name: &'static str,
     /// A line of declarations before the kernel.
     pub declarations: &'static str,
-    /// `//~ words` ends a line at which a finding with these words is expected; several are parted by `;`.
+    /// `//~ words` at the end of a line: a finding with these words is expected there; several are separated by `;`.
     pub wrong: &'static str,
     pub right: &'static str,
 }
 
-/// The lines of a body with what is expected of them: (line of kernel.cu, words).
+/// The expected findings of a body: (line of kernel.cu, words).
 fn expected(body: &str) -> Vec<(u32, String)> {
     let mut all = Vec::new();
     // See `module`: line 17 is the body's first.
@@ -23,11 +23,11 @@ fn expected(body: &str) -> Vec<(u32, String)> {
     all
 }
 
-/// Whether the findings are those that are written beside their lines: each is there, and no other.
+/// Checks that the findings are exactly those written on their lines.
 fn as_expected(body: &str, outcome: &Outcome) -> Result<(), String> {
     let mut expected = expected(body);
     for finding in &outcome.findings {
-        // Of the two sides of a race either may have it.
+        // Either side of a race may have the comment.
         let text = finding.to_string();
         let names = |line: u32| text.contains(&format!("kernel.cu:{line} "));
         let known = expected
@@ -44,7 +44,7 @@ fn as_expected(body: &str, outcome: &Outcome) -> Result<(), String> {
     }
 }
 
-/// Runs both of each pair, in several orders of warps.
+/// Runs both kernels of each pair, in several orders of warps.
 pub fn check(setup: &Setup, pairs: &[Pair]) {
     let mut failed = Vec::new();
     for pair in pairs {

@@ -10,7 +10,7 @@ pub struct Tensor<'a> {
     pub elements: usize,
 }
 
-/// A matrix of so many rows and columns, in tiles.
+/// A matrix of this size, in tiles.
 pub fn matrix<'a>(
     dimensions: &'a [u64; 2],
     strides: &'a [u64; 1],
@@ -71,7 +71,7 @@ pub fn run(setup: &Setup, tensor: &Tensor<'_>, body: &str) -> Result<Outcome, Er
     run_map(setup, tensor, body, |_| {})
 }
 
-/// The same, and somebody changes the map.
+/// The same with a modified map.
 pub fn run_map(
     setup: &Setup,
     tensor: &Tensor<'_>,

@@ -1,4 +1,4 @@
-//! Runs a few lines of PTX over a warpgroup whose shared memory, A and accumulators the test has filled.
+//! Runs a few lines of PTX on a warpgroup, with given contents of shared memory, A and accumulators.
 #![allow(dead_code, reason = "each test file uses its part")]
 use emulator::{
     Context, Counters, Error, Finding, Function, KernelArg, LaunchConfig, LaunchReport, Options,
@@ -7,7 +7,7 @@ use emulator::{
 /// Bytes of shared memory.
 pub const WINDOW: usize = 64 << 10;
 
-/// Bytes of an operand in shared memory and what its descriptor says of them.
+/// The layout of an operand in shared memory, and its descriptor.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// M or N is contiguous.
@@ -40,7 +40,7 @@ impl Place {
         }
     }
 
-    /// With addresses counted from the window.
+    /// The descriptor, with addresses relative to the window.
     pub fn descriptor(&self) -> u64 {
         let mode = [(0, 0), (128, 1), (64, 2), (32, 3)];
         let mode = mode
@@ -75,7 +75,7 @@ impl Place {
         }
     }
 
-    /// Puts an operand of `mn` x 16 into the window.
+    /// Writes an operand of `mn` x 16 to the window.
     pub fn put(&self, window: &mut [u8], mn: u32, element: impl Fn(u32, u32) -> u16) {
         for (row, k) in (0..mn).flat_map(|row| (0..16).map(move |k| (row, k))) {
             let at = self.byte(row, k) as usize;
@@ -84,23 +84,23 @@ impl Place {
     }
 }
 
-/// What four warps start with, and how they run.
+/// The initial state of four warps, and the launch options.
 #[derive(Clone)]
 pub struct Warpgroup {
     pub window: Vec<u8>,
-    /// A, 64 x 16, as it goes into `%a0` to `%a3`.
+    /// A, 64 x 16, for `%a0` to `%a3`.
     pub a: Vec<u16>,
-    /// D before, 64 x n, as it goes into `%d0` and on.
+    /// The initial D, 64 x n, for `%d0` and on.
     pub d: Vec<u32>,
     pub n: u32,
     pub threads: u32,
     pub sanitize: bool,
     pub schedule: u64,
-    /// What stands between filling the window and the body.
+    /// Code between filling the window and the body.
     pub before: &'static str,
 }
 
-/// What came of it.
+/// The outcome of a run.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
     /// D, 64 x n.
@@ -114,7 +114,7 @@ impl Outcome {
         let lines: Vec<String> = self.findings.iter().map(|f| f.to_string()).collect();
         lines.join("\n")
     }
-    /// D, where nothing may be found wrong.
+    /// D; panics if there are findings.
     pub fn clean(self) -> Vec<u32> {
         assert!(self.findings.is_empty(), "{}", self.report());
         self.d
@@ -228,7 +228,7 @@ setp.eq.u32 %yes, %tid, %tid;\nsetp.ne.u32 %no, %tid, %tid;\n",
             let (row, column) = place(thread, r);
             input.extend(self.d[(row * self.n + column) as usize].to_le_bytes());
         }
-        // A second warpgroup reads on.
+        // A second warpgroup reads beyond this input.
         input.extend([0; 512]);
         let input = context.upload("in", &input).expect("room");
         let out = context

@@ -18,7 +18,7 @@ use harness::schema;
 use crate::layout::Format;
 use operand::Opcode;
 
-/// Which instruction, of what.
+/// The instruction and its operands.
 #[derive(clap::Args)]
 #[command(
     after_help = "A number is decimal, a power of two such as 2^-13, or bits such as 0x3e99999a. It is rounded to the operand's format. \
@@ -73,7 +73,7 @@ struct Words {
     approximate: Arguments,
 }
 
-/// The instructions there are.
+/// The possible values of the opcode.
 #[derive(serde::Serialize)]
 struct Opcodes {
     opcodes: Vec<&'static str>,

@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use harness::schema;
 use layout::show::Sheet;
 
-/// Which table, and how it is printed.
+/// The table and its output format.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -63,7 +63,7 @@ enum Table {
     },
 }
 
-/// Prints the table that is asked for; whether a mapping that it shows is sound.
+/// Prints the requested table. For a mapping, returns whether it is bijective and stays in its rows.
 ///
 /// # Errors
 /// If there is no such table.

@@ -246,7 +246,7 @@ pub(super) const ALL: &[Broken] = &[
         name: "stores_from_a_misaligned_place",
         edits: &[("s.C[panel]);", "s.C[panel] + 8);")],
         caught: Caught::Sanitizer {
-            says: "is no multiple of 128 bytes",
+            says: "is not a multiple of 128 bytes",
             at: "tma_store(C, tileCol",
         },
         ..TMA

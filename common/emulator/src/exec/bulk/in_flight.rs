@@ -1,4 +1,4 @@
-//! A bulk copy that tells an mbarrier: it takes off, and lands when nobody can go on otherwise.
+//! Bulk copies that complete on an mbarrier: issued here, they land only when no warp can make progress otherwise.
 use std::sync::Arc;
 
 use super::super::block::Execution;
@@ -13,16 +13,16 @@ use crate::op::{BulkCopy, Reduce};
 use crate::shadow::{AccessMode, AsyncOp, Site};
 use crate::trace::Effect;
 
-/// A copy on its way that will tell an mbarrier.
+/// A copy in flight that completes on an mbarrier.
 pub(in crate::exec) struct Transfer {
     pub by: AsyncOp,
-    /// The block that receives it, and there the shared addresses of the copy and of the mbarrier.
+    /// The block that receives it, and the shared addresses of the copy and of the mbarrier in that block.
     pub rank: usize,
     to: u32,
     pub mbarrier: u32,
     from: Source,
     reduction: Option<Reduce>,
-    /// The step at which it was issued, and its number in the lookahead.
+    /// The step of its issue, and its number in the lookahead.
     issued: u64,
     issue: u32,
 }
@@ -32,12 +32,12 @@ pub(super) enum Source {
     Global(Arc<Payload>),
     /// Rank, shared address and bytes.
     Shared(usize, u32, u32),
-    /// The first so many bytes, of a `st.async` or `red.async`.
+    /// The data of a `st.async` or `red.async`, and how many of its bytes are used.
     Registers([u8; 16], u32),
 }
 
 impl Transfer {
-    /// Bytes that it brings, and those of shared memory that it may touch.
+    /// Bytes that it copies, and bytes of shared memory that it may touch.
     fn bytes(&self) -> (u32, u32) {
         match &self.from {
             Source::Global(payload) => (payload.bytes, payload.footprint()),
@@ -47,19 +47,19 @@ impl Transfer {
 }
 
 impl Execution<'_> {
-    /// Lands a copy: its bytes are there, and its mbarrier knows.
+    /// Lands a copy: writes its bytes and completes them on its mbarrier.
     pub(in crate::exec) fn land(&mut self, transfer: &Transfer) -> Result<()> {
         let (rank, to) = (transfer.rank, transfer.to);
         let by = transfer.by;
         let (bytes, footprint) = transfer.bytes();
         if self.block_of(rank).is_none_or(|block| block.alive == 0) {
             let reason = format!(
-                "block {rank} of the cluster has exited before {bytes} bytes landed in its shared memory: nobody has waited for them"
+                "block {rank} of the cluster has exited before {bytes} bytes landed in its shared memory: no thread has waited for them"
             );
             self.report(FindingKind::UnfinishedCopy(reason), by.site);
             let barriers = self.block_of(rank).map(|block| &mut block.mbarriers);
             let barrier = barriers.and_then(|barriers| barriers.get_mut(&transfer.mbarrier));
-            // It would have been told: this is no wrong count as well.
+            // The mbarrier would have been signalled: do not report a wrong count as well.
             return match barrier.map(|barrier| barrier.transact(-i64::from(bytes))) {
                 Some(Err(_)) => Err(Fatal),
                 _ => Ok(()),
@@ -89,7 +89,7 @@ impl Execution<'_> {
             self.landed(&by, rank, to, footprint, generic);
             self.note_landed(rank, to, footprint, transfer.issue);
         }
-        let told = self.change_mbarrier(rank, transfer.mbarrier, |barrier, order| {
+        let changed = self.change_mbarrier(rank, transfer.mbarrier, |barrier, order| {
             order.complete(by.engine, by.clock, &mut barrier.arriving);
             barrier.issued = barrier.issued.max(Some(transfer.issued));
             barrier
@@ -97,7 +97,7 @@ impl Execution<'_> {
                 .extend(Some(transfer.issue).filter(|&issue| issue > 0));
             barrier.transact(-i64::from(bytes))
         });
-        told.map_err(|reason| {
+        changed.map_err(|reason| {
             let reason = format!("{bytes} bytes have landed, but {reason}");
             self.report(FindingKind::InvalidMbarrier(reason), by.site);
             Fatal
@@ -106,7 +106,7 @@ impl Execution<'_> {
 }
 
 impl Warp {
-    /// A copy that tells an mbarrier takes off, to one block or to several.
+    /// Issues a copy that completes on an mbarrier, to one block or several.
     pub(super) fn launch(
         &mut self,
         copy: &BulkCopy,
@@ -124,7 +124,7 @@ impl Warp {
             cx.find_mbarrier(Space::Cluster, address, AccessKind::Atomic, site)?;
         if home != rank {
             let reason = format!(
-                "it writes to block {rank} of the cluster, but its mbarrier lies in block {home}"
+                "it writes to block {rank} of the cluster, but its mbarrier is in block {home}"
             );
             return Err(cx.invalid_copy(reason, site));
         }
@@ -159,9 +159,9 @@ impl Warp {
         }
         if let Some(tracer) = &mut cx.profiler.tracer {
             let to = ranks.iter().fold(0, |to, rank| to | 1 << rank);
-            tracer.tells(mbarrier, to);
+            tracer.completes_on(mbarrier, to);
         }
-        // Each block has an mbarrier of its own; the source is read once.
+        // Each block has its own mbarrier; the source is read once.
         for (i, rank) in ranks.into_iter().enumerate() {
             let flight = Flight {
                 place: (rank, to),
@@ -170,13 +170,13 @@ impl Warp {
                 reduction,
                 is_read: i > 0,
             };
-            self.take_off(flight, site, cx)?;
+            self.issue_transfer(flight, site, cx)?;
         }
         Ok(())
     }
 
-    /// One block's part of a copy is issued.
-    pub(super) fn take_off(
+    /// Issues one block's part of a copy.
+    pub(super) fn issue_transfer(
         &mut self,
         flight: Flight,
         site: Site,
@@ -207,7 +207,7 @@ impl Warp {
             );
             return Err(cx.invalid_mbarrier(reason, site));
         };
-        // What threads store is in the generic proxy, though asynchronous (PTX ISA, "Async proxy", names bulk copies only).
+        // Asynchronous stores of threads are in the generic proxy (PTX ISA, "Async proxy", names bulk copies only).
         let generic = matches!(from, Source::Registers(..));
         cx.check_mbarrier(rank, mbarrier, !generic, site);
         let by = cx.begin(Engine::Mbarrier(number), site);
@@ -248,11 +248,11 @@ impl Warp {
 
 /// One block's part of a copy.
 pub(super) struct Flight {
-    /// The block that receives it, and the address there.
+    /// The block that receives it, and the address in that block.
     pub place: (usize, u32),
     pub mbarrier: u32,
     pub from: Source,
     pub reduction: Option<Reduce>,
-    /// The sanitizer has seen what it reads.
+    /// Whether the sanitizer has already checked its source.
     pub is_read: bool,
 }

@@ -1,8 +1,9 @@
-//! Bulk copies: TMA moves runs of bytes and tiles of tensors while threads go on (PTX ISA, "cp.async.bulk",
-//! "cp.async.bulk.tensor", "Tensor Data Types and Operations").
+//! Bulk copies: TMA moves contiguous bytes and tiles of tensors while threads continue (PTX ISA,
+//! "cp.async.bulk", "cp.async.bulk.tensor", "Tensor Data Types and Operations").
 //!
-//! A copy lands as late as the program allows: one that tells an mbarrier when everybody waits for something,
-//! one of a bulk group when its thread waits for the group. So a missing wait shows as old data.
+//! A copy lands, which means that its data is written, as late as the program allows: if it completes on an
+//! mbarrier, when every warp is waiting; if it is in a bulk group, when its thread waits for the group. So a
+//! missing wait shows up as stale data.
 mod in_flight;
 mod payload;
 mod store;
@@ -22,13 +23,13 @@ use in_flight::Source;
 pub(super) use in_flight::Transfer;
 pub(super) use store::Store;
 
-/// Alignment of a tensor tile in shared memory, and of a run on both sides (PTX ISA, "cp.async.bulk.tensor"
-/// and "cp.async.bulk").
+/// Alignment of a tensor tile in shared memory, and of the source and destination of a plain copy (PTX ISA,
+/// "cp.async.bulk.tensor" and "cp.async.bulk").
 const TILE: u32 = 128;
 const RUN: u32 = 16;
 
-/// Copies that a cluster, or to global memory a warp, may have on their way: beyond, the oldest one lands although
-/// nobody has waited for it, so that no kernel can fill the machine's memory with them.
+/// The most copies that a cluster (or, for copies to global memory, a warp) may have in flight. Beyond that, the
+/// oldest one lands although no thread has waited for it, so that no kernel can fill the host's memory with them.
 const MAX_IN_FLIGHT: usize = 4096;
 
 impl Execution<'_> {
@@ -117,7 +118,7 @@ impl Warp {
         Ok(())
     }
 
-    /// Where one side of a copy lies in shared memory: rank and address.
+    /// The rank and address of one side of a copy in shared memory.
     fn shared_side(
         &self,
         (space, address, bytes, align): (Space, u64, u32, u32),
@@ -126,14 +127,14 @@ impl Warp {
         cx: &mut Execution<'_>,
     ) -> Result<(usize, u32)> {
         let touch = |address, bytes| LaneAccess::new(space, address, bytes, site);
-        // The first bytes and the last: all between them lie in the same block.
+        // It suffices to check the first and the last bytes: all bytes between them are in the same block.
         let first = cx.locate(&touch(address, RUN), verb)?;
         if bytes > RUN {
             cx.locate(&touch(address + u64::from(bytes - RUN), RUN), verb)?;
         }
         let (rank, at) = first.in_cluster(cx.rank).ok_or(Fatal)?;
         if at % align != 0 {
-            let reason = format!("the shared address 0x{at:x} is no multiple of {align} bytes");
+            let reason = format!("the shared address 0x{at:x} is not a multiple of {align} bytes");
             return Err(cx.invalid_copy(reason, site));
         }
         Ok((rank, at))

@@ -1,4 +1,4 @@
-//! What a bulk copy moves: a run of bytes or a tile of a tensor, and how it lies in shared memory.
+//! What a bulk copy moves, contiguous bytes or a tile of a tensor, and its layout in shared memory.
 use super::super::block::Execution;
 use super::super::global_check::Does;
 use super::super::lane_access::{Fatal, LaneAccess, Result, Target};
@@ -10,20 +10,20 @@ use crate::op::BulkCopy;
 use crate::shadow::{AsyncOp, Site};
 use crate::tensor_map::{Element, Swizzle, Tile};
 
-/// What a copy moves: bytes of global memory and where they stand in the tile, row after row.
+/// What a copy moves: bytes of global memory and their offsets in the tile, row by row.
 pub(super) struct Payload {
-    /// Bytes of the whole tile, what lies outside the tensor included.
+    /// Bytes of the whole tile, including elements outside the tensor.
     pub bytes: u32,
     pub pieces: Vec<Piece>,
     pub shape: Shape,
-    /// What stands for an element outside the tensor, and its size in bytes.
+    /// The fill value of an element outside the tensor, and its size in bytes.
     outside: (u64, u32),
-    /// Of a tensor's elements; bytes otherwise.
+    /// The type of a tensor's elements; bytes for other copies.
     pub element: Element,
 }
 
-/// How a tile lies in shared memory. Its rows stand one behind the other; swizzled, each has a line as wide as
-/// the swizzle for itself, also if it is shorter (`calibration/h100/tma_layout.csv`).
+/// The layout of a tile in shared memory. Its rows are contiguous; if it is swizzled, each row takes the full
+/// width of the swizzle, even if it is shorter (`calibration/h100/tma_layout.csv`).
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     /// Bytes of a row, a multiple of 16.
@@ -32,7 +32,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Bytes without rows.
+    /// Contiguous bytes without rows.
     pub fn plain(bytes: u32) -> Self {
         Self {
             row: bytes,
@@ -40,7 +40,7 @@ impl Shape {
         }
     }
 
-    /// Where the 16 bytes lie that come `chunk`th in a tile that starts at shared address `start`.
+    /// The address of the 16-byte chunk number `chunk` in a tile that starts at shared address `start`.
     fn address(self, start: u32, chunk: u32) -> u32 {
         let at = chunk * RUN;
         let straight = match self.swizzle.width() {
@@ -103,7 +103,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Shows the sanitizer what a load reads.
+    /// Reports to the sanitizer what a load reads.
     pub(super) fn check_source(&mut self, payload: &Payload, by: &AsyncOp) {
         if self.machine.options.sanitize {
             for piece in &payload.pieces {
@@ -113,7 +113,7 @@ impl Execution<'_> {
         }
     }
 
-    /// What a load brings.
+    /// Reads the data of a load.
     pub(super) fn fetch(&self, payload: &Payload) -> Vec<u8> {
         let (value, size) = payload.outside;
         let mut data = match value {
@@ -141,7 +141,7 @@ impl Warp {
         Ok(bytes)
     }
 
-    /// A run of bytes in global memory.
+    /// Contiguous bytes of global memory.
     pub(super) fn run(
         &self,
         copy: &BulkCopy,
@@ -152,7 +152,8 @@ impl Warp {
     ) -> Result<Payload> {
         let bytes = self.size(copy, site, cx)?;
         if !address.is_multiple_of(RUN.into()) {
-            let reason = format!("the global address 0x{address:x} is no multiple of {RUN} bytes");
+            let reason =
+                format!("the global address 0x{address:x} is not a multiple of {RUN} bytes");
             return Err(cx.invalid_copy(reason, site));
         }
         let global = self.global_side(address, bytes, verb, site, cx)?;
@@ -197,7 +198,7 @@ impl Warp {
         Err(Fatal)
     }
 
-    /// The tile of a tensor at these coordinates. What lies outside the tensor is filled on a load and
+    /// The tile of a tensor at these coordinates. Elements outside the tensor are filled on a load and
     /// dropped on a store.
     pub(super) fn tile(
         &self,
@@ -253,9 +254,9 @@ impl Warp {
         }
         let inner = start[0] * i64::from(tile.element.bytes());
         if inner % i64::from(RUN) != 0 {
-            // Measured on an H100, with 16-bit elements; the PTX ISA does not say so.
+            // Measured on an H100 with 16-bit elements; the PTX ISA does not mention it.
             let reason = format!(
-                "the tile starts {inner} bytes into a row of the tensor, which is no multiple of 16: an illegal instruction on an H100"
+                "the tile starts {inner} bytes into a row of the tensor, which is not a multiple of 16: an illegal instruction on an H100"
             );
             return Err(cx.invalid_copy(reason, site));
         }
@@ -280,11 +281,11 @@ impl Warp {
     }
 }
 
-/// The parts of a tile's rows that lie inside the tensor: offset in the tile, global address, bytes.
+/// The parts of a tile's rows inside the tensor: offset in the tile, global address, bytes.
 fn rows(tile: &Tile, start: [i64; 5]) -> impl Iterator<Item = (u32, u64, u32)> {
     let (tile, counts, size) = (*tile, tile.counts(), tile.element.bytes());
     let inner = tile.dimensions[0] as i64;
-    // Elements of a row before the tensor begins, and up to where it ends.
+    // The half-open range of a row's elements that are inside the tensor.
     let first = (-start[0]).clamp(0, counts[0].into());
     let last = (inner - start[0]).clamp(first, counts[0].into());
     let outer = counts[1..].iter().product::<u32>();

@@ -1,4 +1,4 @@
-//! A bulk copy to global memory: its thread waits for the group that it is of.
+//! Bulk copies to global memory: a thread waits for their bulk group.
 use super::super::block::Execution;
 use super::super::global_check::Does;
 use super::super::lanes::lanes;
@@ -10,18 +10,18 @@ use crate::happens_before::Engine;
 use crate::op::Reduce;
 use crate::shadow::{AccessMode, AsyncOp, Site};
 
-/// A copy to global memory that its thread has not waited for.
+/// A copy to global memory that its thread has not yet waited for.
 pub(in crate::exec) struct Store {
     lane: usize,
     /// The lane's bulk group.
     group: u32,
-    /// The copy as it reads shared memory, and as it writes global memory.
+    /// The copy as a reader of shared memory and as a writer of global memory.
     by: AsyncOp,
     to: AsyncOp,
     from: u32,
     payload: Payload,
     reduction: Option<Reduce>,
-    /// What was read from shared memory, once it was.
+    /// The data from shared memory, once it was read.
     data: Option<Vec<u8>>,
 }
 
@@ -57,7 +57,7 @@ impl Execution<'_> {
 }
 
 impl Warp {
-    /// A copy to global memory takes off.
+    /// Issues a copy to global memory.
     pub(super) fn send(
         &mut self,
         from: u32,
@@ -91,12 +91,12 @@ impl Warp {
         }
     }
 
-    /// Closes each thread's bulk group.
+    /// Commits each thread's bulk group.
     pub(in crate::exec) fn commit_bulk(&mut self, mask: u32) {
         lanes(mask).for_each(|lane| self.bulk_commits[lane] += 1);
     }
 
-    /// These threads wait for all but their latest `pending` groups: to have read their source, or to be
+    /// These threads wait until all but their latest `pending` groups have read their source or are
     /// complete.
     pub(in crate::exec) fn wait_bulk(
         &mut self,
@@ -133,7 +133,7 @@ impl Warp {
         }
     }
 
-    /// The block has exited: copies that have not read their source by now should have been waited for.
+    /// The block has exited: reports copies that have not read their source yet, because no thread waited for them.
     pub(in crate::exec) fn finish_bulk(&mut self, cx: &mut Execution<'_>) {
         for mut store in std::mem::take(&mut self.stores) {
             if store.data.is_none() {

@@ -1,5 +1,5 @@
-//! `st.async` and `red.async`: registers to shared memory of the cluster. They land as bulk copies do, when somebody waits for
-//! the mbarrier that is told of them.
+//! `st.async` and `red.async`: registers to shared memory of the cluster. They land like bulk copies, when a thread
+//! waits for the mbarrier that they complete on.
 use super::super::block::Execution;
 use super::super::lane_access::{Fatal, LaneAccess, Result, shared_read, shared_write};
 use super::super::lanes::lanes;
@@ -81,7 +81,7 @@ impl Warp {
                 reduction: store.reduction,
                 is_read: true,
             };
-            self.take_off(flight, site, cx)?;
+            self.issue_transfer(flight, site, cx)?;
             cx.profiler.ops[op].bytes += u64::from(bytes);
             cx.block.activity += 1;
         }

@@ -1,4 +1,4 @@
-//! What threads do to an mbarrier: `init`, `inval`, arrivals, bytes (PTX ISA, "mbarrier.arrive").
+//! Operations of threads on an mbarrier: `init`, `inval`, arrivals, `expect_tx` (PTX ISA, "mbarrier.arrive").
 use super::{Checked, MAX_COUNT, Mbarrier};
 use crate::exec::block::Execution;
 use crate::exec::lane_access::Result;
@@ -11,7 +11,7 @@ use crate::shadow::{AccessMode, Site};
 use crate::trace::Effect;
 
 impl Warp {
-    /// An mbarrier instruction, thread after thread; the hardware's order is open.
+    /// Executes an mbarrier instruction, one thread after the other; the order on hardware is unspecified.
     #[inline(never)]
     pub(in crate::exec) fn mbarrier(
         &mut self,
@@ -53,7 +53,7 @@ impl Warp {
             | MbarrierAction::ArriveExpectTx { .. } => false,
         };
         if local_only && !own {
-            return Err("it lies in another block's shared memory".into());
+            return Err("it is in another block's shared memory".into());
         }
         if access.action != MbarrierAction::Init {
             cx.check_mbarrier(rank, at, false, site);
@@ -67,8 +67,8 @@ impl Warp {
             ..
         } = *access;
         let scope = if own { Scope::Block } else { Scope::Cluster };
-        // PTX ISA, "mbarrier.arrive": without a scope it is `.cta`. CUTLASS arrives at other blocks' barriers so, and its
-        // pipelines work: only a scope that is written is held against the kernel.
+        // PTX ISA, "mbarrier.arrive": without a scope it is `.cta`. CUTLASS arrives at the mbarriers of other blocks
+        // without a scope, and its pipelines work, so only an explicit `.cta` is reported.
         let release = |barrier: &mut Mbarrier, order: &mut HappensBefore| {
             let view = match own {
                 true => &mut barrier.arriving,

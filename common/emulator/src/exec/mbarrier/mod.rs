@@ -1,4 +1,4 @@
-//! mbarriers: phases, pending arrivals, bytes that are still to come (PTX ISA, "mbarrier").
+//! mbarriers: phases, pending arrivals, tx-count (PTX ISA, "mbarrier").
 mod arrive;
 mod model;
 mod wait;
@@ -13,41 +13,43 @@ use crate::finding::{AccessKind, FindingKind};
 use crate::happens_before::{HappensBefore, View};
 use crate::shadow::{AccessMode, Site};
 
-/// Arrivals that an mbarrier can count, and bytes either way (PTX ISA, "Contents of the mbarrier object").
+/// The largest count of arrivals, and the largest magnitude of the tx-count (PTX ISA, "Contents of the mbarrier
+/// object").
 const MAX_COUNT: u32 = (1 << 20) - 1;
 
-/// Or what is wrong.
+/// A result, or a description of the mistake.
 type Checked<T> = std::result::Result<T, String>;
 
-/// One mbarrier, beside the memory in which it lies.
+/// The state of one mbarrier, kept in addition to its 8 bytes of shared memory.
 #[derive(Clone, Default)]
 pub(super) struct Mbarrier {
-    /// Arrivals that each further phase takes.
+    /// The expected arrivals of each later phase.
     expected: u32,
     pending: u32,
-    /// Bytes expected less bytes that have come.
+    /// The tx-count: bytes expected minus bytes completed.
     bytes: i64,
     /// Phases completed.
     pub phase: u64,
-    /// Its number in the cluster, for the clock of what lands through it.
+    /// Its number in the cluster, which selects the clock of the copies that complete on it.
     pub number: usize,
-    /// What those who have arrived, now or in earlier phases, release; and up to the last completed phase.
+    /// What the arrivals of this and all earlier phases release; and what those up to the last completed phase release.
     pub arriving: View,
     done: View,
-    /// The same of threads of other blocks: a wait of the block's scope does not acquire it.
+    /// The same for threads of other blocks: a wait with scope `.cta` does not acquire it.
     remote_arriving: View,
     remote_done: View,
-    /// Who announced bytes last, and who arrived last.
+    /// The last `expect_tx` and the last arrival.
     pub announced: Option<Site>,
     arrived: Option<Site>,
-    /// The latest phase that somebody has found running when his wait was over.
+    /// The latest phase that was current when a wait ended.
     seen: u64,
-    /// The first phase that ended although nobody had noticed the end of the one before, and whose arrival ended it.
+    /// The first phase that ended although no wait had observed the end of the previous one, and the arrival that ended
+    /// it.
     pub overrun: Option<(u64, Option<Site>)>,
-    /// The steps at which the last copy was issued that has landed in this phase, and in the last completed one.
+    /// The issue step of the last copy that landed in this phase, and of the last one in the previous phase.
     pub issued: Option<u64>,
     copied: Option<u64>,
-    /// The copies that have landed in this phase, and in the last completed one, if their leads are kept.
+    /// The copies that have landed in this phase, and in the last completed one, if leads are recorded.
     pub bringing: Vec<Issue>,
     brought: Vec<Issue>,
 }
@@ -62,7 +64,7 @@ impl Mbarrier {
         }
     }
 
-    /// The 64 bits that lie in memory, which is opaque: arrivals pending and expected, the phase, a mark.
+    /// The 64 bits in memory, an opaque format: pending and expected arrivals, the phase, a marker bit.
     fn state(&self) -> u64 {
         u64::from(self.pending)
             | u64::from(self.expected) << 20
@@ -70,12 +72,12 @@ impl Mbarrier {
             | 1 << 63
     }
 
-    /// The same in two words.
+    /// The same as two words.
     fn words(&self) -> [u32; 2] {
         [self.state() as u32, (self.state() >> 32) as u32]
     }
 
-    /// That it is still in memory, at `at`.
+    /// Checks that it has not been overwritten in memory.
     fn check(&self, at: u32, shared: &[u32]) -> Checked<()> {
         match shared[at as usize / 4..][..2] == self.words() {
             true => Ok(()),
@@ -110,19 +112,19 @@ impl Mbarrier {
         Ok(())
     }
 
-    /// Bytes that are expected, or less than none that have come.
+    /// Adds expected bytes (positive) or completed bytes (negative) to the tx-count.
     pub fn transact(&mut self, bytes: i64) -> Checked<()> {
         self.bytes += bytes;
         if self.bytes.abs() > i64::from(MAX_COUNT) {
             return Err(format!(
-                "a tx-count of {}; it lies within {MAX_COUNT} either way",
+                "a tx-count of {}; it must be from -{MAX_COUNT} to {MAX_COUNT}",
                 self.bytes
             ));
         }
         Ok(())
     }
 
-    /// Whether the phase is complete now; then the next one begins.
+    /// Begins the next phase if the current one is complete; returns whether it was.
     fn turn(&mut self) -> bool {
         let complete = self.pending == 0 && self.bytes == 0;
         if complete {
@@ -139,12 +141,12 @@ impl Mbarrier {
         complete
     }
 
-    /// Whether all arrivals are there, but other bytes than were announced, so that the phase cannot end.
+    /// Whether all arrivals have come but the tx-count is not zero, so that the phase cannot complete.
     pub fn is_stuck(&self) -> bool {
         self.pending == 0 && self.bytes != 0
     }
 
-    /// When nothing can come any more: how what has come differs from what was announced.
+    /// At the end of the kernel: how the completed bytes differ from the expected ones.
     pub fn difference(&self) -> Option<String> {
         match self.bytes {
             0 => None,
@@ -153,12 +155,12 @@ impl Mbarrier {
         }
     }
 
-    /// Some arrivals of the phase are there.
+    /// Whether the phase has had an arrival.
     pub fn has_begun(&self) -> bool {
         self.pending < self.expected
     }
 
-    /// What it waits for, in words.
+    /// Describes the arrivals and bytes it waits for.
     pub fn wanting(&self) -> String {
         let bytes = match self.bytes {
             0 => String::new(),
@@ -181,7 +183,7 @@ impl Execution<'_> {
         Fatal
     }
 
-    /// Where an mbarrier lies: rank of the block and shared address.
+    /// The rank of an mbarrier's block, and its shared address.
     pub fn find_mbarrier(
         &mut self,
         space: Space,
@@ -193,12 +195,13 @@ impl Execution<'_> {
         if let Some(place) = found.in_cluster(self.rank) {
             return Ok(place);
         }
-        // Elsewhere: as an address in shared memory, this one is out of bounds.
+        // Any other address is reported as out of bounds of shared memory.
         self.locate(&LaneAccess::new(Space::Cluster, address, 8, site), verb)?;
         Err(Fatal)
     }
 
-    /// Changes an mbarrier, which must be one, and begins its next phase if that completes it.
+    /// Applies a change to an mbarrier, and begins the next phase if that completes the current one. It is an error if
+    /// there is no mbarrier at this address.
     pub fn change_mbarrier<T>(
         &mut self,
         rank: usize,
@@ -221,7 +224,7 @@ impl Execution<'_> {
         Ok(result)
     }
 
-    /// Shows to the sanitizer that lanes of a warp, or the async proxy for them, use an mbarrier.
+    /// Reports to the sanitizer that lanes of a warp, or the async proxy on their behalf, use an mbarrier.
     pub fn check_mbarrier(&mut self, rank: usize, at: u32, asynchronous: bool, site: Site) {
         let (block, order) = self.block_and_order(rank);
         let Some(shadow) = block.and_then(|block| block.shadow.as_ref()) else {

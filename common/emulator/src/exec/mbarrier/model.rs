@@ -1,7 +1,7 @@
-//! An mbarrier by itself, with no kernel around it: to be looked at, operation by operation.
+//! An mbarrier on its own, without a kernel, to be studied operation by operation.
 use super::{MAX_COUNT, Mbarrier};
 
-/// An mbarrier as the emulator's kernels have it.
+/// The mbarrier that the emulator executes kernels with.
 ///
 /// ```
 /// let mut barrier = emulator::MbarrierModel::new(1).expect("one arrival a phase");
@@ -14,72 +14,73 @@ use super::{MAX_COUNT, Mbarrier};
 pub struct MbarrierModel(Mbarrier);
 
 impl MbarrierModel {
-    /// `mbarrier.init`: arrivals that each phase takes.
+    /// `mbarrier.init` with the arrivals that each phase expects.
     ///
     /// # Errors
-    /// If an mbarrier cannot count so many.
+    /// If `count` is outside the range of an mbarrier.
     pub fn new(count: u32) -> Result<Self, String> {
         match count {
             1..=MAX_COUNT => Ok(Self(Mbarrier::new(count, 0))),
             _ => Err(format!(
-                "a count of {count}; it lies between 1 and {MAX_COUNT}"
+                "a count of {count}; it must be from 1 to {MAX_COUNT}"
             )),
         }
     }
 
-    /// `mbarrier.arrive`. Whether that completes the phase.
+    /// `mbarrier.arrive`. Returns whether that completes the phase.
     ///
     /// # Errors
-    /// If fewer arrivals are pending.
+    /// If fewer than `count` arrivals are pending.
     pub fn arrive(&mut self, count: u32) -> Result<bool, String> {
         self.0.arrive(count, false, false)?;
         Ok(self.0.turn())
     }
 
-    /// `mbarrier.expect_tx`: bytes that the phase waits for, too.
+    /// `mbarrier.expect_tx`: the phase waits for these bytes too.
     ///
     /// # Errors
-    /// If they are more than it can count.
+    /// If the tx-count would be out of range.
     pub fn expect(&mut self, bytes: u32) -> Result<bool, String> {
         self.0.transact(bytes.into())?;
         Ok(self.0.turn())
     }
 
-    /// Bytes that a copy has brought. Whether that completes the phase.
+    /// A copy completes these bytes. Returns whether that completes the phase.
     ///
     /// # Errors
-    /// If they are more than it can count.
+    /// If the tx-count would be out of range.
     pub fn complete(&mut self, bytes: u32) -> Result<bool, String> {
         self.0.transact(-i64::from(bytes))?;
         Ok(self.0.turn())
     }
 
-    /// `mbarrier.test_wait.parity`: whether the phase of this parity is complete, which is so if the current one has the other.
+    /// `mbarrier.test_wait.parity`: whether the phase of this parity is complete, which is the case if the current
+    /// phase has the other parity.
     pub fn is_complete(&self, parity: u32) -> bool {
         self.0.phase % 2 != u64::from(parity % 2)
     }
 
-    /// The phase, from 0.
+    /// The number of the current phase, from 0.
     pub fn phase(&self) -> u64 {
         self.0.phase
     }
 
-    /// Arrivals that are pending, and how many each phase takes.
+    /// Pending arrivals, and expected arrivals of each phase.
     pub fn arrivals(&self) -> (u32, u32) {
         (self.0.pending, self.0.expected)
     }
 
-    /// Bytes that are still to come; fewer than 0 if more have come than were announced.
+    /// The tx-count: bytes still to come; negative if more have been completed than expected.
     pub fn bytes(&self) -> i64 {
         self.0.bytes
     }
 
-    /// What it waits for, in words.
+    /// Describes what it waits for.
     pub fn wanting(&self) -> String {
         self.0.wanting()
     }
 
-    /// All arrivals are there, but other bytes than were announced: if nothing more comes, a wait never ends.
+    /// Whether all arrivals have come but the tx-count is not zero: without further copies, a wait never ends.
     pub fn is_stuck(&self) -> bool {
         self.0.is_stuck()
     }

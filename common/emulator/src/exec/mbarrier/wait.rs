@@ -12,8 +12,8 @@ use crate::random::random;
 use crate::trace::Effect;
 
 impl Warp {
-    /// `test_wait` and `try_wait`. The latter blocks while none of the lanes finds its phase complete, until
-    /// one does, or until nothing else can go on: then the time is up.
+    /// `test_wait` and `try_wait`. `try_wait` blocks until a lane finds its phase complete, or until no
+    /// other warp can make progress: then it times out.
     #[inline(never)]
     pub(in crate::exec) fn wait_mbarrier(
         &mut self,
@@ -27,7 +27,7 @@ impl Warp {
         let first = active.trailing_zeros() as usize & 31;
         let parity = match wait.phase.class {
             Class::B32 => self.get(wait.phase, first),
-            // A state: the phase that it was taken in.
+            // A state contains the phase in which it was returned.
             Class::B64 | Class::Predicate => self.get(wait.phase, first) >> 40,
         };
         cx.profiler.effect(|| Effect::MbarrierWait {
@@ -102,7 +102,7 @@ impl Warp {
         let p = &mut self.predicates[wait.d as usize];
         *p = *p & !active | complete;
         if !wait.relaxed && cx.machine.options.sanitize {
-            // Mostly all lanes wait at one mbarrier: what it releases is for the whole warp then.
+            // Usually all lanes wait at one mbarrier, and the whole warp acquires what it released.
             let first = views.first().map(|&(_, at)| at);
             let groups: Vec<(u32, u32)> = match first {
                 Some(at) if views.iter().all(|&(_, other)| other == at) => vec![(complete, at)],
@@ -122,8 +122,8 @@ impl Warp {
         Ok((arrival.mask, arrival.join))
     }
 
-    /// Whether a `try_wait` whose phase is complete comes back as if it were not, as one does that is complete just after
-    /// its time was up: the first time at each, and now and then.
+    /// Whether a `try_wait` returns false although its phase is complete, as on a GPU where the phase completes just
+    /// after the time limit: the first time at each instruction, and now and then after that.
     fn hesitate(&mut self, op: usize) -> bool {
         if !self.hesitated.contains(&op) {
             self.hesitated.push(op);
@@ -133,7 +133,7 @@ impl Warp {
         random(&mut state).is_multiple_of(16)
     }
 
-    /// What a split that waits at an mbarrier waits for, in words.
+    /// Describes what a split at an mbarrier waits for.
     pub(in crate::exec) fn waits_for(
         &self,
         wait: &MbarrierWait,
@@ -164,7 +164,8 @@ impl Warp {
 }
 
 impl Execution<'_> {
-    /// Lanes of a warp come to a wait again, or a wait for the same mbarrier is over: they have heeded that they had to.
+    /// Lanes of a warp repeat a wait, or a wait for the same mbarrier has ended: they did not ignore the returned
+    /// false.
     fn note_heeded(
         &mut self,
         actor: Actor,
@@ -186,8 +187,8 @@ impl Execution<'_> {
     }
 }
 
-/// Whether the phase with this parity, or that this state came from, is complete. A parity means the phase
-/// that runs or the one just before it (PTX ISA, "mbarrier.test_wait").
+/// Whether the phase with this parity, or of this state, is complete. A parity refers to the current phase
+/// or the immediately preceding one (PTX ISA, "mbarrier.test_wait").
 fn phase_complete(cx: &mut Execution<'_>, at: u32, phase: u64, parity: bool) -> Checked<bool> {
     let barrier = cx.block.mbarriers.get(&at).ok_or_else(|| missing(at))?;
     barrier.check(at, &cx.block.shared)?;

@@ -1,8 +1,10 @@
-//! Values that no instruction has written: traced through registers and local memory, and reported where they decide
-//! something: an address, a branch, a store, a matrix product. As Valgrind's memcheck does, computing with them is fine.
+//! Undefined values, which no instruction has written, are traced through registers and local memory, and reported
+//! where they matter: in an address, a branch, a store or a matrix product. As in Valgrind's memcheck, computing with
+//! them is not an error.
 //!
-//! What of a result depends on undefined bits is found by executing the operation with several patterns in their place:
-//! bits of the result that stay the same are defined. So `x & 0`, `x ^ x` and a selection that does not take it are.
+//! Which bits of a result depend on undefined bits is found by executing the operation with several patterns in their
+//! place: result bits that do not change are defined. So `x & 0`, `x ^ x` and a selection of the other operand are
+//! defined.
 mod trace;
 
 use super::lanes::lanes;
@@ -11,26 +13,26 @@ use super::warp_access::cut;
 use crate::banks::LANES;
 use crate::op::{Class, Reg};
 
-/// The undefined bits of a warp's registers and of its local memory; empty where none can be read.
+/// The undefined bits of a warp's registers and local memory; empty if none can be read.
 #[derive(Default)]
 pub(super) struct Undefined {
     registers: [Vec<Option<Box<Mark>>>; 3],
-    /// Bits of each byte of local memory, laid out as it is.
+    /// Undefined bits of each byte of local memory, in the same layout.
     local: Vec<u8>,
 }
 
-/// What is undefined of a lane's registers while it is in a function.
+/// The undefined bits of the caller's registers while a lane is in a function.
 #[derive(Clone, Default)]
 pub(super) struct Saved(Box<[SavedMark]>);
 
 impl Saved {
-    /// What it takes of this machine's memory.
+    /// Host memory that it takes, in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.0[..])
     }
 }
 
-/// One register's.
+/// The undefined bits of one register.
 #[derive(Clone)]
 struct SavedMark {
     reg: Reg,
@@ -44,10 +46,10 @@ struct SavedMark {
 struct Mark {
     /// Lanes in which any bit is undefined.
     lanes: u32,
-    /// Lanes in which an undefined value was computed with, and not only moved.
+    /// Lanes in which an undefined value was used in a computation, not only moved.
     computed: u32,
     bits: [u64; LANES],
-    /// The first operation that read the undefined value, if one did.
+    /// The first operation that read the undefined value, if any.
     read_at: Option<usize>,
 }
 
@@ -61,7 +63,7 @@ impl Mark {
 }
 
 impl Undefined {
-    /// Everything is undefined that may be read before it is written.
+    /// Marks everything undefined that may be read before it is written.
     pub fn reset(&mut self, machine: &Machine<'_>) {
         let program = machine.program;
         if !machine.options.sanitize || program.flows.is_empty() {
@@ -86,8 +88,8 @@ impl Undefined {
         self.local.resize(machine.local as usize * LANES, 0xff);
     }
 
-    /// A lane enters a function: of its registers only `unwritten` are undefined there, and all of its frame, which begins
-    /// at `frame`. What is undefined outside of it is kept for [`Self::leave`].
+    /// A lane enters a function: there only the registers `unwritten` and its whole frame, which begins at `frame`, are
+    /// undefined. Returns the caller's undefined bits for [`Self::leave`].
     pub fn enter(&mut self, lane: usize, unwritten: &[Reg], frame: u32, bytes: u32) -> Saved {
         let mut saved = Vec::new();
         for class in [Class::B32, Class::B64, Class::Predicate] {
@@ -139,7 +141,7 @@ impl Undefined {
         }
     }
 
-    /// Bytes of a lane's local memory have been copied: what is undefined of them, too.
+    /// Copies the undefined bits of bytes that were copied in a lane's local memory.
     pub fn copy_local(&mut self, lane: usize, from: u32, to: u32, bytes: u32) {
         let start = lane * (self.local.len() / LANES);
         let [from, to] = [from, to].map(|at| start + at as usize);
@@ -165,7 +167,7 @@ impl Undefined {
         self.mark(reg).map_or(0, |mark| mark.lanes & mask)
     }
 
-    /// These lanes have been written with what is defined.
+    /// A defined value was written to these lanes.
     fn define(&mut self, reg: Reg, mask: u32) {
         if let Some(Some(mark)) = self.registers[reg.class as usize].get_mut(reg.index as usize) {
             mark.lanes &= !mask;
@@ -173,7 +175,7 @@ impl Undefined {
         }
     }
 
-    /// These lanes have been written; what of that is undefined is in `new`.
+    /// A value with the undefined bits `new` was written to these lanes.
     fn set(&mut self, reg: Reg, mask: u32, new: &Mark) {
         self.define(reg, mask);
         if new.lanes & mask == 0 {

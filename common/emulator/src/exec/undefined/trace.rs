@@ -1,4 +1,4 @@
-//! Traces undefined bits through a warp's operations, and reports those that decide something.
+//! Traces undefined bits through a warp's operations, and reports those that matter.
 use super::{Mark, all_bits, bytes_of};
 use crate::Space;
 use crate::banks::LANES;
@@ -16,7 +16,8 @@ use crate::op::{
 };
 use crate::program::{DataFlow, Flow};
 
-/// What stands for undefined bits, by run and by the place of the operand: no two operands hold the same in every run.
+/// Values substituted for undefined bits, by run and operand position: no two operands have the same value in every
+/// run.
 const PATTERNS: [[u64; 3]; 4] = [
     [0; 3],
     [u64::MAX; 3],
@@ -33,8 +34,8 @@ const PATTERNS: [[u64; 3]; 4] = [
 ];
 
 impl Warp {
-    /// An operation that may read what no instruction has written. `mask`: the lanes that come to it, of which the
-    /// `active` ones execute it.
+    /// Traces an operation that may read undefined values. `mask` are the lanes at it, of which the `active` ones
+    /// execute it.
     #[inline(never)]
     pub(in crate::exec) fn trace(
         &mut self,
@@ -65,7 +66,7 @@ impl Warp {
                 self.trace_result(flow, uses, pc, active, active, cx, |warp, cx| {
                     warp.execute_once(code, pc as usize, active, cx);
                 });
-                // Whether these are written is open.
+                // If the guard is undefined, it is open whether these are written.
                 for &d in &flow.defs {
                     let bits = [all_bits(d.class); LANES];
                     let open = Mark {
@@ -79,7 +80,7 @@ impl Warp {
                 return;
             }
             (Code::Sync(SyncOp::Warp { mask: members, .. }), Flow::Computes) => {
-                // The rest is done where all lanes are there.
+                // The rest is traced when all lanes have arrived.
                 let members = Reg {
                     class: Class::B32,
                     index: *members,
@@ -145,7 +146,7 @@ impl Warp {
         }
     }
 
-    /// What lanes exchange: whatever one of them gets from another.
+    /// Traces values that lanes exchange.
     #[inline(never)]
     pub(in crate::exec) fn trace_exchange(
         &mut self,
@@ -166,11 +167,12 @@ impl Warp {
 
     #[inline(never)]
     fn execute_once(&mut self, op: &LaneOp, pc: usize, mask: u32, cx: &mut Execution<'_>) {
-        // What only computes cannot fail.
+        // Pure computation cannot fail.
         let _ = self.execute::<false>(op, pc, mask, cx);
     }
 
-    /// Marks the results of an operation in the lanes `written`, which depend on its sources in the lanes `read`.
+    /// Marks the undefined results of an operation in the lanes `written`; they depend on its sources in the lanes
+    /// `read`.
     #[expect(clippy::too_many_arguments, reason = "two callers, side by side")]
     fn trace_result(
         &mut self,
@@ -237,7 +239,7 @@ impl Warp {
         }
     }
 
-    /// Reports that undefined bits of a register decide something, and takes them as defined from now on.
+    /// Reports a use of undefined bits of a register, and treats them as defined from now on.
     fn use_undefined(
         &mut self,
         reg: Reg,
@@ -274,7 +276,7 @@ impl Warp {
         self.report(kind, pc, mask, cx);
     }
 
-    /// Where in its local memory a lane's address points, if it points there.
+    /// The offset of a lane's address in its local memory, if it points there.
     fn local_at(&self, space: Space, address: u64, bytes: u32) -> Option<usize> {
         let offset = match space {
             Space::Local => address,
@@ -290,7 +292,7 @@ impl Warp {
         (offset.checked_add(bytes.into())? <= each).then_some(offset as usize)
     }
 
-    /// What is loaded is as undefined as the local memory that it comes from.
+    /// A loaded value has the undefined bits of the local memory that it was loaded from.
     fn trace_load(&mut self, access: &LoadStore, pc: u32, mask: u32) {
         let addresses = self.lane_addresses(access.address, mask);
         for i in 0..access.count as usize {
@@ -314,8 +316,8 @@ impl Warp {
         }
     }
 
-    /// To local memory undefined bits may go; elsewhere they are a mistake, but as padding: what a vector store or a
-    /// packed word writes beside what is defined, if nobody has computed with it.
+    /// Undefined bits may be stored to local memory. Elsewhere they are a mistake, except as padding: part of a
+    /// vector store or of a packed word that also holds defined bits, if they were not used in a computation.
     fn trace_store(&mut self, access: &LoadStore, pc: u32, mask: u32, cx: &mut Execution<'_>) {
         let addresses = self.lane_addresses(access.address, mask);
         let size = access.bytes * access.count;

@@ -1,4 +1,4 @@
-//! What a student can forget of a load.
+//! Bulk loads with a missing or wrong step.
 use emulator::Swizzle;
 
 use super::common::Setup;
@@ -6,7 +6,7 @@ use super::common::tma::run;
 use super::{FENCE, has, load, setup, show, tensor};
 
 #[test]
-fn what_a_student_can_forget_of_a_load() {
+fn mistakes_in_a_load() {
     let tile = tensor(&[32, 16], Swizzle::None);
     let good = load(2, "0, 0", 1024) + &show(1024);
     let go = |text: &str, sanitize: bool| {
@@ -21,7 +21,7 @@ fn what_a_student_can_forget_of_a_load() {
         run(&setup, &tile, text).expect("a map")
     };
     assert!(go(&good, true).findings.is_empty());
-    // The wait: old bytes, and a race with the copy.
+    // Without the wait: stale data, and a race with the copy.
     let wait = "W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%bar], 0; @!%p1 bra W;";
     let no_wait = good.replace(wait, "");
     assert_eq!(go(&no_wait, false).words[..16], [0; 16]);
@@ -30,14 +30,14 @@ fn what_a_student_can_forget_of_a_load() {
         "{}",
         go(&no_wait, true).report()
     );
-    // The wrong parity, which is that of the phase before.
+    // The wrong parity, that of the previous phase.
     let parity = good.replace("[%bar], 0; @!", "[%bar], 1; @!");
     assert!(
         has(&go(&parity, true), "Race", 27),
         "{}",
         go(&parity, true).report()
     );
-    // expect_tx: the phase completes at once, and the next one never.
+    // Without expect_tx the phase completes at once, and the next one never.
     let expect = good.replace(
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%bar], 1024;",
         "mbarrier.arrive.shared::cta.b64 _, [%bar];",
@@ -77,7 +77,7 @@ fn what_a_student_can_forget_of_a_load() {
             "{report}"
         );
     }
-    // The fence after mbarrier.init.
+    // Without the fence after mbarrier.init.
     let fence = good.replace("fence.mbarrier_init.release.cluster;", "");
     assert!(
         has(&go(&fence, true), "MissingProxyFence", 27),
@@ -86,7 +86,7 @@ fn what_a_student_can_forget_of_a_load() {
     );
     let proxy = good.replace("fence.mbarrier_init.release.cluster;", FENCE);
     assert!(go(&proxy, true).findings.is_empty());
-    // mbarrier.init itself.
+    // Without mbarrier.init.
     let init = good.replace("mbarrier.init.shared::cta.b64 [%bar], 1;", "");
     assert!(has(&go(&init, true), "InvalidMbarrier", 26));
 }

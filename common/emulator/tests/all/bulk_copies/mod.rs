@@ -1,5 +1,4 @@
-//! Bulk copies: which byte comes from where, what lies outside the tensor, who is told, and what a student can
-//! forget.
+//! Bulk copies: the source of each byte, elements outside the tensor, completion, and typical mistakes.
 use crate::common;
 mod loads;
 mod pipeline;
@@ -12,7 +11,7 @@ use common::tma::{Tensor, matrix};
 use common::{Outcome, Setup, threads};
 use emulator::{FindingKind, Swizzle};
 
-/// Thread 0 makes `bars[0]` and sends for the tile at COORDINATES; all wait.
+/// Thread 0 initialises `bars[0]` and issues a copy of the tile at COORDINATES; all threads wait.
 const LOAD: &str = "@%p0 bra READY;
     mbarrier.init.shared::cta.b64 [%bar], 1;
     fence.mbarrier_init.release.cluster;
@@ -76,7 +75,7 @@ fn kinds(outcome: &Outcome) -> Vec<(String, u32)> {
         .collect()
 }
 
-/// Whether a finding of this kind has a side at this line.
+/// Whether a finding of this kind has one of its accesses at this line.
 fn has(outcome: &Outcome, kind: &str, line: u32) -> bool {
     outcome
         .findings

@@ -1,12 +1,13 @@
-//! A pipeline of bulk copies: in any order, in one block and in two, with each of its mistakes.
+//! A pipeline of bulk copies: in different orders of warps, with one block and two, and with each typical mistake.
 use emulator::Swizzle;
 
 use super::common::tma::{Tensor, matrix, run};
 use super::common::{Outcome, Setup};
 use super::setup;
 
-/// A pipeline of two stages: warp 0 brings 8 tiles, warps 1 and 2 add them up. `full` are `bars[0..2]`, `empty`
-/// `bars[2..4]`. A block of a cluster brings half of each tile for both.
+/// A pipeline of two stages: the producer, warp 0, loads 8 tiles, and the consumers, warps 1 and 2, sum them.
+/// `full` are `bars[0..2]`, `empty` `bars[2..4]`. In a cluster, each block loads half of each tile for both
+/// blocks.
 fn pipeline() -> String {
     "mov.u32 %r20, %cluster_ctarank; mov.u32 %r21, %cluster_nctarank;
     @%p0 bra READY;
@@ -77,7 +78,7 @@ fn tensor_for(tile: &[u32; 2]) -> Tensor<'_> {
 
 #[test]
 fn a_pipeline_is_clean_in_any_order_and_its_mistakes_are_not() {
-    // Word w of a tile: row w / 16, columns 2 (w % 16) and the next; tile t starts at row 2 t.
+    // Word w of a tile: row w / 16, columns 2 (w % 16) and 2 (w % 16) + 1; tile t starts at row 2 t.
     let expected = |tid: u32| {
         let word = tid - 32;
         (0..8).fold(0u32, |sum, t| {
@@ -96,35 +97,35 @@ fn a_pipeline_is_clean_in_any_order_and_its_mistakes_are_not() {
             }
         }
     }
-    // Each warp of the consumers waits once for each tile, and the producers for each stage; a wait that has to
-    // look twice is still one execution.
+    // Each consumer warp waits once for each tile, and the producer for each stage; a wait that tests twice is
+    // still one execution.
     let outcome = pipelined(2, 0, true, &pipeline());
     let waits = outcome.of("mbarrier.try_wait");
     let executions: Vec<u64> = waits.iter().map(|wait| wait.executions).collect();
     assert_eq!(executions, [4 * 8, 4 * 2 * 8]);
     assert!(waits.iter().all(|wait| wait.waited > 0), "{waits:?}");
     let mistakes = [
-        // The stage is used again before it is released: the producer does not wait.
+        // The producer does not wait, and reuses the stage before it is released.
         (
             "E: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5+16], %r4; @!%p2 bra E;",
             "",
             "1 arrivals, but phase 0 waits for 0 more of 1",
         ),
-        // Its parity is that of the consumers.
+        // The producer waits with the consumers' parity.
         ("[%r5+16], %r4", "[%r5+16], %r3", "Deadlock"),
-        // The consumers' parity is always that of the first round.
+        // The consumers always wait with the parity of the first round.
         (
             "F: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], %r3;",
             "mov.u32 %r4, 0; F: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], %r4;",
             "Race reported",
         ),
-        // A stage off by one.
+        // The stage is off by one.
         (
             "mad.lo.u32 %r6, %r2, 1024, %s; mad.lo.u32 %r6, %tid",
             "xor.b32 %r6, %r2, 1; mad.lo.u32 %r6, %r6, 1024, %s; mad.lo.u32 %r6, %tid",
             "Race reported",
         ),
-        // The consumers' lanes have not all read when one lane lets the stage go.
+        // One lane releases the stage before all lanes of the consumer have read.
         ("bar.warp.sync 0xffffffff;", "", "Race reported"),
         (
             "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r10];",
@@ -151,7 +152,7 @@ fn a_pipeline_is_clean_in_any_order_and_its_mistakes_are_not() {
             }
         }
     }
-    // The stage is let go before it is read.
+    // The stage is released before it is read.
     let read = "ld.shared.u32 %r7, [%r6-128]; add.u32 %r9, %r9, %r7;";
     let text = pipeline()
         .replace(read, "")
@@ -163,7 +164,7 @@ fn a_pipeline_is_clean_in_any_order_and_its_mistakes_are_not() {
             "{report}"
         );
     }
-    // The other block leaves too early.
+    // The other block exits too early.
     let text = pipeline();
     let end = text.rfind("barrier.cluster.arrive").expect("there");
     for schedule in 0..4 {
@@ -189,8 +190,8 @@ fn multicast_to_blocks_that_are_not_there() {
 #[test]
 fn waits_are_counted_for_each_mbarrier_on_any_number_of_cores() {
     let expected = pipelined(2, 0, false, &pipeline());
-    // Four blocks: the two empty barriers by the producer, the two full ones by two warps of consumers, four tiles
-    // each.
+    // In four blocks, the producer waits at the two empty barriers, and two consumer warps wait at the two full
+    // ones, for four tiles each.
     let seen: Vec<_> = expected.waits.iter().map(|w| (w.times, w.copied)).collect();
     assert_eq!(seen, [(16, 0), (16, 0), (32, 32), (32, 32)]);
     let bars: Vec<u32> = expected.waits.iter().filter_map(|w| w.mbarrier).collect();
@@ -209,11 +210,11 @@ fn waits_are_counted_for_each_mbarrier_on_any_number_of_cores() {
             waits.iter().map(|w| w.times).sum::<u64>(),
             counters.executions
         );
-        // A wait ends when its warp has its turn, a little after what it waited for.
+        // A wait ends at the next turn of its warp, a little after its phase completes.
         assert!(waits.iter().map(|w| w.steps).sum::<u64>() >= counters.waited);
         assert!(waits.iter().all(|w| w.waited > 0 && w.longest <= w.steps));
     }
-    // Every stage is free at first: a producer's first wait for it is none.
+    // Every stage is empty at first, so the producer's first wait for it does not block.
     assert!(expected.waits[..2].iter().all(|w| w.waited <= w.times - 4));
     for cores in [1, 2, 3] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(cores).build();

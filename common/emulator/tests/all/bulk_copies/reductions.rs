@@ -5,7 +5,7 @@ use super::common::tma::run;
 use super::common::{Outcome, Setup, body, lower, module};
 use super::{FENCE, elements, has, kinds, setup, tensor};
 
-/// Runs a body in blocks of 64 threads, as [`run`] of a tensor that nobody looks at.
+/// Runs a body in blocks of 64 threads, by [`run`] with an unused tensor.
 fn of_blocks(blocks: u32, cluster: u32, schedule: u64, text: &str) -> Outcome {
     let setup = Setup {
         grid: [blocks, 1, 1],
@@ -50,7 +50,7 @@ fn blocks_reduce_into_the_same_memory() {
             &to_global("inc.u32", "mov.u32 %r2, 0xdeae;"),
         )
         .clean();
-        // 0xdead + 1, and then it wraps.
+        // 0xdead + 1, after which it wraps.
         assert_eq!(words[1024], 2);
         let words = of_blocks(
             4,
@@ -60,7 +60,7 @@ fn blocks_reduce_into_the_same_memory() {
         )
         .clean();
         assert_eq!(words[1024], 0xdead ^ 0xf);
-        // Pairs of 1.0 and 0.5; what is there is -417.2 and a subnormal number that is not flushed.
+        // Pairs of 1.0 and 0.5 are added to -417.2 and to a subnormal number that is not flushed.
         let halves = to_global("add.noftz.f16", "mov.u32 %r2, 0x38003c00;");
         let words = of_blocks(4, 1, schedule, &halves.replace("+4096", "+8192")).clean();
         let f16 = |bits: u32| half(bits as u16);
@@ -84,7 +84,7 @@ fn half(bits: u16) -> f32 {
 
 #[test]
 fn additions_of_f32_flush_subnormal_numbers() {
-    // 0xdead is subnormal, and what is added is, too.
+    // Both 0xdead and the added value are subnormal.
     let words = of_blocks(2, 1, 0, &to_global("add.f32", "mov.u32 %r2, 1;")).clean();
     assert_eq!(words[1024], 0);
 }
@@ -99,7 +99,7 @@ fn a_reduction_needs_the_fence_that_a_copy_needs() {
         "{}",
         outcome.report()
     );
-    // A copy in its place is a race with those of other blocks.
+    // A copy instead of the reduction races with those of other blocks.
     let copies = text
         .replace("cp.reduce.async", "cp.async")
         .replace("bulk_group.add.u32", "bulk_group");
@@ -135,7 +135,7 @@ fn tiles_are_reduced_by_the_type_of_the_tensor_map() {
     let mut tile = tensor(&[32, 16], Swizzle::None);
     tile.map.element = Element::F16;
     let written = elements(&run(&setup(64), &tile, &text).expect("a map").clean()[8192..]);
-    // Numbers this small are subnormal in f16, where adding counts.
+    // Such small integers are subnormal f16, and are added like integers.
     let inside = |row: usize, column: usize| row >= 30 && (80..100).contains(&column);
     let small = (0..40).flat_map(|row| (0..112).map(move |column| (row, column)));
     for (row, column) in small {
@@ -190,11 +190,12 @@ fn blocks_of_a_cluster_reduce_into_the_shared_memory_of_one() {
             assert_eq!(words[..64], expected);
         }
     }
-    // Only what threads have stored before a bulk reduction needs a fence: `red.async` is no operation of the async proxy.
+    // Only a bulk reduction of data that threads have stored needs a fence: `red.async` is not an operation of the
+    // async proxy.
     let unfenced = |send| of_blocks(2, 2, 0, &to_block_0(send, 512).replace(FENCE, ""));
     assert_eq!(kinds(&unfenced(BULK))[0].0, "MissingProxyFence");
     assert_eq!(kinds(&unfenced(RED)), []);
-    // Too few bytes: the first block goes on before all have landed, or somebody waits for ever.
+    // Too few expected bytes: the first block continues before all have landed, or a wait never ends.
     let early = of_blocks(2, 2, 0, &to_block_0(RED, 256));
     assert!(!early.findings.is_empty());
     let late = of_blocks(2, 2, 0, &to_block_0(RED, 516));
@@ -217,7 +218,7 @@ fn registers_are_stored_in_another_block() {
         assert_eq!(outcome.of("@%p4 st.async")[0].bytes, 256);
         assert_eq!(outcome.clean()[..64], (5..69).collect::<Vec<u32>>());
     }
-    // Both blocks at once: which of them is kept?
+    // Both blocks write at once: which value is kept is undefined.
     let both = format!("setp.ne.u32 %p4, %r10, 9;\n{send}");
     let outcome = of_blocks(2, 2, 0, &to_block_0(&both, 512));
     assert!(has(&outcome, "Race", outcome.findings[0].location.ptx_line));

@@ -1,4 +1,4 @@
-//! Runs of bytes, without a tensor map: to a block, from it, and from block to block.
+//! Copies of contiguous bytes, without a tensor map: to a block, from it, and from block to block.
 use emulator::Swizzle;
 
 use super::common::Setup;
@@ -41,7 +41,7 @@ fn runs_of_bytes() {
         (
             "[%out], 128, ",
             "[%out+8], 128, ",
-            "is no multiple of 16 bytes",
+            "is not a multiple of 16 bytes",
         ),
     ] {
         let report = run(&setup(64), &tile, &text.replace(from, to))
@@ -49,7 +49,7 @@ fn runs_of_bytes() {
             .report();
         assert!(report.contains(what), "{report}");
     }
-    // `wait_group.read` says nothing of what has been written.
+    // `wait_group.read` does not wait for the writes.
     let early = text.replace("wait_group 0;", "wait_group.read 0;");
     let outcome = run(&setup(64), &tile, &early).expect("a map");
     assert_eq!(
@@ -94,9 +94,6 @@ fn from_block_to_block() {
         );
         let wrong = text.replace("256, [%r5]", "256, [%bar]");
         let report = run(&setup, &tile, &wrong).expect("a map").report();
-        assert!(
-            report.contains("but its mbarrier lies in block"),
-            "{report}"
-        );
+        assert!(report.contains("but its mbarrier is in block"), "{report}");
     }
 }

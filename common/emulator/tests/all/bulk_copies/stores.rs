@@ -7,7 +7,7 @@ use super::{FENCE, elements, has, kinds, setup, tensor};
 
 const READ: &str = "cp.async.bulk.wait_group.read 0;";
 
-/// All threads fill the tile with their numbers, thread 0 sends it to COORDINATES.
+/// All threads fill the tile with their numbers, thread 0 stores it to COORDINATES.
 fn store(fence: &str, wait: &str) -> String {
     format!(
         "mad.lo.u32 %r1, %tid, 16, %s;
@@ -23,7 +23,7 @@ fn store(fence: &str, wait: &str) -> String {
 }
 
 #[test]
-fn a_store_undoes_the_swizzle_and_drops_what_lies_outside() {
+fn a_store_undoes_the_swizzle_and_drops_elements_outside() {
     for (swizzle, mask) in [(Swizzle::None, 0), (Swizzle::B64, 3)] {
         let tensor = tensor(&[32, 16], swizzle);
         for schedule in 0..4 {
@@ -69,11 +69,11 @@ fn a_forgotten_proxy_fence() {
             "{}",
             outcome.report()
         );
-        // Thread 0's fence alone shows only what thread 0 wrote.
+        // A fence by thread 0 before the barrier covers only thread 0's writes.
         let alone = format!("@!%p0 {FENCE}");
         let outcome = run(&setup, &tensor, &store(&alone, READ)).expect("a map");
         assert_eq!(kinds(&outcome), [("MissingProxyFence".to_string(), 28)]);
-        // After the barrier it shows everybody's.
+        // After the barrier it covers the writes of all threads.
         let text = store("", READ).replace("@%p0 bra END;", &format!("@%p0 bra END; {FENCE}"));
         run(&setup, &tensor, &text).expect("a map").clean();
     }
@@ -100,7 +100,7 @@ fn a_source_that_is_overwritten_before_it_was_read() {
             });
             assert!(race, "{:?} {}", kinds(&outcome), outcome.report());
         }
-        // The data show it too.
+        // The data is wrong too.
         let plain = Setup {
             sanitize: false,
             ..setup.clone()

@@ -7,7 +7,7 @@ use super::{elements, kinds, load, setup, show, tensor};
 
 #[test]
 fn every_swizzle_puts_every_element_where_it_belongs() {
-    // The last number is the pitch: a swizzled row has a line of the swizzle's width for itself.
+    // The last number is the pitch: a swizzled row takes the full width of the swizzle.
     let tiles: [(&'static [u32; 2], Swizzle, u32, u32); 5] = [
         (&[64, 16], Swizzle::None, 0, 128),
         (&[64, 16], Swizzle::B128, 7, 128),
@@ -19,7 +19,7 @@ fn every_swizzle_puts_every_element_where_it_belongs() {
         for (x, y) in [(0, 0), (16, 20), (-8, -3), (72, 30), (104, 0)] {
             let bytes = tile[0] * tile[1] * 2;
             let text = load(2, &format!("{x}, {y}"), bytes) + &show(pitch * tile[1]);
-            // What lies between short rows is never written.
+            // The gaps between short rows are never written.
             let setup = Setup {
                 sanitize: false,
                 ..setup(32)
@@ -91,7 +91,7 @@ fn one_to_five_dimensions_and_steps_between_elements() {
     }
 }
 
-/// As an H100 refuses it.
+/// An H100 refuses other starts.
 #[test]
 fn a_tile_starts_at_whole_16_bytes() {
     let text = load(2, "5, 0", 512) + &show(512);
@@ -124,7 +124,7 @@ fn what_no_hardware_executes() {
     };
     says(
         &good.replace("[%s], [%map", "[%s+64], [%map"),
-        "the shared address 0x440 is no multiple of 128 bytes",
+        "the shared address 0x440 is not a multiple of 128 bytes",
     );
     says(
         &good.replace("[%s], [%map", "[%s+32128], [%map"),
@@ -147,7 +147,7 @@ fn what_no_hardware_executes() {
         "{}",
         outcome.report()
     );
-    // A map that promises more memory than there is.
+    // A map of more memory than is allocated.
     let mut large = tile.clone();
     large.map.dimensions = &[100, 80];
     let outcome = run(&setup(32), &large, &load(2, "0, 40", 1024)).expect("a map");
@@ -183,7 +183,7 @@ fn copies_that_are_issued_earlier_are_further_ahead() {
         assert_eq!(wait.steps, wait.longest);
         wait
     });
-    // However early it is issued, it lands late.
+    // A copy lands late even if it is issued early.
     assert_eq!(early.steps, late.steps);
     assert_eq!(early.ahead, late.ahead + 50);
 }

@@ -1,8 +1,8 @@
-//! Flags: what one thread writes, and another one reads once a flag is set (PTX ISA, "Memory Consistency Model").
+//! Flags: one thread writes data, and another reads it once a flag is set (PTX ISA, "Memory Consistency Model").
 use crate::common::pairs::{Pair, check};
 use crate::common::{Setup, threads};
 
-/// Replaced in both of a pair: one line each, so that lines keep their numbers.
+/// Replaced in both kernels of a pair, one line by one line to keep line numbers.
 fn expand(pairs: &[(&'static str, &'static str, [&'static str; 2])]) -> Vec<Pair> {
     let expanded = pairs.iter().map(|&(name, declarations, [wrong, right])| {
         assert_eq!(wrong.lines().count(), right.lines().count(), "{name}");
@@ -39,7 +39,7 @@ macro_rules! in_shared {
 fn in_shared_memory() {
     let race = [
         (
-            "relaxed in place of release",
+            "relaxed instead of release",
             SHARED,
             [
                 in_shared!(
@@ -55,7 +55,7 @@ fn in_shared_memory() {
             ],
         ),
         (
-            "relaxed in place of acquire",
+            "relaxed instead of acquire",
             SHARED,
             [
                 in_shared!(
@@ -103,7 +103,7 @@ fn in_shared_memory() {
             ],
         ),
         (
-            "one lane sets the flag, and the others have not met it",
+            "one lane sets the flag without a __syncwarp with the others",
             SHARED,
             [
                 in_shared!(
@@ -119,7 +119,7 @@ fn in_shared_memory() {
             ],
         ),
         (
-            "one lane waits, and the others do not wait for it",
+            "one lane waits, without a __syncwarp with the others",
             SHARED,
             [
                 in_shared!(
@@ -177,7 +177,7 @@ fn in_global_memory() {
             ],
         ),
         (
-            "no __threadfence behind the wait",
+            "no __threadfence after the wait",
             GLOBAL,
             [
                 in_global!(
@@ -305,7 +305,7 @@ fn in_global_memory() {
             ],
         ),
         (
-            "every thread has a fence behind the barrier, or none has",
+            "every thread has a fence after the barrier, or none has",
             GLOBAL,
             [
                 in_global!(
@@ -328,7 +328,7 @@ fn in_global_memory() {
     check(&setup, &expand(&race));
 }
 
-/// What many blocks do in turn.
+/// Patterns with many blocks.
 const MANY_BLOCKS: &[(&str, &str, [&str; 2])] = &[
     (
         "the last block adds up what the others wrote (CUDA C++ Programming Guide, \"Memory Fence Functions\")",
@@ -347,7 +347,7 @@ const MANY_BLOCKS: &[(&str, &str, [&str; 2])] = &[
         ],
     ),
     (
-        "a barrier of the whole grid, as cooperative groups have it",
+        "a barrier of the whole grid, as in cooperative groups",
         ".global .u32 part[256]; .global .u32 count;",
         [
             "mov.u32 %r0, %ctaid.x; mad.lo.u32 %r1, %r0, 64, %tid; mov.u64 %d1, part; mul.wide.u32 %d2, %r1, 4; add.u64 %d2, %d2, %d1;
@@ -438,7 +438,7 @@ const IN_A_CLUSTER: &[(&str, &str, [&str; 2])] = &[
         ],
     ),
     (
-        "relaxed arrivals at the cluster's barrier want a fence",
+        "relaxed arrivals at the cluster's barrier need a fence",
         SHARED,
         [
             "mov.u32 %r9, %cluster_ctarank; mov.u32 %r0, data; mad.lo.u32 %r2, %tid, 4, %r0; xor.b32 %r8, %r9, 1;

@@ -1,4 +1,4 @@
-//! Races in global memory, between threads, warps and blocks that nothing orders.
+//! Races in global memory between unordered threads, warps and blocks.
 use crate::common::pairs::{Pair, check};
 use crate::common::{Setup, body_with, threads};
 
@@ -96,7 +96,7 @@ const WITHIN_A_BLOCK: &[Pair] = &[
             st.global.u32 [%d0], %r0;",
     },
     Pair {
-        name: "a vector that reaches into the next thread's word",
+        name: "a vector that overlaps the next thread's word",
         declarations: "",
         wrong: "mul.wide.u32 %d0, %tid, 8;
             add.u64 %d0, %d0, %out;
@@ -145,7 +145,7 @@ fn within_a_block() {
 
 const BETWEEN_BLOCKS: &[Pair] = &[
     Pair {
-        name: "a neighbour's word, as if blocks ran one after the other",
+        name: "a neighbouring block's word, as if blocks ran one after the other",
         declarations: "",
         wrong: "st.global.u32 [%d14], %r30; //~ Race reported between Write access
             ld.global.u32 %r1, [%d14+128];
@@ -177,7 +177,7 @@ const BETWEEN_BLOCKS: &[Pair] = &[
             @%p0 st.global.u32 [%out], 1;",
     },
     Pair {
-        name: "neighbouring bytes are not one another",
+        name: "neighbouring bytes do not conflict",
         declarations: "",
         wrong: "cvt.u64.u32 %d0, %r30; add.u64 %d0, %d0, %out;
             st.global.u8 [%d0], %tid;

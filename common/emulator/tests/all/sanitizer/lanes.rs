@@ -1,11 +1,11 @@
-//! What the lanes of one warp may not leave to chance.
+//! Races between the lanes of one warp.
 use crate::common::pairs::{Pair, check};
 use crate::common::threads;
 
 /// `%r1`: the address of the thread's word of `a`.
 const PAIRS: &[Pair] = &[
     Pair {
-        name: "a shuffle is no __syncwarp",
+        name: "a shuffle is not a __syncwarp",
         declarations: ".shared .u32 a[32];",
         wrong: "mov.u32 %r0, a; mad.lo.u32 %r1, %tid, 4, %r0; xor.b32 %r2, %r1, 4;
             st.shared.u32 [%r1], %tid; //~ Race reported between Write access
@@ -20,7 +20,7 @@ const PAIRS: &[Pair] = &[
             st.global.u32 [%at], %r4;",
     },
     Pair {
-        name: "a vote is no __syncwarp",
+        name: "a vote is not a __syncwarp",
         declarations: ".shared .u32 a[32];",
         wrong: "mov.u32 %r0, a; mad.lo.u32 %r1, %tid, 4, %r0; xor.b32 %r2, %r1, 4;
             st.shared.u32 [%r1], %tid; //~ Race reported between Write access
@@ -35,7 +35,7 @@ const PAIRS: &[Pair] = &[
             st.global.u32 [%at], %r4;",
     },
     Pair {
-        name: "nor are match and redux",
+        name: "match and redux are not a __syncwarp",
         declarations: ".shared .u32 a[32];",
         wrong: "mov.u32 %r0, a; mad.lo.u32 %r1, %tid, 4, %r0; xor.b32 %r2, %r1, 4;
             st.shared.u32 [%r1], %tid; //~ Race reported between Write access
@@ -49,7 +49,7 @@ const PAIRS: &[Pair] = &[
             st.global.u32 [%at], %r4;",
     },
     Pair {
-        name: "a reduction in shared memory that counts on lockstep",
+        name: "a reduction in shared memory that relies on lockstep",
         declarations: ".shared .u32 a[64];",
         wrong: "mov.u32 %r0, a; mad.lo.u32 %r1, %tid, 4, %r0; st.shared.u32 [%r1+128], 0; st.shared.u32 [%r1], %tid;
             bar.warp.sync 0xffffffff;

@@ -1,4 +1,4 @@
-//! What `sanitize` finds, class by class: mistakes, each beside a twin that is not one.
+//! The classes of mistakes that `sanitize` finds, each paired with a correct twin.
 mod flags;
 mod global;
 mod lanes;

@@ -70,7 +70,7 @@ const PAIRS: &[Pair] = &[
             st.shared.u32 [%r1], %tid;",
     },
     Pair {
-        name: "a global address, by a predicate of unknown value",
+        name: "a global address, under an undefined predicate",
         declarations: "",
         wrong: "selp.u32 %r0, 4, 0, %p3;
             cvt.u64.u32 %d0, %r0;
@@ -120,7 +120,7 @@ const PAIRS: &[Pair] = &[
             st.global.v4.u32 [%at], {%tid, %tid, %tid, %r3};",
     },
     Pair {
-        name: "a shuffle brings it from another lane",
+        name: "a shuffle from another lane",
         declarations: "",
         wrong: "setp.eq.u32 %p0, %tid, 3;
             mov.u32 %r0, %tid;
@@ -240,7 +240,7 @@ const PAIRS: &[Pair] = &[
     },
 ];
 
-/// Functions that call themselves: each activation has registers and local memory of its own.
+/// Recursive functions: each activation has registers and local memory of its own.
 const FUNCTIONS: &str = "\
     .func (.param .b32 r) total(.param .b32 n) { .reg .pred %p; .reg .b32 %a<6>; ld.param.b32 %a0, [n]; setp.eq.u32 %p, %a0, 0; @%p bra DONE; \
       { .param .b32 x; .param .b32 y; sub.u32 %a1, %a0, 1; st.param.b32 [x], %a1; call.uni (y), total, (x); ld.param.b32 %a2, [y]; } \
@@ -291,7 +291,7 @@ fn functions_that_are_called_are_traced() {
                 calls!("total_ok", ""),
             ),
             pair(
-                "what a deeper call has written is not the caller's",
+                "a deeper call does not initialise the caller's variables",
                 calls!("deepest", " //~ by thread (1,0,0)"),
                 calls!("deepest_ok", ""),
             ),
@@ -312,7 +312,7 @@ fn functions_that_are_called_are_traced() {
 }
 
 #[test]
-fn what_no_instruction_has_written_decides_nothing() {
+fn undefined_values_are_reported_where_they_are_used() {
     check(&threads(32), PAIRS);
 }
 
