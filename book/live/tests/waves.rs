@@ -19,12 +19,8 @@ fn page() -> String {
 fn row(page: &str, first: &str) -> Vec<String> {
     let rows: Vec<Vec<String>> = page
         .lines()
-        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"))
-        .map(|line| {
-            line.split(" | ")
-                .map(|cell| cell.trim().to_owned())
-                .collect()
-        })
+        .filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'))
+        .map(|line| line.split('|').map(|cell| cell.trim().to_owned()).collect())
         .filter(|cells: &Vec<String>| cells[0] == first)
         .collect();
     let [cells] = rows
