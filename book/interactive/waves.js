@@ -8,7 +8,7 @@
   const ALLOWED = { sides: ["both", "off"] };
   const MOST = 1 << 20;
   const SIZES = [4096, 5120, 8192];
-  // The SMs of each, from NVIDIA's architecture whitepapers.
+  // The SMs of each, from NVIDIA's architecture whitepapers, which the figure names.
   const CARDS = [["H100, H200 SXM", 132], ["H100 PCIe", 114], ["A100", 108]];
 
   /** An SVG element. */
@@ -132,7 +132,7 @@
           strips(found, end, chosen, `${found.clusters} clusters over ${count(found.longest, "step")}, ${percent(1 - found.busy)} of them idle`, pick),
           ui.facts([["steps to the end", found.longest], ["lost to wave quantization", percent(1 - found.busy)]].concat(found.split ? [["steps of a share", found.share]] : []))))),
         h("p", { class: "ia-key" }, "A line is a cluster, from left to right its steps. Grey and blue: whole waves. Coloured: the tiles of the last wave, a colour a tile. ",
-          h("span", { class: "wv-sample" }), " idle."));
+          h("span", { class: "wv-sample" }), " idle. How many SMs a card has: NVIDIA's architecture whitepapers of A100 and H100."));
       said.textContent = sides.map(([isSplit, found]) => `${isSplit ? "With stream-K" : "Whole tiles"}, cluster ${chosen}: ${piecesOf(found, chosen)}`).join(" ");
     }
 

@@ -30,6 +30,33 @@ fn the_log_names_every_patch() {
     assert_eq!(named, patches());
 }
 
+/// Of the attempts that `results/record.sh` wrote to a file, the log's table has the figures of that file.
+#[test]
+fn the_log_has_the_recorded_figures() {
+    let log = read(&root().join("results/attempts.md"));
+    let table: Vec<Vec<&str>> = log
+        .lines()
+        .filter_map(|line| line.strip_prefix("| "))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    let head = table.iter().find(|cells| cells[0] == "patch");
+    let head = head.expect("the table of the attempts that were made again");
+    let record = read(&root().join("results/h200/attempts.csv"));
+    for line in record.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [name, _, size, _, patched, unpatched] = cells[..] else {
+            panic!("{line}");
+        };
+        let patch = format!("`{name}.patch`");
+        let row = table.iter().find(|cells| cells[0].starts_with(&patch));
+        let column = head.iter().position(|cell| *cell == format!("at {size}"));
+        let (row, column) = row.zip(column).unwrap_or_else(|| panic!("no {line}"));
+        let percent = |cell: &str| 100.0 * cell.parse::<f64>().expect("a ratio");
+        let recorded = format!("{:.1}; {:.1}", percent(patched), percent(unpatched));
+        assert_eq!(row[column], recorded, "{name} at {size}");
+    }
+}
+
 /// The emulator supports every instruction of every patch, so there are no exceptions.
 #[test]
 fn every_patched_kernel_multiplies() {

@@ -58,8 +58,14 @@ impl Answer {
         let command: CommandLine = command.parse().map_err(|error| format!("{error}"))?;
         // Not `Programs::run`, which hides the compiler.
         let executable = programs.executable(&self.package);
+        let is_rung = self.package.starts_with("rung");
+        let device: &[&str] = if is_rung {
+            &["--device", "emulator"]
+        } else {
+            &[]
+        };
         let output = Command::new(executable.ok_or("it is not built")?)
-            .args(["--device", "emulator"])
+            .args(device)
             .args(&command.arguments)
             .env("NO_COLOR", "1")
             .current_dir(root)

@@ -1,0 +1,190 @@
+//! The tables of waves on rung 16's page are typed, since their cells show how each number comes about. Here the engine of the
+//! page's figure computes them again.
+use serde_json::{Value, json};
+
+/// Rung 16 at a square size, in tiles of 128x256, on the 132 SMs of an H100.
+fn waves(size: u64, stream_k: bool) -> Value {
+    let request = json!({
+        "ask": "waves", "m": size, "n": size, "k": size, "tile": [128, 256, 64], "sms": 132, "cluster": 2, "stream_k": stream_k,
+    });
+    serde_json::from_str(&live::answer(request.to_string().as_bytes())).expect("JSON")
+}
+
+fn page() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../src/16_stream_k.md");
+    std::fs::read_to_string(path).expect("the page")
+}
+
+/// The cells of the only row whose first cell is this.
+fn row(page: &str, first: &str) -> Vec<String> {
+    let rows: Vec<Vec<String>> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'))
+        .map(|line| line.split('|').map(|cell| cell.trim().to_owned()).collect())
+        .filter(|cells: &Vec<String>| cells[0] == first)
+        .collect();
+    let [cells] = rows
+        .try_into()
+        .unwrap_or_else(|rows| panic!("{first}: {rows:?}"));
+    cells
+}
+
+/// The last number of a cell: what stands before it is how it comes about.
+fn number(cell: &str) -> f64 {
+    let digits = |c: char| !(c.is_ascii_digit() || c == '.' || c == ',');
+    let cell = cell.split(": ").next().unwrap_or_default();
+    let last = cell
+        .split(digits)
+        .rfind(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    let last = last.unwrap_or_else(|| panic!("no number in {cell:?}"));
+    last.replace(',', "").parse().expect("a number")
+}
+
+fn int(found: &Value, name: &str) -> u64 {
+    found[name]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no {name} in {found}"))
+}
+
+/// Tile, and steps from and to, of each piece of work of a cluster.
+fn work(found: &Value, cluster: usize) -> Vec<[u64; 3]> {
+    let pieces = found["work"][cluster].as_array().expect("pieces");
+    pieces
+        .iter()
+        .map(|piece| ["tile", "from", "to"].map(|name| int(piece, name)))
+        .collect()
+}
+
+const SIZES: [u64; 4] = [4096, 5120, 8192, 16384];
+
+#[test]
+fn the_table_of_waves_is_what_the_figure_computes() {
+    let page = page();
+    let rounded =
+        |value: f64, decimals: i32| (value * 10f64.powi(decimals)).round() / 10f64.powi(decimals);
+    for (i, size) in SIZES.into_iter().enumerate() {
+        let found = waves(size, false);
+        let of = |name| int(&found, name) as f64;
+        let clusters = of("clusters");
+        let rows = [
+            ("tiles: size / 256, squared", of("tiles")),
+            ("tiles / 66: waves", rounded(of("tiles") / clusters, 2)),
+            ("tiles in the last wave", of("lastWave")),
+            ("steps of a tile: size / 64", of("steps")),
+            ("steps of all waves", of("longest")),
+            (
+                "if all clusters had equal work: tiles · steps / 66",
+                rounded(of("tiles") * of("steps") / clusters, 1),
+            ),
+            (
+                "lost",
+                rounded(100.0 - 100.0 * found["busy"].as_f64().expect("busy"), 1),
+            ),
+        ];
+        for (name, expected) in rows {
+            assert_eq!(
+                number(&row(&page, name)[i + 1]),
+                expected,
+                "{name}, at {size}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_table_of_shares_is_what_the_figure_computes() {
+    let page = page();
+    for (i, size) in SIZES.into_iter().enumerate() {
+        let found = waves(size, true);
+        let of = |name| int(&found, name);
+        let rest = of("lastWave") * of("steps");
+        let equal = rest.div_ceil(of("clusters")).max(16);
+        let is_split = found["split"] == true;
+        let whole = of("tiles") - if is_split { of("lastWave") } else { 0 };
+        let with_a_share = (0..of("clusters") as usize).filter(|&cluster| {
+            work(&found, cluster)
+                .iter()
+                .any(|&[tile, ..]| tile >= whole)
+        });
+        let rows = [
+            ("`rest`", rest),
+            ("`equal`", equal),
+            ("`steps - equal`", of("steps") - equal),
+            ("`max(16, steps / 4)`", 16.max(of("steps") / 4)),
+            ("`share`", of("share")),
+            ("`whole`", whole),
+        ];
+        for (name, expected) in rows {
+            assert_eq!(
+                number(&row(&page, name)[i + 2]),
+                expected as f64,
+                "{name}, at {size}"
+            );
+        }
+        let shares = &row(&page, "`rest / share`")[i + 2];
+        match is_split {
+            true => assert_eq!(number(shares), with_a_share.count() as f64, "at {size}"),
+            false => assert_eq!(shares, "", "at {size}"),
+        }
+    }
+}
+
+#[test]
+fn the_pieces_at_8192_are_those_of_the_figure() {
+    let page = page();
+    let found = waves(8192, true);
+    let whole = int(&found, "tiles") - int(&found, "lastWave");
+    let table = page
+        .split("| cluster, at 8192 |")
+        .nth(1)
+        .expect("the table of pieces");
+    let table = table.split("\n\n").next().expect("its rows");
+    for cluster in [0, 1, 2, 3, 65] {
+        let cells = row(table, &cluster.to_string());
+        let pieces: Vec<String> = work(&found, cluster)
+            .into_iter()
+            .filter(|&[tile, ..]| tile >= whole)
+            .map(|[tile, from, to]| format!("tile {tile}, steps {from} to {}", to - 1))
+            .collect();
+        let shown: Vec<String> = cells[2..]
+            .iter()
+            .map(|cell| cell.replace(',', "").replacen(" steps", ", steps", 1))
+            .collect();
+        let shown: Vec<&String> = shown.iter().filter(|cell| !cell.is_empty()).collect();
+        assert_eq!(
+            shown,
+            pieces.iter().collect::<Vec<_>>(),
+            "cluster {cluster}"
+        );
+    }
+    // Cluster 1, call by call: 15 whole tiles, then its two pieces.
+    let mine = work(&found, 1);
+    assert_eq!(mine.len(), 17);
+    assert_eq!(
+        mine[..15].iter().map(|piece| piece[0]).collect::<Vec<_>>(),
+        (1..990).step_by(66).collect::<Vec<_>>()
+    );
+    assert!(row(&page, "2 to 15")[1].ends_with("… 925") && mine[14][0] == 925);
+    for (call, [tile, from, to]) in [("16", mine[15]), ("17", mine[16])] {
+        let cells = row(&page, call);
+        let shown = [1, 2, 3].map(|cell| number(&cells[cell]) as u64);
+        assert_eq!(shown, [tile, from, to], "call {call}");
+    }
+}
+
+#[test]
+fn the_exercise_on_paper_has_the_right_answer() {
+    let text = page().replace("\n   ", " ");
+    let (at_6144, at_12288) = (waves(6144, true), waves(12288, true));
+    let says = |found: &Value, share: u64| {
+        let (tiles, steps) = (int(found, "lastWave"), int(found, "steps"));
+        format!("{tiles} tiles of {steps} steps, shares of {share}")
+    };
+    assert!(text.contains(&format!(
+        "6144: {}.",
+        says(&at_6144, int(&at_6144, "share"))
+    )));
+    assert_eq!(at_12288["split"], false);
+    let equal = (int(&at_12288, "lastWave") * int(&at_12288, "steps")).div_ceil(66);
+    assert!(text.contains(&format!("12288: {};", says(&at_12288, equal))));
+}
