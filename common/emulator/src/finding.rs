@@ -53,6 +53,8 @@ pub struct Finding {
     /// The order of warps that shows it ([`Options::schedule`](crate::Options::schedule)), if that is another one than was
     /// asked for: `sanitize` makes a launch twice.
     pub schedule: Option<u64>,
+    /// Where it was first seen in the steps of a block that is stepped through ([`crate::Snapshot::steps`]).
+    pub step: Option<usize>,
 }
 
 /// How bad a finding is.
@@ -246,6 +248,7 @@ impl Finding {
             severity,
             symbol: None,
             schedule: None,
+            step: None,
         }
     }
 
@@ -698,11 +701,11 @@ impl Findings {
             return;
         };
         // The first thread of the first block, in whatever order the warps ran.
-        let count = known.count + finding.count;
+        let (count, step) = (known.count + finding.count, known.step.or(finding.step));
         if known.location.block == finding.location.block && finding.threads() < known.threads() {
             *known = finding;
         }
-        known.count = count;
+        (known.count, known.step) = (count, step);
     }
 
     /// Adds what another launch has shown, unless it is known.

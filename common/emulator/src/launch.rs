@@ -146,9 +146,10 @@ pub struct LaunchReport {
     pub waits: Vec<Wait>,
     /// Every pattern of addresses once, by instruction, if [`Options::patterns`] asked for them.
     pub patterns: Vec<AccessPattern>,
-    /// What warps executed, by block and warp, if [`Options::trace`] asked for it; none after a fatal finding.
+    /// What warps executed, by block and warp, if [`Options::trace`] asked for it; none after a fatal finding, unless it asked
+    /// for no other blocks to be run.
     pub traces: Vec<WarpTrace>,
-    /// What a block held, if [`Options::snapshot`] asked for it; empty after a fatal finding.
+    /// What a block held, if [`Options::snapshot`] asked for it; empty after a fatal finding, with the same exception.
     pub snapshot: Snapshot,
     /// By block and warp, in the order of their execution, if [`Options::factors`] asked for them; none after a fatal finding.
     pub factors: Vec<MatrixFactors>,

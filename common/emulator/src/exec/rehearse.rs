@@ -33,6 +33,7 @@ fn in_another_order(
     let options = Options {
         schedule,
         factors: false,
+        snapshot: None,
         lookahead: false,
         progress: shown
             .map(|shown| -> Progress { Arc::new(move |done, all| shown((all + done) / 2, all)) }),
@@ -72,6 +73,7 @@ fn on_what_is_left(
     let options = Options {
         sanitize: false,
         factors: false,
+        snapshot: None,
         lookahead: false,
         progress: None,
         ..request.options.clone()
