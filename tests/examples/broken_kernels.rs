@@ -1,10 +1,11 @@
 //! Writes the broken kernels and the book's experiments into a folder, to read them or to run them elsewhere; or, with
-//! `--book`, the PTX of those that the book runs into `book/kernels/`, for which NVRTC is needed:
+//! `--book`, the PTX of those that the book runs, and how they differ from their rungs, into `book/kernels/`, for which NVRTC is
+//! needed:
 //! `cargo run -p ladder-tests --example broken_kernels -- DIR` or `… -- --book`.
 use std::path::Path;
 use std::process::ExitCode;
 
-use ladder_tests::broken::shown::{EXPERIMENTS, shown};
+use ladder_tests::broken::shown::{EDITS, EXPERIMENTS, edits, shown};
 use ladder_tests::broken::{Caught, all};
 use ladder_tests::workspace::root;
 
@@ -50,5 +51,6 @@ fn book(folder: &Path) -> Written {
         let path = folder.join(file).with_extension("ptx");
         std::fs::write(path, ptx)?;
     }
+    std::fs::write(folder.join(EDITS), edits())?;
     Ok(())
 }
