@@ -147,7 +147,7 @@ pub struct LaunchReport {
     /// Every pattern of addresses once, by instruction, if [`Options::patterns`] asked for them.
     pub patterns: Vec<AccessPattern>,
     /// What warps executed, by block and warp, if [`Options::trace`] asked for it; none after a fatal finding, unless it asked
-    /// for no other blocks to be run.
+    /// for no other blocks to be run, and a snapshot is kept.
     pub traces: Vec<WarpTrace>,
     /// What a block held, if [`Options::snapshot`] asked for it; empty after a fatal finding, with the same exception.
     pub snapshot: Snapshot,

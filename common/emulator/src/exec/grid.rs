@@ -112,9 +112,10 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
             patterns(program, std::mem::take(&mut profiler.patterns)),
         )
     };
-    // A single cluster comes as far each time.
+    // Of what was looked into, alone, the way to the fault is what is wanted.
     let alone = options.trace.as_ref().is_some_and(|trace| trace.only);
-    let tracer = profiler.tracer.filter(|_| !fatal || alone);
+    let kept = !fatal || (alone && options.snapshot.is_some());
+    let tracer = profiler.tracer.filter(|_| kept);
     let (traces, snapshot) = tracer.map(|tracer| tracer.finish()).unwrap_or_default();
     let grade = |mut finding: Finding| {
         let instruction = program.instructions.get(finding.location.instruction);
