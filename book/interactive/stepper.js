@@ -519,13 +519,19 @@
         flying.length > 0 ? h("ul", { class: "st-list" }, flying) : h("p", { class: "ia-key" }, "Nothing is in flight."));
     }
 
+    /** A link sets the page: what it shows is in sight, and the keys work. */
+    function show() {
+      controls.scrollIntoView();
+      moves.querySelector("[data-step=on]").focus({ preventScroll: true });
+    }
+
     // Colours of the map are those of the page's theme.
     new MutationObserver(() => { if (model) draw(); }).observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
     place.onChange(() => {
       const before = state;
       state = read();
       const isSame = model && ["rung", "kernel", "size"].every((name) => before[name] === state[name]);
-      if (!isSame || state.at !== "") load().then(() => moves.querySelector("[data-step=on]").focus());
+      if (!isSame || state.at !== "") load().then(show);
       else draw();
     });
     root.setAttribute("aria-busy", "true");
@@ -533,7 +539,8 @@
       kernels = JSON.parse(files[EDITS]);
       state = read();
       root.querySelector("[name=view]").value = state.view;
-      return load();
+      const isLinked = Object.keys(place.read()).length > 0;
+      return load().then(() => { if (isLinked) show(); });
     }).catch((error) => {
       root.removeAttribute("aria-busy");
       root.prepend(h("p", { class: "ia-error", role: "alert" }, error.message));
