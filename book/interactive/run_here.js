@@ -101,6 +101,15 @@
     return h("label", { class: `ia-field${isWide ? " ia-wide" : ""}` }, h("span", {}, label), input, hint);
   }
 
+  /** A link to the page that steps through the kernel of a rung's command, to its first finding where it looks for some. */
+  function stepThrough(words) {
+    const rung = words[3]?.match(/^rung(.+)$/)?.[1];
+    if (!rung) return null;
+    const kernel = words[words.indexOf("--kernel") + 1]?.match(/^book\/kernels\/(\w+)\.ptx$/)?.[1];
+    const state = kernel ? `kernel=${kernel}` : `rung=${rung}`;
+    return h("a", { href: `stepper.html#${state}${kernel && words.includes("sanitize") ? "&at=finding" : ""}` }, "Step through it");
+  }
+
   /** Below one output of the book. */
   function mount(box) {
     const { words, lines = {}, bundles = [], kernels = [], table = null } = JSON.parse(box.dataset.run);
@@ -110,7 +119,7 @@
     const book = rest.join("\n");
     const open = h("button", { type: "button", class: "ia-open", "aria-expanded": "false" }, "Run it here");
     const panel = h("div", { class: "ia run-here", hidden: true });
-    box.append(h("div", { class: "ia run-bar" }, open), panel);
+    box.append(h("div", { class: "ia run-bar" }, open, stepThrough(words)), panel);
     let isReady = false;
     open.addEventListener("click", async () => {
       const isOpen = open.getAttribute("aria-expanded") === "true";

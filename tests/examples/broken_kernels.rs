@@ -1,10 +1,10 @@
 //! Writes the broken kernels and the book's experiments into a folder, to be read or run elsewhere. With `--book` it
-//! writes the PTX of those that the book runs into `book/kernels/`, which requires NVRTC: `cargo run -p ladder-tests
-//! --example broken_kernels -- DIR` or `… -- --book`.
+//! writes the PTX of those that the book runs, and their differences from their rungs, into `book/kernels/`, which requires
+//! NVRTC: `cargo run -p ladder-tests --example broken_kernels -- DIR` or `… -- --book`.
 use std::path::Path;
 use std::process::ExitCode;
 
-use ladder_tests::broken::shown::{EXPERIMENTS, shown};
+use ladder_tests::broken::shown::{EDITS, EXPERIMENTS, edits, shown};
 use ladder_tests::broken::{Caught, all};
 use ladder_tests::workspace::root;
 
@@ -50,5 +50,6 @@ fn book(folder: &Path) -> Written {
         let path = folder.join(file).with_extension("ptx");
         std::fs::write(path, ptx)?;
     }
+    std::fs::write(folder.join(EDITS), edits())?;
     Ok(())
 }

@@ -132,6 +132,11 @@ pub fn fields(words: &[String]) -> Result<Fields, String> {
     }
 }
 
+/// The names of all rungs.
+pub fn rungs() -> Vec<&'static str> {
+    RUNGS.iter().map(|rung| rung.name).collect()
+}
+
 /// The rung of this package, such as `rung05_swizzle`.
 fn rung(package: &str) -> Result<Rung, String> {
     let named = |rung: &&&Rung| package.strip_prefix("rung") == Some(rung.name);

@@ -64,6 +64,8 @@ enum Request {
     },
     /// Which cluster computes what, in which wave.
     Waves(waves::WavesOf),
+    /// The names of all rungs.
+    Rungs,
     /// A rung's first block, instruction by instruction.
     Steps { words: Vec<String>, most: usize },
 }
@@ -103,6 +105,7 @@ fn answered(request: Request) -> Result<Value, String> {
         }
         Request::Mbarrier { count, operations } => mbarrier::states(count, &operations),
         Request::Waves(of) => waves::waves(&of),
+        Request::Rungs => Ok(json!({ "rungs": command::rungs() })),
         Request::Steps { words, most } => command::steps(&words, most),
     }
 }

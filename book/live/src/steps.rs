@@ -1,13 +1,13 @@
 //! A rung's first block, instruction by instruction, for a page that steps through it.
-use emulator::{Effect, TraceEffect};
+use emulator::{Effect, Operand, TraceEffect};
 use harness::{Rung, StepThrough};
 use serde_json::{Value, json};
 
 /// Instructions that a page is given at most.
 const MOST: usize = 50_000;
 
-/// The kernel's text, its PTX instructions with the lines that they come from, the steps in the order of the emulator, and what
-/// each did to barriers and copies.
+/// The kernel's text, its PTX instructions with the lines that they come from, what `sanitize` finds, the steps in the order of
+/// the emulator, with their operands, and what each did to barriers and copies.
 pub fn steps(rung: &Rung, words: &[&str], most: usize) -> Result<Value, String> {
     let (settings, target) = harness::asked(rung, words)?;
     let found = StepThrough::new(rung, &settings, &target, most.min(MOST));
@@ -16,14 +16,17 @@ pub fn steps(rung: &Rung, words: &[&str], most: usize) -> Result<Value, String> 
     let instructions = function.instructions().iter().map(|one| {
         let source = one.source.as_ref();
         json!({ "ptx": one.text, "ptxLine": one.ptx_line, "line": source.map(|source| source.line),
-            "file": source.map(|source| source.file.as_ref()), "kind": format!("{:?}", one.kind) })
+            "file": source.map(|source| source.file.as_ref()) })
     });
     let variables = function.shared_variables();
     let variables = variables
         .iter()
         .map(|one| json!({ "name": one.name, "start": one.start, "bytes": one.bytes }));
+    let findings = found.findings.iter().map(|one| {
+        json!({ "text": one.to_string(), "step": one.step, "line": one.location.source.as_ref().map(|source| source.line) })
+    });
     let mut executed = std::collections::BTreeMap::new();
-    let steps = found.steps.iter().map(|step| {
+    let steps = found.snapshot.steps.iter().map(|step| {
         // A warp's steps are numbered as its trace numbers them.
         let event = executed.entry(step.warp).or_insert(0u32);
         let effects = found.traces.iter().find(|trace| trace.warp == step.warp);
@@ -40,13 +43,37 @@ pub fn steps(rung: &Rung, words: &[&str], most: usize) -> Result<Value, String> 
         if !effects.is_empty() {
             one["effects"] = effects.iter().map(effect).collect();
         }
+        if !step.landed.is_empty() {
+            let landed = step.landed.iter();
+            one["landed"] = landed
+                .map(|one| json!({ "at": one.at, "bytes": one.bytes, "mbarrier": one.mbarrier }))
+                .collect();
+        }
+        let operands = step.operands.and_then(|at| found.snapshot.operands.get(at));
+        if let Some(operands) = operands {
+            one["operands"] = operands.operands.iter().map(operand).collect();
+        }
         one
     });
+    let executed_in_all: usize = found.traces.iter().map(|trace| trace.events.len()).sum();
     Ok(json!({
-        "source": found.kernel.source.text, "file": found.kernel.source.file,
+        "source": found.kernel.source.text, "file": found.kernel.source.file, "base": emulator::SHARED_BASE,
         "threads": found.kernel.spec.threads, "instructions": instructions.collect::<Vec<_>>(),
-        "shared": variables.collect::<Vec<_>>(), "steps": steps.collect::<Vec<_>>(),
+        "shared": variables.collect::<Vec<_>>(), "findings": findings.collect::<Vec<_>>(),
+        "steps": steps.collect::<Vec<_>>(), "executed": executed_in_all,
     }))
+}
+
+/// Role, number, bytes, and what each lane holds: hexadecimal digits, two for each byte, lane after lane.
+fn operand(one: &Operand) -> Value {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(64 * one.bytes as usize);
+    for lane in one.lanes {
+        for digit in (0..2 * one.bytes).rev() {
+            text.push(DIGITS[(lane >> (4 * digit) & 15) as usize].into());
+        }
+    }
+    json!([one.role, one.number, one.bytes, text])
 }
 
 fn effect(one: &TraceEffect) -> Value {

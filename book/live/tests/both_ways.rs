@@ -162,6 +162,33 @@ fn profile_and_time() {
     ]);
 }
 
+/// Memory, operands and effects of every step, copies by TMA and those of a cluster, and a mistake that stops the launch.
+#[test]
+fn steps() {
+    let mut requests = vec![
+        json!({ "ask": "rungs" }),
+        json!({ "ask": "files", "files": kernels("book/kernels") }),
+    ];
+    let steps = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        json!({ "ask": "steps", "words": words, "most": 20_000 })
+    };
+    for (rung, words) in [
+        ("02_smem", "--size 128x128x16"),
+        ("09_tma", "--size 128x128x64"),
+        ("12_multicast", "--size 128x128x64"),
+        (
+            "03_padded",
+            "--size 128x128x16 --kernel book/kernels/misaligned_float4.ptx",
+        ),
+    ] {
+        let files = kernels(&format!("rungs/{rung}"));
+        requests.push(json!({ "ask": "files", "files": files }));
+        requests.push(steps(&format!("cargo run -p rung{rung} -- {words}")));
+    }
+    agree(&requests);
+}
+
 #[test]
 fn labs_and_broken_kernels() {
     let mut requests = Vec::new();

@@ -14,9 +14,10 @@ use crate::world::World;
 /// What of `cargo ladder` a page can run.
 const OF_LADDER: [&str; 4] = ["layout", "banks", "round", "approximate"];
 
-/// Kernels and tables, each a bundle of its own.
-const FILES: [(&str, &str); 3] = [
+/// Kernels, how their sources differ from those of rungs, and tables, each a bundle of its own.
+const FILES: [(&str, &str); 4] = [
     ("book/kernels", "ptx"),
+    ("book/kernels", "json"),
     ("book/accesses", "csv"),
     ("book/data", "csv"),
 ];

@@ -53,6 +53,8 @@ pub struct Finding {
     /// The order of warps that shows it ([`Options::schedule`](crate::Options::schedule)), if it is not the requested
     /// one: `sanitize` runs a launch twice.
     pub schedule: Option<u64>,
+    /// Where it was first seen in the steps of a block that is stepped through ([`crate::Snapshot::steps`]).
+    pub step: Option<usize>,
 }
 
 /// How bad a finding is.
@@ -250,6 +252,7 @@ impl Finding {
             severity,
             symbol: None,
             schedule: None,
+            step: None,
         }
     }
 
@@ -704,11 +707,11 @@ impl Findings {
             return;
         };
         // Keeps the first thread of the first block, independent of the order in which warps ran.
-        let count = known.count + finding.count;
+        let (count, step) = (known.count + finding.count, known.step.or(finding.step));
         if known.location.block == finding.location.block && finding.threads() < known.threads() {
             *known = finding;
         }
-        known.count = count;
+        (known.count, known.step) = (count, step);
     }
 
     /// Adds a finding of another launch, unless it is already known.

@@ -148,9 +148,10 @@ pub struct LaunchReport {
     pub waits: Vec<Wait>,
     /// Every pattern of addresses once, by instruction, if [`Options::patterns`] is set.
     pub patterns: Vec<AccessPattern>,
-    /// What warps executed, by block and warp, if [`Options::trace`] is set; none after a fatal finding.
+    /// What warps executed, by block and warp, if [`Options::trace`] is set; none after a fatal finding, unless no other
+    /// blocks were to run and a snapshot is kept.
     pub traces: Vec<WarpTrace>,
-    /// The state of a block, if [`Options::snapshot`] is set; empty after a fatal finding.
+    /// The state of a block, if [`Options::snapshot`] is set; empty after a fatal finding, with the same exception.
     pub snapshot: Snapshot,
     /// By block and warp, in the order of execution, if [`Options::factors`] is set; none after a fatal finding.
     pub factors: Vec<MatrixFactors>,

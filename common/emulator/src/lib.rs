@@ -67,11 +67,12 @@ pub use instruction_kind::{
     Base, FactorFormat, Fence, InstructionKind, MatrixProduct, Number, Space, SumFormat, Transfer,
 };
 pub use launch::{KernelArg, LaunchConfig, LaunchReport, Limits, Options, Printed, Progress, Simd};
+pub use lower::SHARED_BASE;
 pub use observed::{CopyLead, MatrixFactors};
 pub use program::{Instruction, Param, ParamKind, SourceLine};
 pub use ptx::{Ptx, PtxError};
 pub use snapshot::{
-    Operand, OperandSnapshot, SharedSnapshot, Snapshot, SnapshotRequest, StepSnapshot,
+    Landed, Operand, OperandSnapshot, SharedSnapshot, Snapshot, SnapshotRequest, StepSnapshot,
 };
 pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};
 pub use trace::{Effect, TraceEffect, TraceEvent, TraceLine, TraceRequest, WarpTrace};

@@ -19,6 +19,8 @@ pub struct SnapshotRequest {
     pub operands_of: Vec<usize>,
     /// How many of the block's first warp instructions to record, in the order in which the emulator executed them.
     pub steps: usize,
+    /// Keep the operands of these, too.
+    pub operands_of_steps: bool,
 }
 
 /// What was recorded.
@@ -45,6 +47,21 @@ pub struct StepSnapshot {
     /// in bytes, as in [`crate::SharedVariable::start`], and the new value. They were written by the previous step, or
     /// by a copy that has completed since.
     pub changed: Vec<(u32, u32)>,
+    /// Bulk copies and asynchronous stores that have landed since the step before.
+    pub landed: Vec<Landed>,
+    /// Where its operands are in [`Snapshot::operands`], if they were asked for and it has some.
+    pub operands: Option<usize>,
+}
+
+/// A bulk copy, or a `st.async`, whose bytes have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landed {
+    /// Where they are in the block's shared memory, counted as those that have changed.
+    pub at: u32,
+    /// Up to how many bytes further.
+    pub bytes: u32,
+    /// The address of the mbarrier that was told.
+    pub mbarrier: u32,
 }
 
 /// A block's shared memory.
@@ -73,7 +90,7 @@ pub struct OperandSnapshot {
 /// One register of an instruction, or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// `address`, `value`, or `a` to `d` of a matrix product.
+    /// `address` (of two, that in shared memory), `value`, `coordinate` of a tensor, or `a` to `d` of a matrix product.
     pub role: &'static str,
     /// Its number among those of this role.
     pub number: usize,
@@ -102,6 +119,8 @@ pub(crate) struct Inspector {
     memory: Vec<u32>,
     /// Changes before a step that was taken back.
     carried: Vec<(u32, u32)>,
+    /// Copies that have landed since the last step.
+    landed: Vec<Landed>,
     /// Registers that the last instruction of a warp writes, to be read before its next one. By warp: the index into
     /// the operands, and the registers with their roles and bytes.
     pub pending: BTreeMap<u32, (usize, Vec<NamedRegister>)>,
@@ -124,6 +143,7 @@ impl Inspector {
             found: Snapshot::default(),
             memory: Vec::new(),
             carried: Vec::new(),
+            landed: Vec::new(),
             pending: BTreeMap::new(),
         }
     }
@@ -144,10 +164,10 @@ impl Inspector {
         }
     }
 
-    /// A warp is about to execute an instruction.
-    pub fn step(&mut self, instruction: u32, warp: u32, active: u32, shared: &[u32]) {
+    /// A warp is about to execute an instruction. Whether its operands are to be kept.
+    pub fn step(&mut self, instruction: u32, warp: u32, active: u32, shared: &[u32]) -> bool {
         if self.found.steps.len() >= self.request.steps {
-            return;
+            return false;
         }
         self.memory.resize(shared.len(), 0);
         let mut changed = std::mem::take(&mut self.carried);
@@ -162,7 +182,37 @@ impl Inspector {
             warp,
             active,
             changed,
+            landed: std::mem::take(&mut self.landed),
+            operands: None,
         });
+        self.request.operands_of_steps && active != 0
+    }
+
+    /// Keeps operands; those that are written are read before the warp's next instruction. `of_step`: they are those of the
+    /// last step.
+    pub fn keep_operands(
+        &mut self,
+        operands: OperandSnapshot,
+        written: Vec<NamedRegister>,
+        of_step: bool,
+    ) {
+        let index = self.found.operands.len();
+        if of_step && let Some(step) = self.found.steps.last_mut() {
+            step.operands = Some(index);
+        }
+        self.pending.insert(operands.warp, (index, written));
+        self.found.operands.push(operands);
+    }
+
+    /// Something has landed.
+    pub fn land(&mut self, landed: Landed) {
+        self.landed.push(landed);
+    }
+
+    /// The number of the step that is executed now, or was last; none if it is not kept.
+    pub fn current_step(&self) -> Option<usize> {
+        let steps = self.found.steps.len();
+        steps.checked_sub(1).filter(|_| steps < self.request.steps)
     }
 
     /// Takes the last execution back: it will be repeated.
@@ -176,6 +226,11 @@ impl Inspector {
             && let Some(step) = self.found.steps.pop()
         {
             self.carried = step.changed;
+            self.landed = step.landed;
+            if let Some(operands) = step.operands {
+                self.pending.remove(&warp);
+                self.found.operands.truncate(operands);
+            }
         }
         if self.request.shared_at.contains(&instruction)
             && let Some(count) = self.shared_counts.get_mut(&warp)
@@ -204,7 +259,7 @@ impl Inspector {
 
     /// Merges the results of another thread, which ran other blocks.
     pub fn add(&mut self, other: Self) {
-        if other.last.is_some() {
+        if other.found != Snapshot::default() {
             *self = other;
         }
     }

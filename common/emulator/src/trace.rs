@@ -140,6 +140,8 @@ pub enum Effect {
 pub(crate) struct Tracer {
     blocks: Vec<[u32; 3]>,
     warps: BTreeMap<([u32; 3], u32), WarpTrace>,
+    /// The block whose warp runs.
+    running: [u32; 3],
     current: Option<([u32; 3], u32)>,
     trace: WarpTrace,
     /// Present if memory or registers are recorded.
@@ -160,6 +162,7 @@ impl Tracer {
     /// From here on this warp runs.
     pub fn enter(&mut self, block: [u32; 3], rank: u32, warp: u32) {
         self.leave();
+        self.running = block;
         if self.blocks.contains(&block) {
             let new = || WarpTrace {
                 block,
@@ -189,7 +192,8 @@ impl Tracer {
 
     /// Takes the last instruction back: it will be executed again later.
     pub fn take_back(&mut self) {
-        if let Some(inspector) = &mut self.inspector {
+        let inspector = self.inspector.as_mut();
+        if let Some(inspector) = inspector.filter(|one| one.request.block == self.running) {
             inspector.take_back();
         }
         if self.current.is_some() {

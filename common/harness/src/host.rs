@@ -326,6 +326,15 @@ impl Host {
         }
     }
 
+    /// Makes the emulator keep a block's steps, and look for faults.
+    pub(crate) fn step_through(&mut self, request: SnapshotRequest) {
+        if let Device::Emulator(context) = &mut self.device {
+            let options = context.options_mut();
+            (options.sanitize, options.lookahead) = (true, false);
+            options.snapshot = Some(request);
+        }
+    }
+
     /// Calls the rung's host function on empty memory.
     pub(crate) fn run(&mut self) -> Result<Finished> {
         if let Device::Emulator(context) = &mut self.device {

@@ -1,7 +1,7 @@
 //! What the warps of one block do, instruction by instruction: a rung that is stepped through.
 use std::rc::Rc;
 
-use emulator::{SnapshotRequest, StepSnapshot, WarpTrace};
+use emulator::{Finding, Snapshot, SnapshotRequest, WarpTrace};
 
 use crate::{Host, Kernel, Result, Rung, Settings, Target};
 
@@ -9,32 +9,36 @@ use crate::{Host, Kernel, Result, Rung, Settings, Target};
 pub struct StepThrough {
     /// The kernel.
     pub kernel: Rc<Kernel>,
-    /// In the order in which the emulator executed them, with what changed in shared memory.
-    pub steps: Vec<StepSnapshot>,
-    /// The same by warp, with what each did to barriers and copies.
+    /// Steps in the order in which the emulator executed them, with what changed in shared memory, and their operands.
+    pub snapshot: Snapshot,
+    /// All that the block's warps executed, by warp, with what each instruction did to barriers and copies.
     pub traces: Vec<WarpTrace>,
+    /// What `sanitize` finds in the first cluster.
+    pub findings: Vec<Finding>,
 }
 
 impl StepThrough {
-    /// Runs the first cluster on the emulator and keeps so many instructions of its first block.
+    /// Runs the first cluster on the emulator, as `sanitize` does, and keeps so many instructions of its first block.
     ///
     /// # Errors
     /// If it cannot be launched.
     pub fn new(rung: &Rung, settings: &Settings, target: &Target, most: usize) -> Result<Self> {
         let mut host = Host::new(rung, settings, target, None)?;
         host.run_first_cluster_only(true);
-        host.keep_snapshot(Some(SnapshotRequest {
+        host.step_through(SnapshotRequest {
             steps: most,
+            operands_of_steps: true,
             ..SnapshotRequest::default()
-        }));
+        });
         let finished = host.run()?;
         let report = finished.report.unwrap_or_default();
         let mut traces = report.traces;
         traces.retain(|trace| trace.block == [0, 0, 0]);
         Ok(Self {
             kernel: finished.kernel,
-            steps: report.snapshot.steps,
+            snapshot: report.snapshot,
             traces,
+            findings: report.findings,
         })
     }
 }

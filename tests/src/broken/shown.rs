@@ -1,11 +1,17 @@
-//! Kernels that the book runs. Their PTX is committed in `book/kernels/`, so that a reader needs no compiler; their
-//! source is not, since it is a rung's with some text replaced.
+//! Kernels that the book runs. Their PTX is committed in `book/kernels/`, so that a reader needs no compiler. Of their
+//! source only the lines that differ from the rung's are ([`EDITS`]), for the page that steps through them.
 //!
 //! Some are [broken](super::all), for the page of mistakes. [`EXPERIMENTS`] are correct for at least one size, and
 //! test statements of the page of claims.
+use diffy::{DiffOptions, Line};
 use harness::{KernelFile, ptx_file};
+use serde_json::{Value, json};
 
 use super::{BASE, Broken, Caught, KERNEL, all};
+use crate::workspace::{read, root};
+
+/// The file of `book/kernels/` that says how each kernel's source differs from its rung's.
+pub const EDITS: &str = "edits.json";
 
 /// The broken kernels that the book shows.
 const MISTAKES: &[&str] = &[
@@ -173,6 +179,37 @@ __device__ void wait_for_cluster(unsigned long long* barrier, int parity)
 pub fn shown() -> impl Iterator<Item = &'static Broken> {
     let mistakes = all().filter(|broken| MISTAKES.contains(&broken.name));
     mistakes.chain(EXPERIMENTS)
+}
+
+/// What [`EDITS`] holds: by kernel, its rung, and the lines of the rung's source that are replaced, from the first to the
+/// last: where they begin, counted from 0, how many they are, and the text in their place.
+pub fn edits() -> String {
+    let kernels = shown().map(|broken| {
+        let of_rung = read(&root().join("rungs").join(broken.rung).join(KERNEL));
+        let edits = replaced(&of_rung, &broken.source());
+        (
+            broken.name.to_owned(),
+            json!({ "rung": broken.rung, "edits": edits }),
+        )
+    });
+    format!("{:#}\n", Value::Object(kernels.collect()))
+}
+
+fn replaced(before: &str, after: &str) -> Vec<Value> {
+    let mut options = DiffOptions::new();
+    options.set_context_len(0);
+    let patch = options.create_patch(before, after);
+    let hunks = patch.hunks().iter().map(|hunk| {
+        let (at, count) = (hunk.old_range().start(), hunk.old_range().len());
+        let inserted = hunk.lines().iter().map(|line| match line {
+            Line::Insert(text) => *text,
+            Line::Context(_) | Line::Delete(_) => "",
+        });
+        // Where nothing is removed, a patch names the line before.
+        let at = if count == 0 { at } else { at - 1 };
+        json!([at, count, inserted.collect::<String>()])
+    });
+    hunks.collect()
 }
 
 impl Broken {

@@ -1,7 +1,7 @@
 //! Verification detects wrong results, and `sanitize` finds what is wrong and where. The kernels are compiled here,
 //! so NVRTC is needed.
 use harness::ptx_file;
-use ladder_tests::broken::shown::shown;
+use ladder_tests::broken::shown::{EDITS, edits, shown};
 use ladder_tests::broken::{
     A_TILE_IN_TWO_PIECES, Broken, Caught, SEVERAL_TILES_A_BLOCK, TWO_TILES_IN_FOUR_PIECES, all,
 };
@@ -177,6 +177,9 @@ fn the_books_kernels_are_current() {
         assert_eq!(ptx_file::check(&kernel), Ok(()), "{file}: {mend}");
         listed.push(path);
     }
+    let path = folder.join(EDITS);
+    assert_eq!(read(&path), edits(), "{EDITS}: {mend}");
+    listed.push(path);
     listed.sort();
     let mut there = entries(&folder);
     there.sort();

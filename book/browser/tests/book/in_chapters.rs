@@ -32,7 +32,7 @@ impl Native {
     }
 
     /// What an access meets in the banks, an offset a lane.
-    fn access(&mut self, op: &str, bytes: u32, offsets: &[u64]) -> Value {
+    pub(crate) fn access(&mut self, op: &str, bytes: u32, offsets: &[u64]) -> Value {
         let offsets: Vec<_> = offsets.iter().map(u64::to_string).collect();
         self.ask(&json!({ "ask": "access", "op": op, "bytes": bytes.to_string(), "offsets": offsets.join(",") }))
     }
@@ -47,7 +47,7 @@ impl Drop for Native {
 }
 
 /// The lanes of an access as a strip draws them: a line a wavefront, the first lane of each bank or -1.
-fn drawn(access: &Value) -> Value {
+pub(crate) fn drawn(access: &Value) -> Value {
     let phases = access["table"]["phases"].as_array().expect("phases");
     let passes = phases
         .iter()
@@ -58,7 +58,7 @@ fn drawn(access: &Value) -> Value {
 }
 
 /// The same from the page.
-fn strip(page: &mut Page<'_>, within: &str) -> Value {
+pub(crate) fn strip(page: &mut Page<'_>, within: &str) -> Value {
     page.evaluate(&format!(
         "[...document.querySelector('{within} .fig-strip').querySelectorAll(':scope > div:not(.fig-banks)')]\
            .map((line) => [...line.children].map((mark) => Number(mark.dataset.lane ?? -1)))"

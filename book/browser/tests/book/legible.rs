@@ -3,7 +3,7 @@ use book_browser::Appearance;
 
 use crate::{no_problems, reader};
 
-const STATES: [&str; 14] = [
+const STATES: [&str; 15] = [
     "workbench.html",
     "workbench.html#view=banks&trace=slot&b=2&m=4&s=4&rows=16",
     "workbench.html#b=2&m=2&s=5&rows=32&extent=tile",
@@ -18,6 +18,7 @@ const STATES: [&str; 14] = [
     "wavefront_player.html#bytes=16&step=9",
     "wavefront_player.html#op=stmatrix.x2&bytes=16&addresses=-,0,0,0,16,16,32,4096,0,16,32,48,64,80,96,112&step=2",
     "wavefront_player.html#addresses=-",
+    "stepper.html#kernel=no_barrier_after_the_copy&at=finding",
 ];
 
 #[test]

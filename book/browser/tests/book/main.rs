@@ -7,6 +7,7 @@ mod legible;
 mod pages;
 mod player;
 mod run_here;
+mod stepper;
 mod terminal;
 mod workbench;
 

@@ -57,7 +57,9 @@ impl Cluster<'_> {
         let waiting = lines(&waiters);
         let place = machine.location(op, thread, index);
         let finding = Finding::new(FindingKind::Deadlock { waiting }, place);
-        self.blocks[0].findings.add(finding);
+        if let Some((mut cx, _)) = self.context(0, writes, profiler) {
+            cx.note(finding);
+        }
     }
 
     /// All threads have exited and all copies have landed: reports each mbarrier whose expected and completed bytes

@@ -103,17 +103,20 @@ pub(crate) fn run(request: &Request<'_>, memory: &mut Memory) -> Result<Launched
         true => Default::default(),
         false => observed(&mut profiler),
     };
-    let (counters, waits, patterns, (traces, snapshot)) = if fatal {
+    let (counters, waits, patterns) = if fatal {
         Default::default()
     } else {
-        let tracer = profiler.tracer.take();
         (
             per_instruction(program, &profiler),
             waits(program, &profiler),
-            patterns(program, profiler.patterns),
-            tracer.map(|tracer| tracer.finish()).unwrap_or_default(),
+            patterns(program, std::mem::take(&mut profiler.patterns)),
         )
     };
+    // Of what was looked into, alone, the way to the fault is what is wanted.
+    let alone = options.trace.as_ref().is_some_and(|trace| trace.only);
+    let kept = !fatal || (alone && options.snapshot.is_some());
+    let tracer = profiler.tracer.filter(|_| kept);
+    let (traces, snapshot) = tracer.map(|tracer| tracer.finish()).unwrap_or_default();
     let grade = |mut finding: Finding| {
         let instruction = program.instructions.get(finding.location.instruction);
         finding.severity = finding.kind.severity(&options, instruction);

@@ -5,10 +5,11 @@ use super::warp_access::cut;
 use crate::banks::LANES;
 use crate::lower::SHARED_BASE;
 use crate::op::{
-    Address, Class, Code, LaneOp, LoadStore, MatrixMove, MatrixOp, Mma, Reg, WgmmaA, WgmmaOp,
+    Address, BulkDirection, Class, Code, ColdOp, LaneOp, LoadStore, MatrixMove, MatrixOp, Mma, Reg,
+    WgmmaA, WgmmaOp,
 };
 use crate::snapshot::NamedRegister;
-use crate::{Operand, OperandSnapshot};
+use crate::{Landed, Operand, OperandSnapshot};
 
 /// Registers that an instruction reads and writes; its address, and the bytes accessed.
 #[derive(Default)]
@@ -16,6 +17,37 @@ struct Operands {
     address: Option<Address>,
     uses: Vec<NamedRegister>,
     defs: Vec<NamedRegister>,
+}
+
+impl Operands {
+    fn is_empty(&self) -> bool {
+        self.address.is_none() && self.uses.is_empty() && self.defs.is_empty()
+    }
+}
+
+impl Execution<'_> {
+    /// The number of the step that is executed now, or was last, of a block that is stepped through; none if it is not kept.
+    pub(super) fn current_step(&self) -> Option<usize> {
+        let tracer = self.profiler.tracer.as_ref()?;
+        let inspector = tracer.inspector.as_ref()?;
+        let is_its_block = inspector.request.block == self.block.index;
+        is_its_block.then(|| inspector.current_step())?
+    }
+
+    /// A copy has landed in the shared memory of the block of this rank.
+    pub(super) fn inspect_landed(&mut self, rank: usize, to: u32, bytes: u32, mbarrier: u32) {
+        let index = self.index_of(rank);
+        let inspector = self.profiler.tracer.as_mut();
+        let inspector = inspector.and_then(|tracer| tracer.inspector.as_mut());
+        if let Some(inspector) = inspector.filter(|one| one.request.block == index) {
+            let at = to - SHARED_BASE;
+            inspector.land(Landed {
+                at,
+                bytes,
+                mbarrier,
+            });
+        }
+    }
 }
 
 impl Warp {
@@ -35,9 +67,10 @@ impl Warp {
             return;
         }
         let (instruction, warp) = (op.instruction as usize, self.index as u32);
+        let mut of_step = false;
         if inspector.request.steps > 0 {
             let shared = &cx.block.shared[SHARED_BASE as usize / 4..];
-            inspector.step(op.instruction, warp, active, shared);
+            of_step = inspector.step(op.instruction, warp, active, shared);
         }
         if let Some((index, defs)) = inspector.pending.remove(&warp)
             && let Some(found) = inspector.found.operands.get_mut(index)
@@ -54,8 +87,11 @@ impl Warp {
             let words = cx.block.shared.iter().flat_map(|word| word.to_le_bytes());
             inspector.keep_shared(warp, words.skip(SHARED_BASE as usize));
         }
-        if due.operands {
+        if due.operands || of_step {
             let operands = operands(&op.code);
+            if of_step && operands.is_empty() {
+                return;
+            }
             let address = operands.address.map(|at| Operand {
                 role: "address",
                 number: 0,
@@ -63,14 +99,13 @@ impl Warp {
                 lanes: self.addresses(at, active),
             });
             let uses = operands.uses.iter().map(|named| self.operand(named));
-            inspector.found.operands.push(OperandSnapshot {
+            let kept = OperandSnapshot {
                 instruction,
                 warp,
                 active,
                 operands: address.into_iter().chain(uses).collect(),
-            });
-            let index = inspector.found.operands.len() - 1;
-            inspector.pending.insert(warp, (index, operands.defs));
+            };
+            inspector.keep_operands(kept, operands.defs, of_step);
         }
     }
 
@@ -110,7 +145,7 @@ fn operands(code: &Code) -> Operands {
             };
             let mut uses = match &wgmma.a {
                 WgmmaA::Descriptor(a) => vec![b64("a", *a)],
-                WgmmaA::Registers(a) => words("a", a),
+                WgmmaA::Registers(a) => named("a", a),
             };
             uses.push(b64("b", wgmma.b));
             Operands {
@@ -132,11 +167,22 @@ fn operands(code: &Code) -> Operands {
             address: Some(copy.to),
             ..Operands::default()
         },
+        Code::Lane(LaneOp::Cold(cold)) => match &**cold {
+            ColdOp::BulkCopy(copy) => Operands {
+                address: Some(match copy.way {
+                    BulkDirection::SharedToGlobal => copy.from,
+                    BulkDirection::GlobalToShared | BulkDirection::SharedToCluster => copy.to,
+                }),
+                uses: named("coordinate", &copy.coordinates),
+                ..Operands::default()
+            },
+            _ => Operands::default(),
+        },
         _ => Operands::default(),
     }
 }
 
-fn words(role: &'static str, registers: &[u32]) -> Vec<NamedRegister> {
+fn named(role: &'static str, registers: &[u32]) -> Vec<NamedRegister> {
     let named = |(number, &index): (usize, &u32)| {
         let class = Class::B32;
         (role, number, 4, Reg { class, index })
@@ -151,7 +197,7 @@ fn elements(access: &LoadStore) -> Vec<NamedRegister> {
 }
 
 fn matrix_move(access: &MatrixMove) -> Operands {
-    let values = words("value", &access.regs[..access.count as usize]);
+    let values = named("value", &access.regs[..access.count as usize]);
     let (uses, defs) = match access.store {
         true => (values, Vec::new()),
         false => (Vec::new(), values),
@@ -165,12 +211,12 @@ fn matrix_move(access: &MatrixMove) -> Operands {
 
 fn product(mma: &Mma) -> Operands {
     let [a, b, c] = mma.counts();
-    let mut uses = words("a", &mma.a[..a]);
-    uses.extend(words("b", &mma.b[..b]));
-    uses.extend(words("c", &mma.c[..c]));
+    let mut uses = named("a", &mma.a[..a]);
+    uses.extend(named("b", &mma.b[..b]));
+    uses.extend(named("c", &mma.c[..c]));
     Operands {
         address: None,
         uses,
-        defs: words("d", &mma.d[..c]),
+        defs: named("d", &mma.d[..c]),
     }
 }

@@ -205,10 +205,16 @@ impl Execution<'_> {
         self.machine.location(site.op, thread, block)
     }
 
+    /// Records a finding, with the step at which it is seen.
+    pub fn note(&mut self, mut finding: Finding) {
+        finding.step = self.current_step();
+        self.block.findings.add(finding);
+    }
+
     /// Records a finding of a thread of the cluster.
     pub fn report(&mut self, kind: FindingKind, site: Site) {
         let location = self.location(site);
-        self.block.findings.add(Finding::new(kind, location));
+        self.note(Finding::new(kind, location));
     }
 
     /// The `try_wait` that returned false and whose result this thread has ignored, if there is one.

@@ -34,6 +34,7 @@ fn in_another_order(
     let options = Options {
         schedule,
         factors: false,
+        snapshot: None,
         lookahead: false,
         progress: shown
             .map(|shown| -> Progress { Arc::new(move |done, all| shown((all + done) / 2, all)) }),
@@ -73,6 +74,7 @@ fn on_left_values(
     let options = Options {
         sanitize: false,
         factors: false,
+        snapshot: None,
         lookahead: false,
         progress: None,
         ..request.options.clone()

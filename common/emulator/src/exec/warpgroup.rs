@@ -90,6 +90,7 @@ pub(super) fn report_unfinished(cx: &mut Execution<'_>) {
     if !cx.machine.options.sanitize {
         return;
     }
+    let step = cx.current_step();
     for (number, group) in cx.block.warpgroups.iter_mut().enumerate() {
         for (at, issued) in (group.first..).zip(std::mem::take(&mut group.queue)) {
             let unfinished = |&w: &usize| group.landed[w] <= at && at < group.issued[w];
@@ -108,7 +109,8 @@ pub(super) fn report_unfinished(cx: &mut Execution<'_>) {
             let thread = 32 * (number * WARPS + warp);
             let place = cx.machine.location(issued.op, thread, cx.block.index);
             let kind = FindingKind::UnorderedWgmma(reason.into());
-            cx.block.findings.add(Finding::new(kind, place));
+            let finding = Finding::new(kind, place);
+            cx.block.findings.add(Finding { step, ..finding });
         }
     }
 }

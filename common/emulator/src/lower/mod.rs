@@ -54,8 +54,8 @@ use crate::ptx::{
 
 pub(crate) type Result<T> = std::result::Result<T, PtxError>;
 
-/// Shared memory starts here in its window; the bytes below belong to the system, as on an H100.
-pub(crate) const SHARED_BASE: u32 = 1024;
+/// A kernel's shared memory starts at this address; the bytes below belong to the system, as on an H100.
+pub const SHARED_BASE: u32 = 1024;
 
 /// Start of each space's generic addresses. Global allocations are between 2^40 and 2^47.
 pub(crate) mod window {

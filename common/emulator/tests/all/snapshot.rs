@@ -221,3 +221,105 @@ fn steps_lead_to_the_memory_that_is_kept() {
     let first = first.expect("a change");
     assert_eq!((first.warp, first.changed.len()), (0, 31), "all but 0");
 }
+
+/// Each step's operands are those of its instruction, and belong to the lanes that it has.
+#[test]
+fn operands_of_every_step() {
+    let module = Context::new(Options::default())
+        .load_module(KERNEL)
+        .expect("a module");
+    let function = module.function("k").expect("a kernel");
+    let snapshot = launched(Options {
+        snapshot: Some(SnapshotRequest {
+            block: [1, 0, 0],
+            steps: 1000,
+            operands_of_steps: true,
+            ..SnapshotRequest::default()
+        }),
+        ..Options::default()
+    })
+    .snapshot;
+    let opcode = |at: u32| function.instructions()[at as usize].opcode.as_str();
+    let mut seen = Vec::new();
+    for step in &snapshot.steps {
+        let Some(operands) = step.operands else {
+            continue;
+        };
+        let kept = &snapshot.operands[operands];
+        assert_eq!(
+            (kept.instruction, kept.warp, kept.active),
+            (step.instruction as usize, step.warp, step.active)
+        );
+        let roles: Vec<_> = kept.operands.iter().map(|one| one.role).collect();
+        seen.push((opcode(step.instruction), step.warp, roles));
+    }
+    let of = |name: &str| {
+        let found = seen.iter().filter(|(opcode, ..)| opcode.starts_with(name));
+        found
+            .map(|(_, _, roles)| roles.join(" "))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("st.shared"), ["address value"; 4]);
+    assert_eq!(of("ld.shared"), ["address value"; 4]);
+    assert_eq!(of("mma"), ["a b c c d d"; 2]);
+    assert_eq!(of("add"), [""; 0], "arithmetic has none");
+}
+
+/// Lanes of two warps store without a barrier; the other's word is read. Then all lanes but one come to a barrier of the warp.
+const WRONG: &str = ".version 8.0\n.target sm_80\n.address_size 64\n\
+    .visible .entry k(.param .u64 p)\n{\n.shared .align 16 .b8 tile[256];\n\
+    .reg .u32 %r<8>; .reg .pred %p<2>;\n\
+    mov.u32 %r0, %tid.x;\nmov.u32 %r1, tile;\nshl.b32 %r2, %r0, 2;\nadd.u32 %r3, %r1, %r2;\n\
+    st.shared.u32 [%r3], %r0;\n\
+    xor.b32 %r4, %r2, 128;\nadd.u32 %r4, %r1, %r4;\n\
+    ld.shared.u32 %r5, [%r4];\n\
+    st.shared.u32 [%r4+1024], %r5;\nret;\n}\n";
+
+/// A finding names the step at which it was seen first, and the steps are kept where it stops the launch.
+#[test]
+fn findings_have_their_step() {
+    let mut context = Context::new(Options {
+        sanitize: true,
+        snapshot: Some(SnapshotRequest {
+            steps: 1000,
+            ..SnapshotRequest::default()
+        }),
+        trace: Some(TraceRequest {
+            blocks: vec![[0; 3]],
+            only: true,
+            ..TraceRequest::default()
+        }),
+        ..Options::default()
+    });
+    let module = context.load_module(WRONG).expect("a module");
+    let function = module.function("k").expect("a kernel");
+    let words = context.alloc("words", 64).expect("memory");
+    let config = LaunchConfig {
+        grid: [3, 1, 1],
+        block: [64, 1, 1],
+        ..LaunchConfig::default()
+    };
+    let report = context.launch(&function, &config, &[KernelArg::Buffer(&words)]);
+    let report = report.expect("a launch");
+    let steps = &report.snapshot.steps;
+    let at = |finding: &emulator::Finding| {
+        let step = &steps[finding.step.expect("a step")];
+        (
+            function.instructions()[step.instruction as usize]
+                .opcode
+                .as_ref(),
+            step.warp,
+        )
+    };
+    let seen: Vec<_> = report.findings.iter().map(at).collect();
+    // Warp 0 reads what warp 1 has not written yet, which then overwrites what was read; and it stores outside.
+    assert!(seen.contains(&("ld.shared.u32", 0)), "{seen:?}");
+    assert!(seen.contains(&("st.shared.u32", 0)), "{seen:?}");
+    assert_eq!(
+        report.findings.last().map(|one| one.step),
+        Some(steps.len().checked_sub(1)),
+        "it stops the launch"
+    );
+    let traced: usize = report.traces.iter().map(|one| one.events.len()).sum();
+    assert_eq!(traced, steps.len());
+}

@@ -18,6 +18,7 @@
 //! | `conflict` | which lanes want the same bank? |
 //! | `gap` | which lanes' bytes are not side by side? |
 //! | `profile` | what did the lines around the one at fault ask memory for? |
+//! | `see` | where can the mistake be watched? |
 //! | `predict` | were the student's predictions right? |
 //! | `diagnose` | has the student found the bug of a broken kernel? |
 //! | `answers` | were the answers to an exam right? |
@@ -43,6 +44,7 @@ mod profile;
 pub(crate) mod results;
 pub(crate) mod rubric;
 mod sanitizer;
+mod see;
 pub(crate) mod text;
 mod values;
 
@@ -157,11 +159,12 @@ impl Complaint {
         format!("{book}/mistakes.html#{}", self.mistake)
     }
 
-    /// The wavefront player at the student's own addresses, in the book at this place.
+    /// Where it can be watched, in the book at this place: the wavefront player at the student's own addresses, or a kernel with
+    /// the same mistake, step by step.
     pub fn see(&self, book: &str) -> Option<String> {
         let book = book.trim_end_matches('/');
-        let player = self.player.as_ref()?;
-        Some(format!("{book}/{player}"))
+        let page = self.player.clone().or_else(|| see::page(&self.mistake))?;
+        Some(format!("{book}/{page}"))
     }
 
     /// Says of which part it is, if there are several.

@@ -89,6 +89,7 @@ impl Execution<'_> {
             self.landed(&by, rank, to, footprint, generic);
             self.note_landed(rank, to, footprint, transfer.issue);
         }
+        self.inspect_landed(rank, to, footprint, transfer.mbarrier);
         let changed = self.change_mbarrier(rank, transfer.mbarrier, |barrier, order| {
             order.complete(by.engine, by.clock, &mut barrier.arriving);
             barrier.issued = barrier.issued.max(Some(transfer.issued));
