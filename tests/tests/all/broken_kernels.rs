@@ -178,7 +178,9 @@ fn the_books_kernels_are_current() {
         listed.push(path);
     }
     listed.sort();
+    // The folders there are `cargo ladder ptx`'s.
     let mut there = entries(&folder);
+    there.retain(|path| path.is_file());
     there.sort();
     assert_eq!(there, listed, "a file that no list has");
 }
