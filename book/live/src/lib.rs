@@ -64,6 +64,8 @@ enum Request {
     },
     /// Which cluster computes what, in which wave.
     Waves(waves::WavesOf),
+    /// The constants of the card that the clock models.
+    Card,
     /// A rung's first block, instruction by instruction.
     Steps { words: Vec<String>, most: usize },
 }
@@ -103,6 +105,10 @@ fn answered(request: Request) -> Result<Value, String> {
         }
         Request::Mbarrier { count, operations } => mbarrier::states(count, &operations),
         Request::Waves(of) => waves::waves(&of),
+        Request::Card => {
+            let card = clock::Card::h200().map_err(|error| error.to_string())?;
+            serde_json::to_value(card).map_err(|error| error.to_string())
+        }
         Request::Steps { words, most } => command::steps(&words, most),
     }
 }

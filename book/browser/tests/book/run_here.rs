@@ -65,6 +65,28 @@ fn every_kind_prints_what_the_book_shows() {
     }
 }
 
+/// Where the book shows a few lines only, the whole output is shown, and then what differs from the run before.
+#[test]
+fn a_claim_can_be_tried() {
+    let Some((mut chromium, server)) = reader() else {
+        return;
+    };
+    let mut page = open(&mut chromium, &server, "claims.html");
+    let said = run(&mut page, "cargo ladder layout bankmap --ld 33");
+    assert!(said.starts_with("the whole output; "), "{said}");
+    let shown = page.text("#tried .run-output").expect("an output");
+    let command = page.text("#tried .ia-command code").expect("a command");
+    assert_eq!(shown.trim(), shell(&command).trim());
+    assert!(again(&mut page).starts_with("the same as before"));
+    page.fill("#tried [name=ld]", "32").expect("a field");
+    let said = again(&mut page);
+    assert!(
+        said.contains("differ from those of the run before"),
+        "{said}"
+    );
+    no_problems(&mut page);
+}
+
 /// With other settings it prints what the terminal prints, and marks what differs.
 #[test]
 fn a_change_prints_what_the_terminal_prints() {
