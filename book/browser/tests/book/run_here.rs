@@ -80,7 +80,10 @@ fn a_claim_can_be_tried() {
     let shown = page.text("#tried .run-output").expect("an output");
     let words = ["cargo", "ladder", "layout", "bankmap", "--ld", "33"];
     let answer = Native::start().ask(&json!({ "ask": "command", "words": words }));
-    assert_eq!(Some(shown.trim_end()), answer["out"].as_str().map(str::trim_end));
+    assert_eq!(
+        Some(shown.trim_end()),
+        answer["out"].as_str().map(str::trim_end)
+    );
     assert!(again(&mut page).starts_with("the same as before"));
     page.fill("#tried [name=ld]", "32").expect("a field");
     let said = again(&mut page);
