@@ -119,7 +119,7 @@
     const place = places.placeOf(root, "pipeline", DEFAULTS);
     const card = ask({ ask: "card" });
     const controls = h("form", { class: "ia-controls", "aria-label": "settings", onsubmit: (event) => event.preventDefault() });
-    const bar = h("progress", { hidden: true, "aria-label": "CTAs emulated" });
+    const bar = h("progress", { class: "pl-run", hidden: true, "aria-label": "CTAs emulated" });
     const status = h("p", { class: "ia-key", role: "status" });
     const shown = h("div", { class: "ia-shown" });
     const said = h("p", { class: "ia-said", "aria-live": "polite" });
