@@ -40,6 +40,9 @@ fn main() -> Result<()> {
         ("from disk", &disk, None),
         ("served at 10 Mbit/s", server.address(), Some(MOBILE)),
     ];
+    // Of the minute before: a busy machine is slower in all columns.
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default();
     let native = median((0..ROUNDS).map(|_| native(&root)).collect::<Result<_>>()?);
     let mut version = String::new();
     let mut rows = Vec::new();
@@ -73,7 +76,7 @@ fn main() -> Result<()> {
         "module_js_bytes": module.len(), "rows": rows,
         "provenance": {
             "commit": said("git", &["describe", "--always", "--dirty"]), "date": date()?, "browser": version, "cpu": cpu(),
-            "cores": std::thread::available_parallelism()?.get(),
+            "load_average": load, "cores": std::thread::available_parallelism()?.get(),
             "native_profile": if cfg!(debug_assertions) { "dev" } else { "release" },
         },
     });
