@@ -112,11 +112,12 @@
 
   /** Below one output of the book. */
   function mount(box) {
-    const { words, lines = {}, bundles = [], kernels = [], table = null } = JSON.parse(box.dataset.run);
+    // `whole`: the book shows a few lines of the output, which is shown here as it is; what then differs is that from the run before.
+    const { words, lines = {}, bundles = [], kernels = [], table = null, whole = false } = JSON.parse(box.dataset.run);
     const code = box.querySelector("pre code");
     if (!code) return;
     const [, ...rest] = code.textContent.replace(/\n$/, "").split("\n");
-    const book = rest.join("\n");
+    let before = whole ? null : rest.join("\n");
     const open = h("button", { type: "button", class: "ia-open", "aria-expanded": "false" }, "Run it here");
     const panel = h("div", { class: "ia run-here", hidden: true });
     box.append(h("div", { class: "ia run-bar" }, open, stepThrough(words)), panel);
@@ -193,10 +194,14 @@
         try {
           const answer = await running.answer;
           const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-          const { lines: text, changes } = marked(book, answer.shown);
+          const { lines: text, changes } = marked(before ?? answer.shown, answer.shown);
           output.replaceChildren(h("code", {}, text));
           output.hidden = false;
-          const what = changes === 0 ? "the same as in the book" : `${ui.count(changes, "line")} ${changes === 1 ? "differs" : "differ"} from the book's, marked`;
+          const other = whole ? "those of the run before" : "the book's";
+          const what = before === null ? "the whole output"
+            : changes > 0 ? `${ui.count(changes, "line")} ${changes === 1 ? "differs" : "differ"} from ${other}, marked`
+              : `the same as ${whole ? "before" : "in the book"}`;
+          if (whole) before = answer.shown;
           said.textContent = `${what}; ${seconds} s in this browser${answer.code === 0 ? "" : `; exit code ${answer.code}`}`;
         } catch (error) {
           said.textContent = error instanceof live.Stopped ? "Stopped." : `It did not run: ${error.message}`;

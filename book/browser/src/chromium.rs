@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use serde_json::json;
 
 use crate::connection::Connection;
 use crate::page::Page;
@@ -83,6 +84,17 @@ impl Chromium {
                 Err(error)
             }
         }
+    }
+
+    /// What it calls itself, such as `Chrome/140.0.0.0`.
+    ///
+    /// # Errors
+    /// If the browser does not answer.
+    pub fn version(&mut self) -> Result<String> {
+        let version = self
+            .connection
+            .call(None, "Browser.getVersion", json!({}))?;
+        Ok(version["product"].as_str().unwrap_or_default().to_owned())
     }
 
     /// An empty page.

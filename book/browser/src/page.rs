@@ -3,6 +3,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::connection::Connection;
+use crate::script::{self, element};
 
 /// What the reader has in hand, and likes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,15 @@ impl Appearance {
             still: false,
         }
     }
+}
+
+/// A slower network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Network {
+    /// What arrives in a second.
+    pub megabits: f64,
+    /// From a request to its answer.
+    pub latency_ms: f64,
 }
 
 /// A page of the browser.
@@ -133,6 +143,19 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
+    /// Makes the network as slow as this, from now on.
+    ///
+    /// # Errors
+    /// If the browser does not answer.
+    pub fn slow_down(&mut self, network: Network) -> Result<()> {
+        let bytes = network.megabits * 1e6 / 8.0;
+        let conditions = json!({
+            "offline": false, "latency": network.latency_ms, "downloadThroughput": bytes, "uploadThroughput": bytes,
+        });
+        self.call("Network.emulateNetworkConditions", conditions)?;
+        Ok(())
+    }
+
     fn load(&mut self, url: &str) -> Result<()> {
         let answer = self.call("Page.navigate", json!({ "url": url }))?;
         if let Some(error) = answer.get("errorText") {
@@ -196,21 +219,8 @@ impl<'a> Page<'a> {
     }
 
     fn middle(&mut self, selector: &str) -> Result<(f64, f64)> {
-        let place = format!(
-            "(() => {{ const found = {}; found.scrollIntoView({{ block: 'center', inline: 'center', behavior: 'instant' }});\
-             const box = found.getBoundingClientRect(); const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];\
-             const top = document.elementFromPoint(x, y); return {{ x, y, hit: found.contains(top) }}; }})()",
-            element(selector)
-        );
-        let place = self.evaluate(&place)?;
-        match (
-            place["hit"].as_bool(),
-            place["x"].as_f64(),
-            place["y"].as_f64(),
-        ) {
-            (Some(true), Some(x), Some(y)) => Ok((x, y)),
-            _ => bail!("{selector} cannot be reached: something else lies above it"),
-        }
+        let place = self.evaluate(&script::middle(selector))?;
+        script::reached(selector, &place)
     }
 
     /// Presses a key that has a name, such as `ArrowRight`, or is a character.
@@ -259,12 +269,7 @@ impl<'a> Page<'a> {
     /// # Errors
     /// If there is no such list or option.
     pub fn choose(&mut self, selector: &str, value: &str) -> Result<()> {
-        let chosen = self.evaluate(&format!(
-            "(() => {{ const found = {}; found.value = {}; found.dispatchEvent(new Event('input', {{ bubbles: true }}));\
-             found.dispatchEvent(new Event('change', {{ bubbles: true }})); return found.value; }})()",
-            element(selector),
-            json!(value)
-        ))?;
+        let chosen = self.evaluate(&script::choose(selector, value))?;
         if chosen != value {
             bail!("{selector} has no {value}");
         }
@@ -276,11 +281,7 @@ impl<'a> Page<'a> {
     /// # Errors
     /// If it does not become true within ten seconds.
     pub fn wait_until(&mut self, expression: &str) -> Result<()> {
-        let wait = format!(
-            "(async () => {{ const end = Date.now() + 10000; while (!({expression})) {{\
-             if (Date.now() > end) throw new Error('it never came true'); await new Promise((go) => setTimeout(go, 20)); }} }})()"
-        );
-        self.evaluate(&wait)
+        self.evaluate(&script::wait_until(expression))
             .with_context(|| expression.to_string())?;
         Ok(())
     }
@@ -313,14 +314,6 @@ impl<'a> Page<'a> {
             }
         }
     }
-}
-
-/// The element as an expression that throws where there is none.
-fn element(selector: &str) -> String {
-    let named = json!(selector);
-    format!(
-        "(document.querySelector({named}) ?? (() => {{ throw new Error('nothing is ' + {named}); }})())"
-    )
 }
 
 fn problem(event: &Value, home: &str) -> Option<String> {

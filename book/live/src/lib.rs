@@ -66,6 +66,8 @@ enum Request {
     Waves(waves::WavesOf),
     /// The names of all rungs.
     Rungs,
+    /// The constants of the card that the clock models.
+    Card,
     /// A rung's first block, instruction by instruction.
     Steps { words: Vec<String>, most: usize },
 }
@@ -106,6 +108,10 @@ fn answered(request: Request) -> Result<Value, String> {
         Request::Mbarrier { count, operations } => mbarrier::states(count, &operations),
         Request::Waves(of) => waves::waves(&of),
         Request::Rungs => Ok(json!({ "rungs": command::rungs() })),
+        Request::Card => {
+            let card = clock::Card::h200().map_err(|error| error.to_string())?;
+            serde_json::to_value(card).map_err(|error| error.to_string())
+        }
         Request::Steps { words, most } => command::steps(&words, most),
     }
 }

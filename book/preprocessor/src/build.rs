@@ -44,6 +44,7 @@ fn build(address: Option<&str>, inside: bool) -> Result<PathBuf> {
     }
     book.build()?;
     let built = book.build_dir_for("html");
+    book::wasm::refresh(folder, &built)?;
     println!("the book is in {}", built.join("index.html").display());
     Ok(built)
 }

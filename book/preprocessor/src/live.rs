@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use html_escape::encode_double_quoted_attribute as escape;
-use serde_json::json;
+use serde_json::{Value, json};
 use transcript::{CommandLine, Lines};
 
 use crate::world::World;
@@ -14,22 +14,51 @@ use crate::world::World;
 /// What of `cargo ladder` a page can run.
 const OF_LADDER: [&str; 4] = ["layout", "banks", "round", "approximate"];
 
-/// Kernels, how their sources differ from those of rungs, and tables, each a bundle of its own.
-const FILES: [(&str, &str); 4] = [
+/// Kernels, how their sources differ from those of rungs, and tables, each a bundle of its own; a kernel has its machine
+/// code with it, if there is any.
+const FILES: [(&str, &str); 5] = [
     ("book/kernels", "ptx"),
+    (STAGES, "ptx"),
     ("book/kernels", "json"),
     ("book/accesses", "csv"),
     ("book/data", "csv"),
 ];
+
+/// Kernels of this rung, with other numbers of stages.
+const STAGES: &str = "book/kernels/06_pipeline";
 
 /// Folders of which each folder is a bundle: its kernels.
 const FOLDERS: [&str; 2] = ["rungs", "book/labs"];
 
 /// The attribute by which a page runs a command itself; empty if it cannot.
 pub fn data(world: &World, command: &CommandLine, lines: &Lines) -> String {
-    let Some(bundles) = bundles(world.root(), command) else {
-        return String::new();
-    };
+    let found = described(world, command).map(|mut data| {
+        if *lines != Lines::default() {
+            data["lines"] = json!(lines);
+        }
+        data
+    });
+    attribute(found)
+}
+
+/// The same where the book shows lines that stand for the whole: what a page prints is all of it.
+pub fn data_of_some_lines(world: &World, command: &CommandLine) -> String {
+    let found = described(world, command).map(|mut data| {
+        data["whole"] = json!(true);
+        data
+    });
+    attribute(found)
+}
+
+fn attribute(data: Option<Value>) -> String {
+    data.map_or_else(String::new, |data| {
+        format!(" data-run=\"{}\"", escape(&data.to_string()))
+    })
+}
+
+/// What a page needs to run it.
+fn described(world: &World, command: &CommandLine) -> Option<Value> {
+    let bundles = bundles(world.root(), command)?;
     let head: &[&str] = match command.package.as_str() {
         "ladder" => &["cargo", "ladder"],
         package => &["cargo", "run", "-p", package],
@@ -38,9 +67,6 @@ pub fn data(world: &World, command: &CommandLine, lines: &Lines) -> String {
     let words = head.iter().copied().chain(separator);
     let words = words.chain(command.arguments.iter().map(String::as_str));
     let mut data = json!({ "words": words.collect::<Vec<_>>(), "bundles": bundles });
-    if *lines != Lines::default() {
-        data["lines"] = json!(lines);
-    }
     let kernels = kernels(world, command);
     if !kernels.is_empty() {
         data["kernels"] = json!(kernels);
@@ -52,7 +78,7 @@ pub fn data(world: &World, command: &CommandLine, lines: &Lines) -> String {
     {
         data["table"] = json!(command.arguments.get(1));
     }
-    format!(" data-run=\"{}\"", escape(&data.to_string()))
+    Some(data)
 }
 
 /// The bundles of a command; none if it does not run in a page.
@@ -77,15 +103,14 @@ fn bundles(root: &Path, command: &CommandLine) -> Option<Vec<String>> {
     let is_file = |word: &&String| {
         let path = Path::new(word);
         FILES.iter().any(|(folder, ending)| {
-            path.parent() == Some(Path::new(folder))
-                && path.extension().is_some_and(|found| found == *ending)
+            path.parent() == Some(Path::new(folder)) && has_ending(path, ending)
         })
     };
     bundles.extend(words.iter().filter(is_file).cloned());
     Some(bundles)
 }
 
-/// The book's kernels that this program is given somewhere in the book.
+/// The book's kernels of this program: those that it is given somewhere in the book, and those in a folder with the rung's name.
 fn kernels(world: &World, command: &CommandLine) -> Vec<String> {
     let same = world
         .commands()
@@ -98,9 +123,24 @@ fn kernels(world: &World, command: &CommandLine) -> Vec<String> {
     let mut kernels: Vec<String> = given
         .filter(|kernel| kernel.starts_with("book/kernels/"))
         .collect();
+    let rung = command.package.strip_prefix("rung").unwrap_or_default();
+    if STAGES.ends_with(&format!("/{rung}")) {
+        let files = entries(world.root(), Path::new(STAGES)).unwrap_or_default();
+        let ptx = files.iter().filter(|file| has_ending(file, "ptx"));
+        kernels.extend(ptx.map(|file| slashes(file)));
+    }
     kernels.sort();
     kernels.dedup();
     kernels
+}
+
+fn has_ending(path: &Path, ending: &str) -> bool {
+    path.extension().is_some_and(|found| found == ending)
+}
+
+/// A path as commands write it, also on Windows.
+fn slashes(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "/")
 }
 
 /// Writes all bundles below `live/files` of the book's sources, from where mdBook copies them: those that are not as they
@@ -111,7 +151,7 @@ pub fn write_bundles(root: &Path, sources: &Path) -> Result<()> {
         for file in files {
             let text = fs::read_to_string(root.join(&file));
             let text = text.with_context(|| format!("cannot read {}", file.display()))?;
-            texts.insert(file.to_string_lossy().replace('\\', "/"), text);
+            texts.insert(slashes(&file), text);
         }
         let script = format!(
             "globalThis.gemm.live.arrived({}, {});\n",
@@ -145,15 +185,20 @@ fn all_bundles(root: &Path) -> Result<Vec<(String, Vec<PathBuf>)>> {
             let mut files = entries(root, &inner)?;
             files.retain(is_kernel);
             if !files.is_empty() {
-                bundles.push((inner.to_string_lossy().replace('\\', "/"), files));
+                bundles.push((slashes(&inner), files));
             }
         }
     }
     for (folder, ending) in FILES {
-        let mut files = entries(root, Path::new(folder))?;
-        files.retain(|file| file.extension().is_some_and(|found| found == ending));
-        let one = |file: PathBuf| (file.to_string_lossy().replace('\\', "/"), vec![file]);
-        bundles.extend(files.into_iter().map(one));
+        let files = entries(root, Path::new(folder))?;
+        for file in files.iter().filter(|file| has_ending(file, ending)) {
+            let code = file.with_extension("sass");
+            let code = files.contains(&code).then_some(code);
+            bundles.push((
+                slashes(file),
+                [file.clone()].into_iter().chain(code).collect(),
+            ));
+        }
     }
     Ok(bundles)
 }

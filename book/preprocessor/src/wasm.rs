@@ -22,7 +22,7 @@ const TARGET: &str = "wasm32-unknown-unknown";
 const SCRIPT: &str = "book/src/live/module.js";
 
 /// A module that a reader waits for: bytes, packed by gzip.
-const MOST_BYTES: usize = 1_100_000;
+const MOST_BYTES: usize = 950_000;
 
 /// What of WebAssembly the module may use: all current browsers have it.
 const FEATURES: [&str; 8] = [
@@ -41,9 +41,32 @@ const FEATURES: [&str; 8] = [
 /// # Errors
 /// If there is no toolchain for the target, or the module has grown too large.
 pub fn make(root: &Path) -> Result<()> {
+    let script = root.join(SCRIPT);
+    fs::create_dir_all(script.parent().unwrap_or(root))?;
+    fs::write(&script, script_of(root)?).with_context(|| format!("cannot write {SCRIPT}"))
+}
+
+/// Puts a fresh module into a built book, where one can be made; else the committed one stays.
+///
+/// # Errors
+/// As [`make`].
+pub fn refresh(root: &Path, built: &Path) -> Result<()> {
+    let has_compiler = env::var_os("GEMM_WASM_TOOLCHAIN").is_some() || has_target();
+    if has_compiler && finds_wasm_opt() {
+        let script = built.join("live/module.js");
+        fs::write(&script, script_of(root)?)
+            .with_context(|| format!("cannot write {}", script.display()))?;
+    }
+    Ok(())
+}
+
+/// The script, freshly made.
+fn script_of(root: &Path) -> Result<String> {
     let made = compile(root)?;
     let small = root.join("target/wasm/live.wasm");
-    optimise(&made, &small)?;
+    if !is_newer(&small, &made) {
+        optimise(&made, &small)?;
+    }
     let module = fs::read(&small).with_context(|| format!("cannot read {}", small.display()))?;
     let mut packer = GzEncoder::new(Vec::new(), Compression::best());
     packer.write_all(&module)?;
@@ -53,18 +76,40 @@ pub fn make(root: &Path) -> Result<()> {
          globalThis.gemm.live.arrived(\"module\", \"{}\");\n",
         base64(&packed)
     );
-    let script = root.join(SCRIPT);
-    fs::create_dir_all(script.parent().unwrap_or(root))?;
-    fs::write(&script, text).with_context(|| format!("cannot write {SCRIPT}"))?;
     println!(
-        "{SCRIPT}: {} bytes of WebAssembly, {} packed by gzip",
+        "module.js: {} bytes of WebAssembly, {} packed by gzip",
         module.len(),
         packed.len()
     );
     if packed.len() > MOST_BYTES {
-        bail!("{SCRIPT} is larger than the {MOST_BYTES} bytes that a reader should wait for");
+        bail!("the module is larger than the {MOST_BYTES} bytes that a reader should wait for");
     }
-    Ok(())
+    Ok(text)
+}
+
+/// Whether a file was made from the other by this program.
+fn is_newer(made: &Path, from: &Path) -> bool {
+    let time = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
+    let program = env::current_exe().ok();
+    let before = [time(from), program.as_deref().and_then(time)];
+    time(made).is_some_and(|made| {
+        before
+            .iter()
+            .all(|before| before.is_some_and(|one| one < made))
+    })
+}
+
+/// `GEMM_WASM_OPT`, or the name to look for in PATH.
+fn wasm_opt() -> PathBuf {
+    env::var_os("GEMM_WASM_OPT").map_or_else(|| "wasm-opt".into(), PathBuf::from)
+}
+
+fn finds_wasm_opt() -> bool {
+    let mut asked = Command::new(wasm_opt());
+    asked
+        .arg("--version")
+        .output()
+        .is_ok_and(|said| said.status.success())
 }
 
 /// Whether rustup has added the target.
@@ -101,6 +146,8 @@ fn compile(root: &Path) -> Result<PathBuf> {
             let linker = folder.join("usr/bin/wasm-ld-22");
             cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
             cargo.args(["-Z", "build-std=std,panic_abort"]);
+            // Sorting by a few small functions; without these features, no backtraces either.
+            cargo.args(["-Z", "build-std-features=optimize_for_size"]);
             // Neither a message nor a place of a panic is kept.
             flags += " -Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none";
         }
@@ -119,7 +166,7 @@ fn compile(root: &Path) -> Result<PathBuf> {
 }
 
 fn optimise(module: &Path, small: &Path) -> Result<()> {
-    let program = env::var_os("GEMM_WASM_OPT").unwrap_or_else(|| "wasm-opt".into());
+    let program = wasm_opt();
     let mut optimise = Command::new(&program);
     optimise
         .args(FEATURES)
@@ -128,7 +175,7 @@ fn optimise(module: &Path, small: &Path) -> Result<()> {
     let done = optimise.status().with_context(|| {
         format!(
             "cannot run {}: `npm install binaryen` brings it, and GEMM_WASM_OPT names it",
-            Path::new(&program).display()
+            program.display()
         )
     })?;
     if !done.success() {

@@ -1,8 +1,8 @@
 //! A card's constants: one file each, `cards/`.
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// What an SM of a card does in a clock. The comments of `cards/*.toml` name the source of each number.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Card {
     /// As the driver names it.
@@ -22,7 +22,7 @@ pub struct Card {
 }
 
 /// Clocks between two warp instructions of a pipe of a sub-partition; of tensor cores, FLOP a clock.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "each is explained in cards/*.toml")]
 pub struct Interval {
@@ -41,7 +41,7 @@ pub struct Interval {
 }
 
 /// Clocks from issue to result.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "each is explained in cards/*.toml")]
 pub struct Latency {
@@ -71,7 +71,7 @@ pub struct Latency {
 }
 
 /// Bytes a clock and SM.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "each is explained in cards/*.toml")]
 pub struct Bytes {
@@ -83,7 +83,7 @@ pub struct Bytes {
 }
 
 /// Queues and caches.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "each is explained in cards/*.toml")]
 pub struct Queue {

@@ -1,5 +1,5 @@
-//! `cargo ladder ptx`: compiles the committed PTX of the rungs, of the book's experiments and of the planted faults,
-//! and assembles the machine code of the rungs' PTX, which the clock model reads.
+//! `cargo ladder ptx`: compiles the committed PTX of the rungs, of the book's experiments, of the planted faults and of rung 06
+//! with other numbers of stages, and assembles the machine code that the clock model reads: that of the rungs and of these stages.
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -7,6 +7,8 @@ use harness::{KernelOnDisk, ptx_file};
 use owo_colors::OwoColorize;
 
 use harness::rungs;
+
+use crate::clock::experiments;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -30,6 +32,15 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
                 current &= machine_code(&place, &kernel, arguments.check)?;
             }
         }
+    }
+    for (place, file, source) in experiments::committed()? {
+        let kernel = KernelOnDisk::of_text(
+            &rungs::root().unwrap_or_default().join(&place),
+            file,
+            source,
+        );
+        current &= one(&place, &kernel, arguments.check)?;
+        current &= machine_code(&place, &kernel, arguments.check)?;
     }
     if arguments.check && !current {
         anstream::println!("`cargo ladder ptx` regenerates them");

@@ -181,7 +181,9 @@ fn the_books_kernels_are_current() {
     assert_eq!(read(&path), edits(), "{EDITS}: {mend}");
     listed.push(path);
     listed.sort();
+    // The folders there are `cargo ladder ptx`'s.
     let mut there = entries(&folder);
+    there.retain(|path| path.is_file());
     there.sort();
     assert_eq!(there, listed, "a file that no list has");
 }

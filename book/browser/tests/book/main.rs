@@ -2,9 +2,11 @@
 //! `GEMM_REQUIRE_BROWSER=1` makes that a failure.
 mod barriers_waves;
 mod explorer;
+mod firefox;
 mod in_chapters;
 mod legible;
 mod pages;
+mod pipeline;
 mod player;
 mod run_here;
 mod stepper;

@@ -1,6 +1,9 @@
 //! "Run it here": every kind of command once, served and from disk, against what the book and the terminal say.
 use book_browser::{Appearance, Page, Server};
 
+use serde_json::json;
+
+use crate::in_chapters::Native;
 use crate::terminal::shell;
 use crate::{book, no_problems, open, reader};
 
@@ -63,6 +66,32 @@ fn every_kind_prints_what_the_book_shows() {
             no_problems(&mut page);
         }
     }
+}
+
+/// Where the book shows a few lines only, the whole output is shown, and then what differs from the run before.
+#[test]
+fn a_claim_can_be_tried() {
+    let Some((mut chromium, server)) = reader() else {
+        return;
+    };
+    let mut page = open(&mut chromium, &server, "claims.html");
+    let said = run(&mut page, "cargo ladder layout bankmap --ld 33");
+    assert!(said.starts_with("the whole output; "), "{said}");
+    let shown = page.text("#tried .run-output").expect("an output");
+    let words = ["cargo", "ladder", "layout", "bankmap", "--ld", "33"];
+    let answer = Native::start().ask(&json!({ "ask": "command", "words": words }));
+    assert_eq!(
+        Some(shown.trim_end()),
+        answer["out"].as_str().map(str::trim_end)
+    );
+    assert!(again(&mut page).starts_with("the same as before"));
+    page.fill("#tried [name=ld]", "32").expect("a field");
+    let said = again(&mut page);
+    assert!(
+        said.contains("differ from those of the run before"),
+        "{said}"
+    );
+    no_problems(&mut page);
 }
 
 /// With other settings it prints what the terminal prints, and marks what differs.

@@ -177,7 +177,7 @@ impl Check {
                 let text = format!("{}{}", output.text, output.errors);
                 let lines = matching(&text, shows, *below, *above);
                 let lines = lines.with_context(|| format!("`{run}`"))?;
-                Ok(run::block(run, &lines))
+                Ok(run::some_lines(world, &command, &lines))
             }
             Self::File { file, shows } => {
                 let lines = matching(&world.read(file)?, shows, None, None);

@@ -53,6 +53,12 @@ impl Run {
     }
 }
 
+/// A command with some of the lines that it prints, which it is run without in a page.
+pub fn some_lines(world: &World, command: &CommandLine, lines: &str) -> String {
+    let data = live::data_of_some_lines(world, command);
+    marked(&data, &format!("$ {}", command.text), lines)
+}
+
 /// A command with what it prints.
 pub fn block(command: &str, text: &str) -> String {
     listing(&format!("$ {command}"), text)

@@ -309,6 +309,8 @@ struct Timeline<'a> {
     spans: &'a [clock::Span],
     /// Events of pipes, copies and mbarriers.
     activities: &'a [clock::Activity],
+    /// What `time --json` says of the whole launch.
+    time: TimeReport,
 }
 
 /// A prediction as text or JSON. With a path, its timeline is written there, as SVG or JSON by the path's extension;
@@ -336,6 +338,7 @@ pub fn predicted(of: &Prediction, as_json: bool, picture: Option<&Path>) -> Resu
                 to,
                 spans: &simulation.spans,
                 activities: &simulation.activities,
+                time: TimeReport::new(of),
             }),
             _ => return Err(Error::PictureEnding(path.display().to_string())),
         };

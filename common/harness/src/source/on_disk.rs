@@ -47,18 +47,32 @@ impl KernelOnDisk {
         {
             let source = fs::read_to_string(folder.join(file))?;
             for configuration in ptx_file::configurations(file, names.iter().map(String::as_str)) {
-                let ptx_path = folder.join(ptx_file::name(file, &configuration));
-                kernels.push(Self {
-                    ptx: fs::read_to_string(&ptx_path).unwrap_or_default(),
-                    sass: fs::read_to_string(ptx_path.with_extension("sass")).unwrap_or_default(),
-                    ptx_path,
-                    file: file.clone(),
-                    source: source.clone(),
+                kernels.push(Self::new(
+                    folder,
+                    file.clone(),
+                    source.clone(),
                     configuration,
-                });
+                ));
             }
         }
         Ok(kernels)
+    }
+
+    /// A kernel whose PTX is committed in this folder and whose source is not: `source` is made from a rung's.
+    pub fn of_text(folder: &Path, file: String, source: String) -> Self {
+        Self::new(folder, file, source, String::new())
+    }
+
+    fn new(folder: &Path, file: String, source: String, configuration: String) -> Self {
+        let ptx_path = folder.join(ptx_file::name(&file, &configuration));
+        Self {
+            ptx: fs::read_to_string(&ptx_path).unwrap_or_default(),
+            sass: fs::read_to_string(ptx_path.with_extension("sass")).unwrap_or_default(),
+            ptx_path,
+            file,
+            source,
+            configuration,
+        }
     }
 
     /// The kernel as a rung's `main.rs` declares it.

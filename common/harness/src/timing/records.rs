@@ -1,13 +1,12 @@
 //! What is on record of the card that the clock models: how long cuBLAS takes, and how far predictions are off.
 use serde::Deserialize;
 
-use crate::contest::CUBLAS;
 use crate::{Error, Result, Size};
 
-/// `cargo ladder bench` on the card: samples in two regimes, a row for each contestant.
+/// `cargo ladder bench` on the card, and what `build.rs` takes from it: the fewest clocks of cuBLAS's f16 GEMM at each size.
 const BENCH: (&str, &str) = (
     "results/h200/bench.csv",
-    include_str!("../../../../results/h200/bench.csv"),
+    include_str!(concat!(env!("OUT_DIR"), "/cublas_clocks.csv")),
 );
 /// `cargo ladder clock --record`: rungs that no constant was fitted on.
 const PREDICTED: (&str, &str) = (
@@ -15,16 +14,13 @@ const PREDICTED: (&str, &str) = (
     include_str!("../../../../results/h200/clock.csv"),
 );
 
-/// The files that are compiled in, from the workspace's root.
+/// The files of which something is compiled in, from the workspace's root.
 pub const FILES: [&str; 2] = [BENCH.0, PREDICTED.0];
 
 #[derive(Deserialize)]
 struct Row {
     size: String,
-    regime: String,
-    contestant: String,
-    median_ms: f64,
-    sm_mhz_median: Option<f64>,
+    clocks: f64,
 }
 
 /// A kernel that was predicted, and timed on the card: a row of results/h200/clock.csv.
@@ -119,11 +115,8 @@ pub fn predicted() -> Result<Vec<Predicted>> {
 /// If the record cannot be read.
 pub fn cublas_clocks(size: Size) -> Result<Option<f64>> {
     let size = size.to_string();
-    let rows = rows::<Row>(BENCH)?
-        .into_iter()
-        .filter(|row| row.contestant == CUBLAS && row.regime == "sustained" && row.size == size);
-    let clocks = rows.filter_map(|row| Some(row.median_ms * row.sm_mhz_median? * 1e3));
-    Ok(clocks.reduce(f64::min))
+    let mut rows = rows::<Row>(BENCH)?.into_iter();
+    Ok(rows.find(|row| row.size == size).map(|row| row.clocks))
 }
 
 fn rows<T: for<'a> Deserialize<'a>>((path, text): (&'static str, &str)) -> Result<Vec<T>> {

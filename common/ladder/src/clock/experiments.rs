@@ -210,8 +210,8 @@ impl Kernel {
         })
     }
 
-    /// The text, written into this folder; `None` if nothing is changed.
-    fn write(&self, folder: &Path) -> Result<Option<PathBuf>> {
+    /// The changed text; `None` if nothing is changed.
+    fn text(&self) -> Result<Option<String>> {
         if self.edits.is_empty() {
             return Ok(None);
         }
@@ -236,6 +236,14 @@ impl Kernel {
             );
             text = text.replace(from, to);
         }
+        Ok(Some(text))
+    }
+
+    /// The text, written into this folder; `None` if nothing is changed.
+    fn write(&self, folder: &Path) -> Result<Option<PathBuf>> {
+        let Some(text) = self.text()? else {
+            return Ok(None);
+        };
         let name: String = (self.rung.chars().chain(self.name.chars()))
             .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
             .collect();
@@ -243,6 +251,25 @@ impl Kernel {
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Some(path))
     }
+}
+
+/// Kernels of experiments whose PTX and machine code are committed, since the book's pages run them: rung 06 with other numbers of
+/// stages. Each with its folder, from the workspace's root, its file and its text.
+///
+/// # Errors
+/// If rung 06 does not have the text that one of them replaces.
+pub fn committed() -> Result<Vec<(String, String, String)>> {
+    let kernels = EXPERIMENTS.iter().flat_map(|one| one.kernels);
+    let mut found = Vec::new();
+    for kernel in kernels.filter(|kernel| kernel.rung == RUNG_06.rung) {
+        if let Some(text) = kernel.text()? {
+            // "4 stages, one block an SM"
+            let name = kernel.name.split(',').next().unwrap_or(kernel.name);
+            let folder = format!("book/kernels/{}", kernel.rung);
+            found.push((folder, name.replace(' ', "_") + ".cu", text));
+        }
+    }
+    Ok(found)
 }
 
 /// A row of the record.
@@ -401,7 +428,23 @@ pub fn compare(record: &Path, recorded: bool, keep: bool) -> Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use harness::{KernelOnDisk, ptx_file};
+
     use super::*;
+
+    #[test]
+    fn the_committed_ones_are_made_from_the_rung_as_it_is() {
+        let root = rungs::root().expect("the rungs");
+        let committed = committed().expect("the edits apply");
+        assert_eq!(committed.len(), 5);
+        for (folder, file, text) in committed {
+            let kernel = KernelOnDisk::of_text(&root.join(folder), file, text);
+            let kernel = kernel.kernel();
+            let mend = "`cargo ladder ptx` makes it again";
+            assert_eq!(ptx_file::check(&kernel), Ok(()), "{}: {mend}", kernel.file);
+            assert!(kernel.has_sass_of(kernel.ptx), "{}: {mend}", kernel.file);
+        }
+    }
 
     #[test]
     fn every_experiment_applies_to_its_rung() {

@@ -1,5 +1,5 @@
 //! `cargo ladder clock`: how long the clock says that every rung takes, beside what a card took.
-mod experiments;
+pub mod experiments;
 mod kernels;
 mod stalls;
 

@@ -1,0 +1,54 @@
+//! What is done to a page by scripts, in any browser.
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+
+/// The element as an expression that throws where there is none.
+pub fn element(selector: &str) -> String {
+    let named = json!(selector);
+    format!(
+        "(document.querySelector({named}) ?? (() => {{ throw new Error('nothing is ' + {named}); }})())"
+    )
+}
+
+/// Scrolls to an element; where its middle is, and whether nothing else lies above it: for [`reached`].
+pub fn middle(selector: &str) -> String {
+    format!(
+        "(() => {{ const found = {}; found.scrollIntoView({{ block: 'center', inline: 'center', behavior: 'instant' }});\
+         const box = found.getBoundingClientRect(); const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];\
+         const top = document.elementFromPoint(x, y); return {{ x, y, hit: found.contains(top) }}; }})()",
+        element(selector)
+    )
+}
+
+/// Where to click.
+///
+/// # Errors
+/// If something else lies above the element.
+pub fn reached(selector: &str, place: &Value) -> Result<(f64, f64)> {
+    match (
+        place["hit"].as_bool(),
+        place["x"].as_f64(),
+        place["y"].as_f64(),
+    ) {
+        (Some(true), Some(x), Some(y)) => Ok((x, y)),
+        _ => bail!("{selector} cannot be reached: something else lies above it"),
+    }
+}
+
+/// Takes an option of a list, or a value of a slider; what is chosen then.
+pub fn choose(selector: &str, value: &str) -> String {
+    format!(
+        "(() => {{ const found = {}; found.value = {}; found.dispatchEvent(new Event('input', {{ bubbles: true }}));\
+         found.dispatchEvent(new Event('change', {{ bubbles: true }})); return found.value; }})()",
+        element(selector),
+        json!(value)
+    )
+}
+
+/// A promise that is kept once the expression is true, and broken after ten seconds.
+pub fn wait_until(expression: &str) -> String {
+    format!(
+        "(async () => {{ const end = Date.now() + 10000; while (!({expression})) {{\
+         if (Date.now() > end) throw new Error('it never came true'); await new Promise((go) => setTimeout(go, 20)); }} }})()"
+    )
+}
