@@ -209,7 +209,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("secret");
         fs::write(&file, vec![7; MOST_SECRET as usize + 1]).expect("a file");
-        assert!(secret(&file).is_err_and(|why| why.to_string().contains("no secret")));
+        assert!(secret(&file).is_err_and(|why| why.to_string().contains("not a secret")));
         fs::write(&file, [7; 32]).expect("a file");
         assert_eq!(secret(&file).expect("a secret"), [7; 32]);
     }

@@ -34,7 +34,7 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
     let of_b = wrong(&b, &b.problem.b, b.problem.padded.n);
     // A row of A or a column of B is another one: that says more than what it is multiplied with. By chance a sum is an element.
     let other_row = |found: &&Found| match found.is {
-        What::Element(Element::A(row, _)) => row != found.row,
+        What::Element(Element::A(row, k)) => row != found.row && k == found.column,
         _ => false,
     };
     if let Some(found) = most(&of_a, other_row)
@@ -50,7 +50,7 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
         ));
     }
     let other_column = |found: &&Found| match found.is {
-        What::Element(Element::B(_, column)) => column != found.column,
+        What::Element(Element::B(k, column)) => column != found.column && k == found.row,
         _ => false,
     };
     if let Some(found) = most(&of_b, other_column)
@@ -66,17 +66,28 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
         ));
     }
     // With the identity for B, C[i][j] is what is multiplied with B[j][j].
-    let is_sum = |found: &&Found| matches!(found.is, What::Another);
-    let found = most(&of_a, is_sum).or_else(|| of_a.iter().find(|found| !is_sum(found)))?;
+    let is_another_k = |found: &&Found| match found.is {
+        What::Element(Element::A(row, _)) => row == found.row,
+        _ => false,
+    };
+    let is_nothing = |found: &&Found| matches!(found.is, What::Nothing);
+    let found = most(&of_a, is_another_k).or_else(|| most(&of_a, is_nothing));
+    let Some(found) = found else {
+        let found = of_a.iter().find(|found| !is_nothing(found));
+        let found = found.or(of_a.first())?;
+        let (row, column) = (found.row, found.column);
+        return Some(cause(
+            found,
+            &format!(
+                "has B[{column}][{column}] times something other than A[{row}][{column}], such as the sum of several elements"
+            ),
+            "which k do the two addresses name in each step, and do both go on to the next step together?",
+        ));
+    };
     let (row, column) = (found.row, found.column);
     let should = format!("A[{row}][{column}]");
     let with = format!("B[{column}][{column}]");
     Some(match found.is {
-        What::Nothing => cause(
-            found,
-            &format!("lacks the product of {should} and {with}"),
-            "from where to where does each loop over k go, and is every product added to the sum?",
-        ),
         What::Element(Element::A(_, k)) => cause(
             found,
             &format!(
@@ -84,12 +95,10 @@ pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
             ),
             "which k do the two addresses name at this moment, and do both go on to the next one together?",
         ),
-        What::Element(Element::B(..)) | What::Another => cause(
+        _ => cause(
             found,
-            &format!(
-                "has {with} times something other than {should}, such as the sum of several elements"
-            ),
-            "which k do the two addresses name in each step, and do both go on to the next step together?",
+            &format!("lacks the product of {should} and {with}"),
+            "from where to where does each loop over k go, and is every product added to the sum?",
         ),
     })
 }

@@ -312,7 +312,7 @@ fn profile(state: &State, page: &mut Page) {
         Some(text) => page.listing(text),
         None => page.text(
             Tone::Plain,
-            "no complaint names a line; `cargo run -p rung05_swizzle -- profile --kernel FILE.cu` shows every line of a \
+            "no line at fault has counters; `cargo run -p rung05_swizzle -- profile --kernel FILE.cu` shows every line of a \
              matrix product",
         ),
     }
