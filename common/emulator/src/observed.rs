@@ -46,4 +46,24 @@ pub struct CopyLead {
     pub of: u64,
     /// The same for the warp that issued the copy; the maximum if there are several.
     pub issuer_of: u64,
+    /// Over those of that warp's instructions that issue copies after which it learns of a wait: how many it issues from each on
+    /// until then, summed up; and their number. Of several warps, the one with the fewest in flight.
+    pub in_flight: [u64; 2],
+    /// All instructions by which that warp issued copies.
+    pub issues: u64,
+    /// Those by which the warp itself did.
+    pub own_issues: u64,
+    /// Waits of the warp for phases of mbarriers in which no copy landed, in the whole launch: it waits for other warps.
+    pub empty_waits: u64,
+}
+
+impl CopyLead {
+    /// Instructions that issue copies which the issuing warp has in flight together, on average. Infinite where it never learns
+    /// of a wait before its last copy.
+    pub fn issues_in_flight(&self) -> f64 {
+        match self.in_flight {
+            [_, 0] => f64::INFINITY,
+            [sum, count] => sum as f64 / count as f64,
+        }
+    }
 }

@@ -14,6 +14,10 @@ pub enum Values {
     /// No value occurs twice in A and B together, as long as there are enough ([`DISTINCT`]), so a value identifies
     /// its element.
     Distinct,
+    /// As [`Values::Distinct`], and A is the identity matrix, as far as it is square: C is B then.
+    IdentityA,
+    /// The same with B: C is A.
+    IdentityB,
     /// Any 16 bits, for kernels that only move data: every eighth of the first 8,192 values is a NaN, an infinity, a
     /// zero or a subnormal, and the others run through all patterns, so that 73,728 elements contain every one.
     Words,
@@ -40,9 +44,14 @@ pub fn fill(
     [rows, columns, padded]: [u32; 3],
     first: u64,
 ) {
+    let is_a = first == 0;
     let bits: Box<dyn Fn(u64) -> u16> = match values {
         Values::Random | Values::Zero => return,
-        Values::Distinct => {
+        Values::IdentityA if is_a => Box::new(move |number| one_on_the_diagonal(number, columns)),
+        Values::IdentityB if !is_a => {
+            Box::new(move |number| one_on_the_diagonal(number - first, columns))
+        }
+        Values::Distinct | Values::IdentityA | Values::IdentityB => {
             let order = shuffled(seed);
             Box::new(move |number| order[(number % DISTINCT) as usize])
         }
@@ -67,6 +76,11 @@ fn shuffled(seed: u64) -> Vec<u16> {
         all.swap(last, (state % (last as u64 + 1)) as usize);
     }
     all
+}
+
+fn one_on_the_diagonal(number: u64, columns: u32) -> u16 {
+    let (row, column) = (number / u64::from(columns), number % u64::from(columns));
+    f16::from_f32(f32::from(u8::from(row == column))).to_bits()
 }
 
 fn word(seed: u64, number: u64) -> u16 {
@@ -94,6 +108,28 @@ mod tests {
             bk: 16,
         };
         Problem::with_values(size, tile, seed, values).expect("a problem")
+    }
+
+    #[test]
+    fn the_identity_matrix_is_the_one_or_the_other() {
+        let size = Size { m: 3, n: 5, k: 4 };
+        let made = |values| problem(size, values, 7);
+        let (a, b, distinct) = (
+            made(Values::IdentityA),
+            made(Values::IdentityB),
+            made(Values::Distinct),
+        );
+        assert_eq!((&a.b, &b.a), (&distinct.b, &distinct.a));
+        let one = |row, column| f16::from_f32(f32::from(u8::from(row == column)));
+        for row in 0..4 {
+            let [padded_k, padded_n] = [a.padded.k as usize, a.padded.n as usize];
+            for column in 0..4 {
+                let of_a = a.a[row * padded_k + column];
+                assert_eq!(of_a, if row < 3 { one(row, column) } else { f16::ZERO });
+                assert_eq!(b.b[row * padded_n + column], one(row, column));
+            }
+            assert_eq!(b.b[row * padded_n + 4], f16::ZERO);
+        }
     }
 
     #[test]

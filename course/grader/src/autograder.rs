@@ -43,7 +43,7 @@ pub fn run(root: &Path, process: &Process) -> Result<()> {
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Results that stand there from the beginning, in case nobody lives to write others.
+/// Results that are written first, in case the process is stopped before it can write others.
 pub(crate) fn unfinished() -> String {
     nothing(STOPPED)
 }
@@ -73,7 +73,7 @@ struct Submission {
 impl Submission {
     fn find(folder: &Path, config: &Config) -> Result<Self> {
         let wanted = &config.handed_in;
-        // As it lies in the students' repository; in a folder of its own; alone.
+        // As in the students' repository; in a folder of its own; alone.
         let places = [
             folder.join("course/assignments").join(&config.assignment),
             folder.join(&config.assignment),
@@ -96,7 +96,7 @@ impl Submission {
     }
 }
 
-/// A file's text. No folder on the way may be a link either: what it leads to was not handed in.
+/// A file's text. No folder of its path may be a link either: what it leads to was not handed in.
 fn text(path: &Path, folder: &Path) -> Result<String> {
     let name = path.strip_prefix(folder).unwrap_or(path).display();
     let [real, folder] = [path, folder].map(Path::canonicalize);
@@ -228,7 +228,7 @@ mod tests {
                 "several files might be meant (a.cu, b.cu)",
             ),
             (&[("kernel.cu", &large)], "at most 1048576 are read"),
-            (&[("kernel.cu/x", "")], "is no plain file"),
+            (&[("kernel.cu/x", "")], "is not a plain file"),
             (&[("prediction.toml", "")], "handed in: prediction.toml"),
         ] {
             let error = found(files, "kernel.cu")

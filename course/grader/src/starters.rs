@@ -43,7 +43,7 @@ fn has_bug(assignment: &Path) -> Result<bool> {
     Ok(rubric.contains_key("bug"))
 }
 
-/// Between `//: solution` and `//: starter` stands what the starter lacks; from there to `//: end`, behind `//|`, what
+/// Between `//: solution` and `//: starter` is what the starter lacks; from there to `//: end`, behind `//|`, what
 /// it has instead.
 ///
 /// # Errors

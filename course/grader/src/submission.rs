@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> Result<String> {
     let kind = fs::symlink_metadata(path).with_context(cannot)?;
     ensure!(
         kind.is_file(),
-        "{} is no plain file: hand in a copy, and no link",
+        "{} is not a plain file: hand in a copy, not a link",
         path.display()
     );
     ensure!(
@@ -77,7 +77,7 @@ pub fn plain_name(file: &Path) -> String {
 /// Characters of a line that a message quotes.
 const LONGEST_LINE: usize = 60;
 
-/// A student's table of answers. Its errors say what is wrong in which line, and quote that as far as it is short.
+/// A student's table of answers. Its errors say what is wrong in which line, and quote it if it is short.
 pub fn toml(text: &str) -> Result<toml::Table> {
     text.parse().map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start.min(text.len()));
@@ -102,7 +102,7 @@ pub fn secret(file: &Path) -> Result<Vec<u8>> {
     bounded.with_context(cannot)?;
     ensure!(
         secret.len() as u64 <= MOST_SECRET,
-        "{} has more than {MOST_SECRET} bytes: it is no secret; take 16 random ones or more",
+        "{} has more than {MOST_SECRET} bytes: it is not a secret; take 16 random ones or more",
         file.display()
     );
     ensure!(
@@ -120,7 +120,7 @@ pub fn secret(file: &Path) -> Result<Vec<u8>> {
 /// If there is none or several, or the folder cannot be read; it tells a student what to do.
 pub fn find(folder: &Path, wanted: &str) -> Result<PathBuf> {
     let path = folder.join(wanted);
-    // A link too: whoever reads it says what is wrong with it.
+    // A link too: the code that reads it says what is wrong with it.
     if path.symlink_metadata().is_ok() {
         return Ok(path);
     }
@@ -209,7 +209,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("secret");
         fs::write(&file, vec![7; MOST_SECRET as usize + 1]).expect("a file");
-        assert!(secret(&file).is_err_and(|why| why.to_string().contains("no secret")));
+        assert!(secret(&file).is_err_and(|why| why.to_string().contains("not a secret")));
         fs::write(&file, [7; 32]).expect("a file");
         assert_eq!(secret(&file).expect("a secret"), [7; 32]);
     }

@@ -3,6 +3,10 @@
 //! When a warp issues a copy, vector clocks tell how many products of every other warp are ordered before it. All later
 //! products may run while the copy is in flight, in whatever order a GPU runs its warps. This measure works for a
 //! producer warp that only copies as well as for one that also computes.
+//!
+//! It cannot tell that a warp waits for each of its copies before it issues the next: then one tile is in flight at a time,
+//! however many stages are full. So the issues that are in flight together are counted, too: those from a copy's own up to
+//! the first one that a wait for the copy happens before.
 use std::collections::BTreeMap;
 
 use super::block::Execution;
@@ -19,13 +23,36 @@ pub(super) type Issue = u32;
 /// The records of a cluster.
 pub(super) struct Lookahead {
     warps: Vec<Products>,
-    /// For each issue of a copy: by which warp, and how many products of each warp are ordered before it.
-    issues: Vec<(Actor, Vec<u64>)>,
+    issues: Vec<Issued>,
+    /// By warp: the copies that it issued, and how many of them are in flight together.
+    issuers: Vec<Issuer>,
     /// By rank: the copy that last wrote each unit of shared memory; 0 if none did.
     units: Vec<Vec<Issue>>,
     /// The smallest lead where a warp waited for a copy; and, by the warp's products so far, where it waited or read.
     waits: BTreeMap<(Actor, Issue), u64>,
     needs: BTreeMap<(Actor, u64, Issue), u64>,
+}
+
+/// An instruction that issued copies.
+struct Issued {
+    by: Actor,
+    /// The number of products of each warp that are ordered before it.
+    before: Vec<u64>,
+    /// Its number among the issues of its warp, from 0.
+    number: u64,
+    /// The warps that waited for it, each with its epoch at that time.
+    waited: Vec<(Actor, u32)>,
+}
+
+/// The issues of one warp.
+#[derive(Clone, Default)]
+struct Issuer {
+    issues: u64,
+    /// Issues for which no wait of any warp is yet known to happen before the warp's next issue.
+    unknown: Vec<Issue>,
+    /// The others: the number of issues from each up to the first one after its wait, added up; and how many they are.
+    in_flight: u64,
+    known: u64,
 }
 
 /// The matrix products of a warp.
@@ -34,6 +61,8 @@ struct Products {
     total: u64,
     /// Epochs with products, and the number of products up to each.
     epochs: Vec<(u32, u64)>,
+    /// Waits of the warp for phases of mbarriers in which no copy landed.
+    empty_waits: u64,
 }
 
 impl Products {
@@ -51,6 +80,7 @@ impl Lookahead {
         Self {
             warps: vec![Products::default(); warps],
             issues: Vec::new(),
+            issuers: vec![Issuer::default(); warps],
             units: vec![vec![0; shared_bytes.div_ceil(UNIT) as usize]; ranks],
             waits: BTreeMap::new(),
             needs: BTreeMap::new(),
@@ -68,21 +98,60 @@ impl Lookahead {
             None => products.total,
         };
         let before = self.warps.iter().enumerate().map(seen).collect();
-        self.issues.push((actor, before));
-        self.issues.len() as Issue
+        self.end_flights(actor, lane, order);
+        let issuer = &mut self.issuers[actor];
+        self.issues.push(Issued {
+            by: actor,
+            before,
+            number: issuer.issues,
+            waited: Vec::new(),
+        });
+        let issue = self.issues.len() as Issue;
+        issuer.issues += 1;
+        issuer.unknown.push(issue);
+        issue
     }
 
-    fn issued(&self, issue: Issue) -> Option<&(Actor, Vec<u64>)> {
+    /// The warp is about to issue a copy. Its earlier copies are no longer in flight if a wait for them, by any warp,
+    /// happens before this issue.
+    fn end_flights(&mut self, actor: Actor, lane: usize, order: &HappensBefore) {
+        let observer = order.observer(actor, 1 << lane);
+        let knows = |(by, epoch): (Actor, u32)| {
+            by == actor
+                || observer
+                    .as_ref()
+                    .is_none_or(|observer| (0..32).any(|lane| observer.see(by, lane, epoch)))
+        };
+        let issuer = &mut self.issuers[actor];
+        let issues = &self.issues;
+        issuer.unknown.retain(|&issue| {
+            let one = issue.checked_sub(1).and_then(|at| issues.get(at as usize));
+            let Some(one) = one.filter(|one| one.waited.iter().copied().any(knows)) else {
+                return true;
+            };
+            issuer.in_flight += issuer.issues - one.number;
+            issuer.known += 1;
+            false
+        });
+    }
+
+    fn issued(&self, issue: Issue) -> Option<&Issued> {
         self.issues.get(issue.checked_sub(1)? as usize)
     }
 
     /// The warp reads copied data, or waits for the copy.
-    fn need(&mut self, actor: Actor, issue: Issue, waits: bool) {
-        let Some((_, before)) = self.issued(issue) else {
+    fn need(&mut self, actor: Actor, issue: Issue, waits: bool, epoch: u32) {
+        let at = self.warps[actor].total;
+        let one = issue
+            .checked_sub(1)
+            .and_then(|at| self.issues.get_mut(at as usize));
+        let Some(one) = one else {
             return;
         };
-        let at = self.warps[actor].total;
-        let lead = at.saturating_sub(before[actor]);
+        let lead = at.saturating_sub(one.before[actor]);
+        if waits && one.waited.iter().all(|&(by, _)| by != actor) {
+            one.waited.push((actor, epoch));
+        }
         let least = self.needs.entry((actor, at, issue)).or_insert(lead);
         *least = lead.min(*least);
         if waits {
@@ -99,7 +168,7 @@ impl Lookahead {
             let total = self.warps[by].total;
             (total > 0).then(|| lead * self.warps[actor].total / total)
         };
-        let issuer = self.issued(issue).and_then(|&(issuer, _)| waited(issuer));
+        let issuer = self.issued(issue).and_then(|one| waited(one.by));
         [issuer, waited(actor)]
             .into_iter()
             .flatten()
@@ -108,27 +177,32 @@ impl Lookahead {
 
     /// The leads, once all warps have exited.
     pub fn leads(&self, warps: usize, block: impl Fn(usize) -> [u32; 3]) -> Vec<CopyLead> {
-        let mut least = BTreeMap::new();
+        let mut all = BTreeMap::new();
         for (&(actor, at, issue), &lead) in &self.needs {
-            let lead = self.lead(actor, issue, lead);
-            let issuer = self
-                .issued(issue)
-                .map_or(0, |&(by, _)| self.warps[by].total);
-            let (found, most) = least.entry((actor, at)).or_insert((lead, issuer));
-            *found = lead.min(*found);
-            *most = issuer.max(*most);
-        }
-        let all = least
-            .into_iter()
-            .map(|((actor, at), (products, issuer_of))| CopyLead {
+            let Some(by) = self.issued(issue).map(|one| one.by) else {
+                continue;
+            };
+            let one = CopyLead {
                 block: block(actor / warps),
                 warp: (actor % warps) as u32,
                 at,
-                products,
+                products: self.lead(actor, issue, lead),
                 of: self.warps[actor].total,
-                issuer_of,
-            });
-        all.collect()
+                issuer_of: self.warps[by].total,
+                in_flight: [self.issuers[by].in_flight, self.issuers[by].known],
+                issues: self.issuers[by].issues,
+                own_issues: self.issuers[actor].issues,
+                empty_waits: self.warps[actor].empty_waits,
+            };
+            let least: &mut CopyLead = all.entry((actor, at)).or_insert(one);
+            least.products = least.products.min(one.products);
+            least.issuer_of = least.issuer_of.max(one.issuer_of);
+            let share = |one: &CopyLead| one.issues_in_flight() / one.issues.max(1) as f64;
+            if share(&one) < share(least) {
+                (least.in_flight, least.issues) = (one.in_flight, one.issues);
+            }
+        }
+        all.into_values().collect()
     }
 }
 
@@ -146,9 +220,18 @@ impl Warp {
     #[inline(always)]
     pub(super) fn note_wait(&self, issues: &[Issue], cx: &mut Execution<'_>) {
         if let Some(lookahead) = &mut cx.common.lookahead {
+            let epoch = cx.order.observer(self.actor, 1).map_or(0, |own| own.epoch);
             issues
                 .iter()
-                .for_each(|&issue| lookahead.need(self.actor, issue, true));
+                .for_each(|&issue| lookahead.need(self.actor, issue, true, epoch));
+        }
+    }
+
+    /// The warp has waited for a phase in which no copy landed.
+    #[inline(always)]
+    pub(super) fn note_empty_wait(&self, cx: &mut Execution<'_>) {
+        if let Some(lookahead) = &mut cx.common.lookahead {
+            lookahead.warps[self.actor].empty_waits += 1;
         }
     }
 
@@ -159,7 +242,7 @@ impl Warp {
         if let Some(lookahead) = &mut cx.common.lookahead {
             for at in starts {
                 let issue = lookahead.units[rank].get((at / UNIT) as usize).copied();
-                lookahead.need(self.actor, issue.unwrap_or(0), false);
+                lookahead.need(self.actor, issue.unwrap_or(0), false, 0);
             }
         }
     }
@@ -188,8 +271,8 @@ impl Execution<'_> {
         if let Some(lookahead) = &mut self.common.lookahead {
             let end = (to + bytes).div_ceil(UNIT);
             for unit in to / UNIT..end {
-                if let Some(brought) = lookahead.units[rank].get_mut(unit as usize) {
-                    *brought = issue;
+                if let Some(last) = lookahead.units[rank].get_mut(unit as usize) {
+                    *last = issue;
                 }
             }
         }

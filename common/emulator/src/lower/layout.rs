@@ -93,8 +93,8 @@ fn too_large(variable: &Variable) -> PtxError {
         | VariableSpace::Local
         | VariableSpace::Frame(_) => "",
     };
-    let name = &variable.name;
-    let message = format!("the variable `{name}` does not fit its memory{hint}");
+    let (name, bytes) = (source_name(&variable.name), variable.bytes);
+    let message = format!("the variable `{name}` of {bytes} bytes does not fit its memory{hint}");
     PtxError::new(0, message)
 }
 

@@ -20,7 +20,7 @@ pub(crate) use types::{Type, TypeKind};
 
 /// Why PTX was refused, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("PTX line {line}{}: {message}", from(.source_line))]
+#[error("{}{message}", place(*line, .source_line))]
 pub struct PtxError {
     /// 1-based line of the PTX text; 0 if it is not known.
     pub line: u32,
@@ -45,9 +45,12 @@ impl PtxError {
     }
 }
 
-fn from(source: &Option<SourceLine>) -> String {
-    let source = source.as_ref();
-    source.map_or(String::new(), |at| format!(" ({at})"))
+fn place(line: u32, source: &Option<SourceLine>) -> String {
+    match (line, source) {
+        (0, None) => String::new(),
+        (line, None) => format!("PTX line {line}: "),
+        (line, Some(at)) => format!("PTX line {line} ({at}): "),
+    }
 }
 
 /// Parsed PTX text, independent of any GPU. It is a handle: copies share the text.

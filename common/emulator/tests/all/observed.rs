@@ -131,3 +131,24 @@ fn a_warp_that_only_copies_is_measured_by_the_one_that_reads() {
         assert_eq!(leads(&before, 0), [(2, 0, 3)], "schedule {schedule}");
     }
 }
+
+/// However many stages are full: a warp that waits for each of its copies before it issues the next has one in flight.
+#[test]
+fn copies_in_flight_together_are_those_before_the_first_that_comes_after_a_wait() {
+    let in_flight = |body: &str| {
+        let report = launch(32, 0, &format!("{CLEAR}\n{body}\n{READ}\n{MMA}"));
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
+        let all = report
+            .leads
+            .iter()
+            .map(|lead| (lead.issues_in_flight(), lead.issues));
+        all.reduce(|a, b| if a.0 < b.0 { a } else { b })
+    };
+    let all_but_one = "cp.async.wait_group 1;";
+    let one = format!("{COPY}\n{WAIT}\n{COPY}\n{WAIT}\n{COPY}\n{WAIT}");
+    assert_eq!(in_flight(&one), Some((1.0, 3)));
+    let two = format!("{COPY}\n{COPY}\n{all_but_one}\n{COPY}\n{all_but_one}\n{COPY}\n{WAIT}");
+    assert_eq!(in_flight(&two), Some((2.0, 4)));
+    let never_told = format!("{COPY}\n{COPY}\n{WAIT}");
+    assert_eq!(in_flight(&never_told), Some((f64::INFINITY, 2)));
+}

@@ -232,7 +232,7 @@ fn a_link_is_not_followed() {
     );
     assert!(!text(&output.stdout).contains("the host's own line"));
     let rows = grades(class.path());
-    assert!(rows[3][4].contains("is no plain file"), "{:?}", rows[3]);
+    assert!(rows[3][4].contains("is not a plain file"), "{:?}", rows[3]);
 }
 
 #[cfg(unix)]

@@ -77,7 +77,7 @@ pub struct WarpAccess {
     pub op: Op,
     /// Bytes that each lane asks for.
     pub bytes: u32,
-    /// The first so many lanes take part; of `ldmatrix`, give the addresses of rows.
+    /// The first N lanes take part; of `ldmatrix`, give the addresses of rows.
     pub lanes: u32,
     /// What `row` and `col` are in `address`, by `lane`; without them it speaks of `lane` itself.
     pub place: Option<[Formula; 2]>,
@@ -103,7 +103,7 @@ impl WarpAccess {
         self
     }
 
-    /// The same by the first so many lanes.
+    /// The same by the first N lanes.
     pub fn of_lanes(mut self, lanes: u32) -> Self {
         self.lanes = lanes;
         self

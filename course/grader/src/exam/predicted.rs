@@ -21,7 +21,7 @@ pub fn offsets(access: &WarpAccess) -> Result<Vec<u32>> {
         let found = u32::try_from(number)
             .ok()
             .filter(|number| *number < LARGEST);
-        found.with_context(|| format!("{number} is no address of a question"))
+        found.with_context(|| format!("{number} is not the address of a question"))
     };
     let of = |lane| {
         let at = |formula: &Option<Expression>, or| match formula {
@@ -31,7 +31,7 @@ pub fn offsets(access: &WarpAccess) -> Result<Vec<u32>> {
         let offset = number(address.value(at(&row, lane)?, at(&col, 0)?)?)?;
         ensure!(
             offset.is_multiple_of(access.bytes),
-            "lane {lane}'s address, {offset}, is no multiple of {}",
+            "lane {lane}'s address, {offset}, is not a multiple of {}",
             access.bytes
         );
         Ok(offset)

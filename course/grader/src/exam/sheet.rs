@@ -1,4 +1,4 @@
-//! An exam on paper: questions and a form for students, a key for who corrects them.
+//! An exam on paper: questions and a form for students, a key for those who correct them.
 use sha2::{Digest, Sha256};
 
 use super::Question;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use super::sheet;
 use crate::grade::rubric::Rubric;
 
-/// In README.md, the questions stand between these lines.
+/// In README.md, the questions are between these lines.
 const BEGIN: &str = "<!-- questions -->\n";
 const END: &str = "<!-- end -->\n";
 

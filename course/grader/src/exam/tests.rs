@@ -80,12 +80,12 @@ fn reasons_tell_no_count() {
 fn reasons_agree_with_the_counts() {
     let meet = [
         "is back at",
-        "lies on banks of run 0",
+        "is on banks of run 0",
         "Rows that differ only in",
     ];
     let apart = [
         "before one comes back",
-        "lie in different banks",
+        "are in different banks",
         "no two of these runs",
         "so no two lanes meet",
         "same word, which is served once",

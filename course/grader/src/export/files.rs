@@ -20,7 +20,7 @@ const FOLDERS: [&str; 8] = [
     "tests/faults",
 ];
 
-/// Endings of the files there. Whatever else lies about is nobody's to hand on.
+/// Endings of the files there. No other file is handed on.
 const KINDS: [&str; 14] = [
     "csv", "cu", "cuh", "h", "json", "md", "ptx", "rs", "sass", "sh", "snap", "toml", "tsv", "yml",
 ];

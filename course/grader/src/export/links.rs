@@ -27,7 +27,7 @@ impl Book {
         if let Some(address) = address {
             ensure!(
                 address.starts_with("https://") || address.starts_with("http://"),
-                "{address} is no address of a book: one is such as https://example.org/book"
+                "{address} is not the address of a book, such as https://example.org/book"
             );
             ensure!(
                 !address.contains(|c: char| c.is_whitespace()

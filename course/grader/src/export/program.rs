@@ -31,7 +31,7 @@ impl Program {
 fn of(bytes: Vec<u8>) -> Result<Program> {
     // The ELF header: its magic number, 64 bits, little-endian; and at byte 18 the machine, 62 for x86-64.
     let elf = bytes.starts_with(b"\x7fELF\x02\x01") && bytes.get(18..20) == Some(&[62, 0]);
-    ensure!(elf, "it is no Linux x86-64 executable");
+    ensure!(elf, "it is not a Linux x86-64 executable");
     let glibc = glibc(&bytes).context("it asks for no version of glibc: link it dynamically")?;
     Ok(Program { bytes, glibc })
 }

@@ -26,7 +26,7 @@ pub fn judge(questions: &[Question], answers: &str, of: f64) -> (Vec<RubricItem>
         Ok(answers) => answers,
         Err(error) => {
             let hint = "every line is a name in brackets, such as [q01], or a name, = and a number";
-            return refused(format!("the answers are no TOML: {error}"), hint);
+            return refused(format!("the answers are not TOML: {error}"), hint);
         }
     };
     let name = sheet::name(questions);
@@ -104,11 +104,11 @@ fn where_to_read(op: Op) -> (&'static str, &'static str) {
         ),
         Op::Matrix => (
             "conflicts-on-ldmatrix",
-            "at which of the eight places of 16 bytes does each row of one matrix lie?",
+            "at which of the eight places of 16 bytes is each row of one matrix?",
         ),
         Op::GlobalLoad | Op::GlobalStore => (
             "uncoalesced",
-            "in which pieces of 32 bytes do a warp's first and last byte lie, and which between them are left out?",
+            "in which pieces of 32 bytes are a warp's first and last byte, and which pieces between them are not accessed?",
         ),
     }
 }

@@ -7,7 +7,7 @@ use harness::{DISTINCT, Launched, Size, TrialLaunch, Values};
 use super::judge::LaunchResults;
 use super::plan::PlannedLaunch;
 use super::rubric::AssignmentKind;
-use super::{fragment, misplaced};
+use super::{fragment, misplaced, probe};
 
 /// What is wrong, and what to ask oneself.
 pub struct Cause {
@@ -59,6 +59,33 @@ pub fn of(all: &LaunchResults, launch: &PlannedLaunch, wrong: &Launched) -> Opti
                 .then(|| misplaced::of(wrong, task, tile.k))
                 .flatten()
         })
+        .or_else(|| {
+            let size = Size {
+                m: tile.m,
+                n: tile.n,
+                k: 2 * tile.k,
+            };
+            let is_written = !wrong
+                .verification
+                .first_wrong
+                .iter()
+                .all(|one| one.got.is_nan());
+            (task == AssignmentKind::Gemm && is_written)
+                .then(|| probe::of(all.trial(launch), size, &launch.on))
+                .flatten()
+        })
+}
+
+/// Products of a launch whose wrong elements are all looked at.
+const FEW_PRODUCTS: u64 = 1 << 22;
+
+/// Which elements are wrong, where few words say it.
+pub fn pattern(wrong: &Launched, task: AssignmentKind) -> Option<String> {
+    let Size { m, n, k } = wrong.problem.size;
+    let work = u64::from(m) * u64::from(n) * u64::from(k);
+    (work <= FEW_PRODUCTS)
+        .then(|| misplaced::pattern(wrong, task))
+        .flatten()
 }
 
 /// Of a transposition only words of some kinds are wrong.

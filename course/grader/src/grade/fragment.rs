@@ -13,7 +13,10 @@ pub fn wrong(launched: &Launched, instructions: &[Instruction]) -> Option<Cause>
         let by_wgmma = matches!(instruction.kind, InstructionKind::Wgmma(_));
         let a = Operand::of(factors, &labels, 'A');
         let b = Operand::of(factors, &labels, 'B');
-        let found = a.first_wrong(by_wgmma).or_else(|| b.first_wrong(by_wgmma));
+        let unknown = || a.first_unknown().or_else(|| b.first_unknown());
+        let unknown = if by_wgmma { None } else { unknown() };
+        let found = unknown.or_else(|| a.first_wrong(by_wgmma));
+        let found = found.or_else(|| b.first_wrong(by_wgmma));
         found.or_else(|| differing(&a, &b))
     })
 }
@@ -24,6 +27,7 @@ struct Operand {
     columns: usize,
     /// Row-major.
     held: Vec<Option<Element>>,
+    bits: Vec<u16>,
 }
 
 impl Operand {
@@ -36,6 +40,7 @@ impl Operand {
             name,
             columns,
             held: bits.iter().map(|bits| labels.get(*bits)).collect(),
+            bits: bits.clone(),
         }
     }
 
@@ -66,7 +71,7 @@ impl Operand {
             let (down, right) = self.place(at);
             self.element(row + down as u32, column + right as u32)
         };
-        // In the order of the lanes and their registers; padding may lie beyond the matrix.
+        // In the order of the lanes and their registers; padding may be beyond the matrix.
         let wrong = |at: &usize| self.held[*at] != Some(should(*at)) && self.held[*at].is_some();
         let order = |at: &usize| match by_wgmma {
             true => (0, *at),
@@ -103,11 +108,38 @@ impl Operand {
                 self.name,
                 half / 2
             ),
-            hint: format!(
-                "which address does lane {lane} name or load from, and whose row is that?"
-            ),
+            hint: self.whose_address(lane, half / 2),
             mistake: "wrong-fragment",
         }
+    }
+
+    fn whose_address(&self, lane: usize, register: usize) -> String {
+        let name = self.name.to_ascii_lowercase();
+        format!(
+            "loaded by hand: which row and which column does lane {lane} compute for {name}[{register}]? By ldmatrix: which lanes name \
+             the rows of the matrix that {name}[{register}] comes from, and is it to be transposed?"
+        )
+    }
+
+    /// The first number that no element has.
+    fn first_unknown(&self) -> Option<Cause> {
+        let unknown = |at: &usize| self.held[*at].is_none() && self.bits[*at] != 0;
+        let at = (0..self.held.len())
+            .filter(unknown)
+            .min_by_key(|at| self.register(*at))?;
+        let (lane, half) = self.register(at);
+        let register = self.name.to_ascii_lowercase();
+        let which = if half % 2 == 0 { "lower" } else { "upper" };
+        Some(Cause {
+            what: format!(
+                "the fragment of {} is wrong: lane {lane}, {register}[{}] holds 0x{:04x} in its {which} half, which no element of A or B is",
+                self.name,
+                half / 2,
+                self.bits[at]
+            ),
+            hint: "how are two elements of 16 bits put into one register: which of them is shifted, and by how much?".into(),
+            mistake: "wrong-fragment",
+        })
     }
 
     fn of_descriptor(&self, at: usize, held: Element, wanted: Element) -> Cause {
@@ -136,7 +168,7 @@ impl Operand {
                 self.name
             ),
             hint: format!(
-                "how many bytes lie between two groups of 8 rows of this panel of {}, and which field says so?",
+                "how many bytes are between two groups of 8 rows of this panel of {}, and which field says so?",
                 self.name
             ),
             mistake: "wrong-descriptor",

@@ -8,7 +8,7 @@ use super::labels::{self, Coverage};
 use super::plan::{self, Class, PlannedLaunch};
 use super::rubric::{AssignmentKind, Measure, Part, Rubric, TileVariant};
 use super::values::{self, HIDDEN, PUBLIC};
-use super::{Complaint, Grade, LaunchOutcome, RubricItem, mechanism, profile, sanitizer};
+use super::{Complaint, Grade, LaunchOutcome, RubricItem, mechanism, profile, sanitizer, warnings};
 use crate::submission::harmless;
 
 /// The kernel, compiled for each of the rubric's tiles.
@@ -177,10 +177,10 @@ impl<'a> Judged<'a> {
         std::mem::replace(&mut self.complained, true)
     }
 
-    /// The measure at hand is through.
-    pub fn next(&mut self) {
+    /// The measure at hand is through; whether it has been complained about.
+    pub fn next(&mut self) -> bool {
         self.why.extend(self.worst.take().map(|(.., words)| words));
-        self.complained = false;
+        std::mem::take(&mut self.complained)
     }
 
     /// Says what is wrong with a launch; of a hidden one only that something is.
@@ -228,9 +228,21 @@ pub fn judge(
     compiler: &dyn Compile,
 ) -> Result<()> {
     for part in &rubric.part {
+        let of_part = grade.complaints.len();
         match trials(rubric, part, kernel, launches, compiler)? {
             Ok(trials) => judge_part(grade, rubric, part, launches, &trials),
             Err(why) => nothing(grade, rubric, part, launches, why),
+        }
+        if grade.complaints.len() == of_part {
+            continue;
+        }
+        let macros = macros_of(
+            rubric,
+            part,
+            launches.first().map_or(0, |launch| launch.tile),
+        );
+        if let Some(warned) = warnings::of(kernel, &rubric.arch, &macros, compiler) {
+            grade.complaints.insert(of_part, warned.in_part(&part.name));
         }
     }
     Ok(())
@@ -257,6 +269,15 @@ fn trials(
     Ok(Ok(trials))
 }
 
+/// The macros of a part and a tile.
+fn macros_of(rubric: &Rubric, part: &Part, tile: usize) -> Vec<String> {
+    let TileVariant { m, n, k, .. } = rubric.tile[tile];
+    let macros = [("TILE_M", m), ("TILE_N", n), ("TILE_K", k)];
+    let mut defines: Vec<String> = macros.map(|(name, side)| format!("{name}={side}")).into();
+    defines.extend(part.define.clone());
+    defines
+}
+
 fn trial(
     rubric: &Rubric,
     part: &Part,
@@ -265,9 +286,7 @@ fn trial(
     compiler: &dyn Compile,
 ) -> Result<Result<Trial, Complaint>> {
     let TileVariant { m, n, k, .. } = rubric.tile[launch.tile];
-    let macros = [("TILE_M", m), ("TILE_N", n), ("TILE_K", k)];
-    let mut defines: Vec<String> = macros.map(|(name, side)| format!("{name}={side}")).into();
-    defines.extend(part.define.clone());
+    let defines = macros_of(rubric, part, launch.tile);
     let task = match rubric.task {
         AssignmentKind::Transpose => harness::Task::Transpose,
         AssignmentKind::Gemm | AssignmentKind::Predict => harness::Task::Gemm,
@@ -282,10 +301,20 @@ fn trial(
     let trial = match source.and_then(|source| Trial::new(source, task)) {
         Ok(trial) => trial,
         Err(error) if is_the_kernels(&error) => {
-            let hint = if let Error::Compile { .. } = error {
-                "begin with the compiler's first message: others may follow from it"
-            } else {
-                "begin with the assignment's kernel.cu, and keep its parameters and its launch"
+            let hint = match &error {
+                Error::Compile { .. } => {
+                    "begin with the compiler's first message: others may follow from it"
+                }
+                Error::Ptx { error, .. } if error.line == 0 => {
+                    "the message names what there is too much of, and how much there may be"
+                }
+                Error::Ptx { .. } => {
+                    "the line has an instruction in inline PTX, or calls a function that has: compare its modifiers and operands with \
+                     the PTX ISA, and with the assignment's kernel.cu"
+                }
+                _ => {
+                    "begin with the assignment's kernel.cu, and keep its parameters and its launch"
+                }
             };
             let what = match launch.tile {
                 0 => error.to_string(),

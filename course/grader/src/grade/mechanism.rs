@@ -27,7 +27,15 @@ const ROW: u32 = (SECTOR / ELEMENT) as u32;
 pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     let mut judged = Judged::new();
     budget::judge(all, &mut judged);
-    for measure in &all.rubric.measure {
+    // Conflicts are why wavefronts are too many: they are said first.
+    let is_conflicts = |measure: &&Measure| measure.what == What::SharedWavefronts;
+    let (conflicts, others): (Vec<_>, Vec<_>) = all.rubric.measure.iter().partition(is_conflicts);
+    let mut has_conflicts = false;
+    for measure in conflicts.into_iter().chain(others) {
+        if has_conflicts && matches!(measure.what, What::SharedTraffic | What::OperandTraffic) {
+            // It has been said why.
+            judged.has_complained();
+        }
         match measure.what {
             What::SharedWavefronts => by_instruction(measure, all, &mut judged),
             What::GlobalLoads | What::GlobalStores | What::SharedTraffic => {
@@ -44,7 +52,8 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
             What::BoxBytes => pipeline::box_bytes(measure, all, &mut judged),
             What::PredictedClocks => clock::predicted_clocks(measure, all, &mut judged),
         }
-        judged.next();
+        let complained = judged.next();
+        has_conflicts |= complained && measure.what == What::SharedWavefronts;
     }
     shared_bytes(all, &mut judged);
     judged
@@ -76,9 +85,9 @@ fn shared_bytes<'a>(all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
             );
             let hint = "what do the bytes beyond that hold, and does it take them?";
             judged.credit = 0.0;
-            judged
-                .complaints
-                .push(Complaint::new(what, hint, "over-padding"));
+            // It costs all of the points: it comes first.
+            let complaint = Complaint::new(what, hint, "over-padding");
+            judged.complaints.insert(0, complaint);
             return;
         }
     }
@@ -302,7 +311,7 @@ fn operand_traffic<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut 
     for (launch, one) in all
         .done
         .iter()
-        .filter(|(_, one)| !one.run.factors.is_empty())
+        .filter(|(_, one)| !one.run.factors.is_empty() && one.verification.ok())
     {
         let tile = all.rubric.tile[launch.tile];
         let [rows, columns, _] = launch.tiles(all.rubric);

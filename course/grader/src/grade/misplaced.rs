@@ -1,9 +1,11 @@
 //! Where an element of C that is wrong belongs, or which products it lacks.
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use harness::Launched;
 
 use super::diagnosis::Cause;
+use super::pattern;
 use super::rubric::AssignmentKind;
 
 /// Wrong elements that are looked at.
@@ -11,17 +13,22 @@ const LOOKED_AT: usize = 64;
 
 /// Exchanged indices, or missing steps along K, if most wrong elements tell the same.
 pub fn of(launched: &Launched, task: AssignmentKind, bk: u32) -> Option<Cause> {
-    let product = match task {
-        AssignmentKind::Gemm | AssignmentKind::Predict => Product::of(launched),
-        AssignmentKind::Transpose => Product::transposed(launched),
-    };
-    let wrong = product.wrong();
+    let product = Product::of_task(launched, task);
+    let wrong = product.some_wrong();
     if wrong.len() < 2 {
         return None;
     }
     let is_gemm = task == AssignmentKind::Gemm;
     let steps = || is_gemm.then(|| steps(&product, &wrong, bk)).flatten();
-    exchanged(&product, &wrong).or_else(steps)
+    exchanged(&product, &wrong)
+        .or_else(|| within_rows(&product, &wrong))
+        .or_else(steps)
+}
+
+/// Which elements are wrong, where few words say it.
+pub fn pattern(launched: &Launched, task: AssignmentKind) -> Option<String> {
+    let product = Product::of_task(launched, task);
+    pattern::of(&product.wrong(), [product.rows, product.columns])
 }
 
 /// C as it is and as it should be.
@@ -38,6 +45,13 @@ struct Product<'a> {
 }
 
 impl<'a> Product<'a> {
+    fn of_task(launched: &'a Launched, task: AssignmentKind) -> Self {
+        match task {
+            AssignmentKind::Gemm | AssignmentKind::Predict => Self::of(launched),
+            AssignmentKind::Transpose => Self::transposed(launched),
+        }
+    }
+
     fn of(launched: &'a Launched) -> Self {
         let size = launched.problem.size;
         let (rows, columns) = (size.m as usize, size.n as usize);
@@ -97,7 +111,14 @@ impl<'a> Product<'a> {
         })
     }
 
-    /// Rows and columns of wrong elements, spread over C.
+    /// Some of them, spread over C.
+    fn some_wrong(&self) -> Vec<(usize, usize)> {
+        let all = self.wrong();
+        let step = all.len().div_ceil(LOOKED_AT).max(1);
+        all.into_iter().step_by(step).collect()
+    }
+
+    /// Rows and columns of wrong elements.
     fn wrong(&self) -> Vec<(usize, usize)> {
         let all = (0..self.want.len()).map(|at| (at / self.columns, at % self.columns));
         let is_wrong = |&(row, column): &(usize, usize)| {
@@ -105,9 +126,7 @@ impl<'a> Product<'a> {
             let right = (self.got(row, column) - want).abs() <= bound;
             !right
         };
-        let all: Vec<_> = all.filter(is_wrong).collect();
-        let step = all.len().div_ceil(LOOKED_AT).max(1);
-        all.into_iter().step_by(step).collect()
+        all.filter(is_wrong).collect()
     }
 }
 
@@ -141,9 +160,10 @@ fn exchanged(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
     let is_there = |at: &&(usize, usize)| belongs(at).0 < product.rows && belongs(at) != **at;
     let first = wrong.iter().find(is_there)?;
     let (row, column) = belongs(first);
+    let name = if product.bits { "out" } else { "C" };
     Some(Cause {
         what: format!(
-            "C[{}][{}] holds what belongs to C[{row}][{column}], and so it is with most of the others",
+            "{name}[{}][{}] holds what belongs to {name}[{row}][{column}], and so it is with most of the others",
             first.0, first.1
         ),
         hint: match how {
@@ -156,40 +176,89 @@ fn exchanged(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
     })
 }
 
-/// Most of them are sums without one step along K, or of the first steps alone.
+/// Wrong elements that are enough to tell an order from chance.
+const ENOUGH: usize = 8;
+
+/// Nearly all of them hold what belongs to another element of their row.
+fn within_rows(product: &Product, wrong: &[(usize, usize)]) -> Option<Cause> {
+    let belongs = |&(row, column): &(usize, usize)| {
+        let got = product.got(row, column);
+        (0..product.columns).find(|other| {
+            let (want, bound) = product.want[row * product.columns + other];
+            *other != column && (got - want).abs() <= bound
+        })
+    };
+    let count = wrong.iter().filter(|at| belongs(at).is_some()).count();
+    if wrong.len() < ENOUGH || 10 * count < 9 * wrong.len() {
+        return None;
+    }
+    let (at, other) = wrong.iter().find_map(|at| Some((at, belongs(at)?)))?;
+    let name = if product.bits { "out" } else { "C" };
+    let (row, column) = at;
+    Some(Cause {
+        what: format!(
+            "{name}[{row}][{column}] holds what belongs to {name}[{row}][{other}]: rows have their own elements, in another order"
+        ),
+        hint: "do the code that writes the tile and the code that reads it compute the same place for an element?".into(),
+        mistake: "swizzle-on-one-side",
+    })
+}
+
+/// Most of them are sums without some of the products: without one step along K, of the first steps or the last ones alone, without
+/// the same k of each step, or they are the last product alone.
 fn steps(product: &Product, wrong: &[(usize, usize)], bk: u32) -> Option<Cause> {
     let k = product.launched.problem.size.k as usize;
     let bk = (bk as usize).max(1);
     let count = k.div_ceil(bk);
-    if bk < 4 || !(2..=64).contains(&count) {
+    if bk < 4 || !(1..=64).contains(&count) {
         return None;
     }
-    let range = |step: usize| step * bk..k.min((step + 1) * bk);
+    let whole = |row: usize, column: usize| product.want[row * product.columns + column];
     let agree = |value: &dyn Fn(usize, usize) -> f64| {
         let close = wrong.iter().filter(|&&(row, column)| {
-            let bound = product.want[row * product.columns + column].1;
-            (product.got(row, column) - value(row, column)).abs() <= bound
+            (product.got(row, column) - value(row, column)).abs() <= whole(row, column).1
         });
         10 * close.count() >= 8 * wrong.len()
     };
-    let without = |step: usize| {
-        agree(&|row, column| {
-            product.want[row * product.columns + column].0 - product.sum(row, column, range(step)).0
-        })
+    // Of zeros every small sum is close, and none of them is the reason.
+    if agree(&|_, _| 0.0) {
+        return None;
+    }
+    let sum = |range: Range<usize>| move |row, column| product.sum(row, column, range.clone()).0;
+    let without = |range: Range<usize>| {
+        move |row, column| whole(row, column).0 - product.sum(row, column, range.clone()).0
     };
-    let only =
-        |steps: usize| agree(&|row, column| product.sum(row, column, 0..k.min(steps * bk)).0);
-    let what = if let Some(steps) = (1..count).find(|steps| only(*steps)) {
+    let without_each = |at: usize| {
+        move |row, column| {
+            let each = (at..k).step_by(bk);
+            let missing = each.map(|k| product.sum(row, column, k..k + 1).0);
+            whole(row, column).0 - missing.sum::<f64>()
+        }
+    };
+    let step = |step: usize| step * bk..k.min((step + 1) * bk);
+    let first = |steps: &usize| agree(&sum(0..steps * bk));
+    let last = |steps: &usize| agree(&sum(k.saturating_sub(steps * bk)..k));
+    let what = if let Some(steps) = (1..count).find(first) {
         format!("what is there are the sums of the first {steps} of {count} steps along K")
-    } else if let Some(step) = (0..count).find(|step| without(*step)) {
+    } else if let Some(steps) = (1..count).find(last) {
+        format!("what is there are the sums of the last {steps} of {count} steps along K")
+    } else if let Some(step) = (0..count).find(|at| count > 1 && agree(&without(step(*at)))) {
         format!("what is missing in the sums is step {step} along K, counted from 0")
+    } else if agree(&sum(k - 1..k)) {
+        format!(
+            "what is there is the product of the last k, {}, alone",
+            k - 1
+        )
+    } else if let Some(at) = (0..bk.min(k)).find(|at| agree(&without_each(*at))) {
+        format!("what is missing in the sums is k = {at} of each step of {bk}, counted from 0")
     } else {
         return None;
     };
     Some(Cause {
         what,
-        hint: "from where to where does the loop over K go, and what is multiplied behind it?"
-            .into(),
+        hint:
+            "from where to where does each loop over k go, and is every product added to the sum?"
+                .into(),
         mistake: "missing-step",
     })
 }

@@ -10,11 +10,15 @@
 //! | `labels` | which elements of A and B were multiplied? |
 //! | `fragment` | which register holds another element than it should? |
 //! | `misplaced` | which elements of C are exchanged, which products missing? |
+//! | `probe` | which elements are multiplied with each other? |
+//! | `pattern` | which elements of C are wrong? |
 //! | `mechanism` | is it right for the right reason? |
 //! | `budget` | what may a kernel do, and what must it, by whatever instruction? |
 //! | `pipeline` | how early are copies issued? |
+//! | `warnings` | what does the compiler warn of? |
 //! | `clock` | how long would it take? |
 //! | `sanitizer` | what was found wrong? |
+//! | `element` | which element of a matrix is at an address? |
 //! | `conflict` | which lanes want the same bank? |
 //! | `gap` | which lanes' bytes are not side by side? |
 //! | `profile` | what did the lines around the one at fault ask memory for? |
@@ -31,15 +35,18 @@ mod clock;
 mod conflict;
 mod diagnose;
 mod diagnosis;
+mod element;
 mod fragment;
 mod gap;
 mod judge;
 mod labels;
 mod mechanism;
 mod misplaced;
+mod pattern;
 mod pipeline;
 pub(crate) mod plan;
 mod predict;
+mod probe;
 mod profile;
 pub(crate) mod results;
 pub(crate) mod rubric;
@@ -47,6 +54,7 @@ mod sanitizer;
 mod see;
 pub(crate) mod text;
 mod values;
+mod warnings;
 
 use std::path::{Path, PathBuf};
 
@@ -65,7 +73,7 @@ use crate::submission::{self, DIAGNOSIS, PREDICTIONS, read};
 const NO_MISTAKE: &str = "none-of-these";
 
 /// Raised whenever the same kernel might get other points, or other sizes.
-pub(crate) const VERSION: &str = "7";
+pub(crate) const VERSION: &str = "8";
 
 /// What a process of its own is to grade, into a `results.json` that it prints.
 #[derive(Clone, Debug)]
@@ -419,7 +427,7 @@ impl HandedIn {
     }
 }
 
-/// SHA-256 of what was handed in, with what stands beside it, in 64 digits.
+/// SHA-256 of what was handed in, with the files beside it, in 64 digits.
 pub(crate) fn submission_hash(file: &Path, is_kernel: bool) -> Result<String> {
     Ok(HandedIn::read(file, is_kernel)?.hash())
 }

@@ -2,9 +2,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use emulator::{CopyLead, InstructionKind};
+use harness::Launched;
 
 use super::judge::{Judged, LaunchResults};
-use super::plan::{Class, SMS};
+use super::plan::{Class, PlannedLaunch, SMS};
 use super::rubric::Measure;
 
 /// Bytes of an element.
@@ -15,10 +16,11 @@ const ELEMENT: u32 = 2;
 /// with three, since no tile can be issued before the first step.
 ///
 /// Counted in the matrix products of each warp that reads or waits; the worst of them counts. A warp that only copies
-/// multiplies nothing, and what it does is seen by those that read what it brought. Launches with no more than two steps
-/// do not count: they are all prologue.
+/// multiplies nothing, and what it does is seen by those that read what it brought. But no tile counts for more steps than there
+/// are tiles in flight together: a warp that waits for each of its copies has one. Launches with no more than two steps do
+/// not count: they are all prologue.
 pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (launch, one) in &all.done {
+    for (launch, one) in right(all) {
         let [rows, columns, steps] = launch.tiles(all.rubric);
         // Of a block that takes several tiles, steps are not told apart by its products.
         let several = launch.class == Class::Large && all.trial(launch).is_persistent();
@@ -41,42 +43,76 @@ pub fn copies_ahead<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut
 /// Of one warp.
 fn ahead(leads: &[&CopyLead], steps: u64) -> f64 {
     let of = leads.first().map_or(0, |lead| lead.of);
-    let of_a_step = of as f64 / steps as f64;
-    let mut least = BTreeMap::<u64, u64>::new();
+    let of_a_step = (of as f64 / steps as f64).max(1.0);
+    let mut least = BTreeMap::<u64, f64>::new();
     for lead in leads {
         // What is waited for behind the last product is for a step that there is not.
         let step = (lead.at * steps / of).min(steps - 1);
-        let products = least.entry(step).or_insert(lead.products);
-        *products = lead.products.min(*products);
+        let ahead = (lead.products as f64 / of_a_step).min(in_flight(lead, steps));
+        let found = least.entry(step).or_insert(ahead);
+        *found = ahead.min(*found);
     }
-    let sum: u64 = least.values().sum();
     // Of all of its tiles, the first has nothing before it.
-    sum as f64 / of_a_step.max(1.0) / (steps - 1) as f64
+    least.values().sum::<f64>() / (steps - 1) as f64
+}
+
+/// Tiles that the warp which issued this one has in flight together.
+fn in_flight(lead: &CopyLead, steps: u64) -> f64 {
+    let of_a_tile = (lead.issues as f64 / steps as f64).max(1.0);
+    // From one of a tile's issues on, half of the others are behind it on average.
+    let others = (of_a_tile - 1.0) / 2.0;
+    (lead.issues_in_flight() + others) / of_a_tile
 }
 
 /// Blocks that copied something, for each SM.
 pub fn persistent_blocks<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
     for (launch, one) in &all.done {
-        let blocks: BTreeSet<_> = one.run.leads.iter().map(|lead| lead.block).collect();
-        let of_an_sm = blocks.len() as f64 / f64::from(SMS);
-        let words = format!("{} blocks copy tiles, on {SMS} SMs", blocks.len());
+        let blocks = blocks(one);
+        let of_an_sm = blocks as f64 / f64::from(SMS);
+        let words = format!("{blocks} blocks copy tiles, on {SMS} SMs");
         judged.measured(measure, all, launch, (of_an_sm, words), "another-way");
     }
 }
 
-/// Executions of barriers for each warp of the blocks.
+/// The launches whose C is right: others may have ended early.
+fn right<'b, 'a>(
+    all: &'b LaunchResults<'a>,
+) -> impl Iterator<Item = &'b (&'a PlannedLaunch, Launched)> {
+    all.done.iter().filter(|(_, one)| one.verification.ok())
+}
+
+/// Executions of barriers for each warp of the blocks; and waits for other warps at mbarriers, for each warp that multiplies and
+/// copies nothing: mbarriers make a barrier, too.
 pub fn block_barriers<'a>(measure: &Measure, all: &LaunchResults<'a>, judged: &mut Judged<'a>) {
-    for (launch, one) in &all.done {
+    for (launch, one) in right(all) {
         let trial = all.trial(launch);
         let counted = trial.instructions().iter().zip(&one.run.counters);
         let barriers = counted.filter(|(of, _)| of.kind == InstructionKind::Barrier);
         let executions: u64 = barriers.map(|(_, counters)| counters.executions).sum();
         let [rows, columns, _] = launch.tiles(all.rubric);
         let warps = rows * columns * u64::from(trial.threads().div_ceil(32));
-        let each = executions as f64 / warps.max(1) as f64;
-        let words = format!("each warp comes to {each:.2} barriers of several warps, on average");
+        let waits: BTreeMap<_, u64> = one
+            .run
+            .leads
+            .iter()
+            .filter(|lead| lead.of > 0 && lead.own_issues == 0)
+            .map(|lead| ((lead.block, lead.warp), lead.empty_waits))
+            .collect();
+        let tiles_of_a_block = rows * columns / blocks(one).max(1);
+        let of_a_tile = (waits.len() as u64 * tiles_of_a_block.max(1)).max(1);
+        let waits = waits.values().sum::<u64>() as f64 / of_a_tile as f64;
+        let each = executions as f64 / warps.max(1) as f64 + waits;
+        let words = format!(
+            "each warp comes to {each:.2} barriers of several warps, on average, with waits for other warps at mbarriers"
+        );
         judged.measured(measure, all, launch, (each, words), "barrier-in-each-step");
     }
+}
+
+/// Blocks that copied something.
+fn blocks(one: &Launched) -> u64 {
+    let blocks: BTreeSet<_> = one.run.leads.iter().map(|lead| lead.block).collect();
+    blocks.len() as u64
 }
 
 /// Needs for copies that a multiplying warp has issued, over all of them.
@@ -85,7 +121,7 @@ pub fn multiplying_producers<'a>(
     all: &LaunchResults<'a>,
     judged: &mut Judged<'a>,
 ) {
-    for (launch, one) in &all.done {
+    for (launch, one) in right(all) {
         let needs = one.run.leads.iter().filter(|lead| lead.of > 0);
         let (mut of, mut multiplying) = (0u64, 0u64);
         for lead in needs {

@@ -1,4 +1,5 @@
-//! The launches of a kernel: the public sizes, then for everybody every tile once and a large size that no tile divides.
+//! The launches of a kernel: the public sizes, then for everybody every tile once, a large size that no tile divides, and one
+//! tile with a large K.
 //! What of them is hidden comes from a secret and a student by SHA-256, so it is the same on every machine.
 use anyhow::Result;
 use harness::{DISTINCT, Size, TrialLaunch, Values};
@@ -18,6 +19,8 @@ pub enum Class {
     EveryTile,
     /// Many tiles each way, and none of the sides a multiple of a tile's.
     Large,
+    /// One tile, and a K that is larger than all others: a kernel may stop at the largest K that its author has seen.
+    Deep,
     /// The launch whose clocks are predicted, the same for everybody.
     Timed,
     /// Of a kernel that has a bug: what it keeps from one step to the next, and persistent blocks from one tile to the next, may
@@ -85,7 +88,7 @@ pub fn public(rubric: &Rubric, tile: usize) -> Result<Vec<PlannedLaunch>> {
     Ok(sizes.map(launch).collect())
 }
 
-/// Every tile once, and a large size. Without a secret they are told in full, since everybody can find them out.
+/// Every tile once, a large size, and a large K. Without a secret they are told in full, since everybody can find them out.
 pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<PlannedLaunch> {
     let draw = Draw {
         parts: [
@@ -100,6 +103,10 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
         .collect();
     let tile = draw.number(tiles as u32, "tile") as usize % tiles.max(1);
     all.push(draw.launch(rubric, tile, Class::Large));
+    if rubric.task == AssignmentKind::Gemm {
+        let tile = draw.number(tiles as u32, "deep") as usize % tiles.max(1);
+        all.push(draw.launch(rubric, tile, Class::Deep));
+    }
     if rubric.bug.is_some() {
         let waves = WAVES.map(|(waves, steps)| Class::Waves { waves, steps });
         let waves = waves.into_iter().zip((0..tiles).cycle());
@@ -127,6 +134,13 @@ pub fn others(rubric: &Rubric, secret: Option<&[u8]>, student: &str) -> Vec<Plan
 /// Waves of tiles, and steps along K: few and many, odd and even, and with every remainder of a ring of two, three or four
 /// stages.
 const WAVES: [(u32, u32); 6] = [(2, 3), (3, 2), (2, 4), (4, 1), (3, 5), (2, 6)];
+
+/// Steps along K of [`Class::Large`].
+const LARGE_STEPS: u32 = 4;
+
+/// [`Class::Deep`] has this K or more, up to twice as much: larger than any public one, and one tile of it takes no longer than
+/// [`Class::Large`].
+const LARGE_K: u32 = 640;
 
 /// SMs of the card that is emulated, an H100.
 pub const SMS: u32 = 132;
@@ -159,6 +173,7 @@ impl Draw<'_> {
         let number = match class {
             Class::EveryTile | Class::Public | Class::Timed => tile as u32,
             Class::Large => 100 + tile as u32,
+            Class::Deep => 150 + tile as u32,
             Class::Waves { waves, steps } => 200 + 16 * waves + steps,
         };
         let draw = |what| self.number(number, what);
@@ -170,11 +185,8 @@ impl Draw<'_> {
                 (size, Values::Distinct)
             }
             Class::Public | Class::Timed | Class::Large => {
-                // One less than whole tiles, or a few: no side is a multiple of anything. More tiles and more steps than
-                // any public size has.
-                let steps = rubric.public_sizes().unwrap_or_default();
-                let steps = steps.iter().map(|size| size.k.div_ceil(k)).max();
-                let steps = steps.unwrap_or(1).min(16);
+                // One less than whole tiles, or a few: no side is a multiple of anything. More tiles than any public size
+                // has; of steps along K there are many in [`Class::Deep`].
                 let odd = |what, tile: u32, tiles: u32| {
                     tiles * tile - ((draw(what) as u32 % tile.min(16)) | 1)
                 };
@@ -186,7 +198,16 @@ impl Draw<'_> {
                 let size = Size {
                     m: odd("odd m", m, tiles(m)),
                     n: odd("odd n", n, tiles(n)),
-                    k: odd("odd k", k.max(2), steps + 1),
+                    k: odd("odd k", k.max(2), LARGE_STEPS),
+                };
+                (size, Values::Random)
+            }
+            Class::Deep => {
+                let odd = |what, tile: u32| tile - ((draw(what) as u32 % tile.min(16)) | 1);
+                let size = Size {
+                    m: odd("odd m", m.max(2)),
+                    n: odd("odd n", n.max(2)),
+                    k: (LARGE_K + draw("odd k") as u32 % LARGE_K) | 1,
                 };
                 (size, Values::Random)
             }
@@ -279,10 +300,11 @@ mod tests {
     }
 
     #[test]
-    fn everybody_has_every_tile_and_a_large_odd_size() {
+    fn everybody_has_every_tile_a_large_odd_size_and_a_large_k() {
         let rubric = rubric();
         for student in ["ada", "bob", "cyd", "dan"] {
             let all = others(&rubric, Some(b"s"), student);
+            let (deep, all) = all.split_last().expect("launches");
             let (large, tiles) = all.split_last().expect("launches");
             let numbers: Vec<usize> = tiles.iter().map(|launch| launch.tile).collect();
             assert_eq!(numbers, (0..rubric.tile.len()).collect::<Vec<_>>());
@@ -294,9 +316,17 @@ mod tests {
             let (Size { m, n, k }, tile) = (large.on.size, rubric.tile[large.tile]);
             assert!(m % 2 == 1 && n % 2 == 1 && k % 2 == 1, "{}", large.on.size);
             assert!(
-                m > 2 * tile.m && n > 2 * tile.n && k > 160,
+                m > 2 * tile.m && n > 2 * tile.n && k > 3 * tile.k,
                 "{}",
                 large.on.size
+            );
+            let (Size { m, n, k }, tile) = (deep.on.size, rubric.tile[deep.tile]);
+            let largest = rubric.public_sizes().expect("sizes");
+            let largest = largest.iter().map(|size| size.k).max().expect("a size");
+            assert!(
+                m <= tile.m && n <= tile.n && k > 2 * largest && k % 2 == 1,
+                "{}",
+                deep.on.size
             );
         }
     }

@@ -30,7 +30,7 @@ fn check(rubric: &Rubric, answers: Option<&str>) -> Result<(usize, Vec<String>)>
         let what = "there is no prediction.toml beside the kernel: README.md has the questions";
         return Ok((0, vec![what.into()]));
     };
-    let answers = submission::toml(answers).context("prediction.toml is no TOML")?;
+    let answers = submission::toml(answers).context("prediction.toml is not TOML")?;
     let mut right = 0;
     let lines = rubric.prediction.iter().map(|question| {
         let verdict = judged(answers.get(&question.key), counted(question));
@@ -55,7 +55,7 @@ pub struct GradedAnswer {
     pub said: String,
 }
 
-/// Whatever stands in the place of an answer.
+/// What is in the place of an answer.
 pub fn judged(answer: Option<&Value>, right: u64) -> GradedAnswer {
     let number = answer.and_then(Value::as_integer);
     let right = number.is_some_and(|found| u64::try_from(found) == Ok(right));

@@ -1,4 +1,5 @@
 //! What the lines around the one at fault asked memory for, at the first public size that was launched.
+use emulator::Counters;
 use harness::{lines, source_lines, thousands};
 
 use super::judge::LaunchResults;
@@ -26,7 +27,9 @@ pub fn around(all: &LaunchResults, line: u32) -> Option<String> {
         text += &format!("{row}\n");
     }
     let mut at_fault: Vec<_> = instructions.iter().zip(&one.run.counters).collect();
-    at_fault.retain(|(of, _)| lines::line_of(source, of) == Some(line));
+    let is_executed = |counters: &Counters| counters.executions > 0;
+    at_fault
+        .retain(|(of, counters)| lines::line_of(source, of) == Some(line) && is_executed(counters));
     for (instruction, counters) in at_fault.iter().take(INSTRUCTIONS) {
         let executions = thousands(counters.executions);
         text += &format!("{executions:>10}  {}\n", instruction.text.trim());

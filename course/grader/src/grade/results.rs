@@ -85,7 +85,7 @@ impl Results {
         let text =
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         serde_json::from_str(&text)
-            .with_context(|| format!("{} is no grade: grade the class again", path.display()))
+            .with_context(|| format!("{} is not a grade: grade the class again", path.display()))
     }
 
     /// All points that there are.

@@ -304,7 +304,7 @@ impl Prediction {
         for offset in &self.offsets {
             ensure!(
                 offset.is_multiple_of(bytes) && *offset < LARGEST,
-                "the prediction {key}: {offset} is no multiple of {bytes} below {LARGEST}"
+                "the prediction {key}: {offset} is not a multiple of {bytes} below {LARGEST}"
             );
         }
         ensure!(
@@ -335,7 +335,7 @@ impl Rubric {
             )
         })?;
         let mut rubric =
-            Self::parse(&text).with_context(|| format!("{} is no rubric", path.display()))?;
+            Self::parse(&text).with_context(|| format!("{} is not a rubric", path.display()))?;
         if let Some(bug) = &mut rubric.bug {
             bug.read(assignment, &rubric.name)?;
             // What is launched belongs to the rubric.

@@ -1,10 +1,10 @@
 //! What the sanitizer found, and what to do about it.
-use emulator::{AccessKind, Conflict, Finding, FindingKind, Space, Synchronization};
-
-use harness::lines;
+use emulator::{AccessKind, Conflict, Finding, FindingKind, Location, Space, Synchronization};
+use harness::{Launched, lines};
 
 use super::judge::{Judged, LaunchResults};
-use super::{Complaint, NO_MISTAKE};
+use super::plan::PlannedLaunch;
+use super::{Complaint, NO_MISTAKE, element};
 
 /// Findings of a launch that are shown.
 const SHOWN: usize = 3;
@@ -28,20 +28,29 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     // What ended the launch comes first: the rest may follow from it.
     let (ending, others): (Vec<_>, Vec<_>) =
         one.run.findings.iter().partition(|one| one.is_fatal());
+    // A read that is too early finds nothing, and the race with the write that comes too late says why.
+    let is_early = |finding: &&Finding| matches!(finding.kind, FindingKind::Uninitialised(_));
+    let (early, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_early);
+    let too_early = |finding: &Finding| match &finding.kind {
+        FindingKind::Race(conflict) => !early.is_empty() && reads_first(conflict),
+        _ => false,
+    };
     let complaint = |finding: &Finding| {
-        let what = format!("{}: {finding}", all.label(launch));
-        let (mistake, hint) = advice(&finding.kind);
-        let at = finding.location.instruction;
-        let trial = all.trial(launch);
-        let instruction = trial.instructions().get(at);
+        let mut what = format!("{}: {finding}", all.label(launch));
+        what += &in_the_kernel(all, launch, one, finding);
+        let (mistake, hint) = match too_early(finding) {
+            true => TOO_EARLY,
+            false => advice(finding),
+        };
         Complaint {
-            line: instruction.and_then(|of| lines::line_of(trial.source(), of)),
+            line: line_of(all, launch, &finding.location),
             ..Complaint::new(what, hint, mistake)
         }
     };
     let mut shown: Vec<_> = ending
         .into_iter()
         .chain(others)
+        .chain(early.iter().copied())
         .take(SHOWN)
         .map(complaint)
         .collect();
@@ -58,14 +67,92 @@ pub fn judge<'a>(all: &LaunchResults<'a>) -> Judged<'a> {
     judged
 }
 
+/// What is said of a read that finds nothing since it does not wait for the write.
+const TOO_EARLY: (&str, &str) = (
+    "race-after-the-copy",
+    "the read comes before the write here: which barrier makes every thread that reads wait until all have written?",
+);
+
+/// Whether two accesses are by the same line.
+fn of_one_line(conflict: &Conflict, location: &Location) -> bool {
+    let line = |of: &Location| of.source.as_ref().map(|source| source.line);
+    line(&conflict.other).is_some() && line(&conflict.other) == line(location)
+}
+
+/// Whether what was read was written afterwards.
+fn reads_first(conflict: &Conflict) -> bool {
+    use AccessKind::{Read, Write};
+    let (first, second) = match conflict.is_later {
+        true => (conflict.other_access, conflict.access),
+        false => (conflict.access, conflict.other_access),
+    };
+    (first, second) == (Read, Write)
+}
+
+fn line_of(all: &LaunchResults, launch: &PlannedLaunch, location: &Location) -> Option<u32> {
+    let trial = all.trial(launch);
+    let instruction = trial.instructions().get(location.instruction)?;
+    lines::line_of(trial.source(), instruction)
+}
+
+/// Of an address that no allocation holds: the nearest one, if it begins before, and how far behind its beginning that is.
+fn behind(finding: &Finding) -> Option<(&str, u64)> {
+    let FindingKind::OutOfBounds { access, nearest } = &finding.kind else {
+        return None;
+    };
+    let (_, words) = nearest.split_once(" the nearest allocation, ")?;
+    let (name, place) = words.split_once(", at 0x")?;
+    let base = u64::from_str_radix(place.split(' ').next()?, 16).ok()?;
+    Some((name, access.address.checked_sub(base)?))
+}
+
+/// The element that a finding is about, and the text of its lines.
+fn in_the_kernel(
+    all: &LaunchResults,
+    launch: &PlannedLaunch,
+    one: &Launched,
+    finding: &Finding,
+) -> String {
+    let known = finding
+        .symbol
+        .as_ref()
+        .map(|(name, offset)| (name.as_str(), *offset));
+    let element = known
+        .or_else(|| behind(finding))
+        .and_then(|(name, offset)| element::of(&one.problem, all.rubric.task, name, offset));
+    let mut words = element.map_or(String::new(), |element| format!("\n    {element}"));
+    let mut all_lines = vec![line_of(all, launch, &finding.location)];
+    if let FindingKind::Race(conflict)
+    | FindingKind::MissingProxyFence(conflict)
+    | FindingKind::MbarrierTouched(conflict) = &finding.kind
+    {
+        all_lines.insert(0, line_of(all, launch, &conflict.other));
+    }
+    let mut all_lines: Vec<u32> = all_lines.into_iter().flatten().collect();
+    all_lines.dedup();
+    let code = all.trial(launch).source().text.as_deref();
+    for line in all_lines {
+        let text = code.and_then(|code| code.lines().nth((line as usize).checked_sub(1)?));
+        if let Some(text) = text {
+            words += &format!("\n  line {line}: {}", text.trim());
+        }
+    }
+    words
+}
+
 /// An anchor of the book's page of mistakes.
 pub fn mistake(finding: &Finding) -> &'static str {
-    advice(&finding.kind).0
+    advice(finding).0
 }
 
 /// The mistake, and a hint.
-fn advice(kind: &FindingKind) -> (&'static str, &'static str) {
-    match kind {
+fn advice(finding: &Finding) -> (&'static str, &'static str) {
+    match &finding.kind {
+        FindingKind::OutOfBounds { access, .. } if access.space == Space::Shared => (
+            "out-of-bounds",
+            "how far does this index get, and how many bytes are there? A formula that moves elements has to keep each in its row; the \
+             bytes of an `extern __shared__` array are those that the launch states",
+        ),
         FindingKind::OutOfBounds { .. } => (
             "out-of-bounds",
             "how far does this index get, and how many bytes are there?",
@@ -110,7 +197,7 @@ fn advice(kind: &FindingKind) -> (&'static str, &'static str) {
             "divergent-barrier",
             "which threads come to this barrier, and which of them never do?",
         ),
-        FindingKind::Race(conflict) => race(conflict),
+        FindingKind::Race(conflict) => race(conflict, &finding.location),
         FindingKind::UnfinishedCopy(_) => (
             "bulk-wait",
             "what waits for this copy before the block exits?",
@@ -160,8 +247,15 @@ fn advice(kind: &FindingKind) -> (&'static str, &'static str) {
 }
 
 /// Which order is missing: what these two accesses are, and which of them came first.
-fn race(conflict: &Conflict) -> (&'static str, &'static str) {
+fn race(conflict: &Conflict, location: &Location) -> (&'static str, &'static str) {
     use AccessKind::{AsyncRead, AsyncWrite, Read, Write};
+    if conflict.space == Space::Global && (conflict.access, conflict.other_access) == (Write, Write)
+    {
+        return (
+            "race-in-global-memory",
+            "two threads write this element: which tile does each block take, which elements each thread, and do two of them get the same?",
+        );
+    }
     if conflict.space == Space::Global {
         return (
             "race-in-global-memory",
@@ -176,6 +270,19 @@ fn race(conflict: &Conflict) -> (&'static str, &'static str) {
         (Write, Write) => (
             "two-in-one-place",
             "two threads write the same bytes: does the formula for the address give two elements one place?",
+        ),
+        (AsyncWrite, AsyncWrite) => (
+            "two-in-one-place",
+            "two copies write the same bytes: does the formula for the address give two chunks one place, or begins a copy to a place \
+             before the one before has been waited for?",
+        ),
+        (AsyncWrite, Write) | (Write, AsyncWrite) if of_one_line(conflict, location) => (
+            "two-in-one-place",
+            "two copies write the same bytes: does the formula for the address give two chunks one place, and does each stay in its row?",
+        ),
+        (AsyncWrite, Write) | (Write, AsyncWrite) => (
+            "cp-async-wait",
+            "a copy to these bytes may still be in flight while they are written: what waits for the copy, or do both have the same place?",
         ),
         // Engines read asynchronously: TMA brings what `wgmma` takes.
         (AsyncWrite, AsyncRead) | (AsyncRead, AsyncWrite) => (

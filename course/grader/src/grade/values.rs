@@ -107,8 +107,12 @@ fn wrong_values<'a>(
     let Some(first) = found.first_wrong.first() else {
         return;
     };
+    let name = match all.rubric.task {
+        AssignmentKind::Gemm | AssignmentKind::Predict => "C",
+        AssignmentKind::Transpose => "out",
+    };
     let mut what = format!(
-        "{}: {} of {} elements of C are wrong; the first is C[{}][{}], {}",
+        "{}: {} of {} elements of {name} are wrong; the first is {name}[{}][{}], {}",
         all.label(launch),
         found.wrong,
         found.checked,
@@ -120,6 +124,9 @@ fn wrong_values<'a>(
             AssignmentKind::Transpose => word(one, first.row, first.col, first.want),
         }
     );
+    if let Some(which) = diagnosis::pattern(one, all.rubric.task) {
+        what += &format!("\n  all wrong elements are in {which}");
+    }
     let findings = &one.run.findings;
     let fault = findings.iter().find(|finding| finding.is_fatal());
     // What nobody wrote is read where an address is wrong: which one, the numbers may tell.
@@ -140,10 +147,9 @@ fn wrong_values<'a>(
         judged.explains = true;
         let wrong = &all.rubric.wrong;
         // A fragment may be wrong because its bytes are elsewhere: the assignment says what is likely here.
+        let is_likely = !["wrong-fragment", super::NO_MISTAKE].contains(&&*wrong.mistake);
         match cause.mistake {
-            "wrong-fragment" if wrong.mistake != super::NO_MISTAKE => {
-                (wrong.hint.clone(), wrong.mistake.clone())
-            }
+            "wrong-fragment" if is_likely => (wrong.hint.clone(), wrong.mistake.clone()),
             mistake => (cause.hint, mistake.to_owned()),
         }
     } else if let Some(found) = faults.complaints.first().filter(|_| !by_address) {
@@ -153,7 +159,8 @@ fn wrong_values<'a>(
         )
     } else if first.got.is_nan() && !first.want.is_nan() {
         (
-            "C was NaN before the launch: does every element get written?".into(),
+            "{name} was NaN before the launch: which thread should write this element, and does it?"
+                .replace("{name}", name),
             "c-is-nan".to_owned(),
         )
     } else {

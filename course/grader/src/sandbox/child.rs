@@ -8,7 +8,7 @@ use harness::{Compile, Error, Nvrtc};
 use super::lockdown::Lock;
 use super::{Answer, Limits, Request, compiler_log};
 
-/// Compiled before the lock is taken, so that NVRTC has looked up whatever it looks up once, and once by whoever asks
+/// Compiled before the lock is taken, so that NVRTC has looked up what it looks up once, and once by the process that asks
 /// whether all is well.
 pub const TRUSTED: &str = "extern \"C\" __global__ void kernel() {}";
 /// What it is called.

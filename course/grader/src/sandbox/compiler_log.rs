@@ -1,5 +1,5 @@
 //! The compiler's messages about the kernel. Those about other files may quote what a student is not to see; behind the
-//! lock no file can be read, and should that ever fail, this stands behind it.
+//! lock no file can be read, and should that ever fail, this is a second safeguard.
 //!
 //! A message is a line `FILE(LINE): …` and all that follows up to the next such line: quoted source, a caret, in which
 //! instantiation it happened. The lines that sum all up at the end belong to none.
@@ -21,8 +21,8 @@ pub fn about(name: &str, log: &str) -> String {
     }
     match others {
         0 => log.into(),
-        1 => kept + "1 message about another file is left away\n",
-        _ => kept + &format!("{others} messages about other files are left away\n"),
+        1 => kept + "1 message about another file is omitted\n",
+        _ => kept + &format!("{others} messages about other files are omitted\n"),
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
     fn messages_about_other_files_go_with_what_they_quote() {
         let log = format!("{OF_THE_KERNEL}{OF_ANOTHER}{OF_THE_KERNEL}{OF_ANOTHER}{SUM}");
         let said = about("/kernel.cu", &log);
-        let left = "4 messages about other files are left away\n";
+        let left = "4 messages about other files are omitted\n";
         assert_eq!(said, format!("{OF_THE_KERNEL}{OF_THE_KERNEL}{SUM}{left}"));
     }
 }

@@ -1,5 +1,5 @@
 //! What a process under the lock can still do: compute, take memory up to a limit, read and write the pipes that it
-//! has, and end. The kernel of Linux enforces it, twice over: landlock refuses every file whoever asks for it, and
+//! has, and end. The kernel of Linux enforces it, twice over: landlock refuses every file, and
 //! seccomp every call that names one, with all others that a compiler has no use for. Resource limits bound the rest.
 use std::fs;
 use std::path::{Path, PathBuf};

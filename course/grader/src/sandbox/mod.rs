@@ -176,7 +176,7 @@ impl Sandboxed {
             )),
             // The command itself failed: it does not know what it was asked, so it is another ladder.
             None => cannot(format!(
-                "{} ended with {status}; build it anew",
+                "{} ended with {status}; build it again",
                 self.program.display()
             )),
         }

@@ -174,7 +174,7 @@ fn head(state: &State, page: &mut Page) {
     page.text(Tone::Heading, &text);
     match &state.progress {
         Progress::Public => page.text(Tone::Quiet, "the file has changed; grading again …"),
-        Progress::Rest => page.text(Tone::Quiet, "the other launches are on their way …"),
+        Progress::Rest => page.text(Tone::Quiet, "the other launches are running …"),
         Progress::Done => {}
         Progress::Failed(why) => failed(page, &state.file, why),
     }
@@ -301,7 +301,7 @@ fn tiles(state: &State, page: &mut Page) {
         page.text(tone, &format!("{}: {words}", launch.name));
     }
     if report.stage == Stage::Public {
-        page.text(Tone::Quiet, "the other launches are on their way …");
+        page.text(Tone::Quiet, "the other launches are running …");
     }
 }
 
@@ -312,7 +312,7 @@ fn profile(state: &State, page: &mut Page) {
         Some(text) => page.listing(text),
         None => page.text(
             Tone::Plain,
-            "no complaint names a line; `cargo run -p rung05_swizzle -- profile --kernel FILE.cu` shows every line of a \
+            "no line at fault has counters; `cargo run -p rung05_swizzle -- profile --kernel FILE.cu` shows every line of a \
              matrix product",
         ),
     }

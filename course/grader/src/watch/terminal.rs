@@ -148,7 +148,7 @@ fn pressed(key: KeyEvent) -> Option<Key> {
     }
 }
 
-/// Letters from a pipe, a line or more at a time. Its end is no reason to quit: it may be empty from the beginning.
+/// Letters from a pipe, a line or more at a time. Its end does not quit: it may be empty from the beginning.
 fn letters(to: &Sender<Event>) {
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         for key in line.chars().filter_map(Key::of) {

@@ -237,6 +237,6 @@ fn long_lines_of_toml_are_refused_in_few_words() {
         let error = Grader::new(folder.path(), None, compiler)
             .err()
             .expect("no rubric");
-        assert!(format!("{error:#}").contains("is no rubric"));
+        assert!(format!("{error:#}").contains("is not a rubric"));
     }
 }

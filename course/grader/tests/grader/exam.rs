@@ -1,4 +1,4 @@
-//! Assignment 00 cannot be fooled: each answer counts alone, whatever stands in its place, and everybody can have
+//! Assignment 00 cannot be fooled: each answer counts alone, whatever is in its place, and everybody can have
 //! questions of their own. Nothing is compiled.
 use std::fs;
 use std::path::PathBuf;
@@ -116,7 +116,7 @@ fn the_key_gets_all_points_and_every_reason() {
     assert_eq!((wrong.points(), wrong.passed()), (0.0, false));
 }
 
-/// What stands in place of answers gets what it is worth, and no more.
+/// What is given in place of answers gets what it is worth, and no more.
 #[test]
 fn every_mutation_gets_its_points() {
     let swapped = |question: &Question, count: &str, number: u64| match count {

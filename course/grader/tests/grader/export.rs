@@ -112,7 +112,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     lines.filter(|line| line.len() > 24 && !line.starts_with("//"))
 }
 
-/// By file of a solution, the lines that stand in no rung and not in its starter; of other solutions than the reference,
+/// By file of a solution, the lines that are in no rung and not in its starter; of other solutions than the reference,
 /// in no starter at all, since those have its helpers where they please.
 fn answers() -> BTreeMap<PathBuf, Vec<String>> {
     let rungs = folders(&root().join("rungs"));
@@ -152,7 +152,7 @@ fn answers() -> BTreeMap<PathBuf, Vec<String>> {
     found
 }
 
-/// Whether it stands there, and is not the beginning of a longer number or name.
+/// Whether it occurs there, and is not the beginning of a longer number or name.
 fn holds(text: &str, line: &str) -> bool {
     text.match_indices(line).any(|(at, _)| {
         let next = text[at + line.len()..].chars().next();

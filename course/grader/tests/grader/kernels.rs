@@ -1,4 +1,4 @@
-//! `cargo ladder grade` cannot be fooled: solutions get all points, and whoever cheats or errs loses those that the
+//! `cargo ladder grade` cannot be fooled: solutions get all points, and cheats and mistakes lose those that the
 //! mistake costs, with the right complaint. The kernels are compiled here, so NVRTC is needed.
 use std::collections::BTreeMap;
 use std::fs;
@@ -248,7 +248,7 @@ fn a_grade_is_the_same_again_and_names_what_it_rests_on() {
     );
     assert_eq!(extra["rubric_sha256"].as_str().map(str::len), Some(64));
     assert_eq!(extra["submission_sha256"].as_str().map(str::len), Some(64));
-    assert_eq!(extra["grader"], "7");
+    assert_eq!(extra["grader"], "8");
     let tests = results["tests"].as_array().expect("tests");
     let sum: f64 = tests.iter().filter_map(|test| test["score"].as_f64()).sum();
     assert!((sum - 79.0).abs() < 1e-9);
@@ -324,12 +324,17 @@ fn complaints_link_to_mistakes_of_the_book() {
     for file in [
         "answers.rs",
         "clock.rs",
+        "diagnosis.rs",
+        "fragment.rs",
         "diagnose.rs",
         "mechanism.rs",
+        "misplaced.rs",
         "mod.rs",
         "pipeline.rs",
+        "probe.rs",
         "sanitizer.rs",
         "values.rs",
+        "warnings.rs",
     ] {
         for word in quoted(&grade.join(file)) {
             if word.contains('-') && word.chars().all(|c| c.is_ascii_lowercase() || c == '-') {

@@ -22,7 +22,7 @@ pub struct Mutation {
     pub name: String,
     /// Of a cheat.
     pub class: Option<String>,
-    /// Texts of the solution, and what stands there instead.
+    /// Texts of the solution, and what replaces them.
     #[serde(default)]
     pub edits: Vec<[String; 2]>,
     /// Of which kernel beside the solution, if not of that; without edits it stands as it is.

@@ -65,7 +65,7 @@ fn short(what: &str) -> String {
     let first = lines.next().unwrap_or_default();
     let rest: Vec<&str> = lines.collect();
     let cut = first.trim_end_matches(':');
-    // Behind `line 7: ` stands that line, whatever part of the assignment comes before it.
+    // Behind `line 7: ` is that line, whatever part of the assignment comes before it.
     let code = cut
         .find("line ")
         .and_then(|at| Some(at + cut[at..].find(": ")?));

@@ -76,7 +76,10 @@ impl Warp {
                 let barrier = cx.block.mbarriers.get(&at);
                 let issued = barrier.and_then(|barrier| barrier.copied);
                 let brought = barrier.map_or_else(Vec::new, |barrier| barrier.brought.clone());
-                self.note_wait(&brought, cx);
+                match issued {
+                    Some(_) => self.note_wait(&brought, cx),
+                    None => self.note_empty_wait(cx),
+                }
                 self.end_wait(op, complete, at, issued, cx);
             }
             None => {

@@ -40,7 +40,7 @@ struct Xor {
 }
 
 impl Xor {
-    /// One that stays in a row of so many chunks.
+    /// One that stays in a row of N chunks.
     fn draw(draw: &mut SeededRandom, chunks: u32) -> Self {
         let shift = draw.below(3);
         let widths = chunks.ilog2().min(3);
@@ -51,7 +51,7 @@ impl Xor {
         }
     }
 
-    /// The chunk where `COL` lies.
+    /// The chunk that holds `COL`.
     fn of_col(&self) -> Formula {
         COL ^ match self.shift {
             0 => ROW & self.mask,
@@ -70,7 +70,7 @@ pub fn swizzled_column(draw: &mut SeededRandom) -> Draft {
         Op::Matrix => draw.pick(&[8, 16, 32].map(|lanes| (lanes, columns * 8 >= lanes))),
         _ => (32, columns == 4),
     };
-    // Where the row has not so many chunks, the lanes are rows further down.
+    // Where the row has fewer chunks, the lanes are rows further down.
     let place = match place {
         true => [LANE % 8, LANE / 8],
         false => [LANE % 16, LANE / 16],
@@ -97,7 +97,7 @@ fn spent(pitch: u32, xor: &Xor) -> String {
             [] => "no bit".into(),
         }
     };
-    // So many rows lie side by side in the 128 bytes of all banks: their number's lowest bits.
+    // As many rows are side by side in the 128 bytes of all banks: their number's lowest bits.
     let by_place = (128 / pitch).max(1) - 1;
     let by_xor = xor.mask << xor.shift;
     let fill = match by_place {
@@ -114,7 +114,7 @@ fn spent(pitch: u32, xor: &Xor) -> String {
     };
     let left = 0b111 & !(by_place | by_xor);
     let end = match left {
-        0 => "So all eight rows that are served together lie in different banks".into(),
+        0 => "So all eight rows that are served together are in different banks".into(),
         left => format!("Rows that differ only in {} meet", bits(left)),
     };
     format!("{fill}. The XOR uses {}{twice}. {end}.", bits(by_xor))

@@ -33,11 +33,11 @@ pub fn strided(draw: &mut SeededRandom) -> Draft {
     let stride = draw.pick(&[8, 16, 24, 32, 40, 64, 128, 1024]);
     let reason = match stride {
         0..SECTOR => format!(
-            "Neighbours lie {stride} bytes apart, less than a sector: of the bytes 0 to {}, no sector is left out.",
+            "Neighbours are {stride} bytes apart, less than a sector: of the bytes 0 to {}, no sector is left out.",
             31 * stride + bytes - 1
         ),
         _ => format!(
-            "Neighbours lie {stride} bytes apart, so no two find theirs in the same sector."
+            "Neighbours are {stride} bytes apart, so no two find theirs in the same sector."
         ),
     };
     Draft {
@@ -108,7 +108,7 @@ pub fn ragged_rows(draw: &mut SeededRandom) -> Draft {
         access: WarpAccess::new(Op::GlobalLoad, bytes, ROW * pitch + COL * bytes)
             .at([LANE / columns, LANE % columns]),
         reason: format!(
-            "In each row the lanes want {wanted} bytes. Rows of {pitch} bytes are no whole sectors, so every row begins \
+            "In each row the lanes load {wanted} bytes. Rows of {pitch} bytes are not whole sectors, so every row begins \
              {} bytes further into one: {straddle}.",
             pitch % SECTOR
         ),

@@ -60,6 +60,6 @@ fn meet(runs: u32, length: u32, step: u32) -> String {
     };
     match first {
         None => format!("{round}, and no two of these runs of {length} banks touch"),
-        Some(run) => format!("{round}, and run {run} of {length} banks lies on banks of run 0"),
+        Some(run) => format!("{round}, and run {run} of {length} banks is on banks of run 0"),
     }
 }

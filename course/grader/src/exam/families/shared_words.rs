@@ -63,7 +63,7 @@ fn different(number: u32, step: u32, places: u32, [one, more]: [&str; 2]) -> Str
     let begin = format!("{number} different {more}, {step} {unit} apart");
     match period(step, places) {
         back if back < number => format!("{begin}: number {back} is back at the banks of number 0"),
-        _ => format!("{begin}: they lie in different banks"),
+        _ => format!("{begin}: they are in different banks"),
     }
 }
 
@@ -79,7 +79,7 @@ pub fn narrow(draw: &mut SeededRandom) -> Draft {
     let first = if stride < 4 { 0 } else { first };
     let reason = match stride {
         1..4 => format!(
-            "{} lanes have their bytes in the same word, which is served once for all of them; the words lie side by side.",
+            "{} lanes have their bytes in the same word, which is served once for all of them; the words are side by side.",
             4 / stride
         ),
         _ => {
@@ -89,7 +89,7 @@ pub fn narrow(draw: &mut SeededRandom) -> Draft {
                 back => format!("so lane {back} is back at the bank of lane 0"),
             };
             format!(
-                "A bank serves a word in a wavefront, however few of its bytes are wanted. Neighbours lie {words} \
+                "A bank serves a word in a wavefront, however few of its bytes are wanted. Neighbours are {words} \
                  word{} apart, {back}.",
                 if words == 1 { "" } else { "s" }
             )

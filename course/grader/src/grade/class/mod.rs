@@ -83,7 +83,7 @@ impl Class {
     pub fn with_grades(&self) -> Result<Self> {
         let mut class = self.clone();
         let has_grade = |student: &PathBuf| student.join(results::FILE).try_exists();
-        // What cannot be looked at is no reason to leave a student out.
+        // A student whose file cannot be read is not left out.
         class
             .students
             .retain(|student| has_grade(student).unwrap_or(true));

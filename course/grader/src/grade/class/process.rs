@@ -34,7 +34,7 @@ pub fn grade(process: &Process, request: &Request) -> Outcome {
         Some(code @ (0 | 1)) => {
             let results = serde_json::from_str(&json);
             Ok(Graded {
-                results: results.map_err(|error| format!("its grade is no JSON: {error}"))?,
+                results: results.map_err(|error| format!("its grade is not JSON: {error}"))?,
                 json,
                 passed: code == 0,
             })

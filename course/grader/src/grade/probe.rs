@@ -1,0 +1,143 @@
+//! Which elements a kernel multiplies with each other, where no operand of a tensor core says it: with the identity matrix in
+//! the place of A or of B, C should be the other matrix, and shows which element is where.
+use harness::{Launched, Size, Trial, TrialLaunch, Values};
+
+use super::diagnosis::Cause;
+use super::labels::{Element, Labels};
+
+/// An element of C as the launch left it.
+struct Found {
+    row: u32,
+    column: u32,
+    is: What,
+}
+
+enum What {
+    Nothing,
+    Element(Element),
+    /// A sum, or a number of no matrix.
+    Another,
+}
+
+/// Launches the kernel with the identity matrix in each place.
+pub fn of(trial: &Trial, size: Size, on: &TrialLaunch) -> Option<Cause> {
+    let launch = |values| {
+        let on = TrialLaunch {
+            size,
+            values,
+            ..*on
+        };
+        trial.launch(&on).ok()
+    };
+    let (a, b) = (launch(Values::IdentityB)?, launch(Values::IdentityA)?);
+    let of_a = wrong(&a, &a.problem.a, a.problem.padded.k);
+    let of_b = wrong(&b, &b.problem.b, b.problem.padded.n);
+    // A row of A or a column of B is another one: that says more than what it is multiplied with. By chance a sum is an element.
+    let other_row = |found: &&Found| match found.is {
+        What::Element(Element::A(row, k)) => row != found.row && k == found.column,
+        _ => false,
+    };
+    if let Some(found) = most(&of_a, other_row)
+        && let What::Element(Element::A(row, _)) = found.is
+    {
+        return Some(cause(
+            found,
+            &format!(
+                "is computed from row {row} of A, and not from row {}",
+                found.row
+            ),
+            "which row does the address of A name there, and which does C's?",
+        ));
+    }
+    let other_column = |found: &&Found| match found.is {
+        What::Element(Element::B(k, column)) => column != found.column && k == found.row,
+        _ => false,
+    };
+    if let Some(found) = most(&of_b, other_column)
+        && let What::Element(Element::B(_, column)) = found.is
+    {
+        return Some(cause(
+            found,
+            &format!(
+                "is computed from column {column} of B, and not from column {}",
+                found.column
+            ),
+            "which column does the address of B name there, and which does C's?",
+        ));
+    }
+    // With the identity for B, C[i][j] is what is multiplied with B[j][j].
+    let is_another_k = |found: &&Found| match found.is {
+        What::Element(Element::A(row, _)) => row == found.row,
+        _ => false,
+    };
+    let is_nothing = |found: &&Found| matches!(found.is, What::Nothing);
+    let found = most(&of_a, is_another_k).or_else(|| most(&of_a, is_nothing));
+    let Some(found) = found else {
+        let found = of_a.iter().find(|found| !is_nothing(found));
+        let found = found.or(of_a.first())?;
+        let (row, column) = (found.row, found.column);
+        return Some(cause(
+            found,
+            &format!(
+                "has B[{column}][{column}] times something other than A[{row}][{column}], such as the sum of several elements"
+            ),
+            "which k do the two addresses name in each step, and do both go on to the next step together?",
+        ));
+    };
+    let (row, column) = (found.row, found.column);
+    let should = format!("A[{row}][{column}]");
+    let with = format!("B[{column}][{column}]");
+    Some(match found.is {
+        What::Element(Element::A(_, k)) => cause(
+            found,
+            &format!(
+                "has the product of A[{row}][{k}] and {with}, where {should} should be the factor"
+            ),
+            "which k do the two addresses name at this moment, and do both go on to the next one together?",
+        ),
+        _ => cause(
+            found,
+            &format!("lacks the product of {should} and {with}"),
+            "from where to where does each loop over k go, and is every product added to the sum?",
+        ),
+    })
+}
+
+/// The first of these, if most are so.
+fn most(all: &[Found], is_it: impl Fn(&&Found) -> bool) -> Option<&Found> {
+    let count = all.iter().filter(&is_it).count();
+    let first = all.iter().find(is_it)?;
+    (2 * count > all.len()).then_some(first)
+}
+
+fn cause(found: &Found, what: &str, hint: &str) -> Cause {
+    Cause {
+        what: format!("C[{}][{}] {what}", found.row, found.column),
+        hint: hint.into(),
+        mistake: "wrong-factors",
+    }
+}
+
+/// What is wrong in C, which should be this matrix, as far as it has as many rows and columns, and zeros.
+fn wrong(launched: &Launched, matrix: &[half::f16], pitch: u32) -> Vec<Found> {
+    let problem = &launched.problem;
+    let labels = Labels::of(problem);
+    let Size { m, n, .. } = problem.size;
+    let (rows, columns) = (matrix.len() as u32 / pitch.max(1), pitch);
+    let all = (0..m).flat_map(|row| (0..n).map(move |column| (row, column)));
+    let found = all.filter_map(|(row, column)| {
+        let got = launched.c.get((row * problem.padded.n + column) as usize)?;
+        let want = match row < rows && column < columns {
+            true => *matrix.get((row * pitch + column) as usize)?,
+            false => half::f16::ZERO,
+        };
+        let is = match (got.to_f32() == 0.0, labels.get(got.to_bits())) {
+            _ if got.to_f32() == want.to_f32() => return None,
+            (true, _) => What::Nothing,
+            (false, Some(element)) => What::Element(element),
+            (false, None) => What::Another,
+        };
+        Some(Found { row, column, is })
+    });
+    found.collect()
+}
