@@ -31,7 +31,7 @@ impl Simulator<'_> {
                 warp.open_bulk = warp.open_bulk.max(read + latency.shared);
                 continue;
             };
-            let rate = card.bytes.l2_port_copy;
+            let rate = card.bytes.tma;
             let start = self.sms[sm].tma_free.max(time);
             self.sms[sm].tma_free = start + amount / rate;
             let targets: Vec<usize> = (0..32)
@@ -46,8 +46,7 @@ impl Simulator<'_> {
             for cta in targets {
                 let target = self.ctas[cta].sm;
                 let memory = &mut self.sms[target].memory;
-                let wait = (latency.tma - amount / rate).max(latency.l2);
-                let landed = memory.fetch(card, start, amount, rate, wait);
+                let landed = memory.fetch(card, start, amount, rate, latency.tma);
                 let state = &mut self.sms[target];
                 state.bulk_landed = state.bulk_landed.max(landed);
                 self.act(target, Unit::BulkCopies, start, landed);
