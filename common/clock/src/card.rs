@@ -94,6 +94,7 @@ pub struct Queue {
     pub copy_passes: f64,
     pub l1_bytes: u32,
     pub l2_bytes: f64,
+    pub gpcs: f64,
 }
 
 impl Card {

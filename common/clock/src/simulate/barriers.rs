@@ -51,7 +51,8 @@ impl Simulator<'_> {
     pub(super) fn mbarrier(&mut self, number: usize, effects: &[emulator::TraceEffect], time: f64) {
         let latency = &self.card.latency;
         let own = self.warps[number].cta;
-        let arrives = |one: &emulator::TraceEffect| matches!(one.effect, Effect::MbarrierArrive { .. });
+        let arrives =
+            |one: &emulator::TraceEffect| matches!(one.effect, Effect::MbarrierArrive { .. });
         let performed = match effects.iter().any(arrives) {
             true => self.arrival(number, time),
             false => time,

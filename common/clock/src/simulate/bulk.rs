@@ -3,6 +3,7 @@ use emulator::Effect;
 
 use super::state::Item;
 use super::{Simulator, Unit};
+use crate::memory::Bytes;
 
 impl Simulator<'_> {
     pub(super) fn bulk_copy(
@@ -43,10 +44,14 @@ impl Simulator<'_> {
                         .copied()
                 })
                 .collect();
+            let bytes = Bytes {
+                arrive: amount,
+                asked: amount / targets.len().max(1) as f64,
+            };
             for cta in targets {
                 let target = self.ctas[cta].sm;
                 let memory = &mut self.sms[target].memory;
-                let landed = memory.fetch(card, start, amount, rate, latency.tma);
+                let landed = memory.fetch(card, start, bytes, rate, latency.tma);
                 let state = &mut self.sms[target];
                 state.bulk_landed = state.bulk_landed.max(landed);
                 self.act(target, Unit::BulkCopies, start, landed);
@@ -56,7 +61,7 @@ impl Simulator<'_> {
                         cta,
                         at,
                         count: 0,
-                        bytes: -i64::from(bytes),
+                        bytes: -(amount as i64),
                     },
                 );
             }
