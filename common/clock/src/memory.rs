@@ -103,7 +103,8 @@ impl Memory {
         let sharing = self.sharing;
         // See bytes.l2_own in the card's file.
         let read = asked * sharing.read;
-        let l2 = (arrive - read) / rate + read / card.bytes.l2_own;
+        let own = (card.bytes.l2_own / sharing.at_work).min(card.bytes.l2_port);
+        let l2 = (arrive - read) / rate + read / own;
         let dram = asked * sharing.distinct * sharing.cold / card.bytes.dram;
         let busy = &mut self.busy;
         let port = queue(&mut self.port_free, &mut busy.port, arrive / rate);

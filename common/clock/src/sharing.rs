@@ -11,7 +11,9 @@ pub struct Sharing {
     /// Of the same bytes, the part that no SM of the same GPC asks for at the same moment: these the L2 reads, the others are
     /// passed on with them.
     pub read: f64,
-    /// Of those, the part that comes from DRAM.
+    /// Of the GPU's SMs, the part that runs a CTA.
+    pub at_work: f64,
+    /// Of the distinct bytes, the part that comes from DRAM.
     pub cold: f64,
 }
 
@@ -122,6 +124,14 @@ impl Read {
 }
 
 impl Sharing {
+    /// The same where so many SMs of all run a CTA: they have the L2 to themselves.
+    pub fn of_sms(self, at_work: u64, all: u32) -> Self {
+        Self {
+            at_work: (at_work as f64 / f64::from(all.max(1))).clamp(f64::MIN_POSITIVE, 1.0),
+            ..self
+        }
+    }
+
     /// `wave` is what all CTAs that run at the same time read in the same steps, `all` what the whole launch asks for, and
     /// `memory` the bytes of its buffers, of which `l2` fit into the L2.
     ///
@@ -143,6 +153,7 @@ impl Sharing {
             distinct,
             read,
             cold: from_dram / fetched,
+            at_work: 1.0,
         }
     }
 }

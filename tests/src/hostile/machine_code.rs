@@ -41,6 +41,7 @@ pub(super) fn machine_code(bytes: &[u8]) {
             distinct: 1.0,
             read: 1.0,
             cold: 0.5,
+            at_work: 1.0,
         },
         window: None,
     };

@@ -282,7 +282,8 @@ impl TracedLaunch<'_> {
             self.memory as f64,
             card.queue.l2_bytes,
             self.warmed,
-        );
+        )
+        .of_sms(deal.clusters * ranks, card.sms);
         let launch = |code: &Code| {
             let launch = Launch {
                 card: &card,
